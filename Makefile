@@ -1,0 +1,24 @@
+PYTHON ?= python3
+VENV := .venv
+READY := $(VENV)/.installed
+BIN := $(CURDIR)/$(VENV)/bin
+
+.PHONY: figures test clean-venv
+
+# The environment, then every figure at the scale that config/experiments.yaml names.
+figures: $(READY)
+	PATH="$(BIN):$$PATH" snakemake figures/all
+
+# The environment, then the whole test suite.
+test: $(READY)
+	PATH="$(BIN):$$PATH" python -m pytest -q
+
+$(READY): requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; say which with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off -r requirements.txt
+	@touch $@
+
+clean-venv:
+	rm -rf $(VENV)

@@ -1,0 +1,15 @@
+from snakemake.utils import min_version
+
+min_version("9.19")
+
+
+configfile: "config/experiments.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/pretrain.smk"
+include: "workflow/rules/finetune.smk"
+include: "workflow/rules/activations.smk"
+include: "workflow/rules/attention.smk"
+include: "workflow/rules/similarity.smk"

@@ -1,0 +1,74 @@
+from copy import deepcopy
+
+import pytest
+import yaml
+from conftest import ROOT
+
+from bertshift.config import canonical, load_config, merge, task_settings
+from bertshift.errors import UserError
+from bertshift.naming import parse_model
+
+USER = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())
+
+
+@pytest.mark.parametrize("scale", ["demo", "small", "paper"])
+def test_every_shipped_scale_is_valid(scale):
+    assert load_config({**USER, "scale": scale}, ROOT)["scale"] == scale
+
+
+def put(path, value):
+    def edit(config):
+        *parents, key = path.split(".")
+        for parent in parents:
+            config = config[parent]
+        config[key] = value
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (put("tasks.mnli.learning_rate", "2e-5"), r"tasks\.mnli\.learning_rate: '2e-5' is text to YAML; write 2\.0e-5"),
+        (put("tasks.mnli.batch_size", "32"), r"tasks\.mnli\.batch_size: '32' is text to YAML; write 32"),
+        (put("tasks.mnli.epoch", 3), r"tasks\.mnli: unknown key 'epoch' \(write 'epochs'\)"),
+        (put("scael", "demo"), r"unknown key 'scael' \(write 'scale'\)"),
+        (put("scale", "big"), r"scale: 'big' is not a scale; write one of demo, small, paper"),
+        (put("tasks.mnli.kind", "classes"), r"tasks\.mnli\.kind: 'classes' is not possible; write one of classification"),
+        (put("tasks.mnli.dataset", "mlni"), r"tasks\.mnli\.dataset: no data set 'mlni' is defined; write one of mnli"),
+        (put("analyses.rsa.stimuli", ["wik"]), r"analyses\.rsa\.stimuli: no stimulus 'wik' is defined; write one of wiki"),
+        (put("figures.hao2020.figure1.models", ["mnly"]), r"figures\.hao2020\.figure1: .*'mnly'; nearest: mnli"),
+        (put("data", {"source": "mirror"}), r"data\.mirror: is missing"),
+        (put("bases", {"base": {"checkpoints": [{"path": "x"}]}}), r"bases\.base: .* layers, heads, vocabulary"),
+        (put("tasks.mnli.per_base", {"huge": {}}), r"tasks\.mnli\.per_base: no checkpoint 'huge'"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_a_sentence_with_path_value_and_remedy(edit, message):
+    config = deepcopy(USER)
+    edit(config)
+    with pytest.raises(UserError, match=message):
+        load_config(config, ROOT)
+
+
+def test_a_local_checkpoint_replaces_pretraining():
+    mine = {"checkpoints": [{"path": "/x"}], "layers": 12, "heads": 12, "vocabulary": "bert-base-uncased"}
+    base = load_config({**USER, "bases": {"base": mine}}, ROOT)["bases"]["base"]
+    assert "pretrain" not in base and base["checkpoints"] == [{"path": "/x"}]
+
+
+def test_order_of_keys_does_not_change_a_setting_but_a_swap_of_values_does():
+    assert canonical({"a": 1, "b": {"c": 2, "d": 3}}) == canonical({"b": {"d": 3, "c": 2}, "a": 1})
+    assert canonical({"learning_rate": 1, "seed": 2}) != canonical({"learning_rate": 2, "seed": 1})
+
+
+def test_a_task_overrides_its_scale_and_a_checkpoint_its_task():
+    config = load_config(merge(USER, {"training": {"warmup": 0.5, "learning_rate_scale": 2}}), ROOT)
+
+    def training(name):
+        return task_settings(parse_model(name, config), config)["training"]
+
+    assert training("mnli")["learning_rate"] == pytest.approx(4e-5)
+    assert (training("mnli@large")["batch_size"], training("mnli@large")["warmup"]) == (64, 0.5)
+    assert training("mnli.bertadam")["optimizer"] == "bertadam"
+    config["tasks"]["mnli"]["warmup"] = 0.0
+    assert training("mnli")["warmup"] == 0.0

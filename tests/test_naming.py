@@ -1,0 +1,82 @@
+import pytest
+
+from bertshift.errors import UserError
+from bertshift.naming import pair_runs, parse_comparison, parse_model, runs_of
+
+BASE = {"layers": 12, "heads": 12, "vocabulary": "uncased", "seeds": 2, "checkpoints": [{}, {}]}
+CONFIG = {
+    "tasks": {name: {} for name in ("mnli", "cola", "rte", "wnli", "squad", "dep")},
+    "bases": {
+        "base": BASE,
+        "cased": {**BASE, "vocabulary": "cased", "checkpoints": [{}]},
+        "large": {**BASE, "layers": 24, "heads": 16, "checkpoints": [{}], "seeds": 3},
+    },
+}
+# Every form that the papers need.
+NAMES = """base cased large mnli squad dep rte mnli@large cola@cased wnli+cola@cased mnli.random rte.reinit8@cased
+rte.reinit8b@cased cola.reinitL11H3@cased cola.reinitL24H16@large squad.freeze8 squad.freezeE squad.keep5 mnli.keep0
+wnli+cola.carry@cased mnli+rte+cola@cased mnli.bertadam base.random""".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_is_read_and_written_alike(name):
+    assert str(parse_model(name, CONFIG)) == name
+
+
+def test_parts_of_a_name():
+    model = parse_model("wnli+cola.reinitL11H3@cased", CONFIG)
+    assert (model.tasks, model.task, model.base) == (("wnli", "cola"), "cola", "cased")
+    assert (model.variant("reinit_head")["layer"], model.variant("reinit_head")["head"]) == ("11", "3")
+    assert str(model.parent) == "wnli@cased"
+    assert str(parse_model("rte.reinit8@cased", CONFIG).parent) == "cased"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("mnly", "mnli"),
+        ("mnli@lage", "large"),
+        ("mnli@base", "write 'mnli'"),
+        ("mnli.freeze12", "0 to 11"),
+        ("mnli.reinitL1H13", "1 to 12"),
+        ("mnli.frozen8", "freeze8"),
+        ("mnli.keep5.random", "'.random.keep5'"),
+        ("mnli.random.random", "'.random'"),
+        ("cola.carry", "earlier task"),
+        ("base@large", "without"),
+        ("base.reinit3", "not fine-tuned"),
+        ("mnli.reinit08", "reinit8"),
+    ],
+)
+def test_a_wrong_name_says_what_to_write(name, hint):
+    with pytest.raises(UserError, match=hint):
+        assert str(parse_model(name, CONFIG)) == name
+
+
+def test_replicates_and_their_parents():
+    runs = runs_of(parse_model("wnli+cola", CONFIG), CONFIG)
+    assert [run.name for run in runs] == ["init1_seed1", "init1_seed2", "init2_seed1", "init2_seed2"]
+    assert runs[3].parent.folder == "results/models/wnli/init2_seed2"
+    assert runs[3].parent.parent.folder == "results/pretrained/base/init2"
+
+
+def _pairs(name, reference):
+    pairs = pair_runs(*parse_comparison(name, reference, CONFIG), CONFIG)
+    return [(a.name, b.name) for a, b in pairs]
+
+
+def test_a_model_meets_its_own_parent_its_twin_or_itself():
+    assert _pairs("mnli", "base") == [(f"init{i}_seed{s}", f"init{i}") for i in (1, 2) for s in (1, 2)]
+    assert _pairs("mnli", "rte")[1] == ("init1_seed2", "init1_seed2")
+    assert _pairs("mnli", "mnli") == [("init1_seed1", "init1_seed2"), ("init2_seed1", "init2_seed2")]
+    assert _pairs("base", "base") == [("init1", "init2")]
+    assert _pairs("base", "mnli") == [("init1", "init1_seed1"), ("init1", "init1_seed2")] + [
+        ("init2", "init2_seed1"), ("init2", "init2_seed2")]  # fmt: skip
+    assert _pairs("mnli@large", "mnli") == [("init1_seed1", "init1_seed1"), ("init1_seed2", "init1_seed2")]
+
+
+def test_models_that_cannot_be_compared():
+    with pytest.raises(UserError, match="one vocabulary"):
+        parse_comparison("cola@cased", "base", CONFIG)
+    with pytest.raises(UserError, match="one replicate"):
+        _pairs("cased", "cased")

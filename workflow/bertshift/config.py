@@ -1,0 +1,188 @@
+import json
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from difflib import get_close_matches
+from pathlib import Path
+
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
+
+from bertshift.errors import UserError
+from bertshift.naming import Model, inits_of, parse_comparison, shape_of
+
+SCALES = ("demo", "small", "paper")
+# Of these siblings only one can hold: setting one replaces the other of the scale below it.
+_ALTERNATIVES = [("pretrain", "checkpoints")]
+
+
+def load_config(user: Mapping, root: Path) -> dict:
+    """The complete configuration: the scale's file, then the data set catalogue, with `user`'s keys on top.
+
+    `user` is config/experiments.yaml with whatever --configfile and --config added. Defaults of the schema are
+    filled in. Raises UserError with one sentence a problem: the key's path, its value, what to write instead.
+    """
+    scale = user.get("scale", "demo")
+    if scale not in SCALES:
+        raise UserError(f"scale: {scale!r} is not a scale; write one of {', '.join(SCALES)}.")
+    catalogue = {"datasets": _read_yaml(root / "config/datasets.yaml")}
+    config = merge(merge(catalogue, _read_yaml(root / f"config/scales/{scale}.yaml")), user)
+    schema = _read_yaml(root / "workflow/schemas/experiments.schema.yaml")
+    problems = [_sentence(error) for error in _filling_validator(schema).iter_errors(config)]
+    problems = problems or _dangling_references(config)
+    if problems:
+        raise UserError("\n".join(["the configuration cannot be used as it is:", *(f"  {p}" for p in problems)]))
+    return config
+
+
+def merge(below: Mapping, above: Mapping) -> dict:
+    """`above` laid over `below`, mappings merged at every depth, everything else replaced."""
+    merged = dict(deepcopy(below))
+    for pair in _ALTERNATIVES:
+        for key, other in (pair, pair[::-1]):
+            if key in above and other not in above:
+                merged.pop(other, None)
+    for key, value in above.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merge(merged[key], value) if both else deepcopy(value)
+    return merged
+
+
+def canonical(value) -> str:
+    """One string for one setting, whatever the order of its keys; what Snakemake compares to see a change."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _read_yaml(path: Path) -> dict:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as error:
+        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}.") from error
+
+
+def _filling_validator(schema: dict) -> Draft202012Validator:
+    check_properties = Draft202012Validator.VALIDATORS["properties"]
+
+    def fill_then_check(validator, properties, instance, schema):
+        if isinstance(instance, dict):
+            for key, property_schema in properties.items():
+                if "default" in property_schema:
+                    instance.setdefault(key, deepcopy(property_schema["default"]))
+        yield from check_properties(validator, properties, instance, schema)
+
+    return extend(Draft202012Validator, {"properties": fill_then_check})(schema)
+
+
+def _sentence(error: ValidationError) -> str:
+    path = ".".join(map(str, error.absolute_path)) or "the top level"
+    value, schema = error.instance, error.schema
+    if error.validator == "additionalProperties":
+        known = list(schema.get("properties", {}))
+        unknown = [key for key in value if key not in known]
+        near = [get_close_matches(key, known, n=1, cutoff=0.5) for key in unknown]
+        hints = [f"'{key}'" + (f" (write '{match[0]}')" if match else "") for key, match in zip(unknown, near)]
+        return f"{path}: unknown key {', '.join(hints)}; the keys here are {', '.join(known)}."
+    if error.validator == "required":
+        missing = [key for key in error.validator_value if key not in value]
+        return f"{path}: {', '.join(missing)} is missing; {_meaning(schema, missing[0])}"
+    if error.validator == "type" and isinstance(value, str) and _looks_numeric(value):
+        return f"{path}: '{value}' is text to YAML; write {_as_yaml_number(value)}."
+    if error.validator == "enum":
+        return f"{path}: {value!r} is not possible; write one of {', '.join(map(str, error.validator_value))}."
+    if error.validator in ("oneOf", "anyOf") and error.context:
+        options = " or ".join(", ".join(option.get("required", [])) for option in error.validator_value)
+        return f"{path}: {value!r} must have exactly one of: {options}."
+    meaning = f" ({schema['description'].rstrip('.')})" if "description" in schema else ""
+    return f"{path}: {value!r} does not fit; expected {error.validator} {error.validator_value}{meaning}."
+
+
+def _meaning(schema: Mapping, key: str) -> str:
+    return schema.get("properties", {}).get(key, {}).get("description", "add it.")
+
+
+def _looks_numeric(text: str) -> bool:
+    return re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text) is not None
+
+
+def _as_yaml_number(text: str) -> str:
+    mantissa, _, exponent = text.lower().partition("e")
+    if not exponent:
+        return text
+    sign = "" if exponent[0] in "+-" else "+"
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{sign}{exponent}"
+
+
+def _dangling_references(config: dict) -> list[str]:
+    """What the schema cannot see: names that are used but not defined."""
+    problems = []
+
+    def check(path: str, name: str, known, kind: str) -> None:
+        if name not in known:
+            near = get_close_matches(name, list(known), n=3, cutoff=0.3) or list(known)
+            problems.append(f"{path}: no {kind} '{name}' is defined; write one of {', '.join(near)}.")
+
+    needed = {"mirror": ("data.mirror", config["data"].get("mirror")), "world": ("world", config.get("world"))}
+    key, value = needed.get(config["data"]["source"], ("", "none"))
+    if not value:
+        problems.append(f"{key}: is missing; data.source {config['data']['source']} needs it.")
+    for name, task in config["tasks"].items():
+        check(f"tasks.{name}.dataset", task["dataset"], config["datasets"], "data set")
+        for base in task["per_base"]:
+            check(f"tasks.{name}.per_base", base, {"base": 0, "cased": 0, "large": 0} | config["bases"], "checkpoint")
+        if name in config["bases"]:
+            problems.append(f"tasks.{name}: is a checkpoint's name too; give the task another.")
+    for name, base in config["bases"].items():
+        if "pretrain" in base:
+            check(f"bases.{name}.pretrain.vocabulary", shape_of(base)["vocabulary"], config["vocabularies"],
+                  "vocabulary")  # fmt: skip
+            check(f"bases.{name}.pretrain.corpus", base["pretrain"]["corpus"], config["corpora"], "corpus")
+        if inits_of(base) < 1:
+            problems.append(f"bases.{name}.checkpoints: is empty; list one checkpoint for each pretraining run.")
+    for name, stimulus in config["stimuli"].items():
+        check(f"stimuli.{name}.dataset", stimulus["dataset"], config["datasets"], "data set")
+    for metric, analysis in config["analyses"].items():
+        for name in analysis["stimuli"]:
+            check(f"analyses.{metric}.stimuli", name, {"own": 0} | config["stimuli"] | config["tasks"], "stimulus")
+    for paper, items in config["figures"].items():
+        for item, figure in items.items():
+            for model in figure["models"]:
+                try:
+                    parse_comparison(model, figure["reference"], config)
+                except UserError as error:
+                    problems.append(f"figures.{paper}.{item}: {error}")
+    return problems
+
+
+def task_settings(model: Model, config: Mapping) -> dict:
+    """What the last fine-tuning of `model` does: {"task": what is learned, "training": how}.
+
+    The scale's `training`, then the task's own keys, then its `per_base` entry; `.bertadam` is Kovaleva et al. 2019
+    as their code trained: the first BERT optimiser, without bias correction, at 5e-5.
+    """
+    task = config["tasks"][model.task]
+    merged = {**config["training"], **{key: value for key, value in task.items() if value is not None}}
+    merged |= task["per_base"].get(model.base, {})
+    if model.variant("bertadam"):
+        merged |= {"learning_rate": 5e-5, "optimizer": "bertadam", "schedule": "bert_linear"}
+    merged["learning_rate"] *= merged["learning_rate_scale"]
+    what = ("dataset", "kind", "metrics", "max_length", "doc_stride", "max_query_length", "max_train", "max_dev")
+    how = ("batch_size", "epochs", "learning_rate", "warmup", "schedule", "optimizer", "weight_decay", "epsilon",
+           "max_grad_norm", "precision", "norms_every", "checkpoint_minutes")  # fmt: skip
+    return {
+        "task": {"name": model.task, **{key: merged[key] for key in what if merged.get(key) is not None}},
+        "training": {key: merged[key] for key in how},
+    }
+
+
+def describe_base(name: str, init: int, config: Mapping) -> str:
+    """Where a checkpoint comes from, short enough for a caption."""
+    base = config["bases"][name]
+    if "pretrain" in base:
+        shape = base["pretrain"]
+        return f"{shape['layers']}x{shape['width']} BERT pretrained here on {shape['corpus']}"
+    source = base["checkpoints"][init - 1]
+    return source.get("label") or (
+        f"{source['hub']}@{source['revision'][:7]}" if "hub" in source else f"local {Path(source['path']).name}"
+    )

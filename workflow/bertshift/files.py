@@ -1,0 +1,72 @@
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+
+from bertshift.errors import UserError
+
+
+@contextmanager
+def atomic(path: str | os.PathLike) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; it takes the final name only if the block ends without an exception."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def sha256(path: str | os.PathLike) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_text(path: str | os.PathLike, text: str) -> None:
+    with atomic(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(path: str | os.PathLike, value) -> None:
+    write_text(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_json(path: str | os.PathLike):
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def write_jsonl(path: str | os.PathLike, rows: Iterable[dict]) -> None:
+    with atomic(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def read_jsonl(path: str | os.PathLike) -> Iterator[dict]:
+    # Iterating the file splits at "\n" alone: a text may hold U+2028 and its like.
+    with open(path, encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError as error:
+                raise UserError(f"{path}:{number} is not JSON ({error.msg}); delete the file and run its rule again.")
+
+
+def write_tsv(path: str | os.PathLike, table: pd.DataFrame) -> None:
+    """Ten significant digits: enough for every float32 input, and the same bytes for the same numbers."""
+    with atomic(path) as temporary:
+        table.to_csv(temporary, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
+
+
+def read_tsv(path: str | os.PathLike) -> pd.DataFrame:
+    # "NA" and "null" are words here, not missing values.
+    return pd.read_csv(path, sep="\t", keep_default_na=False, na_values=[""])

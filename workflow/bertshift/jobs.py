@@ -1,0 +1,50 @@
+import io
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bertshift.errors import UserError
+
+
+class _Tee(io.TextIOBase):
+    def __init__(self, *streams):
+        self.streams = streams
+
+    def write(self, text: str) -> int:
+        for stream in self.streams:
+            stream.write(text)
+            stream.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        for stream in self.streams:
+            stream.flush()
+
+
+@contextmanager
+def job(snakemake) -> Iterator[None]:
+    """Around the body of every script: threads, log, and errors as one sentence.
+
+    Enter it before numpy or torch is imported: they read the thread count once.
+    """
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+        os.environ[name] = str(snakemake.threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    path = Path(str(snakemake.log))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    terminal = sys.stderr
+    with open(path, "w", encoding="utf-8") as log:
+        sys.stderr = _Tee(terminal, log)
+        try:
+            yield
+        except UserError as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(1)
+        except Exception:
+            traceback.print_exc()
+            sys.exit(1)
+        finally:
+            sys.stderr = terminal

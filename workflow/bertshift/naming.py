@@ -1,0 +1,217 @@
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from bertshift.errors import UserError
+
+DEFAULT_BASE = "base"
+
+# Every way in which a model can differ from plain fine-tuning, in the order in which a name must give them.
+_VARIANTS = {
+    "random": re.compile(r"random"),
+    "reinit": re.compile(r"reinit(?P<layer>0|[1-9]\d*)(?P<scheme>[bcd]?)"),
+    "reinit_head": re.compile(r"reinitL(?P<layer>0|[1-9]\d*)H(?P<head>0|[1-9]\d*)(?P<scheme>[bcd]?)"),
+    "freeze": re.compile(r"freeze(?P<through>0|[1-9]\d*|E)"),
+    "keep": re.compile(r"keep(?P<layers>0|[1-9]\d*)"),
+    "carry": re.compile(r"carry"),
+    "bertadam": re.compile(r"bertadam"),
+}
+_FORMS = "random, reinit8, reinitL11H3, freeze8, freezeE, keep5, carry, bertadam"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One `.variant` of a name: its kind, its spelling, and the numbers in it as strings."""
+
+    kind: str
+    text: str
+    values: tuple[tuple[str, str], ...] = ()
+
+    def __getitem__(self, key: str) -> str:
+        return dict(self.values)[key]
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a model is: tasks it was fine-tuned on, in order; how the last stage departs from plain; its checkpoint.
+
+    The one grammar is `[task(+task)* | base](.variant)*[@base]`, and a model has exactly one name.
+    """
+
+    tasks: tuple[str, ...]
+    variants: tuple[Variant, ...]
+    base: str
+
+    @property
+    def task(self) -> str | None:
+        """The task of the last stage; None for a pretrained model."""
+        return self.tasks[-1] if self.tasks else None
+
+    @property
+    def is_checkpoint(self) -> bool:
+        return not self.tasks and not self.variants
+
+    @property
+    def parent(self) -> "Model":
+        """The model whose weights the last stage starts from."""
+        return Model(self.tasks[:-1], (), self.base)
+
+    def variant(self, kind: str) -> Variant | None:
+        return next((variant for variant in self.variants if variant.kind == kind), None)
+
+    def __str__(self) -> str:
+        name = "+".join(self.tasks) or self.base
+        name += "".join("." + variant.text for variant in self.variants)
+        return name if not self.tasks or self.base == DEFAULT_BASE else f"{name}@{self.base}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One replicate of a model: a pretraining run and, unless nothing was fine-tuned (0), a fine-tuning seed."""
+
+    model: Model
+    init: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return f"init{self.init}_seed{self.seed}" if self.seed else f"init{self.init}"
+
+    @property
+    def folder(self) -> str:
+        kind = "pretrained" if self.model.is_checkpoint else "models"
+        return f"results/{kind}/{self.model}/{self.name}"
+
+    @property
+    def parent(self) -> "Run":
+        parent = self.model.parent
+        return Run(parent, self.init, self.seed if parent.tasks else 0)
+
+    @property
+    def checkpoint(self) -> "Run":
+        """The pretraining run that this run descends from."""
+        return Run(replace(self.model, tasks=(), variants=()), self.init, 0)
+
+
+def parse_variant(text: str) -> Variant:
+    """One variant from its spelling without the dot; raises UserError with the possible forms."""
+    for kind, pattern in _VARIANTS.items():
+        if match := pattern.fullmatch(text):
+            return Variant(kind, text, tuple(match.groupdict().items()))
+    raise UserError(f"'.{text}' is not a variant of a model; write one of {_FORMS}.")
+
+
+def _nearest(word: str, known: list[str]) -> str:
+    near = get_close_matches(word, known, n=3, cutoff=0.4)
+    return "nearest: " + ", ".join(near) if near else "known: " + ", ".join(known)
+
+
+def parse_model(name: str, config: Mapping) -> Model:
+    """The model that `name` means under `config` (its `tasks` and `bases`).
+
+    Raises UserError with the nearest valid names for an unknown task or checkpoint, with the canonical
+    spelling for a second spelling of a known model, and with the valid range for a layer or head that
+    the checkpoint lacks.
+    """
+    tasks, bases = list(config["tasks"]), list(config["bases"])
+    stem, at, base = name.partition("@")
+    head, *variants = stem.split(".")
+    variants = tuple(map(parse_variant, variants))
+    if head in bases:
+        if at:
+            raise UserError(f"model '{name}': '{head}' is a checkpoint already; write '{head}' without '@{base}'.")
+        model = Model((), variants, head)
+        if variants and [variant.kind for variant in variants] not in (["random"], ["keep"]):
+            raise UserError(f"model '{name}': a checkpoint that is not fine-tuned can only be .random or .keep5.")
+    else:
+        chain = tuple(head.split("+"))
+        for task in chain:
+            if task not in tasks:
+                raise UserError(f"model '{name}': no task or checkpoint '{task}'; {_nearest(task, tasks + bases)}.")
+        if at and base not in bases:
+            raise UserError(f"model '{name}': no checkpoint '{base}' at this scale; {_nearest(base, bases)}.")
+        model = Model(chain, variants, base or DEFAULT_BASE)
+    _check_variants(model, name, config["bases"])
+    if str(model) != name:
+        raise UserError(f"model '{name}' has one name; write '{model}'.")
+    return model
+
+
+def _check_variants(model: Model, name: str, bases: Mapping) -> None:
+    kinds = [variant.kind for variant in model.variants]
+    order = [kind for kind in _VARIANTS if kind in kinds]
+    if kinds != order:
+        ordered = sorted(model.variants, key=lambda variant: list(_VARIANTS).index(variant.kind))
+        once = dict.fromkeys(variant.text for variant in ordered)
+        raise UserError(f"model '{name}': give each kind of variant once, in the order '.{'.'.join(once)}'.")
+    if model.base not in bases:
+        raise UserError(f"model '{name}': this scale has no checkpoint '{model.base}'; add it under 'bases'.")
+    if model.variant("carry") and len(model.tasks) < 2:
+        raise UserError(f"model '{name}': .carry keeps the head of an earlier task; name one, as in 'wnli+cola.carry'.")
+    shape = shape_of(bases[model.base])
+    limits = {("reinit", "layer"): (1, shape["layers"]), ("keep", "layers"): (0, shape["layers"])}
+    limits |= {("reinit_head", "layer"): (1, shape["layers"]), ("reinit_head", "head"): (1, shape["heads"])}
+    limits |= {("freeze", "through"): (0, shape["layers"] - 1)}
+    for (kind, key), (low, high) in limits.items():
+        variant = model.variant(kind)
+        if variant and variant[key] != "E" and not low <= int(variant[key]) <= high:
+            raise UserError(f"model '{name}': '.{variant.text}' is out of range for '{model.base}', whose "
+                            f"{key} here goes from {low} to {high}.")  # fmt: skip
+
+
+def shape_of(base: Mapping) -> Mapping:
+    """The part of a `bases` entry that tells layers, heads and vocabulary, pretrained here or elsewhere."""
+    return base.get("pretrain") or base
+
+
+def runs_of(model: Model, config: Mapping) -> list[Run]:
+    """Every replicate of a model: pretraining runs x fine-tuning seeds, counted from 1."""
+    base = config["bases"][model.base]
+    seeds = range(1, seeds_of(model, config) + 1) if model.tasks else [0]
+    return [Run(model, init, seed) for init in range(1, inits_of(base) + 1) for seed in seeds]
+
+
+def inits_of(base: Mapping) -> int:
+    return base["pretrain"]["runs"] if "pretrain" in base else len(base["checkpoints"])
+
+
+def seeds_of(model: Model, config: Mapping) -> int:
+    return config["tasks"][model.task].get("seeds") or config["bases"][model.base]["seeds"]
+
+
+def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run, Run]]:
+    """Which replicate is compared with which.
+
+    A model is compared with its own parent, or with the replicate of the same pretraining run and seed;
+    a model against itself is every pair of its seeds within one pretraining run (Hao et al. 2020,
+    Figures 4 and 5), or every pair of pretraining runs. Models of different checkpoints pair by number.
+    """
+    runs, others = runs_of(model, config), runs_of(reference, config)
+    if model == reference:
+        same = [(a, b) for a in runs for b in runs if a.init == b.init and a.seed < b.seed]
+        pairs = same or [(a, b) for a in runs for b in runs if a.init < b.init]
+        if not pairs:
+            raise UserError(f"'{model}' has one replicate only; raise 'seeds' or 'runs' to compare it with itself.")
+        return pairs
+    by_key = {(run.init, run.seed): run for run in others}
+    pairs = []
+    for run in runs:
+        twin = by_key.get((run.init, run.seed)) or by_key.get((run.init, 0))
+        if twin:
+            pairs.append((run, twin))
+        elif not run.seed:
+            pairs += [(run, other) for other in others if other.init == run.init]
+    if not pairs:
+        raise UserError(f"'{model}' and '{reference}' share no pretraining run; give both as many 'runs'.")
+    return pairs
+
+
+def parse_comparison(name: str, reference: str, config: Mapping) -> tuple[Model, Model]:
+    """Both models of a `<model>_vs_<reference>` path; raises UserError if no token of one matches the other's."""
+    model, other = parse_model(name, config), parse_model(reference, config)
+    vocabularies = [shape_of(config["bases"][each.base])["vocabulary"] for each in (model, other)]
+    if vocabularies[0] != vocabularies[1]:
+        raise UserError(f"'{name}' and '{reference}' split words differently (vocabularies "
+                        f"{vocabularies[0]} and {vocabularies[1]}); compare models of one vocabulary.")  # fmt: skip
+    return model, other

@@ -1,0 +1,66 @@
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from bertshift.metrics.pairs import Pair
+from bertshift.provenance import describe_split
+
+FIRST = "metric model reference stimuli init seed ref_init ref_seed variant layer ref_layer head value sd n".split()
+LAST = ["scale", "checkpoint", "data"]
+
+
+def metric_table(
+    metric: str,
+    compare: Callable[[list[Pair]], pd.DataFrame],
+    settings: Mapping,
+    models: Sequence[str],
+    references: Sequence[str],
+    descriptions: Sequence[Mapping],
+    trained_on: Sequence[Mapping],
+) -> pd.DataFrame:
+    """Run one metric over every stimulus and pair of replicates, and say in each row what it was made from.
+
+    `models` and `references` are folders of activations, one a stimulus, in the order of settings["stimuli"];
+    `descriptions` tell of the stimuli, `trained_on` are the sidecars of the data sets of the models' tasks.
+    """
+    training = "; ".join(describe_split(sidecar, "train", sidecar["rows"]["train"]) for sidecar in trained_on)
+    pairs, data = [], {}
+    for name, model, reference, description in zip(settings["stimuli"], models, references, descriptions, strict=True):
+        data[name] = description["data"] + (f"; trained on {training}" if training else "")
+        for (run, init, seed), (ref_run, ref_init, ref_seed) in settings["pairs"]:
+            keys = {"metric": metric, "model": settings["model"], "reference": settings["reference"]}
+            keys |= {"stimuli": name, "init": init, "seed": seed, "ref_init": ref_init, "ref_seed": ref_seed}
+            pairs.append(Pair(Path(model) / f"{run}.npz", Path(reference) / f"{ref_run}.npz", keys))
+    table = compare(pairs)
+    table["scale"] = settings["scale"]
+    table["checkpoint"] = table["init"].astype(str).map(settings["checkpoints"])
+    table["data"] = table["stimuli"].map(data)
+    return table[[*FIRST, *(column for column in table if column not in FIRST + LAST), *LAST]]
+
+
+def score_table(scores: Sequence[Mapping], provenance: Mapping, sidecar: Mapping) -> pd.DataFrame:
+    """One row a replicate and metric: the score, beside it the majority class's, and what both were made from.
+
+    `scores` are the replicates' scores.json in the order of provenance["runs"]; `sidecar` is the data set's.
+    """
+    rows = [
+        {
+            "model": provenance["model"],
+            "task": provenance["task"],
+            "init": init,
+            "seed": seed,
+            "metric": metric,
+            "headline": metric == replicate["metric"],
+            "value": value,
+            "majority": replicate["majority"].get(metric),
+            "train": replicate["rows"]["train"],
+            "dev": replicate["rows"]["dev"],
+            "scale": provenance["scale"],
+            "checkpoint": provenance["checkpoints"][str(init)],
+            "data": "; ".join(describe_split(sidecar, split, replicate["rows"][split]) for split in ("train", "dev")),
+        }
+        for (init, seed), replicate in zip(provenance["runs"], scores, strict=True)
+        for metric, value in replicate["scores"].items()
+    ]
+    return pd.DataFrame(rows)

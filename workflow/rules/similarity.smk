@@ -1,0 +1,29 @@
+# Metrics of hidden states, layer by layer.
+rule svcca:
+    input:
+        **comparison_inputs("svcca"),
+    output:
+        "results/svcca/{model}_vs_{reference}.tsv",
+    log:
+        "logs/svcca/{model}_vs_{reference}.log",
+    threads: config["threads"]["analyse"]
+    params:
+        code=code("svcca"),
+        settings=comparison_settings("svcca", tokens=config["samples"]["svcca_tokens"]),
+    script:
+        "../scripts/svcca.py"
+
+
+rule rsa:
+    input:
+        **comparison_inputs("rsa"),
+    output:
+        "results/rsa/{model}_vs_{reference}.tsv",
+    log:
+        "logs/rsa/{model}_vs_{reference}.log",
+    threads: config["threads"]["analyse"]
+    params:
+        code=code("rsa"),
+        settings=comparison_settings("rsa", tokens=config["samples"]["tokens"]),
+    script:
+        "../scripts/rsa.py"

@@ -1,0 +1,8 @@
+from bertshift.jobs import job
+
+with job(snakemake):
+    import pandas as pd
+
+    from bertshift.files import read_tsv, write_tsv
+
+    write_tsv(snakemake.output[0], pd.concat([read_tsv(file) for file in snakemake.input.tables]))

@@ -1,0 +1,16 @@
+import json
+from pathlib import Path
+
+from bertshift.jobs import job
+
+with job(snakemake):
+    from bertshift.models.loading import load_encoder, load_tokenizer, save_model
+    from bertshift.models.variants import apply_variants
+    from bertshift.naming import parse_variant
+    from bertshift.seeds import seed_from
+
+    start = Path(snakemake.params.start)
+    model = load_encoder(start)
+    seed = seed_from("derive", snakemake.wildcards.model, snakemake.wildcards.init)
+    apply_variants(model, map(parse_variant, json.loads(snakemake.params.variants)), seed)
+    save_model(Path(snakemake.params.directory), model, load_tokenizer(start))

@@ -1,0 +1,30 @@
+import json
+from pathlib import Path
+
+from bertshift.jobs import job
+
+with job(snakemake):
+    from bertshift.seeds import seed_from
+    from bertshift.training.pretraining import pretrain, read_documents
+    from bertshift.training.settings import TrainSettings
+
+    settings = json.loads(snakemake.params.settings)
+    architecture = {
+        "num_hidden_layers": settings["layers"],
+        "num_attention_heads": settings["heads"],
+        "hidden_size": settings["width"],
+        "intermediate_size": settings["feedforward"],
+        "max_position_embeddings": 512,
+    }
+    training = TrainSettings(
+        learning_rate=settings["learning_rate"], batch_size=settings["batch_size"], epochs=settings["epochs"]
+    )
+    pretrain(
+        read_documents(Path(snakemake.input.corpus)),
+        Path(snakemake.input.tokenizer[0]).parent,
+        architecture,
+        training,
+        seed_from("pretrain", snakemake.wildcards.base, snakemake.wildcards.init),
+        Path(snakemake.params.directory),
+        settings["max_length"],
+    )

@@ -1,0 +1,10 @@
+import json
+from pathlib import Path
+
+from bertshift.jobs import job
+
+with job(snakemake):
+    from bertshift.world.generate import generate_world
+
+    settings = json.loads(snakemake.params.settings)
+    generate_world(Path(snakemake.params.directory), settings["sizes"], settings["seed"])
