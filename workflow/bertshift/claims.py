@@ -7,7 +7,7 @@ replicates the statement holds. Ranges that a paper does not give are ours, fixe
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -39,7 +39,9 @@ class Curve:
     def part(self, first: int, last: int, of: int) -> list[int]:
         """Our layers whose share of the depth lies wholly within layers first..last of the paper's `of` layers."""
         low, high = (first - 1) / of - 1e-9, last / of + 1e-9
-        inside = [k for k in range(1, self.layers + 1) if low <= (k - 1) / self.layers and k / self.layers <= high]
+        inside = [
+            k for k in range(1, self.layers + 1) if low <= (k - 1) / self.layers and k / self.layers <= high
+        ]
         if not inside:
             raise NotTestableError(f"no layer of {self.layers} lies within layers {first} to {last} of {of}")
         return inside
@@ -76,7 +78,9 @@ class Claim:
     high: float = np.inf
     strict: bool = True
     case: str = ""
-    options: Mapping = field(default_factory=dict)
+    published: Callable[[Mapping], str] | None = (
+        None  # the same number from the paper's own figure, where it gives one
+    )
 
     def holds(self, value: float) -> bool:
         """False for NaN, which stands for `there is no such layer`."""
@@ -102,39 +106,43 @@ class Claim:
 CLAIMS: list[Claim] = []
 
 
-def claim(figure: str, id: str, measure: str, cases=("",), **criterion):
+def claim(figure: str, id: str, measure: str, cases=("",), published=None, **criterion):
     """Register the decorated function for claim `id` of `<paper>/<item>`, once per case.
 
-    A case is a word passed to the function as its second argument, or (word, criterion) where the range differs.
+    A case is words, separated by commas, that the function takes after the evidence; or (words, criterion) where
+    the range differs. `published` takes the paper's file and the same words.
     """
     paper, item = figure.split("/")
 
     def register(function):
         for case in cases:
-            word, own = case if isinstance(case, tuple) else (case, {})
-            value = partial(function, case=word) if word else function
-            filled = measure.replace("{case}", word)
-            CLAIMS.append(Claim(paper, id, item, value, filled, case=word, **(criterion | own)))
+            words, own = case if isinstance(case, tuple) else (case, {})
+            parts = words.split(", ") if words else []
+            CLAIMS.append(
+                Claim(
+                    paper, id, item, lambda evidence, parts=parts: function(evidence, *parts), measure, case=words,
+                    published=published and (lambda facts, parts=parts: published(facts, *parts)), **(criterion | own),
+                )
+            )  # fmt: skip
         return function
 
     return register
 
 
 class Evidence:
-    """The curves of one figure's tables for one replicate (`replicate=None`: what any replicate has)."""
+    """The curves of one figure's tables for one replicate."""
 
     def __init__(self, rows: pd.DataFrame, replicate: str):
         self.rows, self.replicate = rows, replicate
 
     def curve(self, task: str, variant: str, stimuli: str | None = None) -> Curve:
-        """Head 0 by layer, of the model of `task`; its own stimuli where none are named."""
+        """Head 0 by layer, of the model of `task`, on `stimuli` or else on the first that its table lists."""
         rows = self.rows[(self.rows["task"] == task) & (self.rows["head"] == 0)]
         _require(rows, f"no results for {style.WORDS.get(task, task)}")
         rows = rows[rows["variant"] == variant]
         _require(rows, f"no variant '{variant}' for {style.WORDS.get(task, task)}")
-        if stimuli:
-            rows = rows[rows["stimuli"] == stimuli]
-            _require(rows, f"no inputs '{stimuli}' for {style.WORDS.get(task, task)}")
+        rows = rows[rows["stimuli"] == (stimuli or rows["stimuli"].iloc[0])]
+        _require(rows, f"no inputs '{stimuli}' for {style.WORDS.get(task, task)}")
         rows = rows[rows["replicate"] == self.replicate]
         _require(rows, f"{style.WORDS.get(task, task)} has no replicate '{self.replicate}'")
         values = rows.groupby("layer")["value"].mean().to_dict()
@@ -149,7 +157,7 @@ def _require(rows: pd.DataFrame, message: str) -> None:
 # ---- Kovaleva et al. 2019, Figure 5
 
 _FIVE = "kovaleva2019/figure5"
-_LAST_TWO = ["mrpc", "stsb", "sst2", "rte", "qnli", "mnli", ("qqp", {"low": -np.inf, "high": 0.0, "strict": False})]
+_EXCEPTION = {"low": -np.inf, "high": 0.0, "strict": False}
 
 
 def _last_two(curve: Curve) -> float:
@@ -157,14 +165,20 @@ def _last_two(curve: Curve) -> float:
     return min(curve[k] for k in range(1, curve.layers + 1) if k not in top) - max(curve[k] for k in top)
 
 
-@claim(_FIVE, "K5.1", "least cosine below the last two layers minus most within them, tokens only", _LAST_TWO, low=0.0)
-def last_two_layers_change_most(evidence, case):
-    return _last_two(evidence.curve(case, "crop"))
+def _last_two_digitised(published: Mapping, task: str, variant: str) -> str:
+    entry = published["figure5"]
+    means = dict(enumerate(entry["tasks"][task]["layer_mean"], 1))
+    return f"{_last_two(Curve(means, len(means))):.3f} ({entry['provenance']}, {entry['variant']})"
 
 
-@claim(_FIVE, "K5.1p", "the same on maps padded as in the paper", _LAST_TWO, low=0.0)
-def last_two_layers_change_most_padded(evidence, case):
-    return _last_two(evidence.curve(case, "padded"))
+@claim(
+    _FIVE, "K5.1", "least cosine below the last two layers minus most within them",
+    [f"{task}, {variant}" for task in ("mrpc", "stsb", "sst2", "rte", "qnli", "mnli") for variant in ("crop", "padded")]
+    + [(f"qqp, {variant}", _EXCEPTION) for variant in ("crop", "padded")],
+    low=0.0, published=_last_two_digitised,
+)  # fmt: skip
+def last_two_layers_change_most(evidence, task, variant):
+    return _last_two(evidence.curve(task, variant))
 
 
 # ---- Hao et al. 2020, Figures 1 and 2
@@ -172,27 +186,49 @@ def last_two_layers_change_most_padded(evidence, case):
 _HAO = ["mnli", "rte", "sst2", "mrpc"]
 
 
-@claim("hao2020/figure1", "H1.1", "mean JS of layers 20 to 24 over that of layers 1 to 12, of 24", _HAO, low=3.0)
-def attention_of_last_layers_changes(evidence, case):
-    curve = evidence.curve(case, "nats")
+@claim(
+    "hao2020/figure1", "H1.1", "mean JS of layers 20 to 24 over that of layers 1 to 12, of 24", _HAO, low=3.0
+)
+def attention_of_last_layers_changes(evidence, task):
+    curve = evidence.curve(task, "nats")
     return curve.mean(20, 24, 24) / max(curve.mean(1, 12, 24), np.finfo(float).tiny)
 
 
-@claim("hao2020/figure1", "H1.2", "depth at which the layer of the largest JS begins", _HAO, low=2 / 3, strict=False)
-def attention_changes_most_at_the_end(evidence, case):
-    curve = evidence.curve(case, "nats")
+@claim(
+    "hao2020/figure1",
+    "H1.2",
+    "depth at which the layer of the largest JS begins",
+    _HAO,
+    low=2 / 3,
+    strict=False,
+)
+def attention_changes_most_at_the_end(evidence, task):
+    curve = evidence.curve(task, "nats")
     return (curve.peak - 1) / curve.layers
 
 
-@claim("hao2020/figure2", "H2.1", "mean distance of the upper half of layers minus that of the lower", _HAO, low=0.0)
-def higher_layers_move_more(evidence, case):
-    curve = evidence.curve(case, "svcca99")
+@claim(
+    "hao2020/figure2",
+    "H2.1",
+    "mean distance of the upper half of layers minus that of the lower",
+    _HAO,
+    low=0.0,
+)
+def higher_layers_move_more(evidence, task):
+    curve = evidence.curve(task, "svcca99")
     return curve.mean(13, 24, 24) - curve.mean(1, 12, 24)
 
 
-@claim("hao2020/figure2", "H2.2", "depth at which the layer of the largest distance begins", _HAO, low=2 / 3, strict=False)
-def hidden_states_move_most_at_the_end(evidence, case):
-    curve = evidence.curve(case, "svcca99")
+@claim(
+    "hao2020/figure2",
+    "H2.2",
+    "depth at which the layer of the largest distance begins",
+    _HAO,
+    low=2 / 3,
+    strict=False,
+)
+def hidden_states_move_most_at_the_end(evidence, task):
+    curve = evidence.curve(task, "svcca99")
     return (curve.peak - 1) / curve.layers
 
 
@@ -201,13 +237,17 @@ def hidden_states_move_most_at_the_end(evidence, case):
 _TWO, _WIKI = "merchant2020/figure2", partial(Evidence.curve, variant="content", stimuli="wiki")
 
 
-@claim(_TWO, "F2.1", "mean RSA of layers 1 to 4 minus that of layers 9 to 12", ["mnli", "squad", "dep"], low=0.0)
-def changes_arise_at_the_top(evidence, case):
-    curve = _WIKI(evidence, case)
+@claim(
+    _TWO, "F2.1", "mean RSA of layers 1 to 4 minus that of layers 9 to 12", ["mnli", "squad", "dep"], low=0.0
+)
+def changes_arise_at_the_top(evidence, task):
+    curve = _WIKI(evidence, task)
     return curve.mean(1, 4, 12) - curve.mean(9, 12, 12)
 
 
-@claim(_TWO, "F2.2", "first of two layers at which Dep is 0.05 below MNLI and SQuAD", low=4, high=6, strict=False)
+@claim(
+    _TWO, "F2.2", "first of two layers at which Dep is 0.05 below MNLI and SQuAD", low=4, high=6, strict=False
+)
 def dep_departs_early(evidence):
     dep, mnli, squad = (_WIKI(evidence, task) for task in ("dep", "mnli", "squad"))
     dep.exactly(12)
@@ -215,7 +255,13 @@ def dep_departs_early(evidence):
     return next((float(k) for k in range(12) if below[k] and below[k + 1]), np.nan)
 
 
-@claim(_TWO, "F2.3", "largest RSA of Dep minus the lower of MNLI and SQuAD, layers 6 to 11", high=0.02, strict=False)
+@claim(
+    _TWO,
+    "F2.3",
+    "largest RSA of Dep minus the lower of MNLI and SQuAD, layers 6 to 11",
+    high=0.02,
+    strict=False,
+)
 def dep_changes_deepest(evidence):
     dep, mnli, squad = (_WIKI(evidence, task) for task in ("dep", "mnli", "squad"))
     return max(dep[k] - min(mnli[k], squad[k]) for k in dep.part(6, 11, 12))
@@ -228,7 +274,13 @@ def mnli_level(evidence):
     return curve[11]
 
 
-@claim(_TWO, "F2.5", "least RSA of MNLI minus the higher of SQuAD and Dep, layers 1 to 11", low=-0.02, strict=False)
+@claim(
+    _TWO,
+    "F2.5",
+    "least RSA of MNLI minus the higher of SQuAD and Dep, layers 1 to 11",
+    low=-0.02,
+    strict=False,
+)
 def mnli_changes_least(evidence):
     mnli, squad, dep = (_WIKI(evidence, task) for task in ("mnli", "squad", "dep"))
     return min(mnli[k] - max(squad[k], dep[k]) for k in mnli.part(1, 11, 12))
@@ -257,7 +309,6 @@ def squad_is_steeper(evidence):
 # ---- Merchant et al. 2020, Figure 5
 
 _DOMAIN = "merchant2020/figure5"
-_OWN = {"mnli": "mnli_pair", "squad": "squad_pair"}
 _SINGLE = {"mnli": "mnli_premise", "squad": "squad_question"}
 
 
@@ -268,33 +319,42 @@ def _against_wiki(evidence, task: str, stimuli: str) -> float:
 
 @claim(_DOMAIN, "F5.1", "mean RSA of layers 9 to 12, MNLI pairs minus Wikipedia", high=0.0)
 def mnli_changes_its_domain(evidence):
-    return _against_wiki(evidence, "mnli", _OWN["mnli"])
+    return _against_wiki(evidence, "mnli", "mnli")
 
 
 @claim(_DOMAIN, "F5.2", "mean RSA of layers 9 to 12, SQuAD pairs minus Wikipedia", high=0.0)
 def squad_changes_its_domain(evidence):
-    return _against_wiki(evidence, "squad", _OWN["squad"])
+    return _against_wiki(evidence, "squad", "squad")
 
 
 @claim(
-    _DOMAIN, "F5.3", "RSA of the last layer minus the middle one, {case}",
-    [f"{task}, {stimuli}" for task in _OWN for stimuli in ("mnli_pair", "squad_pair", "wiki")], high=0.0,
+    _DOMAIN, "F5.3", "RSA of the last layer minus the middle one",
+    [f"{task}, {stimuli}" for task in _SINGLE for stimuli in ("mnli", "squad", "wiki")], high=0.0,
 )  # fmt: skip
-def all_inputs_diverge(evidence, case):
-    curve = evidence.curve(*[part for part in case.split(", ")][:1], "content", case.split(", ")[1])
+def all_inputs_diverge(evidence, task, stimuli):
+    curve = evidence.curve(task, "content", stimuli)
     return curve[curve.at(12, 12)] - curve[curve.at(6, 12)]
 
 
-@claim(_DOMAIN, "F5.4", "largest |RSA of dev minus train inputs| over layers", list(_OWN), high=0.03, strict=False)
-def train_inputs_give_the_same(evidence, case):
-    dev = evidence.curve(case, "content", _OWN[case])
-    train = evidence.curve(case, "content", _OWN[case] + "_train")
+@claim(
+    _DOMAIN,
+    "F5.4",
+    "largest |RSA of dev minus train inputs| over layers",
+    list(_SINGLE),
+    high=0.03,
+    strict=False,
+)
+def train_inputs_give_the_same(evidence, task):
+    dev = evidence.curve(task, "content", task)
+    train = evidence.curve(task, "content", f"{task}_train")
     return max(abs(dev[k] - train[k]) for k in range(dev.layers + 1))
 
 
-@claim(_DOMAIN, "F5.5", "mean RSA of layers 9 to 12, single sentences minus Wikipedia", list(_SINGLE), high=0.0)
-def single_sentences_too(evidence, case):
-    return _against_wiki(evidence, case, _SINGLE[case])
+@claim(
+    _DOMAIN, "F5.5", "mean RSA of layers 9 to 12, single sentences minus Wikipedia", list(_SINGLE), high=0.0
+)
+def single_sentences_too(evidence, task):
+    return _against_wiki(evidence, task, _SINGLE[task])
 
 
 # ---- Deciding
@@ -303,7 +363,9 @@ def single_sentences_too(evidence, case):
 def evaluate(figure: str, tables: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
     """One row (COLUMNS) per claim on `<paper>/<item>`, from that figure's tables and its paper's published file."""
     paper, item = figure.split("/")
-    rows = [_decide(one, _labelled(tables), published) for one in CLAIMS if (one.paper, one.item) == (paper, item)]
+    rows = [
+        _decide(one, _labelled(tables), published) for one in CLAIMS if (one.paper, one.item) == (paper, item)
+    ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -322,10 +384,10 @@ def _labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _decide(one: Claim, rows: pd.DataFrame, published: Mapping) -> dict:
-    facts = published["claims"].get(one.id) or published["claims"][one.id.rstrip("p")]
+    facts = published["claims"][one.id]
     row = {
         "paper": one.paper, "figure": one.item, "claim": one.name, "statement": facts["statement"],
-        "place": facts["place"], "strength": facts["strength"], "published_value": published_value(one, published),
+        "place": facts["place"], "strength": facts["strength"], "published_value": one.published(published) if one.published else str(facts.get("published", "")),
         "measure": one.criterion, "ours": np.nan, "low": np.nan, "high": np.nan, "replicates": 0,
         "scale": "; ".join(rows["scale"].astype(str).unique()),
         "checkpoint": "; ".join(rows["checkpoint"].astype(str).unique()),
@@ -356,13 +418,3 @@ def _values(one: Claim, rows: pd.DataFrame) -> list[float]:
     if not values:
         raise missing
     return values
-
-
-def published_value(one: Claim, published: Mapping) -> str:
-    """The number a paper gives for a claim: as printed, or our measure of its digitised figure; empty if it gives none."""
-    if one.id in ("K5.1", "K5.1p"):
-        panel = published["figure5"]["tasks"].get(one.case)
-        if panel:
-            means = dict(enumerate(panel["layer_mean"], 1))
-            return f"{_last_two(Curve(means, len(means))):.3f} (digitised, padded)"
-    return str(published["claims"].get(one.id, {}).get("published", ""))

@@ -30,7 +30,7 @@ def load_config(user: Mapping, root: Path) -> dict:
     catalogue = {"datasets": _read_yaml(root / "config/datasets.yaml")}
     config = merge(merge(catalogue, _read_yaml(root / f"config/scales/{scale}.yaml")), user)
     schema = _read_yaml(root / "workflow/schemas/experiments.schema.yaml")
-    problems = [_sentence(error) for error in _filling_validator(schema).iter_errors(config)]
+    problems = list(dict.fromkeys(map(_sentence, _filling_validator(schema).iter_errors(config))))
     problems = problems or _dangling_references(config)
     if problems:
         raise UserError("\n".join(["the configuration cannot be used as it is:", *(f"  {p}" for p in problems)]))

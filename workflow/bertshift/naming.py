@@ -89,6 +89,11 @@ class Run:
         return Run(parent, self.init, self.seed if parent.tasks else 0)
 
     @property
+    def ancestors(self) -> list["Run"]:
+        """Parent, its parent and so on, down to the pretraining run; empty for that run itself."""
+        return [] if self.model.is_checkpoint else [self.parent, *self.parent.ancestors]
+
+    @property
     def checkpoint(self) -> "Run":
         """The pretraining run that this run descends from."""
         return Run(replace(self.model, tasks=(), variants=()), self.init, 0)

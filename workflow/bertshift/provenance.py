@@ -1,11 +1,19 @@
 from collections.abc import Mapping
 
+GENERATED, MIRROR, HUB = "world", "mirror", "hub"
 
-def describe_split(sidecar: Mapping, split: str, used: int) -> str:
-    """`mnli dev 1000/9815, mirror:glue/MNLI/dev_matched.tsv`: rows used, of how many, and where they come from.
 
-    A split that is smaller than published is called a sample.
+def describe_split(sidecar: Mapping, split: str, used: int, source: str) -> str:
+    """`mnli dev 1000 of 9815 (hub nyu-mll/glue@bcdcba7)`: rows used, of how many, and where they come from.
+
+    A split smaller than published is called a sample. `source` is the configuration's data.source.
     """
     rows, published = sidecar["rows"][split], (sidecar["published"] or {}).get(split)
-    sample = f" (a sample of {published})" if published and rows < published else ""
-    return f"{sidecar['name']} {split} {used}/{rows}{sample}, {sidecar['source']}"
+    origin = {GENERATED: "generated", MIRROR: "mirror", HUB: _hub(sidecar)}[source]
+    sample = f", a sample of {published}" if source != GENERATED and published and rows < published else ""
+    return f"{sidecar['name']} {split} {used} of {rows}{sample} ({origin})"
+
+
+def _hub(sidecar: Mapping) -> str:
+    repository, _, revision = sidecar["source"].removeprefix("hub:").partition("@")
+    return f"hub {repository}@{revision[:7]}"

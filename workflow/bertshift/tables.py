@@ -17,14 +17,16 @@ def metric_table(
     models: Sequence[str],
     references: Sequence[str],
     descriptions: Sequence[Mapping],
-    trained_on: Sequence[Mapping],
+    trained_on: Sequence[tuple[Mapping, Mapping]],
 ) -> pd.DataFrame:
     """Run one metric over every stimulus and pair of replicates, and say in each row what it was made from.
 
     `models` and `references` are folders of activations, one a stimulus, in the order of settings["stimuli"];
-    `descriptions` tell of the stimuli, `trained_on` are the sidecars of the data sets of the models' tasks.
+    `descriptions` tell of the stimuli; `trained_on` has (sidecar, scores.json) for every fine-tuning before.
     """
-    training = "; ".join(describe_split(sidecar, "train", sidecar["rows"]["train"]) for sidecar in trained_on)
+    training = "; ".join(
+        describe_split(sidecar, "train", scores["rows"]["train"], settings["source"]) for sidecar, scores in trained_on
+    )
     pairs, data = [], {}
     for name, model, reference, description in zip(settings["stimuli"], models, references, descriptions, strict=True):
         data[name] = description["data"] + (f"; trained on {training}" if training else "")
@@ -58,7 +60,10 @@ def score_table(scores: Sequence[Mapping], provenance: Mapping, sidecar: Mapping
             "dev": replicate["rows"]["dev"],
             "scale": provenance["scale"],
             "checkpoint": provenance["checkpoints"][str(init)],
-            "data": "; ".join(describe_split(sidecar, split, replicate["rows"][split]) for split in ("train", "dev")),
+            "data": "; ".join(
+                describe_split(sidecar, split, replicate["rows"][split], provenance["source"])
+                for split in ("train", "dev")
+            ),
         }
         for (init, seed), replicate in zip(provenance["runs"], scores, strict=True)
         for metric, value in replicate["scores"].items()

@@ -58,15 +58,24 @@ def comparison_inputs(metric):
     def descriptions(wildcards):
         return [f"results/stimuli/{name}.json" for name in comparison_stimuli(metric, wildcards)]
 
+    def trainings(wildcards):
+        """One run of every fine-tuning that led to either model."""
+        runs = [runs_of(model)[0] for model in parse_comparison(wildcards)]
+        stages = [stage for run in runs for stage in (run, *run.ancestors) if stage.model.tasks]
+        return list(dict.fromkeys(stages))
+
     def sidecars(wildcards):
-        tasks = dict.fromkeys(task for model in parse_comparison(wildcards) for task in model.tasks)
-        return [sidecar(config["tasks"][task]["dataset"]) for task in tasks]
+        return [sidecar(config["tasks"][run.model.task]["dataset"]) for run in trainings(wildcards)]
+
+    def scores(wildcards):
+        return [f"{run.folder}/scores.json" for run in trainings(wildcards)]
 
     return {
         "model": activations(0),
         "reference": activations(1),
         "descriptions": descriptions,
-        "trained_on": sidecars,
+        "sidecars": sidecars,
+        "scores": scores,
     }
 
 
@@ -90,6 +99,7 @@ def comparison_settings(metric, **more):
                 "stimuli": comparison_stimuli(metric, wildcards),
                 "pairs": [[[run.name, run.init, run.seed] for run in pair] for pair in pairs],
                 "scale": config["scale"],
+                "source": config["data"]["source"],
                 "checkpoints": {
                     str(init): settings.describe_base(model.base, init, config) for init in inits
                 },

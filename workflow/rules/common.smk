@@ -16,6 +16,8 @@ os.environ["HF_DATASETS_OFFLINE"] = "1"
 
 from bertshift import codegraph, config as settings, naming, stimuli
 from bertshift.errors import UserError
+from bertshift.plots import catalogue
+from bertshift.seeds import seed_from
 
 
 container: "docker://python:3.11-slim"

@@ -1,5 +1,4 @@
 localrules:
-    world,
     dataset,
     stimuli,
 
@@ -52,6 +51,9 @@ def world_files():
 
 
 if config["data"]["source"] == "world":
+
+    localrules:
+        world,
 
     rule world:
         output:
@@ -119,4 +121,5 @@ def stimuli_settings(name):
         "datasets": stimuli.datasets_of(name, config),
         "form": stimulus.get("form"),
         "number": config["samples"][size],
+        "source": config["data"]["source"],
     }

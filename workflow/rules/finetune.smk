@@ -11,12 +11,15 @@ def run_of(wildcards):
 
 
 def finetune_settings(wildcards):
-    model = parse_model(wildcards.model)
+    run = run_of(wildcards)
+    model = run.model
     if not model.tasks:
         raise WorkflowError(f"'{model}' is not fine-tuned and has no seed; ask for init{wildcards.init}.")
     return {
         **settings.task_settings(model, config),
         "variants": [variant.text for variant in model.variants],
+        # Without the variants: runs of a sweep see the same batches and draw the same head.
+        "seed": seed_from("finetune", "+".join(model.tasks), model.base, run.init, run.seed),
     }
 
 
@@ -100,6 +103,7 @@ def provenance(model):
         "task": model.task,
         "runs": [[run.init, run.seed] for run in runs_of(model)],
         "scale": config["scale"],
+        "source": config["data"]["source"],
         "checkpoints": {
             str(run.init): settings.describe_base(model.base, run.init, config) for run in runs_of(model)
         },

@@ -1,4 +1,5 @@
 import json
+import sys
 
 from bertshift.jobs import job
 
@@ -13,7 +14,7 @@ with job(snakemake):
     settings = json.loads(snakemake.params.settings)
     rows = list(read_jsonl(snakemake.input.stimuli))
     for name, folder in settings["runs"].items():
-        print(f"activations: {folder}, {len(rows)} inputs", file=__import__("sys").stderr)
+        print(f"activations: {folder}, {len(rows)} inputs", file=sys.stderr)
         model = load_encoder(Path(folder), attention="eager").to(best_device())
         out = Path(snakemake.output[0]) / f"{name}.npz"
         extract(model, load_tokenizer(Path(folder)), rows, out, settings["max_length"], settings["attention"])

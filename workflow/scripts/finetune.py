@@ -8,7 +8,6 @@ with job(snakemake):
     from bertshift.data.examples import read_examples, read_sidecar
     from bertshift.models.variants import apply_variants
     from bertshift.naming import parse_variant
-    from bertshift.seeds import seed_from
     from bertshift.training.finetuning import finetune
     from bertshift.training.settings import TrainSettings
 
@@ -16,7 +15,6 @@ with job(snakemake):
     variants = [parse_variant(text) for text in settings["variants"]]
     kinds = {variant.kind for variant in variants}
     start, data = Path(snakemake.params.start), Path(snakemake.input.examples).parent
-    seed = seed_from("finetune", *(snakemake.wildcards[key] for key in ("model", "init", "seed")))
     finetune(
         settings["task"],
         {split: read_examples(data, split) for split in ("train", "dev")},
@@ -24,7 +22,7 @@ with job(snakemake):
         start,
         Path(snakemake.params.directory),
         TrainSettings(**settings["training"]),
-        seed,
-        prepare=partial(apply_variants, variants=variants, seed=seed),
+        settings["seed"],
+        prepare=partial(apply_variants, variants=variants, seed=settings["seed"]),
         head_from=start if "carry" in kinds else None,
     )

@@ -17,6 +17,6 @@ with job(snakemake):
         snakemake.input.model,
         snakemake.input.reference,
         [read_json(file) for file in snakemake.input.descriptions],
-        [read_json(file) for file in snakemake.input.trained_on],
+        [(read_json(a), read_json(b)) for a, b in zip(snakemake.input.sidecars, snakemake.input.scores)],
     )
     write_tsv(snakemake.output[0], table)

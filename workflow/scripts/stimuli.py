@@ -17,5 +17,8 @@ with job(snakemake):
     drawn = draw_stimuli(settings["name"], rows, settings)
     write_jsonl(snakemake.output.rows, drawn)
     number = len(drawn) // len(folders)
-    parts = [describe_split(read_sidecar(folder), splits[name], number) for name, folder in folders.items()]
+    parts = [
+        describe_split(read_sidecar(folder), splits[name], number, settings["source"])
+        for name, folder in folders.items()
+    ]
     write_json(snakemake.output.description, {"name": settings["name"], "rows": len(drawn), "data": "; ".join(parts)})

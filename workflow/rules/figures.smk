@@ -1,0 +1,153 @@
+localrules:
+    claims,
+    all_claims,
+    gallery,
+    paper_gallery,
+
+
+PAPERS = {
+    "kovaleva2019": "Kovaleva et al. 2019",
+    "hao2020": "Hao et al. 2020",
+    "merchant2020": "Merchant et al. 2020",
+}
+
+
+def figures_of(*papers):
+    return [name for name, entry in catalogue.FIGURES.items() if entry.paper in papers]
+
+
+@user_errors_as_sentences
+def figure_tables(name):
+    return catalogue.needs(name, config)
+
+
+def published(paper):
+    return f"config/published/{paper}.yaml"
+
+
+def drawn(names, ending):
+    return [f"results/figures/{name}.{ending}" for name in names]
+
+
+def caption(name):
+    return f"workflow/report/{name.replace('/', '_')}.rst"
+
+
+for name, entry in catalogue.FIGURES.items():
+
+    rule:
+        name:
+            f"draw_{entry.paper}_{entry.item}"
+        input:
+            tables=figure_tables(name),
+            published=published(entry.paper),
+        output:
+            png=report(
+                f"results/figures/{name}.png",
+                category=PAPERS[entry.paper],
+                caption=f"../report/{entry.paper}_{entry.item}.rst",
+                labels={"figure": entry.item, "shows": entry.title},
+            ),
+            pdf=f"results/figures/{name}.pdf",
+            tsv=f"results/figures/{name}.tsv",
+        log:
+            f"logs/figures/{name}.log",
+        params:
+            code=code("figure", f"plots/{entry.paper}_{entry.item}"),
+            name=name,
+        script:
+            "../scripts/figure.py"
+
+
+# A paper's claims, decided on the tables of its figures.
+rule claims:
+    input:
+        tables=lambda wildcards: dict.fromkeys(
+            table for name in figures_of(wildcards.paper) for table in figure_tables(name)
+        ),
+        published=lambda wildcards: published(wildcards.paper),
+    output:
+        "results/claims/{paper}.tsv",
+    log:
+        "logs/claims/{paper}.log",
+    wildcard_constraints:
+        paper=only(PAPERS),
+    params:
+        code=code("claims"),
+        tables=lambda wildcards: settings.canonical(
+            {name: figure_tables(name) for name in figures_of(wildcards.paper)}
+        ),
+    script:
+        "../scripts/claims.py"
+
+
+rule all_claims:
+    input:
+        tables=[f"results/claims/{paper}.tsv" for paper in PAPERS],
+    output:
+        "results/claims.tsv",
+    log:
+        "logs/all_claims.log",
+    params:
+        code=code("concatenate"),
+    script:
+        "../scripts/concatenate.py"
+
+
+rule gallery:
+    input:
+        figures=drawn(catalogue.FIGURES, "tsv"),
+        images=drawn(catalogue.FIGURES, "png"),
+        claims="results/claims.tsv",
+        published=[published(paper) for paper in PAPERS],
+        captions=[caption(name) for name in catalogue.FIGURES],
+    output:
+        "results/figures/index.html",
+    log:
+        "logs/gallery.log",
+    params:
+        code=code("gallery"),
+        figures=settings.canonical(list(catalogue.FIGURES)),
+    script:
+        "../scripts/gallery.py"
+
+
+# The same page for one paper alone, so that one paper costs only its own runs.
+rule paper_gallery:
+    input:
+        figures=lambda wildcards: drawn(figures_of(wildcards.paper), "tsv"),
+        images=lambda wildcards: drawn(figures_of(wildcards.paper), "png"),
+        claims="results/claims/{paper}.tsv",
+        published=lambda wildcards: [published(wildcards.paper)],
+        captions=lambda wildcards: [caption(name) for name in figures_of(wildcards.paper)],
+    output:
+        "results/figures/{paper}.html",
+    log:
+        "logs/gallery/{paper}.log",
+    wildcard_constraints:
+        paper=only(PAPERS),
+    params:
+        code=code("gallery"),
+        figures=lambda wildcards: settings.canonical(figures_of(wildcards.paper)),
+    script:
+        "../scripts/gallery.py"
+
+
+for paper in PAPERS:
+
+    rule:
+        name:
+            f"figures/{paper}"
+        input:
+            drawn(figures_of(paper), "png"),
+            f"results/figures/{paper}.html",
+
+
+# A rule's name, not a file: every figure is checked again each time it is asked for.
+rule:
+    name:
+        "figures/all"
+    default_target: True
+    input:
+        drawn(catalogue.FIGURES, "png"),
+        "results/figures/index.html",
