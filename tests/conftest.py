@@ -1,7 +1,13 @@
 import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 
@@ -13,3 +19,58 @@ def mirror() -> Path:
     if not (folder / "glue").is_dir():
         pytest.skip("no mirror of real data: set BERTSHIFT_MIRROR to a folder that holds glue/, squad/, ...")
     return folder
+
+
+class Project:
+    """A copy of the repository whose config/experiments.yaml can be edited, and its snakemake."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    @property
+    def config(self) -> dict:
+        return yaml.safe_load((self.folder / "config/experiments.yaml").read_text())
+
+    @config.setter
+    def config(self, config: dict) -> None:
+        (self.folder / "config/experiments.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+
+    def snakemake(self, *arguments: str, check: bool = True) -> str:
+        """Everything it prints; fails the test if it fails."""
+        command = [sys.executable, "-m", "snakemake", *arguments]
+        done = subprocess.run(
+            command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+        assert not check or done.returncode == 0, done.stdout[-6000:]
+        return done.stdout
+
+    def jobs(self, *arguments: str) -> Counter:
+        """What a dry run would do: number of jobs by rule."""
+        printed = self.snakemake(*arguments, "--dry-run", "--quiet", "reason")
+        table = re.findall(r"^(\S+) +(\d+)$", printed.partition("Job stats:")[2], re.MULTILINE)
+        return Counter({rule: int(number) for rule, number in table if rule != "total"})
+
+    def reruns(self, *arguments: str) -> set[str]:
+        """Rule and wildcards of every job that a dry run would do, as `finetune model=mnli, init=1, seed=1`."""
+        printed = self.snakemake(*arguments, "--dry-run")
+        blocks = re.findall(r"^(?:local)?rule (\S+):\n((?:    .*\n)*)", printed, re.MULTILINE)
+        wildcards = [re.search(r"wildcards: (.*)", block) for _, block in blocks]
+        return {
+            f"{rule} {found[1]}" if found else rule
+            for (rule, _), found in zip(blocks, wildcards, strict=True)
+        }
+
+
+@pytest.fixture(scope="session")
+def copy_project(tmp_path_factory):
+    """Call it for a fresh copy of the repository, as a clone would have it."""
+
+    def copy() -> Project:
+        folder = tmp_path_factory.mktemp("project") / "clone"
+        made = shutil.ignore_patterns(
+            ".git", ".venv", ".snakemake", "results", "logs", "__pycache__", ".*_cache"
+        )
+        shutil.copytree(ROOT, folder, symlinks=True, ignore=made)
+        return Project(folder)
+
+    return copy

@@ -37,4 +37,6 @@ def test_an_edit_of_anything_imported_counts(digest, name):
 def test_other_modules_comments_docstrings_and_layout_do_not(digest):
     before = digest({})
     assert before == digest({"pkg/other.py": "z = 2\n"})
-    assert before == digest({"pkg/used.py": '"""Why."""\n# how\n' + FILES["pkg/used.py"].replace("\n\n\n", "\n\n")})
+    assert before == digest(
+        {"pkg/used.py": '"""Why."""\n# how\n' + FILES["pkg/used.py"].replace("\n\n\n", "\n\n")}
+    )

@@ -13,9 +13,31 @@ CONFIG = {
     },
 }
 # Every form that the papers need.
-NAMES = """base cased large mnli squad dep rte mnli@large cola@cased wnli+cola@cased mnli.random rte.reinit8@cased
-rte.reinit8b@cased cola.reinitL11H3@cased cola.reinitL24H16@large squad.freeze8 squad.freezeE squad.keep5 mnli.keep0
-wnli+cola.carry@cased mnli+rte+cola@cased mnli.bertadam base.random""".split()
+NAMES = [
+    "base",
+    "cased",
+    "large",
+    "mnli",
+    "squad",
+    "dep",
+    "rte",
+    "mnli@large",
+    "cola@cased",
+    "wnli+cola@cased",
+    "mnli.random",
+    "rte.reinit8@cased",
+    "rte.reinit8b@cased",
+    "cola.reinitL11H3@cased",
+    "cola.reinitL24H16@large",
+    "squad.freeze8",
+    "squad.freezeE",
+    "squad.keep5",
+    "mnli.keep0",
+    "wnli+cola.carry@cased",
+    "mnli+rte+cola@cased",
+    "mnli.bertadam",
+    "base.random",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

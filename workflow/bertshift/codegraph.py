@@ -34,7 +34,9 @@ def code_of(scripts: Iterable[Path]) -> list[Path]:
 def _tree(path: Path) -> ast.Module:
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node, clean=False):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
+            node, clean=False
+        ):
             node.body = node.body[1:]
     return tree
 

@@ -33,7 +33,9 @@ def load_config(user: Mapping, root: Path) -> dict:
     problems = list(dict.fromkeys(map(_sentence, _filling_validator(schema).iter_errors(config))))
     problems = problems or _dangling_references(config)
     if problems:
-        raise UserError("\n".join(["the configuration cannot be used as it is:", *(f"  {p}" for p in problems)]))
+        raise UserError(
+            "\n".join(["the configuration cannot be used as it is:", *(f"  {p}" for p in problems)])
+        )
     return config
 
 
@@ -82,7 +84,9 @@ def _sentence(error: ValidationError) -> str:
         known = list(schema.get("properties", {}))
         unknown = [key for key in value if key not in known]
         near = [get_close_matches(key, known, n=1, cutoff=0.5) for key in unknown]
-        hints = [f"'{key}'" + (f" (write '{match[0]}')" if match else "") for key, match in zip(unknown, near)]
+        hints = [
+            f"'{key}'" + (f" (write '{match[0]}')" if match else "") for key, match in zip(unknown, near)
+        ]
         return f"{path}: unknown key {', '.join(hints)}; the keys here are {', '.join(known)}."
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in value]
@@ -90,7 +94,9 @@ def _sentence(error: ValidationError) -> str:
     if error.validator == "type" and isinstance(value, str) and _looks_numeric(value):
         return f"{path}: '{value}' is text to YAML; write {_as_yaml_number(value)}."
     if error.validator == "enum":
-        return f"{path}: {value!r} is not possible; write one of {', '.join(map(str, error.validator_value))}."
+        return (
+            f"{path}: {value!r} is not possible; write one of {', '.join(map(str, error.validator_value))}."
+        )
     if error.validator in ("oneOf", "anyOf") and error.context:
         options = " or ".join(", ".join(option.get("required", [])) for option in error.validator_value)
         return f"{path}: {value!r} must have exactly one of: {options}."
@@ -123,14 +129,22 @@ def _dangling_references(config: dict) -> list[str]:
             near = get_close_matches(name, list(known), n=3, cutoff=0.3) or list(known)
             problems.append(f"{path}: no {kind} '{name}' is defined; write one of {', '.join(near)}.")
 
-    needed = {"mirror": ("data.mirror", config["data"].get("mirror")), "world": ("world", config.get("world"))}
+    needed = {
+        "mirror": ("data.mirror", config["data"].get("mirror")),
+        "world": ("world", config.get("world")),
+    }
     key, value = needed.get(config["data"]["source"], ("", "none"))
     if not value:
         problems.append(f"{key}: is missing; data.source {config['data']['source']} needs it.")
     for name, task in config["tasks"].items():
         check(f"tasks.{name}.dataset", task["dataset"], config["datasets"], "data set")
         for base in task["per_base"]:
-            check(f"tasks.{name}.per_base", base, {"base": 0, "cased": 0, "large": 0} | config["bases"], "checkpoint")
+            check(
+                f"tasks.{name}.per_base",
+                base,
+                {"base": 0, "cased": 0, "large": 0} | config["bases"],
+                "checkpoint",
+            )
         if name in config["bases"]:
             problems.append(f"tasks.{name}: is a checkpoint's name too; give the task another.")
     for name, base in config["bases"].items():
@@ -139,12 +153,19 @@ def _dangling_references(config: dict) -> list[str]:
                   "vocabulary")  # fmt: skip
             check(f"bases.{name}.pretrain.corpus", base["pretrain"]["corpus"], config["corpora"], "corpus")
         if inits_of(base) < 1:
-            problems.append(f"bases.{name}.checkpoints: is empty; list one checkpoint for each pretraining run.")
+            problems.append(
+                f"bases.{name}.checkpoints: is empty; list one checkpoint for each pretraining run."
+            )
     for name, stimulus in config["stimuli"].items():
         check(f"stimuli.{name}.dataset", stimulus["dataset"], config["datasets"], "data set")
     for metric, analysis in config["analyses"].items():
         for name in analysis["stimuli"]:
-            check(f"analyses.{metric}.stimuli", name, {"own": 0} | config["stimuli"] | config["tasks"], "stimulus")
+            check(
+                f"analyses.{metric}.stimuli",
+                name,
+                {"own": 0} | config["stimuli"] | config["tasks"],
+                "stimulus",
+            )
     for paper, items in config["figures"].items():
         for item, figure in items.items():
             for model in figure["models"]:
@@ -167,7 +188,16 @@ def task_settings(model: Model, config: Mapping) -> dict:
     if model.variant("bertadam"):
         merged |= {"learning_rate": 5e-5, "optimizer": "bertadam", "schedule": "bert_linear"}
     merged["learning_rate"] *= merged["learning_rate_scale"]
-    what = ("dataset", "kind", "metrics", "max_length", "doc_stride", "max_query_length", "max_train", "max_dev")
+    what = (
+        "dataset",
+        "kind",
+        "metrics",
+        "max_length",
+        "doc_stride",
+        "max_query_length",
+        "max_train",
+        "max_dev",
+    )
     how = ("batch_size", "epochs", "learning_rate", "warmup", "schedule", "optimizer", "weight_decay", "epsilon",
            "max_grad_norm", "precision", "norms_every", "checkpoint_minutes")  # fmt: skip
     return {
@@ -184,5 +214,7 @@ def describe_base(name: str, init: int, config: Mapping) -> str:
         return f"{shape['layers']}x{shape['width']} BERT pretrained here on {shape['corpus']}"
     source = base["checkpoints"][init - 1]
     return source.get("label") or (
-        f"{source['hub']}@{source['revision'][:7]}" if "hub" in source else f"local {Path(source['path']).name}"
+        f"{source['hub']}@{source['revision'][:7]}"
+        if "hub" in source
+        else f"local {Path(source['path']).name}"
     )

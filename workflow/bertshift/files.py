@@ -47,8 +47,7 @@ def read_json(path: str | os.PathLike):
 
 def write_jsonl(path: str | os.PathLike, rows: Iterable[dict]) -> None:
     with atomic(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def read_jsonl(path: str | os.PathLike) -> Iterator[dict]:
@@ -58,7 +57,9 @@ def read_jsonl(path: str | os.PathLike) -> Iterator[dict]:
             try:
                 yield json.loads(line)
             except json.JSONDecodeError as error:
-                raise UserError(f"{path}:{number} is not JSON ({error.msg}); delete the file and run its rule again.")
+                raise UserError(
+                    f"{path}:{number} is not JSON ({error.msg}); delete the file and run its rule again."
+                )
 
 
 def write_tsv(path: str | os.PathLike, table: pd.DataFrame) -> None:

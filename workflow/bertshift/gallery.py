@@ -95,12 +95,13 @@ def _of(claims: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def _count(claims: pd.DataFrame) -> str:
     counts = claims["verdict"].value_counts()
-    words = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS if verdict in counts)
+    words = ", ".join(f"{verdict}: {counts[verdict]}" for verdict in MARKS if verdict in counts)
     return f'<span class="soft">{escape(words)}</span>' if words else ""
 
 
 def _figure(name: str, table: pd.DataFrame, caption: str, claims: pd.DataFrame) -> str:
     item = name.partition("/")[2]
+    caption = caption.strip()
     link = quote(name)
     title = item.replace("_", " ").replace("figure", "Figure ").replace("table", "Table ").capitalize()
     narrow = ' class="narrow"' if table["panel"].nunique() == 1 else ""

@@ -125,15 +125,21 @@ def parse_model(name: str, config: Mapping) -> Model:
     variants = tuple(map(parse_variant, variants))
     if head in bases:
         if at:
-            raise UserError(f"model '{name}': '{head}' is a checkpoint already; write '{head}' without '@{base}'.")
+            raise UserError(
+                f"model '{name}': '{head}' is a checkpoint already; write '{head}' without '@{base}'."
+            )
         model = Model((), variants, head)
         if variants and [variant.kind for variant in variants] not in (["random"], ["keep"]):
-            raise UserError(f"model '{name}': a checkpoint that is not fine-tuned can only be .random or .keep5.")
+            raise UserError(
+                f"model '{name}': a checkpoint that is not fine-tuned can only be .random or .keep5."
+            )
     else:
         chain = tuple(head.split("+"))
         for task in chain:
             if task not in tasks:
-                raise UserError(f"model '{name}': no task or checkpoint '{task}'; {_nearest(task, tasks + bases)}.")
+                raise UserError(
+                    f"model '{name}': no task or checkpoint '{task}'; {_nearest(task, tasks + bases)}."
+                )
         if at and base not in bases:
             raise UserError(f"model '{name}': no checkpoint '{base}' at this scale; {_nearest(base, bases)}.")
         model = Model(chain, variants, base or DEFAULT_BASE)
@@ -153,7 +159,9 @@ def _check_variants(model: Model, name: str, bases: Mapping) -> None:
     if model.base not in bases:
         raise UserError(f"model '{name}': this scale has no checkpoint '{model.base}'; add it under 'bases'.")
     if model.variant("carry") and len(model.tasks) < 2:
-        raise UserError(f"model '{name}': .carry keeps the head of an earlier task; name one, as in 'wnli+cola.carry'.")
+        raise UserError(
+            f"model '{name}': .carry keeps the head of an earlier task; name one, as in 'wnli+cola.carry'."
+        )
     shape = shape_of(bases[model.base])
     limits = {("reinit", "layer"): (1, shape["layers"]), ("keep", "layers"): (0, shape["layers"])}
     limits |= {("reinit_head", "layer"): (1, shape["layers"]), ("reinit_head", "head"): (1, shape["heads"])}
@@ -197,7 +205,9 @@ def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run
         same = [(a, b) for a in runs for b in runs if a.init == b.init and a.seed < b.seed]
         pairs = same or [(a, b) for a in runs for b in runs if a.init < b.init]
         if not pairs:
-            raise UserError(f"'{model}' has one replicate only; raise 'seeds' or 'runs' to compare it with itself.")
+            raise UserError(
+                f"'{model}' has one replicate only; raise 'seeds' or 'runs' to compare it with itself."
+            )
         return pairs
     by_key = {(run.init, run.seed): run for run in others}
     pairs = []

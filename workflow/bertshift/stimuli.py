@@ -18,7 +18,9 @@ def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> 
     """
     tasks = sorted({each.task for each in (model, reference) if each.task})
     own = "+".join(tasks) or next(iter(config["stimuli"]))
-    return list(dict.fromkeys(own if name == "own" else name for name in config["analyses"][metric]["stimuli"]))
+    return list(
+        dict.fromkeys(own if name == "own" else name for name in config["analyses"][metric]["stimuli"])
+    )
 
 
 def datasets_of(stimulus: str, config: Mapping) -> list[str]:
@@ -29,7 +31,9 @@ def datasets_of(stimulus: str, config: Mapping) -> list[str]:
     for part in parts:
         if part not in config["tasks"]:
             known = ", ".join([*config["stimuli"], *config["tasks"]])
-            raise UserError(f"stimuli '{stimulus}': '{part}' is neither a stimulus nor a task; write one of {known}.")
+            raise UserError(
+                f"stimuli '{stimulus}': '{part}' is neither a stimulus nor a task; write one of {known}."
+            )
     return [config["tasks"][part]["dataset"] for part in parts]
 
 

@@ -6,7 +6,23 @@ import pandas as pd
 from bertshift.metrics.pairs import Pair
 from bertshift.provenance import describe_split
 
-FIRST = "metric model reference stimuli init seed ref_init ref_seed variant layer ref_layer head value sd n".split()
+FIRST = [
+    "metric",
+    "model",
+    "reference",
+    "stimuli",
+    "init",
+    "seed",
+    "ref_init",
+    "ref_seed",
+    "variant",
+    "layer",
+    "ref_layer",
+    "head",
+    "value",
+    "sd",
+    "n",
+]
 LAST = ["scale", "checkpoint", "data"]
 
 
@@ -25,10 +41,13 @@ def metric_table(
     `descriptions` tell of the stimuli; `trained_on` has (sidecar, scores.json) for every fine-tuning before.
     """
     training = "; ".join(
-        describe_split(sidecar, "train", scores["rows"]["train"], settings["source"]) for sidecar, scores in trained_on
+        describe_split(sidecar, "train", scores["rows"]["train"], settings["source"])
+        for sidecar, scores in trained_on
     )
     pairs, data = [], {}
-    for name, model, reference, description in zip(settings["stimuli"], models, references, descriptions, strict=True):
+    for name, model, reference, description in zip(
+        settings["stimuli"], models, references, descriptions, strict=True
+    ):
         data[name] = description["data"] + (f"; trained on {training}" if training else "")
         for (run, init, seed), (ref_run, ref_init, ref_seed) in settings["pairs"]:
             keys = {"metric": metric, "model": settings["model"], "reference": settings["reference"]}

@@ -9,10 +9,12 @@ ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "workflow"
 sys.path.insert(0, str(LIBRARY))
 # Scripts run in their own process, on this machine or on a cluster node, where this file is parsed again.
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")]))
-# Only the download rules may reach the hub; they lift this for themselves.
-os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ["HF_DATASETS_OFFLINE"] = "1"
+# Only the rules that download may reach the hub; they lift this for themselves.
+os.environ.update(
+    PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])),
+    HF_HUB_OFFLINE="1",
+    HF_DATASETS_OFFLINE="1",
+)
 
 from bertshift import codegraph, config as settings, naming, stimuli
 from bertshift.errors import UserError
@@ -37,9 +39,6 @@ def user_errors_as_sentences(function):
 
 
 config = user_errors_as_sentences(settings.load_config)(config, ROOT)
-
-DATA = "results/data/{dataset}"
-SPLITS_OF_TASKS = ["train", "dev"]
 
 
 wildcard_constraints:
@@ -71,6 +70,15 @@ def parse_comparison(wildcards):
     return naming.parse_comparison(wildcards.model, wildcards.reference, config)
 
 
+MODEL_FILES = [
+    "config.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+]
+
+
 def run_files(run):
     return [f"{run.folder}/{name}" for name in MODEL_FILES]
 
@@ -79,10 +87,280 @@ def runs_of(model):
     return naming.runs_of(model, config)
 
 
-MODEL_FILES = [
-    "config.json",
-    "model.safetensors",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "vocab.txt",
+# ---- Data
+WORLD = "results/world"
+# What the generated world holds beside the data sets: text for pretraining, and gold annotation.
+WORLD_EXTRAS = ["corpus/documents.txt", "heads/relations.jsonl", "README.txt"] + [
+    f"edges/{task}/{split}.jsonl"
+    for task in ["pos", "constituents", "dependencies", "entities", "srl", "coref", "spr", "relations"]
+    for split in ["train", "dev", "test"]
 ]
+
+
+def mirror_files(name):
+    """One file a split: the generated world has the first candidate, a user's mirror the first that exists."""
+    spec = config["datasets"].get(name)
+    if spec is None:
+        known = ", ".join(config["datasets"])
+        raise WorkflowError(f"no data set '{name}'; config/datasets.yaml has {known}.")
+    if config["data"]["source"] == "hub":
+        return []
+    if config["data"]["source"] == "world":
+        return [f"{WORLD}/{candidates[0]}" for candidates in spec["mirror"].values()]
+    root = Path(config["data"].get("mirror") or "")
+    chosen = []
+    for split, candidates in spec["mirror"].items():
+        found = [root / candidate for candidate in candidates if (root / candidate).is_file()]
+        if not found:
+            raise WorkflowError(
+                f"data.mirror: {root} has none of {', '.join(candidates)} ({split} split of '{name}'); "
+                "put the file there, or set data.source to hub."
+            )
+        chosen.append(str(found[0]))
+    return chosen
+
+
+def sidecar(name):
+    return f"results/data/{name}/dataset.json"
+
+
+def examples(name):
+    return f"results/data/{name}/examples.jsonl"
+
+
+def world_files():
+    datasets = [
+        candidates[0] for spec in config["datasets"].values() for candidates in spec["mirror"].values()
+    ]
+    return [f"{WORLD}/{path}" for path in dict.fromkeys(datasets + WORLD_EXTRAS)]
+
+
+def dataset_source(name):
+    spec = config["datasets"][name]
+    data = config["data"]
+    root = WORLD if data["source"] == "world" else data.get("mirror")
+    where = {"cache": data["cache"]} if data["source"] == "hub" else {"mirror": root}
+    return {"name": name, "spec": spec, "source": data["source"], **where}
+
+
+@user_errors_as_sentences
+def stimuli_datasets(wildcards):
+    return stimuli.datasets_of(wildcards.stimuli, config)
+
+
+def stimuli_settings(name):
+    stimulus = config["stimuli"].get(name, {})
+    size = "text" if stimulus else "combined" if "+" in name else "task"
+    return {
+        "name": name,
+        "datasets": stimuli.datasets_of(name, config),
+        "form": stimulus.get("form"),
+        "number": config["samples"][size],
+        "source": config["data"]["source"],
+    }
+
+
+# ---- Checkpoints
+PRETRAINED_HERE = [name for name, base in config["bases"].items() if "pretrain" in base]
+PRETRAINED_ELSEWHERE = [name for name in config["bases"] if name not in PRETRAINED_HERE]
+CHECKPOINT = "results/pretrained/{base}/init{init}"
+
+
+def only(names):
+    return "|".join(names) or "(?!)"
+
+
+def vocabulary_files(name):
+    return [
+        f"results/vocabularies/{name}/{file}"
+        for file in ["tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    ]
+
+
+def vocabulary(wildcards):
+    if wildcards.vocabulary not in config["vocabularies"]:
+        known = ", ".join(config["vocabularies"])
+        raise WorkflowError(f"no vocabulary '{wildcards.vocabulary}'; known: {known}.")
+    return config["vocabularies"][wildcards.vocabulary]
+
+
+def architecture(wildcards):
+    return config["bases"][wildcards.base]["pretrain"]
+
+
+def checkpoint_source(wildcards):
+    sources = config["bases"][wildcards.base]["checkpoints"]
+    if not 1 <= int(wildcards.init) <= len(sources):
+        raise WorkflowError(
+            f"bases.{wildcards.base}.checkpoints lists {len(sources)} run(s); there is no init{wildcards.init}."
+        )
+    return sources[int(wildcards.init) - 1]
+
+
+# ---- Runs
+RUN = "results/models/{model}/init{init}_seed{seed}"
+
+
+def run_of(wildcards):
+    run = naming.Run(parse_model(wildcards.model), int(wildcards.init), int(wildcards.get("seed", 0)))
+    if run not in runs_of(run.model):
+        raise WorkflowError(
+            f"'{run.model}' has no replicate {run.name} at this scale; raise its checkpoint's 'runs' or 'seeds'."
+        )
+    return run
+
+
+def finetune_settings(wildcards):
+    run = run_of(wildcards)
+    model = run.model
+    if not model.tasks:
+        raise WorkflowError(f"'{model}' is not fine-tuned and has no seed; ask for init{wildcards.init}.")
+    return {
+        **settings.task_settings(model, config),
+        "variants": [variant.text for variant in model.variants],
+        # Without the variants: runs of a sweep see the same batches and draw the same head.
+        "seed": seed_from("finetune", "+".join(model.tasks), model.base, run.init, run.seed),
+    }
+
+
+def dataset_of(wildcards):
+    task = parse_model(wildcards.model).task
+    return config["tasks"][task]["dataset"]
+
+
+def runs_with_scores(wildcards):
+    model = parse_model(wildcards.model)
+    if not model.tasks:
+        raise WorkflowError(f"'{model}' is not fine-tuned, so it has no score; name a task's model.")
+    return runs_of(model)
+
+
+def provenance(model):
+    return {
+        "model": str(model),
+        "task": model.task,
+        "runs": [[run.init, run.seed] for run in runs_of(model)],
+        "scale": config["scale"],
+        "source": config["data"]["source"],
+        "checkpoints": {
+            str(run.init): settings.describe_base(model.base, run.init, config) for run in runs_of(model)
+        },
+    }
+
+
+# ---- Comparisons
+ACTIVATIONS = "results/activations/{model}/{stimuli}"
+
+
+def keep(path):
+    return path if config["keep_activations"] else temp(path)
+
+
+def needs_attention(name):
+    """Attention is the bulk of a dump; text that only RSA reads goes without."""
+    readers = [metric for metric, analysis in config["analyses"].items() if reads(analysis, name)]
+    return bool({"cosine", "js"} & set(readers))
+
+
+def reads(analysis, name):
+    """Whether a metric may look at these inputs; two checkpoints have the first text for their own."""
+    own = name not in config["stimuli"] or name == next(iter(config["stimuli"]))
+    return name in analysis["stimuli"] or (own and "own" in analysis["stimuli"])
+
+
+def comparison_inputs(metric):
+    """Inputs of one metric for two models: both dumps of every stimulus, and what the numbers were made from."""
+
+    def activations(which):
+        return lambda wildcards: [
+            ACTIVATIONS.format(model=parse_comparison(wildcards)[which], stimuli=name)
+            for name in comparison_stimuli(metric, wildcards)
+        ]
+
+    def descriptions(wildcards):
+        return [f"results/stimuli/{name}.json" for name in comparison_stimuli(metric, wildcards)]
+
+    def trainings(wildcards):
+        """One run of every fine-tuning that led to either model."""
+        runs = [runs_of(model)[0] for model in parse_comparison(wildcards)]
+        stages = [stage for run in runs for stage in (run, *run.ancestors) if stage.model.tasks]
+        return list(dict.fromkeys(stages))
+
+    def sidecars(wildcards):
+        return [sidecar(config["tasks"][run.model.task]["dataset"]) for run in trainings(wildcards)]
+
+    def scores(wildcards):
+        return [f"{run.folder}/scores.json" for run in trainings(wildcards)]
+
+    return {
+        "model": activations(0),
+        "reference": activations(1),
+        "descriptions": descriptions,
+        "sidecars": sidecars,
+        "scores": scores,
+    }
+
+
+@user_errors_as_sentences
+def comparison_stimuli(metric, wildcards):
+    return stimuli.stimuli_of(metric, *parse_comparison(wildcards), config)
+
+
+def comparison_settings(metric, **more):
+    """Which replicate meets which, by name, and the provenance that every row carries."""
+
+    @user_errors_as_sentences
+    def of(wildcards):
+        model, reference = parse_comparison(wildcards)
+        pairs = naming.pair_runs(model, reference, config)
+        inits = dict.fromkeys(run.init for run, _ in pairs)
+        return settings.canonical(
+            {
+                "model": str(model),
+                "reference": str(reference),
+                "stimuli": comparison_stimuli(metric, wildcards),
+                "pairs": [[[run.name, run.init, run.seed] for run in pair] for pair in pairs],
+                "scale": config["scale"],
+                "source": config["data"]["source"],
+                "checkpoints": {
+                    str(init): settings.describe_base(model.base, init, config) for init in inits
+                },
+                **more,
+            }
+        )
+
+    return of
+
+
+# ---- Figures
+PAPERS = {
+    "kovaleva2019": "Kovaleva et al. 2019",
+    "hao2020": "Hao et al. 2020",
+    "merchant2020": "Merchant et al. 2020",
+}
+
+
+def figures_of(*papers):
+    return [name for name, entry in catalogue.FIGURES.items() if entry.paper in papers]
+
+
+@user_errors_as_sentences
+def figure_tables(name):
+    return catalogue.needs(name, config)
+
+
+def unique(names):
+    return list(dict.fromkeys(names))
+
+
+def published(paper):
+    return f"config/published/{paper}.yaml"
+
+
+def drawn(names, ending):
+    return [f"results/figures/{name}.{ending}" for name in names]
+
+
+def caption(name):
+    entry = catalogue.FIGURES[name]
+    return f"workflow/report/{entry.paper}_{entry.item}.rst"

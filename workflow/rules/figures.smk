@@ -5,34 +5,6 @@ localrules:
     paper_gallery,
 
 
-PAPERS = {
-    "kovaleva2019": "Kovaleva et al. 2019",
-    "hao2020": "Hao et al. 2020",
-    "merchant2020": "Merchant et al. 2020",
-}
-
-
-def figures_of(*papers):
-    return [name for name, entry in catalogue.FIGURES.items() if entry.paper in papers]
-
-
-@user_errors_as_sentences
-def figure_tables(name):
-    return catalogue.needs(name, config)
-
-
-def published(paper):
-    return f"config/published/{paper}.yaml"
-
-
-def drawn(names, ending):
-    return [f"results/figures/{name}.{ending}" for name in names]
-
-
-def caption(name):
-    return f"workflow/report/{name.replace('/', '_')}.rst"
-
-
 for name, entry in catalogue.FIGURES.items():
 
     rule:
@@ -62,7 +34,7 @@ for name, entry in catalogue.FIGURES.items():
 # A paper's claims, decided on the tables of its figures.
 rule claims:
     input:
-        tables=lambda wildcards: dict.fromkeys(
+        tables=lambda wildcards: unique(
             table for name in figures_of(wildcards.paper) for table in figure_tables(name)
         ),
         published=lambda wildcards: published(wildcards.paper),

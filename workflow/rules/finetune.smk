@@ -1,33 +1,3 @@
-RUN = "results/models/{model}/init{init}_seed{seed}"
-
-
-def run_of(wildcards):
-    run = naming.Run(parse_model(wildcards.model), int(wildcards.init), int(wildcards.get("seed", 0)))
-    if run not in runs_of(run.model):
-        raise WorkflowError(
-            f"'{run.model}' has no replicate {run.name} at this scale; raise its checkpoint's 'runs' or 'seeds'."
-        )
-    return run
-
-
-def finetune_settings(wildcards):
-    run = run_of(wildcards)
-    model = run.model
-    if not model.tasks:
-        raise WorkflowError(f"'{model}' is not fine-tuned and has no seed; ask for init{wildcards.init}.")
-    return {
-        **settings.task_settings(model, config),
-        "variants": [variant.text for variant in model.variants],
-        # Without the variants: runs of a sweep see the same batches and draw the same head.
-        "seed": seed_from("finetune", "+".join(model.tasks), model.base, run.init, run.seed),
-    }
-
-
-def dataset_of(wildcards):
-    task = parse_model(wildcards.model).task
-    return config["tasks"][task]["dataset"]
-
-
 # One job a run, so that a new seed costs one job and a kill costs one run.
 rule finetune:
     input:
@@ -51,7 +21,6 @@ rule finetune:
         code=code("finetune"),
         settings=lambda wildcards: settings.canonical(finetune_settings(wildcards)),
         start=lambda wildcards: run_of(wildcards).parent.folder,
-        directory=RUN,
     script:
         "../scripts/finetune.py"
 
@@ -70,16 +39,8 @@ rule derive:
             [variant.text for variant in parse_model(wildcards.model).variants]
         ),
         start=lambda wildcards: run_of(wildcards).checkpoint.folder,
-        directory="results/models/{model}/init{init}",
     script:
         "../scripts/derive.py"
-
-
-def runs_with_scores(wildcards):
-    model = parse_model(wildcards.model)
-    if not model.tasks:
-        raise WorkflowError(f"'{model}' is not fine-tuned, so it has no score; name a task's model.")
-    return runs_of(model)
 
 
 rule scores:
@@ -95,19 +56,6 @@ rule scores:
         provenance=lambda wildcards: settings.canonical(provenance(parse_model(wildcards.model))),
     script:
         "../scripts/scores.py"
-
-
-def provenance(model):
-    return {
-        "model": str(model),
-        "task": model.task,
-        "runs": [[run.init, run.seed] for run in runs_of(model)],
-        "scale": config["scale"],
-        "source": config["data"]["source"],
-        "checkpoints": {
-            str(run.init): settings.describe_base(model.base, run.init, config) for run in runs_of(model)
-        },
-    }
 
 
 rule all_scores:

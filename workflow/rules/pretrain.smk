@@ -2,22 +2,6 @@ localrules:
     checkpoint,
 
 
-PRETRAINED_HERE = [name for name, base in config["bases"].items() if "pretrain" in base]
-PRETRAINED_ELSEWHERE = [name for name in config["bases"] if name not in PRETRAINED_HERE]
-CHECKPOINT = "results/pretrained/{base}/init{init}"
-
-
-def only(names):
-    return "|".join(names) or "(?!)"
-
-
-def vocabulary_files(name):
-    return [
-        f"results/vocabularies/{name}/{file}"
-        for file in ["tokenizer.json", "tokenizer_config.json", "vocab.txt"]
-    ]
-
-
 rule vocabulary:
     input:
         corpus=lambda wildcards: config["corpora"][vocabulary(wildcards)["corpus"]],
@@ -30,17 +14,6 @@ rule vocabulary:
         settings=lambda wildcards: settings.canonical(vocabulary(wildcards)),
     script:
         "../scripts/vocabulary.py"
-
-
-def vocabulary(wildcards):
-    if wildcards.vocabulary not in config["vocabularies"]:
-        known = ", ".join(config["vocabularies"])
-        raise WorkflowError(f"no vocabulary '{wildcards.vocabulary}'; known: {known}.")
-    return config["vocabularies"][wildcards.vocabulary]
-
-
-def architecture(wildcards):
-    return config["bases"][wildcards.base]["pretrain"]
 
 
 # Masked-LM and next-sentence pretraining from scratch; one job an independent run.
@@ -66,18 +39,8 @@ rule pretrain:
         settings=lambda wildcards: settings.canonical(
             {key: value for key, value in architecture(wildcards).items() if key != "runs"}
         ),
-        directory=CHECKPOINT,
     script:
         "../scripts/pretrain.py"
-
-
-def checkpoint_source(wildcards):
-    sources = config["bases"][wildcards.base]["checkpoints"]
-    if not 1 <= int(wildcards.init) <= len(sources):
-        raise WorkflowError(
-            f"bases.{wildcards.base}.checkpoints lists {len(sources)} run(s); there is no init{wildcards.init}."
-        )
-    return sources[int(wildcards.init) - 1]
 
 
 rule checkpoint:
@@ -94,6 +57,5 @@ rule checkpoint:
             {key: config["bases"][wildcards.base][key] for key in ["layers", "heads"]}
         ),
         cache=config["data"]["cache"],
-        directory=CHECKPOINT,
     script:
         "../scripts/checkpoint.py"

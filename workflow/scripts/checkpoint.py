@@ -12,7 +12,7 @@ with job(snakemake):
     from bertshift.models.shape import check_shape
 
     source, shape = json.loads(snakemake.params.source), json.loads(snakemake.params.shape)
-    directory = Path(snakemake.params.directory)
+    directory = Path(snakemake.output[0]).parent
     if "hub" in source:
         cache = Path(snakemake.params.cache)
         download_checkpoint(source["hub"], source["revision"], directory, cache)

@@ -13,4 +13,4 @@ with job(snakemake):
     model = load_encoder(start)
     seed = seed_from("derive", snakemake.wildcards.model, snakemake.wildcards.init)
     apply_variants(model, map(parse_variant, json.loads(snakemake.params.variants)), seed)
-    save_model(Path(snakemake.params.directory), model, load_tokenizer(start))
+    save_model(Path(snakemake.output[0]).parent, model, load_tokenizer(start))

@@ -20,7 +20,7 @@ with job(snakemake):
         {split: read_examples(data, split) for split in ("train", "dev")},
         read_sidecar(data),
         start,
-        Path(snakemake.params.directory),
+        Path(snakemake.output[0]).parent,
         TrainSettings(**settings["training"]),
         settings["seed"],
         prepare=partial(apply_variants, variants=variants, seed=settings["seed"]),

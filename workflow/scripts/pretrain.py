@@ -25,6 +25,6 @@ with job(snakemake):
         architecture,
         training,
         seed_from("pretrain", snakemake.wildcards.base, snakemake.wildcards.init),
-        Path(snakemake.params.directory),
+        Path(snakemake.output[0]).parent,
         settings["max_length"],
     )

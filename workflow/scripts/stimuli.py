@@ -21,4 +21,6 @@ with job(snakemake):
         describe_split(read_sidecar(folder), splits[name], number, settings["source"])
         for name, folder in folders.items()
     ]
-    write_json(snakemake.output.description, {"name": settings["name"], "rows": len(drawn), "data": "; ".join(parts)})
+    write_json(
+        snakemake.output.description, {"name": settings["name"], "rows": len(drawn), "data": "; ".join(parts)}
+    )

@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 from bertshift.jobs import job
@@ -7,4 +8,4 @@ with job(snakemake):
     from bertshift.world.generate import generate_world
 
     settings = json.loads(snakemake.params.settings)
-    generate_world(Path(snakemake.params.directory), settings["sizes"], settings["seed"])
+    generate_world(Path(os.path.commonpath(snakemake.output)), settings["sizes"], settings["seed"])

@@ -1,0 +1,236 @@
+"""Training examples per second of `bertshift.training.loop.train` against transformers.Trainer on GLUE's lengths.
+
+    python benchmarks/training_throughput.py --mirror DATA --model FOLDER [--layers 12 --hidden 768 --heads 12]
+
+All contenders train the same BERT classifier from the same weights with the same batch size, precision, AdamW,
+clipping and schedule, on as many batches as --steps says, a random sample of the data. Padding to 128 is what
+run_glue sets up; dynamic padding is DataCollatorWithPadding. Rounds of all contenders alternate, because a shared
+machine is not equally fast all the time; the table has medians over the rounds.
+"""
+
+import argparse
+import contextlib
+import importlib.util
+import io
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, set_seed
+from transformers.utils import logging
+
+from bertshift.training.batching import Encoded, length_bucketed, pad, padding_share
+from bertshift.training.loop import autocast_dtype, train
+from bertshift.training.settings import TrainSettings
+
+LONGEST = 128
+VOCABULARY = 30522
+# File, columns of the texts, and of made lengths: examples, median and log-normal spread. Made lengths have
+# the real ones' mean and padding under dynamic padding, by bert-base-uncased's vocabulary.
+TASKS = {
+    "MRPC": ("glue/MRPC/train.tsv", (3, 4), (3668, 52, 0.2)),
+    "SST-2": ("glue/SST-2/train.tsv", (0,), (67349, 11, 0.6)),
+}
+OURS, DYNAMIC, FIXED = "bertshift", "Trainer, dynamic padding", "Trainer, padded to 128"
+
+
+def read_lengths(mirror: Path, model: Path, file: str, columns: tuple[int, ...]) -> np.ndarray:
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    lines = (mirror / file).read_text(encoding="utf-8").split("\n")[1:]
+    rows = [line.split("\t") for line in lines if line]
+    texts = [[row[column] for row in rows] for column in columns]
+    encoded = tokenizer(*texts, truncation=True, max_length=LONGEST)
+    return np.array([len(ids) for ids in encoded.input_ids])
+
+
+def made_lengths(n: int, median: float, spread: float) -> np.ndarray:
+    drawn = np.random.default_rng(0).lognormal(np.log(median), spread, n)
+    return np.clip(drawn.round().astype(int), 3, LONGEST)
+
+
+def examples_of(lengths: np.ndarray) -> list[Encoded]:
+    generator = np.random.default_rng(1)
+    return [
+        Encoded(
+            [101, *generator.integers(1000, VOCABULARY, n - 2).tolist(), 102],
+            [0] * n,
+            int(generator.integers(2)),
+        )
+        for n in lengths
+    ]
+
+
+def collate(examples):
+    return pad(examples, 0) | {"labels": torch.tensor([example.target for example in examples])}
+
+
+def loss(model: nn.Module, batch: dict) -> torch.Tensor:
+    output = model.bert(
+        input_ids=batch["input_ids"],
+        token_type_ids=batch["token_type_ids"],
+        attention_mask=batch["attention_mask"],
+    )
+    return cross_entropy(model.classifier(model.dropout(output.pooler_output)), batch["labels"])
+
+
+def run_ours(model: nn.Module, examples: list[Encoded], args: argparse.Namespace) -> float:
+    settings = TrainSettings(
+        learning_rate=2e-5, batch_size=args.batch_size, epochs=1, precision=args.precision, weight_decay=0.0
+    )
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
+        started = time.perf_counter()
+        train(model, examples, collate, loss, settings, 0, Path(folder))
+        return time.perf_counter() - started
+
+
+def run_trainer(
+    model: nn.Module, examples: list[Encoded], args: argparse.Namespace, tokenizer, dynamic: bool
+) -> float:
+    from transformers import DataCollatorWithPadding, Trainer, TrainingArguments, default_data_collator
+
+    rows = []
+    for example in examples:
+        gap = 0 if dynamic else LONGEST - len(example)
+        rows.append(
+            {
+                "input_ids": example.input_ids + [0] * gap,
+                "token_type_ids": example.token_type_ids + [0] * gap,
+                "attention_mask": [1] * len(example) + [0] * gap,
+                "label": example.target,
+            }
+        )
+    on_gpu = torch.cuda.is_available()
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        trainer = Trainer(
+            model=model,
+            args=TrainingArguments(
+                output_dir=folder,
+                per_device_train_batch_size=args.batch_size,
+                learning_rate=2e-5,
+                num_train_epochs=1,
+                save_strategy="no",
+                report_to=[],
+                disable_tqdm=True,
+                bf16=autocast_dtype(args.precision, torch.device("cuda" if on_gpu else "cpu")) is not None,
+                use_cpu=not on_gpu,
+            ),
+            train_dataset=rows,
+            data_collator=DataCollatorWithPadding(tokenizer) if dynamic else default_data_collator,
+        )
+        started = time.perf_counter()
+        trainer.train()
+        return time.perf_counter() - started
+
+
+class PlainPadding:
+    """The tokenizer that DataCollatorWithPadding asks to pad, where there is no model folder to read one from."""
+
+    padding_side = "right"
+
+    def pad(self, rows, **_):
+        longest = max(len(row["input_ids"]) for row in rows)
+        return {
+            key: torch.tensor(
+                [row[key] if key == "label" else row[key] + [0] * (longest - len(row[key])) for row in rows]
+            )
+            for key in rows[0]
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--mirror", type=Path, help="folder with glue/MRPC/train.tsv and glue/SST-2/train.tsv"
+    )
+    parser.add_argument(
+        "--model", type=Path, help="folder with a BERT tokenizer; with --mirror gives real lengths"
+    )
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--hidden", type=int, default=128)
+    parser.add_argument("--heads", type=int, default=2)
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--precision", choices=["auto", "float32", "bfloat16"], default="auto")
+    parser.add_argument("--steps", type=int, default=60, help="batches in one round of one contender")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=0, help="torch threads; 0 leaves torch's choice")
+    args = parser.parse_args()
+    if bool(args.mirror) != bool(args.model):
+        parser.error("--mirror and --model go together: the data, and the tokenizer that gives their lengths")
+    if importlib.util.find_spec("accelerate") is None:
+        sys.exit(
+            "transformers.Trainer needs the package accelerate, which bertshift does not: pip install accelerate"
+        )
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    if args.threads:
+        torch.set_num_threads(args.threads)
+
+    config = BertConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=args.hidden,
+        num_hidden_layers=args.layers,
+        num_attention_heads=args.heads,
+        intermediate_size=4 * args.hidden,
+    )
+    tokenizer = AutoTokenizer.from_pretrained(args.model) if args.model else PlainPadding()
+    device = (
+        torch.cuda.get_device_name()
+        if torch.cuda.is_available()
+        else f"CPU, {torch.get_num_threads()} threads"
+    )
+    print(
+        f"BERT {args.layers} x {args.hidden}, batch {args.batch_size}, precision {args.precision}, {device}"
+    )
+    print(f"lengths: {'real' if args.mirror else 'made (log-normal)'}\n")
+    print(f"{'task':6} {'contender':26} {'examples/s':>10} {'bertshift is':>13} {'padding':>8}")
+
+    contenders = {
+        OURS: lambda model, examples: run_ours(model, examples, args),
+        DYNAMIC: lambda model, examples: run_trainer(model, examples, args, tokenizer, True),
+        FIXED: lambda model, examples: run_trainer(model, examples, args, tokenizer, False),
+    }
+    for task, (file, columns, shape) in TASKS.items():
+        whole = read_lengths(args.mirror, args.model, file, columns) if args.mirror else made_lengths(*shape)
+        generator = np.random.default_rng(0)
+        lengths = whole[generator.permutation(len(whole))[: args.steps * args.batch_size]]
+        examples = examples_of(lengths)
+        seconds: dict[str, list[float]] = {name: [] for name in contenders}
+        for number in range(args.rounds + 1):
+            for name, contender in contenders.items():
+                set_seed(0)
+                # The first round warms caches and kernels up and is not counted.
+                some = examples if number else examples[: 4 * args.batch_size]
+                taken = contender(BertForSequenceClassification(config), some)
+                if number:
+                    seconds[name].append(taken)
+        # Padding is of a whole epoch, speed of the sample.
+        order = generator.permutation(len(whole))
+        random_batches = [order[i : i + args.batch_size] for i in range(0, len(order), args.batch_size)]
+        padding = {
+            OURS: padding_share(whole, length_bucketed(whole, args.batch_size, generator)),
+            DYNAMIC: padding_share(whole, random_batches),
+            FIXED: 1 - whole.mean() / LONGEST,
+        }
+        for name, taken in seconds.items():
+            ratio = statistics.median(t / own for t, own in zip(taken, seconds[OURS], strict=True))
+            print(
+                f"{task:6} {name:26} {len(examples) / statistics.median(taken):10.1f} "
+                f"{ratio:11.2f} x {100 * padding[name]:6.2f} %",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertModel, BertTokenizer
+
+from bertshift.activations.extract import encode, extract, padded_attention
+from bertshift.activations.store import Activations
+from bertshift.errors import UserError
+
+WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "dog", "ran", "un", "##able", "##s", "."]
+ROWS = [
+    {"id": "dev-0", "text_a": "The cats sat .", "text_b": "a dog ran unables and ran and ran ."},
+    {"id": "dev-1", "text_a": "the mat"},
+    {
+        "id": "dev-2",
+        "text_a": "a dog ran on and on and on and on",
+        "text_b": "the dog sat on the mat and sat",
+    },
+    {"id": "dev-3", "text_a": "dog mat"},
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    return BertTokenizer(vocab={word: i for i, word in enumerate(special + WORDS)}, do_lower_case=True)
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=18,
+        hidden_size=16,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=24,
+        initializer_range=0.5,
+        attn_implementation="eager",
+    )
+    return BertModel(config).train()  # extract itself must turn dropout off
+
+
+@pytest.fixture(scope="module")
+def path(model, tokenizer, tmp_path_factory):
+    path = tmp_path_factory.mktemp("activations") / "run.npz"
+    extract(model, tokenizer, ROWS, path, max_length=14, attention=True, batch_tokens=8)
+    return path
+
+
+def test_encoding_cuts_the_longest_text_and_keeps_spans(tokenizer):
+    index = encode(tokenizer, ROWS, max_length=14)
+    assert index["example_offsets"].tolist() == [0, 14, 18, 32, 36]
+    third = slice(18, 32)
+    assert (
+        index["segment"][third].tolist() == [0] * 8 + [1] * 6
+    )  # 6 + 5 pieces: the tie is cut from the second
+    assert np.flatnonzero(index["special"][third]).tolist() == [0, 7, 13]
+    pieces = [
+        row["text_b" if segment else "text_a"][start:end]
+        for row, segment, start, end in zip(
+            [ROWS[0]] * 14, index["segment"], index["char_start"], index["char_end"], strict=False
+        )
+    ]
+    assert pieces == ["", "The", "cat", "s", "sat", ".", "", "a", "dog", "ran", "un", "able", "s", ""]
+
+
+def test_same_as_the_model_on_one_unpadded_example_at_a_time(path, model, tokenizer):
+    activations = Activations(path)
+    assert (activations.layers, activations.heads, activations.width, activations.examples) == (3, 2, 16, 4)
+    assert activations.ids.tolist() == ["dev-0", "dev-1", "dev-2", "dev-3"]
+    for example in range(4):
+        tokens = slice(activations.offsets[example], activations.offsets[example + 1])
+        with torch.inference_mode():
+            output = model.eval()(
+                input_ids=torch.from_numpy(activations.token_ids[None, tokens].astype(int)),
+                token_type_ids=torch.from_numpy(activations.segment[None, tokens].astype(int)),
+                output_hidden_states=True,
+                output_attentions=True,
+            )
+        for layer in range(4):
+            expected = output.hidden_states[layer][0]
+            np.testing.assert_allclose(activations.hidden(layer)[tokens], expected, atol=2e-6)
+        for layer in range(1, 4):
+            expected = output.attentions[layer - 1][0]
+            np.testing.assert_allclose(activations.attention(layer)[example], expected, atol=1e-6)
+
+
+def test_plain_numpy_opens_the_file(path):
+    with np.load(path) as archive:
+        assert archive["hidden_03"].shape == (36, 16) and archive["attention_01"].dtype == np.float32
+        np.testing.assert_array_equal(archive["hidden_02"], Activations(path).hidden(2))
+
+
+def test_same_bytes_again_and_nothing_left_behind(path, model, tokenizer, tmp_path):
+    again = tmp_path / "again.npz"
+    extract(model, tokenizer, ROWS, again, max_length=14, attention=True, batch_tokens=8)
+    assert again.read_bytes() == path.read_bytes()
+    assert list(tmp_path.iterdir()) == [again]
+
+
+def test_padded_maps_are_the_real_ones_in_the_corner(path, model, tokenizer):
+    (maps,) = ([layer.numpy() for layer in batch] for batch in padded_attention(model, tokenizer, ROWS, 14))
+    for layer, values in enumerate(maps, 1):
+        np.testing.assert_allclose(values[1, :, :4, :4], Activations(path).attention(layer)[1], atol=1e-6)
+        assert np.all(values[1, :, :, 4:] == 0)
+        np.testing.assert_allclose(values.sum(-1), 1, atol=1e-5)
+
+
+def test_refusals(model, tokenizer, tmp_path):
+    with pytest.raises(UserError, match="24 positions"):
+        extract(model, tokenizer, ROWS, tmp_path / "x.npz", max_length=25, attention=False)
+    with pytest.raises(UserError, match="no stimuli"):
+        extract(model, tokenizer, [], tmp_path / "x.npz", max_length=20, attention=False)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,94 @@
+import zipfile
+
+import numpy as np
+import pytest
+
+from bertshift.activations.store import Activations, writing
+from bertshift.errors import UserError
+
+LENGTHS = np.array([3, 5, 2])
+INDEX = {
+    "token_ids": np.arange(10, dtype=np.int32),
+    "special": np.zeros(10, bool),
+    "example_offsets": np.array([0, 3, 8, 10]),
+    "map_offsets": np.array([0, 9, 34, 38]),
+    "example_ids": np.array(["a", "b", "c"]),
+    "segment": np.zeros(10, np.uint8),
+}
+
+
+@pytest.fixture
+def arrays():
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(3, 10, 4)).astype(np.float32)
+    maps = [[rng.random((2, n, n), np.float32) for n in LENGTHS] for _ in range(2)]
+    return hidden, maps
+
+
+@pytest.fixture
+def path(arrays, tmp_path):
+    hidden, maps = arrays
+    with writing(tmp_path / "run.npz", INDEX, layers=2, width=4, heads=2) as writer:
+        for example in (2, 0, 1):  # any order
+            for layer in range(3):
+                tokens = slice(INDEX["example_offsets"][example], INDEX["example_offsets"][example + 1])
+                writer.hidden(layer, example, hidden[layer, tokens])
+            for layer in (2, 1):
+                writer.attention(layer, example, maps[layer - 1][example])
+    return tmp_path / "run.npz"
+
+
+def test_round_trip(path, arrays):
+    hidden, maps = arrays
+    activations = Activations(path)
+    for layer in range(3):
+        np.testing.assert_array_equal(activations.hidden(layer), hidden[layer])
+    for layer in (1, 2):
+        read = activations.attention(layer)
+        assert read.heads == 2 and len(read) == 3
+        for one, expected in zip(read, maps[layer - 1], strict=True):
+            np.testing.assert_array_equal(one, expected)
+
+
+def test_a_layer_is_mapped_alone_and_aligned(path):
+    layer = Activations(path).hidden(1)
+    expected = np.array(layer)
+    assert isinstance(layer, np.memmap) and layer.offset % 64 == 0 and layer.flags.aligned
+    others = [Activations(path).hidden(0), Activations(path).hidden(2), Activations(path).attention(1).flat]
+    with open(path, "r+b") as file:
+        for other in others:
+            file.seek(other.offset)
+            file.write(b"\xff" * other.nbytes)
+    np.testing.assert_array_equal(Activations(path).hidden(1), expected)
+    with (
+        np.load(path) as archive,
+        pytest.raises(zipfile.BadZipFile),
+    ):  # reading another layer would have noticed
+        archive["hidden_02"]
+
+
+def test_a_file_from_numpy_is_read_too(path, tmp_path):
+    with np.load(path) as archive:
+        np.savez(tmp_path / "plain.npz", **archive)
+    np.testing.assert_array_equal(Activations(tmp_path / "plain.npz").hidden(2), Activations(path).hidden(2))
+
+
+def test_an_interrupted_extraction_leaves_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt), writing(tmp_path / "run.npz", INDEX, 2, 4):
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
+
+
+def test_refusals(path, tmp_path):
+    with writing(tmp_path / "hidden.npz", INDEX, layers=1, width=4):
+        pass
+    with pytest.raises(UserError, match="attention: true"):
+        Activations(tmp_path / "hidden.npz").attention(1)
+    assert Activations(tmp_path / "hidden.npz").heads is None
+    with pytest.raises(UserError, match="layers are 0 to 2"):
+        Activations(path).hidden(3)
+    (tmp_path / "half.npz").write_bytes(path.read_bytes()[:500])
+    with pytest.raises(UserError, match="not a complete NPZ"):
+        Activations(tmp_path / "half.npz")
+    with pytest.raises(UserError, match="does not exist"):
+        Activations(tmp_path / "none.npz")

@@ -1,0 +1,97 @@
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def project(copy_project):
+    return copy_project()
+
+
+def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
+    jobs = project.jobs("figures/all")
+    # Kovaleva: 7 tasks, two of them Merchant's as well, and SQuAD, on 2 pretraining runs; Hao: 4 tasks x 2 seeds.
+    assert jobs["finetune"] == 8 * 2 + 4 * 2
+    assert jobs["pretrain"] == 3
+    assert (jobs["cosine"], jobs["js"], jobs["svcca"], jobs["rsa"]) == (7, 4, 4, 2)
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 5
+
+
+@pytest.mark.parametrize("scale", ["small", "paper"])
+def test_the_same_figures_at_every_scale(project, scale):
+    jobs = project.jobs("figures/all", "--config", f"scale={scale}")
+    assert jobs["gallery"] == 1 and jobs["checkpoint"] == 2 and not jobs["pretrain"] and not jobs["world"]
+
+
+def test_one_table_needs_only_its_own_runs(project):
+    jobs = project.jobs("results/js/rte_vs_base.tsv")
+    assert (jobs["finetune"], jobs["activations"], jobs["dataset"]) == (2, 2, 1)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "results/svcca/wnli+cola@cased_vs_cased.tsv",
+        "results/cosine/mnli.random_vs_base.tsv",
+        "results/rsa/rte.reinit3_vs_rte.tsv",
+        "results/js/cola.reinitL4H3@cased_vs_cola@cased.tsv",
+        "results/rsa/squad.freeze2_vs_squad.tsv",
+        "results/svcca/mnli.keep2_vs_base.tsv",
+        "results/js/mrpc@large_vs_mrpc@large.tsv",
+        "results/rsa/large_vs_base.tsv",
+        "results/svcca/base.random_vs_base.tsv",
+        "results/scores/wnli+cola.carry@cased.tsv",
+    ],
+)
+def test_any_two_models_can_be_named(project, target):
+    assert project.jobs(target)
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ("results/rsa/mnly_vs_base.tsv", "no task or checkpoint 'mnly'; nearest: mnli"),
+        ("results/js/cola@cased_vs_base.tsv", "compare models of one vocabulary"),
+        ("results/scores/base.tsv", "is not fine-tuned"),
+        ("results/models/rte/init9_seed1/scores.json", "no replicate init9_seed1"),
+        ("results/stimuli/wkii.jsonl", "neither a stimulus nor a task"),
+    ],
+)
+def test_a_name_that_does_not_exist_gets_a_sentence(project, target, sentence):
+    assert sentence in project.snakemake(target, "--dry-run", check=False)
+
+
+def test_gpu_rules_ask_for_one_gpu(project):
+    printed = project.snakemake("figures/all", "--dry-run")
+    blocks = printed.split("\n\n" if "\n\nrule" in printed else "\n[")
+    for rule in ("pretrain", "finetune", "activations"):
+        asked = [block for block in blocks if f"rule {rule}:" in block]
+        assert asked and all("gpu=1" in block for block in asked)
+
+
+def test_a_mirror_that_lacks_a_file_is_named_before_anything_runs(project, tmp_path):
+    data = f"data={{source: mirror, mirror: {tmp_path}}}"
+    printed = project.snakemake("results/rsa/rte_vs_base.tsv", "--dry-run", "--config", data, check=False)
+    assert f"{tmp_path} has none of glue/RTE/train.tsv" in printed
+
+
+def test_lint(project):
+    assert "good shape" in project.snakemake("--lint")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["snakefmt", "--check", "Snakefile", "workflow/rules"],
+        ["ruff", "check", "."],
+        ["ruff", "format", "--check", "."],
+    ],
+    ids=["snakefmt", "ruff", "ruff-format"],
+)
+def test_style(command):
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,146 @@
+"""A hub on localhost: the endpoints that a download at a pinned commit asks for, and ways to misbehave."""
+
+import hashlib
+import io
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs
+
+import pyarrow as pa
+from pyarrow import parquet
+
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+BUSY = "5" * 40  # a revision for which every answer is status 500
+
+
+def parquet_file(columns: Mapping[str, list], row_group_size: int | None = None) -> bytes:
+    sink = io.BytesIO()
+    parquet.write_table(pa.table(dict(columns)), sink, row_group_size=row_group_size)
+    return sink.getvalue()
+
+
+class SmallHub:
+    """`repositories` maps an id to {path: content}; `faults` maps an id to what is wrong with its data files.
+
+    Faults: drop (the connection breaks midway), drop once (in the first answer only), short (a clean end
+    halfway), html (a page with status 200), error (status 500), flipped (one bit differs).
+    """
+
+    def __init__(self, repositories: Mapping[str, Mapping[str, bytes]], faults: Mapping[str, str]):
+        self.repositories, self.faults, self.requests = repositories, faults, Counter()
+        hub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            timeout = 10
+
+            def do_HEAD(self):
+                hub.answer(self, body=False)
+
+            def do_GET(self):
+                hub.answer(self, body=True)
+
+            def do_POST(self):
+                self.posted = self.rfile.read(int(self.headers["Content-Length"]))
+                hub.answer(self, body=True)
+
+            def log_message(self, *arguments):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *exception):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def answer(self, request, body: bool) -> None:
+        path = request.path.partition("?")[0]
+        resolve = re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
+        api = re.fullmatch(r"/api/datasets/([^/]+/[^/]+)/(revision|tree|paths-info)/([^/]+)/?(.*)", path)
+        repository, revision = (
+            (resolve or api).group(1, 2 if resolve else 3) if resolve or api else (None, None)
+        )
+        if repository not in self.repositories:
+            return self.send(request, 404, b"{}", {"X-Error-Code": "RepoNotFound"}, body)
+        if revision == BUSY:
+            return self.send(request, 500, b"", {}, body)
+        if revision != REVISION:
+            return self.send(request, 404, b"{}", {"X-Error-Code": "RevisionNotFound"}, body)
+        if resolve:
+            return self.send_file(request, repository, resolve[3], body)
+        return self.send_listing(request, repository, api[2], api[4], body)
+
+    def send_listing(self, request, repository, what, folder, body):
+        files = self.repositories[repository]
+        if what == "revision":
+            siblings = [{"rfilename": path} for path in files]
+            answer = {"_id": "0", "id": repository, "sha": REVISION, "siblings": siblings, "private": False}
+        elif what == "paths-info":
+            asked = parse_qs(request.posted.decode())["paths"]
+            answer = [_entry(path, files[path]) for path in asked if path in files]
+        else:
+            inside = [path for path in files if path.startswith(folder)]
+            folders = {path.rpartition("/")[0] for path in inside} - {"", folder}
+            answer = [{"type": "directory", "path": path, "oid": "0", "size": 0} for path in sorted(folders)]
+            answer += [_entry(path, files[path]) for path in inside]
+        self.send(request, 200, json.dumps(answer).encode(), {"Content-Type": "application/json"}, body)
+
+    def send_file(self, request, repository, path, body):
+        content = self.repositories[repository].get(path)
+        if content is None:
+            return self.send(request, 404, b"", {"X-Error-Code": "EntryNotFound"}, body)
+        headers = {
+            "X-Repo-Commit": REVISION,
+            "ETag": f'"{hashlib.sha256(content).hexdigest()}"',
+            "Accept-Ranges": "bytes",
+        }
+        fault = self.faults.get(repository) if path.endswith(".parquet") and body else None
+        self.requests[repository, path] += body
+        if fault == "drop once":
+            fault = "drop" if self.requests[repository, path] == 1 else None
+        if fault == "error":
+            return self.send(request, 500, b"", {}, body)
+        if fault == "html":
+            return self.send(request, 200, b"<!DOCTYPE html><html>Sign in</html>", headers, body)
+        if fault == "flipped":
+            content = content[:100] + bytes([content[100] ^ 1]) + content[101:]
+        if fault == "short":
+            return self.send(request, 200, content[: len(content) // 2], headers, body)
+        status = 200
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", request.headers.get("Range", ""))
+        if wanted and body:
+            first, last = int(wanted[1]), int(wanted[2] or len(content) - 1)
+            headers["Content-Range"] = f"bytes {first}-{min(last, len(content) - 1)}/{len(content)}"
+            status, content = 206, content[first : last + 1]
+        if fault == "drop":
+            request.close_connection = True
+            self.send(request, status, content[: len(content) // 2], headers, body, announced=len(content))
+        else:
+            self.send(request, status, content, headers, body)
+
+    def send(self, request, status, content, headers, body, announced=None):
+        request.send_response(status)
+        for key, value in headers.items():
+            request.send_header(key, value)
+        request.send_header("Content-Length", str(len(content) if announced is None else announced))
+        request.end_headers()
+        if body:
+            request.wfile.write(content)
+
+
+def _entry(path: str, content: bytes) -> dict:
+    sha = hashlib.sha256(content).hexdigest()
+    entry = {"type": "file", "path": path, "oid": sha[:40], "size": len(content)}
+    if path.endswith(".parquet"):
+        entry["lfs"] = {"oid": sha, "size": len(content), "pointerSize": 134}
+    return entry

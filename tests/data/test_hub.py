@@ -1,0 +1,230 @@
+"""The hub client against a small hub on localhost that serves made data and misbehaves on purpose."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from data.small_hub import BUSY, REVISION, SmallHub, parquet_file
+
+ROOT = Path(__file__).parents[2]
+CATALOGUE = yaml.safe_load((ROOT / "config" / "datasets.yaml").read_text(encoding="utf-8"))
+
+# The hub's address is read when its client is imported, hence a process of its own; one for all cases, as it
+# takes seconds to start. Waiting is cut short, not left out.
+CLIENT = """
+import json, sys, time
+from pathlib import Path
+wait = time.sleep
+time.sleep = lambda seconds: wait(min(seconds, 0.01))
+from bertshift.data.prepare import prepare_from_hub
+from bertshift.errors import UserError
+folder, said = Path(sys.argv[1]), {}
+for case, spec in json.loads(sys.argv[2]).items():
+    try:
+        prepare_from_hub(case, spec, folder / case, folder / "cache")
+        said[case] = None
+    except UserError as error:
+        said[case] = str(error)
+(folder / "said.json").write_text(json.dumps(said))
+"""
+
+
+def card(name: str, splits: list[str], features: str = "") -> bytes:
+    files = "".join(f"\n  - split: {split}\n    path: {name}/{split}-*" for split in splits)
+    return f"---\nconfigs:\n- config_name: {name}\n  data_files:{files}\n{features}---\n".encode()
+
+
+CLASSES = """dataset_info:
+- config_name: rte
+  features:
+  - {name: sentence1, dtype: string}
+  - {name: sentence2, dtype: string}
+  - name: label
+    dtype: {class_label: {names: {'0': entailment, '1': not_entailment}}}
+"""
+
+
+def glue(rows: int, first: str = "sentence1") -> bytes:
+    texts = [f'He said "{i}".\u2028' for i in range(rows)]
+    return parquet_file({first: texts, "sentence2": texts, "label": [i % 2 for i in range(rows)]})
+
+
+def repository(train: bytes, dev: bytes, features: str = CLASSES) -> dict[str, bytes]:
+    files = {"rte/train-00000-of-00001.parquet": train, "rte/validation-00000-of-00001.parquet": dev}
+    return {"README.md": card("rte", ["train", "validation"], features), **files}
+
+
+def tree(heads: list) -> bytes:
+    words = ["w"] * len(heads)
+    row = {
+        "sent_id": "s",
+        "text": "w w",
+        "tokens": words,
+        "upos": words,
+        "xpos": words,
+        "head": heads,
+        "deprel": words,
+    }
+    return parquet_file({key: [value] for key, value in row.items()})
+
+
+def questions() -> bytes:
+    answers = [{"text": ["cat"], "answer_start": [4]}, {"text": [], "answer_start": []}]
+    return parquet_file(
+        {"id": ["a", "b"], "question": ["Who?"] * 2, "context": ["the cat"] * 2, "answers": answers}
+    )
+
+
+FAULTS = ("drop", "drop once", "short", "html", "error", "flipped")
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """(folder, what each case said): None where it succeeded, else the sentence for the user."""
+    folder = tmp_path_factory.mktemp("hub")
+    good = repository(glue(4), glue(2))
+    articles = [f"Article {i} tells of one thing. It tells of another thing too." for i in range(50)]
+    ewt = {f"en_ewt/{split}-0.parquet": tree(["2", "0"]) for split in ("train", "dev", "test")}
+    repositories = {f"made/{fault.replace(' ', '-')}": good for fault in FAULTS} | {
+        "made/good": good,
+        "made/columns": repository(glue(4, first="premise"), glue(2, first="premise"), features=""),
+        "made/card": repository(glue(4, first="premise"), glue(2)),
+        "made/empty": repository(glue(4), glue(0)),
+        "made/ewt": {"README.md": card("en_ewt", ["train", "dev", "test"]), **ewt},
+        "made/cyclic": {
+            "README.md": card("en_ewt", ["train", "dev", "test"]),
+            **ewt,
+            "en_ewt/dev-0.parquet": tree([2, 1]),
+        },
+        "made/squad2": {
+            "README.md": b"",
+            "train-0.parquet": questions(),
+            "validation-0.parquet": questions(),
+        },
+        "made/wikipedia": {
+            "README.md": card("20231101.en", ["train"]),
+            "20231101.en/train-00000-of-00041.parquet": parquet_file({"text": articles}, row_group_size=10),
+            "20231101.en/train-00001-of-00041.parquet": b"never asked for",
+        },
+    }
+
+    def entry(dataset, repository, **changes):
+        hub = CATALOGUE[dataset]["hub"] | {"id": f"made/{repository}", "revision": REVISION} | changes
+        return CATALOGUE[dataset] | {"hub": hub, "published": None}
+
+    cases = {fault: entry("rte", fault.replace(" ", "-")) for fault in FAULTS} | {
+        "good": entry("rte", "good"),
+        "gone": entry("rte", "good", revision="f" * 40),
+        "branch": entry("rte", "good", revision="main"),
+        "absent": entry("rte", "absent"),
+        "config": entry("rte", "good", name="ret"),
+        "splits": entry("rte", "good", splits={"train": "train", "dev": "valid"}),
+        "busy": entry("rte", "good", revision=BUSY),
+        "columns": entry("rte", "columns"),
+        "card": entry("rte", "card"),
+        "labels": entry("rte", "good") | {"labels": {"1": "yes"}},
+        "empty": entry("rte", "empty"),
+        "ewt": entry("ewt", "ewt"),
+        "cyclic": entry("ewt", "cyclic"),
+        "squad2": entry("squad2", "squad2"),
+        "wikipedia": entry("wikipedia", "wikipedia", rows=3),
+    }
+    faults = {f"made/{fault.replace(' ', '-')}": fault for fault in FAULTS}
+    with SmallHub(repositories, faults) as hub:
+        environment = os.environ | {
+            "HF_ENDPOINT": hub.url,
+            "HF_HOME": str(folder / "home"),
+            "HF_HUB_OFFLINE": "0",
+            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+            "NO_PROXY": "127.0.0.1",
+            "PYTHONPATH": str(ROOT / "workflow"),
+        }
+        command = [sys.executable, "-c", CLIENT, str(folder), json.dumps(cases)]
+        subprocess.run(command, env=environment, check=True, timeout=120)
+        hub.served = dict(hub.requests)
+    return folder, json.loads((folder / "said.json").read_text()), hub.served
+
+
+def rows(folder: Path, case: str) -> list[dict]:
+    return [json.loads(line) for line in (folder / case / "examples.jsonl").read_text().split("\n") if line]
+
+
+def test_good_data_become_the_same_form(outcome):
+    folder, said, _ = outcome
+    assert said["good"] is None
+    assert rows(folder, "good")[4] == {
+        "id": "dev-0",
+        "split": "dev",
+        "text_a": 'He said "0".\u2028',
+        "text_b": 'He said "0".\u2028',
+        "label": "entailment",
+    }
+    sidecar = json.loads((folder / "good" / "dataset.json").read_text())
+    assert sidecar["source"] == f"hub:made/good@{REVISION}"
+    assert sidecar["revision"] == REVISION
+    assert sidecar["rows"] == {"train": 4, "dev": 2}
+    assert set(sidecar["source_sha256"]) == {
+        "rte/train-00000-of-00001.parquet",
+        "rte/validation-00000-of-00001.parquet",
+    }
+
+
+def test_every_kind(outcome):
+    folder, said, served = outcome
+    assert [said[case] for case in ("ewt", "squad2", "wikipedia")] == [None] * 3
+    assert [(row["answers"], row["impossible"]) for row in rows(folder, "squad2")[:2]] == [
+        ([{"text": "cat", "start": 4}], False),
+        ([], True),
+    ]
+    assert rows(folder, "ewt")[0]["heads"] == [2, 0]
+    sentences = rows(folder, "wikipedia")
+    assert [(row["document"], row["sentence"]) for row in sentences] == [
+        (i, j) for i in range(3) for j in range(2)
+    ]
+    assert ("made/wikipedia", "20231101.en/train-00001-of-00041.parquet") not in served
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("drop", "in 4 attempts (RemoteProtocolError: peer closed connection"),
+        ("short", "in 4 attempts (OSError: Consistency check failed"),
+        ("html", "in 4 attempts (OSError: Consistency check failed"),
+        ("error", "in 4 attempts (HTTPStatusError: Server error '500"),
+        ("flipped", "in 4 attempts (OSError: rte/train-00000-of-00001.parquet arrived with another SHA-256"),
+        ("gone", f"The hub has no made/good@{'f' * 40} (Revision"),
+        ("busy", "in 4 attempts (ConnectionError: neither the hub nor the cache has this revision"),
+        ("splits", 'are not what its card and `hub` in the catalogue say (ValueError: Unknown split "valid"'),
+        ("card", "are not what its card and `hub` in the catalogue say (CastError: Couldn't cast"),
+        ("branch", "pins the revision 'main'; write the 40-digit commit sha"),
+        ("absent", "The hub has no made/absent@"),
+        ("config", "BuilderConfig 'ret' not found"),
+        ("columns", "split train, has no column 'sentence1', only premise, sentence2, label"),
+        ("labels", "split train, row 1 has the unknown label 'entailment'"),
+        ("empty", "The files of the hub's made/empty@"),
+        ("cyclic", "split dev, row 1: the sentence has 0 roots"),
+    ],
+)
+def test_a_fault_is_one_sentence_and_leaves_nothing(outcome, case, reason):
+    folder, said, _ = outcome
+    assert reason in said[case]
+    assert "\n" not in said[case]
+    assert not list(folder.glob(f"{case}/*"))
+
+
+def test_a_broken_connection_is_taken_up_again(outcome):
+    folder, said, _ = outcome
+    assert said["drop once"] is None
+    assert (folder / "drop once" / "examples.jsonl").read_bytes() == (
+        folder / "good" / "examples.jsonl"
+    ).read_bytes()
+
+
+def test_attempts_are_bounded(outcome):
+    _, _, served = outcome
+    # The client's own resumptions (5) within each of our attempts (4), and no more.
+    assert all(number <= 30 for number in served.values())

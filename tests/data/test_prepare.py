@@ -1,0 +1,131 @@
+"""From a mirror to examples.jsonl and dataset.json."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bertshift.data.examples import read_examples, read_sidecar
+from bertshift.data.prepare import READERS, prepare_from_mirror
+from bertshift.errors import UserError
+from bertshift.files import sha256
+
+CATALOGUE = yaml.safe_load(
+    (Path(__file__).parents[2] / "config" / "datasets.yaml").read_text(encoding="utf-8")
+)
+TSV = "index\tsentence1\tsentence2\tlabel\n0\tA \u2028 man.\tB.\tentailment\n1\tC.\tD.\tnot_entailment\n"
+
+
+@pytest.fixture
+def small_mirror(tmp_path):
+    for split in ("train", "dev"):
+        path = tmp_path / "mirror" / "glue" / "RTE" / f"{split}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(TSV, encoding="utf-8")
+    return tmp_path / "mirror"
+
+
+def test_catalogue_entries_are_whole():
+    for name, spec in CATALOGUE.items():
+        assert spec["kind"] in ("sentence", "pair", "qa", "treebank", "text"), name
+        assert spec["format"] in READERS, name
+        assert spec["licence"], name
+        assert set(spec["mirror"]) == set(spec["hub"]["splits"]) == set(spec["published"]), name
+        assert len(spec["hub"]["revision"]) == 40, name
+        if spec["format"] == "glue_tsv":
+            assert ("labels" in spec) != ("range" in spec), name
+            assert set(spec["columns"]) == set(spec["hub"]["columns"]), name
+
+
+def test_prepared_form(small_mirror, tmp_path):
+    spec = CATALOGUE["rte"] | {"published": {"train": 2, "dev": 1}}
+    for folder in ("once", "twice"):
+        prepare_from_mirror("rte", spec, small_mirror, tmp_path / folder)
+    once, twice = tmp_path / "once", tmp_path / "twice"
+    assert sorted(path.name for path in once.iterdir()) == ["dataset.json", "examples.jsonl"]
+    for path in once.iterdir():
+        assert path.read_bytes() == (twice / path.name).read_bytes()
+
+    assert read_examples(once, "dev")[0] == {
+        "id": "dev-0",
+        "split": "dev",
+        "text_a": "A \u2028 man.",
+        "text_b": "B.",
+        "label": "entailment",
+    }
+    sidecar = read_sidecar(once)
+    assert sidecar["source"] == "mirror:glue/RTE/train.tsv,glue/RTE/dev.tsv"
+    assert sidecar["source_sha256"]["glue/RTE/dev.tsv"] == sha256(small_mirror / "glue/RTE/dev.tsv")
+    assert sidecar["examples_sha256"] == sha256(once / "examples.jsonl")
+    assert sidecar["rows"] == {"train": 2, "dev": 2}
+    assert sidecar["complete"] == {"train": True, "dev": False}
+    assert sidecar["remarks"] == ["dev: 2 rows, 1 more than published; another edition or another split"]
+    assert sidecar["labels"] == ["entailment", "not_entailment"]
+    with pytest.raises(UserError, match="no split 'test', only dev, train"):
+        read_examples(once, "test")
+
+
+def test_a_failure_leaves_nothing_behind(small_mirror, tmp_path):
+    dev = small_mirror / "glue/RTE/dev.tsv"
+    dev.write_text("index\tsentence1\tsentence2\tlabel\n", encoding="utf-8")
+    with pytest.raises(UserError, match="The dev split of 'rte' from mirror:.* has no rows"):
+        prepare_from_mirror("rte", CATALOGUE["rte"], small_mirror, tmp_path / "out")
+    dev.unlink()
+    with pytest.raises(UserError, match="has no dev file of 'rte'; put glue/RTE/dev.tsv there"):
+        prepare_from_mirror("rte", CATALOGUE["rte"], small_mirror, tmp_path / "out")
+    assert not list(tmp_path.glob("out/*"))
+    with pytest.raises(UserError, match="prepare the data set 'out' first"):
+        read_sidecar(tmp_path / "out")
+
+
+def test_an_incomplete_entry_is_named(small_mirror, tmp_path):
+    for key, message in {
+        "labels": "lacks the key 'labels'",
+        "format": "has the format None; write one of",
+    }.items():
+        spec = {given: value for given, value in CATALOGUE["rte"].items() if given != key}
+        with pytest.raises(UserError, match=f"The data set 'rte' {message}"):
+            prepare_from_mirror("rte", spec, small_mirror, tmp_path / "out")
+
+
+def test_repeated_ids_are_told_apart(tmp_path):
+    question = {"id": "q", "question": "Who?", "answers": [{"text": "cat", "answer_start": 0}]}
+    article = {"paragraphs": [{"context": "cat", "qas": [question, question]}]}
+    (tmp_path / "squad.json").write_text(json.dumps({"data": [article]}))
+    spec = CATALOGUE["squad"] | {"mirror": {"dev": ["missing.json", "squad.json"]}}
+    prepare_from_mirror("squad", spec, tmp_path, tmp_path / "out")
+    assert [row["id"] for row in read_examples(tmp_path / "out", "dev")] == ["q", "q#2"]
+    assert read_sidecar(tmp_path / "out")["irregular"] == {"dev": {"repeated ids, numbered apart": 1}}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_real_files(name, mirror, tmp_path):
+    """Complete files have the published numbers of rows; a sample is called one."""
+    spec = CATALOGUE[name]
+    held = {
+        split: files
+        for split, files in spec["mirror"].items()
+        if any((mirror / file).is_file() for file in files)
+    }
+    prepare_from_mirror(name, spec | {"mirror": held}, mirror, tmp_path / name)
+    sidecar = read_sidecar(tmp_path / name)
+    samples = {
+        "qqp": {"train", "dev"},
+        "mnli": {"train"},
+        "qnli": {"train"},
+        "squad": {"train"},
+        "wikipedia": {"text"},
+    }
+    assert {split for split, whole in sidecar["complete"].items() if not whole} == samples.get(name, set())
+    assert len(sidecar["remarks"]) == len(samples.get(name, ()))
+    assert sidecar["rows"] == {split: len(read_examples(tmp_path / name, split)) for split in held}
+    rows = read_examples(tmp_path / name, next(reversed(held)))
+    if sidecar["labels"]:
+        assert {row["label"] for row in rows} == set(sidecar["labels"])
+    if spec["kind"] == "qa":
+        for row in rows:
+            assert all(
+                row["context"].startswith(answer["text"], answer["start"]) for answer in row["answers"]
+            )
+            assert row["impossible"] == (not row["answers"])

@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from bertshift.activations.store import Activations
+from bertshift.errors import UserError
+from bertshift.metrics import cosine, jensen_shannon, rsa
+from bertshift.metrics.pairs import Pair, matched_layers, sample_tokens
+
+
+def test_layers_are_matched_by_relative_depth():
+    assert matched_layers(3, 3) == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    assert matched_layers(4, 12, first=1) == [(1, 3), (2, 6), (3, 9), (4, 12)]
+    assert matched_layers(12, 4)[:4] == [(0, 0), (1, 0), (2, 1), (3, 1)]
+
+
+def test_token_samples_are_the_same_for_every_model_and_seeded_by_name(make_file):
+    rng = np.random.default_rng(0)
+    one, two = (Activations(make_file(f"{i}.npz", rng.normal(size=(2, 50, 3)), [10] * 5)) for i in range(2))
+    drawn = sample_tokens(one, 20, "rsa", "wiki", special=False)
+    np.testing.assert_array_equal(drawn, sample_tokens(two, 20, "rsa", "wiki", special=False))
+    assert len(np.unique(drawn)) == 20 and not one.special[drawn].any() and (np.diff(drawn) > 0).all()
+    assert not np.array_equal(drawn, sample_tokens(one, 20, "rsa", "mnli", special=False))
+    assert len(sample_tokens(one, 5000, "rsa")) == 50
+
+
+def test_different_tokens_are_refused_with_both_names(make_file):
+    hidden = np.random.default_rng(0).normal(size=(2, 6, 3))
+    one = make_file("one.npz", hidden, [3, 3])
+    two = make_file("two.npz", hidden, [3, 3], token_ids=np.arange(6, dtype=np.int32)[::-1])
+    with pytest.raises(UserError, match=r"one\.npz and .*two\.npz .* tokenizer"):
+        rsa.compare([Pair(one, two)])
+
+
+@pytest.mark.parametrize("metric", [cosine, jensen_shannon])
+def test_other_numbers_of_heads_are_refused_with_a_way_out(metric, make_file):
+    hidden = np.zeros((2, 3, 4))
+    one, two = (make_file(f"{h}.npz", hidden, [3], [[np.full((h, 3, 3), 1 / 3)]]) for h in (2, 4))
+    with pytest.raises(UserError, match="1 layers x 2 heads .* 1 x 4.* rsa or svcca"):
+        metric.compare([Pair(one, two)])
+
+
+def test_columns_keep_the_keys_first(attention_pair):
+    model, base, *_ = attention_pair
+    table = jensen_shannon.compare([Pair(model, base, {"model": "rte", "seed": 1})])
+    assert list(table.columns) == [
+        "model",
+        "seed",
+        "variant",
+        "layer",
+        "ref_layer",
+        "head",
+        "value",
+        "sd",
+        "n",
+    ]
+    assert len(table) == 2 * 2 * 4

@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+
+from bertshift.errors import UserError
+from bertshift.metrics.pairs import Pair
+from bertshift.metrics.svcca import (
+    Principal,
+    compare,
+    correlations,
+    null_distance,
+    null_mean_square,
+    scatter,
+    svcca,
+)
+
+
+def two_svd(x, y, share=0.99):
+    """(distance, k_x, k_y) by the definition: decompose the two n x d matrices themselves."""
+    bases = []
+    for z in (x, y):
+        u, s, _ = np.linalg.svd(z - z.mean(axis=0), full_matrices=False)
+        k = int(np.argmax(np.cumsum(s**2) / np.sum(s**2) >= share - 1e-12)) + 1
+        bases.append(u[:, :k])
+    rho = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
+    return 1 - rho.mean(), bases[0].shape[1], bases[1].shape[1], rho
+
+
+@pytest.fixture
+def states():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(900, 30)) @ rng.normal(size=(30, 30)) * np.geomspace(5, 0.05, 30) + 40
+    return x, (x + rng.normal(size=x.shape) * 0.5)[:, :25]
+
+
+def test_same_as_two_decompositions(states):
+    x, y = states
+    result = svcca(x, y)
+    distance, k_x, k_y, rho = two_svd(x, y)
+    assert result["svcca99"] == (pytest.approx(distance, abs=1e-9), k_x, k_y) and k_x < 30
+    assert result["cca_full"] == (pytest.approx(two_svd(x, y, 1.0)[0], abs=1e-9), 30, 25)
+    leading = next(i for i in range(1, len(rho) + 1) if rho[:i].sum() / rho.sum() >= 0.98)
+    assert result["google_mean98"][0] == pytest.approx(1 - rho[:leading].mean(), abs=1e-9)
+
+
+def test_invariances(states):
+    x, y = states
+    rng = np.random.default_rng(1)
+    order, rotation = rng.permutation(900), np.linalg.qr(rng.normal(size=(30, 30)))[0]
+    whole = svcca(x, y)
+    assert svcca(3 * x @ rotation - 7, y)["svcca99"][0] == pytest.approx(whole["svcca99"][0], abs=1e-9)
+    assert svcca(x @ rng.normal(size=(30, 30)), y)["cca_full"][0] == pytest.approx(
+        whole["cca_full"][0], abs=1e-8
+    )
+    assert svcca(x[order], y[order])["svcca99"][0] == pytest.approx(whole["svcca99"][0], abs=1e-9)
+    assert svcca(x, x)["svcca99"][0] == pytest.approx(0, abs=1e-9)
+    assert svcca(x, x @ rng.normal(size=(30, 30)))["cca_full"][0] == pytest.approx(0, abs=1e-7)
+
+
+def test_streaming_is_the_same_as_one_shot(states, monkeypatch):
+    x, y = states
+    positions = np.arange(0, 900, 2)
+    whole = scatter(x, y, positions)
+    monkeypatch.setattr("bertshift.metrics.svcca.ROWS", 37)
+    for streamed, one_shot in zip(scatter(x, y, positions), whole, strict=True):
+        np.testing.assert_allclose(streamed, one_shot, rtol=1e-10, atol=1e-8)
+    centred = [z[positions] - z[positions].mean(axis=0) for z in (x, y)]
+    np.testing.assert_allclose(whole[1], centred[0].T @ centred[1], rtol=1e-10, atol=1e-8)
+
+
+def test_independent_data_have_the_null_mean():
+    rng = np.random.default_rng(0)
+    n, d, e = 1200, 100, 60
+    x, y = rng.normal(size=(n, d)), rng.normal(size=(n, d))
+    xx, xy, yy = scatter(x, y)
+    rho = correlations(Principal.of(xx), Principal.of(yy), xy, d, d)
+    assert np.mean(rho**2) == pytest.approx(null_mean_square(n, d), abs=0.01)
+    assert 1 - rho.mean() == pytest.approx(null_distance(n, d, d), abs=0.01)
+    narrow = svcca(x, y[:, :e])["cca_full"][0]
+    assert narrow == pytest.approx(null_distance(n, d, e), abs=0.01)
+    assert null_distance(20_480, 1024, 1024) == pytest.approx(1 - 0.191, abs=0.001)
+    assert null_distance(150, d, d) == pytest.approx(svcca(x[:150], y[:150])["cca_full"][0], abs=0.02)
+
+
+def test_rank_deficient_states_count_their_rank_only(states):
+    x, y = states
+    doubled = np.hstack([x, x[:, :4], np.ones((900, 1))])
+    result = svcca(doubled, y)
+    assert result["cca_full"] == (pytest.approx(svcca(x, y)["cca_full"][0], abs=1e-7), 30, 25)
+
+
+def test_compare_draws_tokens_and_shares_the_parent(states, make_file):
+    x, y = (z.astype(np.float32) for z in states)
+    model = make_file("model.npz", [x[:, :25], y], [9] * 100)
+    base = make_file("base.npz", [x, x, x], [9] * 100)
+    table = compare([Pair(model, base, {"seed": 1})], tokens=None)
+    assert list(table.columns)[-2:] == ["k_model", "k_reference"]
+    row = table[(table.variant == "svcca99") & (table.layer == 1)].iloc[0]
+    assert (row.value, row.k_model, row.k_reference) == pytest.approx(two_svd(y, x)[:3], abs=1e-7)
+    assert row.ref_layer == 2 and row.n == 900
+    assert (compare([Pair(model, base)], tokens=500).n == 500).all()
+
+
+def test_refusals(states):
+    x, y = states
+    with pytest.raises(UserError, match="30 tokens is degenerate at width 30"):
+        svcca(x[:30], y[:30])
+    with pytest.raises(UserError, match="do not vary"):
+        svcca(np.ones((50, 3)), y[:50])

@@ -1,0 +1,207 @@
+import json
+import logging
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import BertConfig, BertForPreTraining, BertModel, BertTokenizer
+
+from bertshift.errors import UserError
+from bertshift.models.heads import SequenceClassifier, load_task_model
+from bertshift.models.loading import (
+    download_checkpoint,
+    encoder_state,
+    import_checkpoint,
+    load_encoder,
+    load_tokenizer,
+    save_model,
+)
+
+torch.set_num_threads(1)
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "world", "Hello", "[", "]", "mask", "##s"]
+IDS = torch.tensor([[2, 5, 6, 11, 3]])
+
+
+def tokenizer(lowercase=True):
+    return BertTokenizer(vocab={word: i for i, word in enumerate(WORDS)}, do_lower_case=lowercase)
+
+
+def config(**changes):
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    return BertConfig(vocab_size=len(WORDS), max_position_embeddings=32, **sizes | changes)
+
+
+@pytest.fixture
+def pretrained(tmp_path):
+    torch.manual_seed(0)
+    model = BertForPreTraining(config()).eval()
+    save_model(tmp_path / "pretrained", model, tokenizer())
+    return tmp_path / "pretrained", model
+
+
+def rewrite(folder, change):
+    state = load_file(folder / "model.safetensors")
+    save_file(change(state), folder / "model.safetensors")
+
+
+def test_encoder_of_a_pretraining_model_gives_its_hidden_states(pretrained):
+    folder, model = pretrained
+    with torch.no_grad():
+        expected = model.bert(IDS)
+        for attention in ("sdpa", "eager"):
+            output = load_encoder(folder, attention)(IDS, output_attentions=attention == "eager")
+            torch.testing.assert_close(output.last_hidden_state, expected.last_hidden_state)
+            torch.testing.assert_close(output.pooler_output, expected.pooler_output)
+    assert [a.shape for a in output.attentions] == [(1, 4, 5, 5)] * 2
+
+
+def test_bare_bert_with_old_layer_norm_names_and_buffers_loads(pretrained):
+    folder, model = pretrained
+
+    def like_an_early_export(state):
+        bare = {k.removeprefix("bert."): v for k, v in state.items() if k.startswith("bert.")}
+        bare = {
+            k.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): v
+            for k, v in bare.items()
+        }
+        return bare | {"embeddings.position_ids": torch.arange(32)[None]}
+
+    rewrite(folder, like_an_early_export)
+    expected = {k: v for k, v in model.bert.state_dict().items() if not k.endswith("_ids")}
+    found = encoder_state(folder / "model.safetensors")
+    assert found.keys() == expected.keys()
+    loaded = load_encoder(folder).state_dict()
+    assert all(torch.equal(loaded[k], expected[k]) for k in expected)
+
+
+def test_missing_pooler_is_drawn_from_the_seed_and_said(pretrained, caplog):
+    folder, _ = pretrained
+    rewrite(folder, lambda state: {k: v for k, v in state.items() if ".pooler." not in k})
+    with caplog.at_level(logging.WARNING):
+        first, again, other = (load_encoder(folder, seed=seed).pooler.dense for seed in (1, 1, 2))
+    assert torch.equal(first.weight, again.weight) and not torch.equal(first.weight, other.weight)
+    assert first.bias.abs().max() == 0 and "has no pooler" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda s: {k: v for k, v in s.items() if "layer.1.output.dense.weight" not in k},
+            "lacks encoder.layer.1",
+        ),
+        (
+            lambda s: s | {"bert.encoder.layer.2.output.dense.bias": torch.zeros(32)},
+            "unknown encoder.layer.2",
+        ),
+        (
+            lambda s: s | {"bert.pooler.dense.bias": torch.zeros(16)},
+            "another shape than config.json for pooler",
+        ),
+    ],
+)
+def test_unexpected_layout_is_named(pretrained, change, words):
+    folder, _ = pretrained
+    rewrite(folder, change)
+    with pytest.raises(UserError, match=words):
+        load_encoder(folder)
+
+
+def test_tokenizer_keeps_case_and_cuts_special_words(tmp_path):
+    for lowercase, first in ((True, "hello"), (False, "Hello")):
+        save_model(tmp_path, BertModel(config()), tokenizer(lowercase))
+        for missing in ("tokenizer_config.json", "tokenizer.json"):
+            (tmp_path / missing).unlink()
+            if missing == "tokenizer.json":  # a vocab.txt alone does not say which case it is
+                with pytest.raises(UserError, match="do_lower_case"):
+                    load_tokenizer(tmp_path)
+                (tmp_path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lowercase}))
+            pieces = load_tokenizer(tmp_path)("Hello [MASK] worlds").tokens()
+            assert pieces == [
+                "[CLS]",
+                first,
+                "[",
+                "mask" if lowercase else "[UNK]",
+                "]",
+                "world",
+                "##s",
+                "[SEP]",
+            ]
+
+
+def test_task_model_comes_back_whole_and_as_an_encoder(tmp_path):
+    torch.manual_seed(0)
+    model = SequenceClassifier(BertModel(config()), outputs=3, seed=5).eval()
+    save_model(tmp_path, model, tokenizer())
+    with torch.no_grad():
+        torch.testing.assert_close(load_task_model(tmp_path)(IDS, IDS * 0), model(IDS, IDS * 0))
+        torch.testing.assert_close(
+            load_encoder(tmp_path)(IDS).last_hidden_state, model.bert(IDS).last_hidden_state
+        )
+    save_model(tmp_path, BertModel(config()), tokenizer())
+    with pytest.raises(UserError, match="no fine-tuned model"):
+        load_task_model(tmp_path)
+
+
+def test_failed_save_leaves_the_old_weights(pretrained, monkeypatch):
+    folder, _ = pretrained
+    before = (folder / "model.safetensors").read_bytes()
+
+    def full_disk(*_args, **_kwargs):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("bertshift.models.loading.save_file", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        save_model(folder, BertModel(config()), tokenizer())
+    assert (folder / "model.safetensors").read_bytes() == before
+    assert not list(folder.glob(".*"))
+
+
+def test_import_writes_a_model_folder_that_says_where_it_is_from(pretrained, tmp_path):
+    folder, model = pretrained
+    import_checkpoint(folder, tmp_path / "run")
+    names = {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "vocab.txt",
+        "source.json",
+    }
+    assert {path.name for path in (tmp_path / "run").iterdir()} == names
+    assert json.loads((tmp_path / "run" / "source.json").read_text())["source"] == "local:pretrained"
+    with torch.no_grad():
+        torch.testing.assert_close(load_encoder(tmp_path / "run")(IDS)[0], model.bert(IDS)[0])
+
+
+def test_import_says_what_is_wrong(pretrained, tmp_path):
+    folder, _ = pretrained
+
+    def refuses(words):
+        with pytest.raises(UserError, match=words):
+            import_checkpoint(folder, tmp_path / "run")
+        assert not (tmp_path / "run" / "model.safetensors").exists()
+
+    weights, settings = folder / "model.safetensors", json.loads((folder / "config.json").read_text())
+    content = weights.read_bytes()
+    weights.write_bytes(content[:-100])
+    refuses("not a complete safetensors file")
+    weights.unlink()
+    refuses("model.safetensors is missing")
+    (folder / "pytorch_model.bin").write_bytes(b"pickle")
+    refuses("pytorch_model.bin alone .*save_pretrained")
+    weights.write_bytes(content)
+    (folder / "config.json").write_text(json.dumps(settings | {"model_type": "roberta"}))
+    refuses("'roberta', not a BERT")
+    (folder / "config.json").write_text(json.dumps(settings))
+    save_model(
+        tmp_path / "other", BertModel(config()), BertTokenizer(vocab={w: i for i, w in enumerate(WORDS[:-1])})
+    )
+    (folder / "tokenizer.json").write_bytes((tmp_path / "other" / "tokenizer.json").read_bytes())
+    refuses("11 entries, its config.json says vocab_size 12")
+    (folder / "config.json").unlink()
+    refuses("config.json is missing")
+    with pytest.raises(UserError, match="not a folder"):
+        import_checkpoint(tmp_path / "nowhere", tmp_path / "run")
+    with pytest.raises(UserError, match="40 hex digits"):
+        download_checkpoint("someone/bert", "main", tmp_path / "run")

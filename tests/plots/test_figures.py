@@ -1,0 +1,130 @@
+import re
+
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
+
+from bertshift import files
+from bertshift.errors import UserError
+from bertshift.plots import catalogue, style
+
+CONFIG = {
+    "figures": {
+        "kovaleva2019": {"figure5": {"models": ["mrpc", "mnli"], "reference": "base"}},
+        "hao2020": {"figure1": {"models": ["mnli@large"]}},
+    }
+}
+
+
+@pytest.fixture(scope="module", params=[(4, 4), (12, 12)], ids=["4x4", "12x12"])
+def drawn(request, made, published):
+    layers, heads = request.param
+    return {
+        name: catalogue.draw(name, tables, published[name.split("/")[0]])
+        for name, tables in made(layers, heads).items()
+    }
+
+
+def ink(figure):
+    """Every y value of a line or band and every cell of a heat map."""
+    for axes in figure.axes:
+        if hasattr(axes, "_colorbar"):
+            continue
+        for line in axes.get_lines():
+            yield from np.asarray(line.get_ydata(), float)
+        for collection in axes.collections:
+            if isinstance(collection, QuadMesh):
+                yield from np.asarray(collection.get_array(), float).ravel()
+            elif isinstance(collection, PolyCollection) and not isinstance(collection, PathCollection):
+                for path in collection.get_paths():
+                    yield from path.vertices[:, 1]
+
+
+@pytest.mark.parametrize("name", catalogue.FIGURES)
+def test_every_number_drawn_is_in_the_table(drawn, name):
+    figure, table = drawn[name]
+    known = np.sort(table[["value", "low", "high"]].to_numpy().ravel())
+    known = known[np.isfinite(known)]
+    inked = np.array(list(ink(figure)))
+    assert len(inked) >= len(table)
+    nearest = known[np.clip(np.searchsorted(known, inked), 1, len(known) - 1)]
+    before = known[np.clip(np.searchsorted(known, inked), 1, len(known) - 1) - 1]
+    assert np.minimum(abs(nearest - inked), abs(before - inked)).max() < 1e-9
+
+
+@pytest.mark.parametrize("name", catalogue.FIGURES)
+def test_the_caption_tells_a_demo_from_a_reproduction(drawn, name):
+    figure, table = drawn[name]
+    caption = " ".join(figure.texts[-1].get_text().split())
+    assert "scale demo" in caption and "pretrained here" in caption and "sample of 9815" in caption
+    assert "2 pretraining runs (interval: min-max)" in caption
+    assert {"ours"} <= set(table["source"]) <= {"ours", "published"}
+    assert (table.loc[table["source"] == "published", "citation"] != "").all()
+
+
+@pytest.mark.parametrize("name", catalogue.FIGURES)
+def test_text_is_legible_and_inside_the_page(drawn, name):
+    figure, _ = drawn[name]
+    figure.draw_without_rendering()
+    texts = figure.findobj(lambda artist: hasattr(artist, "get_fontsize") and artist.get_text())
+    assert min(text.get_fontsize() for text in texts) >= 7
+    # figure.texts[-1] is the caption, which nothing may run into
+    caption = figure.texts[-1].get_window_extent()
+    assert caption.x0 >= 0 and caption.y0 >= 0 and caption.x1 <= figure.bbox.x1
+    for axes in figure.axes:
+        box = axes.get_tightbbox()
+        assert box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1, (
+            axes.get_title()
+        )
+        assert box.y0 >= caption.y1 - 1
+
+
+def test_published_panels_keep_their_shape_beside_a_small_model(drawn):
+    table = drawn["kovaleva2019/figure5"][1]
+    cells = table[(table["panel"] == "qqp") & (table["head"] > 0)].groupby("source").size()
+    assert cells["published"] == 144 and cells["ours"] in (16, 144)
+    low = table[(table["panel"] == "qqp") & (table["source"] == "published") & (table["head"] > 0)]
+    assert low.loc[low["value"].idxmin(), ["layer", "head"]].tolist() == [11, 11]
+
+
+def test_a_task_without_a_published_panel_is_drawn(made, published):
+    tables = made()["kovaleva2019/figure5"]
+    path, table = next(iter(tables.items()))
+    figure, drawn = catalogue.draw(
+        "kovaleva2019/figure5", {path: table.assign(model="cola")}, published["kovaleva2019"]
+    )
+    assert set(drawn["source"]) == {"ours"} and figure.axes
+
+
+def test_same_numbers_same_bytes(made, published, tmp_path):
+    name = "merchant2020/figure2"
+    bytes_of = []
+    for run in ("a", "b"):
+        figure, table = catalogue.draw(name, made()[name], published["merchant2020"])
+        paths = [tmp_path / f"{run}.{kind}" for kind in ("png", "pdf", "tsv")]
+        style.save(figure, table, *paths)
+        bytes_of.append([path.read_bytes() for path in paths])
+    assert bytes_of[0] == bytes_of[1]
+    png, pdf, _ = bytes_of[0]
+    assert b"/FontFile2" in pdf and b"CreationDate" not in pdf and not re.search(rb"/Type3\b", pdf)
+    assert b"Software" not in png and b"tIME" not in png
+    assert files.read_tsv(tmp_path / "a.tsv")["value"].to_numpy() == pytest.approx(
+        table["value"].to_numpy(), rel=1e-9
+    )
+
+
+def test_needs_follow_the_configuration():
+    assert catalogue.needs("kovaleva2019/figure5", CONFIG) == [
+        "results/cosine/mrpc_vs_base.tsv",
+        "results/cosine/mnli_vs_base.tsv",
+    ]
+    with pytest.raises(UserError, match="hao2020: figure1 lacks 'reference'"):
+        catalogue.needs("hao2020/figure1", CONFIG)
+    with pytest.raises(UserError, match="no figure 'hao2020/figure9'"):
+        catalogue.needs("hao2020/figure9", CONFIG)
+
+
+def test_a_table_without_the_rows_says_so(made, published):
+    tables = {path: table.assign(metric="js") for path, table in made()["kovaleva2019/figure5"].items()}
+    with pytest.raises(UserError, match="results/cosine/mrpc_vs_base.tsv has no rows of metric 'cosine'"):
+        catalogue.draw("kovaleva2019/figure5", tables, published["kovaleva2019"])

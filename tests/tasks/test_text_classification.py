@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertModel, BertTokenizer
+
+from bertshift.errors import UserError
+from bertshift.tasks import load_task
+from bertshift.tasks.inference import predict_logits, token_batches
+from bertshift.tasks.text_classification import encode_pairs, longest_first
+from bertshift.training.batching import Encoded
+
+torch.set_num_threads(1)
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+TOKENIZER = BertTokenizer(vocab={word: i for i, word in enumerate([*SPECIAL, *"abcdefgh"])})
+NLI = {"name": "nli", "dataset": "toy", "kind": "classification", "metrics": ["accuracy"], "max_length": 16}
+STS = NLI | {"kind": "regression", "metrics": ["pearson", "spearman"]}
+LABELS = {"labels": ["no", "yes"]}
+
+
+def row(label, text="a b", split="train"):
+    return {"id": f"{split}-0", "split": split, "text_a": text, "text_b": "c", "label": label}
+
+
+def tiny():
+    torch.manual_seed(0)
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "initializer_range": 0.1,
+    }
+    return BertModel(BertConfig(vocab_size=13, max_position_embeddings=16, **sizes))
+
+
+def test_truncation_pops_from_the_longer_and_on_ties_from_the_second():
+    for a in range(9):
+        for b in range(9):
+            for room in range(1, 12):
+                x, y = a, b
+                while x + y > room:
+                    x, y = (x - 1, y) if x > y else (x, y - 1)
+                assert longest_first(a, b, room) == (x, y), (a, b, room)
+
+
+def test_pairs_are_joined_with_segments():
+    [(ids, segments)] = encode_pairs(["a b c d"], ["E f zzz"], TOKENIZER, 8)
+    assert TOKENIZER.convert_ids_to_tokens(ids) == ["[CLS]", "a", "b", "c", "[SEP]", "e", "f", "[SEP]"]
+    assert segments == [0] * 5 + [1] * 3
+    [(ids, segments)] = encode_pairs(["a b c d"], None, TOKENIZER, 5)
+    assert TOKENIZER.convert_ids_to_tokens(ids) == ["[CLS]", "a", "b", "c", "[SEP]"] and segments == [0] * 5
+
+
+def test_rows_that_cannot_be_learned_from_are_refused():
+    task = load_task(NLI, LABELS)
+    with pytest.raises(UserError, match="toy, split train: all 2 examples have the label 'yes'"):
+        task.check({"train": [row("yes")] * 2, "dev": [row("no")]})
+    with pytest.raises(UserError, match="toy, split dev: label 'perhaps'"):
+        task.check({"train": [row("yes"), row("no")], "dev": [row("perhaps", split="dev")]})
+    with pytest.raises(UserError, match="nan .*not a number"):
+        load_task(STS, {"labels": None}).check({"train": [row(1.0), row(float("nan"))], "dev": []})
+
+
+def test_metrics_must_suit_the_task():
+    with pytest.raises(UserError, match="metrics: 'pearson'.*accuracy, f1, mcc"):
+        load_task(NLI | {"metrics": ["pearson"]}, LABELS)
+    with pytest.raises(UserError, match="f1 needs two labels"):
+        load_task(NLI | {"metrics": ["f1"]}, {"labels": ["x", "y", "z"]})
+    with pytest.raises(UserError, match="kind: 'parsing'"):
+        load_task(NLI | {"kind": "parsing"}, LABELS)
+
+
+def test_majority_comes_from_train():
+    train = [row("no"), row("no"), row("yes")]
+    assert load_task(NLI, LABELS).majority(train, [row("yes"), row("yes"), row("no")]) == {"accuracy": 1 / 3}
+    numbers = [row(1.0), row(2.0), row(4.0)]
+    assert load_task(STS, {}).majority(numbers, numbers) == {"pearson": 0, "spearman": 0}
+
+
+@pytest.mark.parametrize("settings", [NLI, STS])
+def test_a_few_examples_are_learned_by_heart(settings):
+    task = load_task(settings, LABELS)
+    texts = ["a b", "b a c", "d d d e", "f g", "h", "a h c"]
+    labels = ["no", "yes"] * 3 if settings is NLI else [0.0, 1.2, 5.0, 3.1, 2.2, 4.4]
+    rows = [row(label, text) for label, text in zip(labels, texts, strict=True)]
+    model = task.model(tiny(), seed=1).eval()
+    assert model.head.bias.abs().max() == 0 and model.head.weight.abs().max() <= 0.04
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    batch = task.collate(task.training_examples(rows, TOKENIZER), TOKENIZER.pad_token_id)
+    for _ in range(120):
+        optimizer.zero_grad()
+        task.loss(model, batch).backward()
+        optimizer.step()
+    found = task.score(rows, task.predict(model, rows, TOKENIZER))
+    assert min(found.values()) > 0.99
+    assert task.columns(rows, task.predict(model, rows, TOKENIZER))["gold"] == labels
+
+
+def test_predictions_do_not_depend_on_batches_and_keep_the_order(monkeypatch):
+    task = load_task(NLI, LABELS)
+    model = task.model(tiny(), seed=1).train()
+    examples = [Encoded([2, *range(5, 5 + n), 3], [0] * (n + 2)) for n in (3, 1, 8, 2, 2)]
+    together = torch.stack(predict_logits(model, examples, 0))
+    assert model.training
+    monkeypatch.setattr("bertshift.tasks.inference.TOKENS_PER_BATCH", 1)
+    alone = torch.cat([torch.stack(predict_logits(model, [example], 0)) for example in examples])
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+    assert list(token_batches([3, 9, 5, 4], budget=10)) == [[1], [2, 3], [0]]
+    with pytest.raises(UserError, match="19 pieces, but the encoder has 16"):
+        predict_logits(model, [Encoded([5] * 19, [0] * 19)], 0)
+
+
+def test_targets_are_class_numbers_or_values():
+    assert load_task(NLI, LABELS).targets([row("yes"), row("no")]).tolist() == [1, 0]
+    values = load_task(STS, {}).targets([row(1), row(2.5)])
+    assert values.dtype == np.float64 and values.tolist() == [1.0, 2.5]

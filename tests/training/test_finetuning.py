@@ -1,0 +1,205 @@
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import BertConfig, BertForPreTraining, BertTokenizer
+
+from bertshift.errors import UserError
+from bertshift.files import read_json
+from bertshift.models.freeze import freeze
+from bertshift.models.heads import load_task_model
+from bertshift.models.loading import save_model
+from bertshift.training import finetuning
+from bertshift.training.finetuning import finetune, sample, score_untrained
+from bertshift.training.settings import TrainSettings
+
+torch.set_num_threads(1)
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+TASK = {
+    "name": "toy",
+    "dataset": "toys",
+    "kind": "classification",
+    "metrics": ["f1", "accuracy"],
+    "max_length": 16,
+}
+SIDECAR = {"labels": ["no", "yes"]}
+SETTINGS = TrainSettings(learning_rate=3e-3, batch_size=8, epochs=4, norms_every=5, checkpoint_minutes=0)
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory):
+    torch.manual_seed(0)
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "initializer_range": 0.1,
+    }
+    model = BertForPreTraining(BertConfig(vocab_size=13, max_position_embeddings=16, **sizes))
+    tokenizer = BertTokenizer(vocab={word: i for i, word in enumerate([*SPECIAL, *"abcdefgh"])})
+    save_model(tmp_path_factory.mktemp("start"), model, tokenizer)
+    return tmp_path_factory.getbasetemp() / "start0"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Yes if there is an "a"."""
+    rng = np.random.default_rng(0)
+
+    def row(split, number):
+        text = " ".join(rng.choice(list("abcdefgh"), size=rng.integers(2, 6)))
+        return {
+            "id": f"{split}-{number}",
+            "split": split,
+            "text_a": text,
+            "label": "yes" if "a" in text else "no",
+        }
+
+    return {split: [row(split, i) for i in range(size)] for split, size in (("train", 96), ("dev", 40))}
+
+
+def weights(folder):
+    return load_file(folder / "model.safetensors")
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(torch.equal(a[key], b[key]) for key in a)
+
+
+def test_a_run_leaves_a_model_scores_and_predictions(start, rows, tmp_path):
+    run = tmp_path / "run"
+    longer = TrainSettings(learning_rate=5e-3, batch_size=8, epochs=15)
+    result = finetune(TASK, rows, SIDECAR, start, run, longer, 1)
+    assert result == read_json(run / "scores.json")
+    assert result["metric"] == "f1" and result["scores"]["accuracy"] > result["majority"]["accuracy"] + 0.1
+    assert result["rows"] == {"train": 96, "dev": 40} and result["sampled"] == {"train": False, "dev": False}
+    predictions = pd.read_csv(run / "predictions.tsv", sep="\t")
+    assert list(predictions) == ["id", "gold", "prediction"]
+    assert (predictions.gold == predictions.prediction).mean() == pytest.approx(result["scores"]["accuracy"])
+    assert {"steps.tsv", "layers.tsv", "config.json", "tokenizer.json", "vocab.txt"} < {
+        p.name for p in run.iterdir()
+    }
+    assert not list(run.glob(".*"))
+    assert load_task_model(run).head.out_features == 2
+
+
+def test_finished_work_is_kept_and_another_recipe_redone(start, rows, tmp_path, monkeypatch):
+    first = finetune(TASK, rows, SIDECAR, start, tmp_path, SETTINGS, 1)
+    kept = weights(tmp_path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(finetuning, "train", lambda *_: pytest.fail("trained again"))
+        assert finetune(TASK, rows, SIDECAR, start, tmp_path, SETTINGS, 1) == first
+        (tmp_path / "scores.json").unlink()  # killed between training and scoring
+        assert finetune(TASK, rows, SIDECAR, start, tmp_path, SETTINGS, 1) == first
+    finetune(TASK, rows, SIDECAR, start, tmp_path, SETTINGS, 2)
+    assert not same(weights(tmp_path), kept)
+
+
+def test_a_killed_run_ends_with_the_same_weights(start, rows, tmp_path, monkeypatch):
+    finetune(TASK, rows, SIDECAR, start, tmp_path / "whole", SETTINGS, 1)
+    collate, batches = finetuning.load_task(TASK, SIDECAR).collate, []
+
+    def killed_at_20(examples, pad_id):
+        batches.append(examples)
+        if len(batches) == 20:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return collate(examples, pad_id)
+
+    monkeypatch.setattr("bertshift.tasks.TextClassification.collate", staticmethod(killed_at_20))
+    with pytest.raises(SystemExit):
+        finetune(TASK, rows, SIDECAR, start, tmp_path / "killed", SETTINGS, 1)
+    assert (tmp_path / "killed" / ".checkpoint").is_file()
+    finetune(TASK, rows, SIDECAR, start, tmp_path / "killed", SETTINGS, 1)
+    assert len(batches) == 48
+    assert same(weights(tmp_path / "killed"), weights(tmp_path / "whole"))
+    for name in ("scores.json", "predictions.tsv", "steps.tsv", "layers.tsv"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_frozen_parts_are_those_of_the_start(start, rows, tmp_path):
+    short = TrainSettings(learning_rate=1e-2, batch_size=8, steps=4)
+    finetune(TASK, rows, SIDECAR, start, tmp_path, short, 1, prepare=lambda bert: freeze(bert, 0))
+    before, after = weights(start), weights(tmp_path)
+    frozen = {key for key in after if key.startswith(("bert.embeddings.", "bert.encoder.layer.0."))}
+    assert len(frozen) == 21 and all(torch.equal(before[key], after[key]) for key in frozen)
+    free = after.keys() & before.keys() - frozen
+    # A key's bias shifts all of a query's scores alike, so its gradient is rounding noise.
+    assert not any(torch.equal(before[key], after[key]) for key in free if not key.endswith("key.bias"))
+
+
+def test_a_head_can_be_carried_to_the_next_task(start, rows, tmp_path):
+    finetune(TASK, rows, SIDECAR, start, tmp_path, SETTINGS, 1)
+    task = finetuning.load_task(TASK, SIDECAR)
+    fresh = finetuning.starting_model(task, tmp_path, 2).state_dict()
+    carried = finetuning.starting_model(task, tmp_path, 2, head_from=tmp_path).state_dict()
+    assert same(carried, weights(tmp_path) | {k: v for k, v in carried.items() if k not in weights(tmp_path)})
+    assert {key for key in fresh if not torch.equal(fresh[key], carried[key])} == {"head.weight", "head.bias"}
+    three = finetuning.load_task(TASK | {"metrics": ["accuracy"]}, {"labels": ["x", "y", "z"]})
+    with pytest.raises(UserError, match="2 outputs of width 32, task toy needs 3"):
+        finetuning.starting_model(three, tmp_path, 2, head_from=tmp_path)
+
+
+def test_samples_depend_on_names_alone(rows):
+    chosen = sample(rows["train"], 10, "toys", "train")
+    assert chosen == sample(rows["train"], 10, "toys", "train") and len(chosen) == 10
+    assert [row["id"] for row in chosen] != [row["id"] for row in rows["train"][:10]]
+    numbers = [int(row["id"].split("-")[1]) for row in chosen]
+    assert numbers == sorted(set(numbers))
+
+
+def test_sampled_runs_say_so_and_an_untrained_head_is_scored(start, rows, tmp_path):
+    small = TrainSettings(learning_rate=1e-3, batch_size=8, steps=1)
+    result = finetune(TASK | {"max_train": 20, "max_dev": 50}, rows, SIDECAR, start, tmp_path, small, 1)
+    assert result["rows"] == {"train": 20, "dev": 40} and result["sampled"] == {"train": True, "dev": False}
+    scores = [score_untrained(TASK, rows, SIDECAR, start, seed) for seed in (1, 1, 2)]
+    assert scores[0] == scores[1] and all(0 <= each["accuracy"] <= 1 for each in scores)
+
+
+def test_spans_are_fine_tuned_too(start, tmp_path):
+    rows = [
+        {
+            "id": str(i),
+            "question": q,
+            "context": "a b c d",
+            "answers": [{"text": q, "start": 2 * i}],
+            "impossible": False,
+        }
+        for i, q in enumerate("abcd")
+    ]
+    task = {
+        "name": "qa",
+        "dataset": "qas",
+        "kind": "spans",
+        "metrics": ["f1"],
+        "max_length": 12,
+        "max_query_length": 4,
+    }
+    many = TrainSettings(learning_rate=1e-2, batch_size=4, steps=200)
+    result = finetune(task, {"train": rows, "dev": rows}, {"labels": None}, start, tmp_path, many, 1)
+    assert result["scores"]["exact_match"] == 1 and result["majority"]["exact_match"] == 0.25
+    assert load_task_model(tmp_path).head.out_features == 2
+
+
+def test_what_cannot_be_trained_is_said(start, rows, tmp_path):
+    def refuses(words, rows, task=TASK, settings=SETTINGS):
+        with pytest.raises(UserError, match=words):
+            finetune(task, rows, SIDECAR, start, tmp_path, settings, 1)
+        assert not (tmp_path / "scores.json").exists()
+
+    refuses("toys has no rows in split dev", {"train": rows["train"], "dev": []})
+    refuses("toys has no rows in split train", {"dev": rows["dev"]})
+    same_label = [row for row in rows["train"] if row["label"] == "no"]
+    refuses("toys, split train: all .* label 'no'", rows | {"train": same_label})
+    refuses(
+        "the loss of .* is (nan|inf)",
+        rows,
+        settings=TrainSettings(learning_rate=1e30, batch_size=8, epochs=2, max_grad_norm=0),
+    )
+    long = [row | {"text_a": "a b c d e f g h " * 3} for row in rows["train"]]
+    refuses("write max_length 16 or less", rows | {"train": long}, TASK | {"max_length": 32})

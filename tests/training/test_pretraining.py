@@ -1,0 +1,206 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer
+from transformers import AutoModelForMaskedLM, BertConfig, BertForPreTraining
+
+from bertshift.errors import UserError
+from bertshift.training.loop import layer_groups
+from bertshift.training.pretraining import (
+    PieceIds,
+    draw_examples,
+    encode_documents,
+    logits,
+    loss,
+    mask,
+    pretrain,
+    read_documents,
+    segment_pairs,
+    split_held_out,
+)
+from bertshift.training.settings import TrainSettings
+from bertshift.training.vocabulary import train_wordpiece
+
+IDS = PieceIds(pad=0, cls=2, sep=3, mask=4, ordinary=np.arange(5, 400))
+ARCHITECTURE = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "max_position_embeddings": 32,
+}
+SETTINGS = TrainSettings(learning_rate=5e-3, batch_size=16, steps=120, warmup=0.1)
+
+
+def numbered_documents(n: int = 40, sentences: int = 12) -> list[list[list[int]]]:
+    """Sentence j of document i is a few times the piece 5 + (12 i + j) modulo 395: no piece in two of the first 30."""
+    generator = np.random.default_rng(0)
+    return [
+        [[5 + (sentences * i + j) % 395] * int(generator.integers(2, 9)) for j in range(sentences)]
+        for i in range(n)
+    ]
+
+
+def sentences(n: int, generator: np.random.Generator) -> list[str]:
+    """Sentences in which every noun goes with one verb."""
+    pairs = ["dogs bark", "cats purr", "cows moo", "ducks quack", "owls hoot", "bees hum"]
+    return [f"the {pairs[generator.integers(6)]} in the {['garden', 'forest'][i % 2]} ." for i in range(n)]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    generator = np.random.default_rng(1)
+    documents = [sentences(6, generator) for _ in range(60)]
+    folder = tmp_path_factory.mktemp("tokenizer")
+    train_wordpiece([sentence for document in documents for sentence in document], 150, True, folder)
+    return documents, folder
+
+
+def test_documents_of_a_corpus_file(tmp_path):
+    (tmp_path / "corpus.txt").write_text("\n\nOne.\n Two. \n\n \nThree.\n\n")
+    assert read_documents(tmp_path / "corpus.txt") == [["One.", "Two."], ["Three."]]
+    (tmp_path / "empty.txt").write_text("\n\n")
+    for name in ("empty.txt", "absent.txt"):
+        with pytest.raises(UserError, match=name):
+            read_documents(tmp_path / name)
+
+
+def test_masking_statistics():
+    """15% of the pieces, of these 80 / 10 / 10, never a special one; about 5 standard errors of tolerance."""
+    generator = np.random.default_rng(0)
+    first, second = list(range(5, 35)), list(range(35, 65))
+    row = [IDS.cls, *first, IDS.sep, *second, IDS.sep]
+    chosen = np.zeros(len(row))
+    masked = kept = changed = 0
+    n = 3000
+    for _ in range(n):
+        example = mask(first, second, 0, IDS, 64, generator)
+        positions, words, _ = example.target
+        chosen[positions] += 1
+        assert words == [row[position] for position in positions]
+        for position, piece in enumerate(example.input_ids):
+            if position not in positions:
+                assert piece == row[position]
+            else:
+                masked += piece == IDS.mask
+                kept += piece == row[position]
+                changed += piece not in (IDS.mask, row[position])
+    assert chosen[[0, 31, 62]].tolist() == [0, 0, 0]
+    share = np.delete(chosen, [0, 31, 62]) / n
+    assert share.mean() == pytest.approx(round(0.15 * len(row)) / 60, rel=1e-9)
+    assert np.abs(share - share.mean()).max() < 0.035
+    total = masked + kept + changed
+    assert masked / total == pytest.approx(0.8, abs=0.012)
+    assert changed / total == pytest.approx(
+        0.1, abs=0.009
+    )  # a random piece is the true one once in 395 draws
+    assert kept / total == pytest.approx(0.1, abs=0.009)
+    assert example.token_type_ids == [0] * 32 + [1] * 31
+
+
+def test_half_of_the_second_segments_follow_and_the_rest_are_of_another_document():
+    documents = numbered_documents()
+    document_of = {
+        piece: i for i, document in enumerate(documents[:30]) for sentence in document for piece in sentence
+    }
+    generator = np.random.default_rng(0)
+    labels, lengths = [], []
+    for _ in range(10):
+        for number in range(30):
+            for first, second, is_random in segment_pairs(documents[:30], number, 29, generator):
+                homes = {document_of[piece] for piece in first}, {document_of[piece] for piece in second}
+                assert homes[0] == {number}
+                assert len(homes[1]) == 1
+                assert (homes[1] != {number}) == is_random
+                if not is_random:
+                    assert first == sorted(first)
+                    assert first[-1] < second[0]
+                assert first
+                assert second
+                labels.append(is_random)
+                lengths.append(len(first) + len(second))
+    assert np.mean(labels) == pytest.approx(0.5, abs=0.05)
+    assert max(lengths) == 29
+    assert 0.02 < np.mean(np.array(lengths) < 12) < 0.25
+
+
+def test_every_epoch_is_drawn_anew_and_by_its_generator_alone():
+    documents = numbered_documents()
+    one, same, other = (draw_examples(documents, IDS, 32, np.random.default_rng(seed)) for seed in (0, 0, 1))
+    assert one == same
+    assert one != other
+    assert max(map(len, one)) <= 32
+
+
+def test_held_out_documents_are_two_percent():
+    documents = numbered_documents(100)
+    training, held_out = split_held_out(documents)
+    assert (len(training), len(held_out)) == (98, 2)
+    assert not any(document in training for document in held_out)
+
+
+def test_special_tokens_in_a_text_stay_text(corpus):
+    tokenizer = Tokenizer.from_file(str(corpus[1] / "tokenizer.json"))
+    mask_id = tokenizer.token_to_id("[MASK]")
+    assert mask_id not in encode_documents([["the [MASK] dogs bark ."]], tokenizer)[0][0]
+
+
+def test_loss_is_the_full_models(corpus):
+    """The library decodes masked positions alone; transformers' own loss decodes all and ignores the others."""
+    documents, folder = corpus
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    ids = PieceIds.of(tokenizer)
+    examples = draw_examples(encode_documents(documents, tokenizer), ids, 32, np.random.default_rng(0))[:8]
+    batch = ids.collate(examples)
+    torch.manual_seed(0)
+    model = BertForPreTraining(BertConfig(**ARCHITECTURE, vocab_size=tokenizer.get_vocab_size())).eval()
+    labels = torch.full_like(batch["input_ids"], -100)
+    labels.view(-1)[batch["masked"]] = batch["words"]
+    inputs = {key: batch[key] for key in ("input_ids", "token_type_ids", "attention_mask")}
+    whole = model(**inputs, labels=labels, next_sentence_label=batch["is_random"])
+    torch.testing.assert_close(loss(model, batch), whole.loss)
+    torch.testing.assert_close(logits(model, batch)[1], whole.seq_relationship_logits)
+    assert list(layer_groups(model)) == ["embeddings", "1", "2", "pooler", "head"]
+
+
+def test_pretraining_learns_saves_and_depends_on_the_seed_alone(corpus, tmp_path):
+    documents, folder = corpus
+    for name, seed in (("one", 1), ("same", 1), ("other", 2)):
+        steps = SETTINGS if name == "one" else TrainSettings(learning_rate=5e-3, batch_size=16, steps=3)
+        summary = pretrain(documents, folder, ARCHITECTURE, steps, seed, tmp_path / name, 32)
+        if name == "one":
+            held_out = summary["held_out"]
+            assert held_out["masked_word_loss"] < 2.5 < np.log(summary["vocabulary"])
+            assert json.loads((tmp_path / "one/pretraining.json").read_text()) == summary
+    pretrain(documents, folder, ARCHITECTURE, steps, 1, tmp_path / "again", 32)
+    read = {name: (tmp_path / name / "model.safetensors").read_bytes() for name in ("same", "again", "other")}
+    assert read["same"] == read["again"] != read["other"]
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == [
+        "config.json",
+        "layers.tsv",
+        "model.safetensors",
+        "pretraining.json",
+        "steps.tsv",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "vocab.txt",
+    ]
+    loaded = AutoModelForMaskedLM.from_pretrained(tmp_path / "one")
+    assert torch.equal(loaded.cls.predictions.decoder.weight, loaded.bert.embeddings.word_embeddings.weight)
+    assert loaded.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("documents", "changes", "max_length", "words"),
+    [
+        (2, {}, 32, "three documents"),
+        (9, {"hiden_size": 8}, 32, "hiden_size"),
+        (9, {"num_attention_heads": 3}, 32, "multiple of num_attention_heads"),
+        (9, {}, 33, "max_position_embeddings"),
+    ],
+)
+def test_input_that_cannot_be_trained_on_is_named(corpus, tmp_path, documents, changes, max_length, words):
+    with pytest.raises(UserError, match=words):
+        pretrain(corpus[0][:documents], corpus[1], ARCHITECTURE | changes, SETTINGS, 0, tmp_path, max_length)

@@ -1,0 +1,38 @@
+import pytest
+
+from bertshift.training.schedules import SCHEDULE, bert_linear, constant, linear, slanted_triangular
+
+
+def test_linear_is_a_triangle():
+    assert [linear(step, 10, 0.2) for step in range(11)] == pytest.approx(
+        [0, 0.5, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8, 0]
+    )
+
+
+def test_bert_decay_is_taken_at_the_absolute_step():
+    """google-research/bert: the line runs from 1 at step 0, so the warmup ends at 1 and decay goes on from .8."""
+    assert [bert_linear(step, 10, 0.2) for step in range(5)] == pytest.approx([0, 0.5, 0.8, 0.7, 0.6])
+
+
+def test_slanted_triangle_of_howard_and_ruder():
+    """Their equation 3 at T = 1000, cut_frac = .1, ratio = 32."""
+    total, cut_frac, ratio = 1000, 0.1, 32
+    cut = 100
+    for step in (0, 1, 50, 99, 100, 101, 500, 999):
+        p = step / cut if step < cut else 1 - (step - cut) / (cut * (1 / cut_frac - 1))
+        assert slanted_triangular(step, total, cut_frac) == pytest.approx((1 + p * (ratio - 1)) / ratio)
+    assert slanted_triangular(0, total, cut_frac) == slanted_triangular(total, total, cut_frac) == 1 / 32
+
+
+@pytest.mark.parametrize("name", SCHEDULE)
+@pytest.mark.parametrize("warmup", [0, 0.1, 1])
+@pytest.mark.parametrize("total", [1, 2, 7])
+def test_factors_stay_in_the_unit_interval(name, warmup, total):
+    factors = [SCHEDULE[name](step, total, warmup) for step in range(total + 1)]
+    assert all(0 <= factor <= 1 for factor in factors)
+
+
+def test_no_warmup_starts_at_the_full_rate():
+    assert all(SCHEDULE[name](0, 5, 0) == 1 for name in SCHEDULE)
+    assert constant(3, 5, 0.5) == 1
+    assert linear(29, 100, 0.29) == 1  # 0.29 * 100 is 28.999999999999996

@@ -1,0 +1,172 @@
+"""From stimuli to an activation file: one forward pass an example, without padding and without dropout."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+import torch
+
+from bertshift.activations.store import writing
+from bertshift.errors import UserError
+from bertshift.tasks.text_classification import longest_first
+
+# Rows tokenised at a time: as Python objects, tokens take a hundred times their final size.
+ROWS = 256
+
+
+def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.ndarray]:
+    """Tokenise stimuli into the index members of an activation file (see `store`), real tokens only.
+
+    rows: {"id", "text_a", optional "text_b"}; what is longer than max_length is cut as for training.
+    Raises UserError where there are no rows.
+    """
+    if not rows:
+        raise UserError("There are no stimuli to extract from: check the stimuli's source and number.")
+    parts = [_table(tokenizer, rows[first : first + ROWS], max_length) for first in range(0, len(rows), ROWS)]
+    tokens = np.concatenate([table for table, _ in parts])
+    lengths = np.concatenate([length for _, length in parts])
+    columns = {
+        "token_ids": np.int32,
+        "special": bool,
+        "char_start": np.int32,
+        "char_end": np.int32,
+        "segment": np.uint8,
+    }
+    return {
+        **{name: tokens[:, column].astype(dtype) for column, (name, dtype) in enumerate(columns.items())},
+        "example_offsets": np.append(0, np.cumsum(lengths)),
+        "map_offsets": np.append(0, np.cumsum(lengths**2)),
+        "example_ids": np.array([str(row["id"]) for row in rows]),
+    }
+
+
+def _table(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray, np.ndarray]:
+    """One row a token: id, special, first character, end, segment; and the examples' lengths."""
+    firsts = _pieces(tokenizer, [row["text_a"] for row in rows])
+    seconds = _pieces(tokenizer, [row.get("text_b") or "" for row in rows])
+    cls, sep = (tokenizer.cls_token_id, True, 0, 0, 0), (tokenizer.sep_token_id, True, 0, 0)
+    tokens, lengths = [], []
+    for row, first, second in zip(rows, firsts, seconds, strict=True):
+        pair = row.get("text_b") is not None
+        keep_first, keep_second = longest_first(len(first), len(second), max_length - 2 - pair)
+        parts = [[*first[:keep_first], sep], [*second[:keep_second], sep] if pair else []]
+        example = [cls, *((*piece, segment) for segment, part in enumerate(parts) for piece in part)]
+        tokens += example
+        lengths.append(len(example))
+    return np.array(tokens, np.int32), np.array(lengths, np.int64)
+
+
+def _pieces(tokenizer, texts: list[str]) -> list[list[tuple[int, bool, int, int]]]:
+    """For each text its word pieces as (token id, False: no special token, first character, end)."""
+    encoded = tokenizer(
+        texts,
+        add_special_tokens=False,
+        return_attention_mask=False,
+        return_offsets_mapping=True,
+        verbose=False,
+    )
+    return [
+        [(token, False, *span) for token, span in zip(ids, spans, strict=True)]
+        for ids, spans in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+    ]
+
+
+def extract(
+    model,
+    tokenizer,
+    rows: Sequence[dict],
+    out_path,
+    max_length: int,
+    attention: bool,
+    batch_tokens: int = 4096,
+) -> None:
+    """Write the hidden states and, if asked, the attention maps of a BertModel for `rows` to the NPZ `out_path`.
+
+    Evaluation mode, float32. Examples of one length share a batch of up to `batch_tokens` tokens, so nothing is
+    padded and masked; memory holds one batch, whatever the number of rows.
+    Kovaleva et al. 2019 section 4, Hao et al. 2020 section 3, Merchant et al. 2020 section 3.3: what they compare.
+    Raises UserError where max_length is beyond the model's positions, ValueError where attention is asked of a model
+    that was not loaded with eager attention (fused kernels do not give their maps).
+    """
+    model = _evaluating(model, attention, max_length)
+    index = encode(tokenizer, rows, max_length)
+    config, offsets = model.config, index["example_offsets"]
+    heads = config.num_attention_heads if attention else 0
+    done = 0
+    with writing(out_path, index, config.num_hidden_layers, config.hidden_size, heads) as writer:
+        for batch in _equal_lengths(np.diff(offsets), batch_tokens):
+            positions = offsets[batch][:, None] + np.arange(offsets[batch[0] + 1] - offsets[batch[0]])
+            outputs = _forward(model, index, positions, attention=attention)
+            for layer, states in enumerate(outputs.hidden_states):
+                for example, values in zip(batch, states.float().cpu().numpy(), strict=True):
+                    writer.hidden(layer, example, values)
+            for layer, maps in enumerate(outputs.attentions if attention else (), 1):
+                for example, values in zip(batch, maps.float().cpu().numpy(), strict=True):
+                    writer.attention(layer, example, values)
+            done += len(batch)
+            print(f"\rextract: {done}/{len(rows)} examples", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+
+
+def padded_attention(
+    model, tokenizer, rows: Sequence[dict], pad_to: int, batch_size: int = 8
+) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Yield, batch by batch, each layer's [batch, heads, pad_to, pad_to] maps of inputs padded to `pad_to`.
+
+    The rows of padded queries are there as the model computes them: a softmax over the real keys. A whole set of
+    these maps would fill a disk, so they are never stored.
+    """
+    model = _evaluating(model, True, pad_to)
+    index = encode(tokenizer, rows, pad_to)
+    offsets = index["example_offsets"]
+    pad_to_row = np.arange(pad_to)
+    for first in range(0, len(rows), batch_size):
+        starts, ends = (
+            offsets[:-1][first : first + batch_size, None],
+            offsets[1:][first : first + batch_size, None],
+        )
+        positions = starts + pad_to_row
+        real = positions < ends
+        yield _forward(model, index, np.where(real, positions, 0), real, tokenizer.pad_token_id).attentions
+
+
+@torch.inference_mode()
+def _forward(
+    model, index, positions: np.ndarray, real: np.ndarray | None = None, pad_id: int = 0, attention=True
+):
+    """Run the tokens at `positions` [batch, length]; where `real` is given, the others are padding."""
+
+    def tensor(values: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(values.astype(np.int64)).to(model.device)
+
+    token_ids, segment = index["token_ids"][positions], index["segment"][positions]
+    if real is not None:
+        token_ids, segment = np.where(real, token_ids, pad_id), np.where(real, segment, 0)
+    return model(
+        input_ids=tensor(token_ids),
+        token_type_ids=tensor(segment),
+        attention_mask=None if real is None else tensor(real),
+        output_hidden_states=True,
+        output_attentions=attention,
+    )
+
+
+def _evaluating(model, attention: bool, max_length: int):
+    if attention and model.config._attn_implementation != "eager":
+        raise ValueError("attention maps need a model loaded with eager attention")
+    if max_length > model.config.max_position_embeddings:
+        raise UserError(
+            f"max_length {max_length} is beyond the model's {model.config.max_position_embeddings} positions: "
+            "write a smaller max_length for these stimuli."
+        )
+    return model.eval().float().to("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _equal_lengths(lengths: np.ndarray, batch_tokens: int) -> Iterator[list[int]]:
+    """Batches of examples of one length, longest first: what does not fit in memory fails at once."""
+    order = np.argsort(-lengths, kind="stable").tolist()
+    for length, same in groupby(order, key=lengths.__getitem__):
+        examples, size = list(same), max(1, batch_tokens // int(length))
+        for first in range(0, len(examples), size):
+            yield examples[first : first + size]

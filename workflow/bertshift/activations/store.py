@@ -1,0 +1,249 @@
+"""Activation files: an NPZ of real tokens only, whose members are read one at a time through a memory map.
+
+Members, in this order (n examples, N real tokens, L layers, H heads, d width):
+
+    token_ids      [N] int32       special     [N] bool      segment  [N] uint8
+    char_start     [N] int32       char_end    [N] int32     span in the text of the token's segment; 0, 0 if special
+    example_offsets [n+1] int64    example i owns the tokens example_offsets[i] .. example_offsets[i+1]
+    map_offsets     [n+1] int64    cumulated squared lengths
+    example_ids     [n] unicode
+    hidden_00 .. hidden_LL         [N, d] float32, layer 0 is the embedding output
+    attention_01 .. attention_LL   [H * map_offsets[n]] float32, example after example, each [H, length, length];
+                                   absent where attention was not asked for
+
+Both are float32, by measurement: relative error of a metric, worst layer, if they were stored in 16 bits instead
+(`benchmarks/storage_precision.py`: BERT-base with random weights against a copy moved by a share of their size;
+a metric's own size grows with the square of the share):
+
+    weights moved   metric        its size          float16   bfloat16
+    0.1 %           JS            2e-6 .. 8e-6       0.4 %      32 %
+                    1 - RSA       3e-7 .. 6e-6        10 %     330 %
+                    SVCCA         1e-6 .. 2e-5        20 %     600 %
+    1 %             JS            2e-4 .. 8e-4     0.006 %     0.3 %
+                    1 - RSA       3e-5 .. 7e-4       0.1 %     7.5 %
+                    SVCCA         1e-4 .. 2e-3         3 %      18 %
+
+Lower layers can move as little as that, and the papers' figures compare them with the upper ones.
+"""
+
+import math
+import os
+import shutil
+import struct
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from bertshift.errors import UserError
+
+ALIGNMENT = 64
+ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def hidden_name(layer: int) -> str:
+    return f"hidden_{layer:02d}"
+
+
+def attention_name(layer: int) -> str:
+    return f"attention_{layer:02d}"
+
+
+class Maps(Sequence):
+    """One layer's attention maps: `maps[i]` is [heads, length_i, length_i] (query, key), a view of the file.
+
+    `flat` holds all of them one after the other, `lengths` [n] the examples' lengths in tokens.
+    """
+
+    def __init__(self, flat: np.ndarray, map_offsets: np.ndarray, lengths: np.ndarray):
+        self.flat, self.lengths = flat, lengths
+        self.heads = len(flat) // int(map_offsets[-1])
+        self._starts = map_offsets * self.heads
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, example: int) -> np.ndarray:
+        example = range(len(self))[example]
+        length = self.lengths[example]
+        values = self.flat[self._starts[example] : self._starts[example + 1]]
+        return values.reshape(self.heads, length, length)
+
+
+class Activations:
+    """An activation file opened for reading; what is small is loaded, a layer is memory-mapped when asked for.
+
+    Attributes: layers (transformer layers, the embedding output not counted), width, heads (None without attention),
+    examples, ids [n], offsets [n+1], lengths [n], token_ids, special, segment, char_start, char_end [N].
+    Raises UserError where the file is missing or is not a complete activation file.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        self._starts = _member_starts(self.path)
+        missing = {"token_ids", "special", "example_offsets", "map_offsets", hidden_name(0)} - set(
+            self._starts
+        )
+        if missing:
+            raise UserError(f"{path} is no activation file: it lacks {', '.join(sorted(missing))}.")
+        self.offsets = self._load("example_offsets")
+        self.lengths = np.diff(self.offsets)
+        self.ids = self._load("example_ids")
+        self.token_ids = self._load("token_ids")
+        self.special = self._load("special")
+        self.segment = self._load("segment")
+        self.examples = len(self.lengths)
+        self.layers = sum(name.startswith("hidden_") for name in self._starts) - 1
+
+    @cached_property
+    def char_start(self) -> np.ndarray:
+        return self._load("char_start")
+
+    @cached_property
+    def char_end(self) -> np.ndarray:
+        return self._load("char_end")
+
+    @cached_property
+    def width(self) -> int:
+        return self.hidden(0).shape[1]
+
+    @cached_property
+    def heads(self) -> int | None:
+        return self.attention(1).heads if attention_name(1) in self._starts else None
+
+    def example_of_token(self) -> np.ndarray:
+        """[N] the index of the example each token belongs to."""
+        return np.repeat(np.arange(self.examples), self.lengths)
+
+    def hidden(self, layer: int) -> np.ndarray:
+        """[N, d] float32, memory-mapped; layer 0 is the embedding output."""
+        return self._map(hidden_name(layer))
+
+    def attention(self, layer: int) -> Maps:
+        """The maps of layer 1..L. Raises UserError where the file was extracted without attention."""
+        if attention_name(1) not in self._starts:
+            raise UserError(f"{self.path} holds no attention maps: extract it again with attention: true.")
+        return Maps(self._map(attention_name(layer)), self._load("map_offsets"), self.lengths)
+
+    def _load(self, name: str) -> np.ndarray:
+        return np.array(self._map(name))
+
+    def _map(self, name: str) -> np.ndarray:
+        if name not in self._starts:
+            raise UserError(f"{self.path} has no {name}: its layers are 0 to {self.layers}.")
+        with open(self.path, "rb") as file:
+            file.seek(self._starts[name])
+            version = np.lib.format.read_magic(file)
+            read_header = np.lib.format.read_array_header_1_0
+            shape, fortran, dtype = (
+                read_header if version == (1, 0) else np.lib.format.read_array_header_2_0
+            )(file)
+            start = file.tell()
+        return np.memmap(self.path, dtype, "r", start, shape, "F" if fortran else "C")
+
+
+def _member_starts(path: Path) -> dict[str, int]:
+    """Where each member's .npy bytes begin in the file."""
+    try:
+        with zipfile.ZipFile(path) as archive, open(path, "rb") as file:
+            starts = {}
+            for info in archive.infolist():
+                if info.compress_type != zipfile.ZIP_STORED:
+                    raise UserError(f"{path}: {info.filename} is compressed, so it cannot be memory-mapped.")
+                # The local header repeats name and extra field, and only its own lengths say where the data begin.
+                file.seek(info.header_offset + 26)
+                starts[info.filename.removesuffix(".npy")] = (
+                    info.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
+                )
+            return starts
+    except FileNotFoundError:
+        raise UserError(f"{path} does not exist: ask Snakemake for it by this name.") from None
+    except zipfile.BadZipFile:
+        raise UserError(f"{path} is not a complete NPZ file: delete it and run its rule again.") from None
+
+
+class _Member:
+    """A .npy file of known shape whose rows are written in any order, with nothing kept in memory."""
+
+    def __init__(self, file: BinaryIO, shape: tuple[int, ...]):
+        self._file, self._dtype = file, np.dtype(np.float32)
+        header = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        self._start, self._row = file.tell(), self._dtype.itemsize * math.prod(shape[1:])
+        file.truncate(self._start + self._row * shape[0])
+
+    def put(self, row: int, values: np.ndarray) -> None:
+        self._file.seek(self._start + row * self._row)
+        self._file.write(np.ascontiguousarray(values, self._dtype))
+
+
+class Writer:
+    """Takes the arrays of one example and layer at a time, in any order."""
+
+    def __init__(
+        self, index: dict[str, np.ndarray], hidden: list[_Member], attention: list[_Member], heads: int
+    ):
+        self._tokens, self._maps = index["example_offsets"], index["map_offsets"] * heads
+        self._hidden, self._attention = hidden, attention
+
+    def hidden(self, layer: int, example: int, values: np.ndarray) -> None:
+        """values [length, d]; layer 0 is the embedding output."""
+        self._hidden[layer].put(int(self._tokens[example]), values)
+
+    def attention(self, layer: int, example: int, values: np.ndarray) -> None:
+        """values [heads, length, length]; layers count from 1."""
+        self._attention[layer - 1].put(int(self._maps[example]), values)
+
+
+@contextmanager
+def writing(
+    path: str | Path, index: dict[str, np.ndarray], layers: int, width: int, heads: int = 0
+) -> Iterator[Writer]:
+    """Write the activation file `path`; it appears, complete, when the block ends without an exception.
+
+    index: the members that describe tokens and examples, as `extract.encode` makes them.
+    heads: attention heads a layer, 0 to store no attention. The same arrays give the same bytes.
+    """
+    path = Path(path)
+    folder = path.parent / f".{path.name}.part"
+    shutil.rmtree(folder, ignore_errors=True)  # what a killed job left, gigabytes perhaps
+    folder.mkdir(parents=True)
+    tokens, cells = int(index["example_offsets"][-1]), int(index["map_offsets"][-1])
+    hidden = [hidden_name(layer) for layer in range(layers + 1)]
+    attention = [attention_name(layer) for layer in range(1, layers + 1) if heads]
+    try:
+        for key, array in index.items():
+            np.save(folder / f"{key}.npy", array)
+        with ExitStack() as stack:
+
+            def member(name: str, *shape: int) -> _Member:
+                return _Member(stack.enter_context(open(folder / f"{name}.npy", "wb")), shape)
+
+            yield Writer(
+                index,
+                [member(name, tokens, width) for name in hidden],
+                [member(name, cells * heads) for name in attention],
+                heads,
+            )
+        _zip(folder / "complete", [folder / f"{name}.npy" for name in [*index, *hidden, *attention]])
+        os.replace(folder / "complete", path)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _zip(path: Path, members: Iterable[Path]) -> None:
+    """Move .npy files into a stored ZIP with nothing of the clock in it, the data of each aligned for the reader."""
+    with open(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for member in members:
+            info = zipfile.ZipInfo(member.name, ZIP_EPOCH)
+            info.file_size = member.stat().st_size
+            # 30 bytes of local header, the name, 20 of ZIP64 sizes, 6 of the padding field itself.
+            padding = -(file.tell() + 30 + len(member.name) + 20 + 6) % ALIGNMENT
+            info.extra = struct.pack("<HHH", 0xD935, 2 + padding, ALIGNMENT) + bytes(padding)
+            with open(member, "rb") as source, archive.open(info, "w", force_zip64=True) as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+            member.unlink()  # so that the disk holds the activations once, plus one member

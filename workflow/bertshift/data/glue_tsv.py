@@ -1,0 +1,86 @@
+import math
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from bertshift.data.text_file import read_lines
+from bertshift.errors import UserError
+
+
+def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
+    """Rows of a GLUE TSV and the number of lines dropped, by reason.
+
+    A quotation mark is a character like any other, so a line is split at its tabs and nothing else. Columns
+    are found by the names in `spec["columns"]`; `spec["header"]` names the columns of a file without a
+    header line.
+
+    Raises UserError for a missing column, an unknown label or score, and for more lines with a wrong number
+    of columns than `spec["tolerate_malformed"]`, naming file and line.
+    """
+    lines = enumerate(read_lines(path), 1)
+    header = spec.get("header") or next(lines)[1].split("\t")
+    missing = sorted(set(spec["columns"].values()) - set(header))
+    if missing:
+        raise UserError(
+            f"{path} has no column {missing[0]!r}, only {', '.join(header)}; "
+            "fetch GLUE's own file or correct `columns` of the data set in the catalogue."
+        )
+    rows, dropped, malformed = [], Counter(), []
+    for number, line in lines:
+        fields = line.split("\t")
+        if len(fields) != len(header):
+            malformed.append(f"{path}:{number} has {len(fields)} columns where {len(header)} are expected")
+            continue
+        row = example(dict(zip(header, fields, strict=True)), spec["columns"], spec, f"{path}:{number}")
+        if row is None:
+            dropped["without a label"] += 1
+        else:
+            rows.append(row)
+    if len(malformed) > spec.get("tolerate_malformed", 0):
+        raise UserError(
+            f"{malformed[0]} ({len(malformed)} such lines in all); the file is damaged: fetch it again."
+        )
+    if malformed:
+        dropped["malformed lines"] = len(malformed)
+    return rows, dropped
+
+
+def example(fields: Mapping, columns: Mapping[str, str], spec: Mapping, where: str) -> dict | None:
+    """One row {text_a, text_b (pairs), label}, or None where the label is one of `spec["unlabelled"]`.
+
+    The label is the name that `spec["labels"]` gives to what the source says; without `labels` it is a number
+    that must lie within `spec["range"]`. `where` says in error messages where the row came from.
+    """
+    texts = {key: fields[column] for key, column in columns.items() if key != "label"}
+    for key, text in texts.items():
+        if not isinstance(text, str):
+            raise UserError(f"{where} has no text in column {columns[key]!r}; fetch the data again.")
+    raw = str(fields[columns["label"]])
+    if raw in spec.get("unlabelled", ()):
+        return None
+    label = _class(raw, spec["labels"], where) if spec.get("labels") else _score(raw, spec["range"], where)
+    return {**texts, "label": label}
+
+
+def _class(raw: str, labels: Mapping[str, str], where: str) -> str:
+    if raw in labels:
+        return labels[raw]
+    if raw in labels.values():
+        return raw
+    raise UserError(
+        f"{where} has the unknown label {raw!r}, expected one of {', '.join(labels)}; "
+        "fetch the data again or add the label to `labels` of the data set in the catalogue."
+    )
+
+
+def _score(raw: str, bounds: tuple[float, float], where: str) -> float:
+    low, high = bounds
+    try:
+        score = float(raw)
+    except ValueError:
+        score = math.nan
+    if not low <= score <= high:
+        raise UserError(
+            f"{where} has the score {raw!r}, expected a number from {low} to {high}; fetch the data again."
+        )
+    return score

@@ -1,0 +1,189 @@
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bertshift.data import conllu, glue_tsv, plain_text, squad_json
+from bertshift.errors import UserError
+from bertshift.files import sha256
+
+ATTEMPTS = 4
+FIRST_WAIT = 2.0  # seconds; doubled after every attempt
+COLUMNS = {
+    "qa": ("id", "question", "context", "answers"),
+    "treebank": ("id", "text", "words", "upos", "xpos", "heads", "deprels"),
+    "text": ("text",),
+}
+
+
+def read(
+    name: str, spec: Mapping, cache: Path | None
+) -> tuple[dict[str, tuple[list[dict], Counter]], dict[str, str]]:
+    """Rows and irregularities of every split in `spec["hub"]["splits"]`, and the SHA-256 of the files they
+    are from.
+
+    Raises UserError for a revision that is no commit sha, that the hub lacks or that it could not serve in
+    `ATTEMPTS` attempts, for a missing column, and for rows that the data set's format does not allow.
+    """
+    hub = spec["hub"]
+    if not re.fullmatch(r"[0-9a-f]{40}", hub["revision"]):
+        raise UserError(
+            f"The data set {name!r} pins the revision {hub['revision']!r}; "
+            "write the 40-digit commit sha, which cannot move."
+        )
+    builder, checksums, streamed = _with_retries(hub, cache)
+    tables = streamed or _prepared(hub, builder)
+    return {split: _rows(spec, split, *tables[split]) for split in hub["splits"]}, checksums
+
+
+def _with_retries(hub: Mapping, cache: Path | None) -> tuple:
+    """What `_fetch` returns, after at most `ATTEMPTS` attempts."""
+    # `datasets` takes seconds to import, and only these functions need it.
+    from datasets.exceptions import DataFilesNotFoundError, DatasetNotFoundError
+
+    where = f"{hub['id']}@{hub['revision']}"
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(FIRST_WAIT * 2 ** (attempt - 1))
+        try:
+            # What a failed attempt left in the cache may be what made it fail.
+            return _fetch(hub, cache, force=attempt > 0)
+        except (DatasetNotFoundError, DataFilesNotFoundError) as error:
+            raise UserError(
+                f"The hub has no {where} ({_first_line(error)}); correct `hub` in the catalogue."
+            ) from error
+        except Exception as error:  # the layers below raise errors of a dozen unrelated classes
+            if type(error) is ValueError:  # their word for a name that they do not know
+                raise UserError(
+                    f"The hub's {where}: {_first_line(error)}; correct `hub` in the catalogue."
+                ) from error
+            last = error
+    raise UserError(
+        f"The hub did not deliver {where} in {ATTEMPTS} attempts ({_cause(last)}); "
+        "check the connection and try again, or set a mirror directory."
+    ) from last
+
+
+def _fetch(hub: Mapping, cache: Path | None, force: bool) -> tuple:
+    """(builder, checksums of all files of the configuration, rows and features per split if streamed)."""
+    import datasets
+
+    builder = datasets.load_dataset_builder(
+        hub["id"],
+        hub.get("name"),
+        data_files=hub.get("data_files"),
+        revision=hub["revision"],
+        cache_dir=None if cache is None else str(cache),
+    )
+    files = [url for split in (builder.config.data_files or {}).values() for url in split]
+    if not files or not all(f"@{hub['revision']}/" in url for url in files):
+        # Where the hub does not answer, `datasets` takes any other revision that its cache happens to hold.
+        raise ConnectionError("neither the hub nor the cache has this revision")
+    # hf://datasets/<owner>/<name>@<revision>/<path>
+    paths = [url.partition(f"@{hub['revision']}/")[2] for url in files]
+    declared = _declared_checksums(hub, paths)
+    if "rows" in hub:
+        streams = {
+            split: builder.as_streaming_dataset(split=theirs) for split, theirs in hub["splits"].items()
+        }
+        return builder, declared, {k: (list(s.take(hub["rows"])), s.features) for k, s in streams.items()}
+    return builder, {path: _download(hub, path, declared.get(path), force) for path in paths}, None
+
+
+def _prepared(hub: Mapping, builder) -> dict[str, tuple]:
+    """For every split its rows and their features, from files that have arrived as the hub declares them."""
+    from datasets.exceptions import DatasetsError
+
+    try:
+        builder.download_and_prepare()
+        tables = {split: builder.as_dataset(split=theirs) for split, theirs in hub["splits"].items()}
+    except (DatasetsError, ValueError) as error:
+        raise UserError(
+            f"The files of the hub's {hub['id']}@{hub['revision']} are not what its card and `hub` "
+            f"in the catalogue say ({_cause(error)}); correct the entry or pin another revision."
+        ) from error
+    return {split: (table, table.features) for split, table in tables.items()}
+
+
+def _declared_checksums(hub: Mapping, paths: list[str]) -> dict[str, str]:
+    """The SHA-256 by which the hub stores large files; small ones it keeps in git, without."""
+    from huggingface_hub import HfApi
+
+    found = HfApi().get_paths_info(hub["id"], paths, revision=hub["revision"], repo_type="dataset")
+    return {file.path: file.lfs.sha256 for file in found if file.lfs}
+
+
+def _download(hub: Mapping, path: str, declared: str | None, force: bool) -> str:
+    """Bring the file into the hub client's cache, where `datasets` finds it, and return its SHA-256."""
+    from huggingface_hub import hf_hub_download
+
+    file = hf_hub_download(
+        hub["id"], path, revision=hub["revision"], repo_type="dataset", force_download=force
+    )
+    found = sha256(file)
+    if declared not in (None, found):
+        raise OSError(f"{path} arrived with another SHA-256 than the hub declares")
+    return found
+
+
+def _cause(error: BaseException) -> str:
+    cause = error.__cause__ or error
+    return f"{type(cause).__name__}: {_first_line(cause)}"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def _rows(spec: Mapping, split: str, table, features) -> tuple[list[dict], Counter]:
+    hub, kind = spec["hub"], spec["kind"]
+    columns = {key: key for key in COLUMNS.get(kind, ())} | hub.get("columns", {})
+    missing = sorted(set(columns.values()) - set(features))
+    if missing:
+        raise UserError(
+            f"The hub's {hub['id']}@{hub['revision']}, split {split}, has no column {missing[0]!r}, "
+            f"only {', '.join(features)}; correct `hub.columns` in the catalogue."
+        )
+    decoded = [
+        {column: _decode(row[column], features[column]) for column in columns.values()} for row in table
+    ]
+    if kind == "text":
+        return plain_text.rows((row[columns["text"]] for row in decoded), spec.get("min_words", 1))
+    counts, rows = Counter(), []
+    for index, fields in enumerate(decoded):
+        where = f"{hub['id']}@{hub['revision']}, split {split}, row {index + 1}"
+        if kind == "qa":
+            row = _question({key: fields[column] for key, column in columns.items()}, hub, counts)
+        elif kind == "treebank":
+            row = _tree({key: fields[column] for key, column in columns.items()}, where)
+        else:
+            row = glue_tsv.example(fields, columns, spec, where)
+            counts["without a label"] += row is None
+        if row is not None:
+            rows.append(row)
+    return rows, counts
+
+
+def _decode(value, feature):
+    """Names in place of the numbers by which the hub stores classes; a missing label, -1, stays a number."""
+    inner = getattr(feature, "feature", feature)
+    if not hasattr(inner, "int2str"):
+        return value
+    if isinstance(value, Sequence):
+        return [_decode(item, inner) for item in value]
+    return inner.int2str(value) if value is not None and value >= 0 else value
+
+
+def _question(fields: Mapping, hub: Mapping, counts: Counter) -> dict | None:
+    answers = list(zip(fields["answers"]["text"], fields["answers"]["answer_start"], strict=True))
+    impossible = bool(hub.get("unanswerable")) and not answers
+    return squad_json.example({**fields, "answers": answers, "impossible": impossible}, counts)
+
+
+def _tree(fields: Mapping, where: str) -> dict:
+    try:
+        heads = [int(head) for head in fields["heads"]]
+    except (TypeError, ValueError):
+        raise UserError(f"{where}: the heads are not all numbers; fetch the treebank again.") from None
+    return conllu.check({**fields, "heads": heads}, where)

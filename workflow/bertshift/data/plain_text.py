@@ -1,0 +1,85 @@
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from bertshift.data.text_file import read_lines
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Abbreviations by what they say of the full stop that follows them, without that full stop, in lower case.
+NEVER_FINAL = _words("""
+    mr mrs ms dr prof rev fr st ste mt ft gen col lt maj capt cmdr adm sgt cpl pvt gov sen rep pres hon msgr
+    supt vs v cf viz approx est al ed eds trans e.g i.e
+""")
+NOT_FINAL_BEFORE_DIGIT = _words("""
+    no nos fig figs p pp vol vols ch sec art op c ca b d r fl
+    jan feb mar apr jun jul aug sep sept oct nov dec
+""")
+# Besides these, whatever has a full stop inside: U.S., a.m., Ph.D.
+FINAL_BEFORE_STARTER = _words("etc inc ltd corp co jr sr bros ave blvd rd")
+STARTERS = _words("""
+    The A An In On At It Its He She They We I You His Her Their This That These Those There When While After
+    Before However But And As For From By If Since Although Though Many Some Most Several During Both Other
+""")
+
+BOUNDARY = re.compile(r"""(?P<mark>[.!?]+)["'”’)\]]*\s+(?=["'“‘(\[]*[A-Z0-9À-Þ])""")
+ENDING = re.compile(r"""[.!?]["'”’)\]]*$""")
+
+
+def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
+    """Sentences of a file with one paragraph a line; every line is a document of its own."""
+    return rows(read_lines(path), spec.get("min_words", 1))
+
+
+def rows(documents: Iterable[str], min_words: int) -> tuple[list[dict], Counter]:
+    """Rows {text, document, sentence} and the number of sentences dropped, by reason.
+
+    Sentences of fewer than `min_words` words, or without a final mark (headings, list items, captions), are
+    dropped. `sentence` counts them nevertheless: rows with successive numbers follow each other in the
+    document.
+    """
+    kept, dropped = [], Counter()
+    for document, text in enumerate(documents):
+        for index, sentence in enumerate(split_sentences(text)):
+            if not ENDING.search(sentence):
+                dropped["without a final mark"] += 1
+            elif len(sentence.split()) < min_words:
+                dropped[f"shorter than {min_words} words"] += 1
+            else:
+                kept.append({"text": sentence, "document": document, "sentence": index})
+    return kept, dropped
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split English text at sentence ends and line breaks, by rules; white space becomes one space.
+
+    No split after a title, an initial ("J. Smith") or another abbreviation, nor before a lower-case letter.
+    An abbreviation that may end a sentence ("in the U.S.") does so only before a word that usually starts
+    one.
+    """
+    return [sentence for line in text.splitlines() for sentence in _split_line(" ".join(line.split()))]
+
+
+def _split_line(line: str) -> list[str]:
+    cuts = [match.end() for match in BOUNDARY.finditer(line) if _ends_sentence(line, match)]
+    pieces = [line[start:end].strip() for start, end in zip([0, *cuts], [*cuts, len(line)], strict=True)]
+    return [piece for piece in pieces if piece]
+
+
+def _ends_sentence(line: str, match: re.Match) -> bool:
+    if match["mark"] != ".":
+        return True
+    word = line[: match.start()].rpartition(" ")[2].lstrip("\"'“‘([")
+    following = re.match(r"[\"'“‘(\[]*([\w'’]*)", line[match.end() :])[1]
+    key = word.lower()
+    if key in NEVER_FINAL or re.fullmatch("[A-Z]", word):
+        return False
+    if key in NOT_FINAL_BEFORE_DIGIT:
+        return not following[:1].isdigit()
+    if key in FINAL_BEFORE_STARTER or re.fullmatch(r"(?:[A-Za-z]\.)+[A-Za-z]", word):
+        return following in STARTERS
+    return True

@@ -1,0 +1,129 @@
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from bertshift.data import conllu, glue_tsv, hub, plain_text, squad_json
+from bertshift.data.examples import EXAMPLES, SIDECAR
+from bertshift.errors import UserError
+from bertshift.files import atomic, sha256, write_json, write_jsonl
+
+Reader = Callable[[Path, Mapping], tuple[list[dict], Counter]]
+READERS: dict[str, Reader] = {
+    "glue_tsv": glue_tsv.read,
+    "squad_json": squad_json.read,
+    "conllu": conllu.read,
+    "text": plain_text.read,
+}
+
+
+def prepare_from_mirror(name: str, spec: Mapping, mirror: Path, directory: Path) -> None:
+    """Write `directory`/examples.jsonl and dataset.json from files in the publisher's layout below `mirror`.
+
+    `spec` is the data set's entry in config/datasets.yaml. Raises UserError for a missing or damaged file;
+    then neither file is written.
+    """
+    _check_entry(name, spec, "mirror")
+    mirror, read = Path(mirror), READERS[spec["format"]]
+    files = {split: _first_existing(name, split, mirror, spec["mirror"][split]) for split in spec["mirror"]}
+    splits = {split: read(mirror / file, spec) for split, file in files.items()}
+    checksums = {file: sha256(mirror / file) for file in files.values()}
+    _write(name, spec, splits, f"mirror:{','.join(files.values())}", None, checksums, directory)
+
+
+def prepare_from_hub(name: str, spec: Mapping, directory: Path, cache: Path | None) -> None:
+    """Write the same two files from the Hugging Face hub, at the commit that `spec["hub"]` pins.
+
+    `cache` is where `datasets` keeps its prepared copies (None: its own default); the files as downloaded
+    are in the hub client's cache, which HF_HOME names. Raises UserError as `prepare_from_mirror` does, and
+    where a bounded number of attempts did not bring the files.
+    """
+    _check_entry(name, spec, "hub")
+    splits, checksums = hub.read(name, spec, cache)
+    source = f"hub:{spec['hub']['id']}@{spec['hub']['revision']}"
+    _write(name, spec, splits, source, spec["hub"]["revision"], checksums, directory)
+
+
+def _check_entry(name: str, spec: Mapping, source: str) -> None:
+    if spec.get("format") not in READERS:
+        raise UserError(
+            f"The data set {name!r} has the format {spec.get('format')!r}; write one of {', '.join(READERS)}."
+        )
+    needed = ["kind", "licence", source]
+    if spec["format"] == "glue_tsv":
+        needed += ["columns", "labels" if "range" not in spec else "range"]
+    for key in needed:
+        if key not in spec:
+            raise UserError(
+                f"The data set {name!r} lacks the key {key!r}; add it to the entry in the catalogue."
+            )
+
+
+def _first_existing(name: str, split: str, mirror: Path, candidates: Iterable[str]) -> str:
+    for candidate in candidates:
+        if (mirror / candidate).is_file():
+            return candidate
+    raise UserError(
+        f"The mirror {mirror} has no {split} file of {name!r}; put {' or '.join(candidates)} there, "
+        "or take the data from the hub."
+    )
+
+
+def _write(
+    name: str,
+    spec: Mapping,
+    splits: Mapping[str, tuple[list[dict], Counter]],
+    source: str,
+    revision: str | None,
+    checksums: Mapping[str, str],
+    directory: Path,
+) -> None:
+    empty = [split for split, (found, _) in splits.items() if not found]
+    if empty:
+        raise UserError(f"The {empty[0]} split of {name!r} from {source} has no rows; fetch it again.")
+    rows = list(_identified(splits))
+    counts = {split: len(found) for split, (found, _) in splits.items()}
+    published = {split: (spec.get("published") or {}).get(split) for split in splits}
+    sidecar = {
+        "name": name,
+        **{key: spec[key] for key in ("kind", "format", "licence")},
+        "source": source,
+        "revision": revision,
+        "source_sha256": dict(checksums),
+        "rows": counts,
+        "published": published,
+        "complete": {split: counts[split] == published[split] for split in splits},
+        "labels": list(dict.fromkeys(spec["labels"].values())) if spec.get("labels") else None,
+        "remarks": [
+            _remark(split, counts[split], published[split])
+            for split in splits
+            if counts[split] != published[split]
+        ],
+        "irregular": {split: dict(sorted((+counts).items())) for split, (_, counts) in splits.items()},
+    }
+    # The sidecar takes its name last: where it is, the examples are whole.
+    (Path(directory) / SIDECAR).unlink(missing_ok=True)
+    with atomic(Path(directory) / EXAMPLES) as examples:
+        write_jsonl(examples, rows)
+        sidecar["examples_sha256"] = sha256(examples)
+    write_json(Path(directory) / SIDECAR, sidecar)
+
+
+def _identified(splits: Mapping[str, tuple[list[dict], Counter]]) -> Iterator[dict]:
+    """Rows with "id" and "split" in front; the id is the publisher's own where there is one."""
+    seen = Counter()
+    for split, (rows, irregular) in splits.items():
+        for index, row in enumerate(rows):
+            key = row.pop("id", f"{split}-{index}")
+            seen[key] += 1
+            if seen[key] > 1:
+                irregular["repeated ids, numbered apart"] += 1
+                key = f"{key}#{seen[key]}"
+            yield {"id": key, "split": split, **row}
+
+
+def _remark(split: str, rows: int, published: int | None) -> str:
+    if published is None:
+        return f"{split}: {rows} rows; no published number to compare with"
+    if rows < published:
+        return f"{split}: a sample, {rows} of {published} published rows"
+    return f"{split}: {rows} rows, {rows - published} more than published; another edition or another split"

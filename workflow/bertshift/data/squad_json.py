@@ -1,0 +1,84 @@
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from bertshift.data.text_file import read_text
+from bertshift.errors import UserError
+
+
+def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
+    """Questions of a SQuAD 1.1 or 2.0 file, and how many answers were moved or lost; see `example`.
+
+    Raises UserError for a file that is cut off or lacks SQuAD's keys.
+    """
+    try:
+        articles = json.loads(read_text(path))["data"]
+    except json.JSONDecodeError as error:
+        raise UserError(
+            f"{path}:{error.lineno} is not valid JSON ({error.msg}); "
+            "the file is cut off or damaged: fetch it again."
+        ) from None
+    except (KeyError, TypeError):
+        raise UserError(
+            f"{path} has no top-level key 'data'; give a file in SQuAD's own JSON form."
+        ) from None
+    rows, counts = [], Counter()
+    try:
+        for fields in _questions(articles):
+            row = example(fields, counts)
+            if row is not None:
+                rows.append(row)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{path}, after question {len(rows)}: not in SQuAD's JSON form "
+            f"({type(error).__name__}: {error}); fetch the file again."
+        ) from None
+    return rows, counts
+
+
+def _questions(articles: list) -> Iterator[dict]:
+    for article in articles:
+        for paragraph in article["paragraphs"]:
+            for question in paragraph["qas"]:
+                yield {
+                    "id": question["id"],
+                    "question": question["question"],
+                    "context": paragraph["context"],
+                    "answers": [(answer["text"], answer["answer_start"]) for answer in question["answers"]],
+                    "impossible": question.get("is_impossible", False),
+                }
+
+
+def example(fields: Mapping, counts: Counter) -> dict | None:
+    """One row {id, question, context, answers, impossible}; `fields["answers"]` holds pairs (text, start).
+
+    Every answer of the row stands in the context where it says: one that stands elsewhere is moved to the
+    nearest occurrence of its text, one that stands nowhere is dropped, and so is a question that keeps no
+    answer but is not marked impossible (returns None). Each of these is counted in `counts`.
+    """
+    context, answers = fields["context"], []
+    for text, start in fields["answers"]:
+        found = _locate(context, text, start)
+        if found is None:
+            counts["answers not in their context"] += 1
+            continue
+        counts["answers moved to where their text is"] += found != start
+        answers.append({"text": text, "start": found})
+    if not answers and not fields["impossible"]:
+        counts["questions dropped for want of an answer"] += 1
+        return None
+    return {
+        **{key: fields[key] for key in ("id", "question", "context")},
+        "answers": answers,
+        "impossible": fields["impossible"],
+    }
+
+
+def _locate(context: str, text: str, start: int) -> int | None:
+    if not text:
+        return None
+    if 0 <= start and context.startswith(text, start):
+        return start
+    occurrences = [at for at in range(len(context)) if context.startswith(text, at)]
+    return min(occurrences, key=lambda at: abs(at - start), default=None)

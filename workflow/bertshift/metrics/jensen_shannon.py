@@ -1,0 +1,66 @@
+"""Jensen-Shannon divergence between two models' attention distributions (Hao et al. 2020, section 4, figure 1).
+
+    JS(p, q) = 1/2 [ sum p ln(p / m) + sum q ln(q / m) ],   m = (p + q) / 2
+
+the divergence, not its square root; at most ln 2 nats. D(layer) is its mean over queries, then heads, then examples;
+the queries are the real tokens, [CLS] and [SEP] among them.
+"""
+
+import numpy as np
+import pandas as pd
+
+from bertshift.activations.store import Maps
+from bertshift.metrics.pairs import Pair, attention_rows, frame, head_rows, map_sums
+
+# Below every float32: makes 0 ln 0 the 0 that it stands for, and changes no other value.
+TINY = np.float64(1e-300)
+
+
+def _vector_log():
+    """The faster float64 logarithm in place: numpy's where it has AVX-512 code for it, torch's elsewhere."""
+    found = np.lib.introspect.opt_func_info("^log$", "float64").get("log", {})
+    if any(loop.get("current", "").startswith(("AVX512", "X86_V4")) for loop in found.values()):
+        return lambda values: np.log(values, out=values)
+    import torch  # here, as it takes seconds to import
+
+    return lambda values: torch.from_numpy(values).log_()
+
+
+_log = _vector_log()
+
+
+def terms(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """p ln(p / m) and q ln(q / m), elementwise: p, q [elements] -> [2, elements] float64.
+
+    The ratios keep small divergences exact: p - q is never taken between logarithms.
+    """
+    both = np.empty((2, len(p)))
+    np.maximum(p, TINY, out=both[0])
+    np.maximum(q, TINY, out=both[1])
+    middle = both[0] + both[1]
+    middle *= 0.5
+    ratios = both / middle
+    _log(ratios)
+    ratios *= both
+    return ratios
+
+
+def per_map(p: Maps, q: Maps) -> np.ndarray:
+    """[n, heads] in nats: the mean over query rows of JS between two layers' maps of the same examples."""
+    lengths = np.repeat(p.lengths, p.heads)
+    total = map_sums(terms, p.flat, q.flat, lengths**2).sum(axis=0)
+    return np.maximum(total / (2 * lengths), 0).reshape(-1, p.heads)
+
+
+def compare(pairs: list[Pair]) -> pd.DataFrame:
+    """One row a pair, layer, head (0: their mean) and variant ("nats", "bits"); sd and n are over examples.
+
+    Raises UserError where tokens, layers or heads of a pair differ.
+    """
+    units = {"nats": 1.0, "bits": 1 / np.log(2)}
+    return frame(
+        row
+        for keys, values in attention_rows("js", pairs, per_map)
+        for unit, scale in units.items()
+        for row in head_rows(values * scale, **keys, variant=unit)
+    )

@@ -1,0 +1,134 @@
+"""What all comparisons of two models share: which files, which layers, which tokens, which columns."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from bertshift.activations.store import Activations, Maps
+from bertshift.errors import UserError
+from bertshift.seeds import seed_from
+
+COLUMNS = ["variant", "layer", "ref_layer", "head", "value", "sd", "n"]
+
+# Elements worked on at a time: a chunk and its temporaries stay in a core's cache.
+CHUNK = 1 << 15
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two activation files of the same stimuli; `keys` are the columns that say which (model, reference, seed, ...)."""
+
+    model: Path
+    reference: Path
+    keys: dict = field(default_factory=dict)
+
+    @property
+    def stimuli(self) -> str:
+        return str(self.keys.get("stimuli", ""))
+
+
+def opened(metric: str, pairs: list[Pair]) -> Iterator[tuple[Pair, Activations, Activations]]:
+    """Open the pairs one after the other, with a line on stderr for each.
+
+    Raises UserError where the two files of a pair do not hold the same tokens.
+    """
+    for number, pair in enumerate(pairs, 1):
+        print(
+            f"{metric}: pair {number}/{len(pairs)}: {pair.model} vs {pair.reference}",
+            file=sys.stderr,
+            flush=True,
+        )
+        model, reference = Activations(pair.model), Activations(pair.reference)
+        check_same_tokens(model, reference)
+        yield pair, model, reference
+
+
+def check_same_tokens(model: Activations, reference: Activations) -> None:
+    if not (
+        np.array_equal(model.offsets, reference.offsets)
+        and np.array_equal(model.token_ids, reference.token_ids)
+    ):
+        raise UserError(
+            f"{model.path} and {reference.path} do not hold the same tokens ({len(model.token_ids)} and "
+            f"{len(reference.token_ids)}): models with different tokenizers, or files extracted with a different "
+            "max_length, cannot be compared token by token. Name a reference with the model's own tokenizer."
+        )
+
+
+def matched_layers(model: int, reference: int, first: int = 0) -> list[tuple[int, int]]:
+    """(layer, reference's layer) for layers first..model, at equal relative depth; the same layer at equal depth."""
+    return [(layer, (2 * layer * reference + model) // (2 * model)) for layer in range(first, model + 1)]
+
+
+def sample_tokens(
+    activations: Activations, count: int | None, *name: str, special: bool = True
+) -> np.ndarray:
+    """Sorted positions of `count` tokens, without replacement, pooled over all examples (all if there are no more).
+
+    The draw depends on the tokens and on `name` alone, hence is the same for every model and layer.
+    special: whether [CLS] and [SEP] take part.
+    """
+    eligible = np.arange(len(activations.token_ids)) if special else np.flatnonzero(~activations.special)
+    if count is None or count >= len(eligible):
+        return eligible
+    generator = np.random.default_rng(seed_from(*name))
+    return np.sort(generator.choice(eligible, count, replace=False, shuffle=False))
+
+
+def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Rows -> table: the pairs' keys, then COLUMNS, then `extra`."""
+    table = pd.DataFrame(list(rows))
+    last = [*COLUMNS, *extra]
+    return table[[column for column in table.columns if column not in last] + last]
+
+
+def head_rows(per_map: np.ndarray, **keys) -> Iterator[dict]:
+    """per_map [n, heads] -> one row a head, and head 0: the mean over heads, taken example by example."""
+    n = len(per_map)
+    columns = np.column_stack([per_map.mean(axis=1), per_map])
+    means = columns.mean(axis=0)
+    deviations = columns.std(axis=0, ddof=1) if n > 1 else np.full(len(means), np.nan)
+    for head, (mean, deviation) in enumerate(zip(means, deviations, strict=True)):
+        yield keys | {"head": head, "value": float(mean), "sd": float(deviation), "n": n}
+
+
+def attention_rows(
+    metric: str, pairs: list[Pair], per_map: Callable[[Maps, Maps], np.ndarray]
+) -> Iterator[tuple[dict, np.ndarray]]:
+    """Yield (keys, [n, heads]) for every pair and layer, where per_map compares two layers' maps.
+
+    Raises UserError where the two models differ in layers or heads: maps are compared head by head.
+    """
+    for pair, model, reference in opened(metric, pairs):
+        shapes = [(one.layers, one.attention(1).heads) for one in (model, reference)]
+        if shapes[0] != shapes[1]:
+            raise UserError(
+                f"{pair.model} has {shapes[0][0]} layers x {shapes[0][1]} heads and {pair.reference} has "
+                f"{shapes[1][0]} x {shapes[1][1]}: {metric} compares head by head. Ask for rsa or svcca instead."
+            )
+        for layer in range(1, model.layers + 1):
+            keys = pair.keys | {"layer": layer, "ref_layer": layer}
+            yield keys, per_map(model.attention(layer), reference.attention(layer))
+
+
+def map_sums(
+    terms: Callable[[np.ndarray, np.ndarray], np.ndarray], x: np.ndarray, y: np.ndarray, sizes: np.ndarray
+) -> np.ndarray:
+    """Sum elementwise terms over consecutive maps, chunk by chunk.
+
+    x, y: flat values of all maps; sizes [maps]: values in each; terms(a, b) [elements] -> [k, elements] float64.
+    Returns [k, maps] float64.
+    """
+    ends = np.cumsum(sizes)
+    starts = ends - sizes
+    sums, first = [], 0
+    while first < len(sizes):
+        last = max(first + 1, int(np.searchsorted(ends, starts[first] + CHUNK, side="right")))
+        inside = slice(starts[first], ends[last - 1])
+        sums.append(np.add.reduceat(terms(x[inside], y[inside]), starts[first:last] - starts[first], axis=1))
+        first = last
+    return np.concatenate(sums, axis=1)

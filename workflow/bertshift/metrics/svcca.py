@@ -1,0 +1,174 @@
+"""Singular vector canonical correlation analysis of hidden states (Hao et al. 2020, section 4, figure 2).
+
+X, Y are the centred hidden states of the same n tokens. Each is cut to its leading principal directions that hold 99%
+of the variance, both are whitened, and rho are the singular values of the product of the two:
+
+    D = 1 - mean(rho),   over min(k_x, k_y) correlations
+
+The principal directions of X are the eigenvectors of X'X, so three covariances, accumulated in float64 over chunks of
+tokens, replace the decompositions of the n x d matrices (Raghu et al. 2017).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bertshift.errors import UserError
+from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, sample_tokens
+
+ROWS = 4096
+
+
+def scatter(
+    x: np.ndarray, y: np.ndarray, positions: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """X'X [d_x, d_x], X'Y [d_x, d_y] and Y'Y [d_y, d_y] of the centred columns of x [n, d_x] and y [n, d_y].
+
+    Float64 sums in one pass over the rows (`positions` of them, if given); memory holds a chunk of rows.
+    """
+    return _scatter(x, y, positions, ((0, 0), (0, 1), (1, 1)))
+
+
+def _scatter(x, y, positions, wanted) -> tuple[np.ndarray, ...]:
+    count = len(x) if positions is None else len(positions)
+    shifts, sums, products = None, [0.0, 0.0], [0.0] * len(wanted)
+    for first in range(0, count, ROWS):
+        part = slice(first, first + ROWS)
+        chunks = [one[part if positions is None else positions[part]] for one in (x, y)]
+        # Any shift gives the same result; one near the mean keeps large means from cancelling digits.
+        shifts = shifts or [chunk.mean(axis=0, dtype=np.float64) for chunk in chunks]
+        chunks = [chunk - shift for chunk, shift in zip(chunks, shifts, strict=True)]
+        sums = [total + chunk.sum(axis=0) for total, chunk in zip(sums, chunks, strict=True)]
+        products = [total + chunks[a].T @ chunks[b] for total, (a, b) in zip(products, wanted, strict=True)]
+    return tuple(
+        total - np.outer(sums[a], sums[b]) / count for total, (a, b) in zip(products, wanted, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Principal:
+    """Principal directions of hidden states: variances [r] falling, directions [d, r]; r is the numerical rank."""
+
+    variances: np.ndarray
+    directions: np.ndarray
+
+    @classmethod
+    def of(cls, scattered: np.ndarray) -> "Principal":
+        """scattered [d, d]: X'X of centred X. Raises UserError where nothing varies."""
+        variances, directions = np.linalg.eigh(scattered)
+        variances, directions = variances[::-1], directions[:, ::-1]
+        rank = int(np.sum(variances > variances[0] * len(variances) * np.finfo(np.float64).eps))
+        if not variances[0] > 0:
+            raise UserError(
+                "Hidden states do not vary between tokens, so SVCCA is undefined: check the model."
+            )
+        return cls(variances[:rank], directions[:, :rank])
+
+    def kept(self, share: float) -> int:
+        """The smallest k whose first k directions hold this share of the variance."""
+        cumulated = np.cumsum(self.variances)
+        return min(int(np.searchsorted(cumulated, share * cumulated[-1])) + 1, len(cumulated))
+
+    def whitening(self, k: int) -> np.ndarray:
+        return self.directions[:, :k] / np.sqrt(self.variances[:k])
+
+
+def correlations(x: Principal, y: Principal, cross: np.ndarray, k_x: int, k_y: int) -> np.ndarray:
+    """Canonical correlations [min(k_x, k_y)], falling, of the first k_x and k_y principal directions."""
+    product = x.whitening(k_x).T @ cross @ y.whitening(k_y)
+    return np.clip(np.linalg.svd(product, compute_uv=False), 0.0, 1.0)
+
+
+def google_mean(rho: np.ndarray, share: float = 0.98) -> float:
+    """The mean over the leading correlations that sum to `share` of all, as google/svcca reports it (biased up)."""
+    cut = int(np.searchsorted(np.cumsum(rho), share * rho.sum())) + 1
+    return float(rho[:cut].mean())
+
+
+def null_mean_square(n: int, d: int) -> float:
+    """Mean rho^2 expected of independent X [n, d] and Y: d / (n - 1)."""
+    return d / (n - 1)
+
+
+def null_distance(n: int, k_x: int, k_y: int) -> float:
+    """The D expected of independent representations with n tokens: the ceiling of what can be measured.
+
+    1 - the mean of rho under Wachter's limit law (Wachter 1980), by quadrature in the angle.
+    """
+    a, b = sorted((k_x / (n - 1), k_y / (n - 1)))
+    near, far = (np.sqrt(a * (1 - b)) + sign * np.sqrt(b * (1 - a)) for sign in (-1, 1))
+    centre, radius = (far**2 + near**2) / 2, (far**2 - near**2) / 2
+    angle = (np.arange(4096) + 0.5) * np.pi / 4096
+    square = centre + radius * np.cos(angle)
+    weight = np.sin(angle) ** 2 / (square * (1 - square))
+    # Beyond n - 1 directions in all, the two subspaces must intersect: those correlations are 1.
+    certain = max(0.0, (a + b - 1) / a)
+    return float((1 - certain) * (1 - np.sum(np.sqrt(square) * weight) / np.sum(weight)))
+
+
+def distances(x: Principal, y: Principal, cross: np.ndarray, n: int) -> dict[str, tuple[float, int, int]]:
+    """variant -> (distance, k_x, k_y).
+
+    svcca99: directions of 99% of the variance (the headline); cca_full: all directions; google_mean98: as svcca99,
+    with `google_mean`; svcca99_null: `null_distance` at svcca99's sizes.
+    Raises UserError where n is not above the widths: then some correlations are 1 whatever the data.
+    """
+    if n - 1 <= max(len(x.directions), len(y.directions)):
+        raise UserError(
+            f"SVCCA of {n} tokens is degenerate at width {len(x.directions)}: ask for more stimuli, best 20 times it."
+        )
+    k_x, k_y = x.kept(0.99), y.kept(0.99)
+    rho = correlations(x, y, cross, k_x, k_y)
+    full_x, full_y = len(x.variances), len(y.variances)
+    return {
+        "svcca99": (float(1 - rho.mean()), k_x, k_y),
+        "cca_full": (float(1 - correlations(x, y, cross, full_x, full_y).mean()), full_x, full_y),
+        "google_mean98": (1 - google_mean(rho), k_x, k_y),
+        "svcca99_null": (null_distance(n, k_x, k_y), k_x, k_y),
+    }
+
+
+def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, int, int]]:
+    """`distances` of x [n, d_x] and y [n, d_y], hidden states of the same n tokens."""
+    if len(x) != len(y):
+        raise ValueError("x and y hold different tokens")
+    xx, xy, yy = scatter(x, y)
+    return distances(Principal.of(xx), Principal.of(yy), xy, len(x))
+
+
+def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
+    """One row a pair, layer and variant of `distances`, with k_model, k_reference; n counts tokens, sd is empty.
+
+    tokens: how many are drawn, without replacement, from all of the stimuli's, [CLS] and [SEP] among them; the same
+    for every model and layer, and, as the distance depends on n, best the same for every task. None takes all.
+    Raises UserError where tokens of a pair differ or are not more than the width.
+    """
+    return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
+
+
+def _rows(pairs: list[Pair], tokens: int | None):
+    references = {}  # replicates share their parent: its directions are computed once
+    for pair, model, reference in opened("svcca", pairs):
+        positions = sample_tokens(model, tokens, "svcca", pair.stimuli)
+        for layer, ref_layer in matched_layers(model.layers, reference.layers):
+            x, y = model.hidden(layer), reference.hidden(ref_layer)
+            key = (pair.reference, pair.stimuli, ref_layer)
+            if key in references:
+                xx, xy = _scatter(x, y, positions, ((0, 0), (0, 1)))
+            else:
+                xx, xy, yy = scatter(x, y, positions)
+                references[key] = Principal.of(yy)
+            result = distances(Principal.of(xx), references[key], xy, len(positions))
+            for variant, (value, k_model, k_reference) in result.items():
+                yield pair.keys | {
+                    "variant": variant,
+                    "layer": layer,
+                    "ref_layer": ref_layer,
+                    "head": 0,
+                    "value": value,
+                    "sd": float("nan"),
+                    "n": len(positions),
+                    "k_model": k_model,
+                    "k_reference": k_reference,
+                }

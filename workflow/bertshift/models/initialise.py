@@ -1,0 +1,55 @@
+"""Drawing weights: each tensor from its own named seed, so that no draw depends on which others are made."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from bertshift.errors import UserError
+from bertshift.seeds import seed_from
+
+
+@dataclass(frozen=True)
+class Normal:
+    """N(0, sigma), cut to [-bound, bound] (absolute, not in units of sigma)."""
+
+    sigma: float
+    bound: float = float("inf")
+
+    def draw_(self, tensor: Tensor, seed: int) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        fresh = torch.empty(tensor.shape)
+        if self.bound == float("inf"):
+            fresh.normal_(0, self.sigma, generator=generator)
+        else:
+            nn.init.trunc_normal_(fresh, 0, self.sigma, -self.bound, self.bound, generator=generator)
+        with torch.no_grad():
+            tensor.copy_(fresh)
+
+
+# Four readings of "truncated normal, 0.02" in BERT Goes to College: A its section 4.4 and the first BERT code;
+# B truncnorm.rvs(-.02, .02) as section 5.3.2 prints it, where scipy counts bounds in sigmas; C the same with
+# scale=.02; D truncnorm(-2s, 2s, scale=s), s=.02, found in code of the same group. C and D give almost-zero weights.
+SCHEMES = {
+    "A": Normal(0.02, 0.04),
+    "B": Normal(1.0, 0.02),
+    "C": Normal(0.02, 0.0004),
+    "D": Normal(0.02, 0.0008),
+}
+
+
+def scheme_named(name: str) -> Normal:
+    if name not in SCHEMES:
+        raise UserError(f"{name!r} is no initialisation scheme; write one of {', '.join(SCHEMES)}.")
+    return SCHEMES[name]
+
+
+def fill(module: nn.Module, seed: int, normal: Normal = SCHEMES["A"]) -> None:
+    """Draw every Linear and Embedding weight inside `module` anew; biases become 0, LayerNorm (1, 0)."""
+    for name, part in module.named_modules():
+        if isinstance(part, nn.LayerNorm):
+            nn.init.ones_(part.weight)
+        elif isinstance(part, nn.Linear | nn.Embedding):
+            normal.draw_(part.weight, seed_from(seed, name))
+        if getattr(part, "bias", None) is not None:
+            nn.init.zeros_(part.bias)

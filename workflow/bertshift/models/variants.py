@@ -1,0 +1,35 @@
+"""From the variants in a model's name to its weights before fine-tuning."""
+
+from collections.abc import Iterable
+
+from transformers import BertModel
+
+from bertshift.models.freeze import freeze
+from bertshift.models.reinitialise import randomise, reinitialise_head, reinitialise_layers
+from bertshift.models.truncate import keep_layers
+from bertshift.naming import Variant
+from bertshift.seeds import seed_from
+
+
+def apply_variants(model: BertModel, variants: Iterable[Variant], seed: int) -> None:
+    """Change `model` as the variants of its name say, in their order; draws depend on `seed`.
+
+    Variants that concern the head or the optimiser (carry, bertadam) leave the encoder alone.
+    """
+    for variant in variants:
+        match variant.kind:
+            case "random":
+                randomise(model, seed_from(seed, "random"))
+            case "reinit":
+                reinitialise_layers(model, int(variant["layer"]), _scheme(variant), seed_from(seed, "reinit"))
+            case "reinit_head":
+                layer, head = int(variant["layer"]), int(variant["head"])
+                reinitialise_head(model, layer, head, _scheme(variant), seed_from(seed, "reinit"))
+            case "freeze":
+                freeze(model, variant["through"])
+            case "keep":
+                keep_layers(model, int(variant["layers"]))
+
+
+def _scheme(variant: Variant) -> str:
+    return variant["scheme"].upper() or "A"

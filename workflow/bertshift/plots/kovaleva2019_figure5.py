@@ -1,0 +1,152 @@
+"""Kovaleva et al. 2019, Figure 5: cosine similarity of each head's attention before and after fine-tuning."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from bertshift.plots import style, tables
+
+CMAP = "Blues_r"  # the paper's own
+ACROSS = 7  # panels side by side, as in the paper
+CURVES = {
+    ("ours", "crop"): ("ours, tokens only (the heat maps)", {"color": "#0072B2", "linestyle": "-"}),
+    ("ours", "padded"): ("ours, padded to the maximum length", {"color": "#0072B2", "linestyle": "--"}),
+    ("published", "padded"): ("published (padded)", {"color": "#000000", "linestyle": ":"}),
+}
+
+
+def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+    """Our mean of every head (crop) and layer (crop, padded; head 0), and the published panels of the same tasks."""
+    rows = tables.stack(inputs, "cosine", ["crop", "padded"])
+    rows = rows[(rows["variant"] == "crop") | (rows["head"] == 0)]
+    parts = [tables.ours(rows, "model", "variant")]
+    entry, paper = published.get("figure5", {}), published.get("paper", {})
+    for model in rows["model"].unique():
+        panel = entry.get("tasks", {}).get(style.task_of(model))
+        if panel is None:
+            continue
+        matrix = np.asarray(panel["matrix"])
+        layer, head = (axis.ravel() + 1 for axis in np.indices(matrix.shape))
+        means = panel["layer_mean"]
+        parts.append(
+            tables.published(
+                entry, paper, panel=model, series=entry["variant"], stimuli=style.task_of(model), variant=entry["variant"],
+                layer=[*layer.tolist(), *range(1, len(means) + 1)], head=[*head.tolist(), *[0] * len(means)],
+                value=[*matrix.ravel().tolist(), *means],
+            )
+        )  # fmt: skip
+    return tables.join(*parts)
+
+
+@style.styled
+def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure, pd.DataFrame]:
+    """Heat maps of layers x heads per task, ours above the published ones, and the layer means of both below."""
+    table = tidy(inputs, published)
+    panels = list(table["panel"].unique())
+    kinds = [source for source in ("ours", "published") if (table["source"] == source).any()]
+    across = min(max(len(panels), 3), ACROSS)
+    blocks = [panels[start : start + across] for start in range(0, len(panels), across)]
+    wide = across >= 6
+    width = style.TEXT_WIDTH if across == ACROSS else 0.95 + 0.85 * across
+    figure = Figure(
+        (width, (0.45 if wide else 0.7) + len(blocks) * (0.98 * len(kinds) + 0.95)), layout="constrained"
+    )
+    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.04, wspace=0.02)
+    heights = ([1] * len(kinds) + [0.85]) * len(blocks) + [0.16 if wide else 0.5]
+    grid = figure.add_gridspec(
+        len(heights), across + 1, height_ratios=heights, width_ratios=[1] * across + [0.09]
+    )
+    for block, names in enumerate(blocks):
+        top = block * (len(kinds) + 1)
+        for row, source in enumerate(kinds):
+            for column, panel in enumerate(names):
+                axes = figure.add_subplot(grid[top + row, column])
+                cells = table[(table["panel"] == panel) & (table["source"] == source) & (table["head"] > 0)]
+                heat_map(axes, cells)
+                if row == 0:
+                    axes.set_title(style.label_of(panel), pad=3)
+                if column:
+                    axes.tick_params(labelleft=False)
+                else:
+                    axes.set_ylabel({"ours": "ours\nlayer", "published": "published*\nlayer"}[source])
+        for column, panel in enumerate(names):
+            axes = figure.add_subplot(grid[top + len(kinds), column])
+            profile(axes, table[(table["panel"] == panel) & (table["head"] == 0)])
+            if column == 0:
+                axes.set_ylabel("mean of\nheads")
+            else:
+                axes.tick_params(labelleft=False)
+        bar = figure.colorbar(
+            ScalarMappable(Normalize(0, 1), CMAP),
+            cax=figure.add_subplot(grid[top : top + len(kinds), across]),
+            ticks=[0, 0.5, 1],
+        )
+        bar.set_label("cosine")
+        bar.outline.set_linewidth(0.4)
+    legend(figure.add_subplot(grid[-1, :]), table, columns=3 if wide else 1)
+    star = "" if "published" not in kinds else (
+        f"* {published['paper']['short']}, {published['figure5']['place']}, {published['paper']['checkpoint']}, "
+        f"{published['figure5']['provenance']} (±{published['figure5']['tolerance']}); its maps include rows of padding."
+    )  # fmt: skip
+    style.caption(figure, table, "Columns of a heat map are heads; darker = more change.", star)
+    return figure, table
+
+
+def heat_map(axes: Axes, cells: pd.DataFrame) -> None:
+    """The matrix [layers, heads] of `cells`, layer 1 on top; a note if there is none to draw."""
+    axes.set_box_aspect(1)
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    if cells.empty:
+        axes.set(xticks=[], yticks=[])
+        axes.text(
+            0.5, 0.5, "not in\nthe paper", ha="center", va="center", transform=axes.transAxes, color="#666666"
+        )
+        return
+    matrix = cells.pivot(index="layer", columns="head", values="value")
+    layers, heads = matrix.shape
+    axes.pcolormesh(
+        np.arange(heads + 1) + 0.5, np.arange(layers + 1) + 0.5, matrix, cmap=CMAP, vmin=0, vmax=1,
+        edgecolors="face", linewidth=0.15,
+    )  # fmt: skip
+    axes.invert_yaxis()
+    axes.set(xticks=_ends(heads), yticks=_ends(layers))
+    axes.tick_params(length=1.5, pad=1)
+
+
+def profile(axes: Axes, means: pd.DataFrame) -> None:
+    """Layer means of one task; over relative depth where our model has another number of layers than the paper's."""
+    depths = means.groupby("source")["layer"].max()
+    relative = depths.nunique() > 1
+    for (source, variant), (_, look) in CURVES.items():
+        rows = means[(means["source"] == source) & (means["variant"] == variant)].sort_values("layer")
+        if rows.empty:
+            continue
+        x = rows["layer"] / depths[source] if relative else rows["layer"]
+        axes.plot(x, rows["value"], **look, marker="." if len(rows) < 8 else None)
+        if rows["low"].notna().any():
+            axes.fill_between(x, rows["low"], rows["high"], color=look["color"], alpha=0.18, linewidth=0)
+    axes.set(ylim=(0, 1.05), yticks=[0, 0.5, 1], xlabel="layer / layers" if relative else "layer")
+    axes.set(xlim=(0, 1.06), xticks=[0, 0.5, 1]) if relative else axes.set_xticks(_ends(int(depths.max())))
+    if relative:
+        axes.set_xticklabels(["0", ".5", "1"])
+    axes.tick_params(length=1.5, pad=1)
+
+
+def legend(axes: Axes, table: pd.DataFrame, columns: int) -> None:
+    axes.axis("off")
+    drawn = set(zip(table["source"], table["variant"], strict=True))
+    for key, (label, look) in CURVES.items():
+        if key in drawn:
+            axes.plot([], [], label=label, **look)
+    axes.legend(loc="center", ncols=columns, borderaxespad=0)
+
+
+def _ends(count: int) -> list[int]:
+    """Tick positions that stay legible in a small panel: first, middle, last."""
+    return sorted({1, (count + 1) // 2, count})

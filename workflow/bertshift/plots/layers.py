@@ -1,0 +1,39 @@
+"""Curves over layers, shared by the figures that draw one line per model or input."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from bertshift.plots import style
+
+
+def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, **line) -> None:
+    """One line over `layer` with a band from low to high, drawn where there is an interval."""
+    rows = rows.sort_values("layer")
+    axes.plot(rows["layer"], rows["value"], label=label, **look, **line)
+    if rows["low"].notna().any():
+        axes.fill_between(
+            rows["layer"], rows["low"], rows["high"], color=look["color"], alpha=0.18, linewidth=0
+        )
+
+
+def layer_axis(axes: Axes, layers: pd.Series) -> None:
+    """Ticks at whole layers, with the embeddings named where they are drawn."""
+    first, last = int(layers.min()), int(layers.max())
+    axes.set_xlim(first - 0.3, last + 0.3)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=13, integer=True))
+    axes.set_xlabel("layer (0 = embeddings)" if first == 0 else "layer")
+
+
+def legend_above(axes: Axes, columns: int) -> None:
+    """A legend that no curve can run into."""
+    axes.legend(
+        ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 1.0), columnspacing=1.2, borderaxespad=0.3
+    )
+
+
+def by_model(axes: Axes, table: pd.DataFrame) -> None:
+    """A line per model of our rows, in the colour of its task."""
+    for model, rows in table[table["source"] == "ours"].groupby("series", sort=False):
+        curve(axes, rows, style.label_of(model), style.look_of(style.task_of(model)))
+    layer_axis(axes, table["layer"])

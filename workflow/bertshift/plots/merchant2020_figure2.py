@@ -1,0 +1,49 @@
+"""Merchant et al. 2020, Figure 2: representational similarity to the pretrained model on Wikipedia, by layer."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from bertshift.plots import layers, style, tables
+
+
+def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+    """Our similarity per model on `wiki`, and the published points, placed at the same distance from the last layer."""
+    rows = tables.stack(inputs, "rsa", ["content"], ["wiki"]).assign(panel="wiki")
+    entry, paper = published.get("figure2", {}), published.get("paper", {})
+    parts = [tables.ours(rows, "panel", "model")]
+    models = {style.task_of(model): model for model in reversed(rows["model"].unique())}
+    for point in entry.get("points", []):
+        if point["task"] in models:
+            parts.append(
+                tables.published(
+                    entry | {"place": point["place"]}, paper, panel="wiki", series=models[point["task"]],
+                    stimuli=point["stimuli"], variant=f"layer {point['layer']} of {point['layers']}",
+                    layer=[int(rows["layer"].max()) - (point["layers"] - point["layer"])], value=[point["value"]],
+                    low=[point["value"] - point["plus_minus"]], high=[point["value"] + point["plus_minus"]],
+                )
+            )  # fmt: skip
+    return tables.join(*parts)
+
+
+@style.styled
+def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure, pd.DataFrame]:
+    """One line per fine-tuned model over layers 0 (embeddings) to L, with a band over pretraining runs."""
+    table = tidy(inputs, published)
+    figure = Figure((style.COLUMN_WIDTH, 2.5), layout="constrained")
+    axes = figure.add_subplot()
+    layers.by_model(axes, table)
+    for point in table[table["source"] == "published"].itertuples():
+        name = f"{style.label_of(point.series)} published, {point.variant}"
+        axes.errorbar(
+            point.layer, point.value, [[point.value - point.low], [point.high - point.value]], label=name, fmt="*",
+            markersize=7, markeredgecolor="black", markeredgewidth=0.5, ecolor="black", elinewidth=0.8, capsize=2,
+            color=style.look_of(style.task_of(point.series))["color"], zorder=5,
+        )  # fmt: skip
+    axes.set_ylabel("RSA with the pretrained model")
+    axes.set_ylim(top=1.02)
+    layers.legend_above(axes, 2)
+    style.caption(figure, table, "Inputs: Wikipedia sentences, special tokens left out; lower = more change.",
+                  "The paper's curves carry no numbers; the star is the one value in its text.")  # fmt: skip
+    return figure, table

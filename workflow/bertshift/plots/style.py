@@ -1,0 +1,141 @@
+"""How every figure looks, and how it is saved: one style sheet, one palette, the same bytes for the same numbers."""
+
+import re
+import textwrap
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+from matplotlib.figure import Figure
+
+from bertshift import files
+
+COLUMN_WIDTH, TEXT_WIDTH = 3.35, 6.9  # inches: one and two columns of a conference page
+
+SHEET = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so every machine draws the same letters
+    "font.size": 7.5,
+    "axes.titlesize": 8,
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "legend.handlelength": 1.8,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 3.5,
+    "figure.dpi": 100,
+    "savefig.dpi": 220,
+    "pdf.fonttype": 42,  # TrueType: letters stay letters
+    "pdf.compression": 6,
+}
+
+# Okabe and Ito's colours, safe for the common colour deficiencies; a marker each, for print in grey.
+PALETTE = {
+    "mnli": ("#0072B2", "o"),
+    "squad": ("#D55E00", "s"),
+    "dep": ("#009E73", "^"),
+    "rte": ("#E69F00", "D"),
+    "sst2": ("#56B4E9", "v"),
+    "mrpc": ("#CC79A7", "P"),
+    "qqp": ("#000000", "X"),
+    "stsb": ("#7F6A00", "<"),
+    "qnli": ("#5E4FA2", ">"),
+    "cola": ("#8C510A", "h"),
+    "wnli": ("#666666", "d"),
+    "squad2": ("#A6300B", "8"),
+    "wiki": ("#000000", "^"),
+    "wiki_pair": ("#666666", "D"),
+}
+OTHER = ("#999999", ".")
+
+WORDS = {
+    "mnli": "MNLI", "squad": "SQuAD", "squad2": "SQuAD 2.0", "dep": "Dep", "rte": "RTE", "sst2": "SST-2", "mrpc": "MRPC",
+    "qqp": "QQP", "stsb": "STS-B", "qnli": "QNLI", "cola": "CoLA", "wnli": "WNLI",
+}  # fmt: skip
+
+
+def styled(function):
+    """Run `function` under the style sheet, whatever the caller has set."""
+
+    def wrapper(*args, **kwargs):
+        with matplotlib.rc_context({**matplotlib.rcParamsDefault, **SHEET, "backend": "agg"}):
+            return function(*args, **kwargs)
+
+    wrapper.__doc__, wrapper.__name__ = function.__doc__, function.__name__
+    return wrapper
+
+
+def task_of(model: str) -> str:
+    """The task that colours a model: the last before any variant or checkpoint, `mnli` for `rte+mnli.freeze8@large`."""
+    return re.split(r"[.@]", model)[0].split("+")[-1]
+
+
+def label_of(model: str) -> str:
+    """A model's name for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`."""
+    task = task_of(model)
+    return model.replace(task, WORDS.get(task, task), 1) if "+" not in model else model
+
+
+def look_of(name: str) -> dict:
+    colour, marker = PALETTE.get(name, OTHER)
+    return {"color": colour, "marker": marker}
+
+
+def caption(figure: Figure, table: pd.DataFrame, *notes: str) -> None:
+    """Add, below the figure, what made it: scale, checkpoint, data and replicates of `table`'s own rows, and notes.
+
+    The figure grows by the caption, so that a long one does not shrink the plot.
+    """
+    width = figure.get_figwidth()
+    text = " ".join([provenance(table, shown=2 if width > COLUMN_WIDTH else 1), *notes])
+    lines = textwrap.wrap(text, width=int(width * 18.3))
+    below = len(lines) * 0.128 + 0.08  # inches
+    height = figure.get_figheight() + below
+    figure.set_figheight(height)
+    figure.get_layout_engine().set(rect=(0, below / height, 1, 1 - below / height))
+    place = {"x": 0.05 / width, "y": 0.04 / height, "va": "bottom"}
+    figure.text(s="\n".join(lines), fontsize=7, color="#444444", **place)
+
+
+def provenance(table: pd.DataFrame, shown: int) -> str:
+    """One sentence on the origin of our rows in a figure's table; of several data sets, the first `shown`."""
+    ours = table[table["source"] == "ours"]
+    groups = ours[["replicates", "unit", "interval"]].drop_duplicates()
+    words = {
+        "scale": _several(ours["scale"], shown),
+        "checkpoint": _several(ours["checkpoint"], shown),
+        "mean of": " or ".join(_replicates(*group) for group in groups.itertuples(index=False)),
+        "data": _several(ours["data"], shown),
+    }
+    return "Ours: " + "; ".join(f"{key} {value}" for key, value in words.items()) + "."
+
+
+def _replicates(count: int, unit: str, interval: str) -> str:
+    band = "no interval" if interval == "none" else f"interval: {interval}"
+    return f"{count} {unit}{'s' if count > 1 else ''} ({band})"
+
+
+def _several(column: pd.Series, shown: int) -> str:
+    values = [str(value) for value in column.unique()]
+    more = f" and {len(values) - shown} more (see the TSV)" if len(values) > shown else ""
+    return " | ".join(values[:shown]) + more
+
+
+@styled
+def save(figure: Figure, table: pd.DataFrame, png: str | Path, pdf: str | Path, tsv: str | Path) -> None:
+    """Write the figure twice and its numbers once, each atomically, without dates or software versions."""
+    with files.atomic(png) as path:
+        figure.savefig(path, format="png", metadata={"Software": None})
+    with files.atomic(pdf) as path:
+        figure.savefig(path, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
+    files.write_tsv(tsv, table)

@@ -1,0 +1,340 @@
+"""SQuAD 1.1 and 2.0 as run_squad of google-research/bert did it.
+
+Two things are ours. A predicted answer is cut out of the passage by the characters that its pieces came from, where
+the original aligned a detokenised text with whole words; and padding takes no part in a softmax, so that a window's
+loss does not depend on its batch.
+"""
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import BertModel, BertTokenizer
+
+from bertshift.errors import UserError
+from bertshift.models.heads import SpanClassifier
+from bertshift.tasks import scores
+from bertshift.tasks.inference import predict_logits
+from bertshift.tasks.text_classification import piece_ids
+from bertshift.training.batching import Encoded, pad
+
+log = logging.getLogger(__name__)
+
+WORD = re.compile(r"[^ \t\r\n\u202f]+")
+METRICS = ("f1", "exact_match")
+NO_SPAN = "empty"  # what the original answers where no span is allowed
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A context in pieces: their ids, the characters [start, end) of each [n, 2], and the word each is part of [n]."""
+
+    text: str
+    ids: list[int]
+    characters: np.ndarray
+
+    @cached_property
+    def word_starts(self) -> np.ndarray:
+        return np.array([match.start() for match in WORD.finditer(self.text)], dtype=int)
+
+    @cached_property
+    def words(self) -> np.ndarray:
+        return self.word_at(self.characters[:, 0])
+
+    def word_at(self, character: np.ndarray | int) -> np.ndarray:
+        """White space belongs to the word before it."""
+        return np.maximum(np.searchsorted(self.word_starts, character, side="right") - 1, 0)
+
+    def cut(self, first: int, last: int) -> str:
+        """The text of pieces `first` to `last`."""
+        return self.text[self.characters[first, 0] : self.characters[last, 1]]
+
+
+@dataclass(frozen=True)
+class Window:
+    """`[CLS] question [SEP] part of the passage [SEP]`, whose first passage piece is input token `offset`."""
+
+    row: int
+    encoded: Encoded
+    offset: int
+    first: int  # the passage's piece at `offset`
+    best: np.ndarray  # for each passage piece here: has it more context here than in any other window?
+
+
+class Answer(NamedTuple):
+    """The best span's text, and how much higher "no answer" scored."""
+
+    text: str
+    margin: float
+
+
+def split_windows(pieces: int, room: int, stride: int) -> list[tuple[int, int]]:
+    """(start, length) of overlapping windows of at most `room` pieces; the last one ends with the passage."""
+    windows, start = [], 0
+    while start < pieces:
+        length = min(pieces - start, room)
+        windows.append((start, length))
+        if start + length == pieces:
+            break
+        start += min(length, stride)
+    return windows
+
+
+def most_context(windows: Sequence[tuple[int, int]]) -> list[np.ndarray]:
+    """For each window a mask of the pieces with more context there than elsewhere; ties go to the earlier window.
+
+    Context is min(pieces to the left, to the right) + 0.01 * length of the window.
+    """
+    if not windows:
+        return []
+    record = np.full(sum(windows[-1]), -1.0)
+    owner = np.zeros(len(record), dtype=int)
+    for number, (start, length) in enumerate(windows):
+        left = np.arange(length)
+        context = np.minimum(left, left[::-1]) + 0.01 * length
+        here = slice(start, start + length)
+        better = context > record[here]
+        record[here][better] = context[better]
+        owner[here][better] = number
+    return [owner[start : start + length] == number for number, (start, length) in enumerate(windows)]
+
+
+def answer_pieces(passage: Passage, answer: dict, answer_ids: list[int]) -> tuple[int, int] | None:
+    """First and last piece of an answer {"text", "start"}; None if the passage does not say it there.
+
+    The words that the answer touches, narrowed to just the answer's pieces where these occur among them: of
+    "(1895-1943)." the answer 1895 is one piece.
+    """
+    end = answer["start"] + len(answer["text"]) - 1
+    first_word, last_word = (int(passage.word_at(at)) for at in (answer["start"], end))
+    words = [match.group() for match in WORD.finditer(passage.text)][first_word : last_word + 1]
+    first = int(np.searchsorted(passage.words, first_word, side="left"))
+    last = int(np.searchsorted(passage.words, last_word, side="right")) - 1
+    if not answer["text"].strip() or last < first or " ".join(answer["text"].split()) not in " ".join(words):
+        return None
+    size = max(len(answer_ids), 1)
+    for start in range(first, last - size + 2):
+        if passage.ids[start : start + size] == answer_ids:
+            return start, start + size - 1
+    return first, last
+
+
+def best_span(logits: np.ndarray, window: Window, n_best: int, longest: int) -> tuple[float, int, int] | None:
+    """(score, first, last piece of the passage) of the best allowed span among the `n_best` starts and ends.
+
+    `logits` [tokens, 2]. Allowed: inside the passage, at most `longest` pieces, and started where this window gives
+    the start more context than any other. Ties go to the lower-numbered start, then end.
+    """
+    starts, ends = (np.argsort(-logits[:, side], kind="stable")[:n_best] for side in (0, 1))
+    first, last = starts[:, None] - window.offset, ends[None, :] - window.offset
+    size = len(window.best)
+    allowed = (first >= 0) & (last < size) & (last >= first) & (last - first < longest)
+    allowed &= np.append(window.best, False)[np.clip(first, -1, size)]
+    if not allowed.any():
+        return None
+    totals = np.where(allowed, logits[starts, 0][:, None] + logits[ends, 1][None, :], -np.inf)
+    i, j = np.unravel_index(np.argmax(totals), totals.shape)
+    return float(totals[i, j]), int(first[i, 0]) + window.first, int(last[0, j]) + window.first
+
+
+@dataclass(frozen=True)
+class AnswerSpans:
+    """Rows have question, context, answers [{"text", "start"}] and impossible (never true in SQuAD 1.1)."""
+
+    name: str
+    dataset: str
+    metrics: tuple[str, ...] = METRICS
+    max_length: int = 384
+    doc_stride: int = 128
+    max_query_length: int = 64
+    max_answer_length: int = 30
+    n_best: int = 20
+
+    def __post_init__(self):
+        scores.pick(self.metrics, dict.fromkeys(METRICS), self.name)
+        if self.max_length < self.max_query_length + 4:
+            raise UserError(
+                f"tasks.{self.name}: max_length {self.max_length} leaves no room for a passage beside a question of "
+                f"max_query_length {self.max_query_length}; write at least {self.max_query_length + 4}."
+            )
+
+    def model(self, bert: BertModel, seed: int) -> SpanClassifier:
+        return SpanClassifier(bert, seed=seed)
+
+    def check(self, rows: dict[str, list[dict]]) -> None:
+        for split, members in rows.items():
+            for row in members:
+                if not row["impossible"] and not row["answers"]:
+                    raise UserError(
+                        f"{self.dataset}, split {split}: question {row['id']} has no answers but is not marked "
+                        "impossible; give it one or the other."
+                    )
+
+    def windows(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> tuple[list[Window], list[Passage]]:
+        """Every window of every row, in order, and each row's passage."""
+        passages = read_passages([row["context"] for row in rows], tokenizer)
+        questions = piece_ids([row["question"] for row in rows], tokenizer)
+        windows = []
+        for number, (passage, question) in enumerate(zip(passages, questions, strict=True)):
+            head = [tokenizer.cls_token_id, *question[: self.max_query_length], tokenizer.sep_token_id]
+            parts = split_windows(len(passage.ids), self.max_length - len(head) - 1, self.doc_stride)
+            for (start, length), best in zip(parts, most_context(parts), strict=True):
+                tail = [*passage.ids[start : start + length], tokenizer.sep_token_id]
+                encoded = Encoded(head + tail, [0] * len(head) + [1] * len(tail))
+                windows.append(Window(number, encoded, len(head), start, best))
+        return windows, passages
+
+    def training_examples(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Encoded]:
+        """One example a window, its target the answer's first and last token, or (0, 0), [CLS], if it is not there.
+
+        Questions whose answer is not in the passage where it should be are left out, and counted in the log.
+        """
+        windows, passages = self.windows(rows, tokenizer)
+        wanted = [None if row["impossible"] else row["answers"][0] for row in rows]
+        ids = piece_ids(["" if answer is None else answer["text"] for answer in wanted], tokenizer)
+        spans = [
+            (-1, -1) if answer is None else answer_pieces(passage, answer, answer_ids)
+            for passage, answer, answer_ids in zip(passages, wanted, ids, strict=True)
+        ]
+        if lost := spans.count(None):
+            log.warning(
+                "%s: %d of %d answers are not in their passages and left out.", self.dataset, lost, len(rows)
+            )
+        if lost == len(rows):
+            raise UserError(
+                f"{self.dataset}, split train: no answer is found at its start; check answer_start there."
+            )
+        return [
+            Encoded(
+                window.encoded.input_ids, window.encoded.token_type_ids, _target(window, *spans[window.row])
+            )
+            for window in windows
+            if spans[window.row] is not None
+        ]
+
+    @staticmethod
+    def collate(examples: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
+        return pad(examples, pad_id) | {"targets": torch.tensor([example.target for example in examples])}
+
+    @staticmethod
+    def loss(model: nn.Module, batch: dict[str, Tensor | None]) -> Tensor:
+        """Mean of the cross-entropies of start and end over the window's tokens."""
+        inputs = dict(batch)
+        targets = inputs.pop("targets")
+        logits = model(**inputs)
+        return (
+            F.cross_entropy(logits[..., 0], targets[:, 0]) + F.cross_entropy(logits[..., 1], targets[:, 1])
+        ) / 2
+
+    def predict(self, model: nn.Module, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Answer]:
+        windows, passages = self.windows(rows, tokenizer)
+        logits = predict_logits(model, [window.encoded for window in windows], tokenizer.pad_token_id)
+        return self.decode(windows, passages, [values.numpy() for values in logits])
+
+    def decode(
+        self, windows: Sequence[Window], passages: Sequence[Passage], logits: Sequence[np.ndarray]
+    ) -> list[Answer]:
+        """The best span of each row over its windows; its null score is the lowest [CLS] score of any window."""
+        null = np.full(len(passages), np.inf)
+        found: list[tuple[float, int, int] | None] = [None] * len(passages)
+        for window, values in zip(windows, logits, strict=True):
+            null[window.row] = min(null[window.row], float(values[0].sum()))
+            span, before = best_span(values, window, self.n_best, self.max_answer_length), found[window.row]
+            if span is not None and (before is None or span[0] > before[0]):
+                found[window.row] = span
+        null[np.isinf(null)] = 0.0  # an empty passage has no window
+        answers = []
+        for passage, span, silence in zip(passages, found, null.tolist(), strict=True):
+            score, text = (0.0, NO_SPAN) if span is None else (span[0], passage.cut(*span[1:]))
+            answers.append(Answer(text, silence - score))
+        return answers
+
+    def score(self, rows: Sequence[dict], predictions: Sequence[Answer]) -> dict[str, float]:
+        """exact_match and f1 as the official scripts define them.
+
+        Where some questions are impossible, they are at threshold 0 (no answer if that scores higher), with the
+        scores of both kinds of questions and those at the best threshold ("best_f1", "best_f1_threshold", ...).
+        """
+        each = self._each(rows, predictions)
+        result = {name: float(each[name].mean()) for name in METRICS}
+        impossible = _impossible(rows)
+        if not impossible.any():
+            return result
+        for name in METRICS:
+            result[f"no_answer_{name}"] = float(each[name][impossible].mean())
+            if not impossible.all():
+                result[f"has_answer_{name}"] = float(each[name][~impossible].mean())
+        gold, margin = _references(rows), [answer.margin for answer in predictions]
+        spoken = scores.squad_scores(gold, [answer.text for answer in predictions])
+        silent = scores.squad_scores(gold, [""] * len(rows))
+        for name in METRICS:
+            best, threshold = scores.best_threshold(margin, spoken[name], silent[name])
+            result |= {f"best_{name}": best, f"best_{name}_threshold": threshold}
+        return result
+
+    def _each(self, rows: Sequence[dict], predictions: Sequence[Answer]) -> dict[str, np.ndarray]:
+        return scores.squad_scores(_references(rows), _texts(rows, predictions))
+
+    def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
+        """Scores on `dev` of always giving the most frequent answer of `train`, normalised as for scoring.
+
+        With impossible questions that is no answer.
+        """
+        answers = (
+            "" if row["impossible"] else scores.normalise_answer(row["answers"][0]["text"]) for row in train
+        )
+        text = scores.most_frequent(answers)
+        each = scores.squad_scores(_references(dev), [text] * len(dev))
+        return {name: float(each[name].mean()) for name in METRICS}
+
+    def columns(self, rows: Sequence[dict], predictions: Sequence[Answer]) -> dict[str, list]:
+        """Columns of predictions.tsv; texts with single spaces, "" where there is no answer."""
+        texts = _texts(rows, predictions)
+        first = ["" if row["impossible"] else row["answers"][0]["text"] for row in rows]
+        return {
+            "gold": [" ".join(text.split()) for text in first],
+            "prediction": [" ".join(text.split()) for text in texts],
+            "null_margin": [answer.margin for answer in predictions],
+            **{name: values.tolist() for name, values in self._each(rows, predictions).items()},
+        }
+
+
+def read_passages(contexts: Sequence[str], tokenizer: BertTokenizer) -> list[Passage]:
+    """One Passage a context; contexts that several questions share are cut into pieces once."""
+    distinct = list(dict.fromkeys(contexts))
+    if not distinct:
+        return []
+    cut = tokenizer(distinct, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    passages = {
+        text: Passage(text, ids, np.array(offsets, dtype=int).reshape(-1, 2))
+        for text, ids, offsets in zip(distinct, cut["input_ids"], cut["offset_mapping"], strict=True)
+    }
+    return [passages[text] for text in contexts]
+
+
+def _target(window: Window, first: int, last: int) -> tuple[int, int]:
+    if first < window.first or last >= window.first + len(window.best):
+        return 0, 0
+    return first - window.first + window.offset, last - window.first + window.offset
+
+
+def _impossible(rows: Sequence[dict]) -> np.ndarray:
+    return np.array([row["impossible"] for row in rows], dtype=bool)
+
+
+def _references(rows: Sequence[dict]) -> list[list[str]]:
+    texts = ([] if row["impossible"] else [answer["text"] for answer in row["answers"]] for row in rows)
+    return [[text for text in each if scores.normalise_answer(text)] or [""] for each in texts]
+
+
+def _texts(rows: Sequence[dict], predictions: Sequence[Answer]) -> list[str]:
+    """What is said at threshold 0; silence is an option only where the data have impossible questions."""
+    may_be_silent = _impossible(rows).any()
+    return ["" if may_be_silent and answer.margin > 0 else answer.text for answer in predictions]

@@ -1,0 +1,160 @@
+"""Sentence and sentence-pair tasks: classes, or one real number."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import BertModel, BertTokenizer
+
+from bertshift.errors import UserError
+from bertshift.models.heads import SequenceClassifier
+from bertshift.tasks import scores
+from bertshift.tasks.inference import predict_logits
+from bertshift.training.batching import Encoded, pad
+
+
+def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
+    """How many pieces of two texts to keep: always one off the longer, off the second if they are equally long."""
+    if a + b <= room:
+        return a, b
+    keep_b = min(b, max(room - a, room // 2))
+    return min(a, room - keep_b), keep_b
+
+
+def encode_pairs(
+    firsts: Sequence[str], seconds: Sequence[str] | None, tokenizer: BertTokenizer, max_length: int
+) -> list[tuple[list[int], list[int]]]:
+    """`[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]` as (input_ids, token_type_ids), cut to `max_length` pieces."""
+    first_ids = piece_ids(firsts, tokenizer)
+    if seconds is None:
+        return [_join(a[: max_length - 2], None, tokenizer) for a in first_ids]
+    joined = []
+    for a, b in zip(first_ids, piece_ids(seconds, tokenizer), strict=True):
+        keep_a, keep_b = longest_first(len(a), len(b), max_length - 3)
+        joined.append(_join(a[:keep_a], b[:keep_b], tokenizer))
+    return joined
+
+
+def piece_ids(texts: Sequence[str], tokenizer: BertTokenizer) -> list[list[int]]:
+    if not texts:
+        return []
+    return tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False)[
+        "input_ids"
+    ]
+
+
+def _join(a: list[int], b: list[int] | None, tokenizer: BertTokenizer) -> tuple[list[int], list[int]]:
+    left = [tokenizer.cls_token_id, *a, tokenizer.sep_token_id]
+    right = [] if b is None else [*b, tokenizer.sep_token_id]
+    return left + right, [0] * len(left) + [1] * len(right)
+
+
+@dataclass(frozen=True)
+class TextClassification:
+    """One task; `labels` is the ordered list of classes, None for a regression.
+
+    Rows have text_a, perhaps text_b, and label: one of `labels`, or a number.
+    """
+
+    name: str
+    dataset: str
+    metrics: tuple[str, ...]
+    max_length: int
+    labels: tuple[str, ...] | None
+
+    def __post_init__(self):
+        known = scores.REGRESSION_SCORES if self.labels is None else scores.CLASS_SCORES
+        scores.pick(self.metrics, known, self.name)
+        if "f1" in self.metrics and len(self.labels) != 2:
+            raise UserError(
+                f"tasks.{self.name}.metrics: f1 needs two labels, {self.dataset} has {len(self.labels)}."
+            )
+
+    def model(self, bert: BertModel, seed: int) -> SequenceClassifier:
+        return SequenceClassifier(bert, 1 if self.labels is None else len(self.labels), seed)
+
+    def check(self, rows: dict[str, list[dict]]) -> None:
+        """UserError for an unknown label, or a training split from which nothing can be learned."""
+        for split, members in rows.items():
+            for row in members:
+                self._target(row, split)
+        distinct = {row["label"] for row in rows["train"]}
+        if len(distinct) < 2:
+            raise UserError(
+                f"{self.dataset}, split train: all {len(rows['train'])} examples have the label {distinct.pop()!r}, "
+                "so there is nothing to learn; give a split with several labels, or raise max_train."
+            )
+
+    def _target(self, row: dict, split: str) -> int | float:
+        label = row["label"]
+        if self.labels is None:
+            if isinstance(label, str) or not math.isfinite(label):
+                raise UserError(
+                    f"{self.dataset}, split {split}: label {label!r} of {row['id']} is not a number."
+                )
+            return float(label)
+        if label not in self.labels:
+            raise UserError(
+                f"{self.dataset}, split {split}: label {label!r} of {row['id']} is not one of "
+                f"{', '.join(self.labels)}; list it under the data set's labels in config/datasets.yaml."
+            )
+        return self.labels.index(label)
+
+    def targets(self, rows: Sequence[dict]) -> np.ndarray:
+        """[examples] class numbers (int64), or values (float64)."""
+        return np.array([self._target(row, row.get("split", "dev")) for row in rows])
+
+    def encode(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Encoded]:
+        pairs = bool(rows) and "text_b" in rows[0]
+        seconds = [row["text_b"] for row in rows] if pairs else None
+        inputs = encode_pairs([row["text_a"] for row in rows], seconds, tokenizer, self.max_length)
+        return [Encoded(*each, t) for each, t in zip(inputs, self.targets(rows).tolist(), strict=True)]
+
+    def training_examples(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Encoded]:
+        return self.encode(rows, tokenizer)
+
+    @staticmethod
+    def collate(examples: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
+        targets = torch.tensor([example.target for example in examples])
+        return pad(examples, pad_id) | {
+            "targets": targets.float() if targets.is_floating_point() else targets
+        }
+
+    @staticmethod
+    def loss(model: nn.Module, batch: dict[str, Tensor | None]) -> Tensor:
+        """Cross-entropy over classes, squared error for a regression; mean over the batch."""
+        inputs = dict(batch)
+        targets = inputs.pop("targets")
+        logits = model(**inputs).float()
+        return (
+            F.mse_loss(logits[:, 0], targets)
+            if targets.is_floating_point()
+            else F.cross_entropy(logits, targets)
+        )
+
+    def predict(self, model: nn.Module, rows: Sequence[dict], tokenizer: BertTokenizer) -> np.ndarray:
+        """[examples] class numbers, or values."""
+        logits = torch.stack(
+            predict_logits(model, self.encode(rows, tokenizer), tokenizer.pad_token_id)
+        ).numpy()
+        return logits[:, 0].astype(np.float64) if self.labels is None else logits.argmax(1)
+
+    def score(self, rows: Sequence[dict], predictions: np.ndarray) -> dict[str, float]:
+        known = scores.REGRESSION_SCORES if self.labels is None else scores.CLASS_SCORES
+        gold = self.targets(rows)
+        return {name: known[name](gold, predictions) for name in self.metrics}
+
+    def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
+        """Scores on `dev` of always saying the most frequent label of `train`; of its mean for a regression."""
+        targets = self.targets(train).tolist()
+        constant = scores.mean(targets) if self.labels is None else scores.most_frequent(targets)
+        return self.score(dev, np.full(len(dev), constant))
+
+    def columns(self, rows: Sequence[dict], predictions: np.ndarray) -> dict[str, list]:
+        """Columns gold and prediction of predictions.tsv."""
+        said = predictions.tolist() if self.labels is None else [self.labels[i] for i in predictions]
+        return {"gold": [row["label"] for row in rows], "prediction": said}

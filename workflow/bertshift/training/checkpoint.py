@@ -1,0 +1,52 @@
+import os
+import sys
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+
+def weights_digest(model: nn.Module) -> str:
+    """A digest of the names and bits of all parameters: two runs start alike exactly if theirs are equal."""
+    digest = blake2b(digest_size=16)
+    for name, weight in model.named_parameters():
+        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
+        digest.update(weight.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def save(path: Path, fingerprint: str, state: dict[str, Any]) -> None:
+    """Write `state` (tensors, numbers, and containers of them); `path` always holds a complete checkpoint or none.
+
+    The temporary name is fixed, so that a kill while writing leaves one file that the next save overwrites.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".part")
+    torch.save({"fingerprint": fingerprint, "state": state}, temporary)
+    os.replace(temporary, path)
+
+
+def load(path: Path, fingerprint: str) -> dict[str, Any] | None:
+    """The state saved under `fingerprint`, on the CPU; None, with a message on stderr, where `path` cannot be used."""
+    if not path.exists():
+        return None
+    try:
+        saved = torch.load(path, map_location="cpu", weights_only=True)
+        found, state = saved["fingerprint"], saved["state"]
+    except Exception as error:  # noqa: BLE001 (a damaged file makes torch.load raise almost anything)
+        print(f"{path} cannot be read ({type(error).__name__}): starting again from step 0.", file=sys.stderr)
+        return None
+    if found != fingerprint:
+        print(
+            f"{path} belongs to other settings, data or starting weights: starting again from step 0.",
+            file=sys.stderr,
+        )
+        return None
+    return state
+
+
+def remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.with_name(path.name + ".part").unlink(missing_ok=True)

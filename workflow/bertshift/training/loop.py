@@ -1,0 +1,368 @@
+import json
+import math
+import re
+import signal
+import sys
+import threading
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from hashlib import blake2b
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from bertshift.errors import UserError
+from bertshift.files import write_tsv
+from bertshift.seeds import seed_from
+from bertshift.training import checkpoint
+from bertshift.training.batching import Encoded, length_bucketed
+from bertshift.training.optimizers import build_optimizer
+from bertshift.training.schedules import SCHEDULE
+from bertshift.training.settings import TrainSettings
+
+PROGRESS_SECONDS = 5.0
+# Reading a loss waits for the GPU to catch up, so on a GPU that is done for many steps at once.
+STEPS_BETWEEN_READS = 100
+
+_ENCODER_LAYER = re.compile(r"(?:^|\.)encoder\.layer\.(\d+)\.")
+_EMBEDDINGS = re.compile(r"(?:^|\.)embeddings\.")
+_POOLER = re.compile(r"(?:^|\.)pooler\.")
+
+
+def train(
+    model: nn.Module,
+    examples: Sequence[Encoded],
+    collate: Callable[[Sequence[Encoded]], dict],
+    loss: Callable[[nn.Module, dict], Tensor],
+    settings: TrainSettings,
+    seed: int,
+    run_dir: Path,
+    *,
+    new_epoch: Callable[[int], Sequence[Encoded]] | None = None,
+) -> None:
+    """Train `model` in place on the GPU if there is one; afterwards it is in evaluation mode on that device.
+
+    `collate` makes a batch (a dict of CPU tensors and other values) and `loss(model, batch)` its scalar mean loss.
+    Epoch 0 reads `examples`; epoch e > 0 reads new_epoch(e) where that is given, else `examples` again.
+    Batches depend on `seed` and the epoch alone, dropout on `seed` and the step.
+
+    Writes run_dir/steps.tsv (step from 1, loss, learning_rate) and run_dir/layers.tsv (step, layer, and the L2 norms
+    gradient_norm before clipping, update_norm, distance_from_start). A run that was killed goes on from
+    run_dir/.checkpoint and ends with the same weights and files as one that was not (bit for bit on the CPU);
+    a checkpoint of other settings, data or starting weights is ignored with a message. On SIGTERM the run writes a
+    checkpoint and exits with status 143.
+
+    Raises UserError for an empty training set, a model without trainable parameters, and a loss that is NaN or
+    infinite.
+    """
+    run_dir = Path(run_dir)
+    if not len(examples):
+        raise UserError(
+            f"the training set of {run_dir} is empty; check that its data file has rows of split train."
+        )
+    if not any(weight.requires_grad for weight in model.parameters()):
+        raise UserError(f"every parameter of the model for {run_dir} is frozen; freeze fewer layers.")
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    autocast_to = autocast_dtype(settings.precision, device)
+    model.to(device).train()
+    total = settings.total_steps(math.ceil(len(examples) / settings.batch_size))
+    fingerprint = _fingerprint(model, examples, settings, seed, total, device, autocast_to)
+    norms = LayerNorms(model) if settings.norms_every else None
+    optimizer = build_optimizer(model, settings)
+    trainable = [weight for group in optimizer.param_groups for weight in group["params"]]
+    factor = SCHEDULE[settings.schedule]
+
+    saved_at = run_dir / ".checkpoint"
+    log = _Log(run_dir, total)
+    at = SimpleNamespace(step=0, epoch=0, batch=0)  # updates made; the batch that comes next
+
+    def save() -> None:
+        state = {
+            **vars(at),
+            **log.state(),
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "random": torch.get_rng_state(),
+            "random_cuda": torch.cuda.get_rng_state(device) if device.type == "cuda" else None,
+        }
+        checkpoint.save(saved_at, fingerprint, state)
+
+    def resume(state: dict) -> None:
+        vars(at).update({key: state[key] for key in vars(at)})
+        log.resume(state, device)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        torch.set_rng_state(state["random"])
+        if device.type == "cuda":
+            torch.cuda.set_rng_state(state["random_cuda"], device)
+
+    with _own_random_state(device), _told_to_stop() as told_to_stop:
+        torch.manual_seed(seed_from(seed, "dropout"))
+        if (state := checkpoint.load(saved_at, fingerprint)) is not None:
+            resume(state)
+            print(f"{_title(run_dir)}: resuming after step {at.step} of {total}", file=sys.stderr)
+            del state
+        progress = _Progress(_title(run_dir), at.step, total)
+        saved = time.monotonic()
+
+        while at.step < total:
+            if at.epoch and new_epoch is not None:
+                examples = new_epoch(at.epoch)
+            generator = np.random.default_rng(seed_from(seed, "batches", at.epoch))
+            batches = length_bucketed([len(example) for example in examples], settings.batch_size, generator)
+            for members in batches[at.batch : at.batch + total - at.step]:
+                rate = settings.learning_rate * factor(at.step, total, settings.warmup)
+                batch = _to_device(collate([examples[i] for i in members]), device)
+                with torch.autocast(device.type, dtype=autocast_to, enabled=autocast_to is not None):
+                    value = loss(model, batch)
+                log.add(value, rate)
+
+                value.backward()
+                at.step += 1
+                at.batch += 1
+                with_norms = norms and (at.step % settings.norms_every == 0 or at.step in (1, total))
+                before = norms.before_update() if with_norms else None
+                if settings.max_grad_norm:
+                    nn.utils.clip_grad_norm_(trainable, settings.max_grad_norm, foreach=True)
+                for group in optimizer.param_groups:
+                    group["lr"] = rate
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
+                if with_norms:
+                    log.norms.append(norms.after_update(at.step, before))
+
+                if progress.is_due(len(members)):
+                    progress.show(at.step, log.last_loss())
+                if told_to_stop():
+                    save()
+                    print(
+                        f"{_title(run_dir)}: told to stop, saved step {at.step} of {total}", file=sys.stderr
+                    )
+                    raise SystemExit(128 + signal.SIGTERM)
+                if 0 < settings.checkpoint_minutes * 60 <= time.monotonic() - saved and at.step < total:
+                    save()
+                    saved = time.monotonic()
+            at.epoch, at.batch = at.epoch + 1, 0
+
+    model.eval()
+    log.write(norms.layers if norms else [])
+    checkpoint.remove(saved_at)
+
+
+def layer_groups(model: nn.Module) -> dict[str, list[nn.Parameter]]:
+    """The parameters by where they sit: "embeddings", "1" to "L", "pooler" and "head" (all others); none is empty."""
+    groups: dict[str, list[nn.Parameter]] = {"embeddings": []}
+    for name, weight in model.named_parameters():
+        if match := _ENCODER_LAYER.search(name):
+            key = str(int(match[1]) + 1)
+        elif _EMBEDDINGS.search(name):
+            key = "embeddings"
+        elif _POOLER.search(name):
+            key = "pooler"
+        else:
+            key = "head"
+        groups.setdefault(key, []).append(weight)
+    last = {"pooler": 1, "head": 2}
+    return {key: groups[key] for key in sorted(groups, key=lambda key: last.get(key, 0)) if groups[key]}
+
+
+def autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:
+    """bfloat16 where asked for, or with "auto" where the GPU computes in it; None is float32 throughout."""
+    if precision == "float32":
+        return None
+    able = device.type == "cpu" or torch.cuda.is_bf16_supported(including_emulation=False)
+    if precision == "bfloat16" and not able:
+        raise UserError(
+            "precision is bfloat16, but this GPU does not compute in it; write auto or float32 instead."
+        )
+    return torch.bfloat16 if able and (precision == "bfloat16" or device.type == "cuda") else None
+
+
+class LayerNorms:
+    """L2 norms per layer of gradient, update and distance from the start, accumulated in float64.
+
+    The parameters at construction are the start. Nothing here waits for the GPU.
+    """
+
+    def __init__(self, model: nn.Module):
+        groups = layer_groups(model)
+        self.layers = list(groups)
+        members = [
+            (number, weight)
+            for number, weights in enumerate(groups.values())
+            for weight in weights
+            if weight.requires_grad  # a frozen one has norm 0 throughout
+        ]
+        self.weights = [weight for _, weight in members]
+        self.start = self._copy()
+        device = self.weights[0].device
+        self.group_of = torch.tensor([number for number, _ in members], device=device)
+
+    def _copy(self) -> list[Tensor]:
+        return [weight.detach().clone() for weight in self.weights]
+
+    def _norms(self, tensors: list[Tensor]) -> Tensor:
+        squares = torch.stack(torch._foreach_norm(tensors, 2, dtype=torch.float64)).square()
+        zeros = torch.zeros(len(self.layers), dtype=torch.float64, device=squares.device)
+        return zeros.index_add_(0, self.group_of, squares).sqrt()
+
+    @torch.no_grad()
+    def before_update(self) -> tuple[Tensor, list[Tensor]]:
+        gradients = [weight.new_zeros(()) if weight.grad is None else weight.grad for weight in self.weights]
+        return self._norms(gradients), self._copy()
+
+    @torch.no_grad()
+    def after_update(self, step: int, before: tuple[Tensor, list[Tensor]]) -> Tensor:
+        gradient, weights = before
+        now = [weight.detach() for weight in self.weights]
+        update = self._norms(torch._foreach_sub(now, weights))
+        distance = self._norms(torch._foreach_sub(now, self.start))
+        return torch.cat([gradient.new_full((1,), step), gradient, update, distance])
+
+
+class _Log:
+    """What steps.tsv and layers.tsv will hold."""
+
+    def __init__(self, run_dir: Path, total: int):
+        self.run_dir, self.total = run_dir, total
+        self.losses: list[float] = []
+        self.rates: list[float] = []
+        self.unread: list[Tensor] = []
+        # Each [1 + 3 * layers] float64: the step, then gradient norms, update norms and distances.
+        self.norms: list[Tensor] = []
+
+    def add(self, loss: Tensor, rate: float) -> None:
+        self.rates.append(rate)
+        self.unread.append(loss.detach().float())
+        if loss.device.type == "cpu" or len(self.unread) >= STEPS_BETWEEN_READS:
+            self._read()
+
+    def _read(self) -> None:
+        if not self.unread:
+            return
+        values = torch.stack(self.unread).tolist()
+        self.unread.clear()
+        for value in values:
+            if not math.isfinite(value):
+                raise UserError(
+                    f"the loss of {self.run_dir} is {value} at step {len(self.losses) + 1} of {self.total}, at "
+                    f"learning rate {self.rates[len(self.losses)]:g}; lower learning_rate, raise warmup, or set "
+                    "precision to float32."
+                )
+            self.losses.append(value)
+
+    def last_loss(self) -> float:
+        self._read()
+        return self.losses[-1]
+
+    def state(self) -> dict:
+        self._read()
+        return {
+            "steps": torch.tensor([self.losses, self.rates], dtype=torch.float64),
+            "norms": torch.stack(self.norms) if self.norms else None,
+        }
+
+    def resume(self, state: dict, device: torch.device) -> None:
+        self.losses, self.rates = state["steps"].tolist()
+        self.norms = [] if state["norms"] is None else list(state["norms"].to(device).unbind())
+
+    def write(self, layers: list[str]) -> None:
+        self._read()
+        steps = {"step": range(1, self.total + 1), "loss": self.losses, "learning_rate": self.rates}
+        write_tsv(self.run_dir / "steps.tsv", pd.DataFrame(steps))
+        rows = torch.stack(self.norms).cpu().numpy() if self.norms else np.zeros((0, 1))
+        norms = rows[:, 1:].reshape(len(rows), 3, len(layers))
+        columns = {
+            "step": np.repeat(rows[:, 0].astype(int), len(layers)),
+            "layer": layers * len(rows),
+            "gradient_norm": norms[:, 0].ravel(),
+            "update_norm": norms[:, 1].ravel(),
+            "distance_from_start": norms[:, 2].ravel(),
+        }
+        write_tsv(self.run_dir / "layers.tsv", pd.DataFrame(columns))
+
+
+def _fingerprint(model, examples, settings, seed, total, device, autocast_to) -> str:
+    """Equal exactly for runs that must end alike: what a checkpoint has to match."""
+    data = blake2b(digest_size=16)
+    for example in examples:
+        data.update(array("q", example.input_ids).tobytes())
+        data.update(array("q", example.token_type_ids).tobytes())
+        data.update(repr(example.target).encode())
+    return json.dumps(
+        {
+            "settings": settings.result_settings(),
+            "seed": seed,
+            "total": total,
+            "device": device.type,
+            "autocast": str(autocast_to),
+            "weights": checkpoint.weights_digest(model),
+            "data": data.hexdigest(),
+        },
+        sort_keys=True,
+    )
+
+
+def _to_device(batch: dict, device: torch.device) -> dict:
+    if device.type == "cpu":
+        return batch
+    return {
+        key: value.pin_memory().to(device, non_blocking=True) if isinstance(value, Tensor) else value
+        for key, value in batch.items()
+    }
+
+
+@contextmanager
+def _own_random_state(device: torch.device) -> Iterator[None]:
+    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device.type == "cuda" else []):
+        yield
+
+
+@contextmanager
+def _told_to_stop() -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether SIGTERM has come (cluster schedulers send it before they kill)."""
+    told = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield told.is_set  # only the main thread may set handlers
+        return
+    previous = signal.signal(signal.SIGTERM, lambda *_: told.set())
+    try:
+        yield told.is_set
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _title(run_dir: Path) -> str:
+    return "/".join(run_dir.parts[-2:])
+
+
+class _Progress:
+    """A line on stderr every few seconds."""
+
+    def __init__(self, title: str, step: int, total: int):
+        self.title, self.first, self.total = title, step, total
+        self.started = self.shown = time.monotonic()
+        self.examples = 0
+
+    def is_due(self, examples: int) -> bool:
+        self.examples += examples
+        return time.monotonic() - self.shown >= PROGRESS_SECONDS
+
+    def show(self, step: int, loss: float) -> None:
+        self.shown = time.monotonic()
+        seconds = self.shown - self.started
+        left = timedelta(seconds=round(seconds / (step - self.first) * (self.total - step)))
+        print(
+            f"{self.title}: step {step}/{self.total}  loss {loss:.4f}  "
+            f"{self.examples / seconds:.0f} examples/s  {left} left",
+            file=sys.stderr,
+            flush=True,
+        )

@@ -1,0 +1,66 @@
+import torch
+from torch import nn
+
+from bertshift.training.settings import TrainSettings
+
+EPSILON = {"adamw": 1e-8, "bertadam": 1e-6}
+
+# So large that 1 - beta ** step is exactly 1 in float32, and that adding 1 leaves a float32 as it is.
+_NO_CORRECTION = 1e9
+
+
+class BertAdam(torch.optim.AdamW):
+    """The optimiser of Devlin et al. 2019 (google-research/bert, optimization.py): Adam without bias correction.
+
+    m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  w <- w - lr (m / (sqrt(v) + eps) + decay w).
+    AdamW's correction factors 1 - b^step are 1 for a very late step, so starting the count there removes them and
+    keeps torch's fused kernels.
+    """
+
+    def __init__(self, params, **options):
+        super().__init__(params, **options)
+        for group in self.param_groups:
+            for weight in group["params"]:
+                step_device = weight.device if group["fused"] else "cpu"
+                self.state[weight] = {
+                    "step": torch.tensor(_NO_CORRECTION, dtype=torch.float32, device=step_device),
+                    "exp_avg": torch.zeros_like(weight),
+                    "exp_avg_sq": torch.zeros_like(weight),
+                }
+
+
+def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
+    """Two groups of the trainable parameters: decayed ones, then LayerNorm and biases, which are not decayed."""
+    layer_norms = {
+        id(weight)
+        for module in model.modules()
+        if isinstance(module, nn.LayerNorm)
+        for weight in module.parameters(recurse=False)
+    }
+    decayed, plain = [], []
+    for name, weight in model.named_parameters():
+        if weight.requires_grad:
+            is_plain = id(weight) in layer_norms or name.rpartition(".")[2] == "bias"
+            (plain if is_plain else decayed).append(weight)
+    groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": plain, "weight_decay": 0.0}]
+    return [group for group in groups if group["params"]]
+
+
+def build_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Optimizer:
+    """`adamw` (Loshchilov & Hutter 2019, with bias correction) or `bertadam` over the trainable parameters.
+
+    Frozen parameters get neither state nor decay. The learning rate is set by the caller before every step.
+    """
+    groups = parameter_groups(model, settings.weight_decay)
+    fusible = all(
+        weight.device.type in ("cpu", "cuda") and weight.is_floating_point()
+        for group in groups
+        for weight in group["params"]
+    )
+    return {"adamw": torch.optim.AdamW, "bertadam": BertAdam}[settings.optimizer](
+        groups,
+        lr=settings.learning_rate,
+        betas=(0.9, 0.999),
+        eps=settings.epsilon if settings.epsilon is not None else EPSILON[settings.optimizer],
+        fused=fusible,
+    )

@@ -1,0 +1,364 @@
+"""Pretraining as Devlin et al. 2019 (section 3.1, appendix A): masked words and next sentences, learnt together."""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from transformers import BertConfig, BertForPreTraining
+
+from bertshift.errors import UserError
+from bertshift.files import write_json
+from bertshift.seeds import seed_from
+from bertshift.training.batching import Encoded, pad
+from bertshift.training.loop import autocast_dtype, train
+from bertshift.training.settings import TrainSettings
+
+MASKED_SHARE = 0.15
+SHORT_SEQUENCE_PROBABILITY = 0.1
+HELD_OUT_SHARE = 0.02
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
+
+Document = list[list[int]]  # word pieces of each sentence
+
+
+def read_documents(path: Path) -> list[list[str]]:
+    """Documents of a corpus file: one sentence a line, blank lines between documents."""
+    documents: list[list[str]] = [[]]
+    try:
+        with open(path, encoding="utf-8", newline="\n") as lines:
+            for line in lines:
+                if sentence := line.strip():
+                    documents[-1].append(sentence)
+                elif documents[-1]:
+                    documents.append([])
+    except FileNotFoundError:
+        raise UserError(
+            f"there is no corpus {path}; name a text file with one sentence a line and blank lines between documents."
+        ) from None
+    documents = [document for document in documents if document]
+    if not documents:
+        raise UserError(
+            f"the corpus {path} is empty; it needs one sentence a line, blank lines between documents."
+        )
+    return documents
+
+
+def pretrain(
+    documents: Sequence[Sequence[str]],
+    tokenizer_dir: Path,
+    architecture: dict,
+    settings: TrainSettings,
+    seed: int,
+    run_dir: Path,
+    max_length: int,
+) -> dict:
+    """Train a BERT from scratch on `documents` and save it with its tokenizer as a Hugging Face folder.
+
+    `architecture` holds keys of BertConfig (hidden_size, num_hidden_layers, ...); the vocabulary's size comes from
+    the tokenizer. `max_length` counts the word pieces of a training sequence, special ones included. Segment pairs
+    and masks are drawn anew every epoch. Different seeds give independent runs on the same held-out documents.
+
+    Writes run_dir/{config.json, model.safetensors, tokenizer files, steps.tsv, layers.tsv, pretraining.json} and
+    returns what pretraining.json holds: `held_out` has the masked-word loss (nats), masked-word accuracy and
+    next-sentence accuracy on 2% of the documents. Raises UserError for fewer than three documents (the next
+    sentence needs another document to be wrong), a `max_length` beyond the positions, or an unknown key.
+    """
+    run_dir, tokenizer_dir = Path(run_dir), Path(tokenizer_dir)
+    if len(documents) < 3:
+        raise UserError(
+            f"pretraining needs three documents or more, and the corpus for {run_dir} has {len(documents)}; "
+            "separate its documents by blank lines."
+        )
+    tokenizer = Tokenizer.from_file(str(tokenizer_dir / "tokenizer.json"))
+    config = _config(architecture, tokenizer, max_length)
+    pieces = encode_documents(documents, tokenizer)
+    training, held_out = split_held_out(pieces)
+    ids = PieceIds.of(tokenizer)
+
+    def draw(epoch: int) -> list[Encoded]:
+        generator = np.random.default_rng(seed_from(seed, "examples", epoch))
+        return draw_examples(training, ids, max_length, generator)
+
+    torch.manual_seed(seed_from(seed, "weights"))
+    model = BertForPreTraining(config)
+    examples = draw(0)
+    train(model, examples, ids.collate, loss, settings, seed, run_dir, new_epoch=draw)
+
+    generator = np.random.default_rng(seed_from("held-out examples"))
+    held_out_examples = draw_examples(held_out, ids, max_length, generator, others=training)
+    summary = {
+        "architecture": architecture,
+        "documents": {"training": len(training), "held_out": len(held_out)},
+        "examples_per_epoch": len(examples),
+        "held_out": evaluate(model, held_out_examples, ids.collate, settings),
+        "max_length": max_length,
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "seed": seed,
+        "settings": asdict(settings),
+        "tokens_per_epoch": sum(map(len, examples)),
+        "vocabulary": config.vocab_size,
+    }
+    save(model, tokenizer_dir, run_dir)
+    write_json(run_dir / "pretraining.json", summary)
+    return summary
+
+
+def loss(model: nn.Module, batch: dict) -> Tensor:
+    """Mean cross-entropy over the masked words plus that over the next-sentence decisions, in nats."""
+    words, next_sentence = logits(model, batch)
+    return cross_entropy(words.float(), batch["words"]) + cross_entropy(
+        next_sentence.float(), batch["is_random"]
+    )
+
+
+def logits(model: nn.Module, batch: dict) -> tuple[Tensor, Tensor]:
+    """([masked words of the batch, vocabulary], [batch, 2]); no other word is decoded, which is most of the work."""
+    output = model.bert(
+        input_ids=batch["input_ids"],
+        token_type_ids=batch["token_type_ids"],
+        attention_mask=batch["attention_mask"],
+    )
+    masked = output.last_hidden_state.flatten(0, 1)[batch["masked"]]
+    return model.cls.predictions(masked), model.cls.seq_relationship(output.pooler_output)
+
+
+@torch.inference_mode()
+def evaluate(
+    model: nn.Module, examples: Sequence[Encoded], collate: Callable, settings: TrainSettings
+) -> dict:
+    """Masked-word loss and accuracy per masked word and next-sentence accuracy, by `model` in evaluation mode."""
+    device = next(model.parameters()).device
+    autocast_to = autocast_dtype(settings.precision, device)
+    model.eval()
+    examples = sorted(examples, key=len)
+    loss_sum = right_words = words = right_pairs = 0.0
+    for start in range(0, len(examples), settings.batch_size):
+        batch = collate(examples[start : start + settings.batch_size])
+        batch = {key: value if value is None else value.to(device) for key, value in batch.items()}
+        with torch.autocast(device.type, dtype=autocast_to, enabled=autocast_to is not None):
+            word_logits, next_sentence = logits(model, batch)
+        loss_sum += cross_entropy(word_logits.float(), batch["words"], reduction="sum").item()
+        right_words += (word_logits.argmax(-1) == batch["words"]).sum().item()
+        right_pairs += (next_sentence.argmax(-1) == batch["is_random"]).sum().item()
+        words += len(batch["words"])
+    return {
+        "examples": len(examples),
+        "masked_words": int(words),
+        "masked_word_loss": loss_sum / words,
+        "masked_word_accuracy": right_words / words,
+        "next_sentence_accuracy": right_pairs / len(examples),
+    }
+
+
+class PieceIds:
+    """The numbers of a vocabulary that examples are made with."""
+
+    def __init__(self, pad: int, cls: int, sep: int, mask: int, ordinary: np.ndarray):
+        self.pad, self.cls, self.sep, self.mask, self.ordinary = pad, cls, sep, mask, ordinary
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> "PieceIds":
+        special = [tokenizer.token_to_id(token) for token in ("[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]")]
+        if None in special:
+            raise UserError(
+                "the vocabulary lacks one of [PAD], [CLS], [SEP], [MASK] and [UNK]; use a BERT tokenizer instead."
+            )
+        size = tokenizer.get_vocab_size(with_added_tokens=True)
+        ordinary = np.setdiff1d(np.arange(size), special)
+        return cls(*special[:4], ordinary)
+
+    def collate(self, examples: Sequence[Encoded]) -> dict[str, Tensor | None]:
+        """`pad`'s tensors, and `masked` (positions in the flattened batch), `words` (their true pieces), `is_random`."""
+        batch = pad(examples, self.pad)
+        width = batch["input_ids"].shape[1]
+        targets = [example.target for example in examples]
+        batch["masked"] = torch.tensor(
+            [
+                row * width + position
+                for row, (positions, _, _) in enumerate(targets)
+                for position in positions
+            ]
+        )
+        batch["words"] = torch.tensor([word for _, words, _ in targets for word in words])
+        batch["is_random"] = torch.tensor([is_random for _, _, is_random in targets])
+        return batch
+
+
+def encode_documents(documents: Sequence[Sequence[str]], tokenizer: Tokenizer) -> list[Document]:
+    """Word pieces without special ones; sentences and documents without any piece are dropped."""
+    tokenizer.encode_special_tokens = True  # "[MASK]" in a text is three ordinary pieces
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    encoded = []
+    for document in documents:
+        sentences = tokenizer.encode_batch(list(document), add_special_tokens=False)
+        encoded.append([sentence.ids for sentence in sentences if sentence.ids])
+    return [document for document in encoded if document]
+
+
+def split_held_out(documents: list[Document]) -> tuple[list[Document], list[Document]]:
+    """(training, held out): 2% of the documents, at least one, the same ones for every seed."""
+    order = np.random.default_rng(seed_from("held-out documents")).permutation(len(documents))
+    held_out = set(order[: max(1, round(HELD_OUT_SHARE * len(documents)))].tolist())
+    return (
+        [document for i, document in enumerate(documents) if i not in held_out],
+        [document for i, document in enumerate(documents) if i in held_out],
+    )
+
+
+def draw_examples(
+    documents: list[Document],
+    ids: PieceIds,
+    max_length: int,
+    generator: np.random.Generator,
+    others: list[Document] | None = None,
+) -> list[Encoded]:
+    """One epoch: [CLS] A [SEP] B [SEP] with masked words; target is (masked positions, their pieces, is_random).
+
+    A wrong next segment comes from `others` if given, else from another of `documents`.
+    """
+    return [
+        mask(first, second, is_random, ids, max_length, generator)
+        for number in generator.permutation(len(documents))
+        for first, second, is_random in segment_pairs(documents, number, max_length - 3, generator, others)
+    ]
+
+
+def segment_pairs(
+    documents: list[Document],
+    number: int,
+    room: int,
+    generator: np.random.Generator,
+    others: list[Document] | None = None,
+) -> list[tuple[list[int], list[int], int]]:
+    """Cut document `number` into (first segment, second segment, is_random) of `room` pieces together, or, with
+    probability 0.1, of a random smaller number. Half of the second segments follow the first in the text; the rest
+    are drawn from another document, and the sentences they displace are used again.
+
+    Unlike the original code a cut takes two sentences at least, so that pairs of long sentences are not all random:
+    only a document of one sentence is left with no choice.
+    """
+    document = documents[number]
+    pairs = []
+    start = 0
+    while start < len(document):
+        start = max(0, min(start, len(document) - 2))
+        is_short = generator.random() < SHORT_SEQUENCE_PROBABILITY
+        target = int(generator.integers(2, room + 1)) if is_short else room
+        end, pieces = start, 0
+        while end < len(document) and (pieces < target or end < start + 2):
+            pieces += len(document[end])
+            end += 1
+        is_random = end - start == 1 or generator.random() < 0.5
+        middle = start + 1 if end - start == 1 else int(generator.integers(start + 1, end))
+        first = _joined(document[start:middle])
+        if is_random:
+            second = _other_text(documents, number, max(1, target - len(first)), generator, others)
+        else:
+            second = _joined(document[middle:end])
+        # The last two sentences are not cut a second time for the sake of a displaced last one.
+        start = middle if is_random and start < len(document) - 2 else end
+        first, second = _cut_to(first, second, target, generator)
+        pairs.append((first, second, int(is_random)))
+    return pairs
+
+
+def _joined(sentences: list[list[int]]) -> list[int]:
+    return list(chain.from_iterable(sentences))
+
+
+def _other_text(documents, number, length, generator, others) -> list[int]:
+    """At least `length` pieces, where there are as many, from a random sentence of another document on."""
+    if others is not None:
+        document = others[generator.integers(len(others))]
+    else:
+        chosen = int(generator.integers(len(documents) - 1))
+        document = documents[chosen + (chosen >= number)]
+    text: list[int] = []
+    for sentence in document[int(generator.integers(len(document))) :]:
+        text += sentence
+        if len(text) >= length:
+            break
+    return text
+
+
+def _cut_to(first: list[int], second: list[int], room: int, generator) -> tuple[list[int], list[int]]:
+    """Take pieces off the longer segment until both fit, at random from its front and its back."""
+    keep_first = min(len(first), max(room - len(second), (room + 1) // 2))
+    keep_second = min(len(second), room - keep_first)
+    cut = []
+    for segment, keep in ((first, keep_first), (second, keep_second)):
+        front = int(generator.binomial(len(segment) - keep, 0.5))
+        cut.append(segment[front : front + keep])
+    return cut[0], cut[1]
+
+
+def mask(
+    first: list[int],
+    second: list[int],
+    is_random: int,
+    ids: PieceIds,
+    max_length: int,
+    generator: np.random.Generator,
+) -> Encoded:
+    """Choose 15% of the ordinary pieces (at least one) for prediction; of these 80% become [MASK], 10% a random
+    ordinary piece, and 10% stay."""
+    row = np.array([ids.cls, *first, ids.sep, *second, ids.sep])
+    last_of_first = len(first) + 1
+    candidates = np.concatenate([np.arange(1, last_of_first), np.arange(last_of_first + 1, len(row) - 1)])
+    most = int(np.ceil(MASKED_SHARE * max_length))
+    count = min(most, max(1, round(MASKED_SHARE * len(row))))
+    positions = np.sort(generator.permutation(candidates)[:count])
+    words = row[positions]
+    lot = generator.random(len(positions))
+    random_words = ids.ordinary[generator.integers(len(ids.ordinary), size=len(positions))]
+    row[positions] = np.where(lot < 0.8, ids.mask, np.where(lot < 0.9, random_words, words))
+    segments = [0] * (last_of_first + 1) + [1] * (len(row) - last_of_first - 1)
+    return Encoded(row.tolist(), segments, (positions.tolist(), words.tolist(), is_random))
+
+
+def save(model: BertForPreTraining, tokenizer_dir: Path, run_dir: Path) -> None:
+    """Write the model's folder by way of a temporary one, the weights last: where they are, all is complete."""
+    parts = run_dir / ".saving"
+    shutil.rmtree(parts, ignore_errors=True)
+    model.save_pretrained(parts)
+    for name in TOKENIZER_FILES:
+        if (tokenizer_dir / name).exists():
+            shutil.copyfile(tokenizer_dir / name, parts / name)
+    for path in sorted(parts.iterdir(), key=lambda path: path.suffix == ".safetensors"):
+        os.replace(path, run_dir / path.name)
+    parts.rmdir()
+
+
+def _config(architecture: dict, tokenizer: Tokenizer, max_length: int) -> BertConfig:
+    unknown = sorted(set(architecture) - set(BertConfig().to_dict()))
+    if unknown or "vocab_size" in architecture:
+        raise UserError(
+            f"architecture key {(unknown or ['vocab_size'])[0]} cannot be set; write keys of BertConfig such as "
+            "num_hidden_layers, hidden_size, num_attention_heads and intermediate_size (the vocabulary's size comes "
+            "from the tokenizer)."
+        )
+    config = BertConfig(
+        **architecture,
+        vocab_size=tokenizer.get_vocab_size(with_added_tokens=True),
+        pad_token_id=tokenizer.token_to_id("[PAD]"),
+    )
+    if config.hidden_size % config.num_attention_heads:
+        raise UserError(
+            f"architecture key hidden_size is {config.hidden_size}; write a multiple of num_attention_heads "
+            f"({config.num_attention_heads}) instead."
+        )
+    if not 8 <= max_length <= config.max_position_embeddings:
+        raise UserError(
+            f"max_length is {max_length}; write a number from 8 to max_position_embeddings "
+            f"({config.max_position_embeddings}) instead."
+        )
+    return config
