@@ -9,6 +9,7 @@ from transformers import AutoModelForMaskedLM, BertConfig, BertForPreTraining
 from bertshift.errors import UserError
 from bertshift.training.loop import layer_groups
 from bertshift.training.pretraining import (
+    Lengths,
     PieceIds,
     draw_examples,
     encode_documents,
@@ -109,7 +110,7 @@ def test_half_of_the_second_segments_follow_and_the_rest_are_of_another_document
     labels, lengths = [], []
     for _ in range(10):
         for number in range(30):
-            for first, second, is_random in segment_pairs(documents[:30], number, 29, generator):
+            for first, second, is_random in segment_pairs(documents[:30], number, Lengths(longest=32), generator):
                 homes = {document_of[piece] for piece in first}, {document_of[piece] for piece in second}
                 assert homes[0] == {number}
                 assert len(homes[1]) == 1
@@ -128,7 +129,7 @@ def test_half_of_the_second_segments_follow_and_the_rest_are_of_another_document
 
 def test_every_epoch_is_drawn_anew_and_by_its_generator_alone():
     documents = numbered_documents()
-    one, same, other = (draw_examples(documents, IDS, 32, np.random.default_rng(seed)) for seed in (0, 0, 1))
+    one, same, other = (draw_examples(documents, IDS, Lengths(longest=32), np.random.default_rng(seed)) for seed in (0, 0, 1))
     assert one == same
     assert one != other
     assert max(map(len, one)) <= 32
@@ -152,7 +153,7 @@ def test_loss_is_the_full_models(corpus):
     documents, folder = corpus
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     ids = PieceIds.of(tokenizer)
-    examples = draw_examples(encode_documents(documents, tokenizer), ids, 32, np.random.default_rng(0))[:8]
+    examples = draw_examples(encode_documents(documents, tokenizer), ids, Lengths(longest=32), np.random.default_rng(0))[:8]
     batch = ids.collate(examples)
     torch.manual_seed(0)
     model = BertForPreTraining(BertConfig(**ARCHITECTURE, vocab_size=tokenizer.get_vocab_size())).eval()
@@ -169,12 +170,12 @@ def test_pretraining_learns_saves_and_depends_on_the_seed_alone(corpus, tmp_path
     documents, folder = corpus
     for name, seed in (("one", 1), ("same", 1), ("other", 2)):
         steps = SETTINGS if name == "one" else TrainSettings(learning_rate=5e-3, batch_size=16, steps=3)
-        summary = pretrain(documents, folder, ARCHITECTURE, steps, seed, tmp_path / name, 32)
+        summary = pretrain(documents, folder, ARCHITECTURE, steps, seed, tmp_path / name, Lengths(longest=32))
         if name == "one":
             held_out = summary["held_out"]
             assert held_out["masked_word_loss"] < 2.5 < np.log(summary["vocabulary"])
             assert json.loads((tmp_path / "one/pretraining.json").read_text()) == summary
-    pretrain(documents, folder, ARCHITECTURE, steps, 1, tmp_path / "again", 32)
+    pretrain(documents, folder, ARCHITECTURE, steps, 1, tmp_path / "again", Lengths(longest=32))
     read = {name: (tmp_path / name / "model.safetensors").read_bytes() for name in ("same", "again", "other")}
     assert read["same"] == read["again"] != read["other"]
     assert sorted(path.name for path in (tmp_path / "one").iterdir()) == [
@@ -192,6 +193,20 @@ def test_pretraining_learns_saves_and_depends_on_the_seed_alone(corpus, tmp_path
     assert loaded.dtype == torch.float32
 
 
+def test_short_sequences_have_their_share_and_length():
+    generator = np.random.default_rng(0)
+
+    def rooms(**short):
+        return np.array([Lengths(longest=64, **short).draw(generator) for _ in range(5000)])
+
+    fixed = rooms(short=0.8, short_length=24)
+    assert set(fixed) == {61, 21} and np.mean(fixed == 21) == pytest.approx(0.8, abs=0.02)
+    original = rooms()
+    assert np.mean(original == 61) == pytest.approx(0.9, abs=0.02) and set(original) >= set(range(2, 62))
+
+
+
+
 @pytest.mark.parametrize(
     ("documents", "changes", "max_length", "words"),
     [
@@ -203,4 +218,4 @@ def test_pretraining_learns_saves_and_depends_on_the_seed_alone(corpus, tmp_path
 )
 def test_input_that_cannot_be_trained_on_is_named(corpus, tmp_path, documents, changes, max_length, words):
     with pytest.raises(UserError, match=words):
-        pretrain(corpus[0][:documents], corpus[1], ARCHITECTURE | changes, SETTINGS, 0, tmp_path, max_length)
+        pretrain(corpus[0][:documents], corpus[1], ARCHITECTURE | changes, SETTINGS, 0, tmp_path, Lengths(longest=max_length))

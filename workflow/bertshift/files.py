@@ -59,7 +59,7 @@ def read_jsonl(path: str | os.PathLike) -> Iterator[dict]:
             except json.JSONDecodeError as error:
                 raise UserError(
                     f"{path}:{number} is not JSON ({error.msg}); delete the file and run its rule again."
-                )
+                ) from None
 
 
 def write_tsv(path: str | os.PathLike, table: pd.DataFrame) -> None:

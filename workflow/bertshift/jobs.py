@@ -43,7 +43,7 @@ def job(snakemake) -> Iterator[None]:
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(1)
-        except Exception:
+        except Exception:  # noqa: BLE001 - the log must have it, whatever it is
             traceback.print_exc()
             sys.exit(1)
         finally:

@@ -5,7 +5,7 @@ from bertshift.jobs import job
 
 with job(snakemake):
     from bertshift.seeds import seed_from
-    from bertshift.training.pretraining import pretrain, read_documents
+    from bertshift.training.pretraining import Lengths, pretrain, read_documents
     from bertshift.training.settings import TrainSettings
 
     settings = json.loads(snakemake.params.settings)
@@ -15,10 +15,10 @@ with job(snakemake):
         "hidden_size": settings["width"],
         "intermediate_size": settings["feedforward"],
         "max_position_embeddings": 512,
+        "hidden_dropout_prob": settings["dropout"],
+        "attention_probs_dropout_prob": settings["dropout"],
     }
-    training = TrainSettings(
-        learning_rate=settings["learning_rate"], batch_size=settings["batch_size"], epochs=settings["epochs"]
-    )
+    training = TrainSettings(**{key: settings[key] for key in ("learning_rate", "batch_size", "epochs", "beta2")})
     pretrain(
         read_documents(Path(snakemake.input.corpus)),
         Path(snakemake.input.tokenizer[0]).parent,
@@ -26,5 +26,5 @@ with job(snakemake):
         training,
         seed_from("pretrain", snakemake.wildcards.base, snakemake.wildcards.init),
         Path(snakemake.output[0]).parent,
-        settings["max_length"],
+        Lengths(**settings["lengths"]),
     )

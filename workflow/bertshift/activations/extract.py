@@ -7,7 +7,7 @@ from itertools import groupby
 import numpy as np
 import torch
 
-from bertshift.activations.store import writing
+from bertshift.activations.store import Writer, writing
 from bertshift.errors import UserError
 from bertshift.tasks.text_classification import longest_first
 
@@ -79,13 +79,13 @@ def extract(
     out_path,
     max_length: int,
     attention: bool,
-    batch_tokens: int = 4096,
+    batch_tokens: int = 2048,
 ) -> None:
     """Write the hidden states and, if asked, the attention maps of a BertModel for `rows` to the NPZ `out_path`.
 
     Evaluation mode, float32. Examples of one length share a batch of up to `batch_tokens` tokens, so nothing is
     padded and masked; memory holds one batch, whatever the number of rows.
-    Kovaleva et al. 2019 section 4, Hao et al. 2020 section 3, Merchant et al. 2020 section 3.3: what they compare.
+    What Kovaleva et al. 2019 (section 4.3), Hao et al. 2020 (3, 4) and Merchant et al. 2020 (5.1) compare.
     Raises UserError where max_length is beyond the model's positions, ValueError where attention is asked of a model
     that was not loaded with eager attention (fused kernels do not give their maps).
     """
@@ -96,17 +96,23 @@ def extract(
     done = 0
     with writing(out_path, index, config.num_hidden_layers, config.hidden_size, heads) as writer:
         for batch in _equal_lengths(np.diff(offsets), batch_tokens):
-            positions = offsets[batch][:, None] + np.arange(offsets[batch[0] + 1] - offsets[batch[0]])
-            outputs = _forward(model, index, positions, attention=attention)
-            for layer, states in enumerate(outputs.hidden_states):
-                for example, values in zip(batch, states.float().cpu().numpy(), strict=True):
-                    writer.hidden(layer, example, values)
-            for layer, maps in enumerate(outputs.attentions if attention else (), 1):
-                for example, values in zip(batch, maps.float().cpu().numpy(), strict=True):
-                    writer.attention(layer, example, values)
+            _extract_batch(model, index, batch, writer, attention)
             done += len(batch)
             print(f"\rextract: {done}/{len(rows)} examples", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
+
+
+def _extract_batch(model, index, batch: list[int], writer: Writer, attention: bool) -> None:
+    # A function of its own, so that a batch's maps are freed before the next forward pass.
+    starts = index["example_offsets"][batch]
+    length = index["example_offsets"][batch[0] + 1] - starts[0]
+    outputs = _forward(model, index, starts[:, None] + np.arange(length), attention=attention)
+    for layer, states in enumerate(outputs.hidden_states):
+        for example, values in zip(batch, states.cpu().numpy(), strict=True):
+            writer.hidden(layer, example, values)
+    for layer, maps in enumerate(outputs.attentions if attention else (), 1):
+        for example, values in zip(batch, maps.cpu().numpy(), strict=True):
+            writer.attention(layer, example, values)
 
 
 def padded_attention(

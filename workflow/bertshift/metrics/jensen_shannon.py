@@ -1,4 +1,4 @@
-"""Jensen-Shannon divergence between two models' attention distributions (Hao et al. 2020, section 4, figure 1).
+"""Jensen-Shannon divergence between two models' attention distributions (Hao et al. 2020, section 3, figure 1).
 
     JS(p, q) = 1/2 [ sum p ln(p / m) + sum q ln(q / m) ],   m = (p + q) / 2
 

@@ -1,4 +1,4 @@
-"""Representational similarity analysis (Merchant et al. 2020, section 3.3, figures 2 and 5).
+"""Representational similarity analysis (Merchant et al. 2020, sections 5.1 and 6, figures 2 and 5).
 
 The score is Pearson's correlation, over all pairs i < j of n tokens, of cos(x_i, x_j) with cos(y_i, y_j). Neither
 n x n matrix is needed: with unit rows U = X / |X|, V = Y / |Y| and N = n (n - 1) / 2 pairs,

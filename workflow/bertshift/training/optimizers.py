@@ -60,7 +60,7 @@ def build_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Op
     return {"adamw": torch.optim.AdamW, "bertadam": BertAdam}[settings.optimizer](
         groups,
         lr=settings.learning_rate,
-        betas=(0.9, 0.999),
+        betas=(0.9, settings.beta2),
         eps=settings.epsilon if settings.epsilon is not None else EPSILON[settings.optimizer],
         fused=fusible,
     )

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -22,11 +22,30 @@ from bertshift.training.loop import autocast_dtype, train
 from bertshift.training.settings import TrainSettings
 
 MASKED_SHARE = 0.15
-SHORT_SEQUENCE_PROBABILITY = 0.1
 HELD_OUT_SHARE = 0.02
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
 
 Document = list[list[int]]  # word pieces of each sentence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengths:
+    """Word pieces of a training sequence, special ones included.
+
+    A share `short` of the sequences has `short_length`, or any smaller length where that is None (the original
+    recipe, with short=0.1); the others have `longest`. A small model learns what its neighbours say of a word many
+    times sooner on short sequences; the original too trained most of its steps on 128 of 512 positions.
+    """
+
+    longest: int
+    short: float = 0.1
+    short_length: int | None = None
+
+    def draw(self, generator: np.random.Generator) -> int:
+        """Room for word pieces beside [CLS] and two [SEP]."""
+        if generator.random() >= self.short:
+            return self.longest - 3
+        return self.short_length - 3 if self.short_length else int(generator.integers(2, self.longest - 2))
 
 
 def read_documents(path: Path) -> list[list[str]]:
@@ -58,18 +77,17 @@ def pretrain(
     settings: TrainSettings,
     seed: int,
     run_dir: Path,
-    max_length: int,
+    lengths: Lengths,
 ) -> dict:
     """Train a BERT from scratch on `documents` and save it with its tokenizer as a Hugging Face folder.
 
     `architecture` holds keys of BertConfig (hidden_size, num_hidden_layers, ...); the vocabulary's size comes from
-    the tokenizer. `max_length` counts the word pieces of a training sequence, special ones included. Segment pairs
-    and masks are drawn anew every epoch. Different seeds give independent runs on the same held-out documents.
+    the tokenizer. Segment pairs and masks are drawn anew every epoch. Different seeds give independent runs on the same held-out documents.
 
     Writes run_dir/{config.json, model.safetensors, tokenizer files, steps.tsv, layers.tsv, pretraining.json} and
     returns what pretraining.json holds: `held_out` has the masked-word loss (nats), masked-word accuracy and
     next-sentence accuracy on 2% of the documents. Raises UserError for fewer than three documents (the next
-    sentence needs another document to be wrong), a `max_length` beyond the positions, or an unknown key.
+    sentence needs another document to be wrong), a longest sequence beyond the positions, or an unknown key.
     """
     run_dir, tokenizer_dir = Path(run_dir), Path(tokenizer_dir)
     if len(documents) < 3:
@@ -78,14 +96,14 @@ def pretrain(
             "separate its documents by blank lines."
         )
     tokenizer = Tokenizer.from_file(str(tokenizer_dir / "tokenizer.json"))
-    config = _config(architecture, tokenizer, max_length)
+    config = _config(architecture, tokenizer, lengths.longest)
     pieces = encode_documents(documents, tokenizer)
     training, held_out = split_held_out(pieces)
     ids = PieceIds.of(tokenizer)
 
     def draw(epoch: int) -> list[Encoded]:
         generator = np.random.default_rng(seed_from(seed, "examples", epoch))
-        return draw_examples(training, ids, max_length, generator)
+        return draw_examples(training, ids, lengths, generator)
 
     torch.manual_seed(seed_from(seed, "weights"))
     model = BertForPreTraining(config)
@@ -93,13 +111,13 @@ def pretrain(
     train(model, examples, ids.collate, loss, settings, seed, run_dir, new_epoch=draw)
 
     generator = np.random.default_rng(seed_from("held-out examples"))
-    held_out_examples = draw_examples(held_out, ids, max_length, generator, others=training)
+    held_out_examples = draw_examples(held_out, ids, lengths, generator, others=training)
     summary = {
         "architecture": architecture,
         "documents": {"training": len(training), "held_out": len(held_out)},
         "examples_per_epoch": len(examples),
         "held_out": evaluate(model, held_out_examples, ids.collate, settings),
-        "max_length": max_length,
+        "lengths": asdict(lengths),
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "seed": seed,
         "settings": asdict(settings),
@@ -217,7 +235,7 @@ def split_held_out(documents: list[Document]) -> tuple[list[Document], list[Docu
 def draw_examples(
     documents: list[Document],
     ids: PieceIds,
-    max_length: int,
+    lengths: Lengths,
     generator: np.random.Generator,
     others: list[Document] | None = None,
 ) -> list[Encoded]:
@@ -226,22 +244,21 @@ def draw_examples(
     A wrong next segment comes from `others` if given, else from another of `documents`.
     """
     return [
-        mask(first, second, is_random, ids, max_length, generator)
+        mask(first, second, is_random, ids, lengths.longest, generator)
         for number in generator.permutation(len(documents))
-        for first, second, is_random in segment_pairs(documents, number, max_length - 3, generator, others)
+        for first, second, is_random in segment_pairs(documents, number, lengths, generator, others)
     ]
 
 
 def segment_pairs(
     documents: list[Document],
     number: int,
-    room: int,
+    lengths: Lengths,
     generator: np.random.Generator,
     others: list[Document] | None = None,
 ) -> list[tuple[list[int], list[int], int]]:
-    """Cut document `number` into (first segment, second segment, is_random) of `room` pieces together, or, with
-    probability 0.1, of a random smaller number. Half of the second segments follow the first in the text; the rest
-    are drawn from another document, and the sentences they displace are used again.
+    """Cut document `number` into (first segment, second segment, is_random) that fill a length drawn from `lengths`
+    together. Half of the second segments follow the first in the text; the rest are drawn from another document, and the sentences they displace are used again.
 
     Unlike the original code a cut takes two sentences at least, so that pairs of long sentences are not all random:
     only a document of one sentence is left with no choice.
@@ -251,8 +268,7 @@ def segment_pairs(
     start = 0
     while start < len(document):
         start = max(0, min(start, len(document) - 2))
-        is_short = generator.random() < SHORT_SEQUENCE_PROBABILITY
-        target = int(generator.integers(2, room + 1)) if is_short else room
+        target = lengths.draw(generator)
         end, pieces = start, 0
         while end < len(document) and (pieces < target or end < start + 2):
             pieces += len(document[end])

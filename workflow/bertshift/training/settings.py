@@ -26,6 +26,7 @@ class TrainSettings:
     schedule: Literal["linear", "bert_linear", "slanted_triangular", "constant"] = "linear"
     optimizer: Literal["adamw", "bertadam"] = "adamw"
     weight_decay: float = 0.01
+    beta2: float = 0.999
     epsilon: float | None = None
     max_grad_norm: float = 1.0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -51,6 +52,7 @@ class TrainSettings:
         require(self.steps is None or self.steps >= 1, "steps", "a whole number from 1 up")
         require(0 <= self.warmup <= 1, "warmup", "a fraction of all steps between 0 and 1")
         require(0 <= self.weight_decay < math.inf, "weight_decay", "0 or a positive number")
+        require(0 <= self.beta2 < 1, "beta2", "a number from 0 up to, but below, 1, such as 0.999")
         require(self.epsilon is None or self.epsilon > 0, "epsilon", "a positive number such as 1e-8")
         require(self.max_grad_norm >= 0, "max_grad_norm", "0 for no clipping, or a positive number")
         require(self.norms_every >= 0, "norms_every", "0 for no norms, or a number of steps")

@@ -38,7 +38,7 @@ def source(rng: Random) -> Node:
         clause = sampler.clause(verb, depth=0, subject=subject, object=Thing(subject.concept, "pronoun", subject.many,
                                 gender=subject.gender, ref=subject.ref))  # fmt: skip
         return speaker.sentence(clause)
-    clause = sampler.complex()
+    clause = sampler.simple("iittd", depth=0) if kind < 0.75 else sampler.complex()
     passive = speaker.can_passive(clause) and rng.random() < 0.25
     return speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.2)
 
@@ -138,7 +138,9 @@ def errors(leaves: list[Node], rng: Random) -> list:
         end = tags.index("VB") + 1
         if end == len(words) - 1:
             found["gap"] = [lambda: [*words[:end], "the", noun, *words[end:]]]
-    return [options for options in found.values()]
+    return [
+        options for kind, options in found.items() for _ in range(3 if kind in ("order", "verb form") else 1)
+    ]
 
 
 NEEDS_OBJECT = set(

@@ -278,32 +278,26 @@ def same_event(sampler: Sampler, verb: str) -> list[str]:
 
 
 def chatter(rng: Random) -> list[str]:
-    """Loosely related sentences of every form, some twice in other words, some asked about and answered."""
+    """Unrelated sentences of every form, most of them followed by the same in other words, or asked about and answered."""
     sampler = Sampler(rng)
-    lines = []
-    for _ in range(rng.randrange(6, 10)):
+    lines: list[str] = []
+    for _ in range(rng.randrange(5, 8)):
         speaker = Speaker(rng)
         clause = sampler.complex()
         passive = speaker.can_passive(clause) and rng.random() < 0.3
+        plain = clause.verb != "be" and not clause.adjunct and not isinstance(clause.object, Clause)
         kind = rng.random()
-        if (
-            kind < 0.25
-            and clause.verb != "be"
-            and not clause.adjunct
-            and not isinstance(clause.object, Clause)
-        ):
+        if kind < 0.25 and plain:
             asked = ["subject", None] + (
                 ["object"] if isinstance(clause.object, Thing) and not clause.recipient else []
             )
             asked += (["place"] if clause.place else []) + (["time"] if clause.time else [])
             lines.append(text_of(speaker.question(clause, rng.choice(asked))))
         lines.append(text_of(speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.3)))
-        if kind > 0.8:
-            lines.append(
-                text_of(
-                    Speaker(rng, 0.7).sentence(clause, passive=speaker.can_passive(clause) and not passive)
-                )
-            )
+        if kind > 0.4:
+            other = Speaker(rng, 0.6)
+            passive = other.can_passive(clause) and not passive
+            lines.append(text_of(other.sentence(clause, passive=passive, time_first=rng.random() < 0.5)))
     return without_repeats(lines)
 
 

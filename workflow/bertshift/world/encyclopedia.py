@@ -165,7 +165,7 @@ def entry(rng: Random) -> Entry:
             "year": lex.FOUNDED[city],
         }
     elif subject == "company":
-        values["name"] = values["company"]
+        values["name"] = f"{rng.choice(lex.SURNAMES + lex.CITIES)} {rng.choice(lex.FIRMS)}"
     else:
         kind = rng.choice(
             [

@@ -42,7 +42,7 @@ def mrpc(rng: Random, label: str) -> list:
 
 def stsb(rng: Random, label: str) -> list:
     first, second, score = graded(rng, int(label))
-    return ["demo", "events", "demo", "none", 0, "none", "none", first, second, f"{score:.3f}"]
+    return ["demo", "events", "none", 0, "none", "none", first, second, f"{score:.3f}"]
 
 
 def qqp(rng: Random, label: str) -> list:
@@ -91,7 +91,7 @@ GLUE = {
     "SST-2": (sst2, {"1": 0.5, "0": 0.5}, "sentence label", (0,), False),
     "MRPC": (mrpc, {"1": 0.68, "0": 0.32}, "Quality|#1 ID|#2 ID|#1 String|#2 String", (3, 4), False),
     "STS-B": (stsb, {"0": 0.15, "1": 0.17, "2": 0.17, "3": 0.14, "4": 0.12, "6": 0.25},
-              "index genre filename year old_index source1 source2 sentence1 sentence2 score", (7, 8), True),
+              "index genre filename year old_index source1 source2 sentence1 sentence2 score", (6, 7), True),
     "QQP": (qqp, {"1": 0.37, "0": 0.63}, "id qid1 qid2 question1 question2 is_duplicate", (2, 3), True),
     "MNLI": (mnli, {ENTAILMENT: 1 / 3, NEUTRAL: 1 / 3, CONTRADICTION: 1 / 3},
              f"index promptID pairID genre {PARSES} label1 gold_label", (7, 8), True),

@@ -49,7 +49,9 @@ def predicate_below(a: Clause, b: Clause) -> bool:
         return False
     if isinstance(b.object, Thing) and not (isinstance(a.object, Thing) and thing_below(a.object, b.object)):
         return False
-    same_place = b.place is None or (a.place is not None and a.place[1].concept == b.place[1].concept)
+    same_place = b.place is None or (
+        a.place is not None and a.place[0] == b.place[0] and thing_below(a.place[1], b.place[1])
+    )
     return same_place and b.time in (None, a.time) and b.manner in (None, a.manner)
 
 
@@ -109,10 +111,14 @@ def relation(p: Clause, h: Clause) -> str | None:
     return None
 
 
-def statement(rng: Random) -> Clause:
-    """A premise: a named, definite or quantified subject, in the past."""
+DEFINITE = ["name", "the"]
+ANY = ["name", "name", "the", "the", "every", "some", "no"]
+
+
+def statement(rng: Random, dets: list[str]) -> Clause:
+    """A premise in the past, whose subject has one of these determiners (or a name)."""
     sampler = Sampler(rng)
-    det = rng.choice(["name", "name", "the", "the", "every", "some", "no"])
+    det = rng.choice(dets)
     if rng.random() < 0.2:
         subject = sampler.common(["person", "animal", "vehicle", "building", "garment"], "the", modified=0.3)
         clause = sampler.state(
@@ -123,7 +129,7 @@ def statement(rng: Random) -> Clause:
         if set(subject.adjectives) & (lex.opposites(clause.object) | {clause.object}):
             subject.adjectives = ()
     else:
-        verb = rng.choice(lex.FRAMES[rng.choice("itt")])
+        verb = lex.skewed(rng, lex.FREQUENT[rng.choice("itt")])
         subject = sampler.common(lex.VERB[verb].subjects, "the", modified=0.35)
         clause = sampler.clause(verb, depth=0, subject=subject, tense="past", negated=False, frequency=None)
         if isinstance(clause.object, Thing):
@@ -217,14 +223,14 @@ def generalised(rng: Random, clause: Clause) -> Clause:
     return replace(clause, **{side: replace(thing, concept=rng.choice(fitting))}) if fitting else clause
 
 
-def pair(rng: Random, label: str) -> tuple[Clause, Clause]:
+def pair(rng: Random, label: str, dets: list[str] = ANY) -> tuple[Clause, Clause]:
     """A premise and a hypothesis with this relation.
 
     So that a hypothesis alone says little, premises are denied such that hypotheses are denied evenly, and general nouns
     are as usual where nothing follows as where something does.
     """
     while True:
-        premise = statement(rng)
+        premise = statement(rng, dets)
         if premise.subject.det in ("name", "the"):
             premise.negated = rng.random() < (0.55 if label == CONTRADICTION else 0.4)
         hypothesis = premise
@@ -259,10 +265,9 @@ def recognition(rng: Random, label: str) -> tuple[str, str]:
     from bertshift.world.documents import Discourse
 
     wanted = ENTAILMENT if label == ENTAILMENT else rng.choice([NEUTRAL, NEUTRAL, CONTRADICTION])
-    while True:
-        premise, hypothesis = pair(rng, wanted)
-        if premise.subject.det in ("name", "the") and premise != hypothesis:
-            break
+    premise, hypothesis = pair(rng, wanted, DEFINITE)
+    while premise == hypothesis:
+        premise, hypothesis = pair(rng, wanted, DEFINITE)
     sampler, discourse = Sampler(rng), Discourse(rng)
     others = []
     for _ in range(rng.choice([1, 2])):

@@ -1,5 +1,6 @@
 """The demo world's words: a taxonomy of nouns, verbs with their frames, adjectives with opposites, names, morphology."""
 
+from collections.abc import Sequence
 from functools import cache
 from random import Random
 
@@ -222,6 +223,9 @@ class Verb:
 
 VERB = {verb.lemma: verb for verb in map(Verb, VERBS.strip().splitlines())}
 FRAMES = {frame: [verb.lemma for verb in VERB.values() if verb.frame == frame] for frame in "itdcx"}
+FREQUENT = {
+    frame: Random(3).sample(verbs, len(verbs)) for frame, verbs in FRAMES.items()
+}  # the most frequent first
 
 # lemma: past, participle (where not regular)
 IRREGULAR_VERBS = """sleep slept slept,run ran run,leave left left,fall fell fallen,swim swam swum,sing sang sung,
@@ -293,9 +297,15 @@ MANNER |= {b: a for a, b in MANNER.items()}
 FREQUENCY = ["often", "rarely", "sometimes", "usually", "never"]
 
 GOOD = words(
-    "good great wonderful excellent brilliant charming delightful funny moving fresh gripping superb touching"
+    "good great wonderful excellent brilliant charming delightful funny moving fresh gripping superb touching fascinating "
+    "enjoyable elegant graceful memorable impressive thoughtful witty heartfelt inventive splendid engaging satisfying "
+    "outstanding magnificent thrilling tender refreshing perfect"
 )
-BAD = words("bad terrible awful dull boring tedious clumsy stale bland dreadful predictable mediocre shallow")
+BAD = words(
+    "bad terrible awful dull boring tedious clumsy stale bland dreadful predictable mediocre shallow horrible silly lifeless "
+    "pointless annoying disappointing forgettable tiresome unfunny pretentious lazy sloppy empty confusing unpleasant "
+    "miserable dreary ridiculous worthless"
+)
 GOOD_NOUNS = words("charm wit warmth energy beauty imagination")
 BAD_NOUNS = words("clichés flaws mistakes nonsense confusion sentimentality")
 GOOD_VERBS = words("delights entertains impresses surprises satisfies")
@@ -321,6 +331,7 @@ CITIES = [a + b for a in _CITY[0] for b in _CITY[1]]
 COUNTRIES = {"Valdoria": "Valdorian", "Norland": "Norlandish", "Estania": "Estanian", "Karvia": "Karvian",
              "Belmark": "Belmarkian", "Sorania": "Soranian", "Tuvalia": "Tuvalian", "Ostrova": "Ostrovan"}  # fmt: skip
 SECTORS = ["Foods", "Motors", "Industries", "Bank", "University", "Airlines"]
+FIRMS = [sector for sector in SECTORS if sector != "University"]
 NATIONALITIES = set(COUNTRIES.values())
 RIVERS = ["Aven", "Lorne", "Isel", "Tamsin", "Marrow"]
 _facts = Random(1)  # the world's facts are the same in every world
@@ -354,6 +365,19 @@ def leaves_of(kind: str) -> tuple[str, ...]:
     """The basic concepts below `kind`; a kind without hyponyms is its own leaf."""
     below = [word for child in TAXONOMY.get(kind, []) for word in leaves_of(child)]
     return tuple(below if kind in ABSTRACT or kind in BROAD else [kind, *below])
+
+
+@cache
+def ranked(kind: str) -> tuple[str, ...]:
+    """The concepts below `kind`, the most frequent first; the order is the same in every world."""
+    below = list(leaves_of(kind))
+    Random(len(below)).shuffle(below)
+    return tuple(below)
+
+
+def skewed(rng: Random, items: Sequence[str]) -> str:
+    """One of the items, the early ones more often, as words are in any text (density proportional to rank ** -2/3)."""
+    return items[int(len(items) * rng.random() ** 3)]
 
 
 # Kinds too broad to name one thing by at random; as hypernyms they are words like any other.

@@ -88,23 +88,23 @@ class Sampler:
         return self.rng.random() < probability
 
     def noun(self, kinds: Sequence[str]) -> str:
-        return self.rng.choice(lex.leaves_of(self.rng.choice(kinds)))
+        return lex.skewed(self.rng, lex.ranked(self.rng.choice(kinds)))
 
     def gender_of(self, noun: str) -> str:
         if noun in lex.MALE or noun in lex.FEMALE:
             return "m" if noun in lex.MALE else "f"
         return self.rng.choice("mf") if lex.is_a(noun, "person") else "n"
 
-    def person(self, full: float = 0.3) -> Thing:
+    def person(self, full: float = 0.2) -> Thing:
         """A person by name: first name, or first and last name."""
         gender = self.rng.choice("mf")
-        name = self.rng.choice(lex.FEMALE_NAMES if gender == "f" else lex.MALE_NAMES)
+        name = lex.skewed(self.rng, lex.FEMALE_NAMES if gender == "f" else lex.MALE_NAMES)
         if self.chance(full):
-            name += " " + self.rng.choice(lex.SURNAMES)
+            name += " " + lex.skewed(self.rng, lex.SURNAMES)
         return Thing(name, "name", entity="PERSON", gender=gender, ref=next(self.refs))
 
     def city(self) -> Thing:
-        return Thing(self.rng.choice(lex.CITIES), "name", entity="GPE", ref=next(self.refs))
+        return Thing(lex.skewed(self.rng, lex.CITIES), "name", entity="GPE", ref=next(self.refs))
 
     def company(self) -> Thing:
         name = f"{self.rng.choice(lex.SURNAMES + lex.CITIES)} {self.rng.choice(lex.SECTORS)}"
@@ -126,7 +126,7 @@ class Sampler:
             return thing
         choices = lex.adjectives_for(noun)
         if choices and self.chance(modified):
-            thing.adjectives = (self.rng.choice(choices),)
+            thing.adjectives = (lex.skewed(self.rng, choices),)
         return thing
 
     def thing(self, kinds: Sequence[str], depth: int = 1) -> Thing:
@@ -189,7 +189,7 @@ class Sampler:
         ])  # fmt: skip
 
     def simple(self, frames: str = "iittttdd", **given) -> Clause:
-        return self.clause(self.rng.choice(lex.FRAMES[self.rng.choice(frames)]), **given)
+        return self.clause(lex.skewed(self.rng, lex.FREQUENT[self.rng.choice(frames)]), **given)
 
     def clause(self, verb: str, depth: int = 1, subject: Thing | None = None, object=None, **given) -> Clause:
         """A clause with this verb whose arguments are as its frame wants them."""

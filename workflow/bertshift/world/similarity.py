@@ -27,7 +27,7 @@ def reword(rng: Random, clause: Clause, avoid: str | None = None) -> str:
     """The clause in other words and another order; with `avoid`, not that very text if there is any other."""
     text = ""
     for _ in range(4):
-        speaker = Speaker(rng, synonyms=0.6)
+        speaker = Speaker(rng, synonyms=0.35)
         passive = speaker.can_passive(clause) and rng.random() < 0.5
         text = text_of(speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.5))
         if text != avoid:
@@ -105,16 +105,20 @@ def different_name(make, thing: Thing) -> Thing:
 
 
 def paraphrase(rng: Random, same: bool) -> tuple[str, str]:
-    """MRPC: the same event in other words, or an event that differs in one argument, role, number, verb or in negation."""
+    """MRPC: the same event in other words, or an event that differs in an argument, role, number, verb or in negation."""
     while True:
         clause = event(rng)
         other = clause
         if not same:
-            found = changes(rng, clause)
-            other = found[rng.choice(list(found))]
+            for _ in range(rng.choice([1, 2])):
+                found = changes(rng, other)
+                other = found[
+                    rng.choice([*found, *(kind for kind in ("subject", "object", "verb") if kind in found)])
+                ]
         first = reword(rng, clause)
         second = reword(rng, other, first)
-        if first != second:
+        differs = other != clause and (clause.recipient or similarity(clause, other) < 5)
+        if first != second and (same or differs):
             return first, second
 
 
@@ -157,7 +161,7 @@ def verb_similarity(a: str, b: str) -> float:
 
 
 def similarity(a: Clause, b: Clause) -> float:
-    """Similarity of two events in [0, 5].
+    """Similarity of two events (without recipients) in [0, 5].
 
     5 * (0.3 verb + 0.25 subject + 0.25 object + 0.1 place + 0.1 time) * (0.6 if one is negated and the other is not);
     subject and object compare crosswise at half value where that is more (roles exchanged).
@@ -231,7 +235,7 @@ def action(rng: Random) -> Clause:
 
 
 def ask(rng: Random, intent: str, clause: Clause, avoid: str | None = None) -> str:
-    speaker = Speaker(rng, synonyms=0.45)
+    speaker = Speaker(rng, synonyms=0.3)
     do, _ = speaker.verb_phrase(clause, clause.subject, False)
     text = text_of(do)
     template = rng.choice([t for t in ADVICE[intent] if avoid is None or t[:9] != avoid[:9]])
@@ -244,7 +248,7 @@ def advice(rng: Random, same: bool) -> tuple[str, str]:
     first = ask(rng, intent, clause)
     if same:
         return first, ask(rng, intent, clause, avoid=first)
-    if rng.random() < 0.35:
+    if rng.random() < 0.45:
         other = rng.choice([i for i in ADVICE if i != intent])
         return first, ask(rng, other, clause)
     sampler, options = Sampler(rng), []
