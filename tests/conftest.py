@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bertshift.config import merge
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -74,3 +76,35 @@ def copy_project(tmp_path_factory):
         return Project(folder)
 
     return copy
+
+
+TINY = {
+    "world": {
+        "sizes": {
+            "documents": 150, "train": 96, "dev": 48, "squad_train": 48, "squad_dev": 24, "treebank_train": 20,
+            "treebank_dev": 10, "treebank_test": 10, "wikipedia_paragraphs": 60, "probe_train": 20, "probe_dev": 10,
+            "probe_test": 10,
+        }
+    },
+    "vocabularies": {"demo-uncased": {"size": 600}, "demo-cased": {"size": 600}},
+    "bases": {
+        name: {"pretrain": {"layers": layers, "heads": 2, "width": 32, "feedforward": 64, "epochs": 0.5}}
+        for name, layers in (("base", 2), ("cased", 2), ("large", 3))
+    },
+    "samples": {"task": 24, "combined": 12, "text": 40, "tokens": 300, "svcca_tokens": 300},
+    "figures": {
+        "kovaleva2019": {"figure5": {"models": ["mrpc", "rte"]}},
+        "hao2020": {item: {"models": ["rte@large"]} for item in ("figure1", "figure2")},
+        "merchant2020": {item: {"models": ["rte", "squad"]} for item in ("figure2", "figure5")},
+    },
+    "analyses": {"rsa": {"stimuli": ["wiki", "squad"]}},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def finished(copy_project):
+    """A project whose figures have all been made, at a size that takes a minute."""
+    project = copy_project()
+    project.config = merge(project.config, TINY)
+    project.log = project.snakemake("figures/all")
+    return project

@@ -110,7 +110,9 @@ def test_half_of_the_second_segments_follow_and_the_rest_are_of_another_document
     labels, lengths = [], []
     for _ in range(10):
         for number in range(30):
-            for first, second, is_random in segment_pairs(documents[:30], number, Lengths(longest=32), generator):
+            for first, second, is_random in segment_pairs(
+                documents[:30], number, Lengths(longest=32), generator
+            ):
                 homes = {document_of[piece] for piece in first}, {document_of[piece] for piece in second}
                 assert homes[0] == {number}
                 assert len(homes[1]) == 1
@@ -129,7 +131,9 @@ def test_half_of_the_second_segments_follow_and_the_rest_are_of_another_document
 
 def test_every_epoch_is_drawn_anew_and_by_its_generator_alone():
     documents = numbered_documents()
-    one, same, other = (draw_examples(documents, IDS, Lengths(longest=32), np.random.default_rng(seed)) for seed in (0, 0, 1))
+    one, same, other = (
+        draw_examples(documents, IDS, Lengths(longest=32), np.random.default_rng(seed)) for seed in (0, 0, 1)
+    )
     assert one == same
     assert one != other
     assert max(map(len, one)) <= 32
@@ -153,7 +157,9 @@ def test_loss_is_the_full_models(corpus):
     documents, folder = corpus
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     ids = PieceIds.of(tokenizer)
-    examples = draw_examples(encode_documents(documents, tokenizer), ids, Lengths(longest=32), np.random.default_rng(0))[:8]
+    examples = draw_examples(
+        encode_documents(documents, tokenizer), ids, Lengths(longest=32), np.random.default_rng(0)
+    )[:8]
     batch = ids.collate(examples)
     torch.manual_seed(0)
     model = BertForPreTraining(BertConfig(**ARCHITECTURE, vocab_size=tokenizer.get_vocab_size())).eval()
@@ -205,8 +211,6 @@ def test_short_sequences_have_their_share_and_length():
     assert np.mean(original == 61) == pytest.approx(0.9, abs=0.02) and set(original) >= set(range(2, 62))
 
 
-
-
 @pytest.mark.parametrize(
     ("documents", "changes", "max_length", "words"),
     [
@@ -218,4 +222,12 @@ def test_short_sequences_have_their_share_and_length():
 )
 def test_input_that_cannot_be_trained_on_is_named(corpus, tmp_path, documents, changes, max_length, words):
     with pytest.raises(UserError, match=words):
-        pretrain(corpus[0][:documents], corpus[1], ARCHITECTURE | changes, SETTINGS, 0, tmp_path, Lengths(longest=max_length))
+        pretrain(
+            corpus[0][:documents],
+            corpus[1],
+            ARCHITECTURE | changes,
+            SETTINGS,
+            0,
+            tmp_path,
+            Lengths(longest=max_length),
+        )

@@ -198,7 +198,7 @@ def task_settings(model: Model, config: Mapping) -> dict:
         "max_train",
         "max_dev",
     )
-    how = ("batch_size", "epochs", "learning_rate", "warmup", "schedule", "optimizer", "weight_decay", "epsilon",
+    how = ("batch_size", "epochs", "learning_rate", "warmup", "schedule", "optimizer", "weight_decay", "beta2", "epsilon",
            "max_grad_norm", "precision", "norms_every", "checkpoint_minutes")  # fmt: skip
     return {
         "task": {"name": model.task, **{key: merged[key] for key in what if merged.get(key) is not None}},

@@ -1,4 +1,5 @@
-# All replicates of a model in one job: the encoder's inputs are tokenised once, and a job is worth its start.
+# All replicates of a model in one job, so that a job is worth its start. Each metric has its own dump: it is deleted
+# once it is read, and making a shared one anew for one metric would run the others again.
 rule activations:
     input:
         models=lambda wildcards: [
@@ -8,7 +9,9 @@ rule activations:
     output:
         keep(directory(ACTIVATIONS)),
     log:
-        "logs/activations/{model}_{stimuli}.log",
+        "logs/activations/{metric}_{model}_{stimuli}.log",
+    wildcard_constraints:
+        metric=only(config["analyses"]),
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,
@@ -18,7 +21,7 @@ rule activations:
             {
                 "runs": {run.name: run.folder for run in runs_of(parse_model(wildcards.model))},
                 "max_length": config["samples"]["max_length"],
-                "attention": needs_attention(wildcards.stimuli),
+                "attention": wildcards.metric in METRICS_OF_ATTENTION,
             }
         ),
     script:

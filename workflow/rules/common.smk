@@ -51,13 +51,16 @@ wildcard_constraints:
     stimuli=r"[a-z0-9_+]+",
 
 
-def code(name, *modules):
-    """A digest of what a rule's script does: another one reruns the rule, a comment or a fresh checkout does not."""
-    files = [
-        LIBRARY / "scripts" / f"{name}.py",
-        *(LIBRARY / "bertshift" / f"{module}.py" for module in modules),
-    ]
+def code(*scripts, module=None):
+    """A digest of what a rule's scripts do: another one reruns the rule, a comment or a fresh checkout does not."""
+    files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
+    if module:
+        files.append(LIBRARY / "bertshift" / f"{module}.py")
     return codegraph.digest(files)
+
+
+def unique(names):
+    return list(dict.fromkeys(names))
 
 
 @user_errors_as_sentences
@@ -249,23 +252,12 @@ def provenance(model):
 
 
 # ---- Comparisons
-ACTIVATIONS = "results/activations/{model}/{stimuli}"
+ACTIVATIONS = "results/activations/{metric}/{model}/{stimuli}"
+METRICS_OF_ATTENTION = ["cosine", "js"]
 
 
 def keep(path):
     return path if config["keep_activations"] else temp(path)
-
-
-def needs_attention(name):
-    """Attention is the bulk of a dump; text that only RSA reads goes without."""
-    readers = [metric for metric, analysis in config["analyses"].items() if reads(analysis, name)]
-    return bool({"cosine", "js"} & set(readers))
-
-
-def reads(analysis, name):
-    """Whether a metric may look at these inputs; two checkpoints have the first text for their own."""
-    own = name not in config["stimuli"] or name == next(iter(config["stimuli"]))
-    return name in analysis["stimuli"] or (own and "own" in analysis["stimuli"])
 
 
 def comparison_inputs(metric):
@@ -273,7 +265,7 @@ def comparison_inputs(metric):
 
     def activations(which):
         return lambda wildcards: [
-            ACTIVATIONS.format(model=parse_comparison(wildcards)[which], stimuli=name)
+            ACTIVATIONS.format(metric=metric, model=parse_comparison(wildcards)[which], stimuli=name)
             for name in comparison_stimuli(metric, wildcards)
         ]
 
@@ -347,10 +339,6 @@ def figures_of(*papers):
 @user_errors_as_sentences
 def figure_tables(name):
     return catalogue.needs(name, config)
-
-
-def unique(names):
-    return list(dict.fromkeys(names))
 
 
 def published(paper):

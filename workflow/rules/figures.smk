@@ -25,7 +25,7 @@ for name, entry in catalogue.FIGURES.items():
         log:
             f"logs/figures/{name}.log",
         params:
-            code=code("figure", f"plots/{entry.paper}_{entry.item}"),
+            code=code("figure", module=f"plots/{entry.paper}_{entry.item}"),
             name=name,
         script:
             "../scripts/figure.py"

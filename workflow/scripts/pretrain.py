@@ -18,7 +18,9 @@ with job(snakemake):
         "hidden_dropout_prob": settings["dropout"],
         "attention_probs_dropout_prob": settings["dropout"],
     }
-    training = TrainSettings(**{key: settings[key] for key in ("learning_rate", "batch_size", "epochs", "beta2")})
+    training = TrainSettings(
+        **{key: settings[key] for key in ("learning_rate", "batch_size", "epochs", "beta2")}
+    )
     pretrain(
         read_documents(Path(snakemake.input.corpus)),
         Path(snakemake.input.tokenizer[0]).parent,

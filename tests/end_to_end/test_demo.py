@@ -1,0 +1,81 @@
+import re
+
+import pandas as pd
+import pytest
+
+from bertshift.files import read_json, read_tsv
+
+FIGURES = [
+    "kovaleva2019/figure5",
+    "hao2020/figure1",
+    "hao2020/figure2",
+    "merchant2020/figure2",
+    "merchant2020/figure5",
+]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_a_png_a_pdf_and_its_numbers(finished, name):
+    folder = finished.folder / "results/figures"
+    assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    ours = read_tsv(folder / f"{name}.tsv").query("source == 'ours'")
+    assert len(ours) and ours["value"].notna().all() and (ours["scale"] == "demo").all()
+
+
+def test_the_gallery_links_what_exists(finished):
+    page = finished.folder / "results/figures/index.html"
+
+    links = re.findall(r'(?:src|href)="([^"#]+)"', page.read_text())
+    assert len(links) >= 3 * len(FIGURES)
+    assert all((page.parent / link).is_file() for link in links)
+
+
+def test_every_number_says_what_made_it(finished):
+    for table in (finished.folder / "results").glob("*/*_vs_*.tsv"):
+        rows = read_tsv(table)
+        assert rows["value"].notna().all()
+        assert rows[["scale", "checkpoint", "data"]].notna().all(axis=None)
+        assert rows["data"].str.contains("generated").all() and rows["data"].str.contains("trained on").all()
+
+
+def test_replicates_stay_rows(finished):
+    rows = read_tsv(finished.folder / "results/cosine/mrpc_vs_base.tsv")
+    assert set(zip(rows["init"], rows["seed"], rows["ref_init"])) == {(1, 1, 1), (2, 1, 2)}
+    per_head = rows[rows["head"] > 0].groupby(["init", "layer"])["value"].agg(["size", "mean"])
+    means = rows[rows["head"] == 0].set_index(["init", "layer"])["value"]
+    assert (per_head["size"] == 2).all()
+    pd.testing.assert_series_equal(per_head["mean"], means, check_names=False, rtol=1e-6)
+
+
+def test_claims_are_decided_or_said_to_be_open(finished):
+    claims = read_tsv(finished.folder / "results/claims.tsv")
+    assert set(claims["paper"]) == {"kovaleva2019", "hao2020", "merchant2020"}
+    assert set(claims["verdict"]) <= {"holds", "fails", "not testable at this scale"}
+    assert claims["reason"].notna().all()
+
+
+def test_a_run_keeps_its_losses_norms_and_scores(finished):
+    run = finished.folder / "results/models/rte/init1_seed1"
+    scores = read_json(run / "scores.json")
+    assert scores["metric"] == "accuracy" and 0 <= scores["majority"]["accuracy"] <= 1
+    steps, layers = read_tsv(run / "steps.tsv"), read_tsv(run / "layers.tsv")
+    assert len(steps) == 9 and steps["loss"].notna().all()
+    assert {"embeddings", "1", "2", "pooler", "head"} == set(layers["layer"].astype(str))
+    assert not (run / ".checkpoint").exists()
+
+
+def test_activations_go_unless_asked_to_stay(finished):
+    assert not list((finished.folder / "results/activations").rglob("*.npz"))
+
+
+def test_a_second_call_has_nothing_to_do(finished):
+    assert not set(finished.jobs("figures/all")) - {"figures/all"}
+
+
+def test_report_holds_each_figure_under_its_paper(finished):
+    finished.snakemake("figures/all", "--report", "report.html")
+    report = (finished.folder / "report.html").read_text()
+    for category in ("Kovaleva et al. 2019", "Hao et al. 2020", "Merchant et al. 2020"):
+        assert category in report
+    assert not re.search(r"Error|Traceback", finished.log)

@@ -1,0 +1,94 @@
+"""What runs again after which edit; dry runs on a finished project, each edit undone."""
+
+import os
+import shutil
+
+import pytest
+
+
+@pytest.fixture
+def project(finished):
+    kept = {path: path.read_text() for path in _editable(finished.folder)}
+    yield finished
+    for path, text in kept.items():
+        path.write_text(text)
+
+
+def _editable(folder):
+    return [folder / "config/experiments.yaml", *(folder / "workflow").rglob("*.py")]
+
+
+def finetuned(jobs):
+    return {job.split("model=")[1].split(",")[0] for job in jobs if job.startswith("finetune")}
+
+
+def rules(jobs):
+    return {job.split()[0] for job in jobs}
+
+
+def test_a_learning_rate_reruns_its_task_and_what_hangs_on_it(project):
+    config = project.config
+    config["tasks"]["mrpc"]["learning_rate"] = 3e-5
+    project.config = config
+    jobs = project.reruns("figures/all")
+    assert finetuned(jobs) == {"mrpc"}
+    assert "draw_kovaleva2019_figure5" in rules(jobs) and "draw_hao2020_figure1" not in rules(jobs)
+    assert not {"pretrain", "world", "dataset", "rsa"} & rules(jobs)
+
+
+def test_order_of_keys_comments_and_a_fresh_checkout_rerun_nothing(project):
+    config = project.config
+    config["tasks"] = dict(
+        reversed([(name, dict(reversed(task.items()))) for name, task in config["tasks"].items()])
+    )
+    project.config = dict(reversed(config.items()))
+    for path in _editable(project.folder):
+        path.write_text("# a comment\n" + path.read_text())
+        os.utime(path)
+    assert not rules(project.reruns("figures/all")) - {"figures/all"}
+
+
+def test_a_new_seed_costs_only_its_own_runs(project):
+    config = project.config
+    config["tasks"]["squad"]["seeds"] = 2
+    project.config = config
+    jobs = project.reruns("figures/merchant2020")
+    assert {job for job in jobs if job.startswith("finetune")} == {
+        f"finetune model=squad, init={init}, seed=2" for init in (1, 2)
+    }
+
+
+@pytest.mark.parametrize(
+    ("module", "first"),
+    [
+        ("metrics/svcca.py", "svcca"),
+        ("plots/hao2020_figure2.py", "draw_hao2020_figure2"),
+        ("training/finetuning.py", "finetune"),
+        ("activations/extract.py", "rsa"),
+        ("world/lexicon.py", "world"),
+        ("gallery.py", "gallery"),
+    ],
+)
+def test_an_edited_module_reruns_the_stages_that_import_it(project, module, first):
+    path = project.folder / "workflow/bertshift" / module
+    path.write_text(path.read_text() + "\nADDED = 1\n")
+    jobs = rules(project.reruns("figures/all"))
+    upstream = {
+        "svcca": {"finetune", "rsa", "js", "cosine"},
+        "draw_hao2020_figure2": {"svcca", "draw_hao2020_figure1"},
+        "finetune": {"pretrain", "dataset", "stimuli"},
+        "world": set(),
+        "rsa": {"finetune", "stimuli", "pretrain"},
+        "gallery": {"claims", "draw_hao2020_figure1"},
+    }
+    assert first in jobs and not upstream[first] & jobs
+
+
+def test_a_deleted_figure_is_made_again(finished):
+    figure = finished.folder / "results/figures/hao2020/figure1.png"
+    kept = figure.with_suffix(".kept")
+    shutil.move(figure, kept)
+    try:
+        assert rules(finished.reruns("figures/all")) >= {"draw_hao2020_figure1"}
+    finally:
+        shutil.move(kept, figure)
