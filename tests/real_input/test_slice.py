@@ -1,0 +1,60 @@
+"""A small slice of docs/real: a real encoder, fine-tuned on real data in the publishers' layouts."""
+
+import pytest
+import yaml
+from conftest import ROOT
+
+from bertshift.config import merge
+from bertshift.files import read_json, read_tsv
+
+SLICE = {
+    "training": {"max_train": 48, "max_dev": 40, "norms_every": 1},
+    "tasks": {
+        "rte": {"epochs": 1, "max_length": 64},
+        "cola": {"epochs": 1},
+        "squad": {"max_train": 10, "max_dev": 5},
+    },
+    "samples": {"task": 24, "combined": 12, "text": 40, "tokens": 400, "svcca_tokens": 600, "max_length": 64},
+    "figures": {
+        "kovaleva2019": {"figure5": {"models": ["rte", "cola"]}},
+        "hao2020": {item: {"models": ["rte"]} for item in ("figure1", "figure2")},
+        "merchant2020": {item: {"models": ["rte"]} for item in ("figure2", "figure5")},
+    },
+    "analyses": {"rsa": {"stimuli": ["wiki", "wiki_pair", "mnli"]}},
+}
+
+
+@pytest.fixture(scope="module")
+def sliced(copy_project, mirror, encoder):
+    project = copy_project()
+    real = yaml.safe_load((ROOT / "docs/real/experiments.yaml").read_text())
+    local = {
+        "data": {"source": "mirror", "mirror": str(mirror)},
+        "bases": {"base": {"checkpoints": [{"path": str(encoder)}]}},
+    }
+    project.config = merge(merge(merge(project.config, real), SLICE), local)
+    project.snakemake("figures/all", "results/scores/rte.tsv")
+    return project.folder / "results"
+
+
+def test_all_figures_come_from_real_data(sliced):
+    for name in ("kovaleva2019/figure5", "hao2020/figure1", "hao2020/figure2", "merchant2020/figure2"):
+        ours = read_tsv(sliced / f"figures/{name}.tsv").query("source == 'ours'")
+        assert ours["value"].notna().all() and ours["data"].str.contains("mirror").all()
+
+
+def test_change_grows_from_nothing_and_stays_in_range(sliced):
+    js = read_tsv(sliced / "js/rte_vs_base.tsv").query("variant == 'nats' and head == 0")
+    assert js["value"].between(0, 0.6932).all() and (js["value"] > 0).all()
+    rsa = read_tsv(sliced / "rsa/rte_vs_base.tsv").query("variant == 'content' and stimuli == 'wiki'")
+    by_layer = rsa.groupby("layer")["value"].mean()
+    assert list(by_layer.index) == list(range(7)) and by_layer[0] > 0.999 and by_layer.min() == by_layer[6]
+
+
+def test_complete_data_are_counted_and_samples_are_called_samples(sliced):
+    rte, mnli = (read_json(sliced / f"data/{name}/dataset.json") for name in ("rte", "mnli"))
+    assert rte["rows"] == {"train": 2490, "dev": 277} and all(rte["complete"].values())
+    assert not mnli["complete"]["train"]
+    scores = read_tsv(sliced / "scores/rte.tsv")
+    assert set(scores["seed"]) == {1, 2} and (scores["train"] == 48).all()
+    assert scores["majority"].between(0.4, 0.6).all()

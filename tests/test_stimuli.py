@@ -1,0 +1,64 @@
+import pytest
+
+from bertshift.errors import UserError
+from bertshift.naming import parse_model
+from bertshift.stimuli import datasets_of, draw_stimuli, stimuli_of
+
+BASE = {"layers": 12, "heads": 12, "vocabulary": "v", "seeds": 1, "checkpoints": [{}]}
+CONFIG = {
+    "tasks": {name: {"dataset": name} for name in ("mnli", "rte", "squad")},
+    "bases": {"base": BASE},
+    "stimuli": {"wiki": {"dataset": "wikipedia", "form": "sentences"}},
+    "analyses": {"js": {"stimuli": ["own"]}, "rsa": {"stimuli": ["wiki", "own"]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("metric", "model", "reference", "names"),
+    [
+        ("js", "mnli", "base", ["mnli"]),
+        ("js", "rte", "mnli", ["mnli+rte"]),
+        ("js", "base", "base", ["wiki"]),
+        ("rsa", "mnli", "base", ["wiki", "mnli"]),
+        ("rsa", "base", "base", ["wiki"]),
+    ],
+)
+def test_what_a_metric_looks_at(metric, model, reference, names):
+    assert stimuli_of(metric, parse_model(model, CONFIG), parse_model(reference, CONFIG), CONFIG) == names
+
+
+def test_both_orders_of_two_tasks_share_their_inputs():
+    models = [parse_model(name, CONFIG) for name in ("rte", "mnli")]
+    assert stimuli_of("js", *models, CONFIG) == stimuli_of("js", *models[::-1], CONFIG)
+    assert datasets_of("mnli+rte", CONFIG) == ["mnli", "rte"]
+    with pytest.raises(UserError, match="write one of wiki, mnli"):
+        datasets_of("mnli+rtx", CONFIG)
+
+
+TEXT = [
+    {"id": f"s{document}.{sentence}", "text": "a b c d e" if sentence != 2 else "short", "document": document,
+     "sentence": sentence}
+    for document in range(2)
+    for sentence in range(5)
+]  # fmt: skip
+
+
+def test_pairs_are_consecutive_sentences_of_one_document():
+    rows = draw_stimuli("wiki_pair", {"wikipedia": TEXT}, {"form": "consecutive_pairs", "number": 99})
+    assert [row["id"] for row in rows] == ["s0.0+s0.1", "s0.3+s0.4", "s1.0+s1.1", "s1.3+s1.4"]
+
+
+def test_a_sample_is_the_same_each_time_without_repeats_in_order_and_of_its_name():
+    examples = [{"id": f"dev-{i}", "text_a": str(i), "text_b": "x", "label": "y"} for i in range(50)]
+    settings = {"form": None, "number": 20}
+    first, again = (draw_stimuli("rte", {"rte": examples}, settings) for _ in range(2))
+    numbers = [int(row["text_a"]) for row in first]
+    assert first == again and sorted(set(numbers)) == numbers and len(numbers) == 20
+    assert set(first[0]) == {"id", "text_a", "text_b"}
+    assert first != draw_stimuli("mnli", {"mnli": examples}, settings)
+
+
+def test_questions_come_before_their_passage():
+    qa = [{"id": "q", "question": "Who?", "context": "Me.", "answers": [], "impossible": False}]
+    rows = draw_stimuli("squad", {"squad": qa}, {"form": None, "number": 5})
+    assert rows == [{"id": "q", "text_a": "Who?", "text_b": "Me."}]
