@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from bertshift.files import read_json
 from bertshift.metrics.pairs import Pair
 from bertshift.provenance import describe_split
 
@@ -30,25 +31,21 @@ def metric_table(
     metric: str,
     compare: Callable[[list[Pair]], pd.DataFrame],
     settings: Mapping,
-    models: Sequence[str],
-    references: Sequence[str],
-    descriptions: Sequence[Mapping],
-    trained_on: Sequence[tuple[Mapping, Mapping]],
+    inputs: Mapping[str, Sequence[str]],
 ) -> pd.DataFrame:
     """Run one metric over every stimulus and pair of replicates, and say in each row what it was made from.
 
-    `models` and `references` are folders of activations, one a stimulus, in the order of settings["stimuli"];
-    `descriptions` tell of the stimuli; `trained_on` has (sidecar, scores.json) for every fine-tuning before.
+    `inputs` has files: `model` and `reference`, a folder of activations for each of settings["stimuli"], and their
+    `descriptions`; `sidecars` and `scores` tell of every fine-tuning that led to either model.
     """
     training = "; ".join(
-        describe_split(sidecar, "train", scores["rows"]["train"], settings["source"])
-        for sidecar, scores in trained_on
+        describe_split(read_json(sidecar), "train", read_json(scores)["rows"]["train"], settings["source"])
+        for sidecar, scores in zip(inputs["sidecars"], inputs["scores"], strict=True)
     )
     pairs, data = [], {}
-    for name, model, reference, description in zip(
-        settings["stimuli"], models, references, descriptions, strict=True
-    ):
-        data[name] = description["data"] + (f"; trained on {training}" if training else "")
+    dumps = zip(inputs["model"], inputs["reference"], inputs["descriptions"], strict=True)
+    for name, (model, reference, description) in zip(settings["stimuli"], dumps, strict=True):
+        data[name] = read_json(description)["data"] + (f"; trained on {training}" if training else "")
         for (run, init, seed), (ref_run, ref_init, ref_seed) in settings["pairs"]:
             keys = {"metric": metric, "model": settings["model"], "reference": settings["reference"]}
             keys |= {"stimuli": name, "init": init, "seed": seed, "ref_init": ref_init, "ref_seed": ref_seed}

@@ -1,6 +1,7 @@
 """From stimuli to an activation file: one forward pass an example, without padding and without dropout."""
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -13,6 +14,8 @@ from bertshift.tasks.text_classification import longest_first
 
 # Rows tokenised at a time: as Python objects, tokens take a hundred times their final size.
 ROWS = 256
+
+PROGRESS_SECONDS = 5
 
 
 def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.ndarray]:
@@ -93,13 +96,14 @@ def extract(
     index = encode(tokenizer, rows, max_length)
     config, offsets = model.config, index["example_offsets"]
     heads = config.num_attention_heads if attention else 0
-    done = 0
+    done, shown = 0, time.monotonic()
     with writing(out_path, index, config.num_hidden_layers, config.hidden_size, heads) as writer:
         for batch in _equal_lengths(np.diff(offsets), batch_tokens):
             _extract_batch(model, index, batch, writer, attention)
             done += len(batch)
-            print(f"\rextract: {done}/{len(rows)} examples", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+            if time.monotonic() - shown > PROGRESS_SECONDS:
+                shown = time.monotonic()
+                print(f"{out_path}: {done} of {len(rows)} inputs", file=sys.stderr, flush=True)
 
 
 def _extract_batch(model, index, batch: list[int], writer: Writer, attention: bool) -> None:
