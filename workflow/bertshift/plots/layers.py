@@ -25,6 +25,12 @@ def layer_axis(axes: Axes, layers: pd.Series) -> None:
     axes.set_xlabel("layer (0 = embeddings)" if first == 0 else "layer")
 
 
+def up_to_one(axes: Axes) -> None:
+    """End the axis just above 1, whatever the range below it."""
+    low = axes.get_ylim()[0]
+    axes.set_ylim(low, 1 + 0.03 * max(1 - low, 1e-6))
+
+
 def legend_above(axes: Axes, columns: int) -> None:
     """A legend that no curve can run into."""
     axes.legend(

@@ -42,7 +42,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
             color=style.look_of(style.task_of(point.series))["color"], zorder=5,
         )  # fmt: skip
     axes.set_ylabel("RSA with the pretrained model")
-    axes.set_ylim(top=1.02)
+    layers.up_to_one(axes)
     layers.legend_above(axes, 2)
     style.caption(figure, table, "Inputs: Wikipedia sentences, special tokens left out; lower = more change.",
                   "The paper's curves carry no numbers; the star is the one value in its text.")  # fmt: skip

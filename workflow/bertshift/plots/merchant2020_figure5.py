@@ -39,7 +39,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
         layers.layer_axis(axes, table["layer"])
         axes.set_title(f"{style.label_of(panel)} model")
     grid[0].set_ylabel("RSA with the pretrained model")
-    grid[0].set_ylim(top=1.02)
+    layers.up_to_one(grid[0])
     handles = {
         label: line for axes in grid for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
