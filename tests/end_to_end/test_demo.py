@@ -60,7 +60,7 @@ def test_a_run_keeps_its_losses_norms_and_scores(finished):
     scores = read_json(run / "scores.json")
     assert scores["metric"] == "accuracy" and 0 <= scores["majority"]["accuracy"] <= 1
     steps, layers = read_tsv(run / "steps.tsv"), read_tsv(run / "layers.tsv")
-    assert len(steps) == 9 and steps["loss"].notna().all()
+    assert len(steps) == 18 and steps["loss"].notna().all()
     assert {"embeddings", "1", "2", "pooler", "head"} == set(layers["layer"].astype(str))
     assert not (run / ".checkpoint").exists()
 

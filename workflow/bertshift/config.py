@@ -188,6 +188,7 @@ def task_settings(model: Model, config: Mapping) -> dict:
     if model.variant("bertadam"):
         merged |= {"learning_rate": 5e-5, "optimizer": "bertadam", "schedule": "bert_linear"}
     merged["learning_rate"] *= merged["learning_rate_scale"]
+    merged["batch_size"] = max(1, round(merged["batch_size"] * merged["batch_size_scale"]))
     what = (
         "dataset",
         "kind",
