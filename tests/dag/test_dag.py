@@ -78,7 +78,7 @@ def test_a_mirror_that_lacks_a_file_is_named_before_anything_runs(project, tmp_p
 
 
 def test_lint(project):
-    assert "good shape" in project.snakemake("--lint")
+    assert "good condition" in project.snakemake("--lint")
 
 
 @pytest.mark.parametrize(
