@@ -62,7 +62,9 @@ def test_order_of_keys_does_not_change_a_setting_but_a_swap_of_values_does():
 
 
 def test_a_task_overrides_its_scale_and_a_checkpoint_its_task():
-    config = load_config(merge(USER, {"training": {"warmup": 0.5, "learning_rate_scale": 2, "batch_size_scale": 1}}), ROOT)
+    config = load_config(
+        merge(USER, {"training": {"warmup": 0.5, "learning_rate_scale": 2, "batch_size_scale": 1}}), ROOT
+    )
 
     def training(name):
         return task_settings(parse_model(name, config), config)["training"]
