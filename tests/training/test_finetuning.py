@@ -8,13 +8,14 @@ import torch
 from safetensors.torch import load_file
 from transformers import BertConfig, BertForPreTraining, BertTokenizer
 
+from bertshift.data.examples import sample
 from bertshift.errors import UserError
 from bertshift.files import read_json
 from bertshift.models.freeze import freeze
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
 from bertshift.training import finetuning
-from bertshift.training.finetuning import finetune, sample, score_untrained
+from bertshift.training.finetuning import finetune, score_untrained
 from bertshift.training.settings import TrainSettings
 
 torch.set_num_threads(1)

@@ -1,7 +1,11 @@
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
 
 from bertshift.errors import UserError
 from bertshift.files import read_json, read_jsonl
+from bertshift.seeds import seed_from
 
 # Rows of examples.jsonl by `kind` of the data set; each begins with "id" and "split":
 #   sentence  text_a, label                         label: the class's name, or a number for a regression
@@ -32,3 +36,13 @@ def read_examples(directory: Path, split: str) -> list[dict]:
     if split not in rows:
         raise UserError(f"{directory} has no split {split!r}, only {', '.join(rows)}; ask for one of these.")
     return [row for row in read_jsonl(Path(directory) / EXAMPLES) if row["split"] == split]
+
+
+def sample(rows: Sequence[dict], size: int | None, dataset: str, split: str) -> list[dict]:
+    """At most `size` rows in their order, drawn by the names of data set and split alone. UserError if none is left."""
+    if not rows:
+        raise UserError(f"{dataset} has no rows in split {split}; check its files in config/datasets.yaml.")
+    if size is None or size >= len(rows):
+        return list(rows)
+    chosen = np.random.default_rng(seed_from("sample", dataset, split)).permutation(len(rows))[:size]
+    return [rows[i] for i in np.sort(chosen)]

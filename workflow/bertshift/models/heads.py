@@ -1,26 +1,45 @@
 """What stands on top of the encoder for one task."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import torch
 from torch import Tensor, nn
 from transformers import BertModel
 
 from bertshift.errors import UserError
+from bertshift.models.biaffine import DependencyParser
 from bertshift.models.initialise import fill
 from bertshift.models.loading import WEIGHTS, load_encoder, read_weights
 from bertshift.seeds import seed_from
 
 
-class SequenceClassifier(nn.Module):
+class LinearHead(nn.Module):
+    """The encoder and one linear layer."""
+
+    def __init__(self, bert: BertModel, outputs: int, seed: int = 0):
+        super().__init__()
+        self.bert = bert
+        self.head = fresh_linear(bert.config.hidden_size, outputs, seed)
+
+    @classmethod
+    def rebuilt(cls, bert: BertModel, head: Mapping[str, Tensor]) -> Self:
+        """A model that fits the tensors of a saved head."""
+        return cls(bert, outputs=len(head["weight"]))
+
+    @property
+    def outputs(self) -> str:
+        """What the head puts out, in words; alike where one head can take another's place."""
+        return f"{self.head.out_features} outputs of width {self.head.in_features}"
+
+
+class SequenceClassifier(LinearHead):
     """[CLS] -> pooler -> dropout -> linear: `outputs` classes, or 1 for a regression."""
 
     def __init__(self, bert: BertModel, outputs: int, seed: int = 0, dropout: float = 0.1):
-        super().__init__()
-        self.bert = bert
+        super().__init__(bert, outputs, seed)
         self.dropout = nn.Dropout(dropout)
-        self.head = fresh_linear(bert.config.hidden_size, outputs, seed)
 
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
@@ -30,13 +49,11 @@ class SequenceClassifier(nn.Module):
         return self.head(self.dropout(pooled))
 
 
-class SpanClassifier(nn.Module):
+class SpanClassifier(LinearHead):
     """Every token -> a logit for being the answer's first and one for being its last."""
 
     def __init__(self, bert: BertModel, outputs: int = 2, seed: int = 0):
-        super().__init__()
-        self.bert = bert
-        self.head = fresh_linear(bert.config.hidden_size, outputs, seed)
+        super().__init__(bert, outputs, seed)
 
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
@@ -49,7 +66,7 @@ class SpanClassifier(nn.Module):
         return logits.masked_fill(attention_mask[..., None] == 0, torch.finfo(logits.dtype).min)
 
 
-HEADS = {head.__name__: head for head in (SequenceClassifier, SpanClassifier)}
+HEADS = {head.__name__: head for head in (SequenceClassifier, SpanClassifier, DependencyParser)}
 
 
 def fresh_linear(width: int, outputs: int, seed: int) -> nn.Linear:
@@ -63,11 +80,22 @@ def load_task_model(folder: Path, attention: Literal["sdpa", "eager"] = "sdpa") 
     """A fine-tuned model with its head, in eval mode. UserError if the folder holds an encoder without a task."""
     bert = load_encoder(folder, attention)
     state = read_weights(Path(folder) / WEIGHTS)
+    head = {key.removeprefix("head."): value for key, value in state.items() if key.startswith("head.")}
     kind = (bert.config.architectures or [""])[0]
-    if kind not in HEADS or "head.weight" not in state:
+    if kind not in HEADS or not head:
         raise UserError(
             f"{folder} holds no fine-tuned model (architecture {kind!r}); give a folder that fine-tuning wrote."
         )
-    model = HEADS[kind](bert, outputs=state["head.weight"].shape[0])
-    model.head.load_state_dict({"weight": state["head.weight"], "bias": state["head.bias"]})
+    model = HEADS[kind].rebuilt(bert, head)
+    model.head.load_state_dict(head)
     return model.eval()
+
+
+def take_head(model: nn.Module, folder: Path, task: str) -> None:
+    """Give `task`'s model the head of the fine-tuned model in `folder`; UserError if that one's outputs are others."""
+    earlier = load_task_model(folder)
+    if earlier.outputs != model.outputs:
+        raise UserError(
+            f"The head in {folder} has {earlier.outputs}, task {task} needs {model.outputs}; start with a fresh head."
+        )
+    model.head.load_state_dict(earlier.head.state_dict())

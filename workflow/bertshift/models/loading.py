@@ -136,7 +136,8 @@ def save_model(folder: Path, model: nn.Module, tokenizer: BertTokenizer) -> None
     """
     folder = Path(folder)
     config = model.config if hasattr(model, "config") else model.bert.config
-    write_json(folder / "config.json", config.to_dict() | {"architectures": [type(model).__name__]})
+    head = {"architectures": [type(model).__name__], "labels": list(getattr(model, "labels", ()))}
+    write_json(folder / "config.json", config.to_dict() | head)
     save_tokenizer(folder, tokenizer)
     save_weights(folder / WEIGHTS, model.state_dict())
 

@@ -1,16 +1,18 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from bertshift.errors import UserError
+from bertshift.tasks.dependency_parsing import DependencyParsing
 from bertshift.tasks.question_answering import AnswerSpans
 from bertshift.tasks.text_classification import TextClassification
 
-Task = TextClassification | AnswerSpans
+Task = TextClassification | AnswerSpans | DependencyParsing
 
 
-def load_task(settings: Mapping, sidecar: Mapping) -> Task:
+def load_task(settings: Mapping, sidecar: Mapping, train: Sequence[dict] = ()) -> Task:
     """The task that `settings` (an entry of the configuration's tasks, with its name) and a data set make.
 
-    UserError for metrics, lengths or labels that do not fit its kind.
+    `train` are all training rows of the data set, which a parser takes its labels from. UserError for metrics, lengths
+    or labels that do not fit its kind.
     """
     common = {
         "name": settings["name"],
@@ -30,6 +32,14 @@ def load_task(settings: Mapping, sidecar: Mapping) -> Task:
         case "spans":
             windows = {key: settings[key] for key in ("doc_stride", "max_query_length") if key in settings}
             return AnswerSpans(**common, **windows)
+        case "dependencies":
+            if sidecar.get("kind") != "treebank":
+                raise UserError(
+                    f"datasets.{settings['dataset']} is no treebank; write one with kind treebank for this task."
+                )
+            labels = sorted({label for row in train for label in row["deprels"]})
+            return DependencyParsing(**common, labels=tuple(labels))
     raise UserError(
-        f"tasks.{settings['name']}.kind: {settings['kind']!r} is not possible; write classification, regression or spans."
+        f"tasks.{settings['name']}.kind: {settings['kind']!r} is not possible; "
+        "write classification, regression, spans or dependencies."
     )

@@ -1,4 +1,5 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -42,15 +43,25 @@ def predict_logits(model: nn.Module, examples: Sequence[Encoded], pad_id: int) -
 
     Shape [outputs] for a classifier of sequences, [tokens, outputs] for one of tokens.
     """
+    logits: list[Tensor | None] = [None] * len(examples)
+    for batch, inputs in evaluated(model, examples, partial(pad, pad_id=pad_id)):
+        for i, row in zip(batch, model(**inputs).float().cpu(), strict=True):
+            logits[i] = row if row.dim() == 1 else row[: len(examples[i])].clone()
+    return logits
+
+
+def evaluated(
+    model: nn.Module, examples: Sequence[Encoded], collate: Callable[[Sequence[Encoded]], dict]
+) -> Iterator[tuple[list[int], dict]]:
+    """Batches to be given to `model`: the numbers of their examples, and what `collate` makes of them, on its device.
+
+    The model is in evaluation mode until the last. UserError for inputs that are too long for it.
+    """
     check_lengths(examples, model)
     device = next(model.parameters()).device
     was_training = model.training
     model.eval()
-    logits: list[Tensor | None] = [None] * len(examples)
     for batch in token_batches([len(example) for example in examples]):
-        inputs = pad([examples[i] for i in batch], pad_id)
-        moved = {key: None if value is None else value.to(device) for key, value in inputs.items()}
-        for i, row in zip(batch, model(**moved).float().cpu(), strict=True):
-            logits[i] = row if row.dim() == 1 else row[: len(examples[i])].clone()
+        inputs = collate([examples[i] for i in batch])
+        yield batch, {key: None if value is None else value.to(device) for key, value in inputs.items()}
     model.train(was_training)
-    return logits

@@ -124,6 +124,22 @@ def best_threshold(margin: ArrayLike, with_answer: ArrayLike, without: ArrayLike
     return float(totals[best] / len(margin)), float(threshold)
 
 
+def attachment(
+    gold: Sequence[tuple[int, str]], predicted: Sequence[tuple[int, str]]
+) -> dict[str, np.ndarray]:
+    """For each word, given as (head, relation), is the head right ("uas"), and the relation too ("las_full")?
+
+    "las_ud" is blind to what follows a relation's colon, as the scorer of the CoNLL 2017 shared task is.
+    """
+    right = {"uas": [], "las_full": [], "las_ud": []}
+    for (head, relation), (said_head, said_relation) in zip(gold, predicted, strict=True):
+        found = head == said_head
+        right["uas"].append(found)
+        right["las_full"].append(found and relation == said_relation)
+        right["las_ud"].append(found and relation.partition(":")[0] == said_relation.partition(":")[0])
+    return {name: np.array(values, dtype=bool) for name, values in right.items()}
+
+
 def most_frequent(values: Iterable):
     """Ties go to the smallest value."""
     counts = Counter(values)

@@ -1,5 +1,6 @@
 import os
 import sys
+from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,12 @@ from torch import nn
 
 def weights_digest(model: nn.Module) -> str:
     """A digest of the names and bits of all parameters: two runs start alike exactly if theirs are equal."""
+    return parameters_digest(model.named_parameters())
+
+
+def parameters_digest(parameters: Iterable[tuple[str, torch.Tensor]]) -> str:
     digest = blake2b(digest_size=16)
-    for name, weight in model.named_parameters():
+    for name, weight in parameters:
         digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
         digest.update(weight.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
     return digest.hexdigest()

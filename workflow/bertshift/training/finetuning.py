@@ -6,19 +6,18 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from torch import nn
 from transformers import BertModel, BertTokenizer
 
-from bertshift.errors import UserError
+from bertshift.data.examples import sample
 from bertshift.files import read_json, write_json, write_tsv
-from bertshift.models.heads import load_task_model
+from bertshift.models.heads import load_task_model, take_head
 from bertshift.models.loading import WEIGHTS, load_encoder, load_tokenizer, save_model
 from bertshift.seeds import seed_from
 from bertshift.tasks import Task, load_task
 from bertshift.tasks.inference import best_device, check_lengths
-from bertshift.training.checkpoint import weights_digest
+from bertshift.training.checkpoint import parameters_digest, weights_digest
 from bertshift.training.loop import train
 from bertshift.training.settings import TrainSettings
 
@@ -49,7 +48,7 @@ def finetune(
     again. UserError for rows that no model can learn from, and for inputs that are too long for the encoder.
     """
     start_dir, run_dir = Path(start_dir), Path(run_dir)
-    the_task = load_task(task, sidecar)
+    the_task = load_task(task, sidecar, rows.get("train", ()))
     used = {
         split: sample(rows.get(split, ()), task.get(f"max_{split}"), task["dataset"], split)
         for split in SPLITS
@@ -59,9 +58,10 @@ def finetune(
     model = starting_model(the_task, start_dir, seed, prepare, head_from)
     recipe = _recipe(task, settings, seed, used, model)
 
-    if _finished(run_dir, recipe):
-        if (run_dir / "scores.json").is_file():
-            return read_json(run_dir / "scores.json")
+    finished = _finished(run_dir, recipe)
+    if finished and (run_dir / "scores.json").is_file():
+        return read_json(run_dir / "scores.json")
+    if finished and (run_dir / WEIGHTS).is_file():
         model = load_task_model(run_dir)
     else:
         for name in ("scores.json", "recipe.json"):
@@ -69,7 +69,10 @@ def finetune(
         examples = the_task.training_examples(used["train"], tokenizer)
         check_lengths(examples, model)
         collate = partial(the_task.collate, pad_id=tokenizer.pad_token_id)
+        frozen = _frozen_digest(model)
         train(model, examples, collate, the_task.loss, settings, seed, run_dir)
+        if _frozen_digest(model) != frozen:
+            raise AssertionError("a frozen tensor changed while training")
         save_model(run_dir, model, tokenizer)
         write_json(run_dir / "recipe.json", recipe)
     return _write_scores(run_dir, the_task, model, tokenizer, rows, used)
@@ -80,9 +83,10 @@ def score_untrained(
 ) -> dict[str, float]:
     """Scores on dev of the encoder in `start_dir` under a head that was never trained.
 
-    Kovaleva et al. 2019, Table 1 "pretrained"; what comes out is a draw of the random head.
+    Kovaleva et al. 2019, Table 1 "pretrained"; what comes out is a draw of the random head. A parser needs
+    rows["train"] too, for its labels.
     """
-    the_task = load_task(task, sidecar)
+    the_task = load_task(task, sidecar, rows.get("train", ()))
     dev = sample(rows.get("dev", ()), task.get("max_dev"), task["dataset"], "dev")
     model = starting_model(the_task, Path(start_dir), seed)
     return evaluate(the_task, model, dev, load_tokenizer(start_dir))[0]
@@ -101,13 +105,7 @@ def starting_model(
         prepare(bert)
     model = task.model(bert, seed_from(seed, "head"))
     if head_from is not None:
-        earlier = load_task_model(head_from).head
-        if earlier.weight.shape != model.head.weight.shape:
-            raise UserError(
-                f"The head in {head_from} has {earlier.out_features} outputs of width {earlier.in_features}, task "
-                f"{task.name} needs {model.head.out_features} of {model.head.in_features}; start with a fresh head."
-            )
-        model.head.load_state_dict(earlier.state_dict())
+        take_head(model, head_from, task.name)
     return model
 
 
@@ -117,16 +115,6 @@ def evaluate(
     """Scores, and the columns of predictions.tsv without ids; float32, on the GPU if there is one."""
     predictions = task.predict(model.to(best_device()), rows, tokenizer)
     return task.score(rows, predictions), task.columns(rows, predictions)
-
-
-def sample(rows: Sequence[dict], size: int | None, dataset: str, split: str) -> list[dict]:
-    """At most `size` rows in their order, drawn by the names of data set and split alone. UserError if none is left."""
-    if not rows:
-        raise UserError(f"{dataset} has no rows in split {split}; check its files in config/datasets.yaml.")
-    if size is None or size >= len(rows):
-        return list(rows)
-    chosen = np.random.default_rng(seed_from("sample", dataset, split)).permutation(len(rows))[:size]
-    return [rows[i] for i in np.sort(chosen)]
 
 
 def _write_scores(
@@ -163,4 +151,8 @@ def _recipe(task: Mapping, settings: TrainSettings, seed: int, used: Mapping, mo
 
 def _finished(run_dir: Path, recipe: dict) -> bool:
     path = run_dir / "recipe.json"
-    return path.is_file() and (run_dir / WEIGHTS).is_file() and read_json(path) == recipe
+    return path.is_file() and read_json(path) == recipe
+
+
+def _frozen_digest(model: nn.Module) -> str:
+    return parameters_digest((n, w) for n, w in model.named_parameters() if not w.requires_grad)

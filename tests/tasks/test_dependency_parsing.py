@@ -1,0 +1,289 @@
+import logging
+from random import Random
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from transformers import BertConfig, BertModel, BertTokenizer
+
+from bertshift.data.words import word_pieces
+from bertshift.errors import UserError
+from bertshift.models.heads import load_task_model
+from bertshift.models.loading import load_encoder, save_model
+from bertshift.tasks import load_task
+from bertshift.tasks.dependency_parsing import METRICS, UNREAD, Parse, best_parses
+from bertshift.training.finetuning import finetune, score_untrained, starting_model
+from bertshift.training.settings import TrainSettings
+from bertshift.world.edges import sentence
+
+torch.set_num_threads(1)
+TASK = {"name": "dep", "dataset": "bank", "kind": "dependencies", "metrics": list(METRICS), "max_length": 64}
+TREEBANK = {"kind": "treebank"}
+
+
+def drawn(number):
+    rng = Random(0)
+    for i in range(number):
+        found = sentence(rng)
+        columns = {key: getattr(found, key) for key in ("words", "upos", "xpos", "heads", "deprels")}
+        yield {"id": f"s{i}", "split": "train", "text": " ".join(found.words), **columns}
+
+
+def row(words, upos, heads, deprels):
+    return {"id": "x", "words": words.split(), "upos": upos.split(), "xpos": upos.split(), "heads": heads,
+            "deprels": deprels.split()}  # fmt: skip
+
+
+ROWS = list(drawn(12))
+WORDS = sorted({word.lower() for each in ROWS for word in each["words"] if len(word) > 1})
+LETTERS = sorted(set("".join(WORDS)) | {".", ","})
+VOCABULARY = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    *LETTERS,
+    *("##" + x for x in LETTERS),
+    *WORDS[::2],
+]
+TOKENIZER = BertTokenizer(vocab={piece: i for i, piece in enumerate(VOCABULARY)})
+
+
+@pytest.fixture
+def bert():
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+    return BertModel(
+        BertConfig(vocab_size=len(VOCABULARY), max_position_embeddings=64, initializer_range=0.1, **sizes)
+    ).eval()
+
+
+@pytest.fixture
+def start(bert, tmp_path):
+    save_model(tmp_path / "start", bert, TOKENIZER)
+    return tmp_path / "start"
+
+
+def batch_of(task, rows):
+    return task.collate(task.encode(rows, TOKENIZER)[0], TOKENIZER.pad_token_id)
+
+
+def test_scores_of_two_sentences():
+    rows = [
+        row("They were seen today .", "PRON AUX VERB NOUN PUNCT", [3, 3, 0, 3, 3],
+            "nsubj:pass aux:pass root obl:tmod punct"),
+        row("Go unbelievably fast", "VERB ADV ADV", [0, 3, 1], "root advmod advmod"),
+    ]  # fmt: skip
+    first = [
+        (3, "nsubj:pass"),
+        (3, "aux"),
+        (0, "root"),
+        (3, "obl"),
+        (4, "punct"),
+    ]  # two subtypes, one head wrong
+    second = [(0, "root"), (1, "advmod"), UNREAD]
+    parses = [
+        Parse(first, ["nsubj", "aux:pass", "root", "obl:tmod", "punct"], [1, 1, 1, 1, 1]),
+        Parse(second, ["root", "obl", "_"], [1, 4, 2]),
+    ]
+    task = load_task(TASK, TREEBANK, rows)
+    assert task.score(rows, parses) == {
+        "las_ud": 5 / 8,
+        "las_full": 3 / 8,
+        "las_nopunct": 5 / 7,
+        "uas": 5 / 8,
+        "label_accuracy_gold_heads": 5 / 8,
+        "las_wordpiece": (5 + 3) / (5 + 7),
+    }
+    assert load_task(TASK | {"metrics": ["uas"]}, TREEBANK, rows).score(rows, parses) == {"uas": 5 / 8}
+    columns = task.columns(rows, parses)
+    assert columns["gold"][1] == "0:root 3:advmod 1:advmod" and columns["correct"] == [4 / 5, 1 / 3]
+    assert columns["prediction"] == ["3:nsubj:pass 3:aux 0:root 3:obl 4:punct", "0:root 1:advmod -1:_"]
+
+
+def test_majority_is_a_chain_with_one_label():
+    left = row("a b c", "X X PUNCT", [0, 1, 2], "root dep dep")
+    right = row("a b c", "X X PUNCT", [2, 3, 0], "dep:x dep dep")
+    task = load_task(TASK, TREEBANK, [left, right])
+    scores = {
+        "las_ud": 2 / 3,
+        "las_full": 2 / 3,
+        "las_nopunct": 1 / 2,
+        "uas": 1,
+        "label_accuracy_gold_heads": 2 / 3,
+    }
+    assert task.majority([left, left, right], [left]) == pytest.approx(scores)
+    assert task.majority([left, right, right], [right])["uas"] == 1
+
+
+def test_rows_must_be_trees_of_a_treebank():
+    task = load_task(TASK, TREEBANK, ROWS)
+    for heads, words in (
+        ([2, 1, 0], "a cycle through word 1"),
+        ([0, 0, 1], "2 roots"),
+        ([4, 0, 1], "a head 4 outside"),
+    ):
+        bad = row("a b c", "X X X", heads, "root root root")
+        with pytest.raises(UserError, match=f"bank, split dev, x: the sentence has {words}"):
+            task.check({"train": ROWS, "dev": [bad]})
+    with pytest.raises(UserError, match="datasets.bank is no treebank"):
+        load_task(TASK, {"kind": "pair", "labels": ["a"]})
+    with pytest.raises(UserError, match="'f1' does not suit this task; write one of las_ud"):
+        load_task(TASK | {"metrics": ["f1"]}, TREEBANK, ROWS)
+
+
+def test_labels_that_training_lacks_are_counted_and_wrong(bert, caplog):
+    task = load_task(TASK, TREEBANK, ROWS)
+    assert task.labels == tuple(sorted(set(task.labels))) and "root" in task.labels
+    dev = [row("go now", "VERB ADV", [0, 1], "root never:seen")]
+    with caplog.at_level(logging.WARNING):
+        task.check({"train": ROWS, "dev": dev})
+    assert "1 of 2 words of split dev have relations that split train lacks (never:seen)" in caplog.text
+    found = task.score(dev, task.predict(task.model(bert, 1), dev, TOKENIZER))
+    assert found["las_full"] <= 0.5 and found["uas"] in (0, 1)
+
+
+def test_loss_is_that_of_the_formulas_word_by_word(bert):
+    task = load_task(TASK, TREEBANK, ROWS)
+    model = task.model(bert, seed=1).eval()
+    head, arcs, labels = model.head, [], []
+
+    def features(layer, state):
+        return F.leaky_relu(layer(state), 0.1)
+
+    for each in ROWS[:3]:
+        pieces = word_pieces(TOKENIZER, [each["words"]])[0]
+        ids = [TOKENIZER.cls_token_id, *(i for word in pieces for i in word), TOKENIZER.sep_token_id]
+        states = bert(torch.tensor([ids])).last_hidden_state[0]
+        places = [0, *(1 + sum(map(len, pieces[:i])) for i in range(len(pieces)))]
+        one = torch.ones(1)
+        for word, (gold, label) in enumerate(zip(each["heads"], each["deprels"]), 1):
+            x = states[places[word]]
+            dependent = torch.cat([features(head.arc_dependent, x), one])
+            scores = [
+                dependent @ head.arc_weight @ features(head.arc_head, states[place]) for place in places
+            ]
+            arcs.append(F.cross_entropy(torch.stack(scores), torch.tensor(gold)))
+            dependent = torch.cat([features(head.label_dependent, x), one])
+            above = torch.cat([features(head.label_head, states[places[gold]]), one])
+            scores = [dependent @ weight @ above for weight in head.label_weight]
+            labels.append(F.cross_entropy(torch.stack(scores), torch.tensor(task.labels.index(label))))
+    expected = torch.stack(arcs).mean() + torch.stack(labels).mean()
+    torch.testing.assert_close(task.loss(model, batch_of(task, ROWS[:3])), expected)
+
+
+def test_a_parse_does_not_depend_on_its_batch(bert):
+    task = load_task(TASK, TREEBANK, ROWS)
+    model = task.model(bert, seed=1).train()
+    together = task.predict(model, ROWS, TOKENIZER)
+    assert model.training
+    assert together == [task.predict(model, [each], TOKENIZER)[0] for each in ROWS]
+    assert [len(parse.arcs) for parse in together] == [len(each["words"]) for each in ROWS]
+
+
+def test_dropout_takes_the_same_features_from_all_words_of_a_sentence(bert):
+    task = load_task(TASK, TREEBANK, ROWS)
+    head = task.model(bert, seed=1).head.train()
+    dropped = head._features(head.arc_head, torch.randn(3, 5, 64)) == 0
+    assert (dropped == dropped[:, :1]).all() and 0.2 < dropped.float().mean() < 0.45
+    assert (dropped[0, 0] != dropped[1, 0]).any()
+
+
+def test_heads_are_drawn_from_their_seed(bert):
+    task = load_task(TASK, TREEBANK, ROWS)
+    states = [task.model(bert, seed).head.state_dict() for seed in (1, 1, 2)]
+    for name, weight in states[0].items():
+        assert torch.equal(weight, states[1][name])
+        assert torch.equal(weight, states[2][name]) == name.endswith("bias")
+        bound = (6 / sum(weight.shape[-2:])) ** 0.5 if weight.dim() > 1 else 0
+        assert 0.95 * bound <= weight.abs().max() <= bound
+
+
+def test_what_is_too_long_is_cut_off_and_counted(bert, caplog):
+    sizes = [sum(map(len, pieces)) + 2 for pieces in word_pieces(TOKENIZER, [each["words"] for each in ROWS])]
+    longest = max(sizes)
+    task = load_task(TASK | {"max_length": longest - 1}, TREEBANK, ROWS)
+    with caplog.at_level(logging.WARNING):
+        examples = task.training_examples(ROWS, TOKENIZER)
+    lost = sizes.count(longest)
+    assert [len(example) for example in examples] == [size for size in sizes if size < longest]
+    assert f"{lost} of 12 sentences have more than {longest - 1} pieces and are left out" in caplog.text
+
+    chained = ROWS[sizes.index(longest)]  # only its last word, a full stop of one piece, does not fit
+    words = len(chained["words"])
+    cut = [chained | {"heads": [*range(2, words + 1), 0]}]
+    with caplog.at_level(logging.WARNING):
+        [parse] = task.predict(task.model(bert, 1), cut, TOKENIZER)
+    assert "bank: 1 words of 1 sentences lie beyond" in caplog.text
+    assert [arc == UNREAD for arc in parse.arcs] == [False] * (words - 1) + [True]
+    assert [label == "_" for label in parse.under_gold] == [False] * (words - 2) + [True, True]
+    assert sum(parse.pieces) + 2 == longest
+
+    with pytest.raises(UserError, match="no sentence of bank has at most max_length 4 pieces"):
+        load_task(TASK | {"max_length": 4}, TREEBANK, ROWS).training_examples(ROWS, TOKENIZER)
+
+
+def test_trees_are_decoded_and_labelled(bert):
+    task = load_task(TASK, TREEBANK, ROWS)
+    model = task.model(bert, seed=3).eval()
+    heads, labels, under_gold = best_parses(model, batch_of(task, ROWS))
+    for number, each in enumerate(ROWS):
+        words = slice(1, len(each["words"]) + 1)
+        assert (heads[number, words] == 0).sum() == 1
+        same = heads[number, words] == each["heads"]
+        assert np.array_equal(labels[number, words][same], under_gold[number, words][same])
+
+
+def test_twelve_sentences_are_learned_by_heart(start, tmp_path):
+    settings = TrainSettings(learning_rate=1e-3, batch_size=12, steps=60)
+    rows, run = {"train": ROWS, "dev": ROWS}, tmp_path / "run"
+    result = finetune(TASK, rows, TREEBANK, start, run, settings, 1)
+    assert result["scores"]["las_full"] > 0.95 and result["metric"] == "las_ud"
+    assert result["majority"]["las_ud"] < 0.5 and result["rows"] == {"train": 12, "dev": 12}
+    table = pd.read_csv(run / "predictions.tsv", sep="\t")
+    assert list(table) == ["id", "gold", "prediction", "correct"] and table.correct.mean() > 0.95
+
+    (run / "scores.json").unlink()  # killed between training and scoring
+    assert finetune(TASK, rows, TREEBANK, start, run, settings, 1) == result
+
+    model = load_task_model(run)
+    batch = batch_of(load_task(TASK, TREEBANK, ROWS), ROWS)
+    assert (
+        best_parses(model, batch)[0][:, 1:] == batch["targets"][:, 1:, 1].clamp(min=0).numpy()
+    ).mean() > 0.95
+    encoder = load_encoder(run).state_dict()
+    assert encoder.keys() == model.bert.state_dict().keys()
+    assert all(torch.equal(encoder[key], value) for key, value in model.bert.state_dict().items())
+
+
+def test_a_head_can_be_carried_where_the_labels_are_the_same(start, tmp_path):
+    short = TrainSettings(learning_rate=1e-3, batch_size=12, steps=2)
+    finetune(TASK, {"train": ROWS, "dev": ROWS[:1]}, TREEBANK, start, tmp_path / "run", short, 1)
+    task = load_task(TASK, TREEBANK, ROWS)
+    carried = starting_model(task, tmp_path / "run", 2, head_from=tmp_path / "run").head.state_dict()
+    saved = load_file(tmp_path / "run" / "model.safetensors")
+    assert all(torch.equal(value, saved[f"head.{name}"]) for name, value in carried.items())
+
+    renamed = [
+        each | {"deprels": [label.replace("root", "zzz") for label in each["deprels"]]} for each in ROWS
+    ]
+    with pytest.raises(
+        UserError, match=r"has \d+ labels \(.*root.*, task dep needs .*zzz.*start with a fresh head"
+    ):
+        starting_model(load_task(TASK, TREEBANK, renamed), start, 2, head_from=tmp_path / "run")
+    pairs = load_task(
+        {"name": "cola", "dataset": "cola", "kind": "classification", "metrics": ["mcc"]},
+        {"labels": ["0", "1"]},
+    )
+    with pytest.raises(UserError, match="task cola needs 2 outputs of width 64"):
+        starting_model(pairs, start, 2, head_from=tmp_path / "run")
+
+
+def test_an_untrained_head_is_scored(start):
+    found = score_untrained(TASK, {"train": ROWS, "dev": ROWS}, TREEBANK, start, 1)
+    assert found == score_untrained(TASK, {"train": ROWS, "dev": ROWS}, TREEBANK, start, 1)
+    assert found["las_ud"] < 0.5 and found["uas"] >= found["las_ud"] >= found["las_full"]

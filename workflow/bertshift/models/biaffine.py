@@ -1,0 +1,98 @@
+"""The parser of Dozat & Manning 2017 on top of BERT, which Merchant et al. 2020 fine-tune."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import BertModel
+
+from bertshift.seeds import seed_from
+
+
+class Biaffine(nn.Module):
+    """Scores of arcs, d' W h + w' h, and of an arc's labels, d' W_r h + u_r' d + v_r' h + b_r; d dependent, h head.
+
+    Each d and h is a word's state through a layer of its own with LeakyReLU(0.1); dropout drops the same features of
+    all words of a sentence. The sizes are Dozat & Manning's for every width: a head that grew with the encoder would
+    take part in what is said about encoders. All weights are drawn by Glorot & Bengio 2010; zeros, from which parsers
+    with a higher learning rate start, would hardly move at BERT's. Orthogonal layers would need a QR decomposition,
+    whose last bits, and so the digest of a run's start, differ between machines.
+    """
+
+    def __init__(
+        self, width: int, labels: int, seed: int, arc: int = 500, label: int = 100, dropout: float = 0.33
+    ):
+        super().__init__()
+        self.dropout = dropout
+        self.arc_dependent, self.arc_head = nn.Linear(width, arc), nn.Linear(width, arc)
+        self.label_dependent, self.label_head = nn.Linear(width, label), nn.Linear(width, label)
+        # The last row, and column, is what the other side scores on its own.
+        self.arc_weight = nn.Parameter(torch.empty(arc + 1, arc))
+        self.label_weight = nn.Parameter(torch.empty(labels, label + 1, label + 1))
+        for name, parameter in self.named_parameters():
+            generator = torch.Generator().manual_seed(seed_from(seed, "head", name))
+            for matrix in parameter if parameter.dim() == 3 else [parameter]:
+                if matrix.dim() == 2:
+                    nn.init.xavier_uniform_(matrix, generator=generator)
+                else:
+                    nn.init.zeros_(matrix)
+
+    def arc_scores(self, states: Tensor, real: Tensor) -> Tensor:
+        """States [sentences, words, width] -> [sentences, dependents, heads] float32.
+
+        What is not `real` [sentences, words] gets the lowest number there is as a head.
+        """
+        dependents = _and_one(self._features(self.arc_dependent, states))
+        heads = self._features(self.arc_head, states)
+        scores = (dependents @ self.arc_weight @ heads.mT).float()
+        return scores.masked_fill(~real[:, None], torch.finfo(scores.dtype).min)
+
+    def label_scores(self, states: Tensor, heads: Tensor) -> Tensor:
+        """Of each word under the head that `heads` [sentences, words] gives it: [sentences, words, labels] float32."""
+        dependents = _and_one(self._features(self.label_dependent, states))
+        features = _and_one(self._features(self.label_head, states))
+        wanted = torch.einsum("bni,rij->bnrj", dependents, self.label_weight)
+        return (wanted @ _at(features, heads)[..., None]).squeeze(-1).float()
+
+    def _features(self, layer: nn.Linear, states: Tensor) -> Tensor:
+        features = F.leaky_relu(layer(states), 0.1)
+        kept = features.new_ones(len(features), 1, features.shape[-1])
+        return features * F.dropout(kept, self.dropout, self.training)
+
+
+class DependencyParser(nn.Module):
+    """`labels` are the names of the relations, in the order of the label scores."""
+
+    def __init__(self, bert: BertModel, labels: Sequence[str], seed: int = 0):
+        super().__init__()
+        self.bert = bert
+        self.labels = tuple(labels)
+        self.head = Biaffine(bert.config.hidden_size, len(self.labels), seed)
+
+    @classmethod
+    def rebuilt(cls, bert: BertModel, head: Mapping[str, Tensor]) -> "DependencyParser":
+        return cls(bert, bert.config.labels)
+
+    @property
+    def outputs(self) -> str:
+        width = self.head.arc_head.in_features
+        return f"{len(self.labels)} labels ({', '.join(self.labels)}) of width {width}"
+
+    def forward(
+        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None, first: Tensor
+    ) -> Tensor:
+        """States [sentences, words, width] of the last layer, for the head's scores.
+
+        `first` [sentences, words] is where each word begins: 0, which is [CLS], for the root that every sentence has
+        in front, negative for padding.
+        """
+        return _at(self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state, first.clamp(min=0))
+
+
+def _at(states: Tensor, places: Tensor) -> Tensor:
+    return states.gather(1, places[..., None].expand(-1, -1, states.shape[-1]))
+
+
+def _and_one(features: Tensor) -> Tensor:
+    return F.pad(features, (0, 1), value=1.0)

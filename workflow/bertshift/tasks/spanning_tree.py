@@ -1,0 +1,63 @@
+"""The best dependency tree under scores of single arcs (McDonald et al. 2005)."""
+
+import numpy as np
+
+from bertshift.data.conllu import tree_fault
+
+
+def best_tree(scores: np.ndarray) -> np.ndarray:
+    """Heads [n] of the tree of n words with one root and the highest sum of scores; they count from 1, 0 is the root.
+
+    `scores` [n + 1, n + 1] are finite, [d, h] for head h of dependent d. Row 0, the root's own, and the diagonal are
+    not looked at.
+    """
+    scores = np.array(scores, dtype=np.float64)
+    np.fill_diagonal(scores, -np.inf)
+    scores[0] = -np.inf
+    heads = scores.argmax(1)
+    if len(scores) > 1 and tree_fault(heads[1:].tolist()):
+        # Every arc from the root made dearer by more than two trees can differ: the best tree then has as few of them
+        # as possible, one (Stanojevic & Cohen 2021), and one search finds what a search for each root would.
+        finite = scores[np.isfinite(scores)]
+        scores[:, 0] -= len(scores) * np.ptp(finite) + 1
+        heads = _maximum_arborescence(scores)
+    return heads[1:]
+
+
+def _maximum_arborescence(scores: np.ndarray) -> np.ndarray:
+    """Chu & Liu 1965, Edmonds 1967: best heads, or with a cycle of them contracted to one node, the last."""
+    heads = scores.argmax(1)
+    cycle = _cycle(heads.tolist())
+    if not cycle:
+        return heads
+    rest = np.setdiff1d(np.arange(len(scores)), cycle)
+    # What it gains to enter the cycle at a member by giving that member a head outside.
+    entering = scores[np.ix_(cycle, rest)] - scores[cycle, heads[cycle]][:, None]
+    leaving = scores[np.ix_(rest, cycle)]
+    contracted = np.full((len(rest) + 1,) * 2, -np.inf)
+    contracted[:-1, :-1] = scores[np.ix_(rest, rest)]
+    contracted[-1, :-1] = entering.max(0)
+    contracted[:-1, -1] = leaving.max(1)
+
+    found = _maximum_arborescence(contracted)
+    outside = found[:-1] < len(rest)
+    heads[rest[outside]] = rest[found[:-1][outside]]
+    heads[rest[~outside]] = np.take(cycle, leaving.argmax(1))[~outside]
+    heads[cycle[entering[:, found[-1]].argmax()]] = rest[found[-1]]
+    return heads
+
+
+def _cycle(heads: list[int]) -> list[int]:
+    """The words of a cycle, or none; word 0 is the root."""
+    walk_of = [0] + [None] * (len(heads) - 1)
+    for start in range(1, len(heads)):
+        word = start
+        while walk_of[word] is None:
+            walk_of[word] = start
+            word = heads[word]
+        if walk_of[word] == start:
+            cycle = [word]
+            while heads[cycle[-1]] != word:
+                cycle.append(heads[cycle[-1]])
+            return cycle
+    return []
