@@ -1,0 +1,121 @@
+"""From a catalogue entry to the files on disk."""
+
+import pytest
+import yaml
+from conftest import ROOT
+
+from bertshift.data.edges import prepare
+from bertshift.data.edges.prepare import prepare_edges
+from bertshift.data.edges.records import TASKS, read_edge_sidecar, read_edges, record, target
+from bertshift.errors import UserError
+from bertshift.files import read_json, write_jsonl
+
+CATALOGUE = yaml.safe_load((ROOT / "config/edges.yaml").read_text())
+SPEC = {
+    "task": "entities",
+    "format": "jiant",
+    "licence": "none",
+    "url": "example.org",
+    "files": {split: f"{split}.jsonl" for split in ("train", "dev", "test")},
+}
+
+
+@pytest.fixture
+def root(tmp_path):
+    targets = {
+        "train": [target("B", (0, 2)), target("A", (0, 1))],
+        "dev": [target("B", (0, 1))],
+        "test": [target("C", (1, 2))],
+    }
+    for split, found in targets.items():
+        records = [record("entities", "", ["Ann", "Lee"], found), record("entities", "", ["none"], [])]
+        write_jsonl(tmp_path / f"root/{split}.jsonl", records)
+    return tmp_path / "root"
+
+
+def test_records_and_sidecar(root, tmp_path):
+    expected = {"labels": 3, "train": {"targets": 2}, "dev": {"sentences": 5}}
+    prepare_edges("mine", SPEC | {"expected": expected, "remark": "invented"}, root, tmp_path / "mine")
+    assert [each["text"] for each in read_edges(tmp_path / "mine", "train")] == ["Ann Lee"]
+    sidecar = read_edge_sidecar(tmp_path / "mine")
+    assert len(sidecar.pop("source_sha256")["train.jsonl"]) == 64
+    assert sidecar == {
+        "name": "mine", "task": "entities", "format": "jiant", "licence": "none",
+        "source": "mirror:train.jsonl,dev.jsonl,test.jsonl", "spans": 1, "multilabel": False,
+        "labels": ["A", "B", "C"], "expected": expected,
+        "counts": {"train": {"sentences": 2, "records": 1, "targets": 2}, "dev": {"sentences": 2, "records": 1, "targets": 1},
+                   "test": {"sentences": 2, "records": 1, "targets": 1}},
+        "remarks": ["invented", "dev: 2 sentences, 5 expected"],
+        "irregular": {split: {"records without targets": 1} for split in ("train", "dev", "test")},
+    }  # fmt: skip
+
+
+def test_strict_entries_need_the_counts(root, tmp_path):
+    spec = SPEC | {"strict": True, "expected": {"labels": 4, "test": {"targets": 7}}}
+    with pytest.raises(UserError, match="3 labels, 4 expected; test: 1 targets, 7 expected"):
+        prepare_edges("mine", spec, root, tmp_path / "mine")
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_failed_run_leaves_no_sidecar(root, tmp_path, monkeypatch):
+    prepare_edges("mine", SPEC, root, tmp_path / "mine")
+
+    def full(path, rows):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(prepare, "write_jsonl", full)
+    with pytest.raises(OSError):
+        prepare_edges("mine", SPEC, root, tmp_path / "mine")
+    with pytest.raises(UserError, match="edges.json does not exist"):
+        read_edges(tmp_path / "mine", "train")
+
+
+def test_a_split_without_targets(root, tmp_path):
+    write_jsonl(root / "dev.jsonl", [record("entities", "", ["none"], [])])
+    with pytest.raises(UserError, match="The dev split of 'mine' has no targets"):
+        prepare_edges("mine", SPEC, root, tmp_path / "mine")
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_catalogue_entries_are_whole_and_missing_files_named(name, tmp_path):
+    spec = CATALOGUE[name]
+    first = next(iter(spec["files"].values()))
+    with pytest.raises(UserError) as error:
+        prepare_edges(name, spec, tmp_path, tmp_path / "out")
+    for part in (str(tmp_path / first), "does not exist", spec["url"]):
+        assert part in str(error.value)
+
+
+def test_catalogue_has_a_generated_set_for_each_task():
+    assert [CATALOGUE[f"world_{task}"]["task"] for task in TASKS] == list(TASKS)
+    assert {"task", "format", "licence", "url", "files", "expected", "strict", "jiant_compat", "remark"} >= {
+        key for spec in CATALOGUE.values() for key in spec
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "conll"}, "has the format 'conll'; write one of jiant, conllu"),
+        ({"task": "ner"}, "has the task 'ner'; a jiant file annotates pos, constituents"),
+        ({"format": "gum"}, "The files of the edge set 'mine' must be named archive"),
+        ({"jiant_compat": True}, "jiant_compat, which is for conllu files"),
+    ],
+)
+def test_faults_of_entries(root, tmp_path, change, message):
+    with pytest.raises(UserError, match=message):
+        prepare_edges("mine", SPEC | change, root, tmp_path / "mine")
+    with pytest.raises(UserError, match="lacks the key 'licence'"):
+        prepare_edges("mine", {"task": "pos", "format": "jiant"}, root, tmp_path / "mine")
+
+
+def test_jiant_compat(tmp_path):
+    lines = "1\tGo\t_\tVERB\tVB\t_\t0\troot\t_\t_\n\n"
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.conllu").write_text(lines * 3)
+    spec = SPEC | {"task": "dependencies", "format": "conllu", "jiant_compat": True}
+    spec["files"] = {split: f"{split}.conllu" for split in SPEC["files"]}
+    prepare_edges("mine", spec, tmp_path, tmp_path / "mine")
+    sidecar = read_json(tmp_path / "mine/edges.json")
+    assert sidecar["counts"]["dev"] == {"sentences": 2, "tokens": 2, "records": 2, "targets": 2}
+    assert sidecar["irregular"]["dev"] == {"sentences that jiant loses": 1}

@@ -1,0 +1,142 @@
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from bertshift.data.edges import gum, jiant, ontonotes, propbank, semeval, spr, treebank, uner
+from bertshift.data.edges.records import SIDECAR, SPLITS, TASKS, Split
+from bertshift.errors import UserError
+from bertshift.files import sha256, write_json, write_jsonl
+
+
+class Format(NamedTuple):
+    read: Callable[[str, Mapping[str, Path]], dict[str, Split]]
+    tasks: Iterable[str]
+    files: Iterable[str] = SPLITS
+
+
+FORMATS = {
+    "jiant": Format(jiant.read, TASKS),
+    "conllu": Format(treebank.read, ["dependencies"]),
+    "propbank": Format(propbank.read, ["pos", "constituents", "srl"]),
+    "iob2": Format(uner.read, ["entities"]),
+    "gum": Format(gum.read, ["pos", "constituents", "entities", "coref"], ["archive"]),
+    "semeval": Format(semeval.read, ["relations"], ["train", "test"]),
+    "spr1": Format(spr.read_spr1, ["spr"], ["rows", "trees"]),
+    "spr2": Format(spr.read_spr2, ["spr"], ["rows", *SPLITS]),
+    "ontonotes": Format(ontonotes.read, ["pos", "constituents", "entities", "srl", "coref"]),
+}
+
+
+def prepare_edges(name: str, spec: Mapping, root: Path, directory: Path) -> None:
+    """Write `directory`/{train,dev,test}.jsonl and, last, edges.json from the files of `spec` below `root`.
+
+    `spec` is the edge set's entry in config/edges.yaml. Records without targets are counted, not written.
+    Raises UserError for a missing or damaged file, and for other counts than expected where the entry is strict.
+    """
+    root, directory = Path(root), Path(directory)
+    read = _format(name, spec).read
+    files = _files(name, spec, root)
+    splits = read(spec["task"], files)
+    if spec.get("jiant_compat"):
+        splits = {split: treebank.without_lost_by_jiant(splits[split], files[split]) for split in SPLITS}
+    counts = {split: _counts(splits[split]) for split in SPLITS}
+    empty = [split for split in SPLITS if not counts[split]["targets"]]
+    if empty:
+        raise UserError(f"The {empty[0]} split of {name!r} has no targets; fetch its files again.")
+    labels = sorted({label for split in splits.values() for label in _labels(split)})
+    differences = list(_differences(spec.get("expected") or {}, counts, len(labels)))
+    if differences and spec.get("strict"):
+        raise UserError(
+            f"{name!r} does not have the counts of its entry in the catalogue: {'; '.join(differences)}. Make the "
+            "files again, or set strict to false there."
+        )
+    irregular = {split: Counter(splits[split].irregular) for split in SPLITS}
+    # The sidecar takes its name last: where it is, the records are whole.
+    (directory / SIDECAR).unlink(missing_ok=True)
+    for split in SPLITS:
+        filled = [record for record in splits[split].records if record["targets"]]
+        irregular[split]["records without targets"] = len(splits[split].records) - len(filled)
+        write_jsonl(directory / f"{split}.jsonl", filled)
+    shape = TASKS[spec["task"]]
+    sidecar = {
+        "name": name,
+        **{key: spec[key] for key in ("task", "format", "licence")},
+        "source": f"mirror:{','.join(str(path.relative_to(root)) for path in files.values())}",
+        "source_sha256": {str(path.relative_to(root)): _digest(path) for path in files.values()},
+        "spans": shape.spans,
+        "multilabel": shape.multilabel,
+        "labels": labels,
+        "counts": counts,
+        "expected": spec.get("expected"),
+        "remarks": [*filter(None, [spec.get("remark")]), *differences],
+        "irregular": {split: dict(sorted((+found).items())) for split, found in irregular.items()},
+    }
+    write_json(directory / SIDECAR, sidecar)
+
+
+def _counts(split: Split) -> dict[str, int]:
+    targets = [len(record["targets"]) for record in split.records]
+    return {**split.source, "records": sum(map(bool, targets)), "targets": sum(targets)}
+
+
+def _labels(split: Split) -> Iterator[str]:
+    for record in split.records:
+        for target in record["targets"]:
+            label = target["label"]
+            yield from [label] if isinstance(label, str) else label
+
+
+def _differences(expected: Mapping, counts: Mapping[str, Mapping[str, int]], labels: int) -> Iterator[str]:
+    if expected.get("labels", labels) != labels:
+        yield f"{labels} labels, {expected['labels']} expected"
+    for split in SPLITS:
+        for unit, number in expected.get(split, {}).items():
+            if counts[split].get(unit) != number:
+                yield f"{split}: {counts[split].get(unit, 'no')} {unit}, {number} expected"
+
+
+def _format(name: str, spec: Mapping) -> Format:
+    """The format of the entry, if the entry is whole."""
+    for key in ("task", "format", "licence", "url", "files"):
+        if key not in spec:
+            raise UserError(
+                f"The edge set {name!r} lacks the key {key!r}; add it to its entry in the catalogue."
+            )
+    if spec["format"] not in FORMATS:
+        raise UserError(
+            f"The edge set {name!r} has the format {spec['format']!r}; write one of {', '.join(FORMATS)}."
+        )
+    found = FORMATS[spec["format"]]
+    if spec["task"] not in found.tasks:
+        raise UserError(
+            f"The edge set {name!r} has the task {spec['task']!r}; a {spec['format']} file annotates "
+            f"{', '.join(found.tasks)}."
+        )
+    if set(spec["files"]) != set(found.files):
+        raise UserError(f"The files of the edge set {name!r} must be named {', '.join(found.files)}.")
+    if spec.get("jiant_compat") and spec["format"] != "conllu":
+        raise UserError(f"The edge set {name!r} has jiant_compat, which is for conllu files; remove it.")
+    return found
+
+
+def _files(name: str, spec: Mapping, root: Path) -> dict[str, Path]:
+    """Where the entry's files and folders are."""
+    for part, path in spec["files"].items():
+        if not (root / path).exists():
+            raise UserError(
+                f"{root / path} does not exist, which the edge set {name!r} needs ({part}); put it there from "
+                f"{spec['url']}."
+            )
+    return {part: root / path for part, path in spec["files"].items()}
+
+
+def _digest(path: Path) -> str:
+    """Of a file its SHA-256; of a folder that of the names and SHA-256s of all its files."""
+    if path.is_file():
+        return sha256(path)
+    inside = sorted(each for each in path.rglob("*") if each.is_file())
+    return hashlib.sha256(
+        "".join(f"{each.relative_to(path)} {sha256(each)}\n" for each in inside).encode()
+    ).hexdigest()

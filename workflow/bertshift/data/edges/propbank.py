@@ -1,0 +1,46 @@
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+
+from bertshift.data.edges.brackets import constituent_targets, frame_targets, tag_targets
+from bertshift.data.edges.records import Split, record
+from bertshift.data.text_file import read_lines
+from bertshift.errors import UserError
+
+
+def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
+    """Tags, constituents or arguments from PropBank's skeletons joined with their words.
+
+    Columns, tab-separated: sentence id, index, word, tag, parse bit, lemma, roleset, one for each frame.
+    """
+    return {split: _read_split(task, path) for split, path in files.items()}
+
+
+def _read_split(task: str, path: Path) -> Split:
+    records, source, irregular = [], Counter(), Counter()
+    for where, rows in _sentences(path):
+        ids, _, words, tags, bits, _, _, *frames = zip(*rows, strict=True)
+        source.update(sentences=1, tokens=len(words))
+        if task == "srl":
+            found = frame_targets(frames, where, irregular)
+            source["frames"] += len(found)
+        else:
+            found = [tag_targets(tags) if task == "pos" else constituent_targets(bits, where)]
+        records += [record(task, where, words, targets, sentence=ids[0]) for targets in found]
+    return Split(records, source, irregular)
+
+
+def _sentences(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
+    numbered = enumerate(read_lines(path), 1)
+    for filled, lines in groupby(numbered, key=lambda line: bool(line[1].strip())):
+        if filled:
+            rows = []
+            for number, line in lines:
+                rows.append(line.split("\t"))
+                if rows[-1][:2] != [rows[0][0], str(len(rows) - 1)] or len(rows[-1]) != max(len(rows[0]), 7):
+                    raise UserError(
+                        f"{path}:{number} is not word {len(rows) - 1} of the sentence {rows[0][0]} in "
+                        f"{max(len(rows[0]), 7)} columns; fetch the file again."
+                    )
+            yield f"{path}:{number - len(rows) + 1}", rows

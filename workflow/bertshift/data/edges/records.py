@@ -1,0 +1,124 @@
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from bertshift.errors import UserError
+from bertshift.files import read_json, read_jsonl
+
+SPLITS = ("train", "dev", "test")
+SIDECAR = "edges.json"
+
+
+class Shape(NamedTuple):
+    """What the targets of a task look like."""
+
+    spans: int
+    multilabel: bool = False
+    tokens: bool = False  # span1 is a single word, and no word comes twice
+
+
+TASKS = {
+    "pos": Shape(1, tokens=True),
+    "constituents": Shape(1),
+    "dependencies": Shape(2, tokens=True),
+    "entities": Shape(1),
+    "srl": Shape(2),
+    "coref": Shape(2),
+    "spr": Shape(2, multilabel=True),
+    "relations": Shape(2),
+}
+
+
+class Split(NamedTuple):
+    """One split as read: its records, what its files hold {unit: number}, and what was left out {reason: number}."""
+
+    records: list[dict]
+    source: Counter
+    irregular: Counter
+
+
+def target(label: str | list[str], span1: tuple[int, int], span2: tuple[int, int] | None = None) -> dict:
+    """A target of a record; spans are [start, end) in words."""
+    second = {} if span2 is None else {"span2": list(span2)}
+    return {"span1": list(span1), **second, "label": label}
+
+
+def record(task: str, where: str, words: Sequence[str], targets: list[dict], **info) -> dict:
+    """A record in jiant's form, checked; `where` (file and line) begins the UserError if there is a fault."""
+    return checked(task, where, {"text": " ".join(words), "info": info, "targets": targets})
+
+
+def checked(task: str, where: str, found: dict) -> dict:
+    """`found`, if its text and targets are what the probes of `task` take; else UserError."""
+    if fault := record_fault(found, TASKS[task]):
+        raise UserError(f"{where}: {fault}; correct the file or fetch it again.")
+    return found
+
+
+def record_fault(found: Mapping, shape: Shape) -> str | None:
+    """What is wrong with a record, or None."""
+    text, targets = found.get("text"), found.get("targets")
+    if not isinstance(text, str) or not isinstance(targets, list):
+        return 'the record lacks its "text" or its list of "targets"'
+    words = text.split()
+    if not words or " ".join(words) != text:
+        return f"the text {text[:60]!r} is not words with one space between them"
+    for number, each in enumerate(targets, 1):
+        if fault := _target_fault(each, shape, len(words)):
+            return f"target {number} {fault}"
+    if shape.tokens:
+        repeated = [start for start, n in Counter(each["span1"][0] for each in targets).items() if n > 1]
+        if repeated:
+            return f"word {repeated[0] + 1} has several targets where each word has one"
+    return None
+
+
+def _target_fault(found: Mapping, shape: Shape, length: int) -> str | None:
+    if not isinstance(found, dict):
+        return "is not an object"
+    expected = ["span1", "span2"][: shape.spans]
+    present = [name for name in ("span1", "span2") if name in found]
+    if present != expected:
+        return f"has {' and '.join(present) or 'no span'} where {' and '.join(expected)} should be"
+    for name in expected:
+        span = found[name]
+        if not isinstance(span, list) or len(span) != 2 or not all(type(bound) is int for bound in span):
+            return f"has the {name} {span}, which is not [start, end)"
+        start, end = span
+        if start >= end:
+            return f"has the empty {name} [{start}, {end})"
+        if start < 0 or end > length:
+            return f"has the {name} [{start}, {end}) outside its {length} words"
+    if shape.tokens and found["span1"][1] - found["span1"][0] > 1:
+        return f"has the span1 {found['span1']} where a single word should be"
+    label = found.get("label")
+    labels = [label] if isinstance(label, str) else label
+    if not isinstance(labels, list) or not all(isinstance(each, str) and each for each in labels):
+        return "has no label"
+    if not shape.multilabel and len(labels) != 1:
+        return f"has {len(labels)} labels where one should be"
+    return None
+
+
+def read_edge_sidecar(directory: Path) -> dict:
+    """What is known of a prepared edge set.
+
+    Keys: name, task, format, licence, source, source_sha256 {file: sha}, spans (1 or 2), multilabel, labels
+    (sorted, over all splits), counts {split: {unit: number}}, expected (the same form, or null), remarks
+    [sentence], irregular {split: {reason: number}}.
+    """
+    path = Path(directory) / SIDECAR
+    if not path.is_file():
+        raise UserError(f"{path} does not exist; prepare the edge set {Path(directory).name!r} first.")
+    return read_json(path)
+
+
+def read_edges(directory: Path, split: str) -> list[dict]:
+    """The records of one split, each with at least one target; UserError for a split that does not exist."""
+    splits = read_edge_sidecar(directory)["counts"]
+    if split not in splits:
+        raise UserError(
+            f"{directory} has no split {split!r}, only {', '.join(splits)}; ask for one of these."
+        )
+    return list(read_jsonl(Path(directory) / f"{split}.jsonl"))
