@@ -109,6 +109,46 @@ def test_padded_maps_are_the_real_ones_in_the_corner(path, model, tokenizer):
         np.testing.assert_allclose(values.sum(-1), 1, atol=1e-5)
 
 
+def test_words_are_cut_one_by_one_and_none_gets_lost(tokenizer):
+    words = [["Cats", "\u200b", "[MASK]", "unables"], ["dog", "ran"], ["unables"] * 5]
+    index = encode(tokenizer, [{"id": "a", "words": each} for each in words], max_length=9)
+    pieces = tokenizer.convert_ids_to_tokens(index["token_ids"])
+    first = [
+        "[CLS]",
+        "cat",
+        "##s",
+        "[UNK]",
+        "[UNK]",
+        "[UNK]",
+        "[UNK]",
+        "un",
+        "[SEP]",
+    ]  # "[", "mask", "]" unknown
+    assert pieces[:9] == first and pieces[9:13] == ["[CLS]", "dog", "ran", "[SEP]"]
+    assert index["word_offsets"].tolist() == [0, 4, 6, 11]
+    assert index["word_first"].tolist() == [1, 3, 4, -1, 1, 2, 1, 4, -1, -1, -1]
+    assert index["word_last"].tolist() == [2, 3, 6, -1, 1, 2, 3, 6, -1, -1, -1]
+    assert index["char_start"][:5].tolist() == [0, 0, 0, 5, 7] and index["char_end"][3] == 6
+    assert not index["segment"].any() and index["special"].sum() == 6
+
+
+def test_states_can_be_stored_in_half_the_space(path, model, tokenizer, tmp_path):
+    small = tmp_path / "small.npz"
+    extract(model, tokenizer, ROWS, small, max_length=14, attention=True, batch_tokens=8, dtype="float16")
+    stored = Activations(small)
+    for layer in range(4):
+        assert stored.hidden(layer).dtype == np.float16
+        np.testing.assert_array_equal(
+            stored.hidden(layer), Activations(path).hidden(layer).astype(np.float16)
+        )
+    assert stored.attention(1).flat.dtype == np.float32
+    with pytest.raises(UserError, match="beyond float16"):
+        with torch.no_grad():
+            scaled = type(model)(model.config)
+            scaled.embeddings.LayerNorm.weight.fill_(1e5)
+        extract(scaled, tokenizer, ROWS, small, max_length=14, attention=False, dtype="float16")
+
+
 def test_refusals(model, tokenizer, tmp_path):
     with pytest.raises(UserError, match="24 positions"):
         extract(model, tokenizer, ROWS, tmp_path / "x.npz", max_length=25, attention=False)

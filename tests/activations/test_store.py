@@ -85,6 +85,8 @@ def test_refusals(path, tmp_path):
     with pytest.raises(UserError, match="attention: true"):
         Activations(tmp_path / "hidden.npz").attention(1)
     assert Activations(tmp_path / "hidden.npz").heads is None
+    with pytest.raises(UserError, match="does not say where words are"):
+        _ = Activations(path).word_first
     with pytest.raises(UserError, match="layers are 0 to 2"):
         Activations(path).hidden(3)
     (tmp_path / "half.npz").write_bytes(path.read_bytes()[:500])

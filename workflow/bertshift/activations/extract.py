@@ -4,11 +4,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Literal
 
 import numpy as np
 import torch
 
 from bertshift.activations.store import Writer, writing
+from bertshift.data.words import word_pieces
 from bertshift.errors import UserError
 from bertshift.tasks.text_classification import longest_first
 
@@ -21,14 +23,18 @@ PROGRESS_SECONDS = 5
 def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.ndarray]:
     """Tokenise stimuli into the index members of an activation file (see `store`), real tokens only.
 
-    rows: {"id", "text_a", optional "text_b"}; what is longer than max_length is cut as for training.
+    rows: {"id", "text_a", optional "text_b"}, or {"id", "words"}, which are tokenised word by word and have members
+    that say where words are; what is longer than max_length is cut as for training. A span of characters is a word
+    piece's in its text, or its whole word's in the words with one space between them.
     Raises UserError where there are no rows.
     """
     if not rows:
         raise UserError("There are no stimuli to extract from: check the stimuli's source and number.")
-    parts = [_table(tokenizer, rows[first : first + ROWS], max_length) for first in range(0, len(rows), ROWS)]
-    tokens = np.concatenate([table for table, _ in parts])
-    lengths = np.concatenate([length for _, length in parts])
+    blocks = [rows[first : first + ROWS] for first in range(0, len(rows), ROWS)]
+    table = _word_table if "words" in rows[0] else _table
+    tokens, lengths, *words = map(
+        np.concatenate, zip(*(table(tokenizer, block, max_length) for block in blocks), strict=True)
+    )
     columns = {
         "token_ids": np.int32,
         "special": bool,
@@ -41,6 +47,15 @@ def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.nda
         "example_offsets": np.append(0, np.cumsum(lengths)),
         "map_offsets": np.append(0, np.cumsum(lengths**2)),
         "example_ids": np.array([str(row["id"]) for row in rows]),
+        **(_word_members(*words) if words else {}),
+    }
+
+
+def _word_members(counts: np.ndarray, first: np.ndarray, last: np.ndarray) -> dict[str, np.ndarray]:
+    return {
+        "word_offsets": np.append(0, np.cumsum(counts)),
+        "word_first": first.astype(np.int32),
+        "word_last": last.astype(np.int32),
     }
 
 
@@ -58,6 +73,23 @@ def _table(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray
         tokens += example
         lengths.append(len(example))
     return np.array(tokens, np.int32), np.array(lengths, np.int64)
+
+
+def _word_table(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray, ...]:
+    """As `_table`; then how many words an example has, and each word's first and last token (-1: cut off)."""
+    tokens, lengths, first, last = [], [], [], []
+    for row, pieces in zip(rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True):
+        example, start = [(tokenizer.cls_token_id, True, 0, 0, 0)], 0
+        for word, ids in zip(row["words"], pieces, strict=True):
+            inside = len(example) + len(ids) < max_length
+            first.append(len(example) if inside else -1)
+            last.append(len(example) + len(ids) - 1 if inside else -1)
+            example += [(piece, False, start, start + len(word), 0) for piece in ids]
+            start += len(word) + 1
+        tokens += [*example[: max_length - 1], (tokenizer.sep_token_id, True, 0, 0, 0)]
+        lengths.append(min(len(example), max_length - 1) + 1)
+    counts = [len(row["words"]) for row in rows]
+    return tuple(np.array(values, np.int64) for values in (tokens, lengths, counts, first, last))
 
 
 def _pieces(tokenizer, texts: list[str]) -> list[list[tuple[int, bool, int, int]]]:
@@ -83,21 +115,23 @@ def extract(
     max_length: int,
     attention: bool,
     batch_tokens: int = 2048,
+    dtype: Literal["float32", "float16"] = "float32",
 ) -> None:
     """Write the hidden states and, if asked, the attention maps of a BertModel for `rows` to the NPZ `out_path`.
 
-    Evaluation mode, float32. Examples of one length share a batch of up to `batch_tokens` tokens, so nothing is
-    padded and masked; memory holds one batch, whatever the number of rows.
+    Evaluation mode, float32; `dtype` is how the hidden states are stored: float16 is for probes (see `store`).
+    Examples of one length share a batch of up to `batch_tokens` tokens, so nothing is padded and masked; memory holds
+    one batch, whatever the number of rows.
     What Kovaleva et al. 2019 (section 4.3), Hao et al. 2020 (3, 4) and Merchant et al. 2020 (5.1) compare.
-    Raises UserError where max_length is beyond the model's positions, ValueError where attention is asked of a model
-    that was not loaded with eager attention (fused kernels do not give their maps).
+    Raises UserError where max_length is beyond the model's positions, or a hidden state beyond float16; ValueError
+    where attention is asked of a model that was not loaded with eager attention (fused kernels do not give their maps).
     """
     model = _evaluating(model, attention, max_length)
     index = encode(tokenizer, rows, max_length)
     config, offsets = model.config, index["example_offsets"]
     heads = config.num_attention_heads if attention else 0
     done, shown = 0, time.monotonic()
-    with writing(out_path, index, config.num_hidden_layers, config.hidden_size, heads) as writer:
+    with writing(out_path, index, config.num_hidden_layers, config.hidden_size, heads, dtype) as writer:
         for batch in _equal_lengths(np.diff(offsets), batch_tokens):
             _extract_batch(model, index, batch, writer, attention)
             done += len(batch)

@@ -1,0 +1,97 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from probes.edge_world import make, random_sentences, record
+
+from bertshift.errors import UserError
+from bertshift.probes import mdl
+from bertshift.probes.bank import Progress
+from bertshift.probes.mdl import COLUMNS, CodeSettings, block_ends, describe, nats
+
+SETTINGS = CodeSettings(
+    width=32,
+    learning_rate=0.01,
+    max_steps=200,
+    validate_every=20,
+    probe_seeds=2,
+    input_dropout=0,
+    portions=(0.1, 0.3, 0.6, 1),
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("mdl"), random_sentences(160, types=20))
+
+
+def splits(records):
+    return {"train": records[:130], "dev": records[130:140], "test": records[140:]}
+
+
+@pytest.fixture(scope="module")
+def edges(made):
+    """Labels that the first word tells, in records of one to three targets; and sets of labels."""
+    sentences = random_sentences(160, types=20)
+    single = [
+        record(w, *(("abcde"[int(w[i][1:]) % 5], (i, i + 1)) for i in range(1 + n % 3)))
+        for n, w in enumerate(sentences)
+    ]
+    several = [record(w, (["x", "y", "z"][: n % 4], (0, 1), (1, 2))) for n, w in enumerate(sentences)]
+    return {
+        "pos": made.edges("pos", 1, splits(single)),
+        "spr": made.edges("spr", 2, splits(several), multilabel=True),
+    }
+
+
+def totals(table, task):
+    rows = table[(table.task == task) & (table.quantity != "f1")]
+    return rows.pivot(index="probe_seed", columns="quantity", values="value")
+
+
+def test_a_probe_that_knows_nothing_costs_the_uniform_code(made, edges, monkeypatch):
+    """Holds only if every target is coded once, and in bits."""
+
+    def untrained(bank, *_):
+        return [Progress(torch.zeros_like(weights), bank.settings) for weights in bank.initial()]
+
+    monkeypatch.setattr(mdl, "train", untrained)
+    table = describe("base", {(1, 0): made.activations}, edges, made.sentences, SETTINGS)
+    assert list(table.columns) == COLUMNS
+    targets = sum(1 + number % 3 for number in range(130))
+    for task, bits, n in (("pos", targets * math.log2(5), targets), ("spr", 130 * 3, 130)):
+        found = totals(table, task)
+        np.testing.assert_allclose(found["codelength"], bits, rtol=1e-6)
+        np.testing.assert_allclose(found["uniform"], bits, rtol=1e-12)
+        coded = table[(table.task == task) & (table.quantity == "codelength")]
+        assert set(coded["n"]) == {n} and set(coded["examples"]) == {130} and set(coded["portion"]) == {1}
+
+
+def test_what_a_probe_can_learn_costs_less_and_more_of_it_helps(made, edges):
+    table = describe("base", {(1, 0): made.activations}, {"pos": edges["pos"]}, made.sentences, SETTINGS)
+    found = totals(table, "pos")
+    assert (found["compression"] > 1.5).all()
+    np.testing.assert_allclose(found["compression"], found["uniform"] / found["codelength"])
+    curve = table[(table.quantity == "f1") & (table.probe_seed == 1)]
+    assert curve["examples"].tolist() == [39, 78, 130]  # 13 records are too few to train on
+    assert curve["portion"].tolist() == [0.3, 0.6, 1]
+    assert curve["value"].iloc[-1] > 0.9 and curve["value"].is_monotonic_increasing
+
+
+def test_nats():
+    logits, gold = torch.tensor([[[0.0, math.log(3)]]]), torch.tensor([[[0.0, 1.0]]])
+    assert nats(logits, gold, True).item() == pytest.approx(-math.log(3 / 4))
+    assert nats(logits, gold, False).item() == pytest.approx(-math.log(1 / 2) - math.log(3 / 4))
+
+
+def test_blocks_of_fewer_than_32_records_join_the_uniform_one():
+    default = CodeSettings().portions
+    assert list(block_ends(default, 6851).values()) == [54, 109, 219, 428, 856, 1712, 3425, 6851]
+    assert block_ends(default, 20) == {1: 20}
+
+
+def test_refuses_portions_that_do_not_cover():
+    for portions in ((0.5,), (0.5, 0.2, 1), ()):
+        with pytest.raises(UserError, match="rising fractions that end with 1"):
+            CodeSettings(portions=portions)

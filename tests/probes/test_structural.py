@@ -1,0 +1,201 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+from bertshift.activations.store import Activations, writing
+from bertshift.errors import UserError
+from bertshift.probes import structural
+from bertshift.probes.structural import Probe, Sentences, StructuralSettings, evaluate, fit, word_vectors
+from bertshift.seeds import seed_from
+
+CPU = torch.device("cpu")
+
+
+def random_heads(rng, n):
+    """A random tree over shuffled words, so that edges cross."""
+    order = rng.permutation(n)
+    heads = np.zeros(n, int)
+    for place in range(1, n):
+        heads[order[place]] = order[rng.integers(place)] + 1
+    return heads.tolist()
+
+
+def row(heads, split="train"):
+    upos = ["NOUN"] * (len(heads) - 1) + ["PUNCT"]
+    return {"words": ["x"] * len(heads), "upos": upos, "heads": heads, "split": split}
+
+
+def planted(rng, count, rotation, words=8):
+    """Sentences whose words are the sums of one axis for each word above them, among other axes full of noise."""
+    rows, vectors = [], []
+    for _ in range(count):
+        heads = random_heads(rng, rng.integers(4, words + 1))
+        above = np.zeros((len(heads), words))
+        for word in range(len(heads)):
+            at = word
+            while heads[at]:
+                above[word, at] = 1
+                at = heads[at] - 1
+        rows.append(row(heads) | {"upos": ["NOUN"] * len(heads)})
+        vectors.append(np.hstack([above, rng.normal(size=(len(heads), len(rotation) - words))]) @ rotation)
+    return torch.from_numpy(np.concatenate(vectors)), rows
+
+
+def alone(probe, train, dev, settings):
+    """The weights of one probe trained by itself: differences of vectors, autograd, and when its training ended."""
+    weight = probe.weight.clone().requires_grad_()
+    optimizer = torch.optim.Adam([weight], settings.learning_rate)
+    schedule = ReduceLROnPlateau(optimizer, mode="min", factor=0.1, patience=0)
+    best, lowest, last = None, np.inf, 0
+
+    def loss(sentences, members):
+        batch, total = sentences.batch(members), 0.0
+        for h, gold in zip(
+            batch.vectors[:, probe.layer].split(batch.lengths), batch.gold[probe.kind], strict=True
+        ):
+            z = h @ weight
+            differences = z[:, None] - z if probe.kind == "distance" else z
+            total = total + (differences.pow(2).sum(-1) - gold).abs().sum() / gold.numel()
+        return total / len(members)
+
+    for epoch in range(1, settings.epochs + 1):
+        order = np.random.default_rng(seed_from("structural probe", "batches", epoch)).permutation(len(train))
+        for first in range(0, len(order), settings.batch_size):
+            optimizer.zero_grad()
+            loss(train, order[first : first + settings.batch_size]).backward()
+            optimizer.step()
+        dev_loss = loss(dev, range(len(dev))).item()
+        schedule.step(dev_loss)
+        if dev_loss < lowest - 1e-4:
+            best, lowest, last = weight.detach().clone(), dev_loss, epoch
+        elif epoch - last >= settings.patience:
+            break
+    return best, epoch
+
+
+def test_each_probe_of_a_batch_is_the_one_trained_alone():
+    rng = np.random.default_rng(0)
+    settings = StructuralSettings(
+        rank=5, epochs=12, batch_size=7, learning_rate=0.02, patience=3, probe_seeds=2
+    )
+    sets = []
+    for count in (40, 15):
+        rows = [row(random_heads(rng, n)) for n in rng.integers(1, 9, count)]
+        scales = torch.tensor([0.3, 1.0, 3.0]).view(1, 3, 1)
+        vectors = scales * torch.from_numpy(rng.normal(size=(sum(len(one["heads"]) for one in rows), 3, 10)))
+        sets.append(Sentences(vectors, rows, CPU))
+    probes = [
+        Probe(kind, layer, seed, settings, sets[0].vectors)
+        for kind in ("depth", "distance") for layer in range(3) for seed in (1, 2)
+    ]  # fmt: skip
+    expected = [alone(one, *sets, settings) for one in probes]
+    fit(probes, *sets, settings)
+    for one, (best, _) in zip(probes, expected, strict=True):
+        torch.testing.assert_close(one.best, best, atol=1e-6, rtol=1e-6)
+    assert len({epochs for _, epochs in expected}) > 2
+    single = Probe("distance", 1, 2, settings, sets[0].vectors)
+    fit([single], *sets, settings)
+    assert torch.equal(single.best, probes[9].best)
+
+
+@pytest.mark.parametrize("kind", ["depth", "distance"])
+def test_gradients_are_those_of_the_definition(kind):
+    rng = np.random.default_rng(0)
+    rows = [row(random_heads(rng, n)) for n in (1, 2, 7, 30)]
+    sentences = Sentences(torch.from_numpy(rng.normal(size=(40, 2, 64)).astype(np.float32)), rows, CPU)
+    probes = [Probe(kind, layer, 1, StructuralSettings(rank=48), sentences.vectors) for layer in range(2)]
+    batch = sentences.batch(range(4))
+    for one, loss, gradient in structural.losses_and_gradients(batch, probes):
+        z = (batch.vectors[:, one.layer] @ one.weight).requires_grad_()
+        expected = 0.0
+        for part, gold in zip(z.split(batch.lengths), batch.gold[kind], strict=True):
+            differences = part[:, None] - part if kind == "distance" else part
+            expected = expected + (differences.pow(2).sum(-1) - gold).abs().sum() / gold.numel() / 4
+        expected.backward()
+        assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+        assert (gradient - z.grad).norm() < 1e-5 * z.grad.norm()
+
+
+def test_planted_trees_are_found_whatever_the_axes():
+    rng = np.random.default_rng(0)
+    rotation = np.linalg.qr(rng.normal(size=(16, 16)))[0]
+    train, dev = (planted(rng, count, rotation) for count in (150, 40))
+    settings = StructuralSettings(rank=8, learning_rate=0.02)
+    sets = [Sentences(vectors[:, None].float(), rows, CPU) for vectors, rows in (train, dev)]
+    probes = [Probe(kind, 0, 1, settings, torch.empty(16)) for kind in ("depth", "distance")]
+    fit(probes, *sets, settings)
+    found = {(one.kind, measure): value for one, measure, value, _ in evaluate(probes, sets[1])}
+    # Depths and distances have ties, which no prediction has: a perfect one reaches about 0.95 here.
+    assert found["distance", "spearman"] > 0.93 and found["distance", "uuas"] > 0.95
+    assert found["depth", "spearman"] > 0.93 and found["depth", "root_accuracy"] > 0.95
+    turn = torch.from_numpy(np.linalg.qr(rng.normal(size=(16, 16)))[0])
+    turned = Sentences((dev[0] @ turn)[:, None].float(), dev[1], CPU)
+    for one in probes:
+        one.best = turn.T.float() @ one.best
+    for one, measure, value, _ in evaluate(probes, turned):
+        assert value == pytest.approx(found[one.kind, measure], abs=1e-3)
+
+
+def test_from_a_file_to_the_table(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = [row(random_heads(rng, 5 + i % 3), split) for i, split in enumerate(["dev", "train", "test"] * 8)]
+    pieces = [rng.integers(1, 4, len(one["words"])) for one in rows]
+    lengths = np.array([2 + sum(one) for one in pieces])
+    ends = [np.cumsum(one) for one in pieces]
+    last = np.concatenate(ends)
+    first = last - np.concatenate(pieces) + 1
+    offsets = np.append(0, np.cumsum(lengths))
+    first[4] = last[4] = -1  # the last word of the first sentence, in dev
+    index = {
+        "token_ids": np.zeros(offsets[-1], np.int32), "special": np.zeros(offsets[-1], bool),
+        "segment": np.zeros(offsets[-1], np.uint8), "example_offsets": offsets,
+        "map_offsets": np.append(0, np.cumsum(lengths**2)), "example_ids": np.arange(24).astype(str),
+        "word_offsets": np.append(0, np.cumsum([len(one["words"]) for one in rows])),
+        "word_first": first.astype(np.int32), "word_last": last.astype(np.int32),
+    }  # fmt: skip
+    states = rng.normal(size=(2, offsets[-1], 6)).astype(np.float16)
+    with writing(tmp_path / "run.npz", index, 1, 6, dtype="float16") as writer:
+        for layer, values in enumerate(states):
+            for example, (a, b) in enumerate(pairwise(offsets)):
+                writer.hidden(layer, example, values[a:b])
+
+    activations = Activations(tmp_path / "run.npz")
+    assert (word_vectors(activations, [3, 1]).dtype, len(word_vectors(activations, [3, 1]))) == (
+        np.float16,
+        11,
+    )
+    second = word_vectors(activations, [3, 1])[6 - 1]  # the first word of example 1
+    mean = states[:, offsets[1] + 1 : offsets[1] + 1 + pieces[1][0]].astype(float).mean(axis=1)
+    np.testing.assert_allclose(second, mean, atol=2e-3)
+
+    settings = StructuralSettings(epochs=2, max_train=6, probe_seeds=2)
+    table = structural.probe("rte", {(1, 2): tmp_path / "run.npz"}, rows, settings)
+    assert list(table.columns) == [
+        "metric", "model", "kind", "layer", "split", "measure", "rank", "init", "seed", "probe_seed", "value", "n"
+    ]  # fmt: skip
+    assert len(table) == 2 * 2 * 2 * 2 * 2 and set(table.layer) == {0, 1} and set(table["rank"]) == {6}
+    assert table.groupby(["kind", "measure"]).size().to_dict() == dict.fromkeys(
+        [("depth", "spearman"), ("depth", "root_accuracy"), ("distance", "spearman"), ("distance", "uuas")], 8
+    )
+    counted = table.set_index(["split", "measure"])["n"].groupby(level=[0, 1]).unique()
+    assert counted["dev", "spearman"].tolist() == [7] and counted["test", "root_accuracy"].tolist() == [8]
+    assert counted["test", "uuas"].tolist() == [
+        sum(len(one["words"]) - 2 for one in rows if one["split"] == "test")
+    ]
+    printed = capsys.readouterr().err
+    assert "7 sentences of dev, 1 too long" in printed and "6 sentences of train, 0 too long" in printed
+
+    with pytest.raises(UserError, match="other sentences"):
+        structural.probe("rte", {(1, 2): tmp_path / "run.npz"}, rows[1:], settings)
+    with pytest.raises(UserError, match="rank is 7, but .* 6 dimensions"):
+        structural.probe("rte", {(1, 2): tmp_path / "run.npz"}, rows, StructuralSettings(rank=7))
+
+
+def test_settings_are_checked():
+    with pytest.raises(UserError, match="batch_size is 0; write a whole number"):
+        StructuralSettings(batch_size=0)
+    with pytest.raises(UserError, match="learning_rate is nan; write a positive number"):
+        StructuralSettings(learning_rate=float("nan"))

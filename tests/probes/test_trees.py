@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
+from scipy.stats import spearmanr
+
+from bertshift.data import conllu
+from bertshift.errors import UserError
+from bertshift.probes.trees import (
+    attachments_found,
+    depths,
+    distances,
+    mean_over_lengths,
+    root_found,
+    spanning_trees,
+    spearman,
+)
+
+
+def path_lengths(heads):
+    edges = np.zeros((len(heads),) * 2)
+    for word, head in enumerate(heads):
+        if head:
+            edges[word, head - 1] = 1
+    return shortest_path(edges, directed=False)
+
+
+@pytest.mark.parametrize(
+    ("heads", "depth", "furthest"),
+    [
+        ([0], [0], 0),
+        ([0, 1, 2, 3], [0, 1, 2, 3], 3),  # a chain
+        ([2, 0, 2, 2, 2], [1, 0, 1, 1, 1], 2),  # a star
+        # "A hearing is scheduled on the issue today": 2 -> 5 crosses 4 -> 8
+        ([2, 4, 4, 0, 2, 7, 5, 4], [2, 1, 1, 0, 2, 4, 3, 1], 5),
+    ],
+)
+def test_hand_trees(heads, depth, furthest):
+    assert depths(heads).tolist() == depth
+    found = distances(heads)
+    np.testing.assert_array_equal(found, path_lengths(heads))
+    assert found.max() == furthest
+
+
+def test_real_trees_are_as_shortest_paths_find_them(mirror):
+    rows, _ = conllu.read(mirror / "UD_English-EWT" / "en_ewt-ud-dev.conllu", {})
+    for row in rows[:300]:
+        expected = path_lengths(row["heads"])
+        np.testing.assert_array_equal(distances(row["heads"]), expected)
+        np.testing.assert_array_equal(depths(row["heads"]), expected[row["heads"].index(0)])
+
+
+def test_spearman_by_length_is_scipys_row_by_row():
+    rng = np.random.default_rng(0)
+    lengths = np.array([4, 5, 9, 5, 51, 50, 9, 9])
+    values, by_length = [], {}
+    for n in lengths:
+        gold = rng.integers(0, 4, (n, n))  # many ties
+        gold[:, 0] = -1
+        predicted = rng.normal(size=(2, n, n)).round(1) + gold
+        values.append(spearman(predicted, gold).mean(axis=-1))
+        rows = [spearmanr(predicted[1, i], gold[i]).statistic for i in range(n)]
+        by_length.setdefault(n, []).extend(rows)
+    value, counted = mean_over_lengths(np.transpose(values), lengths)
+    assert value[1] == pytest.approx(np.mean([np.mean(by_length[n]) for n in (5, 9, 50)]), abs=1e-12)
+    assert counted == 6
+    assert spearman(np.ones(3), np.arange(3)) == 0
+    with pytest.raises(UserError, match="5 to 50 words"):
+        mean_over_lengths(np.ones(2), np.array([4, 51]))
+
+
+def test_spanning_trees():
+    rng = np.random.default_rng(0)
+    lengths = rng.uniform(1, 2, (5, 9, 9))
+    lengths += lengths.transpose(0, 2, 1)
+    for found, one in zip(spanning_trees(lengths), lengths, strict=True):
+        expected = minimum_spanning_tree(np.triu(one, 1)).toarray() > 0
+        np.testing.assert_array_equal(found, expected)
+    heads = [2, 4, 4, 0, 2, 7, 5, 4]
+    edges = spanning_trees(distances(heads)[None])[0]
+    assert {(i + 1, j + 1) for i, j in np.argwhere(edges)} == {
+        (1, 2),
+        (2, 4),
+        (3, 4),
+        (2, 5),
+        (6, 7),
+        (5, 7),
+        (4, 8),
+    }
+
+
+def test_punctuation_between_words():
+    """Word 3 is punctuation and the head of 4 and 5: without it both hang on 2, two edges away, by the first's order."""
+    heads = [2, 0, 2, 3, 3]
+    gold = distances(heads)
+    kept = np.array([True, True, False, True, True])
+    found, possible = attachments_found(gold[None], gold, kept)
+    assert (found[0], possible) == (3, 3)
+    other = gold.astype(float)
+    other[3, 4] = other[4, 3] = 0.5  # 4 and 5 together; the other edge of either is the gold one
+    assert attachments_found(other[None], gold, kept)[0].tolist() == [2]
+    assert attachments_found(-gold[None], gold, np.arange(5) == 0) == (0, 0)
+
+
+def test_the_root_is_looked_for_among_words():
+    gold = np.array([1, 0, 1])
+    predicted = np.array([[0.5, 0.2, 0.1], [0.1, 0.2, 0.3]])
+    found, possible = root_found(predicted, gold, np.array([True, True, False]))
+    assert found.tolist() == [True, False] and possible == 1

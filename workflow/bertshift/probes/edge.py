@@ -1,0 +1,222 @@
+"""Edge probing (Tenney et al. 2019; Merchant et al. 2020, section 4.1, Table 1): what can be read off span vectors."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from bertshift.activations.store import Activations
+from bertshift.data.edges.records import SPLITS, read_edge_sidecar, read_edges
+from bertshift.errors import UserError
+from bertshift.files import read_jsonl
+from bertshift.models.loading import WEIGHTS, encoder_state, load_config
+from bertshift.probes.bank import Bank, Examples, Features, Objective, Probe, evaluate, train
+from bertshift.probes.control import control_labels
+from bertshift.probes.scores import VIEWS, clean_labels, counts, counts_by_view, counts_key, f1, sentences_key
+from bertshift.probes.sentences import training_records
+from bertshift.probes.settings import ProbeSettings
+from bertshift.probes.spans import Sentence, SpanTokens, WordTargets, align, read_targets
+from bertshift.tasks.inference import best_device
+
+COLUMNS = [
+    "metric", "model", "task", "variant", "view", "init", "seed", "probe_seed", "value", "control",
+    "selectivity", "n", "train", "dropped",
+]  # fmt: skip
+
+
+def binary_loss(logits: Tensor, gold: Tensor) -> Tensor:
+    """Cross-entropy of one Bernoulli variable a label, mean over targets and labels: [K, T, C] -> [K]."""
+    return F.binary_cross_entropy_with_logits(logits, gold, reduction="none").mean((1, 2))
+
+
+MICRO_F1 = Objective(binary_loss, counts, f1)
+
+
+@dataclass(frozen=True)
+class EdgeTask:
+    """One task's targets in words, and its labellings [labellings, T, C] of each split: 0 is the task's own."""
+
+    name: str
+    labels: list[str]
+    single: bool
+    words: dict[str, WordTargets]
+    labellings: dict[str, np.ndarray]
+
+
+def read_task(
+    name: str,
+    folder: Path,
+    rows: Mapping[Sentence, int],
+    settings: ProbeSettings,
+    controls: Iterable[int] = (),
+) -> EdgeTask:
+    """Read an edge folder; labelling i > 0 is the control task of the i-th seed in `controls`.
+
+    Prints how many test targets have a label that
+    training has not. Raises UserError where a split has no targets, and as `read_targets` does.
+    """
+    sidecar = read_edge_sidecar(folder)
+    labels, words = list(sidecar["labels"]), {}
+    for split in SPLITS:
+        training = split == "train"
+        records = (
+            training_records(folder, name, settings.max_train) if training else read_edges(folder, split)
+        )
+        words[split] = read_targets(records, sidecar["spans"], labels, rows, f"{folder}/{split}.jsonl")
+        if not len(words[split]):
+            raise UserError(
+                f"{folder}/{split}.jsonl has no targets, so {name} cannot be probed: convert it again."
+            )
+    own = words["train"].labels
+    unseen = words["test"].labels[:, ~own.any(axis=0)].any(axis=1).sum()
+    if unseen:
+        print(
+            f"edge_probe: {name}: {unseen} of {len(words['test'])} test targets have a label that no training "
+            "target has; they count as wrong",
+            file=sys.stderr,
+        )
+    labellings = {
+        split: np.stack(
+            [targets.labels, *(control_labels(targets.phrases, own, name, seed) for seed in controls)]
+        )
+        for split, targets in words.items()
+    }
+    return EdgeTask(name, labels, not sidecar["multilabel"], words, labellings)
+
+
+def read_rows(sentences: Path) -> dict[Sentence, int]:
+    """Row number of each sentence (tuple of words) in a file of stimuli."""
+    return {tuple(row["words"]): number for number, row in enumerate(read_jsonl(sentences))}
+
+
+def load_examples(
+    task: EdgeTask, activations: Activations, word_vectors: np.ndarray | None = None
+) -> dict[str, Examples]:
+    """All splits of a task for one model; prints how many targets the window (max_length) has cut off.
+
+    Raises UserError where it has cut off all targets of a split.
+    """
+    pieces = {split: align(words, activations) for split, words in task.words.items()}
+    for split, targets in pieces.items():
+        if targets.dropped:
+            print(
+                f"{activations.path}: {targets.dropped} of {len(task.words[split])} targets of {task.name}, split "
+                f"{split}, lie outside the window and are left out",
+                file=sys.stderr,
+            )
+        if not len(targets.kept):
+            raise UserError(
+                f"{activations.path} has no target of {task.name}, split {split}, inside its window; extract with a "
+                "larger max_length."
+            )
+    spans = {split: SpanTokens(targets) for split, targets in pieces.items()}
+    features = Features(activations, np.concatenate([one.tokens for one in spans.values()]), word_vectors)
+    return {
+        split: Examples(
+            spans[split],
+            features,
+            torch.from_numpy(task.labellings[split][:, targets.kept]).to(best_device()),
+        )
+        for split, targets in pieces.items()
+    }
+
+
+def word_vectors(folder: Path) -> np.ndarray:
+    """[V, d] word embeddings of a model folder after LayerNorm, without position and segment: variant word_only."""
+    state, config = encoder_state(Path(folder) / WEIGHTS), load_config(folder)
+    return F.layer_norm(
+        state["embeddings.word_embeddings.weight"],
+        (config.hidden_size,),
+        state["embeddings.LayerNorm.weight"],
+        state["embeddings.LayerNorm.bias"],
+        config.layer_norm_eps,
+    ).numpy()
+
+
+def variant_layers(variant: str, layers: int) -> tuple[int, ...]:
+    """Rows of Features that a variant's probe mixes, for an encoder of `layers` layers."""
+    return {
+        "mix": tuple(range(layers + 1)),
+        "top": (layers,),
+        "lexical": (0,),
+        "word_only": (layers + 1,),
+    }[variant]
+
+
+def probe(
+    model: str,
+    dumps: Mapping[tuple[int, int], Path],
+    edges: Mapping[str, Path],
+    sentences: Path,
+    settings: ProbeSettings,
+    variants: Sequence[str] = ("mix", "top"),
+    words: Mapping[tuple[int, int], np.ndarray] | None = None,
+) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+    """Train and test the probes of all tasks on every replicate's activations of the stimuli in `sentences`.
+
+    dumps: (init, seed) -> activation file; edges: task -> folder of records; variants: mix (all layers), top (the
+    last one), lexical (layer 0), word_only (`words` of the replicate, see `word_vectors`).
+
+    Returns a table of COLUMNS and, for comparisons of models, counts of TP, FP, FN named by scores.counts_key.
+    F1 is in [0, 1]; `control` is the same probe's on its control task, `selectivity` the difference; n test targets,
+    train records, dropped targets (of all splits). Raises UserError as `read_task` and `load_examples` do.
+    """
+    seeds = range(1, settings.probe_seeds + 1)
+    rows, table, arrays = read_rows(sentences), [], {}
+    for name, folder in edges.items():
+        own = settings.of(name)
+        task = read_task(name, folder, rows, own, seeds)
+        tested = np.unique(task.words["test"].sentences)
+        total = sum(map(len, task.words.values()))
+        for number, (replicate, path) in enumerate(dumps.items(), 1):
+            print(f"edge_probe: {name}, {number}/{len(dumps)}: {path}", file=sys.stderr, flush=True)
+            activations = Activations(path)
+            examples = load_examples(task, activations, words[replicate] if words else None)
+            layers = [variant_layers(variant, activations.layers) for variant in variants]
+            found = _train_and_test(task, examples, layers, seeds, own, tested)
+            sizes = (
+                len(examples["test"].spans.record),
+                len(examples["train"].records),
+                total - sum(len(split.spans.record) for split in examples.values()),
+            )
+            arrays[sentences_key(name)] = activations.ids[tested]
+            for (variant, view), per_seed in zip(product(variants, VIEWS[: found.shape[1]]), chain(*found)):
+                arrays[counts_key(name, variant, view, *replicate)] = per_seed[:, 0]
+                for seed, (value, control) in zip(seeds, f1(per_seed.sum(axis=2)).tolist()):
+                    keys = ("edge_probe", model, name, variant, view, *replicate, seed)
+                    table.append((*keys, value, control, value - control, *sizes))
+    return pd.DataFrame(table, columns=COLUMNS), arrays
+
+
+def _train_and_test(
+    task: EdgeTask,
+    examples: Mapping[str, Examples],
+    layers: Sequence[tuple[int, ...]],
+    seeds: Sequence[int],
+    settings: ProbeSettings,
+    tested: np.ndarray,
+) -> np.ndarray:
+    """Counts [variants, views, seeds, own labels or control, sentences `tested`, 3] of probes trained in one bank."""
+    probes = [Probe(own, labelling, seed) for own in layers for seed in seeds for labelling in (0, seed)]
+    train_examples, test = examples["train"], examples["test"]
+    bank = Bank(probes, test, settings, f"edge_probe {task.name}")
+    trained = train(bank, train_examples, train_examples.records, examples["dev"], MICRO_F1)
+    clean = clean_labels(task.name, task.labels)
+    sums = evaluate(
+        bank,
+        [one.best for one in trained],
+        list(range(len(probes))),
+        test,
+        test.records,
+        lambda logits, gold: counts_by_view(logits, gold, clean, task.single),
+        np.searchsorted(tested, test.spans.sentence),
+    )
+    sums = sums.cpu().numpy().astype(np.int32)
+    return np.moveaxis(sums.reshape(len(layers), len(seeds), 2, len(tested), -1, 3), 4, 1)

@@ -1,0 +1,67 @@
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+
+from bertshift.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeSettings:
+    """How edge probes are trained; the defaults are jiant's, which Merchant et al. 2020 follow (section 4.1).
+
+    Every `validate_every` steps a probe is scored on the first `max_dev` development records. Its learning rate is
+    multiplied by `decay` after more than `decay_patience` validations without a better score; it stops after
+    `patience` of them, below `min_learning_rate`, or at `max_steps`, and keeps its best weights.
+    max_train: size of a random sample of the training records, the same for every model; None for all.
+    tasks: other values for one task, as {"spr": {"validate_every": 100, "max_steps": 10000}} (jiant has these two for
+    SPR and relations, and 1000 and 250000 for the other tasks).
+    """
+
+    width: int = 256
+    input_dropout: float = 0.2
+    hidden_dropout: float = 0.3
+    learning_rate: float = 1e-4
+    min_learning_rate: float = 1e-6
+    decay: float = 0.5
+    decay_patience: int = 5
+    max_grad_norm: float = 5.0
+    batch_records: int = 32
+    max_steps: int = 250_000
+    validate_every: int = 1000
+    patience: int = 20
+    max_train: int | None = None
+    max_dev: int = 5000
+    probe_seeds: int = 3
+    tasks: Mapping[str, Mapping] = field(default_factory=dict)
+
+    def __post_init__(self):
+        def require(good: bool, key: str, rule: str) -> None:
+            if not good:
+                raise UserError(f"probe setting {key} is {getattr(self, key)!r}; write {rule} instead.")
+
+        counts = (
+            "width",
+            "batch_records",
+            "max_steps",
+            "validate_every",
+            "patience",
+            "max_dev",
+            "probe_seeds",
+        )
+        for key in (*counts, *(["max_train"] if self.max_train is not None else [])):
+            require(getattr(self, key) >= 1, key, "a whole number from 1 up")
+        for key in ("input_dropout", "hidden_dropout"):
+            require(0 <= getattr(self, key) < 1, key, "a number from 0 up to, but below, 1")
+        for key in ("learning_rate", "max_grad_norm"):
+            require(0 < getattr(self, key) < math.inf, key, "a positive number")
+        require(0 < self.decay < 1, "decay", "a number between 0 and 1")
+        known = {one.name for one in fields(self)} - {"tasks"}
+        for task, own in self.tasks.items():
+            if unknown := sorted(set(own) - known):
+                raise UserError(
+                    f"probe settings of task {task}: {unknown[0]!r} is none; write one of {', '.join(sorted(known))}."
+                )
+
+    def of(self, task: str) -> "ProbeSettings":
+        """The settings of one task."""
+        return replace(self, tasks={}, **self.tasks.get(task, {}))
