@@ -3,7 +3,7 @@ import pytest
 
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import Pair
-from bertshift.metrics.rsa import Moments, compare, rsa
+from bertshift.metrics.rsa import Moments, Samples, compare, draws, interval, rsa, unit_rows
 
 
 def direct(x, y):
@@ -51,22 +51,65 @@ def test_streaming_is_the_same_as_one_shot(states):
     assert moments.correlation() == pytest.approx(rsa(x, y), abs=1e-12)
 
 
-def test_compare_and_its_jackknife(states, make_file):
-    x = states[0].astype(np.float32)
+def drawn_again(x, y, block, weights):
+    """Pearson over the pairs of a sample that holds block b weights[b] times, without pairs of a row with its copies'."""
+    rows = np.concatenate([np.tile(np.flatnonzero(block == b), w) for b, w in enumerate(weights)])
+    copy = np.concatenate([np.repeat(np.arange(w), (block == b).sum()) for b, w in enumerate(weights)])
+    i, j = np.triu_indices(len(rows), 1)
+    pair = (block[rows[i]] != block[rows[j]]) | (copy[i] == copy[j])
+    cosines = [(u @ u.T)[rows[i[pair]], rows[j[pair]]] for u in map(unit_rows, (x, y))]
+    return np.corrcoef(*cosines)[0, 1]
+
+
+def test_compare_and_its_intervals(states, make_file):
+    x = states[0][:300].astype(np.float32)
     y = x + np.random.default_rng(3).normal(size=x.shape).astype(np.float32)
-    lengths = [8] * 50
+    lengths = np.tile([2, 8, 5, 5], 15)  # 60 examples in 50 blocks; the twos have no content
     model, base = make_file("model.npz", [x, y], lengths), make_file("base.npz", [x, x], lengths)
-    table = compare([Pair(model, base, {"seed": 1}), Pair(base, base, {"seed": 2})])
-    row = table[(table.seed == 1) & (table.variant == "all_tokens") & (table.layer == 1)].iloc[0]
-    assert row.n == 400 and row.value == pytest.approx(direct(y, x), abs=1e-12)
-    block = np.arange(400) // 8
-    left_out = np.array([direct(y[block != b], x[block != b]) for b in range(50)])
-    assert row.sd == pytest.approx(np.sqrt(49 / 50 * np.sum((left_out - left_out.mean()) ** 2)), rel=1e-9)
-    content = table[(table.seed == 1) & (table.variant == "content") & (table.layer == 1)].iloc[0]
-    inner = np.tile([False] + [True] * 6 + [False], 50)
-    assert content.n == 300 and content.value == pytest.approx(direct(y[inner], x[inner]), abs=1e-12)
-    same = table[(table.seed == 2) | (table.layer == 0)]
-    assert (same.value == 1).all() and (same.sd == 0).all()
+    table = compare([Pair(model, base, {"stimuli": "wiki"}), Pair(base, base, {"stimuli": "own"})])
+    example = np.repeat(np.arange(60), lengths)
+    inner = (np.diff(example, prepend=-1) == 0) & (np.diff(example, append=60) == 0)
+    for variant, kept in (("all_tokens", example >= 0), ("content", inner)):
+        row = table[(table.stimuli == "wiki") & (table.variant == variant) & (table.layer == 1)].iloc[0]
+        assert row.n == kept.sum() and row.value == pytest.approx(rsa(y[kept], x[kept]), abs=1e-12)
+        blocks, weights = example[kept] * 50 // 60, draws(50, "wiki").astype(int)
+        scores = [drawn_again(y[kept], x[kept], blocks, drawn) for drawn in weights[1:]]
+        expected = [np.std(scores, ddof=1), *np.quantile(scores, [0.025, 0.975])]
+        assert row[["sd", "low", "high"]].tolist() == pytest.approx(expected, abs=1e-10)
+    same = table[(table.stimuli == "own") | (table.layer == 0)]
+    assert (same[["value", "low", "high"]] == 1).all(axis=None) and (same.sd == 0).all()
+
+
+def test_intervals_hold_the_score_of_the_population():
+    """Tokens of a sentence move together, so an interval that took them for independent would be far too narrow."""
+    rng = np.random.default_rng(0)
+
+    def sentences(count, tokens=8, width=8):
+        shared = rng.normal(size=(2, count, 1, width))
+        x = shared[0] + rng.normal(size=(count, tokens, width))
+        y = x + shared[1] + rng.normal(size=x.shape)
+        return [unit_rows(z.reshape(-1, width)) for z in (x, y)]
+
+    def interval_of(u, v, blocks):
+        samples = Samples(len(u), np.arange(blocks) * len(u) // blocks, draws(blocks, "wiki"))
+        return interval(samples.correlations(u, v, samples.own(v))[1:])
+
+    def coverage(blocks):
+        found = [interval_of(u, v, blocks) for u, v in drawn]
+        return np.mean([one["low"] < population < one["high"] for one in found])
+
+    population = rsa(*sentences(20_000))
+    drawn = [sentences(80) for _ in range(100)]
+    assert coverage(80) >= 0.85
+    assert coverage(80 * 8) < 0.75
+    few, many = (np.mean([interval_of(*sentences(n), n)["sd"] for _ in range(5)]) for n in (50, 200))
+    assert few / many == pytest.approx(2, rel=0.25)
+
+
+def test_one_block_has_no_interval(make_file):
+    x = np.random.default_rng(0).normal(size=(2, 9, 4))
+    table = compare([Pair(make_file("model.npz", x, [9]), make_file("base.npz", x + 1, [9]))])
+    assert table.value.notna().all() and table[["sd", "low", "high"]].isna().all(axis=None)
 
 
 def test_models_of_other_depth_and_width(make_file):

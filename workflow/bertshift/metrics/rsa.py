@@ -8,14 +8,20 @@ n x n matrix is needed: with unit rows U = X / |X|, V = Y / |Y| and N = n (n - 1
 so that d x d moments, additive over tokens, hold all of it. In float64: float32 moments lose up to 1e-2.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, sample_tokens
+from bertshift.seeds import seed_from
 
 ROWS = 4096
+CELLS = 1 << 22  # numbers in a slice of the blocks' moments: 32 MB
+DRAWS = 200
+INTERVAL = ("sd", "low", "high")
 
 
 def unit_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
@@ -30,20 +36,25 @@ def unit_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
     return x / norms[:, None]
 
 
-def _pearson(n, sum_x, square_x, sum_y, square_y, product):
-    """Correlation over pairs from sums over pairs; each may be an array of several samples' sums."""
-    pairs = n * (n - 1) / 2
-    spread = (square_x - sum_x**2 / pairs) * (square_y - sum_y**2 / pairs)
-    if np.any(spread <= 0):
-        raise UserError(
-            "All tokens are equally similar to each other, so RSA is undefined: check the stimuli."
-        )
-    return np.clip((product - sum_x * sum_y / pairs) / np.sqrt(spread), -1.0, 1.0)
+def _pearson(pairs, sum_x, square_x, sum_y, square_y, product):
+    """Correlation over pairs from sums over pairs; NaN without spread. Each may be an array of several samples' sums."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = (square_x - sum_x**2 / pairs) * (square_y - sum_y**2 / pairs)
+        correlation = (product - sum_x * sum_y / pairs) / np.sqrt(np.where(spread > 0, spread, np.nan))
+    return np.clip(correlation, -1.0, 1.0)
 
 
 def _check_count(n: int) -> None:
     if n < 3:
         raise UserError(f"RSA needs at least 3 tokens and got {n}: ask for more stimuli.")
+
+
+def _defined(value: float) -> float:
+    if np.isnan(value):
+        raise UserError(
+            "All tokens are equally similar to each other, so RSA is undefined: check the stimuli."
+        )
+    return float(value)
 
 
 class Moments:
@@ -75,8 +86,9 @@ class Moments:
         sums = [(total @ total - self.n) / 2 for total in self.total]
         squares = [(np.vdot(gram, gram) - self.n) / 2 for gram in self.gram]
         product = (np.vdot(self.cross, self.cross) - self.n) / 2
-        value = _pearson(self.n, sums[0], squares[0], sums[1], squares[1], product)
-        return 1.0 if self.identical else float(value)
+        pairs = self.n * (self.n - 1) / 2
+        value = _defined(_pearson(pairs, sums[0], squares[0], sums[1], squares[1], product))
+        return 1.0 if self.identical else value
 
 
 def rsa(x: np.ndarray, y: np.ndarray) -> float:
@@ -86,83 +98,110 @@ def rsa(x: np.ndarray, y: np.ndarray) -> float:
     return moments.correlation()
 
 
-def _sums(u: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """[1 + blocks] sum of cos over pairs: of all rows, then with each block of rows left out."""
-    blocks = np.add.reduceat(u, starts, axis=0)
-    total = blocks.sum(axis=0)
-    totals = np.vstack([total, total - blocks])
-    return (np.einsum("ij,ij->i", totals, totals) - _counts(u, starts)) / 2
+class Samples:
+    """RSA of weighted samples of blocks of rows: block b is in sample s `weights[s, b]` times.
 
+    starts [blocks] are the blocks' first rows, of `rows` in all. Pairs of rows in different blocks count as often as
+    the product of their weights. Rows of two copies of one block are no pair: a row has cosine 1 with its copy in every
+    model, so such pairs would make any two models alike; pairs within a block count as often as the block.
 
-def _products(u: np.ndarray, v: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """[1 + blocks] sum of cos cos over pairs: of all rows, then with each block of rows left out.
-
-    |G - G_b|^2 = |G|^2 - 2 <G, G_b> + |G_b|^2 with G = U'V needs no block's own d x d moments:
-    <G, G_b> is a sum of u_i' G v_i, and |G_b|^2 = <U_b U_b', V_b V_b'> is small.
+    Sums over pairs of rows in blocks a and b follow from the blocks' moments, as for all rows: of cos, from the product
+    of sum u over a with that over b; of cos cos, <U_a'V_a, U_b'V_b>, as many operations as U'V and blocks^2 d^2 more.
     """
-    gram = u.T @ v
-    whole = np.vdot(gram, gram)
-    inner = np.add.reduceat(np.einsum("ij,ij->i", u @ gram, v), starts)
-    ends = np.append(starts[1:], len(u))
-    own = [np.vdot(u[a:b] @ u[a:b].T, v[a:b] @ v[a:b].T) for a, b in zip(starts, ends, strict=True)]
-    return (np.append(whole, whole - 2 * inner + own) - _counts(u, starts)) / 2
+
+    def __init__(self, rows: int, starts: np.ndarray, weights: np.ndarray):
+        self.blocks = [slice(*ends) for ends in pairwise([*starts, rows])]
+        self.starts, self.weights = starts, weights
+        self.sizes = np.diff([*starts, rows])
+        self.pairs = self._over_pairs(np.outer(self.sizes, self.sizes).astype(np.float64))
+
+    def own(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """[samples] sums of cos and of cos^2 over the pairs of unit rows."""
+        totals = np.add.reduceat(u, self.starts, axis=0)
+        return self._over_pairs(totals @ totals.T), self._products(u, u)
+
+    def correlations(self, u: np.ndarray, v: np.ndarray, own_v: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """[samples] RSA of the unit rows u and v; own_v is `own(v)`. NaN where all pairs are equally similar."""
+        return _pearson(self.pairs, *self.own(u), *own_v, self._products(u, v))
+
+    def _products(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        # All blocks' d x d moments at once would be too large.
+        width = max(1, CELLS // (len(self.blocks) * u.shape[1]))
+        sums = 0.0
+        for first in range(0, v.shape[1], width):
+            moments = np.array([(u[b].T @ v[b, first : first + width]).ravel() for b in self.blocks])
+            sums = sums + moments @ moments.T
+        return self._over_pairs(sums)
+
+    def _over_pairs(self, sums: np.ndarray) -> np.ndarray:
+        """[samples] sums over pairs i < j from [blocks, blocks] sums over all i, j, where each i, i holds a 1."""
+        diagonal = sums.diagonal()
+        between = np.einsum("sb,sb->s", self.weights @ (sums - np.diag(diagonal)), self.weights)
+        return (between + self.weights @ (diagonal - self.sizes)) / 2
 
 
-def _counts(u: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    return np.append(len(u), len(u) - np.diff(np.append(starts, len(u))))
+def draws(blocks: int, stimuli: str) -> np.ndarray:
+    """[1 + DRAWS, blocks] how often each block is in the stimuli themselves, then in each bootstrap sample.
+
+    The stimuli's name alone decides, so that samples for several models, layers and variants can be paired.
+    """
+    generator = np.random.default_rng(seed_from("rsa", "bootstrap", stimuli))
+    return np.vstack([np.ones(blocks), generator.multinomial(blocks, np.full(blocks, 1 / blocks), DRAWS)])
 
 
-def _blocks(activations: Activations, positions: np.ndarray) -> np.ndarray:
-    """Where each jackknife block of sampled tokens starts: about 50 examples a block, at least 50 blocks if it can."""
+def _blocks(activations: Activations) -> tuple[np.ndarray, int]:
+    """[n] the block of each example: about 50 examples a block, at least 50 blocks if it can; and their number."""
     blocks = min(activations.examples, max(50, activations.examples // 50))
-    block = activations.example_of_token()[positions] * blocks // activations.examples
-    return np.flatnonzero(np.diff(block, prepend=-1))
+    return np.arange(activations.examples) * blocks // activations.examples, blocks
 
 
 def compare(pairs: list[Pair], tokens: int = 5000) -> pd.DataFrame:
     """One row a pair, layer and variant: "content" (no [CLS], [SEP]; the headline) and "all_tokens".
 
     tokens: how many are drawn, without replacement, from all of the stimuli's; the same ones for every model and
-    layer. n is their number. The column sd holds the score's standard error: the jackknife over blocks of examples,
-    as tokens of a sentence are not independent (NaN with fewer than two blocks).
+    layer. n is their number. sd, the score's standard error, and low, high, its 95 % interval, are standard deviation
+    and quantiles of 200 bootstrap samples of blocks of examples, as tokens of a sentence are not independent (NaN with
+    fewer than two blocks).
     Raises UserError where tokens of a pair differ or are fewer than 3, and for a zero vector.
     """
-    return frame(_rows(pairs, tokens))
+    return frame(_rows(pairs, tokens), extra=("low", "high"))
 
 
 def _rows(pairs: list[Pair], tokens: int):
-    references = {}  # replicates share their parent: its own moments are computed once
+    references = {}  # replicates share their parent: its own sums are computed once
     for pair, model, reference in opened("rsa", pairs):
+        block_of_example, blocks = _blocks(model)
+        weights = draws(blocks, pair.stimuli)
         for variant in ("content", "all_tokens"):
             positions = sample_tokens(
                 model, tokens, "rsa", pair.stimuli, variant, special=variant == "all_tokens"
             )
             _check_count(len(positions))
-            starts = _blocks(model, positions)
+            block_of_token = block_of_example[model.example_of_token()[positions]]
+            present, starts = np.unique(block_of_token, return_index=True)
+            samples = Samples(len(positions), starts, weights[:, present])
             for layer, ref_layer in matched_layers(model.layers, reference.layers):
                 x, y = model.hidden(layer)[positions], reference.hidden(ref_layer)[positions]
                 v = unit_rows(y, f"hidden layer {ref_layer} in {pair.reference}")
                 key = (pair.reference, pair.stimuli, variant, ref_layer)
                 if key not in references:
-                    references[key] = _sums(v, starts), _products(v, v, starts)
+                    references[key] = samples.own(v)
                 if np.array_equal(x, y):
-                    value, error = 1.0, 0.0
+                    scores = np.ones(1 + DRAWS)
                 else:
                     u = unit_rows(x, f"hidden layer {layer} in {pair.model}")
-                    own = _sums(u, starts), _products(u, u, starts)
-                    scores = _pearson(_counts(u, starts), *own, *references[key], _products(u, v, starts))
-                    value, error = float(scores[0]), _jackknife(scores[1:])
+                    scores = samples.correlations(u, v, references[key])
                 yield pair.keys | {
                     "variant": variant,
                     "layer": layer,
                     "ref_layer": ref_layer,
                     "head": 0,
-                    "value": value,
-                    "sd": error,
+                    "value": _defined(scores[0]),
+                    **(interval(scores[1:]) if len(present) > 1 else dict.fromkeys(INTERVAL, np.nan)),
                     "n": len(positions),
                 }
 
 
-def _jackknife(left_out: np.ndarray) -> float:
-    blocks = len(left_out)
-    return float(np.sqrt((blocks - 1) * left_out.var())) if blocks > 1 else float("nan")
+def interval(scores: np.ndarray) -> dict[str, float]:
+    """Standard error and 95 % interval from the scores of bootstrap samples; NaN if one of them is undefined."""
+    return dict(zip(INTERVAL, (scores.std(ddof=1), *np.quantile(scores, [0.025, 0.975])), strict=True))
