@@ -13,4 +13,16 @@ include: "workflow/rules/finetune.smk"
 include: "workflow/rules/activations.smk"
 include: "workflow/rules/attention.smk"
 include: "workflow/rules/similarity.smk"
+include: "workflow/rules/probing.smk"
 include: "workflow/rules/figures.smk"
+
+
+# A rule's name, not a file: every figure is checked again each time it is asked for.
+# It stands here because Snakemake forgets a default target that an included file sets.
+rule:
+    name:
+        "figures/all"
+    default_target: True
+    input:
+        drawn(catalogue.FIGURES, "png"),
+        "results/figures/index.html",

@@ -96,7 +96,17 @@ TINY = {
     "figures": {
         "kovaleva2019": {"figure5": {"models": ["mrpc", "rte"]}},
         "hao2020": {item: {"models": ["rte@large"]} for item in ("figure1", "figure2")},
-        "merchant2020": {item: {"models": ["rte", "squad"]} for item in ("figure2", "figure5")},
+        "merchant2020": {
+            **{item: {"models": ["rte", "squad"]} for item in ("figure2", "figure5")},
+            **{item: {"models": ["dep"]} for item in ("table1", "figure1", "figure4", "appendix_a", "appendix_b")},
+            "figure3": {"models": ["rte"]},
+        },
+    },
+    "tasks": {"dep": {"epochs": 1}},
+    "probes": {
+        "edge": {"width": 32, "max_steps": 20, "validate_every": 10, "probe_seeds": 1},
+        "mdl": {"portions": [0.5, 1.0]},
+        "structural": {"epochs": 2, "rank": 8},
     },
     "analyses": {"rsa": {"stimuli": ["wiki", "squad"]}},
 }  # fmt: skip

@@ -2,13 +2,17 @@ import pytest
 
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
-from bertshift.stimuli import datasets_of, draw_stimuli, stimuli_of
+from bertshift.stimuli import draw_stimuli, sources_of, stimuli_of
 
 BASE = {"layers": 12, "heads": 12, "vocabulary": "v", "seeds": 1, "checkpoints": [{}]}
 CONFIG = {
     "tasks": {name: {"dataset": name} for name in ("mnli", "rte", "squad")},
     "bases": {"base": BASE},
-    "stimuli": {"wiki": {"dataset": "wikipedia", "form": "sentences"}},
+    "stimuli": {
+        "wiki": {"dataset": "wikipedia", "form": "sentences", "split": "text"},
+        "wiki_like_mnli": {"dataset": "wikipedia", "form": "like", "split": "text", "like": "mnli"},
+        "mnli_train": {"dataset": "mnli", "form": "inputs", "split": "train"},
+    },
     "analyses": {"js": {"stimuli": ["own"]}, "rsa": {"stimuli": ["wiki", "own"]}},
 }
 
@@ -30,9 +34,14 @@ def test_what_a_metric_looks_at(metric, model, reference, names):
 def test_both_orders_of_two_tasks_share_their_inputs():
     models = [parse_model(name, CONFIG) for name in ("rte", "mnli")]
     assert stimuli_of("js", *models, CONFIG) == stimuli_of("js", *models[::-1], CONFIG)
-    assert datasets_of("mnli+rte", CONFIG) == ["mnli", "rte"]
-    with pytest.raises(UserError, match="write one of wiki, mnli"):
-        datasets_of("mnli+rtx", CONFIG)
+    assert sources_of("mnli+rte", CONFIG) == [("mnli", "dev"), ("rte", "dev")]
+    with pytest.raises(UserError, match="write one of wiki, .*, mnli"):
+        sources_of("mnli+rtx", CONFIG)
+
+
+def test_sources_are_the_split_that_is_asked_for_and_what_the_text_should_be_like():
+    assert sources_of("mnli_train", CONFIG) == [("mnli", "train")]
+    assert sources_of("wiki_like_mnli", CONFIG) == [("wikipedia", "text"), ("mnli", "dev")]
 
 
 TEXT = [
@@ -48,9 +57,26 @@ def test_pairs_are_consecutive_sentences_of_one_document():
     assert [row["id"] for row in rows] == ["s0.0+s0.1", "s0.3+s0.4", "s1.0+s1.1", "s1.3+s1.4"]
 
 
+def test_text_like_a_task_has_its_lengths_and_stays_within_a_document():
+    inputs = [{"id": f"m{n}", "text_a": "w " * n, "text_b": "v " * 3, "label": "y"} for n in (1, 4, 7)]
+    rows = {"wikipedia": TEXT, "mnli": inputs}
+    drawn = draw_stimuli("wiki_like_mnli", rows, {"form": "like", "number": 99})
+    assert [len(row["text_a"].split()) for row in drawn] == [4, 7, 10]
+    assert all("text_b" not in row for row in drawn)
+    with pytest.raises(UserError, match="no document is as long"):
+        draw_stimuli("x", rows | {"mnli": [{"id": "m", "text_a": "w " * 99}]}, {"form": "like", "number": 1})
+
+
+def test_the_first_text_alone():
+    rows = draw_stimuli(
+        "p", {"d": [{"id": "1", "text_a": "a", "text_b": "b"}]}, {"form": "first", "number": 1}
+    )
+    assert rows == [{"id": "1", "text_a": "a"}]
+
+
 def test_a_sample_is_the_same_each_time_without_repeats_in_order_and_of_its_name():
     examples = [{"id": f"dev-{i}", "text_a": str(i), "text_b": "x", "label": "y"} for i in range(50)]
-    settings = {"form": None, "number": 20}
+    settings = {"form": "inputs", "number": 20}
     first, again = (draw_stimuli("rte", {"rte": examples}, settings) for _ in range(2))
     numbers = [int(row["text_a"]) for row in first]
     assert first == again and sorted(set(numbers)) == numbers and len(numbers) == 20
@@ -60,5 +86,5 @@ def test_a_sample_is_the_same_each_time_without_repeats_in_order_and_of_its_name
 
 def test_questions_come_before_their_passage():
     qa = [{"id": "q", "question": "Who?", "context": "Me.", "answers": [], "impossible": False}]
-    rows = draw_stimuli("squad", {"squad": qa}, {"form": None, "number": 5})
+    rows = draw_stimuli("squad", {"squad": qa}, {"form": "inputs", "number": 5})
     assert rows == [{"id": "q", "text_a": "Who?", "text_b": "Me."}]

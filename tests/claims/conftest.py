@@ -19,8 +19,9 @@ def table():
 
     def make(model, curves, inits=2, spread=0.001, first=1):
         return pd.DataFrame(
-            {"model": model, "stimuli": stimuli, "variant": variant, "init": init, "seed": 1, "ref_seed": 0, "head": 0,
-             "layer": layer, "value": value + spread * init, "scale": "made", "checkpoint": "made"}
+            {"metric": "made", "model": model, "stimuli": stimuli, "variant": variant, "init": init, "seed": 1,
+             "ref_seed": 0, "head": 0, "layer": layer, "value": value + spread * init, "scale": "made",
+             "checkpoint": "made"}
             for init in range(1, inits + 1) for (stimuli, variant), curve in curves.items()
             for layer, value in enumerate(curve, first)
         )  # fmt: skip

@@ -2,6 +2,7 @@ from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import pandas as pd
+import pytest
 
 from bertshift import claims, files, gallery
 from bertshift.plots import catalogue
@@ -31,13 +32,18 @@ def through_disk(folder, table):
     return files.read_tsv(folder / "table.tsv")
 
 
-def page(made, published, folder, caption="A caption", **changes):
-    inputs = made()
-    figures = {
-        name: catalogue.draw(name, tables, published[name.split("/")[0]])[1]
-        for name, tables in inputs.items()
-    }
-    rows = pd.concat(claims.evaluate(name, inputs[name], published[name.split("/")[0]]) for name in inputs)
+@pytest.fixture(scope="module")
+def drawn(drawn_at, made, published):
+    """The tables of all figures, and their claims."""
+    tables = {name: table for name, (_, table) in drawn_at(4, 4).items()}
+    inputs = made(4, 4)
+    return tables, pd.concat(
+        claims.evaluate(name, inputs[name], published[name.split("/")[0]]) for name in inputs
+    )
+
+
+def page(drawn, published, folder, caption="A caption", **changes):
+    figures, rows = drawn
     text = gallery.render(
         {name: through_disk(folder, table) for name, table in figures.items()},
         through_disk(folder, rows.assign(**changes)),
@@ -50,8 +56,8 @@ def page(made, published, folder, caption="A caption", **changes):
     return text, parsed, rows
 
 
-def test_links_are_relative_and_name_every_output(made, published, tmp_path):
-    text, parsed, rows = page(made, published, tmp_path)
+def test_links_are_relative_and_name_every_output(drawn, published, tmp_path):
+    text, parsed, rows = page(drawn, published, tmp_path)
     outputs = {f"{name}.{kind}" for name in catalogue.FIGURES for kind in ("png", "pdf", "tsv")}
     links = set(map(unquote, parsed.links))
     assert {link for link in links if not link.startswith("#")} == outputs
@@ -60,13 +66,14 @@ def test_links_are_relative_and_name_every_output(made, published, tmp_path):
     assert all(image["alt"] for image in parsed.images)
     for verdict, count in rows["verdict"].value_counts().items():
         assert text.count(f" {verdict}</span> <span") == count
+    assert "<h3>Table 1</h3>" in text and "<h3>Appendix A</h3>" in text
     assert "Scale: demo" in text and "reproduces no paper" in text
 
 
-def test_text_from_tables_cannot_become_markup(made, published, tmp_path):
+def test_text_from_tables_cannot_become_markup(drawn, published, tmp_path):
     bad = "<img src=x onerror=alert(1)> & \"'"
     text, parsed, _ = page(
-        made, published, tmp_path, caption=bad, reason=bad, statement=bad, published_value=bad
+        drawn, published, tmp_path, caption=bad, reason=bad, statement=bad, published_value=bad
     )
     assert "<img src=x" not in text and "&lt;img src=x onerror=alert(1)&gt; &amp;" in text
     assert len(parsed.images) == len(catalogue.FIGURES)

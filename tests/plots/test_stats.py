@@ -16,14 +16,6 @@ def test_intervals_in_closed_form():
         stats.estimate([1.0, np.nan])
 
 
-def test_paired_difference_uses_shared_replicates_only():
-    first = pd.Series([3.0, 5.0, 9.0], ["a", "b", "c"])
-    second = pd.Series([4.0, 1.0, 7.0], ["b", "a", "z"])
-    assert stats.paired_difference(first, second) == stats.Estimate(1.5, 1.0, 2.0, 2, "min-max")
-    with pytest.raises(UserError, match="share none"):
-        stats.paired_difference(first, second.rename(index={"a": "x", "b": "y"}))
-
-
 def rows(keys):
     return pd.DataFrame([{"init": i, "seed": s, "ref_seed": 0, "layer": 1, "value": v} for i, s, v in keys])
 
@@ -34,3 +26,57 @@ def test_seeds_of_one_checkpoint_do_not_count_as_pretraining_runs():
     assert many["unit"] == "pretraining run"
     single = stats.summarise(rows([(1, 1, 0.0), (1, 2, 2.0)]), ["layer"]).iloc[0]
     assert (single["replicates"], single["unit"]) == (2, "seed")
+
+
+def test_a_run_never_fine_tuned_is_a_pretraining_run():
+    table = rows([(1, 0, 2.0)]).drop(columns="ref_seed")
+    assert stats.summarise(table, ["layer"]).loc[0, "unit"] == "pretraining run"
+
+
+def test_the_interval_of_a_single_row_is_its_own():
+    one = rows([(1, 1, 0.5)]).assign(low=0.4, high=0.7)
+    alone = stats.summarise(one, ["layer"]).iloc[0]
+    assert (alone["low"], alone["high"], alone["interval"]) == (0.4, 0.7, stats.BOOTSTRAP)
+    two = stats.summarise(pd.concat([one, one.assign(seed=2, value=0.9)]), ["layer"]).iloc[0]
+    assert (two["low"], two["high"], two["interval"]) == (0.5, 0.9, "min-max")
+
+
+def probed(keys):
+    names = ["model", "task", "init", "seed", "probe_seed", "value"]
+    return pd.DataFrame(dict(zip(names, key, strict=True)) for key in keys)
+
+
+def test_a_parent_is_the_mean_of_probes_on_the_same_pretraining_run():
+    parents = probed(
+        [("base", "pos", 1, 0, 1, 0.0), ("base", "pos", 1, 0, 2, 1.0), ("base", "pos", 2, 0, 1, 9.0)]
+    )
+    model = probed([("mnli", "pos", 2, 1, 1, 4.0), ("mnli", "pos", 1, 3, 1, 2.0)])
+    assert stats.with_parents(model, parents, ["task"])["parent"].tolist() == [9.0, 0.5]
+    with pytest.raises(UserError, match="mnli has task pos, init 1 and its pretrained model has not"):
+        stats.with_parents(model, parents[parents["init"] == 2], ["task"])
+
+
+def test_spreads_are_nested():
+    """Probes differ by 2 within a seed, seeds by 4 within a run, runs by 10: sd of two is distance / sqrt 2."""
+    table = probed(
+        ("mnli", "pos", init, seed, probe, 10.0 * init + 4 * seed + 2 * probe)
+        for init in (1, 2) for seed in (1, 2) for probe in (1, 2)
+    )  # fmt: skip
+    spreads = stats.spreads(table, ["task"]).iloc[0]
+    assert spreads[stats.SPREADS].tolist() == pytest.approx([2 / np.sqrt(2), 4 / np.sqrt(2), 10 / np.sqrt(2)])
+    alone = stats.spreads(table[table["probe_seed"] == 1], ["task"]).iloc[0]
+    assert np.isnan(alone["sd_probe"]) and alone["sd_finetuning"] == pytest.approx(4 / np.sqrt(2))
+
+
+def test_holm_by_hand():
+    # Sorted .01, .03, .04 times 3, 2, 1, never falling: .03, .06, .06.
+    assert stats.holm(pd.Series([0.04, 0.01, 0.03])).tolist() == pytest.approx([0.06, 0.03, 0.06])
+    assert stats.holm(pd.Series([0.6, 0.7])).tolist() == [1.0, 1.0]
+
+
+def test_layers_to_a_share_of_the_gain():
+    curve = {0: 10.0, 1: 60.0, 2: 105.0, 3: 104.0, 4: 110.0}
+    assert (
+        stats.layers_to(curve) == 2 and stats.layers_to(curve, 0.5) == 1 and stats.layers_to(curve, 1.0) == 4
+    )
+    assert np.isnan(stats.layers_to({0: 5.0, 1: 4.0}))

@@ -19,7 +19,7 @@ _ALTERNATIVES = [("pretrain", "checkpoints")]
 
 
 def load_config(user: Mapping, root: Path) -> dict:
-    """The complete configuration: the scale's file, then the data set catalogue, with `user`'s keys on top.
+    """The complete configuration: the scale's file, then the catalogues of data, with `user`'s keys on top.
 
     `user` is config/experiments.yaml with whatever --configfile and --config added. Defaults of the schema are
     filled in. Raises UserError with one sentence a problem: the key's path, its value, what to write instead.
@@ -27,7 +27,8 @@ def load_config(user: Mapping, root: Path) -> dict:
     scale = user.get("scale", "demo")
     if scale not in SCALES:
         raise UserError(f"scale: {scale!r} is not a scale; write one of {', '.join(SCALES)}.")
-    catalogue = {"datasets": _read_yaml(root / "config/datasets.yaml")}
+    catalogues = {"datasets": "config/datasets.yaml", "edge_sets": "config/edges.yaml"}
+    catalogue = {key: _read_yaml(root / file) for key, file in catalogues.items()}
     config = merge(merge(catalogue, _read_yaml(root / f"config/scales/{scale}.yaml")), user)
     schema = _read_yaml(root / "workflow/schemas/experiments.schema.yaml")
     problems = list(dict.fromkeys(map(_sentence, _filling_validator(schema).iter_errors(config))))
@@ -126,7 +127,7 @@ def _dangling_references(config: dict) -> list[str]:
 
     def check(path: str, name: str, known, kind: str) -> None:
         if name not in known:
-            near = get_close_matches(name, list(known), n=3, cutoff=0.3) or list(known)
+            near = get_close_matches(str(name), list(known), n=3, cutoff=0.3) or list(known)
             problems.append(f"{path}: no {kind} '{name}' is defined; write one of {', '.join(near)}.")
 
     needed = {
@@ -158,6 +159,16 @@ def _dangling_references(config: dict) -> list[str]:
             )
     for name, stimulus in config["stimuli"].items():
         check(f"stimuli.{name}.dataset", stimulus["dataset"], config["datasets"], "data set")
+        if stimulus["form"] == "like":
+            check(
+                f"stimuli.{name}.like",
+                stimulus.get("like"),
+                config["stimuli"] | config["tasks"],
+                "stimulus or task",
+            )
+    check("treebank", config["treebank"], config["datasets"], "data set")
+    for name, edge_set in config["edge_tasks"].items():
+        check(f"edge_tasks.{name}", edge_set, config["edge_sets"], "edge set")
     for metric, analysis in config["analyses"].items():
         for name in analysis["stimuli"]:
             check(
@@ -170,7 +181,7 @@ def _dangling_references(config: dict) -> list[str]:
         for item, figure in items.items():
             for model in figure["models"]:
                 try:
-                    parse_comparison(model, figure["reference"], config)
+                    parse_comparison(model, figure.get("reference", model), config)
                 except UserError as error:
                     problems.append(f"figures.{paper}.{item}: {error}")
     return problems

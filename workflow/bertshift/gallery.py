@@ -1,5 +1,6 @@
 """One static page of every figure and every verdict: no script, no outside asset, opens from a folder."""
 
+import re
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
@@ -103,7 +104,7 @@ def _figure(name: str, table: pd.DataFrame, caption: str, claims: pd.DataFrame) 
     item = name.partition("/")[2]
     caption = caption.strip()
     link = quote(name)
-    title = item.replace("_", " ").replace("figure", "Figure ").replace("table", "Table ").capitalize()
+    title = _title(item)
     narrow = ' class="narrow"' if table["panel"].nunique() == 1 else ""
     cited = sorted(set(table.loc[table["source"] == "published", "citation"]))
     note = (
@@ -119,6 +120,12 @@ def _figure(name: str, table: pd.DataFrame, caption: str, claims: pd.DataFrame) 
         f'<a href="{link}.tsv">Every number drawn (TSV)</a>, <a href="{link}.pdf">PDF</a>.</figcaption></figure>'
         f"{_table(rows) if len(rows) else ''}</article>"
     )
+
+
+def _title(item: str) -> str:
+    """`Figure 5`, `Table 1`, `Appendix A`, of `figure5`, `table1`, `appendix_a`."""
+    kind, number = re.fullmatch(r"([a-z]+?)_?(\d+|[a-z])", item).groups()
+    return f"{kind.capitalize()} {number.upper()}"
 
 
 def _table(claims: pd.DataFrame) -> str:

@@ -222,6 +222,27 @@ def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run
     return pairs
 
 
+SWEEPS = ("freeze", "keep")
+EMBEDDINGS_ONLY, NOTHING_FROZEN = -2, -1
+
+
+def sweep_of(model: Model, kind: str, config: Mapping) -> list[tuple[int, Model]]:
+    """(position on the axis, model) along Merchant et al. 2020, Figure 3 (`freeze`) or Figure 4 (`keep`).
+
+    `freeze`: the embeddings alone (EMBEDDINGS_ONLY), nothing (NOTHING_FROZEN), then layers 0 to x, counted from 0 as
+    on the paper's axis; `keep`: the number of layers kept. The plain model is one end of either.
+    """
+    layers = shape_of(config["bases"][model.base])["layers"]
+
+    def changed(text: str) -> Model:
+        return replace(model, variants=(*model.variants, parse_variant(text)))
+
+    if kind == "keep":
+        return [*((k, changed(f"keep{k}")) for k in range(layers)), (layers, model)]
+    ends = [(EMBEDDINGS_ONLY, changed("freezeE")), (NOTHING_FROZEN, model)]
+    return [*ends, *((x, changed(f"freeze{x}")) for x in range(layers))]
+
+
 def parse_comparison(name: str, reference: str, config: Mapping) -> tuple[Model, Model]:
     """Both models of a `<model>_vs_<reference>` path; raises UserError if no token of one matches the other's."""
     model, other = parse_model(name, config), parse_model(reference, config)

@@ -1,5 +1,6 @@
 """Means and intervals over replicates, in float64."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,10 @@ from scipy import stats as distributions
 
 from bertshift.errors import UserError
 
+POINTS = 100  # of a score from 0 to 1, the unit in which papers print accuracy, F1 and attachment scores
 UNITS = {"init": "pretraining run", "seed": "seed"}  # what a replicate's name begins with, and what it is
+SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
+BOOTSTRAP = "95% bootstrap over sentences"  # what `low` and `high` of a metric's own table are
 
 
 @dataclass(frozen=True)
@@ -43,45 +47,86 @@ def estimate(values, level: float = 0.95) -> Estimate:
     return Estimate(mean, mean - float(half), mean + float(half), n, f"{level:.0%} t")
 
 
-def paired_difference(first: pd.Series, second: pd.Series, level: float = 0.95) -> Estimate:
-    """`estimate` of first - second over the replicates (index) that both have; UserError if they share none."""
-    shared = first.index.intersection(second.index)
-    if shared.empty:
-        raise UserError("a paired difference needs replicates that both models have; their TSVs share none.")
-    return estimate(first.loc[shared].to_numpy() - second.loc[shared].to_numpy(), level)
-
-
 def with_replicates(table: pd.DataFrame) -> pd.DataFrame:
     """Metric rows with a column `replicate` that names the independent unit a row belongs to.
 
-    Several pretraining runs: the run, since seeds on one checkpoint are not independent of each other.
-    One pretraining run: the fine-tuning seed, or the pair of seeds where two seeds are compared.
+    Several pretraining runs, or no fine-tuning at all: the run, since seeds on one checkpoint are not independent of
+    each other. One pretraining run: the fine-tuning seed, or the pair of seeds where two seeds are compared.
     """
-    if table["init"].nunique() > 1:
+    if table["init"].nunique() > 1 or (table["seed"] == 0).all():
         names = "init" + table["init"].astype(str)
     else:
-        seed, other = table["seed"].astype(str), table["ref_seed"].astype(str)
-        names = ("seed" + seed).where(
-            table["ref_seed"].isin([0]) | (seed == other), "seed" + seed + "-" + other
-        )
+        seed = table["seed"].astype(str)
+        names = "seed" + seed
+        if "ref_seed" in table:
+            other = table["ref_seed"].astype(str)
+            names = names.where(table["ref_seed"].isin([0]) | (seed == other), names + "-" + other)
     return table.assign(replicate=names)
 
 
-def replicate_means(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """One row per `by` x replicate: the mean `value` of the replicate's rows."""
-    return (
-        with_replicates(table)
-        .groupby([*by, "replicate"], sort=False, as_index=False)["value"]
-        .mean()
-        .astype({"value": np.float64})
-    )
-
-
 def summarise(table: pd.DataFrame, by: list[str], level: float = 0.95) -> pd.DataFrame:
-    """One row per `by`, in order of appearance: value (mean), low, high, replicates, unit (of replication), interval."""
+    """One row per `by`, in order of appearance: value (mean), low, high, replicates, unit (of replication), interval.
+
+    A replicate's value is the mean of its rows. Where there is one row alone, its own `low` and `high` stand.
+    """
     rows = []
-    for keys, group in replicate_means(table, by).groupby(by, sort=False):
-        one = estimate(group["value"], level)
+    for keys, group in with_replicates(table).groupby(by, sort=False):
+        one = estimate(group.groupby("replicate", sort=False)["value"].mean(), level)
+        interval = (one.low, one.high, one.interval)
+        if len(group) == 1 and "low" in group and group["low"].notna().all():
+            interval = (group["low"].item(), group["high"].item(), BOOTSTRAP)
         unit = UNITS[group["replicate"].iloc[0][:4]]
-        rows.append((*keys, one.mean, one.low, one.high, one.replicates, unit, one.interval))
+        rows.append((*keys, one.mean, *interval[:2], one.replicates, unit, interval[2]))
     return pd.DataFrame(rows, columns=[*by, "value", "low", "high", "replicates", "unit", "interval"])
+
+
+def in_points(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of scores from 0 to 1 in POINTS."""
+    scores = [column for column in ("value", "low", "high", "control", "selectivity") if column in table]
+    return table.assign(**{column: table[column] * POINTS for column in scores})
+
+
+def with_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """`rows` with `parent`: what `parents` have for the same `by` and pretraining run `init`, mean over probe seeds.
+
+    Raises UserError where they have nothing.
+    """
+    keys = [*by, "init"]
+    parent = parents.groupby(keys, as_index=False)["value"].mean().rename(columns={"value": "parent"})
+    joined = rows.merge(parent, on=keys, how="left")
+    if joined["parent"].isna().any():
+        row = joined[joined["parent"].isna()].iloc[0]
+        raise UserError(f"{row['model']} has {', '.join(f'{key} {row[key]}' for key in keys)} and its pretrained model "
+                        "has not; delete the latter's table and run its rule again.")  # fmt: skip
+    return joined
+
+
+def spreads(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """One row per `by`: standard deviations of `value` between runs of one kind, pooled over all other runs.
+
+    `sd_probe`: between probes on one model; `sd_finetuning`: between seeds on one checkpoint, of means over probes;
+    `sd_pretraining`: between pretraining runs, of means over seeds. NaN where nothing was run twice.
+    """
+    found, within = [], [*by, "init", "seed", "probe_seed"]
+    for kind in SPREADS:
+        rows = rows.groupby(within, as_index=False)["value"].mean()
+        within = within[:-1]
+        variances = rows.groupby(within)["value"].var()
+        found.append(np.sqrt(variances.groupby(by).mean()).rename(kind))
+    return pd.concat(found, axis=1).reset_index()
+
+
+def holm(p: pd.Series) -> pd.Series:
+    """Holm's step-down correction of p-values for having made all of these tests (Holm 1979)."""
+    ordered = p.sort_values()
+    steps = ordered * np.arange(len(ordered), 0, -1)
+    return steps.cummax().clip(upper=1.0).reindex(p.index)
+
+
+def layers_to(scores: Mapping[int, float], share: float = 0.95) -> float:
+    """Fewest layers that gain `share` of the score between the fewest and the most; NaN if more layers gain nothing."""
+    fewest, most = scores[min(scores)], scores[max(scores)]
+    if most <= fewest:
+        return np.nan
+    enough = fewest + share * (most - fewest) - 1e-9  # tables carry ten digits
+    return float(min(layers for layers, score in scores.items() if score >= enough))

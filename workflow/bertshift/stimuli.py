@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -23,10 +23,15 @@ def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> 
     )
 
 
-def datasets_of(stimulus: str, config: Mapping) -> list[str]:
-    """Data sets that an input set is drawn from; raises UserError for a name that is neither stimulus nor task."""
+def sources_of(stimulus: str, config: Mapping) -> list[tuple[str, str]]:
+    """(data set, split) of every source of an input set, the one that inputs are drawn from first.
+
+    Raises UserError for a name that is neither stimulus nor task.
+    """
     if stimulus in config["stimuli"]:
-        return [config["stimuli"][stimulus]["dataset"]]
+        entry = config["stimuli"][stimulus]
+        text = (entry["dataset"], entry["split"])
+        return [text, *(sources_of(entry["like"], config) if "like" in entry else [])]
     parts = stimulus.split("+")
     for part in parts:
         if part not in config["tasks"]:
@@ -34,27 +39,34 @@ def datasets_of(stimulus: str, config: Mapping) -> list[str]:
             raise UserError(
                 f"stimuli '{stimulus}': '{part}' is neither a stimulus nor a task; write one of {known}."
             )
-    return [config["tasks"][part]["dataset"] for part in parts]
+    return [(config["tasks"][part]["dataset"], "dev") for part in parts]
 
 
 def draw_stimuli(name: str, rows: Mapping[str, Sequence[dict]], settings: Mapping) -> list[dict]:
     """A seeded sample, without replacement, in the order of the source: rows of id, text_a and perhaps text_b.
 
-    `rows` maps each data set of `datasets_of(name)` to its development rows, or to its sentences;
-    `settings` has `form` (None for a task's own inputs) and `number` per data set.
+    `rows` maps each data set of `sources_of(name)` to its rows, `settings` has `form` and `number` per data set.
+    Forms: `inputs`, as the task gets them; `first`, the premise or question alone; `sentences`;
+    `consecutive_pairs` of sentences; `like`, running text cut to the lengths of the second source's inputs.
     """
-    sampled = []
-    for dataset, examples in rows.items():
-        candidates = _candidates(examples, settings["form"])
-        if not candidates:
-            raise UserError(f"stimuli '{name}': data set '{dataset}' has no usable input; check its source.")
-        rng = np.random.default_rng(seed_from("stimuli", name, dataset))
-        chosen = rng.permutation(len(candidates))[: settings["number"]]
-        sampled += [candidates[index] for index in sorted(chosen)]
-    return sampled
+    if settings["form"] == "like":
+        text, model = rows.values()
+        return _like(name, text, _sampled(name, "", [_as_input(row) for row in model], settings["number"]))
+    return [
+        row
+        for dataset, examples in rows.items()
+        for row in _sampled(name, dataset, _candidates(examples, settings["form"]), settings["number"])
+    ]
 
 
-def _candidates(examples: Sequence[dict], form: str | None) -> list[dict]:
+def _sampled(name: str, dataset: str, candidates: Sequence[dict], number: int) -> list[dict]:
+    if not candidates:
+        raise UserError(f"stimuli '{name}': data set '{dataset}' has no usable input; check its source.")
+    rng = np.random.default_rng(seed_from("stimuli", name, dataset))
+    return [candidates[index] for index in sorted(rng.permutation(len(candidates))[:number])]
+
+
+def _candidates(examples: Sequence[dict], form: str) -> list[dict]:
     if form == "consecutive_pairs":
         return [
             {"id": f"{first['id']}+{second['id']}", "text_a": first["text"], "text_b": second["text"]}
@@ -63,7 +75,40 @@ def _candidates(examples: Sequence[dict], form: str | None) -> list[dict]:
         ]
     if form == "sentences":
         return [_as_input(row) for row in examples if _ordinary(row)]
-    return [_as_input(row) for row in examples]
+    inputs = map(_as_input, examples)
+    return [{"id": row["id"], "text_a": row["text_a"]} for row in inputs] if form == "first" else list(inputs)
+
+
+def _like(name: str, sentences: Sequence[dict], models: Sequence[dict]) -> list[dict]:
+    """For each input in `models`, as many consecutive words of one document as its two texts have together."""
+    rng = np.random.default_rng(seed_from("stimuli", name, "text"))
+    drawn = []
+    for model in models:
+        length = sum(len(model.get(part, "").split()) for part in ("text_a", "text_b"))
+        start, words = _passage(sentences, length, rng)
+        if words:
+            drawn.append({"id": f"{start}~{model['id']}", "text_a": " ".join(words)})
+    if not drawn:
+        raise UserError(f"stimuli '{name}': no document is as long as the inputs it should be like.")
+    return drawn
+
+
+def _passage(sentences: Sequence[dict], length: int, rng: np.random.Generator, tries: int = 50):
+    for first in rng.integers(len(sentences), size=tries):
+        words = []
+        for sentence in _following(sentences, int(first)):
+            words += sentence["text"].split()
+            if len(words) >= length:
+                return sentences[first]["id"], words[:length]
+    return None, []
+
+
+def _following(sentences: Sequence[dict], first: int) -> Iterator[dict]:
+    yield sentences[first]
+    for index in range(first + 1, len(sentences)):
+        if not _follows(sentences[index - 1], sentences[index]):
+            return
+        yield sentences[index]
 
 
 def _follows(first: dict, second: dict) -> bool:

@@ -35,26 +35,42 @@ def metric_table(
 ) -> pd.DataFrame:
     """Run one metric over every stimulus and pair of replicates, and say in each row what it was made from.
 
-    `inputs` has files: `model` and `reference`, a folder of activations for each of settings["stimuli"], and their
-    `descriptions`; `sidecars` and `scores` tell of every fine-tuning that led to either model.
+    `inputs` has files: `model` and `reference`, a folder of activations with one for each of settings["stimuli"], and
+    the stimuli's `descriptions`; `sidecars` and `scores` tell of every fine-tuning that led to either model.
     """
-    training = "; ".join(
-        describe_split(read_json(sidecar), "train", read_json(scores)["rows"]["train"], settings["source"])
-        for sidecar, scores in zip(inputs["sidecars"], inputs["scores"], strict=True)
-    )
     pairs, data = [], {}
-    dumps = zip(inputs["model"], inputs["reference"], inputs["descriptions"], strict=True)
-    for name, (model, reference, description) in zip(settings["stimuli"], dumps, strict=True):
-        data[name] = read_json(description)["data"] + (f"; trained on {training}" if training else "")
+    model, reference = Path(inputs["model"]), Path(inputs["reference"])
+    for name, description in zip(settings["stimuli"], inputs["descriptions"], strict=True):
+        data[name] = _describe(description, settings, inputs)
         for (run, init, seed), (ref_run, ref_init, ref_seed) in settings["pairs"]:
             keys = {"metric": metric, "model": settings["model"], "reference": settings["reference"]}
             keys |= {"stimuli": name, "init": init, "seed": seed, "ref_init": ref_init, "ref_seed": ref_seed}
-            pairs.append(Pair(Path(model) / f"{run}.npz", Path(reference) / f"{ref_run}.npz", keys))
+            pairs.append(Pair(model / name / f"{run}.npz", reference / name / f"{ref_run}.npz", keys))
     table = compare(pairs)
     table["scale"] = settings["scale"]
     table["checkpoint"] = table["init"].astype(str).map(settings["checkpoints"])
     table["data"] = table["stimuli"].map(data)
     return table[[*FIRST, *(column for column in table if column not in FIRST + LAST), *LAST]]
+
+
+def probe_table(
+    table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
+) -> pd.DataFrame:
+    """A probe's rows with what they were made from; `inputs` has the `description` of the sentences probed on, and the
+    `sidecars` and `scores` of every fine-tuning that led to the model."""
+    return table.assign(
+        scale=settings["scale"],
+        checkpoint=table["init"].astype(str).map(settings["checkpoints"]),
+        data=_describe(inputs["description"], settings, inputs),
+    )
+
+
+def _describe(description: str, settings: Mapping, inputs: Mapping[str, Sequence[str]]) -> str:
+    training = "; ".join(
+        describe_split(read_json(sidecar), "train", read_json(scores)["rows"]["train"], settings["source"])
+        for sidecar, scores in zip(inputs["sidecars"], inputs["scores"], strict=True)
+    )
+    return read_json(description)["data"] + (f"; trained on {training}" if training else "")
 
 
 def score_table(scores: Sequence[Mapping], provenance: Mapping, sidecar: Mapping) -> pd.DataFrame:

@@ -5,13 +5,13 @@ rule activations:
         models=lambda wildcards: [
             file for run in runs_of(parse_model(wildcards.model)) for file in run_files(run)
         ],
-        stimuli="results/stimuli/{stimuli}.jsonl",
+        stimuli=lambda wildcards: [f"results/stimuli/{name}.jsonl" for name in wildcards.stimuli.split(",")],
     output:
         keep(directory(ACTIVATIONS)),
     log:
         "logs/activations/{metric}_{model}_{stimuli}.log",
     wildcard_constraints:
-        metric=only(config["analyses"]),
+        metric=only([*config["analyses"], *PROBES]),
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,
@@ -22,6 +22,7 @@ rule activations:
                 "runs": {run.name: run.folder for run in runs_of(parse_model(wildcards.model))},
                 "max_length": config["samples"]["max_length"],
                 "attention": wildcards.metric in METRICS_OF_ATTENTION,
+                "precision": "float16" if wildcards.metric in PROBES else "float32",
             }
         ),
     script:

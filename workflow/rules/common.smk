@@ -46,9 +46,11 @@ wildcard_constraints:
     dataset=r"[a-z][a-z0-9_]*",
     init=r"\d+",
     seed=r"\d+",
-    model=r"[^/]+?",
+    model=r"(?:(?!_vs_)[^/])+?",
     reference=r"[^/]+",
-    stimuli=r"[a-z0-9_+]+",
+    stimulus=r"[a-z0-9_+]+",
+    sweep="|".join(naming.SWEEPS),
+    stimuli=r"[a-z0-9_+,]+",
 
 
 def code(*scripts, module=None):
@@ -148,16 +150,17 @@ def dataset_source(name):
 
 @user_errors_as_sentences
 def stimuli_datasets(wildcards):
-    return stimuli.datasets_of(wildcards.stimuli, config)
+    return unique(dataset for dataset, _ in stimuli.sources_of(wildcards.stimulus, config))
 
 
 def stimuli_settings(name):
-    stimulus = config["stimuli"].get(name, {})
-    size = "text" if stimulus else "combined" if "+" in name else "task"
+    form = config["stimuli"].get(name, {}).get("form", "inputs")
+    text = form in ["sentences", "consecutive_pairs"]
+    size = "text" if text else "combined" if "+" in name else "task"
     return {
         "name": name,
-        "datasets": stimuli.datasets_of(name, config),
-        "form": stimulus.get("form"),
+        "sources": stimuli.sources_of(name, config),
+        "form": form,
         "number": config["samples"][size],
         "source": config["data"]["source"],
     }
@@ -215,14 +218,32 @@ def run_of(wildcards):
 
 def finetune_settings(wildcards):
     run = run_of(wildcards)
+    if not run.model.tasks:
+        raise WorkflowError(f"'{run.model}' is not fine-tuned and has no seed; ask for init{wildcards.init}.")
+    return run_settings(run)
+
+
+def run_settings(run):
     model = run.model
-    if not model.tasks:
-        raise WorkflowError(f"'{model}' is not fine-tuned and has no seed; ask for init{wildcards.init}.")
     return {
         **settings.task_settings(model, config),
         "variants": [variant.text for variant in model.variants],
         # Without the variants: runs of a sweep see the same batches and draw the same head.
         "seed": seed_from("finetune", "+".join(model.tasks), model.base, run.init, run.seed),
+    }
+
+
+def sweep_settings(wildcards):
+    run = run_of(wildcards)
+    models = naming.sweep_of(run.model, wildcards.sweep, config)
+    runs = {str(model): run_settings(naming.Run(model, run.init, run.seed)) for _, model in models}
+    for each in runs.values():
+        each["task"] |= {key: size for key, size in config["sweeps"].items() if size is not None}
+    return {
+        "runs": runs,
+        "positions": {str(model): position for position, model in models},
+        "layers": naming.shape_of(config["bases"][run.model.base])["layers"],
+        "provenance": {**provenance(run.model), "runs": [[run.init, run.seed]]},
     }
 
 
@@ -252,37 +273,50 @@ def provenance(model):
 
 
 # ---- Comparisons
+# `stimuli` lists one or several input sets, joined by commas: one job reads a model once for all of them.
 ACTIVATIONS = "results/activations/{metric}/{model}/{stimuli}"
 METRICS_OF_ATTENTION = ["cosine", "js"]
+PROBES = ["edge_probes", "mdl", "structural_probes"]
+# What probes read: the sentences of all edge tasks, and the treebank's.
+PROBED = ["edges", "trees"]
 
 
 def keep(path):
     return path if config["keep_activations"] else temp(path)
 
 
+def trainings(*models):
+    """One run of every fine-tuning that led to any of the models."""
+    runs = [runs_of(model)[0] for model in models]
+    return unique(stage for run in runs for stage in (run, *run.ancestors) if stage.model.tasks)
+
+
+def trained_on(*models):
+    return [sidecar(config["tasks"][run.model.task]["dataset"]) for run in trainings(*models)]
+
+
+def training_scores(*models):
+    return [f"{run.folder}/scores.json" for run in trainings(*models)]
+
+
 def comparison_inputs(metric):
     """Inputs of one metric for two models: both dumps of every stimulus, and what the numbers were made from."""
 
     def activations(which):
-        return lambda wildcards: [
-            ACTIVATIONS.format(metric=metric, model=parse_comparison(wildcards)[which], stimuli=name)
-            for name in comparison_stimuli(metric, wildcards)
-        ]
+        return lambda wildcards: ACTIVATIONS.format(
+            metric=metric,
+            model=parse_comparison(wildcards)[which],
+            stimuli=",".join(comparison_stimuli(metric, wildcards)),
+        )
 
     def descriptions(wildcards):
         return [f"results/stimuli/{name}.json" for name in comparison_stimuli(metric, wildcards)]
 
-    def trainings(wildcards):
-        """One run of every fine-tuning that led to either model."""
-        runs = [runs_of(model)[0] for model in parse_comparison(wildcards)]
-        stages = [stage for run in runs for stage in (run, *run.ancestors) if stage.model.tasks]
-        return list(dict.fromkeys(stages))
-
     def sidecars(wildcards):
-        return [sidecar(config["tasks"][run.model.task]["dataset"]) for run in trainings(wildcards)]
+        return trained_on(*parse_comparison(wildcards))
 
     def scores(wildcards):
-        return [f"{run.folder}/scores.json" for run in trainings(wildcards)]
+        return training_scores(*parse_comparison(wildcards))
 
     return {
         "model": activations(0),
@@ -322,6 +356,109 @@ def comparison_settings(metric, **more):
         )
 
     return of
+
+
+# ---- Probes
+EDGES = "results/edges/{task}"
+PROBE_SPLITS = ["train", "dev", "test"]
+
+
+def edge_set(task):
+    return config["edge_sets"][config["edge_tasks"][task]]
+
+
+def edge_root():
+    return Path(WORLD if config["data"]["source"] == "world" else config["data"].get("mirror") or "")
+
+
+def edge_files(task):
+    """The corpus files of a task; Snakemake makes the world's, a user brings the others."""
+    files = [edge_root() / file for file in edge_set(task)["files"].values()]
+    missing = [file for file in files if config["data"]["source"] != "world" and not file.exists()]
+    if missing:
+        raise WorkflowError(
+            f"edge_tasks.{task}: {config['edge_tasks'][task]} needs {missing[0]}; fetch it from {edge_set(task)['url']} "
+            "and put it there, or set data.mirror to the folder that holds it."
+        )
+    return [str(file) for file in files]
+
+
+def edge_source(task):
+    return {"name": config["edge_tasks"][task], "spec": edge_set(task), "root": str(edge_root())}
+
+
+def edge_sets():
+    """The sidecar of every task: where it is, the three splits are whole."""
+    return [f"{EDGES.format(task=task)}/edges.json" for task in config["edge_tasks"]]
+
+
+def edge_tasks():
+    return {task: EDGES.format(task=task) for task in config["edge_tasks"]}
+
+
+def edge_sentence_settings():
+    probe = config["probes"]["edge"]
+    sizes = {
+        task: {**probe, **probe.get("tasks", {}).get(task, {})}.get("max_train")
+        for task in config["edge_tasks"]
+    }
+    return {"tasks": edge_tasks(), "max_train": sizes}
+
+
+def tree_settings():
+    return {
+        "sizes": {"train": config["probes"]["structural"].get("max_train")},
+        "source": config["data"]["source"],
+    }
+
+
+def probe_inputs(metric, stimuli):
+    """Inputs of a probe: the dump of all replicates, and the sentences that it was made from."""
+    return {
+        "dump": lambda wildcards: ACTIVATIONS.format(
+            metric=metric, model=parse_model(wildcards.model), stimuli=stimuli
+        ),
+        "sentences": f"results/stimuli/{stimuli}.jsonl",
+        "description": f"results/stimuli/{stimuli}.json",
+        "sidecars": lambda wildcards: trained_on(parse_model(wildcards.model)),
+        "scores": lambda wildcards: training_scores(parse_model(wildcards.model)),
+    }
+
+
+def probe_settings(kind, name):
+    model = parse_model(name)
+    runs = runs_of(model)
+    # Online codes are made of edge probes, and trained as these unless said otherwise.
+    shared = config["probes"]["edge"] if kind == "mdl" else {}
+    return {
+        "probe": {**shared, **config["probes"][kind]},
+        "tasks": edge_tasks(),
+        "runs": {run.name: [run.init, run.seed] for run in runs},
+        **{
+            key: value
+            for key, value in provenance(model).items()
+            if key in ["model", "scale", "source", "checkpoints"]
+        },
+    }
+
+
+def edge_probe_settings(wildcards):
+    model = parse_model(wildcards.model)
+    lexical = ["lexical", "word_only"] if model.is_checkpoint else []
+    return {
+        **probe_settings("edge", wildcards.model),
+        "variants": ["mix", "top", *lexical],
+        "folders": {run.name: run.folder for run in runs_of(model)},
+    }
+
+
+def delta_settings(wildcards):
+    pairs = naming.pair_runs(*parse_comparison(wildcards), config)
+    return {
+        "model": wildcards.model,
+        "reference": wildcards.reference,
+        "pairs": [[[run.init, run.seed], [other.init, other.seed]] for run, other in pairs],
+    }
 
 
 # ---- Figures

@@ -41,12 +41,14 @@ rule stimuli:
         examples=lambda wildcards: [examples(name) for name in stimuli_datasets(wildcards)],
         sidecars=lambda wildcards: [sidecar(name) for name in stimuli_datasets(wildcards)],
     output:
-        rows="results/stimuli/{stimuli}.jsonl",
-        description="results/stimuli/{stimuli}.json",
+        rows="results/stimuli/{stimulus}.jsonl",
+        description="results/stimuli/{stimulus}.json",
     log:
-        "logs/stimuli/{stimuli}.log",
+        "logs/stimuli/{stimulus}.log",
+    wildcard_constraints:
+        stimulus=rf"(?!({only(PROBED)})\.)[a-z0-9_+]+",
     params:
         code=code("stimuli"),
-        settings=lambda wildcards: settings.canonical(stimuli_settings(wildcards.stimuli)),
+        settings=lambda wildcards: settings.canonical(stimuli_settings(wildcards.stimulus)),
     script:
         "../scripts/stimuli.py"

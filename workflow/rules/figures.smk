@@ -113,13 +113,3 @@ for paper in PAPERS:
         input:
             drawn(figures_of(paper), "png"),
             f"results/figures/{paper}.html",
-
-
-# A rule's name, not a file: every figure is checked again each time it is asked for.
-rule:
-    name:
-        "figures/all"
-    default_target: True
-    input:
-        drawn(catalogue.FIGURES, "png"),
-        "results/figures/index.html",

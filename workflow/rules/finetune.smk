@@ -25,6 +25,45 @@ rule finetune:
         "../scripts/finetune.py"
 
 
+# One layer more frozen, or kept, each time: a row is one job, as its runs share data and process.
+rule sweep:
+    input:
+        start=lambda wildcards: run_files(run_of(wildcards).parent),
+        examples=lambda wildcards: examples(dataset_of(wildcards)),
+        sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
+    output:
+        "results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv",
+    log:
+        "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.log",
+    benchmark:
+        "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.cost.tsv"
+    threads: config["threads"]["train"]
+    resources:
+        gpu=1,
+    params:
+        code=code("sweep"),
+        settings=lambda wildcards: settings.canonical(sweep_settings(wildcards)),
+        start=lambda wildcards: run_of(wildcards).parent.folder,
+    script:
+        "../scripts/sweep.py"
+
+
+rule sweep_table:
+    input:
+        tables=lambda wildcards: [
+            f"results/sweeps/{wildcards.model}.{wildcards.sweep}/{run.name}.tsv"
+            for run in runs_with_scores(wildcards)
+        ],
+    output:
+        "results/sweeps/{model}.{sweep}.tsv",
+    log:
+        "logs/sweep_table/{model}.{sweep}.log",
+    params:
+        code=code("concatenate"),
+    script:
+        "../scripts/concatenate.py"
+
+
 # A checkpoint that is not fine-tuned but changed: `base.random`, `base.keep2`.
 rule derive:
     input:

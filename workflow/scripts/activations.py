@@ -12,9 +12,19 @@ with job(snakemake):
     from bertshift.tasks.inference import best_device
 
     settings = json.loads(snakemake.params.settings)
-    rows = list(read_jsonl(snakemake.input.stimuli))
-    for name, folder in settings["runs"].items():
-        print(f"activations: {folder}, {len(rows)} inputs", file=sys.stderr)
+    stimuli = {Path(file).stem: list(read_jsonl(file)) for file in snakemake.input.stimuli}
+    for run, folder in settings["runs"].items():
         model = load_encoder(Path(folder), attention="eager").to(best_device())
-        out = Path(snakemake.output[0]) / f"{name}.npz"
-        extract(model, load_tokenizer(Path(folder)), rows, out, settings["max_length"], settings["attention"])
+        tokenizer = load_tokenizer(Path(folder))
+        for name, rows in stimuli.items():
+            print(f"activations: {folder}, {name}: {len(rows)} inputs", file=sys.stderr)
+            out = Path(snakemake.output[0]) / name / f"{run}.npz"
+            extract(
+                model,
+                tokenizer,
+                rows,
+                out,
+                settings["max_length"],
+                settings["attention"],
+                dtype=settings["precision"],
+            )

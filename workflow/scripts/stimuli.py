@@ -11,15 +11,16 @@ with job(snakemake):
     from bertshift.stimuli import draw_stimuli
 
     settings = json.loads(snakemake.params.settings)
-    folders = {name: Path(file).parent for name, file in zip(settings["datasets"], snakemake.input.examples)}
-    splits = {name: "text" if settings["form"] else "dev" for name in folders}
-    rows = {name: read_examples(folder, splits[name]) for name, folder in folders.items()}
+    folders = {
+        name: Path(file).parent for (name, _), file in zip(settings["sources"], snakemake.input.examples)
+    }
+    rows = {name: read_examples(folders[name], split) for name, split in settings["sources"]}
     drawn = draw_stimuli(settings["name"], rows, settings)
     write_jsonl(snakemake.output.rows, drawn)
-    number = len(drawn) // len(folders)
+    number = len(drawn) if settings["form"] == "like" else len(drawn) // len(rows)
     parts = [
-        describe_split(read_sidecar(folder), splits[name], number, settings["source"])
-        for name, folder in folders.items()
+        describe_split(read_sidecar(folders[name]), split, number, settings["source"])
+        for name, split in settings["sources"]
     ]
     write_json(
         snakemake.output.description, {"name": settings["name"], "rows": len(drawn), "data": "; ".join(parts)}

@@ -1,6 +1,6 @@
 """Which figures there are, which tables each one needs, and the module that draws it. Imports no plotting library."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -9,11 +9,11 @@ from bertshift.errors import UserError
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure: `metric` names the tables it reads, `title` is for a reader."""
+    """One figure: `tables` names the TSVs that it reads, given its entry in the configuration; `title` is for a reader."""
 
     paper: str
     item: str
-    metric: str
+    tables: Callable[[Mapping], list[str]]
     title: str
 
     @property
@@ -21,14 +21,46 @@ class Entry:
         return f"bertshift.plots.{self.paper}_{self.item}"
 
 
+def _compared(metric: str) -> Callable[[Mapping], list[str]]:
+    """Each model against the reference."""
+    return lambda wanted: [
+        f"results/{metric}/{model}_vs_{wanted['reference']}.tsv" for model in wanted["models"]
+    ]
+
+
+def _each(metric: str, *variants: str) -> Callable[[Mapping], list[str]]:
+    """The reference, these variants of it, and each model by itself."""
+    return lambda wanted: [
+        f"results/{metric}/{model}.tsv"
+        for model in [wanted["reference"], *(wanted["reference"] + v for v in variants), *wanted["models"]]
+    ]
+
+
+def _edge_probes(wanted: Mapping) -> list[str]:
+    return _each("edge_probes", ".random")(wanted) + _compared("edge_probes")(wanted)
+
+
+def _sweeps(kind: str) -> Callable[[Mapping], list[str]]:
+    """Each model's variants with layers frozen or removed."""
+    return lambda wanted: [f"results/sweeps/{model}.{kind}.tsv" for model in wanted["models"]]
+
+
 FIGURES = {
     f"{entry.paper}/{entry.item}": entry
     for entry in (
-        Entry("kovaleva2019", "figure5", "cosine", "How much each head's attention changes"),
-        Entry("hao2020", "figure1", "js", "Change of attention by layer"),
-        Entry("hao2020", "figure2", "svcca", "Change of hidden states by layer"),
-        Entry("merchant2020", "figure2", "rsa", "Similarity to the pretrained model on Wikipedia"),
-        Entry("merchant2020", "figure5", "rsa", "Similarity inside and outside the training domain"),
+        Entry("kovaleva2019", "figure5", _compared("cosine"), "How much each head's attention changes"),
+        Entry("hao2020", "figure1", _compared("js"), "Change of attention by layer"),
+        Entry("hao2020", "figure2", _compared("svcca"), "Change of hidden states by layer"),
+        Entry("merchant2020", "table1", _edge_probes, "Edge probes before and after fine-tuning"),
+        Entry("merchant2020", "figure1", _each("structural_probes"), "Structural probes by layer"),
+        Entry("merchant2020", "figure2", _compared("rsa"), "Similarity to the pretrained model on Wikipedia"),
+        Entry("merchant2020", "figure3", _sweeps("freeze"), "Scores with the lower layers frozen"),
+        Entry("merchant2020", "figure4", _sweeps("keep"), "Scores with the upper layers removed"),
+        Entry(
+            "merchant2020", "figure5", _compared("rsa"), "Similarity inside and outside the training domain"
+        ),
+        Entry("merchant2020", "appendix_a", _edge_probes, "Edge probes on the top layer"),
+        Entry("merchant2020", "appendix_b", _each("mdl"), "Description length of edge probes"),
     )
 }
 
@@ -41,15 +73,13 @@ def figure(name: str) -> Entry:
 
 
 def needs(name: str, config: Mapping) -> list[str]:
-    """The metric tables that figure `name` reads, in the order of `config['figures'][paper][item]['models']`."""
+    """The tables that figure `name` reads, in the order of `config['figures'][paper][item]`."""
     entry = figure(name)
     try:
-        wanted = config["figures"][entry.paper][entry.item]
-        models, reference = wanted["models"], wanted["reference"]
+        return entry.tables(config["figures"][entry.paper][entry.item])
     except KeyError as error:
         raise UserError(f"figures: {entry.paper}: {entry.item} lacks {error}; write e.g. "
                         "'{models: [mnli, squad], reference: base}'.") from None  # fmt: skip
-    return [f"results/{entry.metric}/{model}_vs_{reference}.tsv" for model in models]
 
 
 def draw(name: str, tables: Mapping, published: Mapping):

@@ -22,6 +22,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     figure = Figure((style.COLUMN_WIDTH, 2.5), layout="constrained")
     axes = figure.add_subplot()
     layers.by_model(axes, table)
+    layers.layer_axis(axes, table["layer"])
     axes.set_ylabel("JS divergence of attention (nats)")
     axes.set_ylim(bottom=0)
     layers.legend_above(axes, 2)

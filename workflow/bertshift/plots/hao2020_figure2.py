@@ -24,6 +24,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     figure = Figure((style.COLUMN_WIDTH, 2.5), layout="constrained")
     axes = figure.add_subplot()
     layers.by_model(axes, drawn)
+    layers.layer_axis(axes, drawn["layer"])
     for model, rows in ceiling.groupby("series", sort=False):
         look = style.look_of(style.task_of(model))
         axes.plot(rows["layer"], rows["value"], color=look["color"], linestyle=":", linewidth=0.9)

@@ -7,14 +7,12 @@ from matplotlib.ticker import MaxNLocator
 from bertshift.plots import style
 
 
-def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, **line) -> None:
-    """One line over `layer` with a band from low to high, drawn where there is an interval."""
-    rows = rows.sort_values("layer")
-    axes.plot(rows["layer"], rows["value"], label=label, **look, **line)
+def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "layer", **line) -> None:
+    """One line over column `x` with a band from low to high, drawn where there is an interval."""
+    rows = rows.sort_values(x)
+    axes.plot(rows[x], rows["value"], label=label, **look, **line)
     if rows["low"].notna().any():
-        axes.fill_between(
-            rows["layer"], rows["low"], rows["high"], color=look["color"], alpha=0.18, linewidth=0
-        )
+        axes.fill_between(rows[x], rows["low"], rows["high"], color=look["color"], alpha=0.18, linewidth=0)
 
 
 def layer_axis(axes: Axes, layers: pd.Series) -> None:
@@ -38,8 +36,16 @@ def legend_above(axes: Axes, columns: int) -> None:
     )
 
 
-def by_model(axes: Axes, table: pd.DataFrame) -> None:
-    """A line per model of our rows, in the colour of its task."""
+def by_model(axes: Axes, table: pd.DataFrame, x: str = "layer") -> None:
+    """A line per model of our rows, in the colour of its task; the pretrained model's dashed, on top of what it hides."""
     for model, rows in table[table["source"] == "ours"].groupby("series", sort=False):
-        curve(axes, rows, style.label_of(model), style.look_of(style.task_of(model)))
-    layer_axis(axes, table["layer"])
+        line = {"linestyle": "--", "linewidth": 1.0, "zorder": 3} if model == "base" else {}
+        curve(axes, rows, style.label_of(model), style.look_of(style.task_of(model)), x, **line)
+
+
+def star(axes: Axes, x: float, point, color: str, label: str | None = None) -> None:
+    """A published `point` (value, low, high) at `x`."""
+    axes.errorbar(
+        x, point.value, [[point.value - point.low], [point.high - point.value]], label=label, fmt="*", markersize=7,
+        markeredgecolor="black", markeredgewidth=0.5, ecolor="black", elinewidth=0.8, capsize=2, color=color, zorder=5,
+    )  # fmt: skip

@@ -34,13 +34,10 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     figure = Figure((style.COLUMN_WIDTH, 2.5), layout="constrained")
     axes = figure.add_subplot()
     layers.by_model(axes, table)
+    layers.layer_axis(axes, table["layer"])
     for point in table[table["source"] == "published"].itertuples():
         name = f"{style.label_of(point.series)} published, {point.variant}"
-        axes.errorbar(
-            point.layer, point.value, [[point.value - point.low], [point.high - point.value]], label=name, fmt="*",
-            markersize=7, markeredgecolor="black", markeredgewidth=0.5, ecolor="black", elinewidth=0.8, capsize=2,
-            color=style.look_of(style.task_of(point.series))["color"], zorder=5,
-        )  # fmt: skip
+        layers.star(axes, point.layer, point, style.look_of(style.task_of(point.series))["color"], name)
     axes.set_ylabel("RSA with the pretrained model")
     layers.up_to_one(axes)
     layers.legend_above(axes, 2)

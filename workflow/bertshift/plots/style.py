@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from bertshift import files
 
+LONGEST = 220  # characters of one description of data in a caption
 COLUMN_WIDTH, TEXT_WIDTH = 3.35, 6.9  # inches: one and two columns of a conference page
 
 SHEET = {
@@ -53,14 +54,21 @@ PALETTE = {
     "cola": ("#8C510A", "h"),
     "wnli": ("#666666", "d"),
     "squad2": ("#A6300B", "8"),
-    "wiki": ("#000000", "^"),
-    "wiki_pair": ("#666666", "D"),
+    "wiki": ("#000000", "D"),
+    "base": ("#000000", "."),
 }
 OTHER = ("#999999", ".")
 
 WORDS = {
     "mnli": "MNLI", "squad": "SQuAD", "squad2": "SQuAD 2.0", "dep": "Dep", "rte": "RTE", "sst2": "SST-2", "mrpc": "MRPC",
     "qqp": "QQP", "stsb": "STS-B", "qnli": "QNLI", "cola": "CoLA", "wnli": "WNLI",
+    "base": "Base", "lexical": "Lexical", "word_only": "Word only", "randomized": "Randomized",
+}  # fmt: skip
+
+# Tasks of the edge probes, in the order of Table 1 of Merchant et al. 2020.
+EDGES = {
+    "pos": "POS", "constituents": "Constituents", "dependencies": "Dependencies", "entities": "Entities", "srl": "SRL",
+    "coref": "Coreference", "spr": "SPR", "relations": "Relations",
 }  # fmt: skip
 
 
@@ -80,10 +88,23 @@ def task_of(model: str) -> str:
     return re.split(r"[.@]", model)[0].split("+")[-1]
 
 
+def role_of(model: str, seeds: pd.Series) -> str:
+    """A model's name beside others: its own, or `base` or `randomized` if it was not fine-tuned (seed 0)."""
+    if (seeds != 0).any():
+        return model
+    return "randomized" if ".random" in model else "base"
+
+
 def label_of(model: str) -> str:
     """A model's name for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`."""
     task = task_of(model)
     return model.replace(task, WORDS.get(task, task), 1) if "+" not in model else model
+
+
+def edge_labels(tasks: pd.Series) -> dict[str, str]:
+    """The edge-probing tasks that occur, in the paper's order and then any others, with their names for a reader."""
+    found = list(tasks.unique())
+    return {task: EDGES.get(task, task) for task in [*(t for t in EDGES if t in found), *found]}
 
 
 def look_of(name: str) -> dict:
@@ -128,7 +149,8 @@ def _replicates(count: int, unit: str, interval: str) -> str:
 def _several(column: pd.Series, shown: int) -> str:
     values = [str(value) for value in column.unique()]
     more = f" and {len(values) - shown} more (see the TSV)" if len(values) > shown else ""
-    return " | ".join(values[:shown]) + more
+    short = (textwrap.shorten(value, LONGEST, placeholder=" … (see the TSV)") for value in values[:shown])
+    return " | ".join(short) + more
 
 
 @styled

@@ -6,11 +6,22 @@ import pandas as pd
 
 from bertshift import stats
 from bertshift.errors import UserError
+from bertshift.plots import style
 
+VALUES = ["value", "low", "high", "replicates", "unit", "interval", "source", "provenance", "citation", "scale",
+          "checkpoint", "data"]  # fmt: skip
 COLUMNS = [
-    "panel", "series", "stimuli", "variant", "layer", "head", "value", "low", "high", "replicates", "unit",
-    "interval", "source", "provenance", "citation", "scale", "checkpoint", "data",
-]  # fmt: skip
+    "panel",
+    "series",
+    "stimuli",
+    "variant",
+    "layer",
+    "head",
+    *VALUES,
+]  # of a figure over layers and heads
+WHOLE = {"layer", "head", "replicates", "rank", "position", "layers"}
+NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "examples", "portion", "sd_probe", "sd_finetuning",
+           "sd_pretraining"}  # fmt: skip
 
 
 def stack(
@@ -36,20 +47,38 @@ def stack(
     return pd.concat(kept, ignore_index=True)
 
 
-def ours(rows: pd.DataFrame, panel: str, series: str) -> pd.DataFrame:
-    """Means over replicates as rows of a figure's table; `panel` and `series` name columns of `rows`."""
-    by = list(dict.fromkeys([panel, series, "model", "stimuli", "variant", "layer", "head"]))
+def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
+    """All rows of one metric in the order of `tables`, `series` naming the model's role; UserError if there are none."""
+    kept = []
+    for table in tables.values():
+        rows = table[table["metric"] == metric]
+        roles = {model: style.role_of(model, seeds) for model, seeds in rows.groupby("model")["seed"]}
+        kept.append(rows.assign(series=rows["model"].map(roles)))
+    if not any(map(len, kept)):
+        raise UserError(
+            f"no rows of metric '{metric}' in {', '.join(tables)}; delete them and run their rules again."
+        )
+    return pd.concat([rows for rows in kept if len(rows)], ignore_index=True)
+
+
+def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
+    """Means over replicates by `by`, and where they come from; runs may differ between groups of `apart`."""
     parts = []
-    for _, group in rows.groupby(
-        ["model", "stimuli"], sort=False
-    ):  # which runs there are, and where they come from
+    for _, group in rows.groupby(apart, sort=False):
         part = stats.summarise(group, by)
         for column in ("scale", "checkpoint", "data"):
             part[column] = "; ".join(map(str, group[column].unique()))
         parts.append(part)
-    table = pd.concat(parts, ignore_index=True).rename(columns={panel: "panel"})
+    table = pd.concat(parts, ignore_index=True)
+    return table.assign(source="ours", provenance="measured", citation="")
+
+
+def ours(rows: pd.DataFrame, panel: str, series: str) -> pd.DataFrame:
+    """Means over replicates as rows of a figure's table; `panel` and `series` name columns of `rows`."""
+    by = list(dict.fromkeys([panel, series, "model", "stimuli", "variant", "layer", "head"]))
+    table = means(rows, by, ["model", "stimuli"]).rename(columns={panel: "panel"})
     table["series"] = table["panel"] if series == panel else table[series]
-    return table.assign(source="ours", provenance="measured", citation="")[COLUMNS]
+    return table[COLUMNS]
 
 
 def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:
@@ -64,17 +93,17 @@ def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:
         scale="published",
         checkpoint=paper["checkpoint"],
     )
-    return frame.reindex(columns=COLUMNS)
+    return frame
 
 
-def join(*parts: pd.DataFrame) -> pd.DataFrame:
-    """One table with every column of COLUMNS; text columns empty rather than missing, so that it reads back alike."""
-    table = pd.concat([part for part in parts if len(part)], ignore_index=True)[COLUMNS]
-    text = ["panel", "series", "stimuli", "variant", "unit", "interval", "source", "provenance", "citation", "scale",
-            "checkpoint", "data"]  # fmt: skip
-    table[text] = table[text].astype(object).where(table[text].notna(), "")
-    for column in ("layer", "head", "replicates"):
-        table[column] = table[column].fillna(0).astype(int)
-    for column in ("value", "low", "high"):
-        table[column] = table[column].astype(float)
+def join(*parts: pd.DataFrame, columns: list[str] = COLUMNS) -> pd.DataFrame:
+    """One table of `columns`; text columns empty rather than missing, so that it reads back alike."""
+    table = pd.concat([part for part in parts if len(part)], ignore_index=True).reindex(columns=columns)
+    for column in table:
+        if column in WHOLE:
+            table[column] = table[column].fillna(0).astype(int)
+        elif column in NUMBERS:
+            table[column] = table[column].astype(float)
+        else:
+            table[column] = table[column].astype(object).where(table[column].notna(), "")
     return table

@@ -1,0 +1,16 @@
+"""What the papers say, as small tests of our tables.
+
+A statement, its place and its strength are facts of a paper and stand in `config/published/<paper>.yaml` under
+`claims`; a paper's module here says how each is decided: one number of one replicate, and the range in which the
+statement holds. The number is averaged over replicates, as the papers average their curves; the reason says in how many
+single replicates the statement holds. Ranges that a paper does not give are ours, fixed before any result was seen.
+"""
+
+from bertshift.claims import hao2020, kovaleva2019, merchant2020  # registers their claims
+from bertshift.claims.deciding import CLAIMS, FAILS, HOLDS, UNTESTED, Claim, evaluate
+from bertshift.claims.evidence import Curve, Evidence, NotTestableError
+
+__all__ = [
+    "CLAIMS", "FAILS", "HOLDS", "UNTESTED", "Claim", "Curve", "Evidence", "NotTestableError", "evaluate", "hao2020",
+    "kovaleva2019", "merchant2020",
+]  # fmt: skip

@@ -1,0 +1,158 @@
+"""From a claim and the tables of its figure to a verdict."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bertshift import stats
+from bertshift.claims.evidence import Evidence, NotTestableError, labelled
+
+HOLDS, FAILS, UNTESTED = "holds", "fails", "not testable at this scale"
+COLUMNS = ["paper", "figure", "claim", "statement", "place", "strength", "published_value", "measure", "ours", "low",
+           "high", "replicates", "verdict", "reason", "scale", "checkpoint"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`value(evidence)` of one replicate; the claim holds where low <= value <= high (strictly if `strict`)."""
+
+    paper: str
+    id: str
+    item: str
+    value: Callable[[Evidence], float]
+    measure: str
+    low: float = -np.inf
+    high: float = np.inf
+    strict: bool = True
+    across: bool = False  # the value is taken once, over all replicates: it says how they differ
+    case: str = ""
+    published: Callable[[Mapping], str] | None = (
+        None  # the same number, calculated from the paper's own figure
+    )
+
+    def holds(self, value: float) -> bool:
+        """False for NaN, which stands for `there is no such layer`."""
+        if self.strict:
+            return bool(self.low < value < self.high)
+        # Tables carry ten digits: a value that equals a bound may miss it by rounding alone.
+        return bool(self.low - 1e-9 <= value <= self.high + 1e-9)
+
+    @property
+    def name(self) -> str:
+        return f"{self.id} ({self.case})" if self.case else self.id
+
+    @property
+    def criterion(self) -> str:
+        sign = "<" if self.strict else "≤"
+        if np.isfinite(self.low) and np.isfinite(self.high):
+            return f"{self.low:g} {sign} {self.measure} {sign} {self.high:g}"
+        if np.isfinite(self.low):
+            return f"{self.measure} {'>' if self.strict else '≥'} {self.low:g}"
+        return f"{self.measure} {sign} {self.high:g}"
+
+
+CLAIMS: list[Claim] = []
+
+
+def claim(figure: str, id: str, measure: str, cases=("",), published=None, **criterion):
+    """Register the decorated function for claim `id` of `<paper>/<item>`, once per case.
+
+    A case is words, separated by commas, that the function takes after the evidence; or (words, criterion) where
+    the range differs. `published` takes the paper's file and the same words; without it the paper's number is what its
+    file says under the claim's `published`, for all cases or by case.
+    """
+    paper, item = figure.split("/")
+
+    def register(function):
+        for case in cases:
+            words, own = case if isinstance(case, tuple) else (case, {})
+            parts = words.split(", ") if words else []
+            CLAIMS.append(
+                Claim(
+                    paper, id, item, lambda evidence, parts=parts: function(evidence, *parts), measure, case=words,
+                    published=published and (lambda facts, parts=parts: published(facts, *parts)), **(criterion | own),
+                )
+            )  # fmt: skip
+        return function
+
+    return register
+
+
+def evaluate(figure: str, tables: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+    """One row (COLUMNS) per claim on `<paper>/<item>`, from that figure's tables and its paper's published file."""
+    paper, item = figure.split("/")
+    rows = labelled(tables)
+    decided = [_decide(one, rows, published) for one in CLAIMS if (one.paper, one.item) == (paper, item)]
+    return pd.DataFrame(decided, columns=COLUMNS)
+
+
+def _decide(one: Claim, rows: pd.DataFrame, published: Mapping) -> dict:
+    facts = published["claims"][one.id]
+    row = {
+        "paper": one.paper, "figure": one.item, "claim": one.name, "statement": facts["statement"],
+        "place": facts["place"], "strength": facts["strength"], "published_value": _published(one, facts, published),
+        "measure": one.criterion, "ours": np.nan, "low": np.nan, "high": np.nan, "replicates": 0,
+        "scale": "; ".join(rows["scale"].astype(str).unique()),
+        "checkpoint": "; ".join(rows["checkpoint"].astype(str).unique()),
+    }  # fmt: skip
+    try:
+        values = _values(one, rows)
+    except NotTestableError as error:
+        return row | {"verdict": UNTESTED, "reason": f"{error}."}
+    if one.across:
+        row |= {"ours": values[0], "replicates": len(rows.drop_duplicates(["init", "seed"]))}
+        verdict = HOLDS if one.holds(values[0]) else FAILS
+        return row | {"verdict": verdict, "reason": "One number, over all replicates."}
+    single = sum(map(one.holds, values))
+    row |= {"replicates": len(values), "reason": f"In {single} of {len(values)} replicates by itself."}
+    if np.isnan(values).any():
+        return row | {"verdict": FAILS, "reason": "Some replicate has no such layer. " + row["reason"]}
+    ours = stats.estimate(values)
+    row |= {"ours": ours.mean, "low": ours.low, "high": ours.high}
+    if len(values) < 2:
+        return row | {"verdict": UNTESTED, "reason": "one replicate only; at least two are needed."}
+    return row | {"verdict": HOLDS if one.holds(ours.mean) else FAILS}
+
+
+def _published(one: Claim, facts: Mapping, published: Mapping) -> str:
+    if one.published:
+        return one.published(published)
+    value = facts.get("published", "")
+    return str(value.get(one.case, "") if isinstance(value, Mapping) else value)
+
+
+def _values(one: Claim, rows: pd.DataFrame) -> list[float]:
+    """The claim's number for every replicate that has all it needs; NotTestable if none has.
+
+    Replicates are pretraining runs. If only one has what the claim needs, they are the fine-tuning seeds on it; a
+    pretrained model's rows (seed 0) belong to every seed, but do not by themselves make replicates.
+    """
+    if one.across:
+        return [one.value(Evidence(rows))]
+    runs = _by_replicate(one, {init: rows[rows["init"] == init] for init in rows["init"].unique()})
+    if len(runs) > 1:
+        return [value for value, _ in runs.values()]
+    [(init, (value, read))] = runs.items()
+    run = rows[rows["init"] == init]
+    seeds = run.loc[run["name"].isin(read) & (run["seed"] != 0), "seed"].unique()
+    if len(seeds) < 2:
+        return [value]
+    return [
+        value for value, _ in _by_replicate(one, {s: run[run["seed"].isin([0, s])] for s in seeds}).values()
+    ]
+
+
+def _by_replicate(one: Claim, replicates: Mapping[int, pd.DataFrame]) -> dict[int, tuple[float, set[str]]]:
+    """The number, and the models it was read from, of every replicate that has them; NotTestable if none has."""
+    found, missing = {}, None
+    for number, rows in replicates.items():
+        evidence = Evidence(rows)
+        try:
+            found[number] = (one.value(evidence), evidence.read)
+        except NotTestableError as error:
+            missing = missing or error
+    if not found:
+        raise missing
+    return found

@@ -1,0 +1,142 @@
+"""What the tables of one figure say about one replicate."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bertshift import stats
+from bertshift.errors import UserError
+from bertshift.plots import style
+
+
+class NotTestableError(Exception):
+    """The tables cannot decide a claim; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One replicate's value per layer, and the number of layers (without embeddings) of its model."""
+
+    values: Mapping[int, float]
+    layers: int
+
+    def __getitem__(self, layer: int) -> float:
+        if layer not in self.values:
+            raise NotTestableError(f"nothing measured at {layer} of {self.layers} layers")
+        return self.values[layer]
+
+    def __sub__(self, other: "Curve") -> "Curve":
+        if self.layers != other.layers:
+            raise NotTestableError(f"models of {self.layers} and of {other.layers} layers are not compared")
+        return Curve({layer: self[layer] - other[layer] for layer in self.values}, self.layers)
+
+    def part(self, first: int, last: int, of: int) -> list[int]:
+        """Our layers whose share of the depth lies wholly within layers first..last of the paper's `of` layers."""
+        low, high = (first - 1) / of - 1e-9, last / of + 1e-9
+        inside = [
+            k for k in range(1, self.layers + 1) if low <= (k - 1) / self.layers and k / self.layers <= high
+        ]
+        if not inside:
+            raise NotTestableError(f"no layer of {self.layers} lies within layers {first} to {last} of {of}")
+        return inside
+
+    def mean(self, first: int, last: int, of: int) -> float:
+        return float(np.mean([self[k] for k in self.part(first, last, of)]))
+
+    def at(self, layer: int, of: int) -> int:
+        """Our layer at the same relative depth, if there is one."""
+        if layer * self.layers % of:
+            raise NotTestableError(f"layer {layer} of {of} falls between two layers of {self.layers}")
+        return layer * self.layers // of
+
+    def exactly(self, of: int) -> "Curve":
+        """Itself; for statements about a level or a layer number, which another depth cannot confirm or refute."""
+        if self.layers != of:
+            raise NotTestableError(f"about a model of {of} layers; this one has {self.layers}")
+        return self
+
+    @property
+    def peak(self) -> int:
+        return max(range(1, self.layers + 1), key=lambda k: self[k])
+
+
+def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """All rows together; `name` says of which model: its last task, `base` or `randomized`.
+
+    Where two models of one metric share a name, the first listed stands for it.
+    """
+    parts, first = [], {}
+    for path, table in tables.items():
+        for model, rows in table.groupby("model", sort=False):
+            name = style.task_of(style.role_of(model, rows["seed"]))
+            one = path if "position" in rows else model  # the models of a sweep are variants of one
+            if first.setdefault((rows["metric"].iloc[0], name), one) == one:
+                parts.append(rows.assign(name=name))
+    if not parts:
+        raise UserError("claims need the tables of at least one model; list models under 'figures'.")
+    return pd.concat(parts, ignore_index=True)
+
+
+class Evidence:
+    """Rows of `labelled`, of one replicate or of all. Each number is a mean over the rows that it is about.
+
+    NotTestableError says which rows are missing. `read` collects the names of the models that were asked for.
+    """
+
+    def __init__(self, rows: pd.DataFrame):
+        self.models = dict(list(rows.groupby("name")))
+        self.read: set[str] = set()
+
+    def curve(self, task: str, variant: str, stimuli: str | None = None) -> Curve:
+        """Head 0 by layer, of the model of `task`, on `stimuli` or else on the first that its table lists."""
+        where = {"head": 0, "variant": variant}
+        stimuli = stimuli or self._rows(task, **where)["stimuli"].iloc[0]
+        return _by("layer", self._rows(task, **where, stimuli=stimuli))
+
+    def spearman(self, name: str, kind: str) -> Curve:
+        """A structural probe (`depth`, `distance`) on dev by layer, at the highest rank that was trained."""
+        rows = self._rows(name, metric="structural_probe", kind=kind, measure="spearman", split="dev")
+        return _by("layer", rows[rows["rank"] == rows["rank"].max()])
+
+    def edge_probe(self, name: str, task: str, variant: str) -> float:
+        """Micro-F1 over all labels, in points."""
+        rows = self._rows(name, metric="edge_probe", variant=variant, view="micro_all", task=task)
+        return stats.POINTS * float(rows["value"].mean())
+
+    def edge_probe_spreads(self, name: str, variant: str) -> pd.DataFrame:
+        """Standard deviations of its F1 between runs (`stats.spreads`), in points, one row a task."""
+        rows = self._rows(name, metric="edge_probe", variant=variant, view="micro_all")
+        return stats.spreads(stats.in_points(rows), ["task"])
+
+    def code_length(self, name: str, task: str) -> float:
+        """Online code length in bits."""
+        return float(self._rows(name, metric="mdl", quantity="codelength", task=task)["value"].mean())
+
+    def sweep(self, task: str) -> Curve:
+        """The headline score, in points, by position on the sweep's axis."""
+        rows = stats.in_points(self._rows(task, headline=True))
+        return Curve(_by("position", rows).values, int(rows["layers"].iloc[0]))
+
+    def _rows(self, name: str, **where) -> pd.DataFrame:
+        """Rows of the model `name` that have these values."""
+        label = style.WORDS.get(name, name)
+        if name not in self.models:
+            raise NotTestableError(f"no results for {label}")
+        self.read.add(name)
+        rows = self.models[name]
+        chosen = np.ones(len(rows), bool)
+        for column, value in where.items():
+            chosen &= (rows[column] == value).to_numpy()
+            if not chosen.any():
+                raise NotTestableError(f"no {NOUNS.get(column, column)} '{value}' for {label}")
+        return rows[chosen]
+
+
+NOUNS = {"stimuli": "inputs", "task": "probe of", "head": "mean over heads"}
+
+
+def _by(column: str, rows: pd.DataFrame) -> Curve:
+    means = {int(key): value for key, value in rows.groupby(column)["value"].mean().items()}
+    return Curve(means, max(means))

@@ -1,0 +1,32 @@
+"""Claims of Kovaleva et al. 2019."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from bertshift.claims.deciding import claim
+from bertshift.claims.evidence import Curve
+
+_FIVE = "kovaleva2019/figure5"
+_EXCEPTION = {"low": -np.inf, "high": 0.0, "strict": False}
+
+
+def _last_two(curve: Curve) -> float:
+    top = curve.part(11, 12, 12)
+    return min(curve[k] for k in range(1, curve.layers + 1) if k not in top) - max(curve[k] for k in top)
+
+
+def _last_two_digitised(published: Mapping, task: str, variant: str) -> str:
+    entry = published["figure5"]
+    means = dict(enumerate(entry["tasks"][task]["layer_mean"], 1))
+    return f"{_last_two(Curve(means, len(means))):.3f} ({entry['provenance']}, {entry['variant']})"
+
+
+@claim(
+    _FIVE, "K5.1", "least cosine below the last two layers minus most within them",
+    [f"{task}, {variant}" for task in ("mrpc", "stsb", "sst2", "rte", "qnli", "mnli") for variant in ("crop", "padded")]
+    + [(f"qqp, {variant}", _EXCEPTION) for variant in ("crop", "padded")],
+    low=0.0, published=_last_two_digitised,
+)  # fmt: skip
+def last_two_layers_change_most(evidence, task, variant):
+    return _last_two(evidence.curve(task, variant))

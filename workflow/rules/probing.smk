@@ -1,0 +1,135 @@
+localrules:
+    edges,
+    edge_sentences,
+    trees,
+
+
+# A corpus as records of edge probing, whatever its publisher's layout.
+rule edges:
+    input:
+        files=lambda wildcards: edge_files(wildcards.task),
+    output:
+        [f"{EDGES}/{split}.jsonl" for split in PROBE_SPLITS],
+        f"{EDGES}/edges.json",
+    log:
+        "logs/edges/{task}.log",
+    params:
+        code=code("edges"),
+        source=lambda wildcards: settings.canonical(edge_source(wildcards.task)),
+    script:
+        "../scripts/edges.py"
+
+
+# Every sentence of every task once, so that all probes of a model share one forward pass.
+rule edge_sentences:
+    input:
+        edge_sets(),
+    output:
+        rows="results/stimuli/edges.jsonl",
+        description="results/stimuli/edges.json",
+    log:
+        "logs/stimuli/edges.log",
+    params:
+        code=code("edge_sentences"),
+        settings=settings.canonical(edge_sentence_settings()),
+    script:
+        "../scripts/edge_sentences.py"
+
+
+rule trees:
+    input:
+        examples=examples(config["treebank"]),
+        sidecar=sidecar(config["treebank"]),
+    output:
+        rows="results/stimuli/trees.jsonl",
+        description="results/stimuli/trees.json",
+    log:
+        "logs/stimuli/trees.log",
+    params:
+        code=code("trees"),
+        settings=settings.canonical(tree_settings()),
+    script:
+        "../scripts/trees.py"
+
+
+rule edge_probes:
+    input:
+        **probe_inputs("edge_probes", "edges"),
+        edges=edge_sets(),
+        # Their word embeddings are one of the baselines.
+        checkpoints=lambda wildcards: [
+            file
+            for run in runs_of(parse_model(wildcards.model))
+            if run.model.is_checkpoint
+            for file in run_files(run)
+        ],
+    output:
+        table="results/edge_probes/{model}.tsv",
+        counts="results/edge_probes/{model}.npz",
+    log:
+        "logs/edge_probes/{model}.log",
+    benchmark:
+        "logs/edge_probes/{model}.cost.tsv"
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+    params:
+        code=code("edge_probes"),
+        settings=lambda wildcards: settings.canonical(edge_probe_settings(wildcards)),
+    script:
+        "../scripts/edge_probes.py"
+
+
+rule edge_probe_deltas:
+    input:
+        model="results/edge_probes/{model}.npz",
+        reference="results/edge_probes/{reference}.npz",
+        table="results/edge_probes/{model}.tsv",
+    output:
+        "results/edge_probes/{model}_vs_{reference}.tsv",
+    log:
+        "logs/edge_probe_deltas/{model}_vs_{reference}.log",
+    params:
+        code=code("edge_probe_deltas"),
+        settings=lambda wildcards: settings.canonical(delta_settings(wildcards)),
+    script:
+        "../scripts/edge_probe_deltas.py"
+
+
+rule mdl:
+    input:
+        **probe_inputs("mdl", "edges"),
+        edges=edge_sets(),
+    output:
+        "results/mdl/{model}.tsv",
+    log:
+        "logs/mdl/{model}.log",
+    benchmark:
+        "logs/mdl/{model}.cost.tsv"
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+    params:
+        code=code("mdl"),
+        settings=lambda wildcards: settings.canonical(probe_settings("mdl", wildcards.model)),
+    script:
+        "../scripts/mdl.py"
+
+
+rule structural_probes:
+    input:
+        **probe_inputs("structural_probes", "trees"),
+    output:
+        "results/structural_probes/{model}.tsv",
+    log:
+        "logs/structural_probes/{model}.log",
+    benchmark:
+        "logs/structural_probes/{model}.cost.tsv"
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+    params:
+        code=code("structural_probes"),
+        settings=lambda wildcards: settings.canonical(probe_settings("structural", wildcards.model)),
+    script:
+        "../scripts/structural_probes.py"

@@ -1,0 +1,22 @@
+import json
+
+from bertshift.jobs import job
+
+with job(snakemake):
+    import numpy as np
+
+    from bertshift.files import read_tsv, write_tsv
+    from bertshift.probes.scores import deltas
+
+    settings = json.loads(snakemake.params.settings)
+    table = deltas(
+        settings["model"],
+        settings["reference"],
+        np.load(snakemake.input.model),
+        np.load(snakemake.input.reference),
+        {tuple(run): tuple(other) for run, other in settings["pairs"]},
+    )
+    origin = read_tsv(snakemake.input.table)[
+        ["init", "seed", "scale", "checkpoint", "data"]
+    ].drop_duplicates()
+    write_tsv(snakemake.output[0], table.merge(origin, on=["init", "seed"], how="left"))

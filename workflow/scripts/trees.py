@@ -1,0 +1,26 @@
+import json
+from pathlib import Path
+
+from bertshift.jobs import job
+
+with job(snakemake):
+    from bertshift.data.examples import read_examples, read_sidecar, sample
+    from bertshift.files import write_json, write_jsonl
+    from bertshift.provenance import describe_split
+
+    settings = json.loads(snakemake.params.settings)
+    data = Path(snakemake.input.examples).parent
+    sidecar = read_sidecar(data)
+    splits = {
+        split: sample(read_examples(data, split), settings["sizes"].get(split), sidecar["name"], split)
+        for split in ("train", "dev", "test")
+    }
+    keys = ("id", "split", "words", "upos", "heads")
+    write_jsonl(
+        snakemake.output.rows, ({key: row[key] for key in keys} for rows in splits.values() for row in rows)
+    )
+    parts = [describe_split(sidecar, split, len(rows), settings["source"]) for split, rows in splits.items()]
+    write_json(
+        snakemake.output.description,
+        {"name": "trees", "rows": sum(map(len, splits.values())), "data": "; ".join(parts)},
+    )
