@@ -11,12 +11,21 @@ def project(copy_project):
 
 
 def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
-    jobs = project.jobs("figures/all")
-    # Kovaleva: 7 tasks, two of them Merchant's as well, and SQuAD, on 2 pretraining runs; Hao: 4 tasks x 2 seeds.
-    assert jobs["finetune"] == 8 * 2 + 4 * 2
+    jobs = project.jobs()
+    assert jobs == project.jobs("figures/all")
+    # Kovaleva: 7 tasks, one of them Merchant's as well; SQuAD and Dep; on 2 pretraining runs; Hao: 4 tasks x 2 seeds.
+    assert jobs["finetune"] == 9 * 2 + 4 * 2
     assert jobs["pretrain"] == 3
-    assert (jobs["cosine"], jobs["js"], jobs["svcca"], jobs["rsa"]) == (7, 4, 4, 2)
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 5
+    assert (jobs["cosine"], jobs["js"], jobs["svcca"], jobs["rsa"]) == (7, 4, 4, 3)
+    # Base, randomized, and Merchant's three; a row of the sweeps is one job a replicate.
+    assert (jobs["edge_probes"], jobs["edge_probe_deltas"], jobs["mdl"], jobs["structural_probes"]) == (
+        5,
+        3,
+        4,
+        4,
+    )
+    assert jobs["sweep"] == 3 * 2 * 2
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 11
 
 
 @pytest.mark.parametrize("scale", ["small", "paper"])

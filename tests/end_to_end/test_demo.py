@@ -4,14 +4,7 @@ import pandas as pd
 import pytest
 
 from bertshift.files import read_json, read_tsv
-
-FIGURES = [
-    "kovaleva2019/figure5",
-    "hao2020/figure1",
-    "hao2020/figure2",
-    "merchant2020/figure2",
-    "merchant2020/figure5",
-]
+from bertshift.plots.catalogue import FIGURES
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -46,6 +39,24 @@ def test_replicates_stay_rows(finished):
     means = rows[rows["head"] == 0].set_index(["init", "layer"])["value"]
     assert (per_head["size"] == 2).all()
     pd.testing.assert_series_equal(per_head["mean"], means, check_names=False, rtol=1e-6)
+
+
+def test_frozen_layers_are_their_parents(finished):
+    finished.snakemake("results/rsa/rte.freeze0_vs_base.tsv")
+    rows = read_tsv(finished.folder / "results/rsa/rte.freeze0_vs_base.tsv")
+    frozen = rows["layer"] <= 1
+    assert (rows.loc[frozen, "value"] == 1).all() and (rows.loc[~frozen, "value"] < 1).all()
+
+
+def test_a_sweep_ends_at_the_plain_model(finished):
+    freeze, keep = (
+        read_tsv(finished.folder / f"results/sweeps/{name}.tsv") for name in ("rte.freeze", "dep.keep")
+    )
+    assert set(freeze["position"]) == {-2, -1, 0, 1} and set(freeze.query("position == -1")["model"]) == {
+        "rte"
+    }
+    assert set(keep["position"]) == {0, 1, 2} and set(keep.query("position == 2")["model"]) == {"dep"}
+    assert not list((finished.folder / "results/sweeps").rglob("*.safetensors"))
 
 
 def test_claims_are_decided_or_said_to_be_open(finished):

@@ -67,6 +67,8 @@ def test_a_new_seed_costs_only_its_own_runs(project):
         ("activations/extract.py", "rsa"),
         ("world/lexicon.py", "world"),
         ("gallery.py", "gallery"),
+        ("probes/mdl.py", "mdl"),
+        ("probes/structural.py", "structural_probes"),
     ],
 )
 def test_an_edited_module_reruns_the_stages_that_import_it(project, module, first):
@@ -80,6 +82,8 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
         "world": set(),
         "rsa": {"finetune", "stimuli", "pretrain"},
         "gallery": {"claims", "draw_hao2020_figure1"},
+        "mdl": {"finetune", "edge_probes", "rsa"},
+        "structural_probes": {"finetune", "edge_probes", "mdl"},
     }
     assert first in jobs and not upstream[first] & jobs
 

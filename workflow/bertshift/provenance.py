@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 
 GENERATED, MIRROR, HUB = "world", "mirror", "hub"
+ORIGINS = {GENERATED: "generated", MIRROR: "mirror", HUB: "publishers' files"}
 
 
 def describe_split(sidecar: Mapping, split: str, used: int, source: str) -> str:
@@ -9,7 +10,7 @@ def describe_split(sidecar: Mapping, split: str, used: int, source: str) -> str:
     A split smaller than published is called a sample. `source` is the configuration's data.source.
     """
     rows, published = sidecar["rows"][split], (sidecar["published"] or {}).get(split)
-    origin = {GENERATED: "generated", MIRROR: "mirror", HUB: _hub(sidecar)}[source]
+    origin = _hub(sidecar) if source == HUB else ORIGINS[source]
     sample = f", a sample of {published}" if source != GENERATED and published and rows < published else ""
     return f"{sidecar['name']} {split} {used} of {rows}{sample} ({origin})"
 

@@ -402,7 +402,7 @@ def edge_sentence_settings():
         task: {**probe, **probe.get("tasks", {}).get(task, {})}.get("max_train")
         for task in config["edge_tasks"]
     }
-    return {"tasks": edge_tasks(), "max_train": sizes}
+    return {"tasks": edge_tasks(), "max_train": sizes, "source": config["data"]["source"]}
 
 
 def tree_settings():

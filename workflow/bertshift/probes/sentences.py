@@ -3,6 +3,7 @@ from pathlib import Path
 
 from bertshift.data.edges.records import SPLITS, read_edge_sidecar, read_edges
 from bertshift.data.examples import sample
+from bertshift.provenance import ORIGINS
 
 
 def training_records(folder: Path, task: str, max_train: int | None) -> list[dict]:
@@ -26,7 +27,7 @@ def distinct_sentences(folders: Mapping[str, Path], max_train: Mapping[str, int 
     return list(rows.values())
 
 
-def describe(folders: Mapping[str, Path]) -> str:
-    """What the records of every task come from, for a table's `data` column."""
-    sources = {task: read_edge_sidecar(folder) for task, folder in folders.items()}
-    return "; ".join(f"{task} from {source['name']} ({source['source']})" for task, source in sources.items())
+def describe(folders: Mapping[str, Path], source: str) -> str:
+    """Which corpora the records of all tasks come from, for a table's `data` column."""
+    names = ", ".join(read_edge_sidecar(folder)["name"] for folder in folders.values())
+    return f"{names} ({ORIGINS[source]})"
