@@ -233,12 +233,18 @@ def run_settings(run):
     }
 
 
+def sweep_samples(task):
+    shared, own = config["sweeps"], config["sweeps"]["tasks"].get(task, {})
+    sizes = {key: own.get(key, shared.get(key)) for key in ["max_train", "max_dev"]}
+    return {key: size for key, size in sizes.items() if size is not None}
+
+
 def sweep_settings(wildcards):
     run = run_of(wildcards)
     models = naming.sweep_of(run.model, wildcards.sweep, config)
     runs = {str(model): run_settings(naming.Run(model, run.init, run.seed)) for _, model in models}
     for each in runs.values():
-        each["task"] |= {key: size for key, size in config["sweeps"].items() if size is not None}
+        each["task"] |= sweep_samples(run.model.task)
     return {
         "runs": runs,
         "positions": {str(model): position for position, model in models},
