@@ -11,4 +11,7 @@ with job(snakemake):
     folders = {task: Path(folder) for task, folder in settings["tasks"].items()}
     rows = distinct_sentences(folders, settings["max_train"])
     write_jsonl(snakemake.output.rows, rows)
-    write_json(snakemake.output.description, {"name": "edges", "rows": len(rows), "data": describe(folders, settings["source"])})
+    write_json(
+        snakemake.output.description,
+        {"name": "edges", "rows": len(rows), "data": describe(folders, settings["source"])},
+    )
