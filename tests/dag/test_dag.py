@@ -32,6 +32,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
 def test_the_same_figures_at_every_scale(project, scale):
     jobs = project.jobs("figures/all", "--config", f"scale={scale}")
     assert jobs["gallery"] == 1 and jobs["checkpoint"] == 2 and not jobs["pretrain"] and not jobs["world"]
+    assert jobs["corpus"] == 11
 
 
 def test_one_table_needs_only_its_own_runs(project):

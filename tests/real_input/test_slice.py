@@ -13,6 +13,11 @@ SLICE = {
         "rte": {"epochs": 1, "max_length": 64},
         "cola": {"epochs": 1},
         "squad": {"max_train": 10, "max_dev": 5},
+        "dep": {"max_train": 48, "max_dev": 20, "epochs": 1},
+    },
+    "probes": {
+        "edge": {"max_train": 150, "max_dev": 50, "max_test": 100, "max_steps": 150, "validate_every": 50},
+        "structural": {"max_train": 300, "epochs": 3, "rank": 32},
     },
     "samples": {"task": 24, "combined": 12, "text": 40, "tokens": 400, "svcca_tokens": 600, "max_length": 64},
     "figures": {
@@ -22,6 +27,14 @@ SLICE = {
     },
     "analyses": {"rsa": {"stimuli": ["wiki", "wiki_pair", "mnli"]}},
 }
+
+DRAWN = [
+    "kovaleva2019/figure5",
+    "hao2020/figure1",
+    "hao2020/figure2",
+    "merchant2020/figure2",
+    "merchant2020/figure5",
+]
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +46,15 @@ def sliced(copy_project, mirror, encoder):
         "bases": {"base": {"checkpoints": [{"path": str(encoder)}]}},
     }
     project.config = merge(merge(merge(project.config, real), SLICE), local)
-    project.snakemake("figures/all", "results/scores/rte.tsv")
+    figures = [f"results/figures/{name}.png" for name in DRAWN]
+    tables = ["results/scores/rte.tsv", "results/scores/dep.tsv"]
+    probes = [f"results/{kind}/base.tsv" for kind in ("edge_probes", "structural_probes")]
+    project.snakemake(*figures, *tables, *probes)
     return project.folder / "results"
 
 
-def test_all_figures_come_from_real_data(sliced):
-    for name in ("kovaleva2019/figure5", "hao2020/figure1", "hao2020/figure2", "merchant2020/figure2"):
+def test_figures_come_from_real_data(sliced):
+    for name in DRAWN:
         ours = read_tsv(sliced / f"figures/{name}.tsv").query("source == 'ours'")
         assert ours["value"].notna().all() and ours["data"].str.contains("mirror").all()
 
@@ -58,3 +74,21 @@ def test_complete_data_are_counted_and_samples_are_called_samples(sliced):
     scores = read_tsv(sliced / "scores/rte.tsv")
     assert set(scores["seed"]) == {1, 2} and (scores["train"] == 48).all()
     assert scores["majority"].between(0.4, 0.6).all()
+
+
+def test_probes_read_real_annotation(sliced):
+    edges = read_tsv(sliced / "edge_probes/base.tsv").query("view == 'micro_all'")
+    assert edges["task"].nunique() == 8 and edges["data"].str.contains("gum_pos").all()
+    f1 = edges.set_index(["variant", "task"])["value"]
+    # Even a few steps on 150 records find more in the layers' mix than in control labels.
+    assert f1["mix", "dependencies"] > 0.1 and (edges.query("task == 'coref'")["value"] > 0.5).all()
+    trees = read_tsv(sliced / "structural_probes/base.tsv").query("measure == 'spearman' and split == 'dev'")
+    assert set(trees["layer"]) == set(range(7)) and trees.groupby("kind")["value"].max().gt(0.3).all()
+
+
+def test_the_treebank_is_parsed(sliced):
+    scores = read_tsv(sliced / "scores/dep.tsv").set_index("metric")
+    assert {"las_ud", "las_full", "las_nopunct", "uas", "label_accuracy_gold_heads", "las_wordpiece"} == set(
+        scores.index
+    )
+    assert scores["value"].between(0, 1).all()

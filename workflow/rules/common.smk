@@ -1,4 +1,5 @@
 import os
+import re
 import sys
 from functools import wraps
 from pathlib import Path
@@ -373,24 +374,49 @@ def edge_set(task):
     return config["edge_sets"][config["edge_tasks"][task]]
 
 
-def edge_root():
-    return Path(WORLD if config["data"]["source"] == "world" else config["data"].get("mirror") or "")
+# What the catalogue's entries download, by its place: the address without its scheme.
+CORPORA = "results/corpora"
+DOWNLOADS = {
+    each["url"].partition("://")[2]: each
+    for spec in config["edge_sets"].values()
+    for each in spec.get("download", {}).values()
+}
+
+
+def edge_corpus(task):
+    """The folder and the files in it: Snakemake makes the world's, a mirror has the others, or they are downloaded."""
+    spec, data = edge_set(task), config["data"]
+    if data["source"] == "world":
+        return WORLD, spec["files"]
+    mirror = Path(data.get("mirror") or "")
+    offered = {part: each["url"].partition("://")[2] for part, each in spec.get("download", {}).items()}
+    # A mirror may hold downloads too, where they lie below results/corpora.
+    for files in filter(None, [spec["files"], offered]):
+        if all((mirror / file).exists() for file in files.values()):
+            return str(mirror), files
+    if data["source"] == "hub" and offered:
+        return CORPORA, offered
+    missing = [mirror / file for file in spec["files"].values() if not (mirror / file).exists()]
+    raise WorkflowError(
+        f"edge_tasks.{task}: {config['edge_tasks'][task]} needs {missing[0]}; fetch it from {spec['url']} "
+        "and put it there, or set data.mirror to the folder that holds it."
+    )
 
 
 def edge_files(task):
-    """The corpus files of a task; Snakemake makes the world's, a user brings the others."""
-    files = [edge_root() / file for file in edge_set(task)["files"].values()]
-    missing = [file for file in files if config["data"]["source"] != "world" and not file.exists()]
-    if missing:
-        raise WorkflowError(
-            f"edge_tasks.{task}: {config['edge_tasks'][task]} needs {missing[0]}; fetch it from {edge_set(task)['url']} "
-            "and put it there, or set data.mirror to the folder that holds it."
-        )
-    return [str(file) for file in files]
+    root, files = edge_corpus(task)
+    return [str(Path(root) / file) for file in files.values()]
 
 
 def edge_source(task):
-    return {"name": config["edge_tasks"][task], "spec": edge_set(task), "root": str(edge_root())}
+    root, files = edge_corpus(task)
+    spec = {key: value for key, value in edge_set(task).items() if key != "download"}
+    return {
+        "name": config["edge_tasks"][task],
+        "spec": {**spec, "files": files},
+        "root": root,
+        "source": "download" if root == CORPORA else "mirror",
+    }
 
 
 def edge_sets():
@@ -403,12 +429,7 @@ def edge_tasks():
 
 
 def edge_sentence_settings():
-    probe = config["probes"]["edge"]
-    sizes = {
-        task: {**probe, **probe.get("tasks", {}).get(task, {})}.get("max_train")
-        for task in config["edge_tasks"]
-    }
-    return {"tasks": edge_tasks(), "max_train": sizes, "source": config["data"]["source"]}
+    return {"tasks": edge_tasks(), "probe": config["probes"]["edge"], "source": config["data"]["source"]}
 
 
 def tree_settings():

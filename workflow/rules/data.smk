@@ -20,7 +20,7 @@ if config["data"]["source"] == "world":
             "../scripts/world.py"
 
 
-# The only rule that reaches the network, and only where data.source is hub.
+# Reaches the network, as `checkpoint` and `corpus` do, only where data.source is hub.
 rule dataset:
     input:
         files=lambda wildcards: mirror_files(wildcards.dataset),

@@ -1,7 +1,22 @@
 localrules:
+    corpus,
     edges,
     edge_sentences,
     trees,
+
+
+# A file that a publisher offers. No digest of code: what an address with a commit holds depends on none.
+rule corpus:
+    output:
+        f"{CORPORA}/{{path}}",
+    log:
+        "logs/corpus/{path}.log",
+    wildcard_constraints:
+        path=only(map(re.escape, DOWNLOADS)),
+    params:
+        source=lambda wildcards: settings.canonical(DOWNLOADS[wildcards.path]),
+    script:
+        "../scripts/corpus.py"
 
 
 # A corpus as records of edge probing, whatever its publisher's layout.

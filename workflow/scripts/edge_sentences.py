@@ -6,10 +6,12 @@ from bertshift.jobs import job
 with job(snakemake):
     from bertshift.files import write_json, write_jsonl
     from bertshift.probes.sentences import describe, distinct_sentences
+    from bertshift.probes.settings import ProbeSettings
 
     settings = json.loads(snakemake.params.settings)
     folders = {task: Path(folder) for task, folder in settings["tasks"].items()}
-    rows = distinct_sentences(folders, settings["max_train"])
+    probe = ProbeSettings(**settings["probe"])
+    rows = distinct_sentences(folders, {task: probe.of(task).sizes for task in folders})
     write_jsonl(snakemake.output.rows, rows)
     write_json(
         snakemake.output.description,

@@ -313,7 +313,15 @@ def test_spr2_as_published_counts_sentences(file, brief):
         "dev\ta-", "dev\ten-ud-dev.conllu "
     )
     treebank = re.sub("(?m)^#.*\n", "", EWT)
-    assert [len(split.records) for split in read_spr2(file, rows, treebank).values()] == [2, 1, 0]
+    plain = read_spr2(file, rows, treebank)
+    assert [len(split.records) for split in plain.values()] == [2, 1, 0]
+    path = file("ewt.conllu", treebank, tabs=True)
+    archive = path.with_name("published.tar.gz")
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(file("rows.tsv", rows), "protoroles_eng_ud1.2.tsv")
+        tar.add(path, "adjunct_eng_ud1.2.tsv")
+    files = {"rows": archive, "train": path, "dev": path, "test": path}
+    assert spr.read_spr2("spr", files) == plain
 
 
 @pytest.mark.parametrize(

@@ -88,9 +88,19 @@ def test_catalogue_entries_are_whole_and_missing_files_named(name, tmp_path):
 
 def test_catalogue_has_a_generated_set_for_each_task():
     assert [CATALOGUE[f"world_{task}"]["task"] for task in TASKS] == list(TASKS)
-    assert {"task", "format", "licence", "url", "files", "expected", "strict", "jiant_compat", "remark"} >= {
-        key for spec in CATALOGUE.values() for key in spec
+    known = {
+        "task",
+        "format",
+        "licence",
+        "url",
+        "files",
+        "download",
+        "expected",
+        "strict",
+        "jiant_compat",
+        "remark",
     }
+    assert known >= {key for spec in CATALOGUE.values() for key in spec}
 
 
 @pytest.mark.parametrize(

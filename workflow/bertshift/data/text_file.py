@@ -13,7 +13,7 @@ def read_text(path: Path) -> str:
     start = content[:200].lstrip().lower()
     if not start:
         raise UserError(f"{path} is empty; fetch it again.")
-    if start.startswith((b"<!doctype html", b"<html")):
+    if is_web_page(start):
         raise UserError(
             f"{path} is a web page, not data; the download was redirected or refused: fetch it again."
         )
@@ -24,6 +24,11 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise UserError(f"{path}:{line} is not UTF-8; fetch the file again or convert it to UTF-8.") from None
+
+
+def is_web_page(start: bytes) -> bool:
+    """Whether a file that begins so is what a server sends where it has no data."""
+    return start.lstrip().lower().startswith((b"<!doctype html", b"<html"))
 
 
 def read_lines(path: Path) -> list[str]:

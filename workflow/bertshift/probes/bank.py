@@ -290,7 +290,7 @@ def train(
     probes = [Progress(weights, settings) for weights in bank.initial()]
     active = list(range(len(probes)))
     drop, stream = Dropout(bank), _batches(records, settings.batch_records, seed_from(bank.name, "order"))
-    held_out, shown = dev.records[: settings.max_dev], time.monotonic()
+    held_out, shown = dev.records, time.monotonic()
     for step in range(1, settings.max_steps + 1):
         batch = examples.spans.batch(next(stream))
         weights = torch.stack([probes[number].weights.detach() for number in active]).requires_grad_()

@@ -13,14 +13,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bertshift.activations.store import Activations
-from bertshift.data.edges.records import SPLITS, read_edge_sidecar, read_edges
+from bertshift.data.edges.records import SPLITS, read_edge_sidecar
 from bertshift.errors import UserError
 from bertshift.files import read_jsonl
 from bertshift.models.loading import WEIGHTS, encoder_state, load_config
 from bertshift.probes.bank import Bank, Examples, Features, Objective, Probe, evaluate, train
 from bertshift.probes.control import control_labels
 from bertshift.probes.scores import VIEWS, clean_labels, counts, counts_by_view, counts_key, f1, sentences_key
-from bertshift.probes.sentences import training_records
+from bertshift.probes.sentences import records_used
 from bertshift.probes.settings import ProbeSettings
 from bertshift.probes.spans import Sentence, SpanTokens, WordTargets, align, read_targets
 from bertshift.tasks.inference import best_device
@@ -59,16 +59,12 @@ def read_task(
 ) -> EdgeTask:
     """Read an edge folder; labelling i > 0 is the control task of the i-th seed in `controls`.
 
-    Prints how many test targets have a label that
-    training has not. Raises UserError where a split has no targets, and as `read_targets` does.
+    Prints how many test targets have a label that training has not. Raises UserError where a split has no targets, and as `read_targets` does.
     """
     sidecar = read_edge_sidecar(folder)
     labels, words = list(sidecar["labels"]), {}
     for split in SPLITS:
-        training = split == "train"
-        records = (
-            training_records(folder, name, settings.max_train) if training else read_edges(folder, split)
-        )
+        records = records_used(folder, name, split, settings.sizes)
         words[split] = read_targets(records, sidecar["spans"], labels, rows, f"{folder}/{split}.jsonl")
         if not len(words[split]):
             raise UserError(

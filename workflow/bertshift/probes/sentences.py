@@ -6,22 +6,23 @@ from bertshift.data.examples import sample
 from bertshift.provenance import ORIGINS
 
 
-def training_records(folder: Path, task: str, max_train: int | None) -> list[dict]:
-    """The training records of a task, or a random sample of `max_train`, the same for every model."""
-    return sample(read_edges(folder, "train"), max_train, task, "train")
+def records_used(folder: Path, task: str, split: str, sizes: Mapping[str, int | None]) -> list[dict]:
+    """The records of a split that probes read, the same for every model; `sizes` by split, None for all.
+
+    Random samples of the training and the test records; of the development records the first, as jiant takes them.
+    """
+    records, size = read_edges(folder, split), sizes[split]
+    return records[:size] if split == "dev" else sample(records, size, task, split)
 
 
-def distinct_sentences(folders: Mapping[str, Path], max_train: Mapping[str, int | None]) -> list[dict]:
+def distinct_sentences(
+    folders: Mapping[str, Path], sizes: Mapping[str, Mapping[str, int | None]]
+) -> list[dict]:
     """Rows of id and words: each sentence that a probe of any task reads, once, in order of appearance."""
     rows = {}
     for task, folder in folders.items():
         for split in SPLITS:
-            records = (
-                training_records(folder, task, max_train[task])
-                if split == "train"
-                else read_edges(folder, split)
-            )
-            for number, record in enumerate(records):
+            for number, record in enumerate(records_used(folder, task, split, sizes[task])):
                 words = tuple(record["text"].split())
                 rows.setdefault(words, {"id": f"{task}-{split}-{number}", "words": list(words)})
     return list(rows.values())

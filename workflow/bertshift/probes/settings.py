@@ -9,10 +9,11 @@ from bertshift.errors import UserError
 class ProbeSettings:
     """How edge probes are trained; the defaults are jiant's, which Merchant et al. 2020 follow (section 4.1).
 
-    Every `validate_every` steps a probe is scored on the first `max_dev` development records. Its learning rate is
+    Every `validate_every` steps a probe is scored on the development records. Its learning rate is
     multiplied by `decay` after more than `decay_patience` validations without a better score; it stops after
     `patience` of them, below `min_learning_rate`, or at `max_steps`, and keeps its best weights.
-    max_train: size of a random sample of the training records, the same for every model; None for all.
+    max_train, max_test: sizes of random samples of the records, the same for every model; None for all.
+    max_dev: the first so many development records.
     tasks: other values for one task, as {"spr": {"validate_every": 100, "max_steps": 10000}} (jiant has these two for
     SPR and relations, and 1000 and 250000 for the other tasks).
     """
@@ -31,6 +32,7 @@ class ProbeSettings:
     patience: int = 20
     max_train: int | None = None
     max_dev: int = 5000
+    max_test: int | None = None
     probe_seeds: int = 3
     tasks: Mapping[str, Mapping] = field(default_factory=dict)
 
@@ -48,7 +50,8 @@ class ProbeSettings:
             "max_dev",
             "probe_seeds",
         )
-        for key in (*counts, *(["max_train"] if self.max_train is not None else [])):
+        samples = [key for key in ("max_train", "max_test") if getattr(self, key) is not None]
+        for key in (*counts, *samples):
             require(getattr(self, key) >= 1, key, "a whole number from 1 up")
         for key in ("input_dropout", "hidden_dropout"):
             require(0 <= getattr(self, key) < 1, key, "a number from 0 up to, but below, 1")
@@ -61,6 +64,11 @@ class ProbeSettings:
                 raise UserError(
                     f"probe settings of task {task}: {unknown[0]!r} is none; write one of {', '.join(sorted(known))}."
                 )
+
+    @property
+    def sizes(self) -> dict[str, int | None]:
+        """How many records of each split are read at most."""
+        return {"train": self.max_train, "dev": self.max_dev, "test": self.max_test}
 
     def of(self, task: str) -> "ProbeSettings":
         """The settings of one task."""

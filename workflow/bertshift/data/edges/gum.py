@@ -1,15 +1,14 @@
-import lzma
 import re
-import tarfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from bertshift.data.edges import brackets
+from bertshift.data.edges.archive import read_members
 from bertshift.data.edges.records import SPLITS, Split, record, target
 from bertshift.errors import UserError
 
-WANTED = re.compile(r"splits\.md|dep/.*\.conllu|const/.*\.ptb|coref/ontogum/conll/.*\.conll")
+WANTED = re.compile(r"[^/]*/(splits\.md|dep/.*\.conllu|const/.*\.ptb|coref/ontogum/conll/.*\.conll)")
 LAYERS = {"constituents": "const/{}.ptb", "pos": "const/{}.ptb", "coref": "coref/ontogum/conll/{}.conll"}
 
 
@@ -21,7 +20,7 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
     Words are those of dep/. Documents whose words are blanked are left out and counted, and so is test2.
     """
     archive = files["archive"]
-    texts = _texts(archive)
+    texts = read_members(archive, WANTED)
     splits = {split: Split([], Counter(), Counter()) for split in SPLITS}
     for name, split in documents(_text(texts, "splits.md", archive), f"{archive}/splits.md"):
         dep = f"dep/{name}.conllu"
@@ -51,20 +50,6 @@ def documents(text: str, where: str) -> list[tuple[str, str]]:
             f"{where} names no document for {', '.join(sorted(missing))}; fetch the archive again."
         )
     return found
-
-
-def _texts(archive: Path) -> dict[str, str]:
-    """Path in the repository: text, of the members that a task may need."""
-    texts = {}
-    try:
-        with tarfile.open(archive) as tar:
-            for member in tar:
-                name = member.name.partition("/")[2]
-                if WANTED.fullmatch(name):
-                    texts[name] = tar.extractfile(member).read().decode()
-    except (tarfile.TarError, lzma.LZMAError, EOFError, OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{archive} is damaged ({error}); fetch it again.") from None
-    return texts
 
 
 def _text(texts: Mapping[str, str], name: str, archive: Path) -> str:

@@ -14,12 +14,13 @@ class Format(NamedTuple):
     read: Callable[[str, Mapping[str, Path]], dict[str, Split]]
     tasks: Iterable[str]
     files: Iterable[str] = SPLITS
+    more: Iterable[str] = ()  # files that an entry may name or not
 
 
 FORMATS = {
     "jiant": Format(jiant.read, TASKS),
     "conllu": Format(treebank.read, ["dependencies"]),
-    "propbank": Format(propbank.read, ["pos", "constituents", "srl"]),
+    "propbank": Format(propbank.read, ["pos", "constituents", "srl"], more=["skeletons"]),
     "iob2": Format(uner.read, ["entities"]),
     "gum": Format(gum.read, ["pos", "constituents", "entities", "coref"], ["archive"]),
     "semeval": Format(semeval.read, ["relations"], ["train", "test"]),
@@ -29,10 +30,11 @@ FORMATS = {
 }
 
 
-def prepare_edges(name: str, spec: Mapping, root: Path, directory: Path) -> None:
+def prepare_edges(name: str, spec: Mapping, root: Path, directory: Path, source: str = "mirror") -> None:
     """Write `directory`/{train,dev,test}.jsonl and, last, edges.json from the files of `spec` below `root`.
 
-    `spec` is the edge set's entry in config/edges.yaml. Records without targets are counted, not written.
+    `spec` is the edge set's entry in config/edges.yaml; `source`, a word for the sidecar, says what `root` is:
+    "mirror", or "download" for files under their addresses. Records without targets are counted, not written.
     Raises UserError for a missing or damaged file, and for other counts than expected where the entry is strict.
     """
     root, directory = Path(root), Path(directory)
@@ -63,7 +65,7 @@ def prepare_edges(name: str, spec: Mapping, root: Path, directory: Path) -> None
     sidecar = {
         "name": name,
         **{key: spec[key] for key in ("task", "format", "licence")},
-        "source": f"mirror:{','.join(str(path.relative_to(root)) for path in files.values())}",
+        "source": f"{source}:{','.join(str(path.relative_to(root)) for path in files.values())}",
         "source_sha256": {str(path.relative_to(root)): _digest(path) for path in files.values()},
         "spans": shape.spans,
         "multilabel": shape.multilabel,
@@ -114,7 +116,7 @@ def _format(name: str, spec: Mapping) -> Format:
             f"The edge set {name!r} has the task {spec['task']!r}; a {spec['format']} file annotates "
             f"{', '.join(found.tasks)}."
         )
-    if set(spec["files"]) != set(found.files):
+    if set(spec["files"]) - set(found.more) != set(found.files):
         raise UserError(f"The files of the edge set {name!r} must be named {', '.join(found.files)}.")
     if spec.get("jiant_compat") and spec["format"] != "conllu":
         raise UserError(f"The edge set {name!r} has jiant_compat, which is for conllu files; remove it.")

@@ -3,6 +3,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
+from bertshift.data.edges import skeletons
 from bertshift.data.edges.brackets import constituent_targets, frame_targets, tag_targets
 from bertshift.data.edges.records import Split, record
 from bertshift.data.text_file import read_lines
@@ -10,16 +11,22 @@ from bertshift.errors import UserError
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
-    """Tags, constituents or arguments from PropBank's skeletons joined with their words.
+    """Tags, constituents or arguments that PropBank gives the English Web Treebank.
 
-    Columns, tab-separated: sentence id, index, word, tag, parse bit, lemma, roleset, one for each frame.
+    files["skeletons"] is an archive of PropBank's release, whose words are blanked, and "train", "dev" and "test"
+    are UD's CoNLL-U files, which have them. Without skeletons the three are both joined, columns separated by
+    tabs: sentence id, index, word, tag, parse bit, lemma, roleset, one for each frame.
     """
-    return {split: _read_split(task, path) for split, path in files.items()}
+    documents = skeletons.read_documents(files["skeletons"]) if "skeletons" in files else None
+    return {
+        split: _read_split(task, path, documents) for split, path in files.items() if split != "skeletons"
+    }
 
 
-def _read_split(task: str, path: Path) -> Split:
+def _read_split(task: str, path: Path, documents: Mapping | None) -> Split:
     records, source, irregular = [], Counter(), Counter()
-    for where, rows in _sentences(path):
+    sentences = _sentences(path) if documents is None else skeletons.join(path, documents, irregular)
+    for where, rows in sentences:
         ids, _, words, tags, bits, _, _, *frames = zip(*rows, strict=True)
         source.update(sentences=1, tokens=len(words))
         if task == "srl":

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from bertshift.data import conllu
 from bertshift.data.edges import brackets
+from bertshift.data.edges.archive import read_members
 from bertshift.data.edges.records import SPLITS, Split, record, target
 from bertshift.data.text_file import read_text
 from bertshift.errors import UserError
@@ -16,6 +17,7 @@ from bertshift.errors import UserError
 # A property holds if the mean answer, of 1 to 5, is above this (SPR1) or reaches it (SPR2): jiant's thresholds.
 SPR1_ABOVE, SPR2_FROM = 3, 4
 SPANS = ("Pred.Token", "Arg.Tokens.Begin", "Arg.Tokens.End")
+TABLE = re.compile(r"(?:.*/)?(protoroles_[^/]*\.tsv)")
 UNESCAPED = {"-LRB-": "(", "-RRB-": ")", "-LCB-": "{", "-RCB-": "}"}
 
 
@@ -28,8 +30,8 @@ class Argument(NamedTuple):
 def read_spr2(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
     """Proto-role properties between a predicate and a phrase of the English Web Treebank (White et al. 2016).
 
-    files["rows"] is the publisher's table, whose Sentence.ID counts the sentences of UD 1.2, or the same with a
-    later release's sent_id; files["train"], "dev" and "test" are that treebank. Answers that call a property
+    files["rows"] is the publisher's table, whose Sentence.ID counts the sentences of UD 1.2, or the archive that
+    holds it, or the same with a later release's sent_id; files["train"], "dev" and "test" are that treebank. Answers that call a property
     not applicable are left out, and so is an argument that has no others.
     """
     splits = {split: Split([], Counter(), Counter()) for split in SPLITS}
@@ -138,12 +140,8 @@ def _count_sentences(found: Split) -> None:
 
 
 def _table(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Place and row of every line of a tab-separated table, packed with xz or not."""
-    try:
-        text = lzma.decompress(path.read_bytes()).decode() if path.suffix == ".xz" else read_text(path)
-    except (lzma.LZMAError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is damaged ({error}); fetch it again.") from None
-    rows = csv.DictReader(text.split("\n"), delimiter="\t", quoting=csv.QUOTE_NONE)
+    """Place and row of every line of a tab-separated table: plain, packed with xz, or in the publisher's archive."""
+    rows = csv.DictReader(_table_text(path).split("\n"), delimiter="\t", quoting=csv.QUOTE_NONE)
     if missing := [name for name in columns if name not in (rows.fieldnames or [])]:
         raise UserError(f"{path} has no column {missing[0]!r}; fetch the file again.")
     for row in rows:
@@ -151,6 +149,18 @@ def _table(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str
         if None in row or None in row.values():
             raise UserError(f"{where} has not the columns of the first line; fetch the file again.")
         yield where, row
+
+
+def _table_text(path: Path) -> str:
+    if path.name.endswith(".tar.gz"):
+        found = list(read_members(path, TABLE).values())
+        if len(found) != 1:
+            raise UserError(f"{path} has {len(found)} tables protoroles_*.tsv, not one; fetch it again.")
+        return found[0]
+    try:
+        return lzma.decompress(path.read_bytes()).decode() if path.suffix == ".xz" else read_text(path)
+    except (lzma.LZMAError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is damaged ({error}); fetch it again.") from None
 
 
 def _split(where: str, row: Mapping[str, str]) -> str:

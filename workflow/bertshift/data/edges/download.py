@@ -1,0 +1,105 @@
+import gzip
+import ssl
+import sys
+import time
+import zlib
+from http.client import HTTPException
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+from bertshift.data.text_file import is_web_page
+from bertshift.errors import UserError
+from bertshift.files import atomic
+from bertshift.files import sha256 as digest
+
+ATTEMPTS = 4
+FIRST_WAIT = 2.0  # seconds; doubled after every attempt
+TIMEOUT = 60.0  # seconds without a byte
+REPORT_EVERY = 5.0  # seconds
+CHUNK = 1 << 18
+# What a server may take back: a timeout, too many requests.
+PASSING = (408, 429)
+
+
+class _Fault(Exception):
+    """Something arrived that is not the file."""
+
+
+def download(url: str, path: Path, sha256: str | None = None) -> None:
+    """Bring the file at `url` to `path`, whole or not at all, with the SHA-256 if one is given.
+
+    Raises UserError for an address that the publisher does not have, and where `ATTEMPTS` attempts brought no
+    connection, part of the file, a web page or another file. Only the address as given is ever printed, without
+    what it may hold of a password: redirects can carry secrets.
+    """
+    parts = urlsplit(url)
+    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    # `urlopen` also opens files and FTP, and takes a password for a port.
+    if parts.scheme not in ("https", "http") or "@" in parts.netloc:
+        raise UserError(f"{shown} is no plain web address; write one with https:// under `download`.")
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(FIRST_WAIT * 2 ** (attempt - 1))
+        try:
+            with atomic(path) as temporary:
+                _transfer(url, temporary, shown)
+                _check(temporary, sha256)
+            print(f"{shown}: {path.stat().st_size / 1e6:.1f} MB, done", file=sys.stderr)
+            return
+        except HTTPError as error:
+            if error.code < 500 and error.code not in PASSING:
+                raise UserError(
+                    f"{shown} cannot be had (status {error.code}); correct `download` in config/edges.yaml, or "
+                    "put the file into a mirror directory."
+                ) from None
+            fault = f"status {error.code}"
+        except URLError as error:
+            fault = str(error.reason)
+        except (_Fault, HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
+            fault = str(error) or type(error).__name__
+        print(f"{shown}: attempt {attempt + 1} of {ATTEMPTS} failed ({fault})", file=sys.stderr)
+    raise UserError(
+        f"{shown} did not arrive in {ATTEMPTS} attempts ({fault}); check the connection and try again, or put the "
+        "file into a mirror directory."
+    )
+
+
+def _transfer(url: str, path: Path, shown: str) -> None:
+    received, reported = 0, time.monotonic()
+    with urlopen(url, timeout=TIMEOUT) as response, open(path, "wb") as file:
+        announced = response.headers.get("Content-Length")
+        total = f" of {int(announced) / 1e6:.1f}" if announced else ""
+        while chunk := response.read(CHUNK):
+            file.write(chunk)
+            received += len(chunk)
+            if time.monotonic() - reported > REPORT_EVERY:
+                reported = time.monotonic()
+                print(f"{shown}: {received / 1e6:.1f}{total} MB", file=sys.stderr)
+    # `read` with a size does not tell an early end from the end.
+    if announced and received != int(announced):
+        raise _Fault(f"{received} of {announced} bytes came")
+
+
+def _check(path: Path, sha256: str | None) -> None:
+    with open(path, "rb") as file:
+        start = file.read(200)
+    if not start:
+        raise _Fault("an empty file came")
+    if is_web_page(start):
+        raise _Fault("a web page came in its place")
+    if sha256 and (found := digest(path)) != sha256:
+        raise _Fault(f"a file with the SHA-256 {found} came where {sha256} is expected")
+    # Archives made on request have no lasting SHA-256, and come without their length.
+    if not sha256 and start.startswith(b"\x1f\x8b"):
+        _check_packed(path)
+
+
+def _check_packed(path: Path) -> None:
+    try:
+        with gzip.open(path) as file:
+            while file.read(CHUNK):
+                pass
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise _Fault(f"a damaged archive came: {error}") from None

@@ -1,0 +1,9 @@
+import json
+from pathlib import Path
+
+from bertshift.jobs import job
+
+with job(snakemake):
+    from bertshift.data.edges.download import download
+
+    download(path=Path(snakemake.output[0]), **json.loads(snakemake.params.source))
