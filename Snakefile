@@ -14,6 +14,7 @@ include: "workflow/rules/activations.smk"
 include: "workflow/rules/attention.smk"
 include: "workflow/rules/similarity.smk"
 include: "workflow/rules/probing.smk"
+include: "workflow/rules/ablation.smk"
 include: "workflow/rules/figures.smk"
 
 

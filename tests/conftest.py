@@ -94,7 +94,7 @@ TINY = {
     },
     "samples": {"task": 24, "combined": 12, "text": 40, "tokens": 300, "svcca_tokens": 300},
     "figures": {
-        "kovaleva2019": {"figure5": {"models": ["mrpc", "rte"]}},
+        "kovaleva2019": {f"figure{n}": {"models": ["mrpc", "rte"]} for n in (5, 8, 9)},
         "hao2020": {item: {"models": ["rte@large"]} for item in ("figure1", "figure2")},
         "merchant2020": {
             **{item: {"models": ["rte", "squad"]} for item in ("figure2", "figure5")},

@@ -488,6 +488,17 @@ def delta_settings(wildcards):
     }
 
 
+# ---- Ablations
+def ablation_settings(wildcards):
+    model = parse_model(wildcards.model)
+    return {
+        **provenance(model),
+        "task": settings.task_settings(model, config)["task"],
+        "runs": {run.folder: [run.init, run.seed] for run in runs_of(model)},
+        "ablation": config["ablation"],
+    }
+
+
 # ---- Figures
 PAPERS = {
     "kovaleva2019": "Kovaleva et al. 2019",

@@ -6,11 +6,16 @@ statement holds. The number is averaged over replicates, as the papers average t
 single replicates the statement holds. Ranges that a paper does not give are ours, fixed before any result was seen.
 """
 
-from bertshift.claims import hao2020, kovaleva2019, merchant2020  # registers their claims
+from bertshift.claims import (
+    hao2020,
+    kovaleva2019,
+    kovaleva2019_ablation,
+    merchant2020,
+)  # registers their claims
 from bertshift.claims.deciding import CLAIMS, FAILS, HOLDS, UNTESTED, Claim, evaluate
 from bertshift.claims.evidence import Curve, Evidence, NotTestableError
 
 __all__ = [
     "CLAIMS", "FAILS", "HOLDS", "UNTESTED", "Claim", "Curve", "Evidence", "NotTestableError", "evaluate", "hao2020",
-    "kovaleva2019", "merchant2020",
+    "kovaleva2019", "kovaleva2019_ablation", "merchant2020",
 ]  # fmt: skip

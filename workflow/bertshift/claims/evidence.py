@@ -114,6 +114,11 @@ class Evidence:
         """Online code length in bits."""
         return float(self._rows(name, metric="mdl", quantity="codelength", task=task)["value"].mean())
 
+    def ablations(self, task: str, metric: str = "ablation") -> pd.DataFrame:
+        """Headline rows of heads (or, head 0, layers) that attend alike to all tokens; `delta` in points."""
+        rows = self._rows(task, metric=metric, variant="uniform", headline=True)
+        return rows.assign(delta=stats.POINTS * rows["delta"])
+
     def sweep(self, task: str) -> Curve:
         """The headline score, in points, by position on the sweep's axis."""
         rows = stats.in_points(self._rows(task, headline=True))

@@ -1,6 +1,6 @@
 """What stands on top of the encoder for one task."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Self
 
@@ -66,7 +66,34 @@ class SpanClassifier(LinearHead):
         return logits.masked_fill(attention_mask[..., None] == 0, torch.finfo(logits.dtype).min)
 
 
-HEADS = {head.__name__: head for head in (SequenceClassifier, SpanClassifier, DependencyParser)}
+class TokenClassifier(LinearHead):
+    """First piece of each word -> dropout -> linear; `labels` name the classes, in the order of the logits."""
+
+    def __init__(self, bert: BertModel, labels: Sequence[str], seed: int = 0, dropout: float = 0.1):
+        super().__init__(bert, len(labels), seed)
+        self.labels = tuple(labels)
+        self.dropout = nn.Dropout(dropout)
+
+    @classmethod
+    def rebuilt(cls, bert: BertModel, head: Mapping[str, Tensor]) -> Self:
+        return cls(bert, bert.config.labels)
+
+    @property
+    def outputs(self) -> str:
+        return f"{len(self.labels)} labels ({', '.join(self.labels)}) of width {self.head.in_features}"
+
+    def forward(
+        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None, first: Tensor
+    ) -> Tensor:
+        """`first` [sentences, words], where each word begins, negative for padding -> logits [..., labels]."""
+        states = self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state
+        places = first.clamp(min=0)[..., None].expand(-1, -1, states.shape[-1])
+        return self.head(self.dropout(states.gather(1, places)))
+
+
+HEADS = {
+    head.__name__: head for head in (SequenceClassifier, SpanClassifier, TokenClassifier, DependencyParser)
+}
 
 
 def fresh_linear(width: int, outputs: int, seed: int) -> nn.Linear:

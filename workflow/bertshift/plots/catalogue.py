@@ -28,6 +28,11 @@ def _compared(metric: str) -> Callable[[Mapping], list[str]]:
     ]
 
 
+def _alone(metric: str) -> Callable[[Mapping], list[str]]:
+    """Each model by itself."""
+    return lambda wanted: [f"results/{metric}/{model}.tsv" for model in wanted["models"]]
+
+
 def _each(metric: str, *variants: str) -> Callable[[Mapping], list[str]]:
     """The reference, these variants of it, and each model by itself."""
     return lambda wanted: [
@@ -49,6 +54,8 @@ FIGURES = {
     f"{entry.paper}/{entry.item}": entry
     for entry in (
         Entry("kovaleva2019", "figure5", _compared("cosine"), "How much each head's attention changes"),
+        Entry("kovaleva2019", "figure8", _alone("ablation"), "Scores with one head disabled"),
+        Entry("kovaleva2019", "figure9", _alone("ablation"), "Scores with one layer disabled"),
         Entry("hao2020", "figure1", _compared("js"), "Change of attention by layer"),
         Entry("hao2020", "figure2", _compared("svcca"), "Change of hidden states by layer"),
         Entry("merchant2020", "table1", _edge_probes, "Edge probes before and after fine-tuning"),

@@ -3,16 +3,17 @@ from collections.abc import Mapping, Sequence
 from bertshift.errors import UserError
 from bertshift.tasks.dependency_parsing import DependencyParsing
 from bertshift.tasks.question_answering import AnswerSpans
+from bertshift.tasks.tagging import Tagging
 from bertshift.tasks.text_classification import TextClassification
 
-Task = TextClassification | AnswerSpans | DependencyParsing
+Task = TextClassification | AnswerSpans | Tagging | DependencyParsing
 
 
 def load_task(settings: Mapping, sidecar: Mapping, train: Sequence[dict] = ()) -> Task:
     """The task that `settings` (an entry of the configuration's tasks, with its name) and a data set make.
 
-    `train` are all training rows of the data set, which a parser takes its labels from. UserError for metrics, lengths
-    or labels that do not fit its kind.
+    `train` are all training rows of the data set, which a tagger or parser takes its labels from. UserError for
+    metrics, lengths or labels that do not fit its kind.
     """
     common = {
         "name": settings["name"],
@@ -32,14 +33,14 @@ def load_task(settings: Mapping, sidecar: Mapping, train: Sequence[dict] = ()) -
         case "spans":
             windows = {key: settings[key] for key in ("doc_stride", "max_query_length") if key in settings}
             return AnswerSpans(**common, **windows)
-        case "dependencies":
+        case "tags" | "dependencies":
             if sidecar.get("kind") != "treebank":
                 raise UserError(
                     f"datasets.{settings['dataset']} is no treebank; write one with kind treebank for this task."
                 )
-            labels = sorted({label for row in train for label in row["deprels"]})
-            return DependencyParsing(**common, labels=tuple(labels))
+            kind, column = (Tagging, "upos") if settings["kind"] == "tags" else (DependencyParsing, "deprels")
+            return kind(**common, labels=tuple(sorted({label for row in train for label in row[column]})))
     raise UserError(
         f"tasks.{settings['name']}.kind: {settings['kind']!r} is not possible; "
-        "write classification, regression, spans or dependencies."
+        "write classification, regression, spans, tags or dependencies."
     )

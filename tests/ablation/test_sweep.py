@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertModel, BertTokenizer
+
+from bertshift.ablation import sweep as sweeping
+from bertshift.ablation.resuming import ResumingEncoder, resuming
+from bertshift.ablation.sweep import sweep
+from bertshift.models.ablate import NOTHING, Ablation, averaging, disabled, every_ablation
+from bertshift.tasks.question_answering import AnswerSpans
+from bertshift.tasks.text_classification import TextClassification
+
+torch.set_num_threads(1)
+LETTERS = list("abcdefghijkl")
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
+TOKENIZER = BertTokenizer(vocab={word: i for i, word in enumerate(VOCABULARY)})
+RNG = np.random.default_rng(0)
+
+
+def words(least, most):
+    return " ".join(RNG.choice(LETTERS, RNG.integers(least, most)))
+
+
+def pair(i, label):
+    return {"id": str(i), "text_a": words(1, 6), "text_b": words(1, 9), "label": label}
+
+
+def question(i):
+    context = words(2, 20)
+    answers = [{"text": context[:3], "start": 0}]
+    return {
+        "id": str(i),
+        "question": words(1, 4),
+        "context": context,
+        "answers": answers,
+        "impossible": False,
+    }
+
+
+CASES = {
+    "classification": (
+        TextClassification("toy", "toys", ("f1", "accuracy"), 16, ("no", "yes")),
+        [pair(i, ["no", "yes"][i % 2]) for i in range(40)],
+    ),
+    "regression": (
+        TextClassification("toy", "toys", ("pearson", "spearman"), 16, None),
+        [pair(i, RNG.normal()) for i in range(30)],
+    ),
+    "spans": (
+        AnswerSpans("squad", "squad", max_length=16, doc_stride=4, max_query_length=4),
+        [question(i) for i in range(20)],
+    ),
+}  # fmt: skip
+
+
+def model_of(task, layers=3):
+    torch.manual_seed(1)
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+    }
+    bert = BertModel(
+        BertConfig(vocab_size=len(VOCABULARY), max_position_embeddings=16, initializer_range=0.4, **sizes)
+    )
+    return task.model(bert, seed=1).eval()
+
+
+def numbers(predictions):
+    if isinstance(predictions, np.ndarray):
+        return predictions
+    return [(answer.text, pytest.approx(answer.margin, abs=1e-4)) for answer in predictions]
+
+
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("characters", [20, 10**6], ids=["many chunks", "one chunk"])
+def test_every_ablation_predicts_what_the_changed_model_predicts(monkeypatch, kind, characters):
+    monkeypatch.setattr(sweeping, "CHARACTERS", {"cpu": characters})
+    task, rows = CASES[kind]
+    model = model_of(task)
+    encoder, before = model.bert, {name: value.clone() for name, value in model.state_dict().items()}
+    found = sweep(task, model, rows, TOKENIZER)
+    assert model.bert is encoder
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+    with averaging(model.bert) as means:
+        plain = task.predict(model, rows, TOKENIZER)
+    assert list(found) == [NOTHING, *every_ablation(model.bert)]
+    assert np.array_equal(found[NOTHING], plain) if kind != "spans" else found[NOTHING] == plain
+    different = 0
+    for ablation, ours in found.items():
+        with disabled(model.bert, ablation, means):
+            theirs = task.predict(model, rows, TOKENIZER)
+        if kind == "spans":
+            assert numbers(theirs) == [tuple(answer) for answer in ours]
+        else:
+            assert ours.dtype == theirs.dtype and ours == pytest.approx(theirs, abs=1e-5)
+        different += not np.array_equal(ours, plain)
+    assert different > 20  # so that equality says something
+
+
+@pytest.mark.parametrize("kind", CASES)
+@torch.inference_mode()
+def test_resumed_at_any_layer_an_unchanged_model_predicts_the_same(kind):
+    task, rows = CASES[kind]
+    model = model_of(task)
+    plain = task.predict(model, rows, TOKENIZER)
+    with resuming(model) as encoder:
+        for layer in (1, 2, 3):
+            assert encoder.layer == layer
+            resumed = task.predict(model, rows, TOKENIZER)
+            if kind == "spans":
+                assert numbers(plain) == [tuple(answer) for answer in resumed]
+            else:
+                assert resumed == pytest.approx(plain, abs=1e-5)
+            encoder.advance()
+
+
+def test_a_layers_attention_runs_once_for_all_its_ablations(monkeypatch):
+    task, rows = CASES["classification"]
+    model = model_of(task)
+    calls = [0, 0, 0]
+    for number, layer in enumerate(model.bert.encoder.layer):
+        layer.attention.self.register_forward_hook(
+            lambda *_, number=number: calls.__setitem__(number, calls[number] + 1)
+        )
+    sweep(task, model, rows, TOKENIZER, ["uniform"])
+    # The plain model; this layer as it is and uniform; and once for each of the 5 ablations of every layer below, but
+    # that the last layer then runs for [CLS] alone, outside its module.
+    assert calls == [1 + 2, 1 + 2 + 5, 1 + 2]
+
+
+def test_an_encoder_refuses_what_it_cannot_resume():
+    task, rows = CASES["classification"]
+    model = model_of(task)
+    with resuming(model) as encoder:
+        encoder.ablation = Ablation("zero", 2, 1)
+        with pytest.raises(ValueError, match="while the inputs of layer 1 are kept"):
+            task.predict(model, rows, TOKENIZER)
+        encoder.forget()
+        task.predict(model, rows[:5], TOKENIZER)
+        encoder.advance()
+        with pytest.raises(ValueError, match="new inputs"):
+            task.predict(model, rows[5:], TOKENIZER)
+    assert not isinstance(model.bert, ResumingEncoder)

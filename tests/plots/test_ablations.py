@@ -1,0 +1,98 @@
+import re
+
+import numpy as np
+import pytest
+from made_ablations import BASE, TASKS, ablation, of_kovaleva
+from matplotlib.collections import PathCollection, QuadMesh
+
+from bertshift.errors import UserError
+from bertshift.plots import kovaleva2019_figure8, kovaleva2019_figure9
+
+FIGURES = {"figure8": kovaleva2019_figure8, "figure9": kovaleva2019_figure9}
+
+
+def panels(figure):
+    return [
+        axes
+        for axes in figure.axes
+        if any(isinstance(each, QuadMesh) for each in axes.collections) and axes.get_title()
+    ]
+
+
+def bars(figure):
+    return [axes for axes in figure.axes if hasattr(axes, "_colorbar")]
+
+
+@pytest.fixture(scope="module")
+def paper(published):
+    return published["kovaleva2019"]
+
+
+@pytest.mark.parametrize("item", FIGURES)
+def test_every_panel_has_its_own_colours_and_marks_nothing_disabled(paper, item):
+    figure, table = FIGURES[item].draw(of_kovaleva(4, 4), paper)
+    assert len(bars(figure)) == 14
+    baselines = []
+    for axes in bars(figure):
+        [line] = axes.get_lines()
+        place = np.unique(line.get_xdata() if item == "figure8" else line.get_ydata())
+        limits = axes.get_xlim() if item == "figure8" else axes.get_ylim()
+        ticks = axes.get_xticks() if item == "figure8" else axes.get_yticks()
+        baselines += [value for value in place if limits[0] <= value <= limits[1] and value not in (0, 1)]
+        assert ticks == pytest.approx(np.linspace(*limits, 5))
+    published = [paper[item]["tasks"][task]["baseline"] for task in TASKS]
+    assert sorted(baselines) == pytest.approx(sorted([*BASE.values(), *published]))
+    rows = table[table["source"] == "published"].groupby("panel").size()
+    assert (rows == (145 if item == "figure8" else 13)).all()
+
+
+def test_a_dot_is_significant_in_every_replicate(paper):
+    q = np.ones((4, 4))
+    q[1, 2] = q[3, 0] = 0.01
+    tables = of_kovaleva(4, 4, q=q)
+    rte = tables["results/ablation/rte.tsv"]
+    rte.loc[(rte["init"] == 2) & (rte["layer"] == 4) & (rte["head"] == 1), "q"] = 0.2
+    figure, _ = FIGURES["figure8"].draw(tables, paper)
+    dots = {}
+    for axes in figure.axes:
+        for each in axes.collections:
+            if isinstance(each, PathCollection):
+                dots[axes.get_title().partition("\n")[0]] = sorted(
+                    map(tuple, each.get_offsets().astype(int).tolist())
+                )
+    assert dots["MRPC (F1), ours"] == [(1, 4), (3, 2)] and dots["RTE (accuracy), ours"] == [(3, 2)]
+    assert all(places == [] for name, places in dots.items() if "paper" in name)
+
+
+def test_titles_say_what_the_best_head_gains_and_whether_panels_agree(paper):
+    eight = paper["figure8"]["tasks"]["mrpc"]
+    same = np.array(eight["matrix"]) - eight["baseline"]
+    figure, table = FIGURES["figure8"].draw(
+        {"mrpc": ablation("mrpc", matrix=same), "rte": ablation("rte", 4, 4)}, paper
+    )
+    titles = [axes.get_title() for axes in figure.axes]
+    assert (
+        "MRPC (F1), ours\nbest +1.1, other half +0.6" in titles
+        and "MRPC, paper\nr = 1.00 with ours" in titles
+    )
+    assert "RTE, paper\nnot comparable: shape" in titles
+    assert re.search(
+        r"accuracy\), ours\nbest [+−]0\.\d, other half", titles[[t[:3] for t in titles].index("RTE")]
+    )
+    rows = table[(table["panel"] == "mrpc") & (table["source"] == "ours")].set_index("variant")["value"]
+    assert rows["largest_gain"] == pytest.approx(same.max()) and rows[
+        "largest_gain_other_half"
+    ] == pytest.approx(same.max() / 2)
+
+
+@pytest.mark.parametrize("item", FIGURES)
+def test_a_task_that_the_paper_lacks_is_drawn(paper, item):
+    figure, table = FIGURES[item].draw({"cola": ablation("mrpc", 4, 4).assign(model="cola")}, paper)
+    assert set(table["source"]) == {"ours"} and len(bars(figure)) == 1
+
+
+@pytest.mark.parametrize("item", FIGURES)
+def test_a_table_without_the_variant_says_so(paper, item):
+    table = ablation("mrpc", 4, 4)
+    with pytest.raises(UserError, match="results/ablation/mrpc.tsv has no variant 'uniform'"):
+        FIGURES[item].draw({"mrpc": table[table["variant"] != "uniform"]}, paper)

@@ -1,0 +1,69 @@
+"""The predictions of a fine-tuned model with one head or one layer after the other disabled."""
+
+import sys
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import BertTokenizer
+
+from bertshift.ablation.resuming import RememberingTokenizer, resuming
+from bertshift.models.ablate import NOTHING, VARIANTS, Ablation, averaging, every_ablation
+from bertshift.tasks import Task
+from bertshift.tasks.inference import token_batches
+
+# Inputs that are kept at a time, in characters of text, about a fourth of which are tokens. Small enough for the
+# caches of a CPU; a GPU needs more to do.
+CHARACTERS = {"cpu": 8_000, "cuda": 60_000}
+PROGRESS_SECONDS = 10
+
+
+@torch.inference_mode()
+def sweep(
+    task: Task,
+    model: nn.Module,
+    rows: Sequence[dict],
+    tokenizer: BertTokenizer,
+    variants: Sequence[str] = VARIANTS,
+) -> dict[Ablation, Sequence]:
+    """What `task.predict` gives for `rows` with nothing disabled, and for each of `every_ablation`.
+
+    A layer's input is calculated once for all ablations of the layer. Memory is that of about CHARACTERS of input,
+    whatever the number of rows, and of the predictions. The means of the variant `mean` are over `rows`.
+    """
+    ablations = every_ablation(model.bert, variants)
+    with averaging(model.bert) as means:
+        baseline = task.predict(model, rows, tokenizer)
+    found: dict[Ablation, list] = {ablation: [None] * len(rows) for ablation in ablations}
+    chunks = list(token_batches(list(map(_characters, rows)), CHARACTERS[_device(model)]))
+    done, shown = 0, time.monotonic()
+    with resuming(model, means.to(next(model.parameters()).device)) as encoder:
+        for chunk in chunks:
+            members, pieces = [rows[i] for i in chunk], RememberingTokenizer(tokenizer)
+            encoder.forget()
+            for ablation in ablations:
+                while encoder.layer < ablation.layer:
+                    encoder.advance()
+                encoder.ablation = ablation
+                for i, said in zip(chunk, task.predict(model, members, pieces), strict=True):
+                    found[ablation][i] = said
+            done += len(chunk)
+            if time.monotonic() - shown > PROGRESS_SECONDS:
+                shown = time.monotonic()
+                print(
+                    f"{task.name}: {len(ablations)} ablations of {done} of {len(rows)} examples",
+                    file=sys.stderr,
+                )
+    as_array = isinstance(baseline, np.ndarray)
+    return {NOTHING: baseline} | {key: np.array(said) if as_array else said for key, said in found.items()}
+
+
+def _characters(row: dict) -> int:
+    """About proportional to the tokens of an example; only the speed depends on it."""
+    return sum(len(value) for value in row.values() if isinstance(value, str))
+
+
+def _device(model: nn.Module) -> str:
+    return next(model.parameters()).device.type

@@ -1,0 +1,70 @@
+"""Tags and trees for running text, made by models that were fine-tuned on a treebank."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from bertshift.data.words import word_spans
+from bertshift.errors import UserError
+from bertshift.models.biaffine import DependencyParser
+from bertshift.models.heads import TokenClassifier, load_task_model
+from bertshift.models.loading import load_tokenizer
+from bertshift.tasks.dependency_parsing import UNREAD, DependencyParsing
+from bertshift.tasks.inference import best_device
+from bertshift.tasks.tagging import Tagging
+
+TEXTS = ("text_a", "text_b")
+
+
+def annotate(rows: Sequence[Mapping], tagger: Path, parser: Path) -> list[dict]:
+    """What each word of each stimulus is: rows {"id", "text_a": {...}, perhaps "text_b": {...}}.
+
+    A text is {"start", "end" (characters), "words", "upos", "heads" (from 1; 0 is the root, -1: not read), "deprels"},
+    one entry a word (`word_spans`). A text is parsed as one sentence, as none says where its sentences end.
+    `tagger` and `parser` are folders of fine-tuned models. UserError where one is something else.
+    """
+    spans = {text: word_spans(text) for row in rows for text in _texts(row).values()}
+    sentences = [_sentence(text, places) for text, places in spans.items() if places]
+    tags = _predicted(tagger, TokenClassifier, Tagging, sentences)
+    parses = _predicted(parser, DependencyParser, DependencyParsing, sentences)
+    for sentence, upos, parse in zip(sentences, tags, parses, strict=True):
+        heads, deprels = zip(*parse.arcs, strict=True)
+        sentence |= {"upos": upos, "heads": list(heads), "deprels": list(deprels)}
+    known = dict(zip((text for text, places in spans.items() if places), sentences, strict=True))
+    return [
+        {"id": row["id"]}
+        | {part: known.get(text) or _sentence(text, []) for part, text in _texts(row).items()}
+        for row in rows
+    ]
+
+
+def describe(folders: Iterable[Path], scores: Iterable[Mapping]) -> str:
+    """`upos init1_seed1 (accuracy 0.953), dep init1_seed1 (las_ud 0.871)`: who annotated, and its score on dev."""
+    return ", ".join(
+        f"{folder.parent.name} {folder.name} ({each['metric']} {each['scores'][each['metric']]:.3f})"
+        for folder, each in zip(folders, scores, strict=True)
+    )
+
+
+def _texts(row: Mapping) -> dict[str, str]:
+    return {part: row[part] for part in TEXTS if row.get(part) is not None}
+
+
+def _sentence(text: str, spans: list[tuple[int, int]]) -> dict:
+    """A text before anything is known of its words."""
+    count = len(spans)
+    return {
+        "start": [start for start, _ in spans], "end": [end for _, end in spans],
+        "words": [text[slice(*span)] for span in spans],
+        "upos": ["_"] * count, "heads": [UNREAD[0]] * count, "deprels": [UNREAD[1]] * count,
+    }  # fmt: skip
+
+
+def _predicted(folder: Path, kind: type, task: type, sentences: Sequence[dict]) -> list:
+    model = load_task_model(folder).to(best_device())
+    if not isinstance(model, kind):
+        raise UserError(
+            f"{folder} is a {type(model).__name__}, not a {kind.__name__}; under 'annotators' name a task of kind tags "
+            "for tags and one of kind dependencies for trees."
+        )
+    applied = task(str(folder), "annotations", (), model.bert.config.max_position_embeddings, model.labels)
+    return applied.predict(model, sentences, load_tokenizer(folder))

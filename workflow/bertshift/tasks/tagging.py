@@ -1,0 +1,135 @@
+"""Part-of-speech tagging: one universal tag for each word of a treebank."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate, chain
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+from transformers import BertModel, BertTokenizer
+
+from bertshift.data.words import word_pieces
+from bertshift.errors import UserError
+from bertshift.models.heads import TokenClassifier
+from bertshift.tasks import scores
+from bertshift.tasks.inference import evaluated
+from bertshift.training.batching import Encoded, pad
+
+log = logging.getLogger(__name__)
+
+NONE = -100  # what F.cross_entropy ignores
+UNREAD = "_"  # said of a word that the encoder did not see
+
+
+@dataclass(frozen=True)
+class Tagging:
+    """Rows are sentences of a treebank: id, words, upos. A word's first piece stands for it.
+
+    A sentence is read up to the last word that fits into `max_length` pieces. `labels` are the tags of the training
+    split, sorted.
+    """
+
+    name: str
+    dataset: str
+    metrics: tuple[str, ...]
+    max_length: int
+    labels: tuple[str, ...]
+
+    def __post_init__(self):
+        scores.pick(self.metrics, {"accuracy": scores.accuracy}, self.name)
+
+    def model(self, bert: BertModel, seed: int) -> TokenClassifier:
+        return TokenClassifier(bert, self.labels, seed)
+
+    def check(self, rows: dict[str, list[dict]]) -> None:
+        """UserError for a sentence whose words and tags differ in number; unknown tags are counted in the log."""
+        for split, members in rows.items():
+            for row in members:
+                if len(row["words"]) != len(row["upos"]):
+                    raise UserError(
+                        f"{self.dataset}, split {split}, {row['id']}: {len(row['words'])} words and {len(row['upos'])} "
+                        "tags; fetch the treebank again or correct it."
+                    )
+            tags = _flat(row["upos"] for row in members)
+            if unknown := set(tags).difference(self.labels):
+                log.warning(
+                    "%s: %d of %d words of split %s have tags that split train lacks (%s); none is ever predicted.",
+                    self.dataset, sum(tag in unknown for tag in tags), len(tags), split, ", ".join(sorted(unknown)),
+                )  # fmt: skip
+
+    def encode(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Encoded]:
+        """Inputs; the target is a (first token, tag) for every word that is read, NONE for a tag that is not known."""
+        number = {tag: i for i, tag in enumerate(self.labels)}
+        examples = []
+        for row, pieces in zip(rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True):
+            starts = list(accumulate(map(len, pieces), initial=1))
+            read = sum(end < self.max_length for end in starts[1:])
+            target = [(start, number.get(tag, NONE)) for start, tag in zip(starts[:read], row["upos"])]
+            ids = [tokenizer.cls_token_id, *_flat(pieces[:read]), tokenizer.sep_token_id]
+            examples.append(Encoded(ids, [0] * len(ids), target))
+        return examples
+
+    def training_examples(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Encoded]:
+        examples = [example for example in self.encode(rows, tokenizer) if example.target]
+        if not examples:
+            raise UserError(
+                f"tasks.{self.name}: no word of {self.dataset} fits into max_length {self.max_length}; "
+                "write a larger max_length."
+            )
+        return examples
+
+    @staticmethod
+    def collate(examples: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
+        """`targets` are [sentences, longest, 2] as in `encode`, NONE for padding."""
+        targets = [torch.tensor(example.target, dtype=torch.int64).reshape(-1, 2) for example in examples]
+        return pad(examples, pad_id) | {
+            "targets": pad_sequence(targets, batch_first=True, padding_value=NONE)
+        }
+
+    @staticmethod
+    def loss(model: nn.Module, batch: dict[str, Tensor | None]) -> Tensor:
+        """Cross-entropy, mean over words."""
+        inputs = dict(batch)
+        first, tags = inputs.pop("targets").unbind(-1)
+        return F.cross_entropy(model(**inputs, first=first).float().flatten(0, 1), tags.flatten())
+
+    @torch.inference_mode()
+    def predict(self, model: nn.Module, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[list[str]]:
+        """The tags of each sentence; words beyond `max_length` get UNREAD, which is wrong, and are counted in the log."""
+        examples = self.encode(rows, tokenizer)
+        tags: list[list[str] | None] = [None] * len(rows)
+        for batch, inputs in evaluated(model, examples, partial(self.collate, pad_id=tokenizer.pad_token_id)):
+            first, _ = inputs.pop("targets").unbind(-1)
+            for i, best in zip(batch, model(**inputs, first=first).argmax(-1).tolist(), strict=True):
+                said = [self.labels[number] for number in best[: len(examples[i].target)]]
+                tags[i] = said + [UNREAD] * (len(rows[i]["words"]) - len(said))
+        if unread := _flat(tags).count(UNREAD):
+            log.warning("%s: %d words lie beyond %d pieces and count as wrong.", self.dataset, unread, self.max_length)  # fmt: skip
+        return tags
+
+    def score(self, rows: Sequence[dict], tags: Sequence[Sequence[str]]) -> dict[str, float]:
+        """Accuracy: the share of words, punctuation included."""
+        right = scores.accuracy(_flat(row["upos"] for row in rows), _flat(tags))
+        return dict.fromkeys(self.metrics, right)
+
+    def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
+        """Scores on `dev` of giving every word the most frequent tag of `train`."""
+        tag = scores.most_frequent(_flat(row["upos"] for row in train))
+        return self.score(dev, [[tag] * len(row["words"]) for row in dev])
+
+    def columns(self, rows: Sequence[dict], tags: Sequence[Sequence[str]]) -> dict[str, list]:
+        """Columns of predictions.tsv: the tags of a sentence, and the share of its words that are right."""
+        gold = [row["upos"] for row in rows]
+        return {
+            "gold": list(map(" ".join, gold)),
+            "prediction": list(map(" ".join, tags)),
+            "correct": [scores.accuracy(*pair) for pair in zip(gold, tags, strict=True)],
+        }
+
+
+def _flat(parts) -> list:
+    return list(chain.from_iterable(parts))

@@ -1,0 +1,28 @@
+import json
+from pathlib import Path
+
+from bertshift.jobs import job
+
+with job(snakemake):
+    import numpy as np
+
+    from bertshift.ablation.table import ablate, with_provenance
+    from bertshift.data.examples import read_examples, read_sidecar
+    from bertshift.files import atomic, read_json, write_tsv
+
+    settings = json.loads(snakemake.params.settings)
+    data = Path(snakemake.input.examples).parent
+    sidecar = read_sidecar(data)
+    table, arrays = ablate(
+        settings["model"],
+        settings["task"],
+        settings["runs"],
+        read_examples(data, "dev"),
+        sidecar,
+        settings["ablation"]["variants"],
+        settings["ablation"]["max_dev"],
+    )
+    with atomic(snakemake.output.examples) as path, open(path, "wb") as file:
+        np.savez_compressed(file, **arrays)
+    trained = read_json(snakemake.input.scores[0])["rows"]["train"]
+    write_tsv(snakemake.output.table, with_provenance(table, settings, sidecar, trained))
