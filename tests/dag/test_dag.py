@@ -25,7 +25,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
         4,
     )
     assert jobs["sweep"] == 3 * 2 * 2
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 11
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 13
 
 
 @pytest.mark.parametrize("scale", ["small", "paper"])
