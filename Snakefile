@@ -25,5 +25,5 @@ rule:
         "figures/all"
     default_target: True
     input:
-        drawn(catalogue.FIGURES, "png"),
+        drawn(figures_of(*PAPERS), "png"),
         "results/figures/index.html",

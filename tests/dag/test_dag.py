@@ -4,6 +4,8 @@ import sys
 import pytest
 from conftest import ROOT
 
+from bertshift.config import merge
+
 
 @pytest.fixture(scope="module")
 def project(copy_project):
@@ -26,6 +28,13 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     )
     assert jobs["sweep"] == 3 * 2 * 2
     assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 13
+
+
+def test_a_figure_can_be_left_out(copy_project):
+    project = copy_project()
+    project.config = merge(project.config, {"figures": {"merchant2020": {"figure3": None, "figure4": None}}})
+    jobs = project.jobs()
+    assert jobs["gallery"] == 1 and not jobs["sweep"] and not jobs["draw_merchant2020_figure3"]
 
 
 @pytest.mark.parametrize("scale", ["small", "paper"])

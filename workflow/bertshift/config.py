@@ -179,7 +179,7 @@ def _dangling_references(config: dict) -> list[str]:
             )
     for paper, items in config["figures"].items():
         for item, figure in items.items():
-            for model in figure["models"]:
+            for model in figure["models"] if figure else []:
                 try:
                     parse_comparison(model, figure.get("reference", model), config)
                 except UserError as error:

@@ -508,7 +508,12 @@ PAPERS = {
 
 
 def figures_of(*papers):
-    return [name for name, entry in catalogue.FIGURES.items() if entry.paper in papers]
+    """Those that the configuration has models for; null leaves a figure out."""
+    return [
+        name
+        for name, entry in catalogue.FIGURES.items()
+        if entry.paper in papers and config["figures"].get(entry.paper, {}).get(entry.item)
+    ]
 
 
 @user_errors_as_sentences

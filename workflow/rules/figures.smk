@@ -5,7 +5,8 @@ localrules:
     paper_gallery,
 
 
-for name, entry in catalogue.FIGURES.items():
+for name in figures_of(*PAPERS):
+    entry = catalogue.FIGURES[name]
 
     rule:
         name:
@@ -68,18 +69,18 @@ rule all_claims:
 
 rule gallery:
     input:
-        figures=drawn(catalogue.FIGURES, "tsv"),
-        images=drawn(catalogue.FIGURES, "png"),
+        figures=drawn(figures_of(*PAPERS), "tsv"),
+        images=drawn(figures_of(*PAPERS), "png"),
         claims="results/claims.tsv",
         published=[published(paper) for paper in PAPERS],
-        captions=[caption(name) for name in catalogue.FIGURES],
+        captions=[caption(name) for name in figures_of(*PAPERS)],
     output:
         "results/figures/index.html",
     log:
         "logs/gallery.log",
     params:
         code=code("gallery"),
-        figures=settings.canonical(list(catalogue.FIGURES)),
+        figures=settings.canonical(figures_of(*PAPERS)),
     script:
         "../scripts/gallery.py"
 

@@ -1,0 +1,136 @@
+"""The sentences of Kovaleva et al. 2019, section 4.2: exemplars of FrameNet with a word and core elements of its frame."""
+
+import lzma
+import re
+import sys
+import tarfile
+import time
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bertshift.errors import UserError
+
+LICENCE = "FrameNet: CC BY 3.0 Unported, ICSI Berkeley; most sentences are of the British National Corpus"
+WORDS, ELEMENT_WORDS, NEAR = 12, 3, 2
+# What NLTK's reader opens: these, and below them every frame and lexical unit, but none of the full texts.
+INDEXES = ["frRelation.xml", "frameIndex.xml", "fulltextIndex.xml", "luIndex.xml", "semTypes.xml"]
+MEMBER = re.compile(r"(?:.*/)?((?:frame/|lu/)?[^/]+\.xml)")
+PROGRESS_SECONDS = 5
+
+
+def select(source: Path) -> tuple[list[dict], Counter]:
+    """Relations (see `relations`) from FrameNet, a folder or an archive of one, and what was left out, by reason.
+
+    The paper says: short sentences of which the target word is far from the elements, these short. Its notebook says
+    how: `left_out`, and elements that belong to one of the frame's core sets. A folder may lack lexical units.
+    Raises UserError for a source that is no FrameNet.
+    """
+    import nltk
+    from nltk.corpus.reader.framenet import FramenetCorpusReader, FramenetError
+
+    rows, skipped, shown = [], Counter(), time.monotonic()
+    with _folder(source) as folder:
+        nltk.data.path.append(str(folder))  # NLTK opens nothing outside its own folders
+        for frame in FramenetCorpusReader(str(folder), INDEXES).frames():
+            core = {element.name for members in frame.FEcoreSets for element in members}
+            for unit in frame.lexUnit.values():
+                try:
+                    exemplars = unit.exemplars if core else []
+                except FramenetError:
+                    skipped["lexical units without a file"] += 1
+                    continue
+                skipped["lexical units of frames without core sets"] += not core
+                for sentence in exemplars:
+                    reason = left_out(sentence.text, sentence.get("Target", []), _elements(sentence), core)
+                    skipped[reason] += 1
+                    if not reason:
+                        rows.append(_row(sentence, core))
+                unit.pop("subCorpus", None), unit.pop("exemplars", None)  # the reader keeps what it has read
+            if time.monotonic() - shown > PROGRESS_SECONDS:
+                shown = time.monotonic()
+                print(f"{source}: {len(rows)} sentences up to frame {frame.name}", file=sys.stderr)
+    del skipped[""]
+    return rows, +skipped
+
+
+def left_out(text: str, targets: list, elements: list, core: set[str]) -> str:
+    """Why the paper has no such sentence; nothing if it has.
+
+    targets [(start, end)], elements [(start, end, name)] in characters. As in the paper's notebook words are compared
+    as words: a second "the" beside the target is as near as the one of the element.
+    """
+    from nltk.tokenize import NLTKWordTokenizer
+
+    # NLTK's `word_tokenize`, but for its search for sentences in a text, which needs a model; this text is one.
+    words_of = NLTKWordTokenizer().tokenize
+    words = words_of(text)
+    if len(words) > WORDS:
+        return f"longer than {WORDS} words"
+    if len(targets) != 1:
+        return "no target, or one in parts"
+    inside = [words_of(text[start:end]) for start, end, _ in elements]
+    if any(len(each) > ELEMENT_WORDS for each in inside):
+        return f"a frame element longer than {ELEMENT_WORDS} words"
+    target = text[slice(*targets[0])]
+    if target not in words:
+        return "the target is not one word"
+    place = words.index(target)
+    near = words[max(0, place - NEAR) : place + NEAR + 1]
+    if any(word in near for each in inside for word in each):
+        return f"a frame element within {NEAR} words of the target"
+    return "" if any(name in core for *_, name in elements) else "no element of a core set"
+
+
+def _elements(sentence) -> list[tuple[int, int, str]]:
+    """Those with words of their own, in the first layer of frame elements."""
+    return sentence["FE"][0] if "FE" in sentence else []
+
+
+def _row(sentence, core: set[str]) -> dict:
+    return {
+        "id": str(sentence.frameAnnotation.ID),
+        "text": sentence.text,
+        "predicate": list(sentence.Target[0]),
+        "arguments": [
+            {"span": [start, end], "role": name} for start, end, name in _elements(sentence) if name in core
+        ],
+    }
+
+
+@contextmanager
+def _folder(source: Path) -> Iterator[Path]:
+    """The folder with FrameNet's indexes, unpacked for as long as it is needed."""
+    with TemporaryDirectory() as unpacked:
+        if not source.is_dir():
+            _unpack(source, Path(unpacked))
+        folder = source if source.is_dir() else Path(unpacked)
+        if missing := [name for name in INDEXES if not (folder / name).is_file()]:
+            raise UserError(
+                f"{source} is no FrameNet: it has no {missing[0]}; put NLTK's framenet_v17 or framenet_v15 there."
+            )
+        yield folder.resolve()
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    try:
+        for name, data in _members(archive):
+            if found := MEMBER.fullmatch(name):
+                place = folder / found[1]
+                place.parent.mkdir(exist_ok=True)
+                place.write_bytes(data)
+    except (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError) as error:
+        raise UserError(f"{archive} is damaged ({error}); delete it and fetch it again.") from None
+
+
+def _members(archive: Path) -> Iterator[tuple[str, bytes]]:
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as packed:
+            yield from ((name, packed.read(name)) for name in packed.namelist() if not name.endswith("/"))
+    else:
+        with tarfile.open(archive) as packed:
+            yield from ((each.name, packed.extractfile(each).read()) for each in packed if each.isfile())
