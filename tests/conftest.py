@@ -94,7 +94,10 @@ TINY = {
     },
     "samples": {"task": 24, "combined": 12, "text": 40, "tokens": 300, "svcca_tokens": 300},
     "figures": {
-        "kovaleva2019": {f"figure{n}": {"models": ["mrpc", "rte"]} for n in (5, 8, 9)},
+        "kovaleva2019": {
+            **{f"figure{n}": {"models": ["mrpc", "rte"]} for n in (5, 8, 9)},
+            **{item: {"models": ["mrpc"]} for item in ("figure6", "figure7", "linguistic")},
+        },
         "hao2020": {item: {"models": ["rte@large"]} for item in ("figure1", "figure2")},
         "merchant2020": {
             **{item: {"models": ["rte", "squad"]} for item in ("figure2", "figure5")},
@@ -102,7 +105,7 @@ TINY = {
             "figure3": {"models": ["rte"]},
         },
     },
-    "tasks": {"dep": {"epochs": 1}},
+    "tasks": {"dep": {"epochs": 1}, "upos": {"epochs": 1}},
     "probes": {
         "edge": {"width": 32, "max_steps": 20, "validate_every": 10, "probe_seeds": 1},
         "mdl": {"portions": [0.5, 1.0]},

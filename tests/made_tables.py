@@ -189,7 +189,8 @@ def of_merchant(layers=12, **runs):
 
 def world(layers=4, heads=4, **replicates):
     """Inputs of every figure, {figure: {path: table}}, for a model of this shape."""
-    import made_ablations  # which builds on this module
+    import made_ablations  # these two build on this module
+    import made_attention
 
     def tables(metric, models, reference, make, **more):
         return {
@@ -232,9 +233,11 @@ def world(layers=4, heads=4, **replicates):
     similar = tables("rsa", FINETUNED, "base", rsa)
     ranks = {"k_model": 100, "k_reference": 90}
     others = of_merchant(layers, **replicates)
+    attended = made_attention.of_kovaleva(layers, heads, **replicates)
     disabled = made_ablations.of_kovaleva(layers, heads, noise=0.002, **replicates)
     return {
         "kovaleva2019/figure5": tables("cosine", tasks, "base", cosine, heads=heads, noise=0.06),
+        **{f"kovaleva2019/{item}": attended for item in ("figure6", "figure7", "linguistic")},
         **{f"kovaleva2019/figure{n}": disabled for n in (8, 9)},
         "hao2020/figure1": tables("js", large, "large", js, heads=heads, noise=0.004),
         "hao2020/figure2": tables("svcca", large, "large", svcca, n=2400, **ranks),

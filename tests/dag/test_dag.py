@@ -15,8 +15,9 @@ def project(copy_project):
 def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     jobs = project.jobs()
     assert jobs == project.jobs("figures/all")
-    # Kovaleva: 7 tasks, one of them Merchant's as well; SQuAD and Dep; on 2 pretraining runs; Hao: 4 tasks x 2 seeds.
-    assert jobs["finetune"] == 9 * 2 + 4 * 2
+    # Kovaleva: 7 tasks, one of them Merchant's as well; SQuAD and Dep; on 2 pretraining runs; Hao: 4 tasks x 2 seeds;
+    # one tagger.
+    assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1
     assert jobs["pretrain"] == 3
     assert (jobs["cosine"], jobs["js"], jobs["svcca"], jobs["rsa"]) == (7, 4, 4, 3)
     # Base, randomized, and Merchant's three; a row of the sweeps is one job a replicate.
@@ -27,7 +28,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
         4,
     )
     assert jobs["sweep"] == 3 * 2 * 2
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 13
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 16
 
 
 def test_a_figure_can_be_left_out(copy_project):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from bertshift.data.words import word_spans
+from bertshift.data.words import sentence_bounds, word_spans
 from bertshift.errors import UserError
 from bertshift.models.biaffine import DependencyParser
 from bertshift.models.heads import TokenClassifier, load_task_model
@@ -13,28 +13,26 @@ from bertshift.tasks.inference import best_device
 from bertshift.tasks.tagging import Tagging
 
 TEXTS = ("text_a", "text_b")
+UNKNOWN = {"upos": "_", "heads": UNREAD[0], "deprels": UNREAD[1]}
 
 
 def annotate(rows: Sequence[Mapping], tagger: Path, parser: Path) -> list[dict]:
     """What each word of each stimulus is: rows {"id", "text_a": {...}, perhaps "text_b": {...}}.
 
-    A text is {"start", "end" (characters), "words", "upos", "heads" (from 1; 0 is the root, -1: not read), "deprels"},
-    one entry a word (`word_spans`). A text is parsed as one sentence, as none says where its sentences end.
-    `tagger` and `parser` are folders of fine-tuned models. UserError where one is something else.
+    A text is {"start", "end" (characters), "words", "upos", "heads" (a word of the text from 1; 0: root, -1: not read),
+    "deprels"}, one entry a word (`word_spans`); sentences (`sentence_bounds`) are parsed one by one. `tagger` and
+    `parser` are folders of fine-tuned models. UserError where one is something else.
     """
-    spans = {text: word_spans(text) for row in rows for text in _texts(row).values()}
-    sentences = [_sentence(text, places) for text, places in spans.items() if places]
+    known = {text: _unread(text) for row in rows for text in _texts(row).values()}
+    parts = [(one, slice(*bounds)) for one in known.values() for bounds in sentence_bounds(one["words"])]
+    sentences = [{key: one[key][part] for key in ("words", *UNKNOWN)} for one, part in parts]
     tags = _predicted(tagger, TokenClassifier, Tagging, sentences)
     parses = _predicted(parser, DependencyParser, DependencyParsing, sentences)
-    for sentence, upos, parse in zip(sentences, tags, parses, strict=True):
+    for (one, part), upos, parse in zip(parts, tags, parses, strict=True):
         heads, deprels = zip(*parse.arcs, strict=True)
-        sentence |= {"upos": upos, "heads": list(heads), "deprels": list(deprels)}
-    known = dict(zip((text for text, places in spans.items() if places), sentences, strict=True))
-    return [
-        {"id": row["id"]}
-        | {part: known.get(text) or _sentence(text, []) for part, text in _texts(row).items()}
-        for row in rows
-    ]
+        heads = [head + part.start if head > 0 else head for head in heads]
+        one["upos"][part], one["heads"][part], one["deprels"][part] = upos, heads, deprels
+    return [{"id": row["id"]} | {key: known[text] for key, text in _texts(row).items()} for row in rows]
 
 
 def describe(folders: Iterable[Path], scores: Iterable[Mapping]) -> str:
@@ -49,14 +47,15 @@ def _texts(row: Mapping) -> dict[str, str]:
     return {part: row[part] for part in TEXTS if row.get(part) is not None}
 
 
-def _sentence(text: str, spans: list[tuple[int, int]]) -> dict:
-    """A text before anything is known of its words."""
-    count = len(spans)
-    return {
-        "start": [start for start, _ in spans], "end": [end for _, end in spans],
+def _unread(text: str) -> dict:
+    """A text of whose words nothing is known."""
+    spans = word_spans(text)
+    places = {
+        "start": [start for start, _ in spans],
+        "end": [end for _, end in spans],
         "words": [text[slice(*span)] for span in spans],
-        "upos": ["_"] * count, "heads": [UNREAD[0]] * count, "deprels": [UNREAD[1]] * count,
-    }  # fmt: skip
+    }
+    return places | {key: [value] * len(spans) for key, value in UNKNOWN.items()}
 
 
 def _predicted(folder: Path, kind: type, task: type, sentences: Sequence[dict]) -> list:

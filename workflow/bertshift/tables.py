@@ -49,6 +49,11 @@ def metric_table(
     table = compare(pairs)
     table["scale"] = settings["scale"]
     table["checkpoint"] = table["init"].astype(str).map(settings["checkpoints"])
+    if "reference_checkpoints" in settings:  # the table has rows of the reference by itself
+        itself = table["model"] == settings["reference"]
+        table.loc[itself, "checkpoint"] = (
+            table["init"].astype(str).map(settings["reference_checkpoints"])[itself]
+        )
     table["data"] = table["stimuli"].map(data)
     return table[[*FIRST, *(column for column in table if column not in FIRST + LAST), *LAST]]
 

@@ -283,6 +283,9 @@ def provenance(model):
 # `stimuli` lists one or several input sets, joined by commas: one job reads a model once for all of them.
 ACTIVATIONS = "results/activations/{metric}/{model}/{stimuli}"
 METRICS_OF_ATTENTION = ["cosine", "js"]
+# Who reads the maps that another metric has dumped, if both look at the same inputs: extracting them costs more than
+# either. In return one of the two made anew runs the other as well.
+READS_THE_DUMP_OF = {"attention_to": "cosine"}
 PROBES = ["edge_probes", "mdl", "structural_probes"]
 # What probes read: the sentences of all edge tasks, and the treebank's.
 PROBED = ["edges", "trees"]
@@ -311,7 +314,7 @@ def comparison_inputs(metric):
 
     def activations(which):
         return lambda wildcards: ACTIVATIONS.format(
-            metric=metric,
+            metric=READS_THE_DUMP_OF.get(metric, metric),
             model=parse_comparison(wildcards)[which],
             stimuli=",".join(comparison_stimuli(metric, wildcards)),
         )
@@ -363,6 +366,40 @@ def comparison_settings(metric, **more):
         )
 
     return of
+
+
+# ---- Attention to kinds of tokens
+def annotators():
+    """The runs that say what the words of a stimulus are: the first replicates of a tagger and of a parser."""
+    return [runs_of(parse_model(config["annotators"][kind]))[0] for kind in ["tags", "trees"]]
+
+
+def annotation_files(wildcards, ending):
+    names = comparison_stimuli("attention_to", wildcards)
+    return [f"results/annotations/{name}.{ending}" for name in names]
+
+
+@user_errors_as_sentences
+def compared_runs(wildcards):
+    """Every replicate of either model that is compared."""
+    pairs = naming.pair_runs(*parse_comparison(wildcards), config)
+    return unique(run for pair in pairs for run in pair)
+
+
+def attention_to_settings(wildcards):
+    """As of any comparison, and where each run's weights are; its table has rows of the reference by itself."""
+    model, reference = parse_comparison(wildcards)
+    runs = compared_runs(wildcards)
+    folders = {
+        side: {run.name: run.folder for run in runs if run.model == one}
+        for side, one in {"model": model, "reference": reference}.items()
+    }
+    checkpoints = {
+        str(run.init): settings.describe_base(reference.base, run.init, config)
+        for run in runs
+        if run.model == reference
+    }
+    return comparison_settings("attention_to", folders=folders, reference_checkpoints=checkpoints)(wildcards)
 
 
 # ---- Probes

@@ -10,6 +10,7 @@ from bertshift.claims import (
     hao2020,
     kovaleva2019,
     kovaleva2019_ablation,
+    kovaleva2019_attention_to,
     merchant2020,
 )  # registers their claims
 from bertshift.claims.deciding import CLAIMS, FAILS, HOLDS, UNTESTED, Claim, evaluate
@@ -17,5 +18,5 @@ from bertshift.claims.evidence import Curve, Evidence, NotTestableError
 
 __all__ = [
     "CLAIMS", "FAILS", "HOLDS", "UNTESTED", "Claim", "Curve", "Evidence", "NotTestableError", "evaluate", "hao2020",
-    "kovaleva2019", "kovaleva2019_ablation", "merchant2020",
+    "kovaleva2019", "kovaleva2019_ablation", "kovaleva2019_attention_to", "merchant2020",
 ]  # fmt: skip

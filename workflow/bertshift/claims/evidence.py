@@ -119,6 +119,18 @@ class Evidence:
         rows = self._rows(task, metric=metric, variant="uniform", headline=True)
         return rows.assign(delta=stats.POINTS * rows["delta"])
 
+    def relation_heads(self, name: str, variant: str) -> pd.DataFrame:
+        """Every head's score for predicates and their arguments, with its rank and its null."""
+        rows = self._rows(name, metric="relation_heads", variant=variant)
+        return rows[rows["head"] > 0]
+
+    def attention_to(
+        self, task: str, token: str, variant: str = "received", before: bool = False
+    ) -> pd.DataFrame:
+        """Every head's (0: their mean) on the task's inputs, of its model or of what that was before fine-tuning."""
+        name = "base" if before else task
+        return self._rows(name, metric="attention_to", stimuli=task, token=token, variant=variant)
+
     def sweep(self, task: str) -> Curve:
         """The headline score, in points, by position on the sweep's axis."""
         rows = stats.in_points(self._rows(task, headline=True))
@@ -139,7 +151,7 @@ class Evidence:
         return rows[chosen]
 
 
-NOUNS = {"stimuli": "inputs", "task": "probe of", "head": "mean over heads"}
+NOUNS = {"stimuli": "inputs", "task": "probe of", "head": "mean over heads", "token": "attention to"}
 
 
 def _by(column: str, rows: pd.DataFrame) -> Curve:

@@ -19,7 +19,7 @@ LICENCE = "FrameNet: CC BY 3.0 Unported, ICSI Berkeley; most sentences are of th
 WORDS, ELEMENT_WORDS, NEAR = 12, 3, 2
 # What NLTK's reader opens: these, and below them every frame and lexical unit, but none of the full texts.
 INDEXES = ["frRelation.xml", "frameIndex.xml", "fulltextIndex.xml", "luIndex.xml", "semTypes.xml"]
-MEMBER = re.compile(r"(?:.*/)?((?:frame/|lu/)?[^/]+\.xml)")
+MEMBER = re.compile(rf"(?:.*/)?((?:frame|lu)/[^/]+\.xml|{'|'.join(map(re.escape, INDEXES))})")
 PROGRESS_SECONDS = 5
 
 

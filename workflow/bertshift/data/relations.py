@@ -26,7 +26,7 @@ def prepare_relations(source: Path, directory: Path, origin: str) -> dict:
     source: FrameNet, as a folder or archive; or sentences, as JSON lines of the form above (an id is optional) or as a
     table of TABLE. origin: the configuration's data.source. Raises UserError where that is not what the source holds.
     """
-    rows, left_out = _read(Path(source))
+    rows, left_out = _read(source)
     for row in rows:
         _check(row, source)
     if not rows:

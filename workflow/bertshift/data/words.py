@@ -1,6 +1,6 @@
 import re
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 
 from transformers import BertTokenizer
 
@@ -9,6 +9,8 @@ _WORD = re.compile(
     | can(?=not\b)                          # can not
     | ['’](?:s|m|d|re|ve|ll)\b              # it 's
     | (?:[^\W\d_]\.){2,}                    # U.S.
+    | (?-i:(?:Mr|Mrs|Ms|Dr|Prof|St|Gen|Gov|Sen|Rep|Lt|Col|Capt|Sgt|Rev|Jr|Sr|Inc|Corp|Co|Ltd)\.)
+    | (?-i:[A-Z]\.(?=\s[A-Z]))              # George W. Bush
     | \d+(?:[.,:]\d+)+                      # 1,200 and 3.5
     | \w+
     | ([^\w\s])\1*                          # , and ...
@@ -25,6 +27,17 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     is in exactly one word.
     """
     return [match.span() for match in _WORD.finditer(text)]
+
+
+def sentence_bounds(words: Sequence[str]) -> list[tuple[int, int]]:
+    """Words [start, end) of each sentence of a running text: one ends at full stops, question or exclamation marks that
+    no word in lower case follows."""
+    ends = [
+        number
+        for number, (word, following) in enumerate(pairwise(words), 1)
+        if not word.strip(".?!") and not following[0].islower()
+    ]
+    return list(pairwise([0, *ends, len(words)])) if words else []
 
 
 def word_pieces(tokenizer: BertTokenizer, sentences: Sequence[Sequence[str]]) -> list[list[list[int]]]:

@@ -16,7 +16,7 @@ COLUMNS = ["panel", "when", "token", "variant", "layer", "head", *tables.VALUES]
 BEFORE, AFTER = "before", "after"
 KINDS = [(BEFORE, "ours"), (AFTER, "ours"), (AFTER, "published")]  # of panels, from top to bottom
 ACROSS = 7  # tasks side by side, as many as the paper has
-OTHER_SHAPE = "not\ncomparable"
+OTHER_SHAPE = "r: –"
 WORDS = {
     "cls": "[CLS]", "sep": "[SEP]", "punct": "PUNCT", "noun": "NOUN", "verb": "VERB", "pron": "PRON", "subj": "SUBJ",
     "obj": "OBJ", "neg": "NEG",
@@ -82,9 +82,9 @@ def agreement(ours: np.ndarray, theirs: np.ndarray) -> str:
 
 def blocks(panels: list[str], heights: list[float]) -> tuple[Figure, list[tuple[int, int, str]], int]:
     """A figure of heat maps of these heights a panel, ACROSS panels side by side: (top row, column, panel), and columns."""
-    across, rows = min(max(len(panels), 3), ACROSS), len(heights)
+    across, rows = min(len(panels), ACROSS), len(heights)
     lines = -(-len(panels) // across)
-    width = style.TEXT_WIDTH if across == ACROSS else 1.2 + 0.85 * across
+    width = style.TEXT_WIDTH if across == ACROSS else max(style.COLUMN_WIDTH, 1.2 + 0.85 * across)
     figure = Figure((width, lines * (0.25 + sum(heights))), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, wspace=0.02)
     places = [(number // across * rows, number % across, panel) for number, panel in enumerate(panels)]
@@ -92,7 +92,11 @@ def blocks(panels: list[str], heights: list[float]) -> tuple[Figure, list[tuple[
 
 
 def colour_bar(figure: Figure, cax: Axes, norm: Normalize, cmap: str, label: str) -> None:
-    bar = figure.colorbar(ScalarMappable(norm, cmap), cax=cax, ticks=[0, norm.vmax / 2, norm.vmax])
+    bar = figure.colorbar(
+        ScalarMappable(norm, cmap),
+        cax=cax,
+        ticks=[0, norm.vmax / 10, norm.vmax / 4, norm.vmax / 2, norm.vmax],
+    )
     bar.set_label(label)
     bar.outline.set_linewidth(0.4)
 
@@ -108,5 +112,5 @@ def sources(paper: Mapping, entry: Mapping, table: pd.DataFrame) -> str:
         return ""
     return (
         f"* {paper['short']}, {entry['place']}, {paper['checkpoint']}, {entry['provenance']} (±{entry['tolerance']}); r: "
-        "correlation with ours, after, over the heads."
+        "correlation with ours, after, over the heads (–: another number of layers or heads, not comparable)."
     )

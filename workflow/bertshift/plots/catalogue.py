@@ -56,6 +56,16 @@ FIGURES = {
         Entry("kovaleva2019", "figure5", _compared("cosine"), "How much each head's attention changes"),
         Entry("kovaleva2019", "figure8", _alone("ablation"), "Scores with one head disabled"),
         Entry("kovaleva2019", "figure9", _alone("ablation"), "Scores with one layer disabled"),
+        Entry("kovaleva2019", "figure6", _compared("attention_to"), "Attention to [SEP] and [CLS]"),
+        Entry(
+            "kovaleva2019", "figure7", _compared("attention_to"), "What [CLS] attends to in the last layer"
+        ),
+        Entry(
+            "kovaleva2019",
+            "linguistic",
+            _compared("attention_to"),
+            "Attention to kinds of words, and its weight",
+        ),
         Entry("hao2020", "figure1", _compared("js"), "Change of attention by layer"),
         Entry("hao2020", "figure2", _compared("svcca"), "Change of hidden states by layer"),
         Entry("merchant2020", "table1", _edge_probes, "Edge probes before and after fine-tuning"),

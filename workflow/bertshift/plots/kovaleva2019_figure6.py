@@ -4,14 +4,17 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from matplotlib.colors import Normalize
+from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from bertshift.plots import attention_to, style, tables
 from bertshift.plots.attention_to import AFTER, BEFORE, KINDS
 
 TOKENS = ["sep", "cls"]  # the paper's rows
-CMAP, NORM = "Greens", Normalize(0, 1)  # the paper's own
+CMAP = "Greens"  # the paper's own
+NORM = PowerNorm(
+    0.5, 0, 1
+)  # the paper's is linear, which shows little of a model whose heads spread their attention
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
@@ -46,7 +49,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     kinds = [kind for kind in KINDS if kind[1] in set(table["source"])]
     rows = [(token, when, source) for token in TOKENS for when, source in kinds]
     panels = list(table["panel"].unique())
-    heights = [1.15 if source == "published" else 0.75 for _, _, source in rows]
+    heights = [0.98 if source == "published" else 0.7 for _, _, source in rows]
     figure, places, across = attention_to.blocks(panels, heights)
     lines = 1 + places[-1][0] // len(rows)
     grid = figure.add_gridspec(lines * len(rows), across + 1, width_ratios=[1] * across + [0.09])
@@ -72,10 +75,12 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     attention_to.colour_bar(
         figure, figure.add_subplot(grid[: len(rows), across]), NORM, CMAP, "mean attention to the token"
     )
-    style.caption(
-        figure, table, "Rows are layers, columns heads. [SEP] is the larger of two, where an input has two.",
-        _pretrained(table), attention_to.sources(published.get("paper", {}), published.get("figure6", {}), table),
-    )  # fmt: skip
+    notes = [
+        "Rows are layers, columns heads. [SEP] is the larger of two, where an input has two.",
+        _pretrained(table),
+        attention_to.sources(published.get("paper", {}), published.get("figure6", {}), table),
+    ]
+    style.caption(figure, table, *filter(None, notes))
     return figure, table
 
 
@@ -90,10 +95,13 @@ def _pretrained(table: pd.DataFrame) -> str:
     if theirs.empty:
         return ""
     panel = theirs["panel"].iloc[0]
-    found = []
-    for token in TOKENS:
-        ours, other = (_cells(table, panel, token, BEFORE, source) for source in ("ours", "published"))
-        found.append(f"{attention_to.WORDS[token]} {attention_to.agreement(ours, other)}".replace("\n", " "))
-    return (
-        f"{style.label_of(panel)} before, against the panels of the paper's repository: {', '.join(found)}."
-    )
+    found = {
+        token: attention_to.agreement(
+            *(_cells(table, panel, token, BEFORE, source) for source in ("ours", "published"))
+        )
+        for token in TOKENS
+    }
+    if attention_to.OTHER_SHAPE in found.values():
+        return ""
+    each = ", ".join(f"{attention_to.WORDS[token]} {r}" for token, r in found.items())
+    return f"{style.label_of(panel)} before, against the panels of the paper's repository: {each}."
