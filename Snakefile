@@ -16,6 +16,7 @@ include: "workflow/rules/attention_to.smk"
 include: "workflow/rules/similarity.smk"
 include: "workflow/rules/probing.smk"
 include: "workflow/rules/ablation.smk"
+include: "workflow/rules/relations.smk"
 include: "workflow/rules/figures.smk"
 
 

@@ -191,6 +191,7 @@ def world(layers=4, heads=4, **replicates):
     """Inputs of every figure, {figure: {path: table}}, for a model of this shape."""
     import made_ablations  # these two build on this module
     import made_attention
+    import made_relations
 
     def tables(metric, models, reference, make, **more):
         return {
@@ -238,6 +239,7 @@ def world(layers=4, heads=4, **replicates):
     return {
         "kovaleva2019/figure5": tables("cosine", tasks, "base", cosine, heads=heads, noise=0.06),
         **{f"kovaleva2019/{item}": attended for item in ("figure6", "figure7", "linguistic")},
+        "kovaleva2019/figure3": made_relations.of_kovaleva(layers, heads, **replicates),
         **{f"kovaleva2019/figure{n}": disabled for n in (8, 9)},
         "hao2020/figure1": tables("js", large, "large", js, heads=heads, noise=0.004),
         "hao2020/figure2": tables("svcca", large, "large", svcca, n=2400, **ranks),

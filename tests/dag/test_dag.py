@@ -28,7 +28,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
         4,
     )
     assert jobs["sweep"] == 3 * 2 * 2
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 16
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 17
 
 
 def test_a_figure_can_be_left_out(copy_project):
@@ -42,7 +42,7 @@ def test_a_figure_can_be_left_out(copy_project):
 def test_the_same_figures_at_every_scale(project, scale):
     jobs = project.jobs("figures/all", "--config", f"scale={scale}")
     assert jobs["gallery"] == 1 and jobs["checkpoint"] == 2 and not jobs["pretrain"] and not jobs["world"]
-    assert jobs["corpus"] == 11
+    assert jobs["corpus"] == 12
 
 
 def test_one_table_needs_only_its_own_runs(project):

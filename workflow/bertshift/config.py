@@ -27,7 +27,11 @@ def load_config(user: Mapping, root: Path) -> dict:
     scale = user.get("scale", "demo")
     if scale not in SCALES:
         raise UserError(f"scale: {scale!r} is not a scale; write one of {', '.join(SCALES)}.")
-    catalogues = {"datasets": "config/datasets.yaml", "edge_sets": "config/edges.yaml"}
+    catalogues = {
+        "datasets": "config/datasets.yaml",
+        "edge_sets": "config/edges.yaml",
+        "relations": "config/relations.yaml",
+    }
     catalogue = {key: _read_yaml(root / file) for key, file in catalogues.items()}
     config = merge(merge(catalogue, _read_yaml(root / f"config/scales/{scale}.yaml")), user)
     schema = _read_yaml(root / "workflow/schemas/experiments.schema.yaml")

@@ -11,7 +11,7 @@ rule activations:
     log:
         "logs/activations/{metric}_{model}_{stimuli}.log",
     wildcard_constraints:
-        metric=only([*config["analyses"], *PROBES]),
+        metric=only([*config["analyses"], *PROBES, *METRICS_OF_ATTENTION]),
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,

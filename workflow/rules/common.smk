@@ -282,13 +282,13 @@ def provenance(model):
 # ---- Comparisons
 # `stimuli` lists one or several input sets, joined by commas: one job reads a model once for all of them.
 ACTIVATIONS = "results/activations/{metric}/{model}/{stimuli}"
-METRICS_OF_ATTENTION = ["cosine", "js"]
+METRICS_OF_ATTENTION = ["cosine", "js", "relation_heads"]
 # Who reads the maps that another metric has dumped, if both look at the same inputs: extracting them costs more than
 # either. In return one of the two made anew runs the other as well.
 READS_THE_DUMP_OF = {"attention_to": "cosine"}
 PROBES = ["edge_probes", "mdl", "structural_probes"]
-# What probes read: the sentences of all edge tasks, and the treebank's.
-PROBED = ["edges", "trees"]
+# Stimuli with rules of their own: the sentences of all edge tasks, the treebank's, and those with relations marked.
+PROBED = ["edges", "trees", "relations"]
 
 
 def keep(path):
@@ -415,8 +415,10 @@ def edge_set(task):
 CORPORA = "results/corpora"
 DOWNLOADS = {
     each["url"].partition("://")[2]: each
-    for spec in config["edge_sets"].values()
-    for each in spec.get("download", {}).values()
+    for each in [
+        *(each for spec in config["edge_sets"].values() for each in spec.get("download", {}).values()),
+        config["relations"]["download"],
+    ]
 }
 
 
@@ -534,6 +536,35 @@ def ablation_settings(wildcards):
         "runs": {run.folder: [run.init, run.seed] for run in runs_of(model)},
         "ablation": config["ablation"],
     }
+
+
+# ---- Relations
+def relation_source():
+    """FrameNet, or sentences with relations marked: where, and whether that is the world, the hub or a mirror."""
+    spec, data = config["relations"], config["data"]
+    if not spec["source"] and data["source"] == "world":
+        return f"{WORLD}/heads/relations.jsonl", "world"
+    mirror = Path(data.get("mirror") or "")
+    wanted = [spec["source"]] if spec["source"] else [mirror / file for file in spec["files"]]
+    for path in wanted:
+        if Path(path).exists():
+            return str(path), "mirror"
+    if not spec["source"] and data["source"] == "hub":
+        return f"{CORPORA}/{spec['download']['url'].partition('://')[2]}", "hub"
+    if spec["source"]:
+        missing = f"relations.source: {spec['source']} does not exist"
+    else:
+        missing = f"data.mirror: {mirror} has none of {', '.join(spec['files'])}"
+    raise WorkflowError(
+        f"{missing}; fetch FrameNet 1.7 (python -m nltk.downloader -d FOLDER framenet_v17) and put it there, or set "
+        "relations.source to where it is."
+    )
+
+
+def relation_settings(wildcards):
+    runs = runs_of(parse_model(wildcards.model))
+    replicates = {run.name: [run.init, run.seed] for run in runs}
+    return provenance(parse_model(wildcards.model)) | {"runs": replicates}
 
 
 # ---- Figures

@@ -53,6 +53,7 @@ def _sweeps(kind: str) -> Callable[[Mapping], list[str]]:
 FIGURES = {
     f"{entry.paper}/{entry.item}": entry
     for entry in (
+        Entry("kovaleva2019", "figure3", _alone("relation_heads"), "Heads for predicates and arguments"),
         Entry("kovaleva2019", "figure5", _compared("cosine"), "How much each head's attention changes"),
         Entry("kovaleva2019", "figure8", _alone("ablation"), "Scores with one head disabled"),
         Entry("kovaleva2019", "figure9", _alone("ablation"), "Scores with one layer disabled"),
