@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter
 
 from bertshift.errors import UserError
 from bertshift.plots import style, tables
+from bertshift.plots.layers import ends
 
 COLUMNS = ["panel", "series", "score", "variant", "layer", "head", "significant", *tables.VALUES]
 CMAP, BASELINE = "Purples", "#E69F00"  # the paper's own colours
@@ -123,11 +124,6 @@ def bar(figure: Figure, cax: Axes, norm: Normalize, base: float, orientation: st
     cax.tick_params(length=1.5, pad=1, labelsize=7)
     line = cax.axvline if orientation == "horizontal" else cax.axhline
     line(base, color=BASELINE, linewidth=1.8)
-
-
-def ends(count: int) -> list[int]:
-    """Tick positions that stay legible in a small panel: first, middle, last."""
-    return sorted({1, (count + 1) // 2, count})
 
 
 def sources(paper: Mapping, entry: Mapping, table: pd.DataFrame) -> str:

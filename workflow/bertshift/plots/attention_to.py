@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from bertshift.errors import UserError
 from bertshift.plots import style, tables
+from bertshift.plots.layers import ends
 
 COLUMNS = ["panel", "when", "token", "variant", "layer", "head", *tables.VALUES]
 BEFORE, AFTER = "before", "after"
@@ -99,11 +100,6 @@ def colour_bar(figure: Figure, cax: Axes, norm: Normalize, cmap: str, label: str
     )
     bar.set_label(label)
     bar.outline.set_linewidth(0.4)
-
-
-def ends(count: int) -> list[int]:
-    """Tick positions that stay legible in a small panel: first, middle, last."""
-    return sorted({1, (count + 1) // 2, count})
 
 
 def sources(paper: Mapping, entry: Mapping, table: pd.DataFrame) -> str:

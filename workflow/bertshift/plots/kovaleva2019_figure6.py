@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from bertshift.plots import attention_to, style, tables
 from bertshift.plots.attention_to import AFTER, BEFORE, KINDS
+from bertshift.plots.layers import ends
 
 TOKENS = ["sep", "cls"]  # the paper's rows
 CMAP = "Greens"  # the paper's own
@@ -60,7 +61,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
             cells = _cells(table, panel, token, when, source)
             attention_to.heat_map(axes, cells, NORM, CMAP)
             if cells.size:
-                axes.set_yticks(attention_to.ends(len(cells)))
+                axes.set_yticks(ends(len(cells)))
             if row == 0:
                 axes.set_title(style.label_of(panel), pad=3)
             if row + 1 < len(rows) and rows[row + 1][0] == token:

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from bertshift import stats
 from bertshift.plots import ablations, style, tables
+from bertshift.plots.layers import ends
 
 PAIRS = 2  # of ours and the paper's panel, side by side
 GAIN, HONEST = "largest_gain", "largest_gain_other_half"
@@ -57,7 +58,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
                 ablations.absent(axes)
                 continue
             norm = ablations.draw_cells(axes, cells, base)
-            axes.set_xticks(ablations.ends(cells["head"].max()))
+            axes.set_xticks(ends(cells["head"].max()))
             ablations.bar(figure, figure.add_subplot(grid[place[0] + 1, place[1]]), norm, base, "horizontal")
             if place[1] == 0:
                 axes.set_ylabel("layer")

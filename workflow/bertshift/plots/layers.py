@@ -49,3 +49,8 @@ def star(axes: Axes, x: float, point, color: str, label: str | None = None) -> N
         x, point.value, [[point.value - point.low], [point.high - point.value]], label=label, fmt="*", markersize=7,
         markeredgecolor="black", markeredgewidth=0.5, ecolor="black", elinewidth=0.8, capsize=2, color=color, zorder=5,
     )  # fmt: skip
+
+
+def ends(count: int) -> list[int]:
+    """Tick positions that stay legible in a small panel: first, middle, last."""
+    return sorted({1, (count + 1) // 2, count})
