@@ -149,6 +149,20 @@ def test_states_can_be_stored_in_half_the_space(path, model, tokenizer, tmp_path
         extract(scaled, tokenizer, ROWS, small, max_length=14, attention=False, dtype="float16")
 
 
+def test_only_a_sample_of_tokens_is_stored(path, model, tokenizer, tmp_path):
+    full, some = Activations(path), tmp_path / "some.npz"
+    chosen = np.flatnonzero(~full.special)[::3]
+    extract(
+        model, tokenizer, ROWS, some, max_length=14, attention=False, batch_tokens=8, tokens=lambda _: chosen
+    )
+    stored = Activations(some)
+    assert stored.width == full.width and some.stat().st_size < path.stat().st_size / 2
+    for layer in range(4):
+        np.testing.assert_array_equal(stored.states(layer, chosen[1:]), full.states(layer, chosen[1:]))
+    with pytest.raises(UserError, match=f"{len(chosen)} of {len(full.token_ids)} tokens"):
+        stored.hidden(1)
+
+
 def test_refusals(model, tokenizer, tmp_path):
     with pytest.raises(UserError, match="24 positions"):
         extract(model, tokenizer, ROWS, tmp_path / "x.npz", max_length=25, attention=False)

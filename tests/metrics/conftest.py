@@ -8,9 +8,9 @@ from bertshift.activations.store import writing
 
 @pytest.fixture
 def make_file(tmp_path):
-    """make_file(name, hidden [L+1, N, d], lengths, maps=None [L][n] of [H, length, length], ...) -> path."""
+    """make_file(name, hidden [L+1, N, d], lengths, maps=None [L][n] of [H, length, length], kept=None: which tokens, ...) -> path."""
 
-    def make(name: str, hidden, lengths, maps=None, token_ids=None) -> Path:
+    def make(name: str, hidden, lengths, maps=None, token_ids=None, kept=None) -> Path:
         lengths = np.asarray(lengths)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         special = np.zeros(offsets[-1], bool)
@@ -23,6 +23,8 @@ def make_file(tmp_path):
             "map_offsets": np.concatenate([[0], np.cumsum(lengths**2)]),
             "example_ids": np.arange(len(lengths)).astype(str),
         }
+        if kept:
+            index["kept_tokens"] = kept(special)
         heads = len(maps[0][0]) if maps else 0
         with writing(tmp_path / name, index, len(hidden) - 1, hidden[0].shape[1], heads) as writer:
             for example in range(len(lengths)):

@@ -1,26 +1,15 @@
 import numpy as np
 import pytest
 
-from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics import cosine, jensen_shannon, rsa
-from bertshift.metrics.pairs import Pair, matched_layers, sample_tokens
+from bertshift.metrics.pairs import Pair, matched_layers
 
 
 def test_layers_are_matched_by_relative_depth():
     assert matched_layers(3, 3) == [(0, 0), (1, 1), (2, 2), (3, 3)]
     assert matched_layers(4, 12, first=1) == [(1, 3), (2, 6), (3, 9), (4, 12)]
     assert matched_layers(12, 4)[:4] == [(0, 0), (1, 0), (2, 1), (3, 1)]
-
-
-def test_token_samples_are_the_same_for_every_model_and_seeded_by_name(make_file):
-    rng = np.random.default_rng(0)
-    one, two = (Activations(make_file(f"{i}.npz", rng.normal(size=(2, 50, 3)), [10] * 5)) for i in range(2))
-    drawn = sample_tokens(one, 20, "rsa", "wiki", special=False)
-    np.testing.assert_array_equal(drawn, sample_tokens(two, 20, "rsa", "wiki", special=False))
-    assert len(np.unique(drawn)) == 20 and not one.special[drawn].any() and (np.diff(drawn) > 0).all()
-    assert not np.array_equal(drawn, sample_tokens(one, 20, "rsa", "mnli", special=False))
-    assert len(sample_tokens(one, 5000, "rsa")) == 50
 
 
 def test_different_tokens_are_refused_with_both_names(make_file):

@@ -1,6 +1,10 @@
+from functools import partial
+
 import numpy as np
+import pandas as pd
 import pytest
 
+from bertshift.activations.sampling import sampled
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import Pair
 from bertshift.metrics.rsa import Moments, Samples, compare, draws, interval, rsa, unit_rows
@@ -78,6 +82,23 @@ def test_compare_and_its_intervals(states, make_file):
         assert row[["sd", "low", "high"]].tolist() == pytest.approx(expected, abs=1e-10)
     same = table[(table.stimuli == "own") | (table.layer == 0)]
     assert (same[["value", "low", "high"]] == 1).all(axis=None) and (same.sd == 0).all()
+
+
+def test_a_file_of_the_sampled_tokens_is_enough(states, make_file):
+    x = states[0][:300].astype(np.float32)
+    y = x + np.random.default_rng(3).normal(size=x.shape).astype(np.float32)
+
+    def table(**kept):
+        files = [
+            make_file(f"{name}.npz", [x, one], [10] * 30, **kept) for name, one in (("model", y), ("base", x))
+        ]
+        return compare([Pair(*files, {"stimuli": "wiki"})], tokens=100)
+
+    pd.testing.assert_frame_equal(
+        table(), table(kept=partial(sampled, count=100, metric="rsa", stimuli="wiki"))
+    )
+    with pytest.raises(UserError, match="another sample"):
+        table(kept=partial(sampled, count=90, metric="rsa", stimuli="wiki"))
 
 
 def test_intervals_hold_the_score_of_the_population():

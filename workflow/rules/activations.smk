@@ -23,6 +23,12 @@ rule activations:
                 "max_length": config["samples"]["max_length"],
                 "attention": wildcards.metric in METRICS_OF_ATTENTION,
                 "precision": "float16" if wildcards.metric in PROBES else "float32",
+                # Of eleven sets of stimuli, all tokens of a model's replicates would fill a disk.
+                "sample": (
+                    {"metric": "rsa", "count": config["samples"]["tokens"]}
+                    if wildcards.metric == "rsa"
+                    else None
+                ),
             }
         ),
     script:

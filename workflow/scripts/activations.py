@@ -1,5 +1,6 @@
 import json
 import sys
+from functools import partial
 
 from bertshift.jobs import job
 
@@ -7,6 +8,7 @@ with job(snakemake):
     from pathlib import Path
 
     from bertshift.activations.extract import extract
+    from bertshift.activations.sampling import sampled
     from bertshift.files import read_jsonl
     from bertshift.models.loading import load_encoder, load_tokenizer
     from bertshift.tasks.inference import best_device
@@ -19,6 +21,7 @@ with job(snakemake):
         for name, rows in stimuli.items():
             print(f"activations: {folder}, {name}: {len(rows)} inputs", file=sys.stderr)
             out = Path(snakemake.output[0]) / name / f"{run}.npz"
+            tokens = partial(sampled, stimuli=name, **settings["sample"]) if settings["sample"] else None
             extract(
                 model,
                 tokenizer,
@@ -27,4 +30,5 @@ with job(snakemake):
                 settings["max_length"],
                 settings["attention"],
                 dtype=settings["precision"],
+                tokens=tokens,
             )

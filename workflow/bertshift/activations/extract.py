@@ -2,14 +2,14 @@
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Literal
 
 import numpy as np
 import torch
 
-from bertshift.activations.store import Writer, writing
+from bertshift.activations.store import KEPT, Writer, writing
 from bertshift.data.words import word_pieces
 from bertshift.errors import UserError
 from bertshift.tasks.text_classification import longest_first
@@ -116,10 +116,12 @@ def extract(
     attention: bool,
     batch_tokens: int = 2048,
     dtype: Literal["float32", "float16"] = "float32",
+    tokens: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> None:
     """Write the hidden states and, if asked, the attention maps of a BertModel for `rows` to the NPZ `out_path`.
 
     Evaluation mode, float32; `dtype` is how the hidden states are stored: float16 is for probes (see `store`).
+    tokens: from where [CLS] and [SEP] are ([N] bool) to the positions, rising, whose hidden states are stored; else all.
     Examples of one length share a batch of up to `batch_tokens` tokens, so nothing is padded and masked; memory holds
     one batch, whatever the number of rows.
     What Kovaleva et al. 2019 (section 4.3), Hao et al. 2020 (3, 4) and Merchant et al. 2020 (5.1) compare.
@@ -128,6 +130,8 @@ def extract(
     """
     model = _evaluating(model, attention, max_length)
     index = encode(tokenizer, rows, max_length)
+    if tokens:
+        index[KEPT] = tokens(index["special"])
     config, offsets = model.config, index["example_offsets"]
     heads = config.num_attention_heads if attention else 0
     done, shown = 0, time.monotonic()

@@ -10,7 +10,8 @@ Members, in this order (n examples, N real tokens, L layers, H heads, d width):
     word_offsets    [n+1] int64, word_first, word_last [W] int32: only where the stimuli are words; example i owns the
                                    words word_offsets[i] .. word_offsets[i+1], each with its first and last token
                                    counted from its example's [CLS] = 0, -1 where max_length cut it off
-    hidden_00 .. hidden_LL         [N, d] float32 (or float16, see below), layer 0 is the embedding output
+    kept_tokens     [K] int64      only where the hidden states of a sample of tokens are stored: which, rising
+    hidden_00 .. hidden_LL         [N, d], or [K, d], float32 (or float16, see below), layer 0 is the embedding output
     attention_01 .. attention_LL   [H * map_offsets[n]] float32, example after example, each [H, length, length];
                                    absent where attention was not asked for
 
@@ -48,6 +49,7 @@ import numpy as np
 
 from bertshift.errors import UserError
 
+KEPT = "kept_tokens"
 ALIGNMENT = 64
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -129,7 +131,7 @@ class Activations:
 
     @cached_property
     def width(self) -> int:
-        return self.hidden(0).shape[1]
+        return self._map(hidden_name(0)).shape[1]
 
     @cached_property
     def heads(self) -> int | None:
@@ -140,14 +142,34 @@ class Activations:
         return np.repeat(np.arange(self.examples), self.lengths)
 
     def hidden(self, layer: int) -> np.ndarray:
-        """[N, d] float32 or float16, memory-mapped; layer 0 is the embedding output."""
+        """[N, d] float32 or float16, memory-mapped; layer 0 is the embedding output.
+
+        Raises UserError where the file holds a sample of tokens only: ask for `states` of these.
+        """
+        if self._kept is not None:
+            raise UserError(
+                f"{self.path} holds {len(self._kept)} of {len(self.token_ids)} tokens, not all: extract it again."
+            )
         return self._map(hidden_name(layer))
+
+    def states(self, layer: int, positions: np.ndarray) -> np.ndarray:
+        """[n, d] hidden states of the tokens at `positions` [n]. Raises UserError where one of them was not stored."""
+        if self._kept is None:
+            return self.hidden(layer)[positions]
+        rows = np.searchsorted(self._kept, positions)
+        if not np.array_equal(self._kept.take(rows, mode="clip"), positions):
+            raise UserError(f"{self.path} holds another sample of tokens: delete it and run its rule again.")
+        return self._map(hidden_name(layer))[rows]
 
     def attention(self, layer: int) -> Maps:
         """The maps of layer 1..L. Raises UserError where the file was extracted without attention."""
         if attention_name(1) not in self._starts:
             raise UserError(f"{self.path} holds no attention maps: extract it again with attention: true.")
         return Maps(self._map(attention_name(layer)), self._load("map_offsets"), self.lengths)
+
+    @cached_property
+    def _kept(self) -> np.ndarray | None:
+        return self._load(KEPT) if KEPT in self._starts else None
 
     def _words(self, name: str) -> np.ndarray:
         if name not in self._starts:
@@ -215,11 +237,17 @@ class Writer:
         self, index: dict[str, np.ndarray], hidden: list[_Member], attention: list[_Member], heads: int
     ):
         self._tokens, self._maps = index["example_offsets"], index["map_offsets"] * heads
+        self._kept = index.get(KEPT)
         self._hidden, self._attention = hidden, attention
 
     def hidden(self, layer: int, example: int, values: np.ndarray) -> None:
-        """values [length, d]; layer 0 is the embedding output."""
-        self._hidden[layer].put(int(self._tokens[example]), values)
+        """values [length, d]; layer 0 is the embedding output. Of a sample of tokens, only those are stored."""
+        start = int(self._tokens[example])
+        if self._kept is not None:
+            first, last = np.searchsorted(self._kept, [start, start + len(values)])
+            values, start = values[self._kept[first:last] - start], int(first)
+        if len(values):
+            self._hidden[layer].put(start, values)
 
     def attention(self, layer: int, example: int, values: np.ndarray) -> None:
         """values [heads, length, length]; layers count from 1."""
@@ -237,7 +265,7 @@ def writing(
 ) -> Iterator[Writer]:
     """Write the activation file `path`; it appears, complete, when the block ends without an exception.
 
-    index: the members that describe tokens and examples, as `extract.encode` makes them.
+    index: the members that describe tokens and examples, as `extract.encode` makes them, and perhaps KEPT.
     heads: attention heads a layer, 0 to store no attention; dtype: of the hidden states.
     The same arrays give the same bytes.
     """
@@ -245,7 +273,7 @@ def writing(
     folder = path.parent / f".{path.name}.part"
     shutil.rmtree(folder, ignore_errors=True)  # what a killed job left, gigabytes perhaps
     folder.mkdir(parents=True)
-    tokens, cells = int(index["example_offsets"][-1]), int(index["map_offsets"][-1])
+    tokens, cells = len(index.get(KEPT, index["token_ids"])), int(index["map_offsets"][-1])
     hidden = [hidden_name(layer) for layer in range(layers + 1)]
     attention = [attention_name(layer) for layer in range(1, layers + 1) if heads]
     try:

@@ -10,7 +10,6 @@ import pandas as pd
 
 from bertshift.activations.store import Activations, Maps
 from bertshift.errors import UserError
-from bertshift.seeds import seed_from
 
 COLUMNS = ["variant", "layer", "ref_layer", "head", "value", "sd", "n"]
 
@@ -62,21 +61,6 @@ def check_same_tokens(model: Activations, reference: Activations) -> None:
 def matched_layers(model: int, reference: int, first: int = 0) -> list[tuple[int, int]]:
     """(layer, reference's layer) for layers first..model, at equal relative depth; the same layer at equal depth."""
     return [(layer, (2 * layer * reference + model) // (2 * model)) for layer in range(first, model + 1)]
-
-
-def sample_tokens(
-    activations: Activations, count: int | None, *name: str, special: bool = True
-) -> np.ndarray:
-    """Sorted positions of `count` tokens, without replacement, pooled over all examples (all if there are no more).
-
-    The draw depends on the tokens and on `name` alone, hence is the same for every model and layer.
-    special: whether [CLS] and [SEP] take part.
-    """
-    eligible = np.arange(len(activations.token_ids)) if special else np.flatnonzero(~activations.special)
-    if count is None or count >= len(eligible):
-        return eligible
-    generator = np.random.default_rng(seed_from(*name))
-    return np.sort(generator.choice(eligible, count, replace=False, shuffle=False))
 
 
 def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:

@@ -13,9 +13,10 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from bertshift.activations.sampling import two_samples
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
-from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, sample_tokens
+from bertshift.metrics.pairs import Pair, frame, matched_layers, opened
 from bertshift.seeds import seed_from
 
 ROWS = 4096
@@ -172,16 +173,13 @@ def _rows(pairs: list[Pair], tokens: int):
     for pair, model, reference in opened("rsa", pairs):
         block_of_example, blocks = _blocks(model)
         weights = draws(blocks, pair.stimuli)
-        for variant in ("content", "all_tokens"):
-            positions = sample_tokens(
-                model, tokens, "rsa", pair.stimuli, variant, special=variant == "all_tokens"
-            )
+        for variant, positions in two_samples(model.special, tokens, "rsa", pair.stimuli).items():
             _check_count(len(positions))
             block_of_token = block_of_example[model.example_of_token()[positions]]
             present, starts = np.unique(block_of_token, return_index=True)
             samples = Samples(len(positions), starts, weights[:, present])
             for layer, ref_layer in matched_layers(model.layers, reference.layers):
-                x, y = model.hidden(layer)[positions], reference.hidden(ref_layer)[positions]
+                x, y = model.states(layer, positions), reference.states(ref_layer, positions)
                 v = unit_rows(y, f"hidden layer {ref_layer} in {pair.reference}")
                 key = (pair.reference, pair.stimuli, variant, ref_layer)
                 if key not in references:

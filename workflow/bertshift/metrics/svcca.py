@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
-from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, sample_tokens
+from bertshift.metrics.pairs import Pair, frame, matched_layers, opened
 
 ROWS = 4096
 
@@ -150,7 +151,7 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
 def _rows(pairs: list[Pair], tokens: int | None):
     references = {}  # replicates share their parent: its directions are computed once
     for pair, model, reference in opened("svcca", pairs):
-        positions = sample_tokens(model, tokens, "svcca", pair.stimuli)
+        positions = sample_tokens(model.special, tokens, "svcca", pair.stimuli)
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
             x, y = model.hidden(layer), reference.hidden(ref_layer)
             key = (pair.reference, pair.stimuli, ref_layer)

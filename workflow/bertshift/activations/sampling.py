@@ -1,0 +1,35 @@
+"""Which tokens a comparison looks at: the same for every model and layer."""
+
+import numpy as np
+
+from bertshift.seeds import seed_from
+
+
+def sample_tokens(
+    special_tokens: np.ndarray, count: int | None, *name: str, special: bool = True
+) -> np.ndarray:
+    """Sorted positions of `count` tokens, without replacement, pooled over all examples (all if there are no more).
+
+    special_tokens [N] bool: where [CLS] and [SEP] are; `special`: whether they take part. The draw depends on these
+    and on `name` alone.
+    """
+    eligible = np.arange(len(special_tokens)) if special else np.flatnonzero(~special_tokens)
+    if count is None or count >= len(eligible):
+        return eligible
+    generator = np.random.default_rng(seed_from(*name))
+    return np.sort(generator.choice(eligible, count, replace=False, shuffle=False))
+
+
+def two_samples(special_tokens: np.ndarray, count: int, metric: str, stimuli: str) -> dict[str, np.ndarray]:
+    """`sample_tokens` of "content" (without [CLS] and [SEP]) and of "all_tokens", by these names."""
+    return {
+        variant: sample_tokens(
+            special_tokens, count, metric, stimuli, variant, special=variant == "all_tokens"
+        )
+        for variant in ("content", "all_tokens")
+    }
+
+
+def sampled(special_tokens: np.ndarray, count: int, metric: str, stimuli: str) -> np.ndarray:
+    """Sorted positions that are in either of `two_samples`."""
+    return np.unique(np.concatenate([*two_samples(special_tokens, count, metric, stimuli).values()]))
