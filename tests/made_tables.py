@@ -189,9 +189,10 @@ def of_merchant(layers=12, **runs):
 
 def world(layers=4, heads=4, **replicates):
     """Inputs of every figure, {figure: {path: table}}, for a model of this shape."""
-    import made_ablations  # these two build on this module
+    import made_ablations  # these build on this module
     import made_attention
     import made_relations
+    import made_scores
 
     def tables(metric, models, reference, make, **more):
         return {
@@ -237,6 +238,7 @@ def world(layers=4, heads=4, **replicates):
     attended = made_attention.of_kovaleva(layers, heads, **replicates)
     disabled = made_ablations.of_kovaleva(layers, heads, noise=0.002, **replicates)
     return {
+        "kovaleva2019/table1": made_scores.of_kovaleva(**replicates),
         "kovaleva2019/figure5": tables("cosine", tasks, "base", cosine, heads=heads, noise=0.06),
         **{f"kovaleva2019/{item}": attended for item in ("figure6", "figure7", "linguistic")},
         "kovaleva2019/figure3": made_relations.of_kovaleva(layers, heads, **replicates),

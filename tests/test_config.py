@@ -38,6 +38,7 @@ def put(path, value):
         (put("tasks.mnli.dataset", "mlni"), r"tasks\.mnli\.dataset: no data set 'mlni' is defined; write one of mnli"),
         (put("analyses.rsa.stimuli", ["wik"]), r"analyses\.rsa\.stimuli: no stimulus 'wik' is defined; write one of wiki"),
         (put("figures.hao2020.figure1.models", ["mnly"]), r"figures\.hao2020\.figure1: .*'mnly'; nearest: mnli"),
+        (put("training", {"per_variant": {"randm": {}}}), r"training\.per_variant: "),
         (put("data", {"source": "mirror"}), r"data\.mirror: is missing"),
         (put("bases", {"base": {"checkpoints": [{"path": "x"}]}}), r"bases\.base: .* layers, heads, vocabulary"),
         (put("tasks.mnli.per_base", {"huge": {}}), r"tasks\.mnli\.per_base: no checkpoint 'huge'"),
@@ -72,5 +73,9 @@ def test_a_task_overrides_its_scale_and_a_checkpoint_its_task():
     assert training("mnli")["learning_rate"] == pytest.approx(4e-5)
     assert (training("mnli@large")["batch_size"], training("mnli@large")["warmup"]) == (64, 0.5)
     assert training("mnli.bertadam")["optimizer"] == "bertadam"
+    config["training"]["per_variant"] = {"random": {"max_train": 7, "epochs": 1}}
+    random = task_settings(parse_model("mnli.random", config), config)
+    assert (random["task"]["max_train"], random["training"]["epochs"]) == (7, 1)
+    assert "max_train" not in task_settings(parse_model("mnli.keep2", config), config)["task"]
     config["tasks"]["mnli"]["warmup"] = 0.0
     assert training("mnli")["warmup"] == 0.0

@@ -82,6 +82,22 @@ def test_replicates_and_their_parents():
     assert runs[3].parent.parent.folder == "results/pretrained/base/init2"
 
 
+def test_random_weights_inherit_no_pretraining_run():
+    """Unless they are not fine-tuned, where each run is another draw, or take over an earlier head."""
+    names = {
+        "mnli.random": 2,
+        "mnli.random.keep5": 2,
+        "base.random": 2,
+        "wnli+cola.random.carry": 4,
+        "mnli.keep5": 4,
+    }
+    for name, replicates in names.items():
+        runs = runs_of(parse_model(name, CONFIG), CONFIG)
+        assert len(runs) == replicates and {run.init for run in runs} == (
+            {1} if name[:11] == "mnli.random" else {1, 2}
+        )
+
+
 def _pairs(name, reference):
     pairs = pair_runs(*parse_comparison(name, reference, CONFIG), CONFIG)
     return [(a.name, b.name) for a, b in pairs]
@@ -94,6 +110,9 @@ def test_a_model_meets_its_own_parent_its_twin_or_itself():
     assert _pairs("base", "base") == [("init1", "init2")]
     assert _pairs("base", "mnli") == [("init1", "init1_seed1"), ("init1", "init1_seed2")] + [
         ("init2", "init2_seed1"), ("init2", "init2_seed2")]  # fmt: skip
+    assert _pairs("mnli.random", "base") == [("init1_seed1", "init1"), ("init1_seed2", "init1")]
+    assert _pairs("mnli", "mnli.random") == [("init1_seed1", "init1_seed1"), ("init1_seed2", "init1_seed2")]
+    assert _pairs("mnli.random", "mnli.random") == [("init1_seed1", "init1_seed2")]
     assert _pairs("mnli@large", "mnli") == [("init1_seed1", "init1_seed1"), ("init1_seed2", "init1_seed2")]
 
 
@@ -102,3 +121,7 @@ def test_models_that_cannot_be_compared():
         parse_comparison("cola@cased", "base", CONFIG)
     with pytest.raises(UserError, match="one replicate"):
         _pairs("cased", "cased")
+    config = CONFIG | {"tasks": {"mnli": {"seeds": 1}}}
+    alone = parse_model("mnli.random", config)
+    with pytest.raises(UserError, match="raise 'seeds' to compare"):
+        pair_runs(alone, alone, config)

@@ -16,8 +16,9 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     jobs = project.jobs()
     assert jobs == project.jobs("figures/all")
     # Kovaleva: 7 tasks, one of them Merchant's as well; SQuAD and Dep; on 2 pretraining runs; Hao: 4 tasks x 2 seeds;
-    # one tagger.
-    assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1
+    # one tagger; 7 from random weights.
+    assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1 + 7
+    assert (jobs["frozen"], jobs["scores"]) == (7, 14)
     assert jobs["pretrain"] == 3
     assert (jobs["cosine"], jobs["js"], jobs["svcca"], jobs["rsa"]) == (7, 4, 4, 3)
     # Base, randomized, and Merchant's three; a row of the sweeps is one job a replicate.
@@ -28,7 +29,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
         4,
     )
     assert jobs["sweep"] == 3 * 2 * 2
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 17
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 18
 
 
 def test_a_figure_can_be_left_out(copy_project):
@@ -63,6 +64,7 @@ def test_one_table_needs_only_its_own_runs(project):
         "results/rsa/large_vs_base.tsv",
         "results/svcca/base.random_vs_base.tsv",
         "results/scores/wnli+cola.carry@cased.tsv",
+        "results/frozen/wnli+cola@cased.tsv",
     ],
 )
 def test_any_two_models_can_be_named(project, target):
@@ -75,6 +77,10 @@ def test_any_two_models_can_be_named(project, target):
         ("results/rsa/mnly_vs_base.tsv", "no task or checkpoint 'mnly'; nearest: mnli"),
         ("results/js/cola@cased_vs_base.tsv", "compare models of one vocabulary"),
         ("results/scores/base.tsv", "is not fine-tuned"),
+        ("results/frozen/base.tsv", "'base' is not fine-tuned to classify"),
+        ("results/frozen/squad.tsv", "'squad' is not fine-tuned to classify"),
+        ("results/frozen/rte.keep2.tsv", "without variants; write 'rte'"),
+        ("results/models/rte.random/init2_seed1/scores.json", "no replicate init2_seed1"),
         ("results/models/rte/init9_seed1/scores.json", "no replicate init9_seed1"),
         ("results/stimuli/wkii.jsonl", "neither a stimulus nor a task"),
     ],

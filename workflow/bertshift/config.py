@@ -194,12 +194,14 @@ def _dangling_references(config: dict) -> list[str]:
 def task_settings(model: Model, config: Mapping) -> dict:
     """What the last fine-tuning of `model` does: {"task": what is learned, "training": how}.
 
-    The scale's `training`, then the task's own keys, then its `per_base` entry; `.bertadam` is Kovaleva et al. 2019
-    as their code trained: the first BERT optimiser, without bias correction, at 5e-5.
+    The scale's `training`, then the task's own keys, then its `per_base` entry, then the scale's `per_variant` ones;
+    `.bertadam` is Kovaleva et al. 2019 as their code trained: the first BERT optimiser, without bias correction, at 5e-5.
     """
     task = config["tasks"][model.task]
     merged = {**config["training"], **{key: value for key, value in task.items() if value is not None}}
     merged |= task["per_base"].get(model.base, {})
+    for variant in model.variants:
+        merged |= config["training"]["per_variant"].get(variant.kind, {})
     if model.variant("bertadam"):
         merged |= {"learning_rate": 5e-5, "optimizer": "bertadam", "schedule": "bert_linear"}
     merged["learning_rate"] *= merged["learning_rate_scale"]

@@ -57,6 +57,11 @@ class Model:
         """The model whose weights the last stage starts from."""
         return Model(self.tasks[:-1], (), self.base)
 
+    @property
+    def starts_anew(self) -> bool:
+        """Whether its last stage started from nothing that an earlier one had learned."""
+        return bool(self.tasks and self.variant("random") and not self.variant("carry"))
+
     def variant(self, kind: str) -> Variant | None:
         return next((variant for variant in self.variants if variant.kind == kind), None)
 
@@ -179,10 +184,13 @@ def shape_of(base: Mapping) -> Mapping:
 
 
 def runs_of(model: Model, config: Mapping) -> list[Run]:
-    """Every replicate of a model: pretraining runs x fine-tuning seeds, counted from 1."""
-    base = config["bases"][model.base]
+    """Every replicate of a model: pretraining runs x fine-tuning seeds, counted from 1.
+
+    A model fine-tuned from random weights is the same in every pretraining run: its replicates are the seeds, in run 1.
+    """
+    inits = 1 if model.starts_anew else inits_of(config["bases"][model.base])
     seeds = range(1, seeds_of(model, config) + 1) if model.tasks else [0]
-    return [Run(model, init, seed) for init in range(1, inits_of(base) + 1) for seed in seeds]
+    return [Run(model, init, seed) for init in range(1, inits + 1) for seed in seeds]
 
 
 def inits_of(base: Mapping) -> int:
@@ -205,9 +213,8 @@ def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run
         same = [(a, b) for a in runs for b in runs if a.init == b.init and a.seed < b.seed]
         pairs = same or [(a, b) for a in runs for b in runs if a.init < b.init]
         if not pairs:
-            raise UserError(
-                f"'{model}' has one replicate only; raise 'seeds' or 'runs' to compare it with itself."
-            )
+            more = "'seeds'" if model.starts_anew else "'seeds' or 'runs'"
+            raise UserError(f"'{model}' has one replicate only; raise {more} to compare it with itself.")
         return pairs
     by_key = {(run.init, run.seed): run for run in others}
     pairs = []

@@ -230,8 +230,12 @@ def run_settings(run):
         **settings.task_settings(model, config),
         "variants": [variant.text for variant in model.variants],
         # Without the variants: runs of a sweep see the same batches and draw the same head.
-        "seed": seed_from("finetune", "+".join(model.tasks), model.base, run.init, run.seed),
+        "seed": finetune_seed(model, run.init, run.seed),
     }
+
+
+def finetune_seed(model, init, seed):
+    return seed_from("finetune", "+".join(model.tasks), model.base, init, seed)
 
 
 def sweep_samples(task):
@@ -264,6 +268,41 @@ def runs_with_scores(wildcards):
     if not model.tasks:
         raise WorkflowError(f"'{model}' is not fine-tuned, so it has no score; name a task's model.")
     return runs_of(model)
+
+
+def frozen_starts(wildcards):
+    """The runs that a model's runs start from, each once."""
+    model = parse_model(wildcards.model)
+    if not model.tasks or config["tasks"][model.task]["kind"] not in ["classification", "regression"]:
+        raise WorkflowError(
+            f"results/frozen/{model}.tsv: '{model}' is not fine-tuned to classify or to rate a text; write e.g. 'mrpc'."
+        )
+    if model.variants:
+        plain = naming.Model(model.tasks, (), model.base)
+        raise WorkflowError(
+            f"results/frozen/{model}.tsv: an encoder is taken as it is, without variants; write '{plain}'."
+        )
+    return unique(run.parent for run in runs_of(model))
+
+
+def frozen_settings(wildcards):
+    model = parse_model(wildcards.model)
+    heads = range(1, config["frozen"]["heads"] + 1)
+    return {
+        **provenance(model),
+        "model": str(model.parent),
+        "child": str(model),
+        "task": settings.task_settings(model, config)["task"],
+        "max_train": config["frozen"]["max_train"],
+        "starts": {
+            start.folder: {
+                "init": start.init,
+                "seed": start.seed,
+                "heads": [finetune_seed(model, start.init, head) for head in heads],
+            }
+            for start in frozen_starts(wildcards)
+        },
+    }
 
 
 def provenance(model):

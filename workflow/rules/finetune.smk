@@ -82,6 +82,28 @@ rule derive:
         "../scripts/derive.py"
 
 
+# What the task gets from the encoder before: under random heads, and under linear probes.
+rule frozen:
+    input:
+        starts=lambda wildcards: [file for start in frozen_starts(wildcards) for file in run_files(start)],
+        examples=lambda wildcards: examples(dataset_of(wildcards)),
+        sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
+    output:
+        "results/frozen/{model}.tsv",
+    log:
+        "logs/frozen/{model}.log",
+    benchmark:
+        "logs/frozen/{model}.cost.tsv"
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+    params:
+        code=code("frozen"),
+        settings=lambda wildcards: settings.canonical(frozen_settings(wildcards)),
+    script:
+        "../scripts/frozen.py"
+
+
 rule scores:
     input:
         scores=lambda wildcards: [f"{run.folder}/scores.json" for run in runs_with_scores(wildcards)],

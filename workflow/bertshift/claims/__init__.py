@@ -12,6 +12,7 @@ from bertshift.claims import (
     kovaleva2019_ablation,
     kovaleva2019_attention_to,
     kovaleva2019_relations,
+    kovaleva2019_table1,
     merchant2020,
 )  # registers their claims
 from bertshift.claims.deciding import CLAIMS, FAILS, HOLDS, UNTESTED, Claim, evaluate
@@ -20,5 +21,5 @@ from bertshift.claims.evidence import Curve, Evidence, NotTestableError
 __all__ = [
     "CLAIMS", "FAILS", "HOLDS", "UNTESTED", "Claim", "Curve", "Evidence", "NotTestableError", "evaluate", "hao2020",
     "kovaleva2019", "kovaleva2019_ablation", "kovaleva2019_attention_to", "kovaleva2019_relations",
-    "merchant2020",
+    "kovaleva2019_table1", "merchant2020",
 ]  # fmt: skip

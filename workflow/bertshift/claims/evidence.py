@@ -63,20 +63,24 @@ class Curve:
 
 
 def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """All rows together; `name` says of which model: its last task, `base` or `randomized`.
+    """All rows together; `name` says of which model: its last task (`mrpc`, `mrpc.random`), `base` or `randomized`.
 
     Where two models of one metric share a name, the first listed stands for it.
     """
     parts, first = [], {}
     for path, table in tables.items():
         for model, rows in table.groupby("model", sort=False):
-            name = style.task_of(style.role_of(model, rows["seed"]))
+            name = _name(style.role_of(model, rows["seed"]))
             one = path if "position" in rows else model  # the models of a sweep are variants of one
             if first.setdefault((rows["metric"].iloc[0], name), one) == one:
                 parts.append(rows.assign(name=name))
     if not parts:
         raise UserError("claims need the tables of at least one model; list models under 'figures'.")
     return pd.concat(parts, ignore_index=True)
+
+
+def _name(role: str) -> str:
+    return style.task_of(role) + (".random" if ".random" in role else "")
 
 
 class Evidence:
@@ -131,6 +135,16 @@ class Evidence:
         name = "base" if before else task
         return self._rows(name, metric="attention_to", stimuli=task, token=token, variant=variant)
 
+    def scores(self, name: str) -> pd.DataFrame:
+        """Every metric of a fine-tuned model, in points; `mrpc.random` began with random weights."""
+        rows = self._rows(name)
+        rows = rows[rows["majority"].notna()]
+        return stats.in_points(rows.assign(score=rows["metric"], majority=stats.POINTS * rows["majority"]))
+
+    def frozen(self, task: str, variant: str) -> pd.DataFrame:
+        """Every metric of an encoder that is not fine-tuned, in points: under each random head, or under a linear probe."""
+        return stats.in_points(self._rows("base", metric="frozen", task=task, variant=variant))
+
     def sweep(self, task: str) -> Curve:
         """The headline score, in points, by position on the sweep's axis."""
         rows = stats.in_points(self._rows(task, headline=True))
@@ -138,7 +152,7 @@ class Evidence:
 
     def _rows(self, name: str, **where) -> pd.DataFrame:
         """Rows of the model `name` that have these values."""
-        label = style.WORDS.get(name, name)
+        label = style.label_of(name)
         if name not in self.models:
             raise NotTestableError(f"no results for {label}")
         self.read.add(name)

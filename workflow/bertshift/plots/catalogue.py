@@ -50,9 +50,24 @@ def _sweeps(kind: str) -> Callable[[Mapping], list[str]]:
     return lambda wanted: [f"results/sweeps/{model}.{kind}.tsv" for model in wanted["models"]]
 
 
+def _by_start(wanted: Mapping) -> list[str]:
+    """Scores of each model and of the same from random weights, and what its start gives as it is."""
+    names = [model.partition("@") for model in wanted["models"]]
+    return [
+        path
+        for task, at, base in names
+        for path in (
+            f"results/scores/{task}{at}{base}.tsv",
+            f"results/scores/{task}.random{at}{base}.tsv",
+            f"results/frozen/{task}{at}{base}.tsv",
+        )
+    ]
+
+
 FIGURES = {
     f"{entry.paper}/{entry.item}": entry
     for entry in (
+        Entry("kovaleva2019", "table1", _by_start, "Scores by initialisation"),
         Entry("kovaleva2019", "figure3", _alone("relation_heads"), "Heads for predicates and arguments"),
         Entry("kovaleva2019", "figure5", _compared("cosine"), "How much each head's attention changes"),
         Entry("kovaleva2019", "figure8", _alone("ablation"), "Scores with one head disabled"),

@@ -90,10 +90,10 @@ def draw(shown: pd.DataFrame, beside: pd.DataFrame, word: str) -> Figure:
     _block(grid[0], shown, beside, word, tasks, deltas)
     groups = [("F1", ["base"]), ("Δ for baselines", baselines), ("Δ for fine-tuned models", others)]
     for title, names in groups:
-        _over(grid[0], title, [columns.index(name) for name in names])
+        over(grid[0], title, [columns.index(name) for name in names])
     if selective:
         _block(grid[1], shown, beside.head(0), word, tasks, dict.fromkeys(columns, "selectivity"))
-        _over(grid[1], "Selectivity", range(len(columns)))
+        over(grid[1], "Selectivity", range(len(columns)))
     return figure
 
 
@@ -135,12 +135,12 @@ def _block(
     axes.invert_yaxis()
 
 
-def _over(axes: Axes, title: str, columns: Iterable[int]) -> None:
-    """A title over neighbouring columns, above their names."""
+def over(axes: Axes, title: str, columns: Iterable[int], above: float = 17) -> None:
+    """A title over neighbouring columns, `above` their middle by so many points, over their names."""
     columns = list(columns)
     if columns:
         place = {"xy": ((columns[0] + columns[-1]) / 2, 1), "xycoords": ("data", "axes fraction")}
-        axes.annotate(title, **place, xytext=(0, 17), textcoords="offset points", ha="center", fontsize=8,
+        axes.annotate(title, **place, xytext=(0, above), textcoords="offset points", ha="center", fontsize=8,
                       fontweight="bold")  # fmt: skip
 
 

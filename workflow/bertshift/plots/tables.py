@@ -21,7 +21,7 @@ COLUMNS = [
 ]  # of a figure over layers and heads
 WHOLE = {"layer", "head", "replicates", "rank", "position", "layers"}
 NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "examples", "portion", "sd_probe", "sd_finetuning",
-           "sd_pretraining"}  # fmt: skip
+           "sd_pretraining", "sd", "least", "most", "constant", "runs"}  # fmt: skip
 
 
 def stack(

@@ -40,7 +40,7 @@ def mcc(gold: ArrayLike, predicted: ArrayLike) -> float:
 def pearson(gold: ArrayLike, predicted: ArrayLike) -> float:
     """Undefined for a constant; here 0, as a model that always says the same explains nothing."""
     x, y = np.asarray(gold, float), np.asarray(predicted, float)
-    if _constant(x) or _constant(y):
+    if is_constant(x) or is_constant(y):
         return 0.0
     x, y = x - x.mean(), y - y.mean()
     return float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1, 1))
@@ -49,12 +49,13 @@ def pearson(gold: ArrayLike, predicted: ArrayLike) -> float:
 def spearman(gold: ArrayLike, predicted: ArrayLike) -> float:
     """Pearson of ranks, ties at their mean rank; 0 for a constant."""
     x, y = np.asarray(gold, float), np.asarray(predicted, float)
-    if _constant(x) or _constant(y):
+    if is_constant(x) or is_constant(y):
         return 0.0
     return pearson(_ranks(x), _ranks(y))
 
 
-def _constant(values: np.ndarray) -> bool:
+def is_constant(values: np.ndarray) -> bool:
+    """Whether all predictions are one and the same."""
     # A collapsed regression still varies in the last bits of float32.
     return bool(np.ptp(values) <= 1e-6 * np.max(np.abs(values)))
 

@@ -138,9 +138,11 @@ class TextClassification:
 
     def predict(self, model: nn.Module, rows: Sequence[dict], tokenizer: BertTokenizer) -> np.ndarray:
         """[examples] class numbers, or values."""
-        logits = torch.stack(
-            predict_logits(model, self.encode(rows, tokenizer), tokenizer.pad_token_id)
-        ).numpy()
+        logits = predict_logits(model, self.encode(rows, tokenizer), tokenizer.pad_token_id)
+        return self.decide(torch.stack(logits).numpy())
+
+    def decide(self, logits: np.ndarray) -> np.ndarray:
+        """[examples, outputs] -> [examples] class numbers, or values."""
         return logits[:, 0].astype(np.float64) if self.labels is None else logits.argmax(1)
 
     def score(self, rows: Sequence[dict], predictions: np.ndarray) -> dict[str, float]:

@@ -1,0 +1,130 @@
+"""What an encoder that is not fine-tuned gives a task, under heads that are not trained and under linear probes.
+
+Kovaleva et al. 2019, Table 1, column "pre-trained", is the score of one such head: a draw.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from bertshift.data.examples import sample
+from bertshift.models.heads import SequenceClassifier
+from bertshift.models.loading import load_encoder, load_tokenizer
+from bertshift.probes import linear
+from bertshift.provenance import describe_split
+from bertshift.seeds import seed_from
+from bertshift.tasks import TextClassification, load_task
+from bertshift.tasks.inference import best_device, evaluated
+from bertshift.tasks.scores import is_constant
+from bertshift.training.batching import Encoded, pad
+
+CONSTANT, HEAD = "constant", "random_head"
+COLUMNS = ["metric", "model", "child", "task", "variant", "draw", "answer", "score", "headline", "init", "seed", "value",
+           "l2", "n", "scale", "checkpoint", "data"]  # fmt: skip
+
+
+def frozen(
+    task: Mapping,
+    starts: Mapping[str, Mapping],
+    rows: Mapping[str, Sequence[dict]],
+    sidecar: Mapping,
+    max_train: int | None = None,
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Rows of `replicate` for each encoder that models of a task start from, and the number of rows used of each split.
+
+    `task` is an entry of the configuration's tasks with its name, of kind classification or regression. `starts`:
+    {folder: {init, seed, heads}}, where `heads` are the seeds of the fine-tunings whose first heads are drawn. At most
+    `max_train` of rows["train"] fit a probe; all that the task is scored on score it.
+    """
+    the_task = load_task(task, sidecar)
+    limits = [size for size in (task.get("max_train"), max_train) if size is not None]
+    sizes = {"train": min(limits, default=None), "dev": task.get("max_dev")}
+    used = {split: sample(rows[split], size, task["dataset"], split) for split, size in sizes.items()}
+    the_task.check(used)
+    tables = []
+    for folder, start in starts.items():
+        print(
+            f"{the_task.name}: {folder}, {len(start['heads'])} random heads and linear probes",
+            file=sys.stderr,
+        )
+        found = pd.DataFrame(replicate(the_task, Path(folder), start["heads"], used))
+        tables.append(found.assign(init=start["init"], seed=start["seed"]))
+    table = pd.concat(tables, ignore_index=True)
+    table = table.assign(metric="frozen", task=the_task.name, headline=table["score"] == the_task.metrics[0])
+    return table, {split: len(members) for split, members in used.items()}
+
+
+def replicate(
+    task: TextClassification, folder: Path, heads: Sequence[int], used: Mapping[str, Sequence[dict]]
+) -> Iterator[dict]:
+    """Every score on used["dev"], by variant: `constant`, one label for all inputs, or the mean target of a regression;
+    `random_head`, the head with which fine-tuning from each of these seeds starts; `linear_probe_pooled` and
+    `linear_probe_mean`, fitted to used["train"] on what the head sees and on the mean of all tokens.
+
+    `draw` counts labels or heads, `answer` is set where all inputs get the same one, `l2` is a probe's.
+    """
+    dev = used["dev"]
+
+    def scored(variant: str, said: np.ndarray, draw: int = 0, l2: float = np.nan) -> Iterator[dict]:
+        answer = str(task.columns(dev, said)["prediction"][0]) if is_constant(said) else ""
+        for name, value in task.score(dev, said).items():
+            yield {"variant": variant, "draw": draw, "answer": answer, "score": name, "value": value, "l2": l2, "n": len(dev)}  # fmt: skip
+
+    targets = task.targets(used["train"])
+    answers = [targets.mean()] if task.labels is None else range(len(task.labels))
+    for draw, answer in enumerate(answers, 1):
+        yield from scored(CONSTANT, np.full(len(dev), answer), draw)
+
+    # A checkpoint without a pooler gets the one of the first fine-tuning.
+    bert = load_encoder(folder, seed=seed_from(heads[0], "pooler"))
+    tokenizer = load_tokenizer(folder)
+    models = (task.model(bert, seed_from(seed, "head")) for seed in heads)
+    first = next(models)
+    read = partial(features, first.to(best_device()), pad_id=tokenizer.pad_token_id)
+    train, seen = (read(task.encode(used[split], tokenizer)) for split in ("train", "dev"))
+    for draw, model in enumerate((first, *models), 1):
+        with torch.inference_mode():
+            logits = model.head.cpu()(torch.from_numpy(seen["pooled"])).numpy()
+        yield from scored(HEAD, task.decide(logits), draw)
+    for kind, table in train.items():
+        classes = None if task.labels is None else len(task.labels)
+        model, l2 = linear.probe(table, targets, classes, task.dataset)
+        yield from scored(f"linear_probe_{kind}", task.decide(model(seen[kind])), l2=l2)
+
+
+@torch.inference_mode()
+def features(model: SequenceClassifier, examples: Sequence[Encoded], pad_id: int) -> dict[str, np.ndarray]:
+    """float32 [examples, width]: `pooled`, what the head sees, and `mean`, of the last layer over all tokens."""
+    found = {
+        kind: np.empty((len(examples), model.head.in_features), np.float32) for kind in ("pooled", "mean")
+    }
+    for batch, inputs in evaluated(model, examples, partial(pad, pad_id=pad_id)):
+        states = model.bert(**inputs)
+        hidden, mask = states.last_hidden_state.double(), inputs["attention_mask"]
+        if mask is not None:
+            hidden = hidden * mask[..., None]
+        lengths = np.array([[len(examples[i])] for i in batch])
+        found["pooled"][batch] = states.pooler_output.cpu()
+        found["mean"][batch] = hidden.sum(1).cpu().numpy() / lengths
+    return found
+
+
+def with_provenance(
+    table: pd.DataFrame, settings: Mapping, sidecar: Mapping, used: Mapping[str, int]
+) -> pd.DataFrame:
+    """The table with what its numbers were made from."""
+    dev, train = (
+        describe_split(sidecar, split, used[split], settings["source"]) for split in ("dev", "train")
+    )
+    return table.assign(
+        model=settings["model"],
+        child=settings["child"],
+        scale=settings["scale"],
+        checkpoint=table["init"].astype(str).map(settings["checkpoints"]),
+        data=f"{dev}; linear probes on {train}",
+    )[COLUMNS]

@@ -1,0 +1,111 @@
+"""Linear probes: what one linear layer can read from fixed features, in float64."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from bertshift.seeds import seed_from
+
+# Of L2, strongest first, for features of unit variance and a loss that is a mean over examples.
+STRENGTHS = tuple(10.0**power for power in range(1, -6, -1))
+HELD_OUT = 5  # one in so many examples chooses the strength
+PATIENCE = 2  # strengths without a better loss before weaker ones, which take longest, are left out
+CONSTANT = 1e-6  # a deviation that float32 makes of equal features
+
+
+@dataclass(frozen=True)
+class Linear:
+    """weights [width, outputs], bias [outputs]."""
+
+    weights: np.ndarray
+    bias: np.ndarray
+
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        """[examples, width] -> [examples, outputs]"""
+        return features @ self.weights + self.bias
+
+
+def logistic_regression(
+    features: np.ndarray, targets: np.ndarray, classes: int, l2: float, start: Linear | None = None
+) -> Linear:
+    """The minimum of mean cross-entropy + l2/2 |weights|^2 by L-BFGS, from `start` or zero; biases are free.
+
+    features [examples, width], targets [examples] in 0..classes-1.
+    """
+    examples, width = features.shape
+    gold = np.eye(classes)[targets]
+
+    def unpack(flat: np.ndarray) -> Linear:
+        table = flat.reshape(width + 1, classes)
+        return Linear(table[:-1], table[-1])
+
+    def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        model = unpack(flat)
+        log_p = log_softmax(model(features), axis=1)
+        excess = (np.exp(log_p) - gold) / examples
+        gradient = np.vstack([features.T @ excess + l2 * model.weights, excess.sum(0)])
+        return l2 / 2 * np.sum(model.weights**2) - np.sum(gold * log_p) / examples, gradient.ravel()
+
+    first = np.zeros((width + 1, classes)) if start is None else np.vstack([start.weights, start.bias])
+    found = minimize(objective, first.ravel(), method="L-BFGS-B", jac=True,
+                     options={"maxiter": 2000, "maxfun": 4000, "gtol": 1e-6, "ftol": 1e-13})  # fmt: skip
+    if found.nit == 2000:
+        print(f"linear probe, L2 {l2:g}: not converged after 2000 steps", file=sys.stderr)
+    return unpack(found.x)
+
+
+def ridge(features: np.ndarray, targets: np.ndarray, l2: float) -> Linear:
+    """The minimum of mean squared error + l2 |weights|^2, in closed form; the bias is free."""
+    centre, middle = features.mean(0), targets.mean()
+    x = features - centre
+    gram = x.T @ x / len(x) + l2 * np.eye(x.shape[1])
+    weights = np.linalg.solve(gram, x.T @ (targets - middle) / len(x))
+    return Linear(weights[:, None], np.array([middle - centre @ weights]))
+
+
+def probe(features: np.ndarray, targets: np.ndarray, classes: int | None, name: str) -> tuple[Linear, float]:
+    """A linear probe of standardised features, and its L2: logistic regression, or ridge where `classes` is None.
+
+    Of STRENGTHS the one with the least loss on a fifth of the examples, drawn by `name`, after a fit to the others; the
+    probe is then fitted to all. It takes features as they are given here.
+    """
+    features = np.asarray(features, np.float64)
+    centre, scale = features.mean(0), features.std(0)
+    scale[scale <= CONSTANT] = 1.0
+    standard = (features - centre) / scale
+    held, rest = np.split(
+        np.random.default_rng(seed_from("linear probe", name)).permutation(len(features)),
+        [max(1, len(features) // HELD_OUT)],
+    )
+    losses = {}
+    for l2, model in _path(standard[rest], targets[rest], classes):
+        losses[l2] = _loss(model(standard[held]), targets[held], classes)
+        best = min(losses, key=losses.get)
+        if len(losses) > list(losses).index(best) + PATIENCE:
+            break
+    model = dict(_path(standard, targets, classes, until=best))[best]
+    weights = model.weights / scale[:, None]
+    return Linear(weights, model.bias - centre @ weights), best
+
+
+def _path(features, targets, classes: int | None, until: float = 0.0) -> Iterator[tuple[float, Linear]]:
+    """Fits from the strongest L2 down, each from the one before."""
+    model = None
+    for l2 in STRENGTHS:
+        if l2 < until:
+            return
+        if classes is None:
+            model = ridge(features, targets, l2)
+        else:
+            model = logistic_regression(features, targets, classes, l2, model)
+        yield l2, model
+
+
+def _loss(outputs: np.ndarray, targets: np.ndarray, classes: int | None) -> float:
+    if classes is None:
+        return float(np.mean((outputs[:, 0] - targets) ** 2))
+    return float(-log_softmax(outputs, axis=1)[np.arange(len(targets)), targets].mean())
