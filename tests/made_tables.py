@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from bertshift.plots import hao2020_similarity
+
 FOLDER = Path(__file__).parents[1] / "config" / "published"
 PLACE = {
     "scale": "demo",
@@ -232,6 +234,21 @@ def world(layers=4, heads=4, **replicates):
             for v in ("content", "all_tokens")
         }
 
+    def states(model, i):
+        """As SVCCA's, though [CLS] has moved from the first layer on."""
+        depth = np.arange(1, layers + 1) / layers
+        return pd.concat(
+            table(
+                metric, model, "large",
+                {
+                    ("mnli", variant): [(0.4 if tokens == "cls" else 0.05) + (0.4 - 0.05 * i) * x**2 for x in depth],
+                    ("mnli", f"{variant}_null"): [0.92] * layers,
+                },
+                tokens=tokens, **replicates,
+            )
+            for (variant, metric), tokens in product(hao2020_similarity.METRICS.items(), hao2020_similarity.TOKENS)
+        )  # fmt: skip
+
     similar = tables("rsa", FINETUNED, "base", rsa)
     ranks = {"k_model": 100, "k_reference": 90}
     others = of_merchant(layers, **replicates)
@@ -245,6 +262,9 @@ def world(layers=4, heads=4, **replicates):
         **{f"kovaleva2019/figure{n}": disabled for n in (8, 9)},
         "hao2020/figure1": tables("js", large, "large", js, heads=heads, noise=0.004),
         "hao2020/figure2": tables("svcca", large, "large", svcca, n=2400, **ranks),
+        "hao2020/similarity": {
+            f"results/similarity/{m}_vs_large.tsv": states(m, i) for i, m in enumerate(large)
+        },
         "merchant2020/figure2": similar,
         "merchant2020/figure5": similar,
         **{f"merchant2020/{item}": inputs for item, inputs in others.items()},

@@ -20,7 +20,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1 + 7
     assert (jobs["frozen"], jobs["scores"]) == (7, 14)
     assert jobs["pretrain"] == 3
-    assert (jobs["cosine"], jobs["js"], jobs["svcca"], jobs["rsa"]) == (7, 4, 4, 3)
+    assert (jobs["cosine"], jobs["js"], jobs["svcca"], jobs["similarity"], jobs["rsa"]) == (7, 4, 4, 4, 3)
     # Base, randomized, and Merchant's three; a row of the sweeps is one job a replicate.
     assert (jobs["edge_probes"], jobs["edge_probe_deltas"], jobs["mdl"], jobs["structural_probes"]) == (
         5,
@@ -29,7 +29,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
         4,
     )
     assert jobs["sweep"] == 3 * 2 * 2
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 18
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 19
 
 
 def test_a_figure_can_be_left_out(copy_project):

@@ -34,6 +34,7 @@ MORE_IN_THE_TABLE = {
         f"merchant2020/{item}"
         for item in ("table1", "figure1", "figure4", "figure5", "appendix_a", "appendix_b")
     ),
+    "hao2020/similarity",
     *(f"kovaleva2019/{item}" for item in ("table1", "figure3", "figure6", "figure8", "figure9")),
 }
 

@@ -66,7 +66,7 @@ def test_links_are_relative_and_name_every_output(drawn, published, tmp_path):
     assert all(image["alt"] for image in parsed.images)
     for verdict, count in rows["verdict"].value_counts().items():
         assert text.count(f" {verdict}</span> <span") == count
-    assert "<h3>Table 1</h3>" in text and "<h3>Appendix A</h3>" in text
+    assert "<h3>Table 1</h3>" in text and "<h3>Similarity</h3>" in text and "<h3>Appendix A</h3>" in text
     assert "Scale: demo" in text and "reproduces no paper" in text
 
 

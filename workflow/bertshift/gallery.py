@@ -123,9 +123,9 @@ def _figure(name: str, table: pd.DataFrame, caption: str, claims: pd.DataFrame) 
 
 
 def _title(item: str) -> str:
-    """`Figure 5`, `Table 1`, `Appendix A`, of `figure5`, `table1`, `appendix_a`."""
-    kind, number = re.fullmatch(r"([a-z]+?)_?(\d+|[a-z])", item).groups()
-    return f"{kind.capitalize()} {number.upper()}"
+    """`Figure 5`, `Table 1`, `Appendix A`, `Similarity`, of `figure5`, `table1`, `appendix_a`, `similarity`."""
+    kind, number, letter = re.fullmatch(r"([a-z]+)(?:(\d+)|_([a-z]))?", item).groups()
+    return f"{kind.capitalize()} {(number or letter or '').upper()}".strip()
 
 
 def _table(claims: pd.DataFrame) -> str:

@@ -322,9 +322,9 @@ def provenance(model):
 # `stimuli` lists one or several input sets, joined by commas: one job reads a model once for all of them.
 ACTIVATIONS = "results/activations/{metric}/{model}/{stimuli}"
 METRICS_OF_ATTENTION = ["cosine", "js", "relation_heads"]
-# Who reads the maps that another metric has dumped, if both look at the same inputs: extracting them costs more than
-# either. In return one of the two made anew runs the other as well.
-READS_THE_DUMP_OF = {"attention_to": "cosine"}
+# Who reads what another metric has dumped, if both look at the same inputs: extracting it costs more than either. In
+# return one of the two made anew runs the other as well.
+READS_THE_DUMP_OF = {"attention_to": "cosine", "similarity": "svcca"}
 PROBES = ["edge_probes", "mdl", "structural_probes"]
 # Stimuli with rules of their own: the sentences of all edge tasks, the treebank's, and those with relations marked.
 PROBED = ["edges", "trees", "relations"]

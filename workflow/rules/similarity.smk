@@ -14,6 +14,22 @@ rule svcca:
         "../scripts/svcca.py"
 
 
+# SVCCA again beside CKA, PWCCA and Procrustes distance, by class of tokens, from the dump that SVCCA reads.
+rule similarity:
+    input:
+        **comparison_inputs("similarity"),
+    output:
+        "results/similarity/{model}_vs_{reference}.tsv",
+    log:
+        "logs/similarity/{model}_vs_{reference}.log",
+    threads: config["threads"]["analyse"]
+    params:
+        code=code("similarity"),
+        settings=comparison_settings("similarity", tokens=config["samples"]["svcca_tokens"]),
+    script:
+        "../scripts/similarity.py"
+
+
 rule rsa:
     input:
         **comparison_inputs("rsa"),

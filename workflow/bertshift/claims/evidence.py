@@ -99,6 +99,10 @@ class Evidence:
         stimuli = stimuli or self._rows(task, **where)["stimuli"].iloc[0]
         return _by("layer", self._rows(task, **where, stimuli=stimuli))
 
+    def distance(self, task: str, variant: str) -> Curve:
+        """Of all tokens' hidden states, by layer and one variant of `metrics.similarity`."""
+        return _by("layer", self._rows(task, tokens="all", variant=variant))
+
     def spearman(self, name: str, kind: str) -> Curve:
         """A structural probe (`depth`, `distance`) on dev by layer, at the highest rank that was trained."""
         rows = self._rows(name, metric="structural_probe", kind=kind, measure="spearman", split="dev")

@@ -84,6 +84,7 @@ FIGURES = {
         ),
         Entry("hao2020", "figure1", _compared("js"), "Change of attention by layer"),
         Entry("hao2020", "figure2", _compared("svcca"), "Change of hidden states by layer"),
+        Entry("hao2020", "similarity", _compared("similarity"), "Change of hidden states by other measures"),
         Entry("merchant2020", "table1", _edge_probes, "Edge probes before and after fine-tuning"),
         Entry("merchant2020", "figure1", _each("structural_probes"), "Structural probes by layer"),
         Entry("merchant2020", "figure2", _compared("rsa"), "Similarity to the pretrained model on Wikipedia"),

@@ -1,0 +1,50 @@
+"""Linear centred kernel alignment (Kornblith et al. 2019, section 3), biased as published and debiased.
+
+With K = XX' and L = YY' of centred X [n, d_x], Y [n, d_y],
+
+    CKA = HSIC(K, L) / sqrt(HSIC(K, K) HSIC(L, L)),   HSIC(K, L) proportional to tr KL = |X'Y|_F^2
+
+which grows with d / n: independent X and Y have not 0 but `null_biased`. The unbiased estimator of HSIC (Song et al.
+2012) leaves out each token's product with itself. As K and L have rows that sum to 0, with k = diag K and
+l = diag L it is, but for a factor 1 / n (n - 3) that cancels,
+
+    |X'Y|_F^2 - n / (n - 2) k'l + sum(k) sum(l) / (n - 1)(n - 2)
+
+so that d x d scatter matrices and squared lengths of rows replace the n x n kernels. Both forms of CKA are invariant to
+orthogonal maps, to scaling and to shifts of either side, and both weigh a direction by its variance squared: a few
+outlying tokens or dimensions can decide them (Davari et al. 2023).
+"""
+
+import numpy as np
+
+from bertshift.errors import UserError
+
+
+def hsic(xy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray) -> float:
+    """n (n - 3) times the unbiased HSIC, from X'Y [d_x, d_y] and squared lengths [n] of the centred rows of X and Y.
+
+    Its mean over all orders of the rows of Y is 0. Raises UserError below 4 tokens.
+    """
+    n = len(x_squares)
+    if n < 4:
+        raise UserError(f"Debiased CKA needs at least 4 tokens and got {n}: ask for more stimuli.")
+    totals = x_squares.sum() * y_squares.sum() / ((n - 1) * (n - 2))
+    return float(np.vdot(xy, xy) - n / (n - 2) * (x_squares @ y_squares) + totals)
+
+
+def debiased(
+    xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray
+) -> float:
+    """At most 1, 0 expected of independent X and Y, so at times below 0. Raises UserError below 4 tokens."""
+    own = hsic(xx, x_squares, x_squares) * hsic(yy, y_squares, y_squares)
+    return hsic(xy, x_squares, y_squares) / own**0.5
+
+
+def biased(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray) -> float:
+    """Between 0 and 1, from scatter matrices of centred X and Y."""
+    return float(np.vdot(xy, xy) / (np.linalg.norm(xx) * np.linalg.norm(yy)))
+
+
+def null_biased(n: int, xx: np.ndarray, yy: np.ndarray) -> float:
+    """The mean of `biased` over all orders of the rows of Y."""
+    return float(np.trace(xx) * np.trace(yy) / ((n - 1) * np.linalg.norm(xx) * np.linalg.norm(yy)))

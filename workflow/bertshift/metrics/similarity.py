@@ -1,0 +1,122 @@
+"""Other measures than SVCCA of the change of hidden states: do Hao et al.'s conclusions (2020, section 4) need theirs?
+
+All of them are distances, 0 for hidden states that agree and, for unrelated ones, what `<variant>_null` says:
+
+    svcca       svcca99                          1 - mean canonical correlation, as in its own table
+    pwcca       pwcca_reference, pwcca_model     the same, weighted by what a correlation holds of that side
+    cka         cka_debiased, cka_biased         1 - linear CKA
+    procrustes  procrustes                       what is left after the best rotation
+
+Tokens: all; content, without [CLS] and [SEP]; cls and sep, either by itself.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+from bertshift.activations.sampling import sample_tokens
+from bertshift.activations.store import Activations
+from bertshift.errors import UserError
+from bertshift.metrics import cka, procrustes, pwcca
+from bertshift.metrics.pairs import Pair, frame, matched_layers, opened
+from bertshift.metrics.scatter import Centred, scatter
+from bertshift.metrics.svcca import Principal
+from bertshift.seeds import seed_from
+
+SHARE = 0.99  # of the variance, that CCA keeps
+DRAWS = 3
+
+
+def distances(x: Centred, y: Centred, orders: Sequence[np.ndarray] = ()) -> Iterator[dict]:
+    """Rows of metric, variant, value, sd, k_model, k_reference for the same n tokens of a model and a reference.
+
+    orders: permutations [n] of the reference's tokens. The mean of what they give is what unrelated states would, a row
+    `<variant>_null` whose sd is that between permutations. k counts directions compared: those of 99 % of the variance
+    for SVCCA and PWCCA, else all. These two have no rows where n - 1 is not above the widths, as some correlations would
+    be 1 whatever the data.
+    """
+    xx, yy = scatter(x, x), scatter(y, y)
+    principal = Principal.of(xx), Principal.of(yy)
+    kept, full = [one.kept(SHARE) for one in principal], [len(one.variances) for one in principal]
+    enough = len(x) - 1 > max(len(xx), len(yy))
+
+    def of(y: Centred) -> dict[tuple[str, str], float]:
+        xy = scatter(x, y)
+        found = {
+            ("cka", "cka_debiased"): 1 - cka.debiased(xx, xy, yy, x.squares, y.squares),
+            ("cka", "cka_biased"): 1 - cka.biased(xx, xy, yy),
+            ("procrustes", "procrustes"): procrustes.distance(xx, xy, yy),
+        }
+        if not enough:
+            return found
+        rho, *coordinates = pwcca.variates(*principal, xy, *kept)
+        by_model, by_reference = map(pwcca.weights, principal, coordinates)
+        return {
+            ("svcca", "svcca99"): float(1 - rho.mean()),
+            ("pwcca", "pwcca_reference"): pwcca.distance(rho, by_reference),
+            ("pwcca", "pwcca_model"): pwcca.distance(rho, by_model),
+        } | found
+
+    nulls = [of(y.permuted(order)) for order in orders]
+    for (metric, variant), value in of(y).items():
+        compared = kept if metric in ("svcca", "pwcca") else full
+        k = dict(zip(("k_model", "k_reference"), compared, strict=True))
+        yield {"metric": metric, "variant": variant, "value": value, "sd": np.nan} | k
+        if nulls:
+            null = np.array([each[metric, variant] for each in nulls])
+            spread = {"value": null.mean(), "sd": null.std(ddof=1)}
+            yield {"metric": metric, "variant": f"{variant}_null"} | spread | k
+
+
+def classes(activations: Activations) -> dict[str, np.ndarray]:
+    """[N] which tokens are of each class."""
+    first = np.zeros(len(activations.special), bool)
+    first[activations.offsets[:-1]] = True
+    special = activations.special
+    return {
+        "all": np.ones(len(special), bool),
+        "content": ~special,
+        "cls": first,
+        "sep": special & ~first,
+    }
+
+
+def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
+    """One row a pair, layer, class of tokens and variant of `distances`, nulls among them; n counts tokens.
+
+    tokens: how many are drawn, those that SVCCA draws of the same stimuli; classes are parts of the draw. [CLS] and [SEP]
+    have no rows in a layer where they do not vary, as [CLS] in the embeddings, or where fewer than 4 are drawn.
+    Raises UserError where tokens of a pair differ or are not more than the width.
+    """
+    return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
+
+
+def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
+    for pair, model, reference in opened("similarity", pairs):
+        drawn = sample_tokens(model.special, tokens, "svcca", pair.stimuli)
+        width = max(model.width, reference.width)
+        if len(drawn) - 1 <= width:
+            raise UserError(f"{len(drawn)} tokens cannot be compared at width {width}: ask for more stimuli.")
+        for name, member in classes(model).items():
+            positions = drawn[member[drawn]]
+            generator = np.random.default_rng(seed_from("similarity", pair.stimuli, name))
+            orders = [generator.permutation(len(positions)) for _ in range(DRAWS)]
+            for layer, ref_layer in matched_layers(model.layers, reference.layers):
+                x = Centred(model.hidden(layer), positions)
+                y = Centred(reference.hidden(ref_layer), positions)
+                keys = {
+                    "tokens": name,
+                    "layer": layer,
+                    "ref_layer": ref_layer,
+                    "head": 0,
+                    "n": len(positions),
+                }
+                if name in ("cls", "sep") and not (len(x) >= 4 and x.varies and y.varies):
+                    print(
+                        f"similarity: {len(x)} tokens '{name}' do not vary in layer {layer}", file=sys.stderr
+                    )
+                    continue
+                for row in distances(x, y, orders):
+                    yield pair.keys | keys | row
