@@ -41,6 +41,16 @@ def test_the_interval_of_a_single_row_is_its_own():
     assert (two["low"], two["high"], two["interval"]) == (0.5, 0.9, "min-max")
 
 
+def test_pairs_of_seeds_are_not_independent():
+    pairs = [(1, 2, 1.0), (1, 3, 2.0), (2, 3, 6.0)]
+    table = pd.DataFrame(
+        {"init": 1, "seed": a, "ref_seed": b, "layer": 1, "value": value} for a, b, value in pairs
+    )
+    one = stats.summarise(table, ["layer"]).iloc[0]
+    assert (one["value"], one["low"], one["high"], one["interval"]) == (3, 1, 6, "min-max")
+    assert (one["replicates"], one["unit"]) == (3, "seed pair")
+
+
 def probed(keys):
     names = ["model", "task", "init", "seed", "probe_seed", "value"]
     return pd.DataFrame(dict(zip(names, key, strict=True)) for key in keys)

@@ -11,7 +11,9 @@ from bertshift.errors import UserError
 
 POINTS = 100  # of a score from 0 to 1, the unit in which papers print accuracy, F1 and attachment scores
 UNITS = {"init": "pretraining run", "seed": "seed"}  # what a replicate's name begins with, and what it is
+RUN = ["init", "seed", "ref_init", "ref_seed"]  # which replicate of a model, and of what it is compared with
 SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
+SEED_PAIR = "seed pair"
 BOOTSTRAP = "95% bootstrap over sentences"  # what `low` and `high` of a metric's own table are
 
 
@@ -26,11 +28,12 @@ class Estimate:
     interval: str
 
 
-def estimate(values, level: float = 0.95) -> Estimate:
+def estimate(values, level: float = 0.95, independent: bool = True) -> Estimate:
     """Mean and interval over replicates.
 
-    Three or more replicates: the two-sided t interval of the mean. Two: their range, because a t interval
-    with one degree of freedom is 12.7 standard errors wide and would hide the figure. One: no interval (NaN).
+    Three or more replicates: the two-sided t interval of the mean, or their range where they are not independent.
+    Two: their range, because a t interval with one degree of freedom is 12.7 standard errors wide and would hide the
+    figure. One: no interval (NaN).
     Raises UserError for no value at all or for a value that is not finite.
     """
     values = np.asarray(values, dtype=np.float64)
@@ -41,8 +44,8 @@ def estimate(values, level: float = 0.95) -> Estimate:
     n, mean = values.size, float(values.mean())
     if n == 1:
         return Estimate(mean, np.nan, np.nan, 1, "none")
-    if n == 2:
-        return Estimate(mean, float(values.min()), float(values.max()), 2, "min-max")
+    if n == 2 or not independent:
+        return Estimate(mean, float(values.min()), float(values.max()), n, "min-max")
     half = distributions.t.ppf((1 + level) / 2, n - 1) * values.std(ddof=1) / np.sqrt(n)
     return Estimate(mean, mean - float(half), mean + float(half), n, f"{level:.0%} t")
 
@@ -64,6 +67,11 @@ def with_replicates(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(replicate=names)
 
 
+def failures(table: pd.DataFrame) -> pd.Series:
+    """Whether a row is about a run, or compares it with one, that failed to train; none where a table does not say."""
+    return table[[column for column in ("failed", "ref_failed") if column in table]].eq(True).any(axis=1)
+
+
 def summarise(table: pd.DataFrame, by: list[str], level: float = 0.95) -> pd.DataFrame:
     """One row per `by`, in order of appearance: value (mean), low, high, replicates, unit (of replication), interval.
 
@@ -71,11 +79,13 @@ def summarise(table: pd.DataFrame, by: list[str], level: float = 0.95) -> pd.Dat
     """
     rows = []
     for keys, group in with_replicates(table).groupby(by, sort=False):
-        one = estimate(group.groupby("replicate", sort=False)["value"].mean(), level)
+        # Pairs of seeds share seeds: three of them are not three independent numbers.
+        name = group["replicate"].iloc[0]
+        unit = SEED_PAIR if "-" in name else UNITS[name[:4]]
+        one = estimate(group.groupby("replicate", sort=False)["value"].mean(), level, unit != SEED_PAIR)
         interval = (one.low, one.high, one.interval)
         if len(group) == 1 and "low" in group and group["low"].notna().all():
             interval = (group["low"].item(), group["high"].item(), BOOTSTRAP)
-        unit = UNITS[group["replicate"].iloc[0][:4]]
         rows.append((*keys, one.mean, *interval[:2], one.replicates, unit, interval[2]))
     return pd.DataFrame(rows, columns=[*by, "value", "low", "high", "replicates", "unit", "interval"])
 

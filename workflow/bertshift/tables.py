@@ -6,6 +6,7 @@ import pandas as pd
 from bertshift.files import read_json
 from bertshift.metrics.pairs import Pair
 from bertshift.provenance import describe_split
+from bertshift.training.failure import failed
 
 FIRST = [
     "metric",
@@ -16,6 +17,8 @@ FIRST = [
     "seed",
     "ref_init",
     "ref_seed",
+    "failed",
+    "ref_failed",
     "variant",
     "layer",
     "ref_layer",
@@ -36,7 +39,8 @@ def metric_table(
     """Run one metric over every stimulus and pair of replicates, and say in each row what it was made from.
 
     `inputs` has files: `model` and `reference`, a folder of activations with one for each of settings["stimuli"], and
-    the stimuli's `descriptions`; `sidecars` and `scores` tell of every fine-tuning that led to either model.
+    the stimuli's `descriptions`; `sidecars` and `scores` tell of every fine-tuning that led to either model, and
+    `outcomes` are the scores.json of settings["trained"], the runs (model, init, seed) that end in a fine-tuning.
     """
     pairs, data = [], {}
     model, reference = Path(inputs["model"]), Path(inputs["reference"])
@@ -55,7 +59,46 @@ def metric_table(
             table["init"].astype(str).map(settings["reference_checkpoints"])[itself]
         )
     table["data"] = table["stimuli"].map(data)
+    return _ordered(_with_failures(table, settings, inputs))
+
+
+def restored_table(
+    table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
+) -> pd.DataFrame:
+    """Rows of `ablation.restoration.restore` with what they were made from; `inputs` has the files of `probe_table`,
+    the `outcomes` of `metric_table`, and the `sidecar` of the data set that is scored on."""
+    scored = table["metric"] == "restored_score"
+    dev = describe_split(
+        read_json(inputs["sidecar"]), "dev", table.loc[scored, "n"].iloc[0], settings["source"]
+    )
+    seen = read_json(inputs["description"])["data"]
+    table = table.assign(
+        **{key: settings[key] for key in ("model", "reference", "stimuli", "scale")},
+        ref_layer=table["layer"],
+        head=0,
+        sd=float("nan"),
+        checkpoint=table["init"].astype(str).map(settings["checkpoints"]),
+        data=scored.map({True: dev, False: seen}) + _training(settings, inputs),
+    )
+    return _ordered(_with_failures(table, settings, inputs))
+
+
+def _ordered(table: pd.DataFrame) -> pd.DataFrame:
     return table[[*FIRST, *(column for column in table if column not in FIRST + LAST), *LAST]]
+
+
+def _with_failures(
+    table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
+    """Columns `failed` and `ref_failed`, true where the run compared did not learn its task."""
+    outcomes = zip(settings["trained"], inputs["outcomes"], strict=True)
+    known = {tuple(run): failed(read_json(file)) for run, file in outcomes}
+    for side in ("", "ref_"):
+        runs = zip(
+            table["reference" if side else "model"], table[f"{side}init"], table[f"{side}seed"], strict=True
+        )
+        table[f"{side}failed"] = [known.get(run, False) for run in runs]
+    return table
 
 
 def probe_table(
@@ -71,15 +114,20 @@ def probe_table(
 
 
 def _describe(description: str, settings: Mapping, inputs: Mapping[str, Sequence[str]]) -> str:
+    return read_json(description)["data"] + _training(settings, inputs)
+
+
+def _training(settings: Mapping, inputs: Mapping[str, Sequence[str]]) -> str:
     training = "; ".join(
         describe_split(read_json(sidecar), "train", read_json(scores)["rows"]["train"], settings["source"])
         for sidecar, scores in zip(inputs["sidecars"], inputs["scores"], strict=True)
     )
-    return read_json(description)["data"] + (f"; trained on {training}" if training else "")
+    return f"; trained on {training}" if training else ""
 
 
 def score_table(scores: Sequence[Mapping], provenance: Mapping, sidecar: Mapping) -> pd.DataFrame:
-    """One row a replicate and metric: the score, beside it the majority class's, and what both were made from.
+    """One row a replicate and metric: the score, beside it the majority class's, whether the run failed to learn, and
+    what all were made from.
 
     `scores` are the replicates' scores.json in the order of provenance["runs"]; `sidecar` is the data set's.
     """
@@ -93,6 +141,7 @@ def score_table(scores: Sequence[Mapping], provenance: Mapping, sidecar: Mapping
             "headline": metric == replicate["metric"],
             "value": value,
             "majority": replicate["majority"].get(metric),
+            "failed": failed(replicate),
             "train": replicate["rows"]["train"],
             "dev": replicate["rows"]["dev"],
             "scale": provenance["scale"],

@@ -104,9 +104,10 @@ def _decide(one: Claim, rows: pd.DataFrame, published: Mapping) -> dict:
     if one.across:
         row |= {"ours": values[0], "replicates": len(rows.drop_duplicates(["init", "seed"]))}
         verdict = HOLDS if one.holds(values[0]) else FAILS
-        return row | {"verdict": verdict, "reason": "One number, over all replicates."}
+        return row | {"verdict": verdict, "reason": f"One number, over all replicates.{_left_out(one, rows)}"}
     single = sum(map(one.holds, values))
-    row |= {"replicates": len(values), "reason": f"In {single} of {len(values)} replicates by itself."}
+    reason = f"In {single} of {len(values)} replicates by itself.{_left_out(one, rows)}"
+    row |= {"replicates": len(values), "reason": reason}
     if np.isnan(values).any():
         return row | {"verdict": FAILS, "reason": "Some replicate has no such layer. " + row["reason"]}
     ours = stats.estimate(values)
@@ -126,7 +127,8 @@ def _published(one: Claim, facts: Mapping, published: Mapping) -> str:
 def _values(one: Claim, rows: pd.DataFrame) -> list[float]:
     """The claim's number for every replicate that has all it needs; NotTestable if none has.
 
-    Replicates are pretraining runs. If only one has what the claim needs, they are the fine-tuning seeds on it; a
+    Replicates are pretraining runs. If only one has what the claim needs, they are the fine-tuning seeds (or pairs of
+    seeds that are compared) on it; a
     pretrained model's rows (seed 0) belong to every seed, but do not by themselves make replicates.
     """
     if one.across:
@@ -135,13 +137,19 @@ def _values(one: Claim, rows: pd.DataFrame) -> list[float]:
     if len(runs) > 1:
         return [value for value, _ in runs.values()]
     [(init, (value, read))] = runs.items()
-    run = rows[rows["init"] == init]
-    seeds = run.loc[run["name"].isin(read) & (run["seed"] != 0), "seed"].unique()
+    run = stats.with_replicates(rows[rows["init"] == init])
+    seeds = run.loc[run["name"].isin(read) & (run["seed"] != 0), "replicate"].unique()
     if len(seeds) < 2:
         return [value]
-    return [
-        value for value, _ in _by_replicate(one, {s: run[run["seed"].isin([0, s])] for s in seeds}).values()
-    ]
+    single = {seed: run[(run["seed"] == 0) | (run["replicate"] == seed)] for seed in seeds}
+    return [value for value, _ in _by_replicate(one, single).values()]
+
+
+def _left_out(one: Claim, rows: pd.DataFrame) -> str:
+    """A sentence on the runs that the claim does without."""
+    evidence = Evidence(rows)
+    one.value(evidence)
+    return f" Without {len(evidence.failed)} that failed to train." if evidence.failed else ""
 
 
 def _by_replicate(one: Claim, replicates: Mapping[int, pd.DataFrame]) -> dict[int, tuple[float, set[str]]]:

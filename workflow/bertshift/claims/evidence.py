@@ -63,7 +63,8 @@ class Curve:
 
 
 def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """All rows together; `name` says of which model: its last task (`mrpc`, `mrpc.random`), `base` or `randomized`.
+    """All rows together; `name` says of which model: its last task (`mrpc`, `mrpc.random`), `base` or `randomized`;
+    `rte-mnli` of two fine-tuned models that are compared.
 
     Where two models of one metric share a name, the first listed stands for it.
     """
@@ -71,6 +72,8 @@ def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     for path, table in tables.items():
         for model, rows in table.groupby("model", sort=False):
             name = _name(style.role_of(model, rows["seed"]))
+            if "ref_seed" in rows and rows["ref_seed"].gt(0).any():
+                name += f"-{style.task_of(rows['reference'].iloc[0])}"
             one = path if "position" in rows else model  # the models of a sweep are variants of one
             if first.setdefault((rows["metric"].iloc[0], name), one) == one:
                 parts.append(rows.assign(name=name))
@@ -86,18 +89,26 @@ def _name(role: str) -> str:
 class Evidence:
     """Rows of `labelled`, of one replicate or of all. Each number is a mean over the rows that it is about.
 
-    NotTestableError says which rows are missing. `read` collects the names of the models that were asked for.
+    NotTestableError says which rows are missing. `read` collects the names of the models that were asked for, `failed`
+    the runs of theirs that failed to train and are left out.
     """
 
     def __init__(self, rows: pd.DataFrame):
         self.models = dict(list(rows.groupby("name")))
         self.read: set[str] = set()
+        self.failed: set[tuple] = set()
 
     def curve(self, task: str, variant: str, stimuli: str | None = None) -> Curve:
         """Head 0 by layer, of the model of `task`, on `stimuli` or else on the first that its table lists."""
         where = {"head": 0, "variant": variant}
         stimuli = stimuli or self._rows(task, **where)["stimuli"].iloc[0]
-        return _by("layer", self._rows(task, **where, stimuli=stimuli))
+        rows = self._rows(task, **where, stimuli=stimuli)
+        bad = stats.failures(rows)
+        if bad.any():
+            self.failed |= set(rows.loc[bad, ["name", *stats.RUN]].itertuples(index=False, name=None))
+        if bad.all():
+            raise NotTestableError(f"every run of {style.WORDS.get(task, task)} failed to train")
+        return _by("layer", rows[~bad])
 
     def distance(self, task: str, variant: str) -> Curve:
         """Of all tokens' hidden states, by layer and one variant of `metrics.similarity`."""

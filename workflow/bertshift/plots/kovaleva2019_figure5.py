@@ -93,7 +93,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
         f"* {published['paper']['short']}, {published['figure5']['place']}, {published['paper']['checkpoint']}, "
         f"{published['figure5']['provenance']} (±{published['figure5']['tolerance']}); its maps include rows of padding."
     )  # fmt: skip
-    style.caption(figure, table, "Columns of a heat map are heads; darker = more change.", star)
+    style.caption(figure, table, "Columns of a heat map are heads; darker = more change.", star,
+                  style.failures(table, "panel"))  # fmt: skip
     return figure, table
 
 

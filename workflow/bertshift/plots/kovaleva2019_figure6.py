@@ -80,6 +80,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
         "Rows are layers, columns heads. [SEP] is the larger of two, where an input has two.",
         _pretrained(table),
         attention_to.sources(published.get("paper", {}), published.get("figure6", {}), table),
+        style.failures(table, "panel"),
     ]
     style.caption(figure, table, *filter(None, notes))
     return figure, table

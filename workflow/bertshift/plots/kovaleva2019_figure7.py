@@ -79,6 +79,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
         figure, table, "Columns are heads. Attention to the token of a kind that gets most, mean over examples that have "
         "one; blank: none has, or not in the paper.",
         attention_to.sources(published.get("paper", {}), published.get("figure7", {}), table),
+        style.failures(table, "panel"),
     )  # fmt: skip
     return figure, table
 

@@ -66,6 +66,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
         figure, table, "A control of ours; the paper tells of these in words alone (section 4.4). Attention to the token of a "
         "kind that gets most, mean over queries and over examples that have one; below, times the length of what the head "
         "hands over for it, as a share of its sum over the input's tokens.", annotators(inputs),
+        style.failures(table, "panel"),
     )  # fmt: skip
     return figure, table
 

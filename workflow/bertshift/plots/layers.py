@@ -40,7 +40,8 @@ def by_model(axes: Axes, table: pd.DataFrame, x: str = "layer") -> None:
     """A line per model of our rows, in the colour of its task; the pretrained model's dashed, on top of what it hides."""
     for model, rows in table[table["source"] == "ours"].groupby("series", sort=False):
         line = {"linestyle": "--", "linewidth": 1.0, "zorder": 3} if model == "base" else {}
-        curve(axes, rows, style.label_of(model), style.look_of(style.task_of(model)), x, **line)
+        label = style.label_of(model) + style.mark_of(rows)
+        curve(axes, rows, label, style.look_of(style.task_of(model)), x, **line)
 
 
 def star(axes: Axes, x: float, point, color: str, label: str | None = None) -> None:

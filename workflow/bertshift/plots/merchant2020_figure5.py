@@ -85,6 +85,6 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     style.caption(
         figure, table, "Special tokens left out; lower = more change; thick: the model's own kind of input. Thin lines are controls: "
         "of the input's format, of having been trained on, and of Wikipedia in the format or in the lengths of the "
-        "model's own inputs. The paper draws curves without numbers.",
+        "model's own inputs. The paper draws curves without numbers.", style.failures(table, "panel"),
     )  # fmt: skip
     return figure, table

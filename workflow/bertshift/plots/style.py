@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bertshift import files
+from bertshift.training.failure import MARGIN
 
 LONGEST = 220  # characters of one description of data in a caption
 COLUMN_WIDTH, TEXT_WIDTH = 3.35, 6.9  # inches: one and two columns of a conference page
@@ -96,9 +97,32 @@ def role_of(model: str, seeds: pd.Series) -> str:
 
 
 def label_of(model: str) -> str:
-    """A model's name for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`."""
+    """A model's name for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; of two compared, `RTE–MNLI@large`."""
+    if "_vs_" in model:
+        first, second = map(label_of, model.split("_vs_"))
+        shared = "@" + first.partition("@")[2]
+        return f"{first.removesuffix(shared) if second.endswith(shared) else first}–{second}"
     task = task_of(model)
     return model.replace(task, WORDS.get(task, task), 1) if "+" not in model else model
+
+
+def mark_of(rows: pd.DataFrame) -> str:
+    """What follows the name of a model all of whose runs failed to train."""
+    return " (failed)" if ((rows["trained"] == 0) & (rows["failed"] > 0)).all() else ""
+
+
+def failures(table: pd.DataFrame, column: str = "series") -> str:
+    """A sentence on the runs that failed to train, by model as named in `column`; empty if none did."""
+    bad = table[(table["source"] == "ours") & (table["failed"] > 0)]
+    bad = bad.drop_duplicates([column, "trained", "failed"])
+    if bad.empty:
+        return ""
+    counts = zip(bad[column], bad["trained"], bad["failed"], strict=True)
+    words = ", ".join(f"{label_of(name)} {failed} of {trained + failed}" for name, trained, failed in counts)
+    return (
+        f"Failed to train (a run, or either of two, at most {MARGIN:g} above the majority class): {words}; left out, or "
+        "drawn and marked where all failed."
+    )
 
 
 def edge_labels(tasks: pd.Series) -> dict[str, str]:

@@ -8,7 +8,7 @@ from bertshift import stats
 from bertshift.errors import UserError
 from bertshift.plots import style
 
-VALUES = ["value", "low", "high", "replicates", "unit", "interval", "source", "provenance", "citation", "scale",
+VALUES = ["value", "low", "high", "replicates", "unit", "interval", "trained", "failed", "source", "provenance", "citation", "scale",
           "checkpoint", "data"]  # fmt: skip
 COLUMNS = [
     "panel",
@@ -19,9 +19,9 @@ COLUMNS = [
     "head",
     *VALUES,
 ]  # of a figure over layers and heads
-WHOLE = {"layer", "head", "replicates", "rank", "position", "layers"}
-NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "examples", "portion", "sd_probe", "sd_finetuning",
-           "sd_pretraining", "sd", "least", "most", "constant", "runs"}  # fmt: skip
+WHOLE = {"layer", "head", "replicates", "trained", "failed", "rank", "position", "layers"}
+NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "k_model", "k_reference", "examples", "portion", "sd_probe",
+           "sd_finetuning", "sd_pretraining", "sd", "least", "most", "constant", "runs"}  # fmt: skip
 
 
 def stack(
@@ -62,10 +62,16 @@ def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
 
 
 def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
-    """Means over replicates by `by`, and where they come from; runs may differ between groups of `apart`."""
+    """Means over replicates by `by`, and where they come from; runs may differ between groups of `apart`.
+
+    Of the runs, `trained` did and `failed` did not learn their task; these are left out, unless all failed.
+    """
     parts = []
     for _, group in rows.groupby(apart, sort=False):
-        part = stats.summarise(group, by)
+        bad = stats.failures(group)
+        runs = group.assign(bad=bad).drop_duplicates([key for key in stats.RUN if key in group])
+        part = stats.summarise(group if bad.all() else group[~bad], by)
+        part = part.assign(trained=int((~runs["bad"]).sum()), failed=int(runs["bad"].sum()))
         for column in ("scale", "checkpoint", "data"):
             part[column] = "; ".join(map(str, group[column].unique()))
         parts.append(part)
@@ -76,7 +82,9 @@ def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
 def ours(rows: pd.DataFrame, panel: str, series: str) -> pd.DataFrame:
     """Means over replicates as rows of a figure's table; `panel` and `series` name columns of `rows`."""
     by = list(dict.fromkeys([panel, series, "model", "stimuli", "variant", "layer", "head"]))
-    table = means(rows, by, ["model", "stimuli"]).rename(columns={panel: "panel"})
+    table = means(rows, by, list(dict.fromkeys([series, "model", "stimuli"]))).rename(
+        columns={panel: "panel"}
+    )
     table["series"] = table["panel"] if series == panel else table[series]
     return table[COLUMNS]
 
