@@ -1,70 +1,14 @@
 import numpy as np
 import pytest
 import torch
-from transformers import BertConfig, BertModel, BertTokenizer
+from made_toys import CASES, TOKENIZER, model_of
 
 from bertshift.ablation import sweep as sweeping
 from bertshift.ablation.resuming import ResumingEncoder, resuming
 from bertshift.ablation.sweep import sweep
 from bertshift.models.ablate import NOTHING, Ablation, averaging, disabled, every_ablation
-from bertshift.tasks.question_answering import AnswerSpans
-from bertshift.tasks.text_classification import TextClassification
 
 torch.set_num_threads(1)
-LETTERS = list("abcdefghijkl")
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
-TOKENIZER = BertTokenizer(vocab={word: i for i, word in enumerate(VOCABULARY)})
-RNG = np.random.default_rng(0)
-
-
-def words(least, most):
-    return " ".join(RNG.choice(LETTERS, RNG.integers(least, most)))
-
-
-def pair(i, label):
-    return {"id": str(i), "text_a": words(1, 6), "text_b": words(1, 9), "label": label}
-
-
-def question(i):
-    context = words(2, 20)
-    answers = [{"text": context[:3], "start": 0}]
-    return {
-        "id": str(i),
-        "question": words(1, 4),
-        "context": context,
-        "answers": answers,
-        "impossible": False,
-    }
-
-
-CASES = {
-    "classification": (
-        TextClassification("toy", "toys", ("f1", "accuracy"), 16, ("no", "yes")),
-        [pair(i, ["no", "yes"][i % 2]) for i in range(40)],
-    ),
-    "regression": (
-        TextClassification("toy", "toys", ("pearson", "spearman"), 16, None),
-        [pair(i, RNG.normal()) for i in range(30)],
-    ),
-    "spans": (
-        AnswerSpans("squad", "squad", max_length=16, doc_stride=4, max_query_length=4),
-        [question(i) for i in range(20)],
-    ),
-}  # fmt: skip
-
-
-def model_of(task, layers=3):
-    torch.manual_seed(1)
-    sizes = {
-        "hidden_size": 32,
-        "num_hidden_layers": layers,
-        "num_attention_heads": 4,
-        "intermediate_size": 64,
-    }
-    bert = BertModel(
-        BertConfig(vocab_size=len(VOCABULARY), max_position_embeddings=16, initializer_range=0.4, **sizes)
-    )
-    return task.model(bert, seed=1).eval()
 
 
 def numbers(predictions):

@@ -20,3 +20,32 @@ rule ablation:
         settings=lambda wildcards: settings.canonical(ablation_settings(wildcards)),
     script:
         "../scripts/ablation.py"
+
+
+# Every layer of a fine-tuned model with its parent's weights, one at a time, all replicates in one job.
+rule restored:
+    input:
+        models=lambda wildcards: unique(
+            file for pair in restored_runs(wildcards) for run in pair for file in run_files(run)
+        ),
+        outcomes=lambda wildcards: outcomes(unique(run for pair in restored_runs(wildcards) for run in pair)),
+        examples=lambda wildcards: examples(dataset_of(wildcards)),
+        sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
+        stimuli=lambda wildcards: f"results/stimuli/{parse_model(wildcards.model).task}.jsonl",
+        description=lambda wildcards: f"results/stimuli/{parse_model(wildcards.model).task}.json",
+        sidecars=lambda wildcards: trained_on(parse_model(wildcards.model)),
+        scores=lambda wildcards: training_scores(parse_model(wildcards.model)),
+    output:
+        "results/restored/{model}.tsv",
+    log:
+        "logs/restored/{model}.log",
+    benchmark:
+        "logs/restored/{model}.cost.tsv"
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+    params:
+        code=code("restored"),
+        settings=lambda wildcards: settings.canonical(restored_settings(wildcards)),
+    script:
+        "../scripts/restored.py"

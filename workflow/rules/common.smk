@@ -324,10 +324,14 @@ ACTIVATIONS = "results/activations/{metric}/{model}/{stimuli}"
 METRICS_OF_ATTENTION = ["cosine", "js", "relation_heads"]
 # Who reads what another metric has dumped, if both look at the same inputs: extracting it costs more than either. In
 # return one of the two made anew runs the other as well.
-READS_THE_DUMP_OF = {"attention_to": "cosine", "similarity": "svcca"}
+READS_THE_DUMP_OF = {"attention_to": "cosine", "svcca": "js", "similarity": "svcca"}
 PROBES = ["edge_probes", "mdl", "structural_probes"]
 # Stimuli with rules of their own: the sentences of all edge tasks, the treebank's, and those with relations marked.
 PROBED = ["edges", "trees", "relations"]
+
+
+def dump_of(metric):
+    return dump_of(READS_THE_DUMP_OF[metric]) if metric in READS_THE_DUMP_OF else metric
 
 
 def keep(path):
@@ -348,12 +352,26 @@ def training_scores(*models):
     return [f"{run.folder}/scores.json" for run in trainings(*models)]
 
 
+def trained(runs):
+    """Those that end in a fine-tuning."""
+    return [run for run in runs if run.model.tasks]
+
+
+def outcomes(runs):
+    return [f"{run.folder}/scores.json" for run in trained(runs)]
+
+
+def names_of(runs):
+    """Of the trained, in the order of their outcomes."""
+    return [[str(run.model), run.init, run.seed] for run in trained(runs)]
+
+
 def comparison_inputs(metric):
     """Inputs of one metric for two models: both dumps of every stimulus, and what the numbers were made from."""
 
     def activations(which):
         return lambda wildcards: ACTIVATIONS.format(
-            metric=READS_THE_DUMP_OF.get(metric, metric),
+            metric=dump_of(metric),
             model=parse_comparison(wildcards)[which],
             stimuli=",".join(comparison_stimuli(metric, wildcards)),
         )
@@ -373,6 +391,7 @@ def comparison_inputs(metric):
         "descriptions": descriptions,
         "sidecars": sidecars,
         "scores": scores,
+        "outcomes": lambda wildcards: outcomes(compared_runs(wildcards)),
     }
 
 
@@ -395,6 +414,7 @@ def comparison_settings(metric, **more):
                 "reference": str(reference),
                 "stimuli": comparison_stimuli(metric, wildcards),
                 "pairs": [[[run.name, run.init, run.seed] for run in pair] for pair in pairs],
+                "trained": names_of(unique(run for pair in pairs for run in pair)),
                 "scale": config["scale"],
                 "source": config["data"]["source"],
                 "checkpoints": {
@@ -574,6 +594,43 @@ def ablation_settings(wildcards):
         "task": settings.task_settings(model, config)["task"],
         "runs": {run.folder: [run.init, run.seed] for run in runs_of(model)},
         "ablation": config["ablation"],
+    }
+
+
+def restored_runs(wildcards):
+    """The runs of a model, each with the run that it was fine-tuned from."""
+    runs = runs_with_scores(wildcards)
+    drawn = [v.text for v in runs[0].model.variants if v.kind in ["random", "reinit", "reinit_head"]]
+    if drawn:
+        raise WorkflowError(
+            f"'{runs[0].model}' was fine-tuned from weights drawn anew, which are not kept; name it without .{drawn[0]}."
+        )
+    return [(run, run.parent) for run in runs]
+
+
+def restored_settings(wildcards):
+    pairs = restored_runs(wildcards)
+    model = pairs[0][0].model
+    return {
+        **provenance(model),
+        "task": settings.task_settings(model, config)["task"],
+        "reference": str(model.parent),
+        "stimuli": model.task,
+        "runs": [
+            {
+                "folder": run.folder,
+                "parent": parent.folder,
+                "init": run.init,
+                "seed": run.seed,
+                "ref_init": parent.init,
+                "ref_seed": parent.seed,
+            }
+            for run, parent in pairs
+        ],
+        "trained": names_of(unique(run for pair in pairs for run in pair)),
+        "tokens": config["samples"]["svcca_tokens"],
+        "max_length": config["samples"]["max_length"],
+        "max_dev": config["ablation"]["max_dev"],
     }
 
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from transformers import BertModel, BertTokenizer
 
 from bertshift.models.ablate import NOTHING, Ablation, columns, disabled
+from bertshift.models.restore import Restored
 
 
 @contextmanager
@@ -42,7 +43,7 @@ class RememberingTokenizer:
 
 class ResumingEncoder(nn.Module):
     """Stands in for a BertModel under any head: of each batch it has read it keeps what goes into layer `layer`, and
-    runs from there on with `ablation`, which concerns that layer, in force.
+    runs from there on with `ablation`, which concerns that layer, in force: a head disabled, or the layer restored.
 
     Its results are those of the BertModel but for the last bits of float32.
     """
@@ -54,7 +55,8 @@ class ResumingEncoder(nn.Module):
 
     def forget(self) -> None:
         """Back to layer 1, without any inputs."""
-        self.layer, self.ablation = 1, NOTHING
+        self.layer = 1
+        self.ablation: Ablation | Restored = NOTHING
         self._batches: dict[tuple, _Batch] = {}
 
     @torch.inference_mode()
@@ -79,10 +81,13 @@ class ResumingEncoder(nn.Module):
 
     def _last(self, batch: "_Batch", first_only: bool) -> Tensor:
         """The last layer's output, at every token or at [CLS] alone."""
-        later = self.bert.encoder.layer[self.layer :]
-        if not len(later):
+        later = list(self.bert.encoder.layer[self.layer :])
+        if isinstance(self.ablation, Restored):
+            hidden, later = batch.hidden, [self.ablation.module, *later]
+        elif later:
+            hidden = batch.output(self.ablation, self.means)
+        else:
             return batch.output(self.ablation, self.means, slice(0, 1 if first_only else None))
-        hidden = batch.output(self.ablation, self.means)
         for layer in later[:-1]:
             hidden = layer(hidden, batch.mask)
         return at_first_token(later[-1], hidden, batch.mask) if first_only else later[-1](hidden, batch.mask)

@@ -1,4 +1,4 @@
-"""The predictions of a fine-tuned model with one head or one layer after the other disabled."""
+"""The predictions of a fine-tuned model with one head or one layer after the other disabled or restored."""
 
 import sys
 import time
@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from transformers import BertTokenizer
 
 from bertshift.ablation.resuming import RememberingTokenizer, resuming
 from bertshift.models.ablate import NOTHING, VARIANTS, Ablation, averaging, every_ablation
+from bertshift.models.restore import Restored
 from bertshift.tasks import Task
 from bertshift.tasks.inference import token_batches
 
@@ -30,16 +31,33 @@ def sweep(
 ) -> dict[Ablation, Sequence]:
     """What `task.predict` gives for `rows` with nothing disabled, and for each of `every_ablation`.
 
-    A layer's input is calculated once for all ablations of the layer. Memory is that of about CHARACTERS of input,
-    whatever the number of rows, and of the predictions. The means of the variant `mean` are over `rows`.
+    The means of the variant `mean` are over `rows`.
     """
     ablations = every_ablation(model.bert, variants)
     with averaging(model.bert) as means:
         baseline = task.predict(model, rows, tokenizer)
-    found: dict[Ablation, list] = {ablation: [None] * len(rows) for ablation in ablations}
+    return {NOTHING: baseline} | predictions(task, model, rows, tokenizer, ablations, means)
+
+
+@torch.inference_mode()
+def predictions(
+    task: Task,
+    model: nn.Module,
+    rows: Sequence[dict],
+    tokenizer: BertTokenizer,
+    ablations: Sequence[Ablation | Restored],
+    means: Tensor | None = None,
+) -> dict[Ablation | Restored, Sequence]:
+    """What `task.predict` gives for `rows` under each of `ablations`, which come in the order of layers.
+
+    A layer's input is calculated once for all ablations of the layer. Memory is that of about CHARACTERS of input,
+    whatever the number of rows, and of the predictions. `means` are for the variant `mean`.
+    """
+    found: dict[Ablation | Restored, list] = {ablation: [None] * len(rows) for ablation in ablations}
     chunks = list(token_batches(list(map(_characters, rows)), CHARACTERS[_device(model)]))
     done, shown = 0, time.monotonic()
-    with resuming(model, means.to(next(model.parameters()).device)) as encoder:
+    means = None if means is None else means.to(next(model.parameters()).device)
+    with resuming(model, means) as encoder:
         for chunk in chunks:
             members, pieces = [rows[i] for i in chunk], RememberingTokenizer(tokenizer)
             encoder.forget()
@@ -47,7 +65,8 @@ def sweep(
                 while encoder.layer < ablation.layer:
                     encoder.advance()
                 encoder.ablation = ablation
-                for i, said in zip(chunk, task.predict(model, members, pieces), strict=True):
+                predicted = task.predict(model, members, pieces)
+                for i, said in zip(chunk, predicted, strict=True):
                     found[ablation][i] = said
             done += len(chunk)
             if time.monotonic() - shown > PROGRESS_SECONDS:
@@ -56,8 +75,8 @@ def sweep(
                     f"{task.name}: {len(ablations)} ablations of {done} of {len(rows)} examples",
                     file=sys.stderr,
                 )
-    as_array = isinstance(baseline, np.ndarray)
-    return {NOTHING: baseline} | {key: np.array(said) if as_array else said for key, said in found.items()}
+    as_array = isinstance(predicted, np.ndarray)
+    return {key: np.array(said) if as_array else said for key, said in found.items()}
 
 
 def _characters(row: dict) -> int:

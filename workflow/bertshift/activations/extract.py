@@ -17,6 +17,7 @@ from bertshift.tasks.text_classification import longest_first
 # Rows tokenised at a time: as Python objects, tokens take a hundred times their final size.
 ROWS = 256
 
+BATCH_TOKENS = 2048
 PROGRESS_SECONDS = 5
 
 
@@ -114,7 +115,7 @@ def extract(
     out_path,
     max_length: int,
     attention: bool,
-    batch_tokens: int = 2048,
+    batch_tokens: int = BATCH_TOKENS,
     dtype: Literal["float32", "float16"] = "float32",
     tokens: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> None:
@@ -136,7 +137,7 @@ def extract(
     heads = config.num_attention_heads if attention else 0
     done, shown = 0, time.monotonic()
     with writing(out_path, index, config.num_hidden_layers, config.hidden_size, heads, dtype) as writer:
-        for batch in _equal_lengths(np.diff(offsets), batch_tokens):
+        for batch in equal_lengths(np.diff(offsets), batch_tokens):
             _extract_batch(model, index, batch, writer, attention)
             done += len(batch)
             if time.monotonic() - shown > PROGRESS_SECONDS:
@@ -211,7 +212,7 @@ def _evaluating(model, attention: bool, max_length: int):
     return model.eval().float().to("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def _equal_lengths(lengths: np.ndarray, batch_tokens: int) -> Iterator[list[int]]:
+def equal_lengths(lengths: np.ndarray, batch_tokens: int = BATCH_TOKENS) -> Iterator[list[int]]:
     """Batches of examples of one length, longest first: what does not fit in memory fails at once."""
     order = np.argsort(-lengths, kind="stable").tolist()
     for length, same in groupby(order, key=lengths.__getitem__):

@@ -1,0 +1,139 @@
+"""Each layer of a fine-tuned model restored in turn: how far its output moves, and what it scores.
+
+Hao et al. 2020, Figure 3: the SVCCA distance of the last hidden states between the fine-tuned model and the same model
+with one layer's weights as they were before fine-tuning.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from transformers import BertModel, BertTokenizer
+
+from bertshift.ablation.resuming import ResumingEncoder
+from bertshift.ablation.sweep import predictions
+from bertshift.activations.extract import encode, equal_lengths
+from bertshift.activations.sampling import sample_tokens
+from bertshift.data.examples import sample
+from bertshift.errors import UserError
+from bertshift.metrics.svcca import Principal, distances, scatter
+from bertshift.models.heads import load_task_model
+from bertshift.models.loading import load_encoder, load_tokenizer
+from bertshift.models.restore import Restored, every_restoration
+from bertshift.tasks import Task, load_task
+from bertshift.tasks.inference import best_device
+
+KINDS = ("classification", "regression", "spans")
+
+
+def restore(
+    task: Mapping,
+    runs: Sequence[Mapping],
+    rows: Sequence[dict],
+    sidecar: Mapping,
+    inputs: Sequence[dict],
+    tokens: int | None,
+    max_length: int,
+    max_dev: int | None = None,
+) -> pd.DataFrame:
+    """The tables of `movement` and `scores` for every run {folder, parent, init, seed, ref_init, ref_seed} of a model.
+
+    `task` is an entry of the configuration's tasks with its name; it is scored on at most `max_dev` of `rows`. The
+    last hidden states are those of `inputs`: rows of id, text_a and perhaps text_b, cut to `max_length` pieces. UserError
+    for a task that no such sample can be scored on.
+    """
+    if task["kind"] not in KINDS:
+        raise UserError(
+            f"tasks.{task['name']}: layers are restored in models of {', '.join(KINDS)}, not of {task['kind']}."
+        )
+    the_task = load_task(task, sidecar)
+    limits = [size for size in (task.get("max_dev"), max_dev) if size is not None]
+    used = sample(rows, min(limits, default=None), task["dataset"], "dev")
+    tables = []
+    for number, run in enumerate(runs, 1):
+        print(f"restored: run {number}/{len(runs)}: {run['folder']}", file=sys.stderr, flush=True)
+        model = load_task_model(Path(run["folder"])).to(best_device())
+        tokenizer = load_tokenizer(Path(run["folder"]))
+        restorations = every_restoration(model.bert, load_encoder(Path(run["parent"])).to(best_device()))
+        found = [
+            *movement(model.bert, restorations, encode(tokenizer, inputs, max_length), tokens, task["name"]),
+            *scores(the_task, model, restorations, used, tokenizer),
+        ]
+        keys = {key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")}
+        tables.append(pd.DataFrame(found).assign(**keys))
+    return pd.concat(tables, ignore_index=True)
+
+
+def movement(
+    bert: BertModel,
+    restorations: Sequence[Restored],
+    index: Mapping[str, np.ndarray],
+    tokens: int | None,
+    stimuli: str,
+) -> Iterator[dict]:
+    """Rows of metric `restored`: one a layer and variant of `svcca.distances`, with k_model (of the model as it is) and
+    k_reference (of the edited one); n counts tokens.
+
+    `index` is what `extract.encode` gives; `tokens` of them are drawn, the same as for the metric `svcca` on these
+    stimuli. What goes into a layer is calculated once, and memory holds one layer's.
+    """
+    positions = sample_tokens(index["special"], tokens, "svcca", stimuli)
+    encoder, batches = ResumingEncoder(bert), list(_batches(index, bert.device))
+    whole = _last_states(encoder, batches, bert.config.hidden_size)[positions]
+    for restored in restorations:
+        while encoder.layer < restored.layer:
+            encoder.advance()
+        encoder.ablation = restored
+        edited = _last_states(encoder, batches, bert.config.hidden_size)[positions]
+        own, cross, theirs = scatter(whole, edited)
+        result = distances(Principal.of(own), Principal.of(theirs), cross, len(positions))
+        for variant, (value, k_model, k_reference) in result.items():
+            yield {"metric": "restored", "variant": variant, "headline": variant == "svcca99", "layer": restored.layer,
+                   "value": value, "n": len(positions), "k_model": k_model, "k_reference": k_reference}  # fmt: skip
+
+
+def _batches(
+    index: Mapping[str, np.ndarray], device: torch.device
+) -> Iterator[tuple[np.ndarray, dict[str, Tensor]]]:
+    """Positions [examples, tokens] of examples of one length, and what an encoder takes of them."""
+    offsets = index["example_offsets"]
+    for batch in equal_lengths(np.diff(offsets)):
+        places = offsets[batch][:, None] + np.arange(offsets[batch[0] + 1] - offsets[batch[0]])
+        inputs = {"input_ids": index["token_ids"], "token_type_ids": index["segment"]}
+        yield (
+            places,
+            {
+                name: torch.from_numpy(values[places].astype(np.int64)).to(device)
+                for name, values in inputs.items()
+            },
+        )
+
+
+@torch.inference_mode()
+def _last_states(encoder: ResumingEncoder, batches, width: int) -> np.ndarray:
+    """[N, d] float32, in the order of the tokens."""
+    states = np.empty((sum(places.size for places, _ in batches), width), np.float32)
+    for places, inputs in batches:
+        states[places] = encoder(**inputs).last_hidden_state.cpu().numpy()
+    return states
+
+
+def scores(
+    task: Task,
+    model: nn.Module,
+    restorations: Sequence[Restored],
+    rows: Sequence[dict],
+    tokenizer: BertTokenizer,
+) -> Iterator[dict]:
+    """Rows of metric `restored_score`: the variant is a score of the task, layer 0 the model as it is; n counts rows."""
+    found = {0: task.predict(model, rows, tokenizer)}
+    restored = predictions(task, model, rows, tokenizer, restorations)
+    found |= {one.layer: said for one, said in restored.items()}
+    for layer, said in found.items():
+        for name, value in task.score(rows, said).items():
+            yield {"metric": "restored_score", "variant": name, "headline": name == task.metrics[0], "layer": layer,
+                   "value": value, "n": len(rows)}  # fmt: skip

@@ -1,0 +1,24 @@
+import json
+from pathlib import Path
+
+from bertshift.jobs import job
+
+with job(snakemake):
+    from bertshift.ablation.restoration import restore
+    from bertshift.data.examples import read_examples, read_sidecar
+    from bertshift.files import read_jsonl, write_tsv
+    from bertshift.tables import restored_table
+
+    settings = json.loads(snakemake.params.settings)
+    data = Path(snakemake.input.examples).parent
+    table = restore(
+        settings["task"],
+        settings["runs"],
+        read_examples(data, "dev"),
+        read_sidecar(data),
+        list(read_jsonl(snakemake.input.stimuli)),
+        settings["tokens"],
+        settings["max_length"],
+        settings["max_dev"],
+    )
+    write_tsv(snakemake.output[0], restored_table(table, settings, snakemake.input))
