@@ -98,7 +98,11 @@ TINY = {
             **{f"figure{n}": {"models": ["mrpc", "rte"]} for n in (5, 8, 9)},
             **{item: {"models": ["mrpc"]} for item in ("table1", "figure6", "figure7", "linguistic")},
         },
-        "hao2020": {item: {"models": ["rte@large"]} for item in ("figure1", "figure2", "similarity")},
+        "hao2020": {
+            **{f"figure{n}": {"models": ["rte@large"]} for n in range(1, 6)},
+            "similarity": {"models": ["rte@large"]},
+            **{f"figure{n}": {"models": ["rte@large"], "pairs": [["mrpc@large", "rte@large"]]} for n in (6, 7)},
+        },
         "merchant2020": {
             **{item: {"models": ["rte", "squad"]} for item in ("figure2", "figure5")},
             **{item: {"models": ["dep"]} for item in ("table1", "figure1", "figure4", "appendix_a", "appendix_b")},

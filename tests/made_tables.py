@@ -193,6 +193,7 @@ def world(layers=4, heads=4, **replicates):
     """Inputs of every figure, {figure: {path: table}}, for a model of this shape."""
     import made_ablations  # these build on this module
     import made_attention
+    import made_hao
     import made_relations
     import made_scores
 
@@ -265,6 +266,7 @@ def world(layers=4, heads=4, **replicates):
         "hao2020/similarity": {
             f"results/similarity/{m}_vs_large.tsv": states(m, i) for i, m in enumerate(large)
         },
+        **made_hao.of_hao(layers, heads, **replicates),
         "merchant2020/figure2": similar,
         "merchant2020/figure5": similar,
         **{f"merchant2020/{item}": inputs for item, inputs in others.items()},

@@ -79,3 +79,13 @@ def test_a_task_overrides_its_scale_and_a_checkpoint_its_task():
     assert "max_train" not in task_settings(parse_model("mnli.keep2", config), config)["task"]
     config["tasks"]["mnli"]["warmup"] = 0.0
     assert training("mnli")["warmup"] == 0.0
+
+
+def test_bert_large_is_trained_as_table_1_says():
+    """Hao et al. 2020."""
+    table = yaml.safe_load((ROOT / "config/published/hao2020.yaml").read_text())["table1"]
+    config = load_config(merge(USER, {"scale": "paper"}), ROOT)
+    for task, row in table["rows"].items():
+        ours = task_settings(parse_model(f"{task}@large", config), config)["training"]
+        assert [ours[key] for key in table["columns"]] == row
+        assert (ours["schedule"], ours["optimizer"], ours["warmup"]) == ("slanted_triangular", "adamw", 0.1)

@@ -20,7 +20,9 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1 + 7
     assert (jobs["frozen"], jobs["scores"]) == (7, 14)
     assert jobs["pretrain"] == 3
-    assert (jobs["cosine"], jobs["js"], jobs["svcca"], jobs["similarity"], jobs["rsa"]) == (7, 4, 4, 4, 3)
+    assert (jobs["cosine"], jobs["rsa"], jobs["similarity"], jobs["restored"]) == (7, 3, 4, 4)
+    # Hao: with the parent, between seeds, and three pairs of tasks; both read the same dumps.
+    assert (jobs["js"], jobs["svcca"]) == (4 + 4 + 3,) * 2
     # Base, randomized, and Merchant's three; a row of the sweeps is one job a replicate.
     assert (jobs["edge_probes"], jobs["edge_probe_deltas"], jobs["mdl"], jobs["structural_probes"]) == (
         5,
@@ -29,7 +31,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
         4,
     )
     assert jobs["sweep"] == 3 * 2 * 2
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 19
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 24
 
 
 def test_a_figure_can_be_left_out(copy_project):
@@ -81,6 +83,8 @@ def test_any_two_models_can_be_named(project, target):
         ("results/frozen/squad.tsv", "'squad' is not fine-tuned to classify"),
         ("results/frozen/rte.keep2.tsv", "without variants; write 'rte'"),
         ("results/models/rte.random/init2_seed1/scores.json", "no replicate init2_seed1"),
+        ("results/restored/base.tsv", "is not fine-tuned"),
+        ("results/restored/rte.reinit3.tsv", "weights drawn anew"),
         ("results/models/rte/init9_seed1/scores.json", "no replicate init9_seed1"),
         ("results/stimuli/wkii.jsonl", "neither a stimulus nor a task"),
     ],

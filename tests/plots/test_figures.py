@@ -36,6 +36,7 @@ MORE_IN_THE_TABLE = {
     ),
     "hao2020/similarity",
     *(f"kovaleva2019/{item}" for item in ("table1", "figure3", "figure6", "figure8", "figure9")),
+    "hao2020/figure3",
 }
 
 

@@ -183,9 +183,10 @@ def _dangling_references(config: dict) -> list[str]:
             )
     for paper, items in config["figures"].items():
         for item, figure in items.items():
-            for model in figure["models"] if figure else []:
+            alone = [(model, figure.get("reference", model)) for model in figure["models"]] if figure else []
+            for pair in [*alone, *((figure or {}).get("pairs", []))]:
                 try:
-                    parse_comparison(model, figure.get("reference", model), config)
+                    parse_comparison(*pair, config)
                 except UserError as error:
                     problems.append(f"figures.{paper}.{item}: {error}")
     return problems

@@ -102,17 +102,11 @@ class Evidence:
         """Head 0 by layer, of the model of `task`, on `stimuli` or else on the first that its table lists."""
         where = {"head": 0, "variant": variant}
         stimuli = stimuli or self._rows(task, **where)["stimuli"].iloc[0]
-        rows = self._rows(task, **where, stimuli=stimuli)
-        bad = stats.failures(rows)
-        if bad.any():
-            self.failed |= set(rows.loc[bad, ["name", *stats.RUN]].itertuples(index=False, name=None))
-        if bad.all():
-            raise NotTestableError(f"every run of {style.WORDS.get(task, task)} failed to train")
-        return _by("layer", rows[~bad])
+        return _by("layer", self._trained(self._rows(task, **where, stimuli=stimuli)))
 
     def distance(self, task: str, variant: str) -> Curve:
         """Of all tokens' hidden states, by layer and one variant of `metrics.similarity`."""
-        return _by("layer", self._rows(task, tokens="all", variant=variant))
+        return _by("layer", self._trained(self._rows(task, tokens="all", variant=variant)))
 
     def spearman(self, name: str, kind: str) -> Curve:
         """A structural probe (`depth`, `distance`) on dev by layer, at the highest rank that was trained."""
@@ -164,6 +158,15 @@ class Evidence:
         """The headline score, in points, by position on the sweep's axis."""
         rows = stats.in_points(self._rows(task, headline=True))
         return Curve(_by("position", rows).values, int(rows["layers"].iloc[0]))
+
+    def _trained(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a model's runs that did not fail to train."""
+        bad = stats.failures(rows)
+        if bad.any():
+            self.failed |= set(rows.loc[bad, ["name", *stats.RUN]].itertuples(index=False, name=None))
+        if bad.all():
+            raise NotTestableError(f"every run of {style.label_of(rows['name'].iloc[0])} failed to train")
+        return rows[~bad]
 
     def _rows(self, name: str, **where) -> pd.DataFrame:
         """Rows of the model `name` that have these values."""

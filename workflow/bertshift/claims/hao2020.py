@@ -1,8 +1,10 @@
 """Claims of Hao et al. 2020."""
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from bertshift.claims.deciding import claim
+from bertshift.claims.evidence import Curve
 
 _HAO = ["mnli", "rte", "sst2", "mrpc"]
 
@@ -51,3 +53,124 @@ def higher_layers_move_more(evidence, task):
 def hidden_states_move_most_at_the_end(evidence, task):
     curve = evidence.curve(task, "svcca99")
     return (curve.peak - 1) / curve.layers
+
+
+# ---- Figure 3: one layer restored
+
+
+@claim(
+    "hao2020/figure3", "H3.1", "largest distance of layers 1 to 11 over the largest of all 24", _HAO, high=0.5
+)
+def lower_layers_hardly_matter(evidence, task):
+    curve = evidence.curve(task, "svcca99")
+    return max(curve[layer] for layer in curve.part(1, 11, 24)) / max(curve[curve.peak], np.finfo(float).tiny)
+
+
+@claim(
+    "hao2020/figure3",
+    "H3.2",
+    "mean distance of layers 12 to 24 minus that of layers 1 to 11, of 24",
+    _HAO,
+    low=0.0,
+)
+def upper_layers_matter_more(evidence, task):
+    curve = evidence.curve(task, "svcca99")
+    return curve.mean(12, 24, 24) - curve.mean(1, 11, 24)
+
+
+# ---- Figures 4 and 5: between two seeds
+
+
+def _between_seeds(evidence, task: str, variant: str) -> Curve:
+    return evidence.curve(f"{task}-{task}", variant)
+
+
+@claim(
+    "hao2020/figure4", "H4.1", "mean JS of layers 20 to 24 over that of layers 1 to 12, of 24", ["mnli", "sst2"], low=3.0
+)  # fmt: skip
+def seeds_differ_in_the_last_layers(evidence, task):
+    curve = _between_seeds(evidence, task, "nats")
+    return curve.mean(20, 24, 24) / max(curve.mean(1, 12, 24), np.finfo(float).tiny)
+
+
+@claim(
+    "hao2020/figure4", "H4.2", "first layer with a JS above twice the mean of layers 1 to 8", ["mrpc"], low=9, high=10,
+    strict=False,
+)  # fmt: skip
+def seeds_part_at_the_ninth_layer(evidence, task):
+    curve = _between_seeds(evidence, task, "nats").exactly(24)
+    bound = 2 * curve.mean(1, 8, 24)
+    return float(next((layer for layer in range(1, 25) if curve[layer] > bound), np.nan))
+
+
+@claim(
+    "hao2020/figure4",
+    "H.1",
+    "mean JS of layers 1 to 10 over that of layers 11 to 24, of 24",
+    _HAO,
+    high=1.0,
+)
+def low_layers_agree_across_seeds(evidence, task):
+    curve = _between_seeds(evidence, task, "nats")
+    return curve.mean(1, 10, 24) / max(curve.mean(11, 24, 24), np.finfo(float).tiny)
+
+
+@claim("hao2020/figure5", "H5.1", "rank correlation of distance and layer", _HAO, low=0.9)
+def the_distance_of_seeds_grows_with_depth(evidence, task):
+    curve = _between_seeds(evidence, task, "svcca99")
+    layers = range(1, curve.layers + 1)
+    return float(spearmanr(layers, [curve[layer] for layer in layers]).statistic)
+
+
+@claim(
+    "hao2020/figure5", "H5.2", "mean step of the distance from that layer of 24 on, minus that below",
+    ["mnli, 19", "sst2, 19", "mrpc, 13"], low=0.0,
+)  # fmt: skip
+def it_grows_faster_in_the_last_layers(evidence, task, first):
+    curve = _between_seeds(evidence, task, "svcca99")
+    steps = Curve(
+        {layer: curve[layer] - curve[layer - 1] for layer in range(1, curve.layers + 1)}, curve.layers
+    )
+    return steps.mean(int(first), 24, 24) - steps.mean(1, int(first) - 1, 24)
+
+
+# ---- Figures 6 and 7: between models of two tasks, from the most to the least alike
+
+_PAIRS = ["rte-mnli", "mrpc-rte", "mrpc-sst2"]
+
+
+@claim(
+    "hao2020/figure6", "H6.1", "mean JS of layers 1 to 8 over that of layers 12 to 24, of 24", _PAIRS, high=1.0
+)  # fmt: skip
+def low_layers_agree_across_tasks(evidence, pair):
+    curve = evidence.curve(pair, "nats")
+    return curve.mean(1, 8, 24) / max(curve.mean(12, 24, 24), np.finfo(float).tiny)
+
+
+@claim(
+    "hao2020/figure6", "H6.1", "mean JS of layers 1 to 8 of 24 over the larger between seeds of either task",
+    [f"{pair}, seeds" for pair in _PAIRS], high=2.0, across=True,
+)  # fmt: skip
+def low_layers_agree_across_tasks_as_across_seeds(evidence, pair, _):
+    """What two seeds of one task differ by is the least that two tasks can."""
+    floor = max(_between_seeds(evidence, task, "nats").mean(1, 8, 24) for task in pair.split("-"))
+    return evidence.curve(pair, "nats").mean(1, 8, 24) / max(floor, np.finfo(float).tiny)
+
+
+def _least_step(evidence, variant: str) -> float:
+    """How much further apart, at the least, a pair of tasks is than the more alike one before it."""
+    means = [evidence.curve(pair, variant).mean(12, 24, 24) for pair in _PAIRS]
+    return float(min(np.diff(means)))
+
+
+_STEP = "least step of mean {} of layers 12 to 24 of 24 from RTE-MNLI to MRPC-RTE to MRPC-SST2"
+
+
+@claim("hao2020/figure6", "H6.2", _STEP.format("JS"), low=0.0)
+def unlike_tasks_differ_more_in_attention(evidence):
+    return _least_step(evidence, "nats")
+
+
+@claim("hao2020/figure7", "H7.1", _STEP.format("distance"), low=0.0)
+def unlike_tasks_differ_more_in_hidden_states(evidence):
+    return _least_step(evidence, "svcca99")

@@ -33,6 +33,19 @@ def _alone(metric: str) -> Callable[[Mapping], list[str]]:
     return lambda wanted: [f"results/{metric}/{model}.tsv" for model in wanted["models"]]
 
 
+def _between_seeds(metric: str) -> Callable[[Mapping], list[str]]:
+    """Each model's replicates among themselves."""
+    return lambda wanted: [f"results/{metric}/{model}_vs_{model}.tsv" for model in wanted["models"]]
+
+
+def _between_tasks(metric: str) -> Callable[[Mapping], list[str]]:
+    """Each pair of models, and the models' own seeds beside them."""
+    return lambda wanted: [
+        *(f"results/{metric}/{model}_vs_{other}.tsv" for model, other in wanted["pairs"]),
+        *_between_seeds(metric)(wanted),
+    ]
+
+
 def _each(metric: str, *variants: str) -> Callable[[Mapping], list[str]]:
     """The reference, these variants of it, and each model by itself."""
     return lambda wanted: [
@@ -85,6 +98,11 @@ FIGURES = {
         Entry("hao2020", "figure1", _compared("js"), "Change of attention by layer"),
         Entry("hao2020", "figure2", _compared("svcca"), "Change of hidden states by layer"),
         Entry("hao2020", "similarity", _compared("similarity"), "Change of hidden states by other measures"),
+        Entry("hao2020", "figure3", _alone("restored"), "Output and score with one layer restored"),
+        Entry("hao2020", "figure4", _between_seeds("js"), "Attention of two seeds"),
+        Entry("hao2020", "figure5", _between_seeds("svcca"), "Hidden states of two seeds"),
+        Entry("hao2020", "figure6", _between_tasks("js"), "Attention of models of two tasks"),
+        Entry("hao2020", "figure7", _between_tasks("svcca"), "Hidden states of models of two tasks"),
         Entry("merchant2020", "table1", _edge_probes, "Edge probes before and after fine-tuning"),
         Entry("merchant2020", "figure1", _each("structural_probes"), "Structural probes by layer"),
         Entry("merchant2020", "figure2", _compared("rsa"), "Similarity to the pretrained model on Wikipedia"),

@@ -64,14 +64,16 @@ def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
 def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
     """Means over replicates by `by`, and where they come from; runs may differ between groups of `apart`.
 
-    Of the runs, `trained` did and `failed` did not learn their task; these are left out, unless all failed.
+    Of the runs, `trained` did and `failed` did not learn their task (0 and 0 where the rows do not say); these are left
+    out, unless all failed.
     """
     parts = []
     for _, group in rows.groupby(apart, sort=False):
         bad = stats.failures(group)
         runs = group.assign(bad=bad).drop_duplicates([key for key in stats.RUN if key in group])
         part = stats.summarise(group if bad.all() else group[~bad], by)
-        part = part.assign(trained=int((~runs["bad"]).sum()), failed=int(runs["bad"].sum()))
+        told = "failed" in group
+        part = part.assign(trained=int((~runs["bad"]).sum()) if told else 0, failed=int(runs["bad"].sum()))
         for column in ("scale", "checkpoint", "data"):
             part[column] = "; ".join(map(str, group[column].unique()))
         parts.append(part)
