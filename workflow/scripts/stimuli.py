@@ -17,9 +17,11 @@ with job(snakemake):
     rows = {name: read_examples(folders[name], split) for name, split in settings["sources"]}
     drawn = draw_stimuli(settings["name"], rows, settings)
     write_jsonl(snakemake.output.rows, drawn)
-    number = len(drawn) if settings["form"] == "like" else len(drawn) // len(rows)
+    # Inputs of several tasks are all that a small one has, and a sample of the others.
+    together = settings["form"] == "like" or len(rows) == 1
+    used = {name: len(drawn) if together else min(settings["number"], len(rows[name])) for name in rows}
     parts = [
-        describe_split(read_sidecar(folders[name]), split, number, settings["source"])
+        describe_split(read_sidecar(folders[name]), split, used[name], settings["source"])
         for name, split in settings["sources"]
     ]
     write_json(
