@@ -1,4 +1,4 @@
-"""A hub on localhost: the endpoints that a download at a pinned commit asks for, and ways to misbehave."""
+"""A hub on localhost: the endpoints that downloads of data sets and models ask for, and ways to misbehave."""
 
 import hashlib
 import io
@@ -24,14 +24,17 @@ def parquet_file(columns: Mapping[str, list], row_group_size: int | None = None)
 
 
 class SmallHub:
-    """`repositories` maps an id to {path: content}; `faults` maps an id to what is wrong with its data files.
+    """`repositories` maps an id to {path: content}, its commit REVISION; `faults` an id to what is wrong with its data files.
 
     Faults: drop (the connection breaks midway), drop once (in the first answer only), short (a clean end
     halfway), html (a page with status 200), error (status 500), flipped (one bit differs).
     """
 
-    def __init__(self, repositories: Mapping[str, Mapping[str, bytes]], faults: Mapping[str, str]):
-        self.repositories, self.faults, self.requests = repositories, faults, Counter()
+    def __init__(
+        self, repositories: Mapping[str, Mapping[str, bytes]], faults: Mapping[str, str] | None = None
+    ):
+        self.commits = {repository: {REVISION: files} for repository, files in repositories.items()}
+        self.faults, self.requests = faults or {}, Counter()
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -63,28 +66,36 @@ class SmallHub:
         self.server.shutdown()
         self.server.server_close()
 
+    def push(self, repository: str, commit: str, files: Mapping[str, bytes]) -> None:
+        """A new newest commit: what `main` is from now on."""
+        self.commits[repository][commit] = files
+
     def answer(self, request, body: bool) -> None:
         path = request.path.partition("?")[0]
-        resolve = re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
-        api = re.fullmatch(r"/api/datasets/([^/]+/[^/]+)/(revision|tree|paths-info)/([^/]+)/?(.*)", path)
+        resolve = re.fullmatch(r"/(?:datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
+        api = re.fullmatch(
+            r"/api/(?:datasets|models)/([^/]+/[^/]+)/(revision|tree|paths-info)/([^/]+)/?(.*)", path
+        )
         repository, revision = (
             (resolve or api).group(1, 2 if resolve else 3) if resolve or api else (None, None)
         )
-        if repository not in self.repositories:
+        if repository not in self.commits:
             return self.send(request, 404, b"{}", {"X-Error-Code": "RepoNotFound"}, body)
         if revision == BUSY:
             return self.send(request, 500, b"", {}, body)
-        if revision != REVISION:
+        if revision == "main":
+            revision = list(self.commits[repository])[-1]
+        if revision not in self.commits[repository]:
             return self.send(request, 404, b"{}", {"X-Error-Code": "RevisionNotFound"}, body)
         if resolve:
-            return self.send_file(request, repository, resolve[3], body)
-        return self.send_listing(request, repository, api[2], api[4], body)
+            return self.send_file(request, repository, revision, resolve[3], body)
+        return self.send_listing(request, repository, revision, api[2], api[4], body)
 
-    def send_listing(self, request, repository, what, folder, body):
-        files = self.repositories[repository]
+    def send_listing(self, request, repository, revision, what, folder, body):
+        files = self.commits[repository][revision]
         if what == "revision":
             siblings = [{"rfilename": path} for path in files]
-            answer = {"_id": "0", "id": repository, "sha": REVISION, "siblings": siblings, "private": False}
+            answer = {"_id": "0", "id": repository, "sha": revision, "siblings": siblings, "private": False}
         elif what == "paths-info":
             asked = parse_qs(request.posted.decode())["paths"]
             answer = [_entry(path, files[path]) for path in asked if path in files]
@@ -95,12 +106,12 @@ class SmallHub:
             answer += [_entry(path, files[path]) for path in inside]
         self.send(request, 200, json.dumps(answer).encode(), {"Content-Type": "application/json"}, body)
 
-    def send_file(self, request, repository, path, body):
-        content = self.repositories[repository].get(path)
+    def send_file(self, request, repository, revision, path, body):
+        content = self.commits[repository][revision].get(path)
         if content is None:
             return self.send(request, 404, b"", {"X-Error-Code": "EntryNotFound"}, body)
         headers = {
-            "X-Repo-Commit": REVISION,
+            "X-Repo-Commit": revision,
             "ETag": f'"{hashlib.sha256(content).hexdigest()}"',
             "Accept-Ranges": "bytes",
         }

@@ -1,5 +1,6 @@
 import json
 import logging
+import os
 
 import pytest
 import torch
@@ -174,6 +175,44 @@ def test_import_writes_a_model_folder_that_says_where_it_is_from(pretrained, tmp
         torch.testing.assert_close(load_encoder(tmp_path / "run")(IDS)[0], model.bert(IDS)[0])
 
 
+def test_a_pickle_of_tensors_is_the_same_checkpoint(pretrained, tmp_path):
+    folder, model = pretrained
+    import_checkpoint(folder, tmp_path / "safe")
+    positions = {"bert.embeddings.position_ids": torch.arange(32)[None]}
+    torch.save(model.state_dict() | positions, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").rename(tmp_path / "kept")
+    import_checkpoint(folder, tmp_path / "run")
+    written = (tmp_path / "run" / "model.safetensors").read_bytes()
+    assert written == (tmp_path / "safe" / "model.safetensors").read_bytes()
+    (tmp_path / "kept").rename(folder / "model.safetensors")
+    (folder / "pytorch_model.bin").write_bytes(b"not looked at")
+    import_checkpoint(folder, tmp_path / "run")
+
+
+class Code:
+    """What a pickle can hold: a call."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+def test_what_a_pickle_may_not_hold_is_refused_and_not_run(pretrained, tmp_path):
+    folder, model = pretrained
+    (folder / "model.safetensors").unlink()
+    path, made = folder / "pytorch_model.bin", tmp_path / "made"
+    for more in ({"hook": Code(made)}, {"step": 3}, {"optimizer": {"lr": torch.ones(1)}}):
+        torch.save(model.state_dict() | more, path)
+        with pytest.raises(UserError, match="pytorch_model.bin is broken or holds more than named tensors"):
+            import_checkpoint(folder, tmp_path / "run")
+        assert not made.exists() and not (tmp_path / "run").exists()
+    torch.save({"hook": Code(made)}, path)
+    torch.load(path, weights_only=False)
+    assert made.exists()  # it would have run
+
+
 def test_import_says_what_is_wrong(pretrained, tmp_path):
     folder, _ = pretrained
 
@@ -189,7 +228,9 @@ def test_import_says_what_is_wrong(pretrained, tmp_path):
     weights.unlink()
     refuses("model.safetensors is missing")
     (folder / "pytorch_model.bin").write_bytes(b"pickle")
-    refuses("pytorch_model.bin alone .*save_pretrained")
+    refuses("pytorch_model.bin is broken or holds more than named tensors")
+    (folder / "pytorch_model.bin").rename(folder / "tf_model.h5")
+    refuses("tf_model.h5 alone .*save_pretrained")
     weights.write_bytes(content)
     (folder / "config.json").write_text(json.dumps(settings | {"model_type": "roberta"}))
     refuses("'roberta', not a BERT")

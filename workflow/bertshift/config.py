@@ -11,7 +11,8 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from bertshift.errors import UserError
-from bertshift.naming import Model, inits_of, parse_comparison, shape_of
+from bertshift.models.source import RECORDED_IN, SOURCE, hub_name
+from bertshift.naming import Model, Run, inits_of, parse_comparison, shape_of
 
 SCALES = ("demo", "small", "paper")
 # Of these siblings only one can hold: setting one replaces the other of the scale below it.
@@ -225,15 +226,17 @@ def task_settings(model: Model, config: Mapping) -> dict:
     }
 
 
-def describe_base(name: str, init: int, config: Mapping) -> str:
-    """Where a checkpoint comes from, short enough for a caption."""
+def describe_base(name: str, init: int, config: Mapping) -> str | dict[str, str]:
+    """Where a checkpoint comes from, short enough for a caption; {RECORDED_IN: file} where its download will tell."""
     base = config["bases"][name]
     if "pretrain" in base:
         shape = base["pretrain"]
         return f"{shape['layers']}x{shape['width']} BERT pretrained here on {shape['corpus']}"
     source = base["checkpoints"][init - 1]
-    return source.get("label") or (
-        f"{source['hub']}@{source['revision'][:7]}"
-        if "hub" in source
-        else f"local {Path(source['path']).name}"
-    )
+    if "label" in source:
+        return source["label"]
+    if "path" in source:
+        return f"local {Path(source['path']).name}"
+    if "revision" in source:
+        return hub_name(source["hub"], source["revision"])
+    return {RECORDED_IN: f"{Run(Model((), (), name), init, 0).folder}/{SOURCE}"}

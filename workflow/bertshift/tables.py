@@ -5,6 +5,7 @@ import pandas as pd
 
 from bertshift.files import read_json
 from bertshift.metrics.pairs import Pair
+from bertshift.models.source import checkpoint_names
 from bertshift.provenance import describe_split
 from bertshift.training.failure import failed
 
@@ -52,12 +53,11 @@ def metric_table(
             pairs.append(Pair(model / name / f"{run}.npz", reference / name / f"{ref_run}.npz", keys))
     table = compare(pairs)
     table["scale"] = settings["scale"]
-    table["checkpoint"] = table["init"].astype(str).map(settings["checkpoints"])
+    table["checkpoint"] = table["init"].astype(str).map(checkpoint_names(settings["checkpoints"]))
     if "reference_checkpoints" in settings:  # the table has rows of the reference by itself
         itself = table["model"] == settings["reference"]
-        table.loc[itself, "checkpoint"] = (
-            table["init"].astype(str).map(settings["reference_checkpoints"])[itself]
-        )
+        names = checkpoint_names(settings["reference_checkpoints"])
+        table.loc[itself, "checkpoint"] = table["init"].astype(str).map(names)[itself]
     table["data"] = table["stimuli"].map(data)
     return _ordered(_with_failures(table, settings, inputs))
 
@@ -77,7 +77,7 @@ def restored_table(
         ref_layer=table["layer"],
         head=0,
         sd=float("nan"),
-        checkpoint=table["init"].astype(str).map(settings["checkpoints"]),
+        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
         data=scored.map({True: dev, False: seen}) + _training(settings, inputs),
     )
     return _ordered(_with_failures(table, settings, inputs))
@@ -108,7 +108,7 @@ def probe_table(
     `sidecars` and `scores` of every fine-tuning that led to the model."""
     return table.assign(
         scale=settings["scale"],
-        checkpoint=table["init"].astype(str).map(settings["checkpoints"]),
+        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
         data=_describe(inputs["description"], settings, inputs),
     )
 
@@ -131,6 +131,7 @@ def score_table(scores: Sequence[Mapping], provenance: Mapping, sidecar: Mapping
 
     `scores` are the replicates' scores.json in the order of provenance["runs"]; `sidecar` is the data set's.
     """
+    checkpoints = checkpoint_names(provenance["checkpoints"])
     rows = [
         {
             "model": provenance["model"],
@@ -145,7 +146,7 @@ def score_table(scores: Sequence[Mapping], provenance: Mapping, sidecar: Mapping
             "train": replicate["rows"]["train"],
             "dev": replicate["rows"]["dev"],
             "scale": provenance["scale"],
-            "checkpoint": provenance["checkpoints"][str(init)],
+            "checkpoint": checkpoints[str(init)],
             "data": "; ".join(
                 describe_split(sidecar, split, replicate["rows"][split], provenance["source"])
                 for split in ("train", "dev")

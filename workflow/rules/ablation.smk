@@ -5,6 +5,7 @@ rule ablation:
         scores=lambda wildcards: [f"{run.folder}/scores.json" for run in runs_with_scores(wildcards)],
         examples=lambda wildcards: examples(dataset_of(wildcards)),
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
+        commits=lambda wildcards: records(parse_model(wildcards.model)),
     output:
         table="results/ablation/{model}.tsv",
         examples="results/ablation/{model}.npz",

@@ -19,6 +19,7 @@ os.environ.update(
 
 from bertshift import codegraph, config as settings, naming, stimuli
 from bertshift.errors import UserError
+from bertshift.models.source import RECORDED_IN, as_asked_before
 from bertshift.plots import catalogue
 from bertshift.seeds import seed_from
 
@@ -171,6 +172,12 @@ def stimuli_settings(name):
 PRETRAINED_HERE = [name for name, base in config["bases"].items() if "pretrain" in base]
 PRETRAINED_ELSEWHERE = [name for name in config["bases"] if name not in PRETRAINED_HERE]
 CHECKPOINT = "results/pretrained/{base}/init{init}"
+for name in PRETRAINED_ELSEWHERE:
+    entries = config["bases"][name]["checkpoints"]
+    entries[:] = [
+        as_asked_before(entry, CHECKPOINT.format(base=name, init=init))
+        for init, entry in enumerate(entries, 1)
+    ]
 
 
 def only(names):
@@ -201,7 +208,8 @@ def checkpoint_source(wildcards):
         raise WorkflowError(
             f"bases.{wildcards.base}.checkpoints lists {len(sources)} run(s); there is no init{wildcards.init}."
         )
-    return sources[int(wildcards.init) - 1]
+    # Another label is no other checkpoint.
+    return {key: value for key, value in sources[int(wildcards.init) - 1].items() if key != "label"}
 
 
 # ---- Runs
@@ -312,10 +320,19 @@ def provenance(model):
         "runs": [[run.init, run.seed] for run in runs_of(model)],
         "scale": config["scale"],
         "source": config["data"]["source"],
-        "checkpoints": {
-            str(run.init): settings.describe_base(model.base, run.init, config) for run in runs_of(model)
-        },
+        "checkpoints": checkpoints_of(runs_of(model)),
     }
+
+
+def checkpoints_of(runs):
+    """By pretraining run, what tables call it, or where that is recorded."""
+    return {str(run.init): settings.describe_base(run.model.base, run.init, config) for run in runs}
+
+
+def records(*models):
+    """The files that tell which commits were downloaded, where the configuration does not."""
+    names = [name for model in models for name in checkpoints_of(runs_of(model)).values()]
+    return unique(name[RECORDED_IN] for name in names if isinstance(name, dict))
 
 
 # ---- Comparisons
@@ -385,6 +402,9 @@ def comparison_inputs(metric):
     def scores(wildcards):
         return training_scores(*parse_comparison(wildcards))
 
+    def commits(wildcards):
+        return records(*parse_comparison(wildcards))
+
     return {
         "model": activations(0),
         "reference": activations(1),
@@ -392,6 +412,7 @@ def comparison_inputs(metric):
         "sidecars": sidecars,
         "scores": scores,
         "outcomes": lambda wildcards: outcomes(compared_runs(wildcards)),
+        "commits": commits,
     }
 
 
@@ -407,7 +428,6 @@ def comparison_settings(metric, **more):
     def of(wildcards):
         model, reference = parse_comparison(wildcards)
         pairs = naming.pair_runs(model, reference, config)
-        inits = dict.fromkeys(run.init for run, _ in pairs)
         return settings.canonical(
             {
                 "model": str(model),
@@ -417,9 +437,7 @@ def comparison_settings(metric, **more):
                 "trained": names_of(unique(run for pair in pairs for run in pair)),
                 "scale": config["scale"],
                 "source": config["data"]["source"],
-                "checkpoints": {
-                    str(init): settings.describe_base(model.base, init, config) for init in inits
-                },
+                "checkpoints": checkpoints_of(run for run, _ in pairs),
                 **more,
             }
         )
@@ -453,11 +471,7 @@ def attention_to_settings(wildcards):
         side: {run.name: run.folder for run in runs if run.model == one}
         for side, one in {"model": model, "reference": reference}.items()
     }
-    checkpoints = {
-        str(run.init): settings.describe_base(reference.base, run.init, config)
-        for run in runs
-        if run.model == reference
-    }
+    checkpoints = checkpoints_of(run for run in runs if run.model == reference)
     return comparison_settings("attention_to", folders=folders, reference_checkpoints=checkpoints)(wildcards)
 
 
@@ -547,6 +561,7 @@ def probe_inputs(metric, stimuli):
         "description": f"results/stimuli/{stimuli}.json",
         "sidecars": lambda wildcards: trained_on(parse_model(wildcards.model)),
         "scores": lambda wildcards: training_scores(parse_model(wildcards.model)),
+        "commits": lambda wildcards: records(parse_model(wildcards.model)),
     }
 
 

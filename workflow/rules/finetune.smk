@@ -31,6 +31,7 @@ rule sweep:
         start=lambda wildcards: run_files(run_of(wildcards).parent),
         examples=lambda wildcards: examples(dataset_of(wildcards)),
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
+        commits=lambda wildcards: records(parse_model(wildcards.model)),
     output:
         "results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv",
     log:
@@ -88,6 +89,7 @@ rule frozen:
         starts=lambda wildcards: [file for start in frozen_starts(wildcards) for file in run_files(start)],
         examples=lambda wildcards: examples(dataset_of(wildcards)),
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
+        commits=lambda wildcards: records(parse_model(wildcards.model)),
     output:
         "results/frozen/{model}.tsv",
     log:
@@ -108,6 +110,7 @@ rule scores:
     input:
         scores=lambda wildcards: [f"{run.folder}/scores.json" for run in runs_with_scores(wildcards)],
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
+        commits=lambda wildcards: records(parse_model(wildcards.model)),
     output:
         "results/scores/{model}.tsv",
     log:

@@ -46,6 +46,8 @@ rule pretrain:
 rule checkpoint:
     output:
         [f"{CHECKPOINT}/{name}" for name in MODEL_FILES],
+        # Kept when the rule runs again: it holds the commit of an entry without a revision.
+        update(f"{CHECKPOINT}/source.json"),
     log:
         "logs/checkpoint/{base}_init{init}.log",
     wildcard_constraints:

@@ -13,6 +13,7 @@ from bertshift.errors import UserError
 from bertshift.models.ablate import Ablation
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_tokenizer
+from bertshift.models.source import checkpoint_names
 from bertshift.provenance import describe_split
 from bertshift.significance import SCORES, benjamini_hochberg, mcnemar, paired_bootstrap, split_half
 from bertshift.tasks import AnswerSpans, Task, TextClassification, load_task
@@ -136,6 +137,6 @@ def with_provenance(table: pd.DataFrame, settings: Mapping, sidecar: Mapping, tr
                "p", "q", "sd", "n", "scale", "checkpoint", "data"]  # fmt: skip
     return table.assign(
         scale=settings["scale"],
-        checkpoint=table["init"].astype(str).map(settings["checkpoints"]),
+        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
         data=f"{data}; trained on {trained}",
     )[columns]

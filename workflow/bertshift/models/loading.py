@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -18,12 +19,14 @@ from transformers import BertConfig, BertModel, BertTokenizer
 from bertshift.errors import UserError
 from bertshift.files import atomic, read_json, sha256, write_json, write_text
 from bertshift.models.initialise import fill
+from bertshift.models.source import SOURCE, recorded_commit
 from bertshift.seeds import seed_from
 
 log = logging.getLogger(__name__)
 
 WEIGHTS = "model.safetensors"
-PICKLES = ("pytorch_model.bin", "tf_model.h5", "flax_model.msgpack")
+PICKLE = "pytorch_model.bin"
+OTHER_FRAMEWORKS = {"tf_model.h5": "from_tf", "flax_model.msgpack": "from_flax"}
 HUB_PATTERNS = ["config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
 # The first TensorFlow conversions call LayerNorm's parameters gamma and beta.
 OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
@@ -91,14 +94,17 @@ def load_encoder(folder: Path, attention: Literal["sdpa", "eager"] = "sdpa", see
         log.warning("%s has no pooler; a new one is drawn from seed %d.", folder, seed)
         fill(model.pooler, seed_from(seed, "pooler"))
         state |= {k: v for k, v in model.state_dict().items() if k.startswith("pooler.")}
-    _check_layout(Path(folder), expected, state)
+    _check_layout(Path(folder) / WEIGHTS, expected, state)
     model.load_state_dict(state)
     return model.eval()
 
 
 def encoder_state(path: Path) -> dict[str, Tensor]:
     """The encoder's tensors under a bare BertModel's names, float32; buffers and heads are left out."""
-    state = rename_old(read_weights(path))
+    return _encoder_part(rename_old(read_weights(path)))
+
+
+def _encoder_part(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     prefix = "bert." if any(key.startswith("bert.") for key in state) else ""
     parts = tuple(prefix + part for part in ("embeddings.", "encoder.", "pooler."))
     return {
@@ -112,12 +118,27 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path} is missing. {_how_to_convert(path.parent)}")
+    if path.name == PICKLE:
+        return _read_pickle(path)
     try:
         return load_file(path)
     except SafetensorError as error:
         raise UserError(
             f"{path} is not a complete safetensors file ({error}); fetch or make it again."
         ) from error
+
+
+def _read_pickle(path: Path) -> dict[str, Tensor]:
+    """A pickle of named tensors, read without running what else may be in it."""
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        if not all(isinstance(key, str) and isinstance(value, Tensor) for key, value in state.items()):
+            raise TypeError("not a mapping of names to tensors")
+    except Exception as error:
+        raise UserError(
+            f"{path} is broken or holds more than named tensors, which could run code; fetch it again, or give {WEIGHTS}."
+        ) from error
+    return state
 
 
 def rename_old(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -166,11 +187,12 @@ def save_tokenizer(folder: Path, tokenizer: BertTokenizer) -> None:
     )
 
 
-def import_checkpoint(source_dir: Path, run_dir: Path, source: str | None = None) -> None:
-    """Check a local checkpoint and write it as a model folder, with source.json saying where it came from.
+def import_checkpoint(source_dir: Path, run_dir: Path, origin: Mapping | None = None) -> None:
+    """Check a local checkpoint and write it as a model folder, with source.json saying where it came from (`origin`).
 
-    UserError for a missing file, weights that are only a pickle, a model that is not BERT, and a vocabulary that
-    does not fit the embeddings.
+    Weights are read from model.safetensors, or else from pytorch_model.bin. UserError for a missing file, weights of
+    another framework, a pickle with more than tensors, a model that is not BERT, and a vocabulary that does not fit the
+    embeddings.
     """
     source_dir, run_dir = Path(source_dir), Path(run_dir)
     if not source_dir.is_dir():
@@ -179,40 +201,50 @@ def import_checkpoint(source_dir: Path, run_dir: Path, source: str | None = None
         )
     config = load_config(source_dir)
     tokenizer = load_tokenizer(source_dir)
-    state = rename_old(read_weights(source_dir / WEIGHTS))
-    encoder = encoder_state(source_dir / WEIGHTS)
+    weights = _weights_of(source_dir)
+    state = rename_old(read_weights(weights))
+    encoder = _encoder_part(state)
     if not any(key.startswith("pooler.") for key in encoder):
         log.warning("%s has no pooler; every model made from it starts with a new one.", source_dir)
-    _check_layout(source_dir, BertModel(config).state_dict(), encoder, optional="pooler.")
+    _check_layout(weights, BertModel(config).state_dict(), encoder, optional="pooler.")
     _check_vocabulary(source_dir, tokenizer, config)
     write_json(run_dir / "config.json", config.to_dict())
     save_tokenizer(run_dir, tokenizer)
-    weights = source_dir / WEIGHTS
-    write_json(
-        run_dir / "source.json", {"source": source or f"local:{source_dir.name}", "sha256": sha256(weights)}
-    )
+    origin = origin or {"source": f"local:{source_dir.name}"}
+    write_json(run_dir / SOURCE, {**origin, "sha256": sha256(weights)})
     save_weights(run_dir / WEIGHTS, {k: v for k, v in state.items() if not k.endswith("_ids")})
 
 
-def download_checkpoint(hub_id: str, revision: str, run_dir: Path, cache: Path | None = None) -> None:
-    """Fetch one pinned commit of a hub model through huggingface_hub and import it.
+def download_checkpoint(hub_id: str, revision: str | None, run_dir: Path, cache: Path | None = None) -> None:
+    """Fetch one commit of a hub model through huggingface_hub and import it.
 
-    UserError if `revision` is not a full commit hash or the hub does not answer with that model.
+    Without `revision` it is the commit that run_dir/source.json names, so that it stays the same once it was fetched,
+    or else the newest. UserError if `revision` is not a full commit hash, or the hub does not answer with that model.
     """
-    if not re.fullmatch(r"[0-9a-f]{40}", revision):
+    if revision and not re.fullmatch(r"[0-9a-f]{40}", revision):
         raise UserError(
             f"revision of {hub_id} is {revision!r}; write the 40 hex digits of a commit, not a branch."
         )
     from huggingface_hub import snapshot_download
 
+    def fetch(commit: str | None, *patterns: str) -> Path:
+        return Path(snapshot_download(hub_id, revision=commit, allow_patterns=patterns, cache_dir=cache))
+
     try:
-        folder = snapshot_download(hub_id, revision=revision, allow_patterns=HUB_PATTERNS, cache_dir=cache)
+        folder = fetch(revision or recorded_commit(run_dir, hub_id), *HUB_PATTERNS)
+        commit = folder.name  # a snapshot's folder is named so
+        if not (folder / WEIGHTS).is_file():
+            fetch(commit, PICKLE)
     except (OSError, ValueError) as error:  # every hub and network error is one of the two
         raise UserError(
-            f"{hub_id} at {revision} could not be downloaded ({error}); check the id and the connection, "
-            "or give a local folder instead."
+            f"{hub_id} at {revision or 'its newest commit'} could not be downloaded ({error}); check the id and the "
+            "connection, or give a local folder instead."
         ) from error
-    import_checkpoint(Path(folder), run_dir, source=f"hub:{hub_id}@{revision}")
+    if not any((folder / name).is_file() for name in (WEIGHTS, PICKLE)):
+        raise UserError(
+            f"{hub_id} at {commit} has neither {WEIGHTS} nor {PICKLE}; convert its weights and give the local folder."
+        )
+    import_checkpoint(folder, run_dir, {"source": f"hub:{hub_id}@{commit}", "pinned": bool(revision)})
 
 
 def _read_json(path: Path) -> dict:
@@ -244,18 +276,23 @@ def _lowercase(folder: Path, normalizer: dict, config: dict) -> bool:
     )
 
 
+def _weights_of(folder: Path) -> Path:
+    pickle = folder / PICKLE
+    return pickle if pickle.is_file() and not (folder / WEIGHTS).is_file() else folder / WEIGHTS
+
+
 def _how_to_convert(folder: Path) -> str:
-    pickles = [name for name in PICKLES if (folder / name).is_file()]
-    if not pickles:
-        return f"A checkpoint folder needs config.json, {WEIGHTS} and a vocabulary."
-    return (
-        f"{pickles[0]} alone is not read, as a pickle can run code. If you trust it, convert it once: "
-        f"AutoModelForPreTraining.from_pretrained({str(folder)!r}).save_pretrained(...) writes {WEIGHTS}."
-    )
+    for name, option in OTHER_FRAMEWORKS.items():
+        if (folder / name).is_file():
+            return (
+                f"{name} alone is not read; convert it once with transformers 4: AutoModelForPreTraining."
+                f"from_pretrained({str(folder)!r}, {option}=True).save_pretrained(...) writes {WEIGHTS}."
+            )
+    return f"A checkpoint folder needs config.json, {WEIGHTS} or {PICKLE}, and a vocabulary."
 
 
 def _check_layout(
-    folder: Path, expected: Mapping[str, Tensor], found: Mapping[str, Tensor], optional: str = "\0"
+    path: Path, expected: Mapping[str, Tensor], found: Mapping[str, Tensor], optional: str = "\0"
 ):
     missing = sorted(k for k in expected.keys() - found.keys() if not k.startswith(optional))
     unknown = sorted(found.keys() - expected.keys())
@@ -267,9 +304,7 @@ def _check_layout(
     ):
         if keys:
             more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-            raise UserError(
-                f"{folder}/{WEIGHTS} {what} {keys[0]}{more}; config.json and weights must belong together."
-            )
+            raise UserError(f"{path} {what} {keys[0]}{more}; config.json and weights must belong together.")
 
 
 def _check_vocabulary(folder: Path, tokenizer: BertTokenizer, config: BertConfig) -> None:

@@ -15,6 +15,7 @@ import torch
 from bertshift.data.examples import sample
 from bertshift.models.heads import SequenceClassifier
 from bertshift.models.loading import load_encoder, load_tokenizer
+from bertshift.models.source import checkpoint_names
 from bertshift.probes import linear
 from bertshift.provenance import describe_split
 from bertshift.seeds import seed_from
@@ -125,6 +126,6 @@ def with_provenance(
         model=settings["model"],
         child=settings["child"],
         scale=settings["scale"],
-        checkpoint=table["init"].astype(str).map(settings["checkpoints"]),
+        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
         data=f"{dev}; linear probes on {train}",
     )[COLUMNS]

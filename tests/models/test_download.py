@@ -1,0 +1,116 @@
+"""Checkpoints from a small hub on localhost: which commit is taken, which files are fetched, what is recorded."""
+
+import io
+import json
+from collections import Counter
+
+import pytest
+import torch
+from data.small_hub import REVISION, SmallHub
+from huggingface_hub import constants
+from safetensors.torch import load_file
+from transformers import BertConfig, BertForPreTraining, BertTokenizer
+
+from bertshift.errors import UserError
+from bertshift.models.loading import download_checkpoint, save_model
+from bertshift.models.source import as_asked_before, checkpoint_names
+
+torch.set_num_threads(1)
+LATER, REPOSITORY = "b" * 40, "made/bert"
+
+
+def state(seed):
+    torch.manual_seed(seed)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word"]
+    config = BertConfig(
+        vocab_size=len(words), hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
+    )
+    return BertForPreTraining(config), BertTokenizer(vocab={word: i for i, word in enumerate(words)})
+
+
+def files(folder, seed, *weights):
+    """A repository of `seed`'s model as published in 2021: no tokenizer.json, weights twice or in one of the forms."""
+    model, tokenizer = state(seed)
+    save_model(folder, model, tokenizer)
+    found = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "tokenizer.json"}
+    pickle = io.BytesIO()
+    torch.save(model.state_dict(), pickle)
+    found |= {"pytorch_model.bin": pickle.getvalue(), "tf_model.h5": b"never asked for"}
+    return {name: content for name, content in found.items() if "model." not in name or name in weights}
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    both = ("model.safetensors", "pytorch_model.bin", "tf_model.h5")
+    first = files(tmp_path / "first", 1, *both[1:])
+    with SmallHub({REPOSITORY: first, "made/both": files(tmp_path / "both", 1, *both),
+                   "made/tf": files(tmp_path / "tf", 1, "tf_model.h5")}) as hub:  # fmt: skip
+        monkeypatch.setattr(constants, "ENDPOINT", hub.url)
+        monkeypatch.setattr(
+            constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.url + "/{repo_id}/resolve/{revision}/{filename}"
+        )
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        hub.push_later = lambda: hub.push(REPOSITORY, LATER, files(tmp_path / "later", 2, *both[1:]))
+        yield hub
+
+
+def source(folder):
+    found = json.loads((folder / "source.json").read_text())
+    return found["source"], found["pinned"]
+
+
+def holds(folder, seed):
+    expected = state(seed)[0].bert.state_dict()
+    found = load_file(folder / "model.safetensors")
+    return all(
+        torch.equal(found["bert." + key], value) for key, value in expected.items() if "_ids" not in key
+    )
+
+
+def test_the_newest_commit_is_taken_once_and_kept(hub, tmp_path):
+    run, cache = tmp_path / "run", tmp_path / "cache"
+    download_checkpoint(REPOSITORY, None, run, cache)
+    assert source(run) == (f"hub:{REPOSITORY}@{REVISION}", False) and holds(run, 1)
+    assert "tf_model.h5" not in {path for _, path in hub.requests}
+    hub.push_later()
+    for fresh in (cache, tmp_path / "another cache"):
+        download_checkpoint(REPOSITORY, None, run, fresh)
+        assert source(run) == (f"hub:{REPOSITORY}@{REVISION}", False) and holds(run, 1)
+    (run / "source.json").unlink()
+    download_checkpoint(REPOSITORY, None, run, cache)
+    assert source(run) == (f"hub:{REPOSITORY}@{LATER}", False) and holds(run, 2)
+    download_checkpoint(REPOSITORY, REVISION, run, cache)
+    assert source(run) == (f"hub:{REPOSITORY}@{REVISION}", True) and holds(run, 1)
+
+
+def test_one_form_of_the_weights_is_fetched(hub, tmp_path):
+    download_checkpoint("made/both", REVISION, tmp_path / "run", tmp_path / "cache")
+    fetched = Counter(path for repository, path in hub.requests if repository == "made/both")
+    assert fetched.keys() == {"config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}
+    assert holds(tmp_path / "run", 1)
+
+
+def test_what_the_hub_lacks_is_a_sentence(hub, tmp_path):
+    for repository, revision, words in (
+        ("made/tf", None, f"made/tf at {REVISION} has neither model.safetensors nor pytorch_model.bin"),
+        ("made/none", None, "made/none at its newest commit could not be downloaded"),
+        (REPOSITORY, "c" * 40, f"{REPOSITORY} at {'c' * 40} could not be downloaded"),
+    ):
+        with pytest.raises(UserError, match=words):
+            download_checkpoint(repository, revision, tmp_path / "run", tmp_path / "cache")
+    assert not (tmp_path / "run").exists()
+
+
+def test_copying_the_resolved_commit_changes_no_entry(tmp_path):
+    unpinned, pinned = {"hub": "a/b"}, {"hub": "a/b", "revision": REVISION}
+    other = {"hub": "a/b", "revision": LATER}
+    assert as_asked_before(pinned, tmp_path) == pinned
+    for before in (unpinned, pinned):
+        record = {"source": f"hub:a/b@{REVISION}", "pinned": before == pinned}
+        (tmp_path / "source.json").write_text(json.dumps(record))
+        assert as_asked_before(unpinned, tmp_path) == as_asked_before(pinned, tmp_path) == before
+        for entry in (other, {"hub": "a/c"}, {"path": "/x"}):
+            assert as_asked_before(entry, tmp_path) == entry
+    recorded = {"1": "4x8 BERT", "2": {"recorded_in": str(tmp_path / "source.json")}}
+    assert checkpoint_names(recorded) == {"1": "4x8 BERT", "2": f"a/b@{REVISION[:7]}"}
