@@ -64,6 +64,17 @@ def test_a_dot_is_significant_in_every_replicate(paper):
     assert all(places == [] for name, places in dots.items() if "paper" in name)
 
 
+def test_a_dot_needs_every_seed_of_every_pretraining_run(paper):
+    q = np.ones((4, 4))
+    q[1, 2] = q[3, 0] = 0.01
+    table = ablation("mrpc", 4, 4, seeds=2, q=q)
+    table.loc[(table["seed"] == 2) & (table["layer"] == 4) & (table["head"] == 1), "q"] = 0.2
+    _, drawn = FIGURES["figure8"].draw({"mrpc": table}, paper)
+    cells = drawn[(drawn["source"] == "ours") & (drawn["head"] > 0)].set_index(["layer", "head"])
+    assert (cells["replicates"] == 2).all()
+    assert (cells.loc[(2, 3), "significant"], cells.loc[(4, 1), "significant"]) == (1, 0.5)
+
+
 def test_titles_say_what_the_best_head_gains_and_whether_panels_agree(paper):
     eight = paper["figure8"]["tasks"]["mrpc"]
     same = np.array(eight["matrix"]) - eight["baseline"]

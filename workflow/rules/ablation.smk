@@ -36,6 +36,7 @@ rule restored:
         description=lambda wildcards: f"results/stimuli/{parse_model(wildcards.model).task}.json",
         sidecars=lambda wildcards: trained_on(parse_model(wildcards.model)),
         scores=lambda wildcards: training_scores(parse_model(wildcards.model)),
+        commits=lambda wildcards: records(parse_model(wildcards.model)),
     output:
         "results/restored/{model}.tsv",
     log:

@@ -230,14 +230,15 @@ def download_checkpoint(hub_id: str, revision: str | None, run_dir: Path, cache:
     def fetch(commit: str | None, *patterns: str) -> Path:
         return Path(snapshot_download(hub_id, revision=commit, allow_patterns=patterns, cache_dir=cache))
 
+    wanted = revision or recorded_commit(run_dir, hub_id)
     try:
-        folder = fetch(revision or recorded_commit(run_dir, hub_id), *HUB_PATTERNS)
+        folder = fetch(wanted, *HUB_PATTERNS)
         commit = folder.name  # a snapshot's folder is named so
         if not (folder / WEIGHTS).is_file():
             fetch(commit, PICKLE)
     except (OSError, ValueError) as error:  # every hub and network error is one of the two
         raise UserError(
-            f"{hub_id} at {revision or 'its newest commit'} could not be downloaded ({error}); check the id and the "
+            f"{hub_id} at {wanted or 'its newest commit'} could not be downloaded ({error}); check the id and the "
             "connection, or give a local folder instead."
         ) from error
     if not any((folder / name).is_file() for name in (WEIGHTS, PICKLE)):

@@ -37,11 +37,11 @@ def scores(inputs: Mapping[str, pd.DataFrame], variant: str = "uniform") -> pd.D
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each cell over replicates, and in how many replicates q is at most RATE."""
+    """Of each cell over replicates, and `significant`: the share of them, seeds of a run alike, with q at most RATE."""
     by = ["panel", "series", "score", "variant", "layer", "head"]
     table = tables.means(rows, by, ["panel"])
-    counts = rows.assign(significant=rows["q"] <= RATE).groupby(by, as_index=False)["significant"].sum()
-    return table.merge(counts, on=by, how="left")
+    below = rows.assign(value=(rows["q"] <= RATE).astype(float))
+    return table.assign(significant=tables.means(below, by, ["panel"])["value"])
 
 
 def published(
@@ -93,7 +93,7 @@ def draw_cells(axes: Axes, cells: pd.DataFrame, base: float) -> Normalize:
     norm = Normalize(low, high) if high > low else Normalize(low - 5e-4, high + 5e-4)
     edges = [np.arange(size + 1) + 0.5 for size in (heads, layers)]
     axes.pcolormesh(*edges, values, cmap=CMAP, norm=norm, edgecolors="face", linewidth=0.15)
-    marked = cells[(cells["significant"] >= cells["replicates"]) & (cells["source"] == "ours")]
+    marked = cells[(cells["significant"] == 1) & (cells["source"] == "ours")]
     across = marked["head"].where(marked["head"] > 0, 1)
     axes.scatter(across, marked["layer"], s=7, color="white", edgecolor="black", linewidth=0.5)
     axes.invert_yaxis()
