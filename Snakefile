@@ -17,6 +17,7 @@ include: "workflow/rules/similarity.smk"
 include: "workflow/rules/probing.smk"
 include: "workflow/rules/ablation.smk"
 include: "workflow/rules/relations.smk"
+include: "workflow/rules/patterns.smk"
 include: "workflow/rules/figures.smk"
 
 

@@ -97,6 +97,7 @@ TINY = {
         "kovaleva2019": {
             **{f"figure{n}": {"models": ["mrpc", "rte"]} for n in (5, 8, 9)},
             **{item: {"models": ["mrpc"]} for item in ("table1", "figure6", "figure7", "linguistic")},
+            **{f"figure{n}": {"models": ["mrpc"]} for n in (1, 2, 10)},
         },
         "hao2020": {
             **{f"figure{n}": {"models": ["rte@large"]} for n in range(1, 6)},
@@ -115,6 +116,7 @@ TINY = {
         "mdl": {"portions": [0.5, 1.0]},
         "structural": {"epochs": 2, "rank": 8},
     },
+    "patterns": {"maps": 24, "max_examples": 8, "classifier": {"size": 16, "widths": [4], "epochs": 2}},
     "analyses": {"rsa": {"stimuli": ["wiki", "squad"]}},
 }  # fmt: skip
 

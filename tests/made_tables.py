@@ -194,6 +194,7 @@ def world(layers=4, heads=4, **replicates):
     import made_ablations  # these build on this module
     import made_attention
     import made_hao
+    import made_patterns
     import made_relations
     import made_scores
 
@@ -254,6 +255,7 @@ def world(layers=4, heads=4, **replicates):
     ranks = {"k_model": 100, "k_reference": 90}
     others = of_merchant(layers, **replicates)
     attended = made_attention.of_kovaleva(layers, heads, **replicates)
+    classified = made_patterns.of_kovaleva(layers, heads, **replicates)
     disabled = made_ablations.of_kovaleva(layers, heads, noise=0.002, **replicates)
     return {
         "kovaleva2019/table1": made_scores.of_kovaleva(**replicates),
@@ -261,6 +263,7 @@ def world(layers=4, heads=4, **replicates):
         **{f"kovaleva2019/{item}": attended for item in ("figure6", "figure7", "linguistic")},
         "kovaleva2019/figure3": made_relations.of_kovaleva(layers, heads, **replicates),
         **{f"kovaleva2019/figure{n}": disabled for n in (8, 9)},
+        **{f"kovaleva2019/{item}": inputs for item, inputs in classified.items()},
         "hao2020/figure1": tables("js", large, "large", js, heads=heads, noise=0.004),
         "hao2020/figure2": tables("svcca", large, "large", svcca, n=2400, **ranks),
         "hao2020/similarity": {

@@ -3,7 +3,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, BertTokenizer
 
-from bertshift.activations.extract import encode, extract, padded_attention
+from bertshift.activations.extract import encode, extract, padded_attention, unpadded_attention
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 
@@ -107,6 +107,17 @@ def test_padded_maps_are_the_real_ones_in_the_corner(path, model, tokenizer):
         np.testing.assert_allclose(values[1, :, :4, :4], Activations(path).attention(layer)[1], atol=1e-6)
         assert np.all(values[1, :, :, 4:] == 0)
         np.testing.assert_allclose(values.sum(-1), 1, atol=1e-5)
+
+
+def test_streamed_maps_are_those_of_the_file(path, model, tokenizer):
+    activations, seen = Activations(path), []
+    for batch, index, maps in unpadded_attention(model, tokenizer, ROWS, max_length=14, batch_tokens=28):
+        assert index["example_offsets"].tolist() == activations.offsets.tolist()
+        for example, own in zip(batch, maps, strict=True):
+            seen.append(example)
+            for layer in (1, 2, 3):
+                np.testing.assert_allclose(own[layer - 1], activations.attention(layer)[example], atol=1e-6)
+    assert sorted(seen) == [0, 1, 2, 3]
 
 
 def test_words_are_cut_one_by_one_and_none_gets_lost(tokenizer):

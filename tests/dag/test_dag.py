@@ -31,7 +31,9 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
         4,
     )
     assert jobs["sweep"] == 3 * 2 * 2
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 24
+    # Figures 1, 2 and 10 of Kovaleva: one classifier for all tasks, one job a task.
+    assert (jobs["pattern_sheet"], jobs["pattern_classifier"], jobs["patterns"]) == (1, 1, 7)
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 27
 
 
 def test_a_figure_can_be_left_out(copy_project):

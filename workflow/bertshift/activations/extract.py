@@ -147,15 +147,26 @@ def extract(
 
 def _extract_batch(model, index, batch: list[int], writer: Writer, attention: bool) -> None:
     # A function of its own, so that a batch's maps are freed before the next forward pass.
-    starts = index["example_offsets"][batch]
-    length = index["example_offsets"][batch[0] + 1] - starts[0]
-    outputs = _forward(model, index, starts[:, None] + np.arange(length), attention=attention)
+    outputs = _of_one_length(model, index, batch, attention)
     for layer, states in enumerate(outputs.hidden_states):
         for example, values in zip(batch, states.cpu().numpy(), strict=True):
             writer.hidden(layer, example, values)
     for layer, maps in enumerate(outputs.attentions if attention else (), 1):
         for example, values in zip(batch, maps.cpu().numpy(), strict=True):
             writer.attention(layer, example, values)
+
+
+def unpadded_attention(
+    model, tokenizer, rows: Sequence[dict], max_length: int, batch_tokens: int = BATCH_TOKENS
+) -> Iterator[tuple[list[int], dict[str, np.ndarray], torch.Tensor]]:
+    """Yield, batch by batch, (numbers of its rows, the index of `encode`, [batch, layers, heads, length, length]).
+
+    As `extract`, for what reads each map once: nothing is stored. Raises as `extract` does.
+    """
+    model = _evaluating(model, True, max_length)
+    index = encode(tokenizer, rows, max_length)
+    for batch in equal_lengths(np.diff(index["example_offsets"]), batch_tokens):
+        yield batch, index, torch.stack(_of_one_length(model, index, batch, attention=True).attentions, dim=1)
 
 
 def padded_attention(
@@ -178,6 +189,12 @@ def padded_attention(
         positions = starts + pad_to_row
         real = positions < ends
         yield _forward(model, index, np.where(real, positions, 0), real, tokenizer.pad_token_id).attentions
+
+
+def _of_one_length(model, index, batch: list[int], attention: bool):
+    starts = index["example_offsets"][batch]
+    length = index["example_offsets"][batch[0] + 1] - starts[0]
+    return _forward(model, index, starts[:, None] + np.arange(length), attention=attention)
 
 
 @torch.inference_mode()

@@ -12,6 +12,7 @@ from bertshift.claims import (
     kovaleva2019,
     kovaleva2019_ablation,
     kovaleva2019_attention_to,
+    kovaleva2019_patterns,
     kovaleva2019_relations,
     kovaleva2019_table1,
     merchant2020,
@@ -21,6 +22,6 @@ from bertshift.claims.evidence import Curve, Evidence, NotTestableError
 
 __all__ = [
     "CLAIMS", "FAILS", "HOLDS", "UNTESTED", "Claim", "Curve", "Evidence", "NotTestableError", "evaluate", "hao2020",
-    "hao2020_similarity", "kovaleva2019", "kovaleva2019_ablation", "kovaleva2019_attention_to", "kovaleva2019_relations",
-    "kovaleva2019_table1", "merchant2020",
+    "hao2020_similarity", "kovaleva2019", "kovaleva2019_ablation", "kovaleva2019_attention_to",
+    "kovaleva2019_patterns", "kovaleva2019_relations", "kovaleva2019_table1", "merchant2020",
 ]  # fmt: skip

@@ -154,6 +154,12 @@ class Evidence:
         """Every metric of an encoder that is not fine-tuned, in points: under each random head, or under a linear probe."""
         return stats.in_points(self._rows("base", metric="frozen", task=task, variant=variant))
 
+    def pattern_shares(self, task: str, pattern: str) -> pd.DataFrame:
+        """What share of the model's attention maps the classifier puts in a class, in points, and what it is worth."""
+        return stats.in_points(
+            self._rows(task, metric="pattern_share", variant="classified", pattern=pattern)
+        )
+
     def sweep(self, task: str) -> Curve:
         """The headline score, in points, by position on the sweep's axis."""
         rows = stats.in_points(self._rows(task, headline=True))

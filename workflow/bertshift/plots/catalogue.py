@@ -81,6 +81,8 @@ FIGURES = {
     f"{entry.paper}/{entry.item}": entry
     for entry in (
         Entry("kovaleva2019", "table1", _by_start, "Scores by initialisation"),
+        Entry("kovaleva2019", "figure1", _alone("patterns/maps"), "Typical attention maps"),
+        Entry("kovaleva2019", "figure2", _alone("patterns"), "Shares of five classes of attention maps"),
         Entry("kovaleva2019", "figure3", _alone("relation_heads"), "Heads for predicates and arguments"),
         Entry("kovaleva2019", "figure5", _compared("cosine"), "How much each head's attention changes"),
         Entry("kovaleva2019", "figure8", _alone("ablation"), "Scores with one head disabled"),
@@ -95,6 +97,7 @@ FIGURES = {
             _compared("attention_to"),
             "Attention to kinds of words, and its weight",
         ),
+        Entry("kovaleva2019", "figure10", _alone("patterns/maps"), "All attention maps of one input"),
         Entry("hao2020", "figure1", _compared("js"), "Change of attention by layer"),
         Entry("hao2020", "figure2", _compared("svcca"), "Change of hidden states by layer"),
         Entry("hao2020", "similarity", _compared("similarity"), "Change of hidden states by other measures"),

@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+import torch
+
+from bertshift.patterns.features import CLASSES, features, propose
+
+PAIR = np.array([0] * 10 + [1] * 6)  # [CLS] 8 words [SEP] 5 words [SEP]
+SPECIAL = np.isin(np.arange(16), [0, 9, 15])
+
+
+def of(weights, special=SPECIAL, segment=PAIR):
+    return features(torch.as_tensor(np.asarray(weights, np.float32)), special, segment)
+
+
+def brute(a):
+    """v, d and b of one map of the pair, term by term."""
+    content = [i for i in range(16) if not SPECIAL[i]]
+    d = np.mean([sum(a[i, j] for j in range(16) if abs(i - j) <= 1) for i in content])
+    own = {i: [j for j in content if PAIR[j] == PAIR[i]] for i in content}
+    b = np.mean([sum(a[i, j] for j in own[i]) - len(own[i]) / len(content) for i in content])
+    return [sum(sorted(a.mean(0))[-3:]), d, b]
+
+
+def test_features_are_what_their_definitions_say():
+    maps = np.random.default_rng(0).dirichlet(np.full(16, 0.3), (2, 3, 16)).astype(np.float32)
+    found = of(maps)
+    assert found.shape == (2, 3, 3) and found.dtype == np.float64
+    for place in np.ndindex(2, 3):
+        np.testing.assert_allclose(found[place], brute(maps[place].astype(float)), rtol=1e-6)
+    single = of(maps, segment=np.zeros(16))
+    np.testing.assert_array_equal(single[..., 2], 0)
+    np.testing.assert_array_equal(single[..., :2], found[..., :2])
+
+
+def test_textbook_maps_get_their_class():
+    onto_sep, neighbours, blocks = np.zeros((16, 16)), np.eye(16), np.zeros((16, 16))
+    onto_sep[:, 9] = 1
+    for query in range(16):
+        own = (PAIR == PAIR[query]) & ~SPECIAL
+        blocks[query, own] = 1 / own.sum()
+    uniform = np.full((16, 16), 1 / 16)
+    maps = [onto_sep, neighbours, (onto_sep + neighbours) / 2, blocks, uniform]
+    assert [CLASSES[k] for k in propose(of(maps), 16)] == list(CLASSES)
+    np.testing.assert_allclose(of(blocks)[2], 1 - (8 * 8 + 5 * 5) / 13**2, rtol=1e-6)
+
+
+def test_uniform_attention_is_heterogeneous_at_any_length():
+    for length in range(2, 30):
+        special = np.isin(np.arange(length), [0, length - 1])
+        found = of(np.full((length, length), 1 / length), special, np.zeros(length))
+        assert found[0] == pytest.approx(min(3 / length, 1))
+        assert CLASSES[propose(found, length)] == "heterogeneous"
+    # Six tokens: 0.6 would be vertical, but uniform attention has 0.5 there.
+    assert CLASSES[propose(np.array([0.7, 0, 0]), 6)] == "heterogeneous"
+    assert CLASSES[propose(np.array([0.76, 0, 0]), 6)] == "vertical"
+    assert CLASSES[propose(np.array([0.3, 0.3, 0]), 15)] == "vertical_diagonal"

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from bertshift.patterns.quantification import confusion, corrected, f1
+
+ANSWERS = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.15, 0.25, 0.6]])  # P(answer | label)
+
+
+def test_f1_agrees_with_sklearn():
+    random = np.random.default_rng(0)
+    gold, said = random.integers(0, 3, 200), random.integers(0, 4, 200)  # class 3 is never right, 4 never met
+    counts = confusion(gold, said, 5)
+    each, macro, weighted = f1(counts)
+    np.testing.assert_allclose(each[:4], f1_score(gold, said, average=None))
+    assert np.isnan(each[4])
+    assert macro == pytest.approx(f1_score(gold, said, average="macro"))
+    assert weighted == pytest.approx(f1_score(gold, said, average="weighted"))
+
+
+def test_with_many_labels_it_is_the_inverse_within_the_simplex():
+    shares = np.array([0.6, 0.1, 0.3])
+    found = corrected(shares @ ANSWERS, ANSWERS * 1e9)
+    np.testing.assert_allclose(found, shares, atol=1e-4)
+    outside = np.array([1.0, 0, 0])  # no distribution gives these answers
+    assert np.linalg.solve(ANSWERS.T, outside).min() < 0
+    found = corrected(outside, ANSWERS * 1e9)
+    assert found.min() == 0 and found.sum() == pytest.approx(1) and found[0] > 0.99
+
+
+def test_a_class_without_labels_is_absent():
+    counts = np.array([[50, 5, 1], [4, 40, 2], [0, 0, 0]])
+    found = corrected(np.array([0.5, 0.4, 0.1]), counts)
+    assert found[2] == 0 and found.sum() == pytest.approx(1)
+
+
+def test_it_is_nearer_to_the_truth_than_the_answers_where_classes_are_more_common_than_among_labels():
+    """400 labels, a third of them each class; then 2000 maps, mostly of the class that is told worst."""
+    random, truth = np.random.default_rng(1), np.array([0.1, 0.1, 0.8])
+    raw, better = [], []
+    for _ in range(300):
+        counts = np.array([random.multinomial(133, row) for row in ANSWERS])
+        answers = random.multinomial(2000, truth @ ANSWERS) / 2000
+        raw.append(answers - truth)
+        better.append(corrected(answers, counts) - truth)
+    assert np.abs(np.mean(raw, axis=0)).max() > 0.2
+    assert np.abs(np.mean(better, axis=0)).max() < 0.03
+    assert np.abs(better).mean() < 0.4 * np.abs(raw).mean()
+
+
+def test_noise_in_a_class_with_few_labels_does_not_become_half_of_all_maps():
+    counts = np.array([[0, 1, 4], [1, 48, 3], [2, 4, 92]])  # the first is mostly taken for the third
+    answers = np.array([0.01, 0.3, 0.69])
+    assert np.linalg.solve((counts / counts.sum(1, keepdims=True)).T, answers)[0] > 0.45
+    assert np.abs(corrected(answers, counts) - answers).max() < 0.05

@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+
+from bertshift.patterns import sheet
+from bertshift.patterns.features import CLASSES, FEATURES
+from bertshift.patterns.pages import pages
+
+
+def test_every_task_and_layer_has_its_share_and_replicates_take_turns(models, inputs):
+    chosen = sheet.choose(models, dict.fromkeys(models, inputs), 42)
+    per_stratum = chosen.groupby(["task", "layer"]).size()
+    assert per_stratum.sum() == 42 and set(per_stratum) == {10, 11} and len(per_stratum) == 4
+    runs = chosen[chosen["model"] == "rte"].groupby(["layer", "init"]).size()
+    assert set(runs) <= {5, 6} and set(chosen["head"]) == {1, 2, 3}
+    # Without an input twice in a stratum, as there are enough; in random order; the same again.
+    assert not chosen.duplicated(["task", "layer", "example"]).any()
+    assert chosen["map"].tolist() == [*range(1, 43)] and chosen["page"].tolist() == [1] * 40 + [2] * 2
+    assert chosen["task"].iloc[:20].nunique() == 2
+    assert chosen.equals(sheet.choose(models, dict.fromkeys(models, inputs), 42))
+    assert len(sheet.choose(models, dict.fromkeys(models, inputs[:2]), 42)) == 42
+
+
+def test_the_table_is_of_the_maps_that_are_stored(attended, models, inputs, tmp_path):
+    rows = dict.fromkeys(models, inputs)
+    chosen = sheet.choose(models, rows, 42)
+    table, maps, special = sheet.measure(chosen, rows, 64)
+    sheet.write_maps(tmp_path / "maps.npz", maps)
+    stored = sheet.read_maps(tmp_path / "maps.npz")
+    assert list(table) == sheet.COLUMNS and set(table["source"]) == {"proposed"}
+    assert (table["label"] == table["proposed"]).all() and set(table["label"]) <= set(CLASSES)
+    for place, row, weights in zip(chosen.itertuples(), table.itertuples(), stored, strict=True):
+        source = next(each for each in inputs if each["id"] == row.example)
+        expected = attended(place.folder, source, row.length)[row.layer - 1, row.head - 1]
+        np.testing.assert_array_equal(weights, expected)
+        assert row.v == pytest.approx(np.sort(expected.mean(0, dtype=np.float64))[-3:].sum())
+    assert [len(figure.axes[0].images) for figure in pages(table, maps, special)] == [40, 2]
+    assert table[list(FEATURES)].notna().all(axis=None)

@@ -1,0 +1,134 @@
+"""Which classes a model's attention maps belong to (Kovaleva et al. 2019, figure 2), and examples of them (1, 10)."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from bertshift.patterns.attention import Attended, attend
+from bertshift.patterns.classifier import PatternClassifier, load, probabilities
+from bertshift.patterns.features import CLASSES, features, propose
+from bertshift.patterns.quantification import corrected
+from bertshift.patterns.scores import counts_by_input, summary
+from bertshift.seeds import seed_from
+
+DRAWS = 1000
+COLUMNS = [
+    "metric",
+    "model",
+    "task",
+    "init",
+    "seed",
+    "variant",
+    "pattern",
+    "value",
+    "low",
+    "high",
+    "n",
+    "maps",
+]
+MAP_COLUMNS = ["metric", "model", "task", "init", "seed", "variant", "pattern", "layer", "head", "value", "example",
+               "length", "tokens", "special", "weights"]  # fmt: skip
+CONFIDENT, ONE_INPUT = "most_confident", "one_input"
+
+
+def measure(
+    model: str,
+    task: str,
+    runs: Mapping[str, tuple[int, int]],
+    rows: Sequence[dict],
+    max_length: int,
+    classifier: Path,
+    predictions: pd.DataFrame,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Shares (COLUMNS, and `scores.summary` of the classifier) and maps (MAP_COLUMNS) of every replicate
+    {folder: (init, seed)}, over all layers and heads.
+
+    Variants of metric "pattern_share": "classified", the classifier's answers, as published; "corrected" for its errors
+    (`quantification.corrected`); "proposed", the rule alone, without a classifier. low and high: 95 % bootstrap over
+    inputs, and for "corrected" over the inputs of the labelled maps as well; n counts inputs, `maps` their maps.
+    predictions: the labelled maps with their cross-validated answers, as `scores` takes them.
+
+    Metric "pattern_map": variant "most_confident", of each class the map to which the classifier gives it with the highest
+    probability (`value`), be it less than another's; "one_input", of the first replicate, all maps of one input drawn at random. `weights` are those of
+    `tokens`, query after query, with four decimals; `special` the positions of [CLS] and [SEP].
+    """
+    net = load(classifier)
+    shown = int(np.random.default_rng(seed_from("patterns input", task)).integers(len(rows)))
+    shares, maps = [], []
+    for number, (folder, (init, seed)) in enumerate(runs.items()):
+        print(f"patterns: {folder}: {len(rows)} inputs", file=sys.stderr, flush=True)
+        run = {"model": model, "task": task, "init": init, "seed": seed}
+        answers, proposals, kept = _replicate(
+            Path(folder), rows, max_length, net, shown if number == 0 else None
+        )
+        shares += [run | row for row in share_rows(answers, proposals, predictions)]
+        maps += [run | row for row in kept]
+    table = pd.DataFrame(shares).assign(metric="pattern_share")[COLUMNS].assign(**summary(predictions))
+    return table, pd.DataFrame(maps).assign(metric="pattern_map")[MAP_COLUMNS]
+
+
+def _replicate(
+    folder: Path, rows: Sequence[dict], max_length: int, net: PatternClassifier, shown: int | None
+) -> tuple[np.ndarray, np.ndarray, list[dict]]:
+    """How many maps of each input [inputs, classes] the classifier and the rule put in each class; and maps to be drawn,
+    among them all of the input `shown`."""
+    answers, proposals = (np.zeros((len(rows), len(CLASSES))) for _ in range(2))
+    surest, whole = {}, []
+    for one in attend(folder, rows, max_length):
+        flat = one.maps.flatten(0, 1)
+        likely = probabilities(net, flat)
+        said = likely.argmax(1)
+        proposed = propose(features(flat, one.special, one.segment), len(one.special))
+        for counts, classes in ((answers, said), (proposals, proposed)):
+            counts[one.number] = np.bincount(classes, minlength=len(CLASSES))
+        example = rows[one.number]["id"]
+        for k, place in enumerate(likely.argmax(0).tolist()):
+            if k not in surest or likely[place, k] > surest[k]["value"]:
+                surest[k] = _map(CONFIDENT, one, example, place, k, likely)
+        if one.number == shown:
+            whole = [_map(ONE_INPUT, one, example, place, k, likely) for place, k in enumerate(said)]
+    return answers, proposals, [*surest.values(), *whole]
+
+
+def _map(variant: str, one: Attended, example: str, place: int, k: int, likely: np.ndarray) -> dict:
+    layer, head = divmod(place, one.maps.shape[1])
+    weights = one.maps[layer, head].flatten().tolist()
+    return {
+        "variant": variant, "pattern": CLASSES[k], "layer": layer + 1, "head": head + 1, "value": likely[place, k],
+        "example": example, "length": len(one.tokens), "tokens": " ".join(one.tokens),
+        "special": " ".join(map(str, np.flatnonzero(one.special) + 1)), "weights": " ".join(f"{w:.4f}" for w in weights),
+    }  # fmt: skip
+
+
+def share_rows(answers: np.ndarray, proposals: np.ndarray, predictions: pd.DataFrame) -> list[dict]:
+    """answers, proposals [inputs, classes]: how many maps of each input are of each class."""
+    labelled = counts_by_input(predictions)
+    generator = np.random.default_rng(seed_from("patterns bootstrap"))
+    drawn, drawn_labelled = _resample(len(answers), generator), _resample(len(labelled), generator)
+    classified, proposed = (_shares(drawn, counts) for counts in (answers, proposals))
+    confusions = np.tensordot(drawn_labelled, labelled, axes=1)
+    values = {
+        "classified": classified,
+        "corrected": np.array([corrected(*each) for each in zip(classified, confusions, strict=True)]),
+        "proposed": proposed,
+    }
+    return [
+        {"variant": variant, "pattern": pattern, "value": of_all[k], "low": low[k], "high": high[k], "n": len(answers),
+         "maps": int(answers.sum())}
+        for variant, (of_all, *draws) in values.items()
+        for low, high in [np.quantile(draws, [0.025, 0.975], axis=0)]
+        for k, pattern in enumerate(CLASSES)
+    ]  # fmt: skip
+
+
+def _resample(inputs: int, generator: np.random.Generator) -> np.ndarray:
+    """[1 + DRAWS, inputs] how many times each input counts: first once, then as drawn."""
+    drawn = generator.multinomial(inputs, np.full(inputs, 1 / inputs), DRAWS)
+    return np.vstack([np.ones(inputs, int), drawn])
+
+
+def _shares(times: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    return times @ counts / counts.sum()

@@ -1,0 +1,23 @@
+import json
+
+from bertshift.jobs import job
+
+with job(snakemake):
+    from pathlib import Path
+
+    from bertshift.files import read_tsv, write_tsv
+    from bertshift.patterns import classifier, scores
+    from bertshift.patterns.labels import read_labels
+    from bertshift.patterns.sheet import MAPS, TABLE, read_maps
+
+    folder = Path(snakemake.input.sheet)
+    sheet, maps = read_tsv(folder / TABLE), read_maps(folder / MAPS)
+    if snakemake.input.labels:
+        sheet = read_labels(Path(snakemake.input.labels[0]), sheet)
+    settings = classifier.ClassifierSettings(**json.loads(snakemake.params.settings))
+    net, predictions = classifier.fit(sheet, maps, settings)
+    classifier.save(snakemake.output.classifier, net)
+    origin = {name: "; ".join(map(str, sheet[name].unique())) for name in ("scale", "checkpoint", "data")}
+    write_tsv(snakemake.output.predictions, predictions)
+    write_tsv(snakemake.output.scores, scores.score_table(predictions).assign(**origin))
+    write_tsv(snakemake.output.confusion, scores.confusion_table(predictions).assign(**origin))

@@ -1,0 +1,27 @@
+import json
+import sys
+
+from bertshift.jobs import job
+
+with job(snakemake):
+    from pathlib import Path
+
+    from bertshift.files import atomic, read_json, read_jsonl, write_tsv
+    from bertshift.patterns import sheet
+    from bertshift.patterns.pages import pages
+
+    settings, out = json.loads(snakemake.params.settings), Path(snakemake.output[0])
+    models = settings["models"]
+    by_task = {Path(file).stem: list(read_jsonl(file)) for file in snakemake.input.stimuli}
+    described = {Path(file).stem: read_json(file)["data"] for file in snakemake.input.descriptions}
+    rows = {name: by_task[model["task"]] for name, model in models.items()}
+    chosen = sheet.choose(models, rows, settings["maps"])
+    print(f"patterns: {len(chosen)} maps of {len(models)} models to be labelled", file=sys.stderr)
+    table, maps, special = sheet.measure(chosen, rows, settings["max_length"])
+    for number, page in enumerate(pages(table, maps, special), 1):
+        with atomic(out / f"page_{number:02d}.png") as path:
+            page.savefig(path, format="png", metadata={"Software": None})
+    sheet.write_maps(out / sheet.MAPS, maps)
+    checkpoints = [models[row.model]["checkpoints"][str(row.init)] for row in table.itertuples()]
+    table = table.assign(scale=settings["scale"], checkpoint=checkpoints, data=table["task"].map(described))
+    write_tsv(out / sheet.TABLE, table)
