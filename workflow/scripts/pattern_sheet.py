@@ -7,6 +7,7 @@ with job(snakemake):
     from pathlib import Path
 
     from bertshift.files import atomic, read_json, read_jsonl, write_tsv
+    from bertshift.models.source import checkpoint_names
     from bertshift.patterns import sheet
     from bertshift.patterns.pages import pages
 
@@ -22,6 +23,7 @@ with job(snakemake):
         with atomic(out / f"page_{number:02d}.png") as path:
             page.savefig(path, format="png", metadata={"Software": None})
     sheet.write_maps(out / sheet.MAPS, maps)
-    checkpoints = [models[row.model]["checkpoints"][str(row.init)] for row in table.itertuples()]
+    names = {name: checkpoint_names(model["checkpoints"]) for name, model in models.items()}
+    checkpoints = [names[row.model][str(row.init)] for row in table.itertuples()]
     table = table.assign(scale=settings["scale"], checkpoint=checkpoints, data=table["task"].map(described))
     write_tsv(out / sheet.TABLE, table)
