@@ -99,6 +99,7 @@ TINY = {
             **{item: {"models": ["mrpc"]} for item in ("table1", "figure6", "figure7", "linguistic")},
             **{f"figure{n}": {"models": ["mrpc"]} for n in (1, 2, 10)},
         },
+        "college2020": {item: {"models": ["mrpc", "rte"]} for item in ("figure1", "figure2")},
         "hao2020": {
             **{f"figure{n}": {"models": ["rte@large"]} for n in range(1, 6)},
             "similarity": {"models": ["rte@large"]},

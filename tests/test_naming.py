@@ -5,7 +5,15 @@ from bertshift.naming import pair_runs, parse_comparison, parse_model, runs_of
 
 BASE = {"layers": 12, "heads": 12, "vocabulary": "uncased", "seeds": 2, "checkpoints": [{}, {}]}
 CONFIG = {
-    "tasks": {name: {} for name in ("mnli", "cola", "rte", "wnli", "squad", "dep")},
+    "tasks": {
+        name: {"dataset": name, "kind": "spans" if name == "squad" else "classification"}
+        for name in ("mnli", "cola", "rte", "wnli", "squad", "dep")
+    },
+    "datasets": {
+        "mnli": {"labels": {"0": "no", "1": "yes", "2": "both", "-": "both"}},
+        "squad": {},
+        **{name: {"labels": {"0": "no", "1": "yes"}} for name in ("cola", "rte", "wnli", "dep")},
+    },
     "bases": {
         "base": BASE,
         "cased": {**BASE, "vocabulary": "cased", "checkpoints": [{}]},
@@ -65,6 +73,11 @@ def test_parts_of_a_name():
         ("mnli.keep5.random", "'.random.keep5'"),
         ("mnli.random.random", "'.random'"),
         ("cola.carry", "earlier task"),
+        (
+            "cola+mnli.carry@cased",
+            r"'cola' \(classification, 2 labels\) cannot serve 'mnli' .* write 'cola\+mnli@cased'",
+        ),
+        ("squad+cola.keep5.carry", r"'squad' \(spans, 0 labels\) cannot serve .* write 'squad\+cola.keep5'"),
         ("base@large", "without"),
         ("base.reinit3", "not fine-tuned"),
         ("mnli.reinit08", "reinit8"),
@@ -80,6 +93,13 @@ def test_replicates_and_their_parents():
     assert [run.name for run in runs] == ["init1_seed1", "init1_seed2", "init2_seed1", "init2_seed2"]
     assert runs[3].parent.folder == "results/models/wnli/init2_seed2"
     assert runs[3].parent.parent.folder == "results/pretrained/base/init2"
+
+
+def test_a_chain_of_three_starts_from_the_chain_of_two():
+    [run, *_] = runs_of(parse_model("mnli+rte+cola.carry@cased", CONFIG), CONFIG)
+    names = [str(each.model) for each in (run, *run.ancestors)]
+    assert names == ["mnli+rte+cola.carry@cased", "mnli+rte@cased", "mnli@cased", "cased"]
+    assert {each.name for each in run.ancestors[:2]} == {run.name}
 
 
 def test_random_weights_inherit_no_pretraining_run():

@@ -16,10 +16,10 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     jobs = project.jobs()
     assert jobs == project.jobs("figures/all")
     # Kovaleva: 7 tasks, one of them Merchant's as well; SQuAD and Dep; on 2 pretraining runs; Hao: 4 tasks x 2 seeds;
-    # one tagger; 7 from random weights.
-    assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1 + 7
-    assert (jobs["frozen"], jobs["scores"]) == (7, 14)
-    assert jobs["pretrain"] == 3
+    # one tagger; 7 from random weights; College: 4 tasks alone, and after each of the 3 others.
+    assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1 + 7 + 4 + 12
+    assert (jobs["frozen"], jobs["scores"], jobs["gains"], jobs["losses"]) == (7, 14 + 4, 12, 16)
+    assert jobs["pretrain"] == 4
     assert (jobs["cosine"], jobs["rsa"], jobs["similarity"], jobs["restored"]) == (7, 3, 4, 4)
     # Hao: with the parent, between seeds, and three pairs of tasks; both read the same dumps.
     assert (jobs["js"], jobs["svcca"]) == (4 + 4 + 3,) * 2
@@ -33,7 +33,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     assert jobs["sweep"] == 3 * 2 * 2
     # Figures 1, 2 and 10 of Kovaleva: one classifier for all tasks, one job a task.
     assert (jobs["pattern_sheet"], jobs["pattern_classifier"], jobs["patterns"]) == (1, 1, 7)
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 27
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 29
 
 
 def test_a_figure_can_be_left_out(copy_project):
@@ -44,7 +44,7 @@ def test_a_figure_can_be_left_out(copy_project):
 
 
 # Three pretraining runs of `base` at the paper's scale, as Merchant et al. averaged over.
-@pytest.mark.parametrize(("scale", "checkpoints"), [("small", 2), ("paper", 4)])
+@pytest.mark.parametrize(("scale", "checkpoints"), [("small", 3), ("paper", 5)])
 def test_the_same_figures_at_every_scale(project, scale, checkpoints):
     jobs = project.jobs("figures/all", "--config", f"scale={scale}")
     assert (
@@ -54,6 +54,22 @@ def test_the_same_figures_at_every_scale(project, scale, checkpoints):
         and not jobs["world"]
     )
     assert jobs["corpus"] == 12
+
+
+def test_stages_are_shared_by_the_chains_that_begin_with_them(project):
+    jobs = project.reruns("results/scores/wnli+rte+cola@cased.tsv", "results/losses/wnli+rte@cased.tsv")
+    chain = ["wnli@cased", "wnli+rte@cased", "wnli+rte+cola@cased"]
+    assert {job for job in jobs if job.startswith("finetune")} == {
+        f"finetune model={model}, init=1, seed=1" for model in chain
+    }
+
+
+def test_both_heads_can_be_asked_for(copy_project):
+    project = copy_project()
+    chains = {"models": ["mrpc", "rte"], "heads": ["fresh", "carry"]}
+    project.config = merge(project.config, {"figures": {"college2020": {"figure2": chains}}})
+    jobs = project.jobs("results/figures/college2020/figure2.png")
+    assert jobs["gains"] == 4 and jobs["finetune"] == 6 * 2
 
 
 def test_one_table_needs_only_its_own_runs(project):
@@ -75,6 +91,7 @@ def test_one_table_needs_only_its_own_runs(project):
         "results/svcca/base.random_vs_base.tsv",
         "results/scores/wnli+cola.carry@cased.tsv",
         "results/frozen/wnli+cola@cased.tsv",
+        "results/gains/rte.reinit3@cased_vs_rte.tsv",
     ],
 )
 def test_any_two_models_can_be_named(project, target):
@@ -94,6 +111,9 @@ def test_any_two_models_can_be_named(project, target):
         ("results/restored/base.tsv", "is not fine-tuned"),
         ("results/restored/rte.reinit3.tsv", "weights drawn anew"),
         ("results/models/rte/init9_seed1/scores.json", "no replicate init9_seed1"),
+        ("results/gains/rte_vs_mrpc.tsv", "only two models of one task"),
+        ("results/gains/upos_vs_upos.tsv", "only two models of one task that classifies, rates or answers"),
+        ("results/scores/mnli+rte.carry.tsv", "write 'mnli+rte'"),
         ("results/stimuli/wkii.jsonl", "neither a stimulus nor a task"),
     ],
 )

@@ -5,6 +5,9 @@ import pytest
 
 from bertshift.files import read_json, read_tsv
 from bertshift.plots.catalogue import FIGURES
+from bertshift.tasks import load_task
+from bertshift.training.checkpoint import weights_digest
+from bertshift.training.finetuning import starting_model
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -61,7 +64,7 @@ def test_a_sweep_ends_at_the_plain_model(finished):
 
 def test_claims_are_decided_or_said_to_be_open(finished):
     claims = read_tsv(finished.folder / "results/claims.tsv")
-    assert set(claims["paper"]) == {"kovaleva2019", "hao2020", "merchant2020"}
+    assert set(claims["paper"]) == {"kovaleva2019", "college2020", "hao2020", "merchant2020"}
     assert set(claims["verdict"]) <= {"holds", "fails", "not testable at this scale"}
     assert claims["reason"].notna().all()
 
@@ -76,6 +79,38 @@ def test_a_run_keeps_its_losses_norms_and_scores(finished):
     assert not (run / ".checkpoint").exists()
 
 
+def test_a_second_stage_starts_anew_from_the_weights_of_the_first(finished):
+    """Under the head, the batches and the schedule of the same task alone."""
+    models = finished.folder / "results/models"
+    for run in ("init1_seed1", "init2_seed1"):
+        chain, alone = (
+            read_json(models / "rte+mrpc" / run / "recipe.json"),
+            read_json(models / "mrpc" / run / "recipe.json"),
+        )
+        task = load_task(chain["task"], read_json(finished.folder / "results/data/mrpc/dataset.json"))
+        start = starting_model(task, models / "rte" / run, chain["seed"])
+        assert chain["start"] == weights_digest(start) and chain["seed"] == alone["seed"]
+        rates = [
+            read_tsv(models / name / run / "steps.tsv")["learning_rate"] for name in ("rte+mrpc", "mrpc")
+        ]
+        pd.testing.assert_series_equal(*rates)
+
+
+def test_gains_are_differences_of_scores(finished):
+    gains = read_tsv(finished.folder / "results/gains/rte+mrpc_vs_mrpc.tsv")
+    assert len(gains) == 2 * 2 and gains["p"].between(0, 1).all()
+    for row in gains.itertuples():
+        run = f"init{row.init}_seed{row.seed}"
+        scores = [read_json(finished.folder / f"results/models/{name}/{run}/scores.json")["scores"][row.score]
+                  for name in ("rte+mrpc", "mrpc")]  # fmt: skip
+        assert (row.value, row.before) == pytest.approx(scores)
+        assert row.delta == pytest.approx(scores[0] - scores[1], abs=1e-9)
+    accuracy = gains.query("score == 'accuracy'")
+    assert ((accuracy["gained"] - accuracy["lost"]) / accuracy["n"]).tolist() == pytest.approx(
+        accuracy["delta"].tolist()
+    )
+
+
 def test_activations_go_unless_asked_to_stay(finished):
     assert not list((finished.folder / "results/activations").rglob("*.npz"))
 
@@ -87,6 +122,11 @@ def test_a_second_call_has_nothing_to_do(finished):
 def test_report_holds_each_figure_under_its_paper(finished):
     finished.snakemake("--report", "report.html")
     report = (finished.folder / "report.html").read_text()
-    for category in ("Kovaleva et al. 2019", "Hao et al. 2020", "Merchant et al. 2020"):
+    for category in (
+        "Kovaleva et al. 2019",
+        "BERT Goes to College 2020",
+        "Hao et al. 2020",
+        "Merchant et al. 2020",
+    ):
         assert category in report
     assert not re.search(r"Error|Traceback", finished.log)

@@ -36,6 +36,7 @@ MORE_IN_THE_TABLE = {
         for item in ("table1", "figure1", "figure4", "figure5", "appendix_a", "appendix_b")
     ),
     "hao2020/similarity",
+    "college2020/figure2",
     *(f"kovaleva2019/{item}" for item in ("table1", "figure3", "figure6", "figure8", "figure9")),
     "hao2020/figure3",
 }

@@ -1,6 +1,9 @@
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import ttest_1samp
 
 from bertshift import stats
 from bertshift.errors import UserError
@@ -14,6 +17,28 @@ def test_intervals_in_closed_form():
     assert (three.high - 2, 2 - three.low) == pytest.approx([4.302652730 / np.sqrt(3)] * 2, rel=1e-9)
     with pytest.raises(UserError, match="finite"):
         stats.estimate([1.0, np.nan])
+
+
+def test_an_estimate_of_curves_is_that_of_every_point():
+    curves = np.random.default_rng(0).normal(size=(4, 3))
+    whole, single = stats.estimate(curves), [stats.estimate(column) for column in curves.T]
+    assert whole.low == pytest.approx([one.low for one in single]) and whole.replicates == 4
+    assert np.isnan(stats.estimate(curves[:1]).high).all()
+
+
+def test_paired_t_is_scipys_and_needs_two_replicates():
+    differences = [0.02, -0.01, 0.03, 0.01, 0.02]
+    assert stats.paired_t(differences) == pytest.approx(ttest_1samp(differences, 0).pvalue)
+    assert np.isnan(stats.paired_t([0.1]))
+    assert (stats.paired_t([0.0, 0.0]), stats.paired_t([0.1, 0.1])) == (1, 0)
+
+
+def test_the_best_of_two_is_the_mean_over_all_pairs():
+    values = [0.5, 0.9, 0.1, 0.5, 0.7]
+    assert stats.best_of_two(values) == pytest.approx(
+        np.mean([max(pair) for pair in combinations(values, 2)])
+    )
+    assert np.isnan(stats.best_of_two([0.5]))
 
 
 def rows(keys):

@@ -149,6 +149,8 @@ def parse_model(name: str, config: Mapping) -> Model:
             raise UserError(f"model '{name}': no checkpoint '{base}' at this scale; {_nearest(base, bases)}.")
         model = Model(chain, variants, base or DEFAULT_BASE)
     _check_variants(model, name, config["bases"])
+    if model.variant("carry"):
+        _check_carried_head(model, name, config)
     if str(model) != name:
         raise UserError(f"model '{name}' has one name; write '{model}'.")
     return model
@@ -176,6 +178,19 @@ def _check_variants(model: Model, name: str, bases: Mapping) -> None:
         if variant and variant[key] != "E" and not low <= int(variant[key]) <= high:
             raise UserError(f"model '{name}': '.{variant.text}' is out of range for '{model.base}', whose "
                             f"{key} here goes from {low} to {high}.")  # fmt: skip
+
+
+def _check_carried_head(model: Model, name: str, config: Mapping) -> None:
+    """Before anything is trained, as far as the configuration knows the labels (not those of tags or trees)."""
+    heads = []
+    for task in model.tasks[-2:]:
+        entry = config["tasks"][task]
+        labels = config["datasets"][entry["dataset"]].get("labels", {})
+        heads.append((entry["kind"], len(set(labels.values()))))
+    if heads[0] != heads[1]:
+        words = [f"'{task}' ({kind}, {n} labels)" for task, (kind, n) in zip(model.tasks[-2:], heads)]
+        fresh = replace(model, variants=tuple(v for v in model.variants if v.kind != "carry"))
+        raise UserError(f"model '{name}': the head of {words[0]} cannot serve {words[1]}; write '{fresh}'.")
 
 
 def shape_of(base: Mapping) -> Mapping:

@@ -19,17 +19,17 @@ BOOTSTRAP = "95% bootstrap over sentences"  # what `low` and `high` of a metric'
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over `replicates` and an interval; `interval` says which kind it is."""
+    """A mean over `replicates` and an interval; `interval` says which kind it is. Arrays for replicates of arrays."""
 
-    mean: float
-    low: float
-    high: float
+    mean: float | np.ndarray
+    low: float | np.ndarray
+    high: float | np.ndarray
     replicates: int
     interval: str
 
 
 def estimate(values, level: float = 0.95, independent: bool = True) -> Estimate:
-    """Mean and interval over replicates.
+    """Mean and interval over replicates, the first axis of `values`; the rest may be, say, the steps of a curve.
 
     Three or more replicates: the two-sided t interval of the mean, or their range where they are not independent.
     Two: their range, because a t interval with one degree of freedom is 12.7 standard errors wide and would hide the
@@ -41,13 +41,33 @@ def estimate(values, level: float = 0.95, independent: bool = True) -> Estimate:
         raise UserError(
             f"a mean needs finite numbers, got {values.tolist()}; look for a failed run in the TSV."
         )
-    n, mean = values.size, float(values.mean())
+    n, mean = len(values), values.mean(0)
     if n == 1:
-        return Estimate(mean, np.nan, np.nan, 1, "none")
+        return Estimate(mean, np.nan * mean, np.nan * mean, 1, "none")
     if n == 2 or not independent:
-        return Estimate(mean, float(values.min()), float(values.max()), n, "min-max")
-    half = distributions.t.ppf((1 + level) / 2, n - 1) * values.std(ddof=1) / np.sqrt(n)
-    return Estimate(mean, mean - float(half), mean + float(half), n, f"{level:.0%} t")
+        return Estimate(mean, values.min(0), values.max(0), n, "min-max")
+    half = distributions.t.ppf((1 + level) / 2, n - 1) * values.std(0, ddof=1) / np.sqrt(n)
+    return Estimate(mean, mean - half, mean + half, n, f"{level:.0%} t")
+
+
+def paired_t(differences) -> float:
+    """Two-sided p of "the mean difference is 0" over replicates (Student's t); NaN for fewer than two."""
+    differences = np.asarray(differences, dtype=np.float64)
+    n, mean = differences.size, differences.mean()
+    if n < 2:
+        return np.nan
+    error = differences.std(ddof=1) / np.sqrt(n)
+    if error == 0:
+        return float(mean == 0)
+    return float(2 * distributions.t.sf(abs(mean) / error, n - 1))
+
+
+def best_of_two(values) -> float:
+    """What the better of two runs scores on average, from all pairs of runs (unbiased); NaN for fewer than two."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    n = ordered.size
+    # The i-th smallest of n, counted from 0, is the larger one of i pairs.
+    return float(ordered @ np.arange(n) / (n * (n - 1) / 2)) if n > 1 else np.nan
 
 
 def with_replicates(table: pd.DataFrame) -> pd.DataFrame:

@@ -118,11 +118,18 @@ def _describe(description: str, settings: Mapping, inputs: Mapping[str, Sequence
 
 
 def _training(settings: Mapping, inputs: Mapping[str, Sequence[str]]) -> str:
-    training = "; ".join(
-        describe_split(read_json(sidecar), "train", read_json(scores)["rows"]["train"], settings["source"])
-        for sidecar, scores in zip(inputs["sidecars"], inputs["scores"], strict=True)
-    )
+    training = describe_training(inputs["sidecars"], inputs["scores"], settings["source"])
     return f"; trained on {training}" if training else ""
+
+
+def describe_training(sidecars: Sequence[str], scores: Sequence[str], source: str) -> str:
+    """What fine-tunings were trained on, each set of rows once, by the files of its data set and of one of the runs."""
+    return "; ".join(
+        dict.fromkeys(
+            describe_split(read_json(sidecar), "train", read_json(run)["rows"]["train"], source)
+            for sidecar, run in zip(sidecars, scores, strict=True)
+        )
+    )
 
 
 def score_table(scores: Sequence[Mapping], provenance: Mapping, sidecar: Mapping) -> pd.DataFrame:

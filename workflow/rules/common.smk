@@ -237,13 +237,13 @@ def run_settings(run):
     return {
         **settings.task_settings(model, config),
         "variants": [variant.text for variant in model.variants],
-        # Without the variants: runs of a sweep see the same batches and draw the same head.
+        # Without the variants and earlier tasks: runs that are compared see the same batches and draw the same head.
         "seed": finetune_seed(model, run.init, run.seed),
     }
 
 
 def finetune_seed(model, init, seed):
-    return seed_from("finetune", "+".join(model.tasks), model.base, init, seed)
+    return seed_from("finetune", model.task, model.base, init, seed)
 
 
 def sweep_samples(task):
@@ -263,6 +263,36 @@ def sweep_settings(wildcards):
         "positions": {str(model): position for position, model in models},
         "layers": naming.shape_of(config["bases"][run.model.base])["layers"],
         "provenance": {**provenance(run.model), "runs": [[run.init, run.seed]]},
+    }
+
+
+def rivals(wildcards):
+    """Two models of one task whose predictions can be tested against each other, example by example."""
+    model, reference = parse_model(wildcards.model), parse_model(wildcards.reference)
+    kind = config["tasks"].get(model.task, {}).get("kind")
+    if model.task != reference.task or kind not in ["classification", "regression", "spans"]:
+        raise WorkflowError(
+            f"results/gains/{model}_vs_{reference}.tsv: only two models of one task that classifies, rates or answers "
+            "can be tested on its examples; write e.g. 'wnli+rte_vs_rte'."
+        )
+    return model, reference
+
+
+@user_errors_as_sentences
+def rival_runs(wildcards):
+    return naming.pair_runs(*rivals(wildcards), config)
+
+
+def gain_inputs(file):
+    """This file of every replicate of the model, each followed by that of the replicate which it meets."""
+    return lambda wildcards: [f"{run.folder}/{file}" for pair in rival_runs(wildcards) for run in pair]
+
+
+def gain_settings(wildcards):
+    model, reference = rivals(wildcards)
+    return provenance(model) | {
+        "reference": str(reference),
+        "pairs": [[[run.init, run.seed] for run in pair] for pair in rival_runs(wildcards)],
     }
 
 
@@ -730,6 +760,7 @@ def pattern_settings(wildcards):
 # ---- Figures
 PAPERS = {
     "kovaleva2019": "Kovaleva et al. 2019",
+    "college2020": "BERT Goes to College 2020",
     "hao2020": "Hao et al. 2020",
     "merchant2020": "Merchant et al. 2020",
 }

@@ -122,6 +122,41 @@ rule scores:
         "../scripts/scores.py"
 
 
+# Two models of one task, tested against each other on its examples: all replicates in one job.
+rule gains:
+    input:
+        scores=gain_inputs("scores.json"),
+        predictions=gain_inputs("predictions.tsv"),
+        sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
+        trained_on=lambda wildcards: trained_on(*rivals(wildcards)),
+        trainings=lambda wildcards: training_scores(*rivals(wildcards)),
+    output:
+        "results/gains/{model}_vs_{reference}.tsv",
+    log:
+        "logs/gains/{model}_vs_{reference}.log",
+    params:
+        code=code("gains"),
+        settings=lambda wildcards: settings.canonical(gain_settings(wildcards)),
+    script:
+        "../scripts/gains.py"
+
+
+rule losses:
+    input:
+        steps=lambda wildcards: [f"{run.folder}/steps.tsv" for run in runs_with_scores(wildcards)],
+        trained_on=lambda wildcards: trained_on(parse_model(wildcards.model)),
+        trainings=lambda wildcards: training_scores(parse_model(wildcards.model)),
+    output:
+        "results/losses/{model}.tsv",
+    log:
+        "logs/losses/{model}.log",
+    params:
+        code=code("losses"),
+        provenance=lambda wildcards: settings.canonical(provenance(parse_model(wildcards.model))),
+    script:
+        "../scripts/losses.py"
+
+
 rule all_scores:
     input:
         tables=[f"results/scores/{model}.tsv" for model in config["scored"]],

@@ -63,8 +63,8 @@ class Curve:
 
 
 def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """All rows together; `name` says of which model: its last task (`mrpc`, `mrpc.random`), `base` or `randomized`;
-    `rte-mnli` of two fine-tuned models that are compared.
+    """All rows together; `name` says of which model: its tasks (`mrpc`, `mrpc.random`, `wnli+mrpc`), `base` or
+    `randomized`; `rte-mnli` of two fine-tuned models that are compared.
 
     Where two models of one metric share a name, the first listed stands for it.
     """
@@ -83,7 +83,7 @@ def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _name(role: str) -> str:
-    return style.task_of(role) + (".random" if ".random" in role else "")
+    return style.stages_of(role) + (".random" if ".random" in role else "")
 
 
 class Evidence:
@@ -143,6 +143,15 @@ class Evidence:
         """Every head's (0: their mean) on the task's inputs, of its model or of what that was before fine-tuning."""
         name = "base" if before else task
         return self._rows(name, metric="attention_to", stimuli=task, token=token, variant=variant)
+
+    def gain(self, chain: str, score: str) -> float:
+        """Of this score, by the tasks before the last one of `wnli+cola`, over the last one alone."""
+        final = style.task_of(chain)
+        return float(self._rows(f"{chain}-{final}", metric="gain", score=score)["delta"].mean())
+
+    def losses(self, name: str) -> np.ndarray:
+        """Training loss by step."""
+        return self._rows(name, metric="loss").groupby("step")["value"].mean().to_numpy()
 
     def scores(self, name: str) -> pd.DataFrame:
         """Every metric of a fine-tuned model, in points; `mrpc.random` began with random weights."""

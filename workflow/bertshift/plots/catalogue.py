@@ -77,6 +77,32 @@ def _by_start(wanted: Mapping) -> list[str]:
     ]
 
 
+def _chains(wanted: Mapping) -> dict[str, str]:
+    """Each model after fine-tuning on the task of each other, with each kind of head: {chain: the model alone}."""
+    alone = [(name.partition("@"), name) for name in wanted["models"]]
+    chains = {
+        f"{first}+{final}{'.carry' * (head == 'carry')}{at}{base}": name
+        for head in wanted.get("heads", ["fresh"])
+        for (final, at, base), name in alone
+        for (first, *_), other in alone
+        if other != name
+    }
+    if not chains:
+        raise UserError("figures: an intermediate task is one of several; list at least two models.")
+    return chains
+
+
+def _transfer(wanted: Mapping) -> list[str]:
+    """Scores of each model alone, and what each chain gains over it."""
+    return _alone("scores")(wanted) + [
+        f"results/gains/{chain}_vs_{alone}.tsv" for chain, alone in _chains(wanted).items()
+    ]
+
+
+def _losses(wanted: Mapping) -> list[str]:
+    return [f"results/losses/{model}.tsv" for model in [*wanted["models"], *_chains(wanted)]]
+
+
 FIGURES = {
     f"{entry.paper}/{entry.item}": entry
     for entry in (
@@ -98,6 +124,8 @@ FIGURES = {
             "Attention to kinds of words, and its weight",
         ),
         Entry("kovaleva2019", "figure10", _alone("patterns/maps"), "All attention maps of one input"),
+        Entry("college2020", "figure1", _losses, "Training loss after an intermediate task"),
+        Entry("college2020", "figure2", _transfer, "Scores after an intermediate task"),
         Entry("hao2020", "figure1", _compared("js"), "Change of attention by layer"),
         Entry("hao2020", "figure2", _compared("svcca"), "Change of hidden states by layer"),
         Entry("hao2020", "similarity", _compared("similarity"), "Change of hidden states by other measures"),

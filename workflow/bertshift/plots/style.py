@@ -84,9 +84,21 @@ def styled(function):
     return wrapper
 
 
+def stages_of(model: str) -> str:
+    """The tasks that a model was fine-tuned on, without variants and checkpoint: `rte+mnli` for `rte+mnli.freeze8@large`."""
+    return re.split(r"[.@]", model)[0]
+
+
 def task_of(model: str) -> str:
-    """The task that colours a model: the last before any variant or checkpoint, `mnli` for `rte+mnli.freeze8@large`."""
-    return re.split(r"[.@]", model)[0].split("+")[-1]
+    """The task that colours a model: the last one, `mnli` for `rte+mnli.freeze8@large`."""
+    return stages_of(model).split("+")[-1]
+
+
+def intermediate_of(model: str) -> tuple[str, str]:
+    """The tasks before the last one, and the head that this began with: (`wnli`, `carry`) for `wnli+cola.carry`, two empty
+    texts for `cola`."""
+    earlier = stages_of(model).rpartition("+")[0]
+    return earlier, ("carry" if ".carry" in model else "fresh") if earlier else ""
 
 
 def role_of(model: str, seeds: pd.Series) -> str:

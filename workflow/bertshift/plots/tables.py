@@ -19,9 +19,10 @@ COLUMNS = [
     "head",
     *VALUES,
 ]  # of a figure over layers and heads
-WHOLE = {"layer", "head", "replicates", "trained", "failed", "rank", "position", "layers"}
+WHOLE = {"layer", "head", "replicates", "trained", "failed", "rank", "position", "layers", "step"}
 NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "k_model", "k_reference", "examples", "portion", "sd_probe",
-           "sd_finetuning", "sd_pretraining", "sd", "least", "most", "constant", "runs"}  # fmt: skip
+           "sd_finetuning", "sd_pretraining", "sd", "least", "most", "constant", "runs", "q", "p_runs", "q_runs",
+           "se"}  # fmt: skip
 
 
 def stack(

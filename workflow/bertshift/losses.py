@@ -1,0 +1,36 @@
+"""The training loss of every step of a model's replicates, as it is and smoothed."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+DECAY = 0.98
+
+
+def loss_table(steps: Sequence[pd.DataFrame], provenance: Mapping, data: str) -> pd.DataFrame:
+    """One row a replicate and step: the loss of its batch (`value`) and the moving average up to it (`smoothed`).
+
+    `steps` are the replicates' steps.tsv in the order of provenance["runs"]; `data` says what they were trained on.
+    """
+    parts = [
+        pd.DataFrame(
+            {
+                "metric": "loss", "model": provenance["model"], "task": provenance["task"], "init": init, "seed": seed,
+                "step": table["step"], "value": table["loss"], "smoothed": moving_average(table["loss"]),
+                "learning_rate": table["learning_rate"], "scale": provenance["scale"],
+                "checkpoint": provenance["checkpoints"][str(init)], "data": data,
+            }
+        )
+        for (init, seed), table in zip(provenance["runs"], steps, strict=True)
+    ]  # fmt: skip
+    return pd.concat(parts, ignore_index=True)
+
+
+def moving_average(values: Sequence[float], decay: float = DECAY) -> np.ndarray:
+    """Exponential moving average, divided by the weights given so far, so that it starts at the first value."""
+    sums, total = [], 0.0
+    for value in np.asarray(values, dtype=np.float64):
+        total = decay * total + (1 - decay) * value
+        sums.append(total)
+    return np.array(sums) / (1 - decay ** np.arange(1, len(sums) + 1))

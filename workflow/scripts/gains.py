@@ -1,0 +1,17 @@
+import json
+
+from bertshift.jobs import job
+
+with job(snakemake):
+    from bertshift.files import read_json, read_tsv, write_tsv
+    from bertshift.gains import Scored, gain_table
+    from bertshift.tables import describe_training
+
+    settings = json.loads(snakemake.params.settings)
+    data = describe_training(snakemake.input.trained_on, snakemake.input.trainings, settings["source"])
+    runs = [
+        Scored(read_json(scores), read_tsv(predictions))
+        for scores, predictions in zip(snakemake.input.scores, snakemake.input.predictions, strict=True)
+    ]
+    pairs = list(zip(runs[::2], runs[1::2]))
+    write_tsv(snakemake.output[0], gain_table(pairs, settings, read_json(snakemake.input.sidecar), data))
