@@ -96,7 +96,7 @@ TINY = {
     "figures": {
         "kovaleva2019": {
             **{f"figure{n}": {"models": ["mrpc", "rte"]} for n in (5, 8, 9)},
-            **{item: {"models": ["mrpc"]} for item in ("table1", "figure6", "figure7", "linguistic")},
+            **{item: {"models": ["mrpc"]} for item in ("table1", "figure6", "figure7", "linguistic", "steps", "own_or_inherited")},
             **{f"figure{n}": {"models": ["mrpc"]} for n in (1, 2, 10)},
         },
         "college2020": {item: {"models": ["mrpc", "rte"]} for item in ("figure1", "figure2")},

@@ -252,6 +252,31 @@ def world(layers=4, heads=4, **replicates):
             for (variant, metric), tokens in product(hao2020_similarity.METRICS.items(), hao2020_similarity.TOKENS)
         )  # fmt: skip
 
+    def sources_of_change(model, i):
+        whole = {"cosine_distance": 0.5, "js": 0.2}
+        parts = {"total": 1.0, "own": 0.3, "inherited": 0.7}
+        return pd.concat(
+            table(
+                "own_or_inherited", model, "base",
+                {(model, variant): [whole[measure] * part * x**2 for x in np.arange(1, layers + 1) / layers]
+                 for variant, part in parts.items()},
+                heads=heads, measure=measure, **replicates,
+            )
+            for measure in whole
+        )  # fmt: skip
+
+    def steps(model, i):
+        sizes = {"gradient": 0.05, "update": 0.001, "displacement": 0.03}
+        return table(
+            "steps",
+            model,
+            "base",
+            {(model, name): [size] * layers for name, size in sizes.items()},
+            noise=1e-4,
+            **replicates,
+        )
+
+    changed = tables("cosine", tasks, "base", cosine, heads=heads, noise=0.06)
     similar = tables("rsa", FINETUNED, "base", rsa)
     ranks = {"k_model": 100, "k_reference": 90}
     others = of_merchant(layers, **replicates)
@@ -261,7 +286,11 @@ def world(layers=4, heads=4, **replicates):
     disabled = made_ablations.of_kovaleva(layers, heads, noise=0.002, **replicates)
     return {
         "kovaleva2019/table1": made_scores.of_kovaleva(**replicates),
-        "kovaleva2019/figure5": tables("cosine", tasks, "base", cosine, heads=heads, noise=0.06),
+        "kovaleva2019/figure5": changed,
+        "kovaleva2019/steps": {f"results/steps/{m}.tsv": steps(m, i) for i, m in enumerate(tasks)} | changed,
+        "kovaleva2019/own_or_inherited": {
+            f"results/own_or_inherited/{m}_vs_base.tsv": sources_of_change(m, i) for i, m in enumerate(tasks)
+        },
         **{f"kovaleva2019/{item}": attended for item in ("figure6", "figure7", "linguistic")},
         "kovaleva2019/figure3": made_relations.of_kovaleva(layers, heads, **replicates),
         **{f"kovaleva2019/figure{n}": disabled for n in (8, 9)},

@@ -121,3 +121,17 @@ def test_every_claim_has_its_facts_and_its_figure(published):
         assert published[claim.paper]["claims"][claim.id]["item"] == claim.item
         assert f"{claim.paper}/{claim.item}" in catalogue.FIGURES
     assert len({(claim.paper, claim.name) for claim in CLAIMS}) == len(CLAIMS)
+
+
+def test_doubts_are_decided_by_layers(table, published):
+    """Attention changes most where weights moved furthest, and by a layer's input; and the other way round."""
+    rising, falling = np.linspace(0.1, 0.6, 12), np.linspace(0.6, 0.1, 12)
+    for moved, verdict in ((rising, HOLDS), (falling, FAILS)):
+        steps = table("mrpc", {("mrpc", "displacement"): moved}).assign(metric="steps")
+        cosine = table("mrpc", {("mrpc", "crop"): 1 - rising}).assign(metric="cosine")
+        rows = evaluate("kovaleva2019/steps", {"a": steps, "b": cosine}, published["kovaleva2019"])
+        assert rows.set_index("claim").loc["K5.2 (mrpc)", "verdict"] == verdict
+        parts = {("mrpc", "inherited"): moved, ("mrpc", "own"): np.full(12, 0.5)}
+        changed = table("mrpc", parts).assign(metric="own_or_inherited", measure="cosine_distance")
+        rows = evaluate("kovaleva2019/own_or_inherited", {"a": changed}, published["kovaleva2019"])
+        assert rows.set_index("claim").loc["K5.3 (mrpc)", "verdict"] == verdict

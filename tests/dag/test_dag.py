@@ -33,7 +33,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     assert jobs["sweep"] == 3 * 2 * 2
     # Figures 1, 2 and 10 of Kovaleva: one classifier for all tasks, one job a task.
     assert (jobs["pattern_sheet"], jobs["pattern_classifier"], jobs["patterns"]) == (1, 1, 7)
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 29
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 31
 
 
 def test_a_figure_can_be_left_out(copy_project):

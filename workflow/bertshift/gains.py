@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.errors import UserError
+from bertshift.models.source import checkpoint_names
 from bertshift.provenance import describe_split
 from bertshift.significance import SCORES, mcnemar, paired_bootstrap
 
@@ -29,7 +30,7 @@ def gain_table(
     the same examples.
     """
     keys = {"metric": "gain", **{key: settings[key] for key in ("model", "reference", "task")}}
-    rows = []
+    checkpoints, rows = checkpoint_names(settings["checkpoints"]), []
     for (run, other), (names, ref_names) in zip(pairs, settings["pairs"], strict=True):
         if not run.predictions["id"].equals(other.predictions["id"]):
             raise UserError(f"{settings['model']} and {settings['reference']} were scored on other examples; delete their "
@@ -38,7 +39,7 @@ def gain_table(
         dev = describe_split(sidecar, "dev", len(run.predictions), settings["source"])
         made_from = {
             "scale": settings["scale"],
-            "checkpoint": settings["checkpoints"][str(names[0])],
+            "checkpoint": checkpoints[str(names[0])],
             "data": f"{dev}; trained on {data}",
         }
         rows += [keys | replicate | row | made_from for row in gains(run, other, sidecar["labels"])]

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from bertshift.models.source import checkpoint_names
+
 DECAY = 0.98
 
 
@@ -13,13 +15,14 @@ def loss_table(steps: Sequence[pd.DataFrame], provenance: Mapping, data: str) ->
 
     `steps` are the replicates' steps.tsv in the order of provenance["runs"]; `data` says what they were trained on.
     """
+    checkpoints = checkpoint_names(provenance["checkpoints"])
     parts = [
         pd.DataFrame(
             {
                 "metric": "loss", "model": provenance["model"], "task": provenance["task"], "init": init, "seed": seed,
                 "step": table["step"], "value": table["loss"], "smoothed": moving_average(table["loss"]),
                 "learning_rate": table["learning_rate"], "scale": provenance["scale"],
-                "checkpoint": provenance["checkpoints"][str(init)], "data": data,
+                "checkpoint": checkpoints[str(init)], "data": data,
             }
         )
         for (init, seed), table in zip(provenance["runs"], steps, strict=True)

@@ -62,6 +62,31 @@ def metric_table(
     return _ordered(_with_failures(table, settings, inputs))
 
 
+def model_folders(settings: Mapping, inputs: Mapping[str, str]) -> dict[Path, Path]:
+    """The model folder behind each file of activations of a comparison; settings["folders"] has those of either side."""
+    return {
+        Path(inputs[side]) / name / f"{run}.npz": Path(folder)
+        for side, runs in settings["folders"].items()
+        for run, folder in runs.items()
+        for name in settings["stimuli"]
+    }
+
+
+def steps_table(table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Rows of `training.steps.relative_norms` with what they were made from; `inputs` has `outcomes`, `sidecars` and
+    `scores` as for `metric_table`."""
+    table = table.assign(
+        **{key: settings[key] for key in ("model", "reference", "scale")},
+        metric="steps",
+        stimuli=settings["task"],
+        ref_layer=table["layer"],
+        head=0,
+        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        data=_training(settings, inputs).removeprefix("; "),
+    )
+    return _ordered(_with_failures(table, settings, inputs))
+
+
 def restored_table(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
 ) -> pd.DataFrame:

@@ -27,9 +27,11 @@ rule ablation:
 rule restored:
     input:
         models=lambda wildcards: unique(
-            file for pair in restored_runs(wildcards) for run in pair for file in run_files(run)
+            file for pair in runs_and_parents(wildcards) for run in pair for file in run_files(run)
         ),
-        outcomes=lambda wildcards: outcomes(unique(run for pair in restored_runs(wildcards) for run in pair)),
+        outcomes=lambda wildcards: outcomes(
+            unique(run for pair in runs_and_parents(wildcards) for run in pair)
+        ),
         examples=lambda wildcards: examples(dataset_of(wildcards)),
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
         stimuli=lambda wildcards: f"results/stimuli/{parse_model(wildcards.model).task}.jsonl",

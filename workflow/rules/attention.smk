@@ -27,3 +27,22 @@ rule js:
         settings=comparison_settings("js"),
     script:
         "../scripts/js.py"
+
+
+# Each layer's attention from its own weights or its own input alone, one of the two before fine-tuning.
+rule own_or_inherited:
+    input:
+        **comparison_inputs("own_or_inherited"),
+        weights=weights_compared,
+    output:
+        "results/own_or_inherited/{model}_vs_{reference}.tsv",
+    log:
+        "logs/own_or_inherited/{model}_vs_{reference}.log",
+    benchmark:
+        "logs/own_or_inherited/{model}_vs_{reference}.cost.tsv"
+    threads: config["threads"]["analyse"]
+    params:
+        code=code("own_or_inherited"),
+        settings=own_or_inherited_settings,
+    script:
+        "../scripts/own_or_inherited.py"

@@ -25,11 +25,7 @@ rule attention_to:
         **comparison_inputs("attention_to"),
         annotations=lambda wildcards: annotation_files(wildcards, "jsonl"),
         annotators=lambda wildcards: annotation_files(wildcards, "json"),
-        weights=lambda wildcards: [
-            f"{run.folder}/{name}"
-            for run in compared_runs(wildcards)
-            for name in ["config.json", "model.safetensors"]
-        ],
+        weights=weights_compared,
     output:
         "results/attention_to/{model}_vs_{reference}.tsv",
     log:

@@ -371,7 +371,12 @@ ACTIVATIONS = "results/activations/{metric}/{model}/{stimuli}"
 METRICS_OF_ATTENTION = ["cosine", "js", "relation_heads"]
 # Who reads what another metric has dumped, if both look at the same inputs: extracting it costs more than either. In
 # return one of the two made anew runs the other as well.
-READS_THE_DUMP_OF = {"attention_to": "cosine", "svcca": "js", "similarity": "svcca"}
+READS_THE_DUMP_OF = {
+    "attention_to": "cosine",
+    "own_or_inherited": "cosine",
+    "svcca": "js",
+    "similarity": "svcca",
+}
 PROBES = ["edge_probes", "mdl", "structural_probes"]
 # Stimuli with rules of their own: the sentences of all edge tasks, the treebank's, and those with relations marked.
 PROBED = ["edges", "trees", "relations"]
@@ -493,16 +498,32 @@ def compared_runs(wildcards):
     return unique(run for pair in pairs for run in pair)
 
 
-def attention_to_settings(wildcards):
-    """As of any comparison, and where each run's weights are; its table has rows of the reference by itself."""
-    model, reference = parse_comparison(wildcards)
+def weights_compared(wildcards):
+    return [
+        f"{run.folder}/{name}"
+        for run in compared_runs(wildcards)
+        for name in ["config.json", "model.safetensors"]
+    ]
+
+
+def folders_compared(wildcards):
+    """Of each side, where each run's weights are."""
+    sides = dict(zip(["model", "reference"], parse_comparison(wildcards)))
     runs = compared_runs(wildcards)
-    folders = {
-        side: {run.name: run.folder for run in runs if run.model == one}
-        for side, one in {"model": model, "reference": reference}.items()
-    }
-    checkpoints = checkpoints_of(run for run in runs if run.model == reference)
-    return comparison_settings("attention_to", folders=folders, reference_checkpoints=checkpoints)(wildcards)
+    return {side: {run.name: run.folder for run in runs if run.model == one} for side, one in sides.items()}
+
+
+def own_or_inherited_settings(wildcards):
+    return comparison_settings("own_or_inherited", folders=folders_compared(wildcards))(wildcards)
+
+
+def attention_to_settings(wildcards):
+    """As of any comparison of weights; its table has rows of the reference by itself."""
+    _, reference = parse_comparison(wildcards)
+    checkpoints = checkpoints_of(run for run in compared_runs(wildcards) if run.model == reference)
+    return comparison_settings(
+        "attention_to", folders=folders_compared(wildcards), reference_checkpoints=checkpoints
+    )(wildcards)
 
 
 # ---- Probes
@@ -642,7 +663,7 @@ def ablation_settings(wildcards):
     }
 
 
-def restored_runs(wildcards):
+def runs_and_parents(wildcards):
     """The runs of a model, each with the run that it was fine-tuned from."""
     runs = runs_with_scores(wildcards)
     drawn = [v.text for v in runs[0].model.variants if v.kind in ["random", "reinit", "reinit_head"]]
@@ -653,14 +674,12 @@ def restored_runs(wildcards):
     return [(run, run.parent) for run in runs]
 
 
-def restored_settings(wildcards):
-    pairs = restored_runs(wildcards)
+def parent_settings(wildcards):
+    pairs = runs_and_parents(wildcards)
     model = pairs[0][0].model
     return {
         **provenance(model),
-        "task": settings.task_settings(model, config)["task"],
         "reference": str(model.parent),
-        "stimuli": model.task,
         "runs": [
             {
                 "folder": run.folder,
@@ -673,6 +692,15 @@ def restored_settings(wildcards):
             for run, parent in pairs
         ],
         "trained": names_of(unique(run for pair in pairs for run in pair)),
+    }
+
+
+def restored_settings(wildcards):
+    model = parse_model(wildcards.model)
+    return {
+        **parent_settings(wildcards),
+        "task": settings.task_settings(model, config)["task"],
+        "stimuli": model.task,
         "tokens": config["samples"]["svcca_tokens"],
         "max_length": config["samples"]["max_length"],
         "max_dev": config["ablation"]["max_dev"],

@@ -106,6 +106,32 @@ rule frozen:
         "../scripts/frozen.py"
 
 
+# Step sizes by layer, relative to the weights that fine-tuning began with.
+rule steps:
+    input:
+        logs=lambda wildcards: [f"{run.folder}/layers.tsv" for run, _ in runs_and_parents(wildcards)],
+        starts=lambda wildcards: unique(
+            f"{parent.folder}/{name}"
+            for _, parent in runs_and_parents(wildcards)
+            for name in ["config.json", "model.safetensors"]
+        ),
+        outcomes=lambda wildcards: outcomes(
+            unique(run for pair in runs_and_parents(wildcards) for run in pair)
+        ),
+        commits=lambda wildcards: records(parse_model(wildcards.model)),
+        sidecars=lambda wildcards: trained_on(parse_model(wildcards.model)),
+        scores=lambda wildcards: training_scores(parse_model(wildcards.model)),
+    output:
+        "results/steps/{model}.tsv",
+    log:
+        "logs/steps/{model}.log",
+    params:
+        code=code("steps"),
+        settings=lambda wildcards: settings.canonical(parent_settings(wildcards)),
+    script:
+        "../scripts/steps.py"
+
+
 rule scores:
     input:
         scores=lambda wildcards: [f"{run.folder}/scores.json" for run in runs_with_scores(wildcards)],
@@ -130,6 +156,7 @@ rule gains:
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
         trained_on=lambda wildcards: trained_on(*rivals(wildcards)),
         trainings=lambda wildcards: training_scores(*rivals(wildcards)),
+        commits=lambda wildcards: records(parse_model(wildcards.model)),
     output:
         "results/gains/{model}_vs_{reference}.tsv",
     log:
@@ -146,6 +173,7 @@ rule losses:
         steps=lambda wildcards: [f"{run.folder}/steps.tsv" for run in runs_with_scores(wildcards)],
         trained_on=lambda wildcards: trained_on(parse_model(wildcards.model)),
         trainings=lambda wildcards: training_scores(parse_model(wildcards.model)),
+        commits=lambda wildcards: records(parse_model(wildcards.model)),
     output:
         "results/losses/{model}.tsv",
     log:

@@ -4,11 +4,9 @@ from functools import partial
 from bertshift.jobs import job
 
 with job(snakemake):
-    from pathlib import Path
-
     from bertshift.files import read_json, read_jsonl, write_tsv
     from bertshift.metrics import attention_to
-    from bertshift.tables import metric_table
+    from bertshift.tables import metric_table, model_folders
 
     settings = json.loads(snakemake.params.settings)
     annotations = {
@@ -17,11 +15,6 @@ with job(snakemake):
             settings["stimuli"], snakemake.input.annotations, snakemake.input.annotators, strict=True
         )
     }
-    folders = {
-        Path(snakemake.input[side]) / name / f"{run}.npz": Path(folder)
-        for side, runs in settings["folders"].items()
-        for run, folder in runs.items()
-        for name in settings["stimuli"]
-    }
+    folders = model_folders(settings, snakemake.input)
     compare = partial(attention_to.compare, annotations=annotations, folders=folders)
     write_tsv(snakemake.output[0], metric_table("attention_to", compare, settings, snakemake.input))

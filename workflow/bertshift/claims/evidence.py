@@ -104,6 +104,11 @@ class Evidence:
         stimuli = stimuli or self._rows(task, **where)["stimuli"].iloc[0]
         return _by("layer", self._trained(self._rows(task, **where, stimuli=stimuli)))
 
+    def changed_by(self, task: str, variant: str) -> Curve:
+        """1 - cosine of attention by layer, due to one variant of `metrics.own_or_inherited`."""
+        rows = self._rows(task, metric="own_or_inherited", measure="cosine_distance", head=0, variant=variant)
+        return _by("layer", self._trained(rows))
+
     def distance(self, task: str, variant: str) -> Curve:
         """Of all tokens' hidden states, by layer and one variant of `metrics.similarity`."""
         return _by("layer", self._trained(self._rows(task, tokens="all", variant=variant)))

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from bertshift.claims.deciding import claim
 from bertshift.claims.evidence import Curve
 
 _FIVE = "kovaleva2019/figure5"
+TASKS = ["mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli"]
 _EXCEPTION = {"low": -np.inf, "high": 0.0, "strict": False}
 
 
@@ -30,3 +32,22 @@ def _last_two_digitised(published: Mapping, task: str, variant: str) -> str:
 )  # fmt: skip
 def last_two_layers_change_most(evidence, task, variant):
     return _last_two(evidence.curve(task, variant))
+
+
+@claim(
+    "kovaleva2019/steps", "K5.2", "rank correlation over layers of distance from the start and change of attention",
+    TASKS, low=0.0,
+)  # fmt: skip
+def layers_that_moved_further_change_more(evidence, task):
+    moved, kept = evidence.curve(task, "displacement"), evidence.curve(task, "crop")
+    layers = range(1, moved.layers + 1)
+    return float(spearmanr([moved[k] for k in layers], [1 - kept[k] for k in layers]).statistic)
+
+
+@claim(
+    "kovaleva2019/own_or_inherited", "K5.3", "1 - cosine of the last two layers by their input, minus that by their weights",
+    TASKS, low=0.0,
+)  # fmt: skip
+def last_layers_inherit_their_change(evidence, task):
+    by_input, by_weights = (evidence.changed_by(task, variant) for variant in ("inherited", "own"))
+    return (by_input - by_weights).mean(11, 12, 12)

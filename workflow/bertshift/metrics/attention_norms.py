@@ -5,15 +5,14 @@ no weight is negative: one length for each head and token. No d-wide vector is m
 columns in Q, so that ||v W_O|| = ||v R'||, and R goes into W_V beforehand.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from safetensors import safe_open
 
-from bertshift.errors import UserError
+from bertshift.models.weights import heads_of, layer_tensors
 
+VALUES = [f"attention.{name}" for name in ("self.value.weight", "self.value.bias", "output.dense.weight")]
 TOKENS = 4096  # worked on at a time: as float64 they are twice what the file holds
 
 
@@ -36,26 +35,9 @@ def value_norms(states: np.ndarray, maps: tuple[np.ndarray, np.ndarray]) -> np.n
 def value_maps(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Layer by layer, a model folder's (weight [heads, d, width], bias [heads, d]) with ||weight x + bias|| = ||f||.
 
-    Read without torch, which takes seconds to import. UserError for weights that NumPy does not know (bfloat16).
+    UserError for weights that NumPy does not know (bfloat16).
     """
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    heads = config["num_attention_heads"]
-    with safe_open(folder / "model.safetensors", framework="numpy") as file:
-        names = file.keys()
-        prefix = "bert." if any(name.startswith("bert.") for name in names) else ""
-        for layer in range(config["num_hidden_layers"]):
-            name = f"{prefix}encoder.layer.{layer}.attention."
-            try:
-                value, bias, output = (
-                    file.get_tensor(name + part).astype(np.float64)
-                    for part in ("self.value.weight", "self.value.bias", "output.dense.weight")
-                )
-            except TypeError as error:
-                raise UserError(f"{folder}: {error}; store its weights as float32.") from None
-            triangles = np.stack(
-                [np.linalg.qr(columns, mode="r") for columns in np.split(output, heads, axis=1)]
-            )
-            yield (
-                triangles @ np.stack(np.split(value, heads)),
-                (triangles @ bias.reshape(heads, -1, 1))[..., 0],
-            )
+    heads = heads_of(folder)
+    for value, bias, output in layer_tensors(folder, VALUES):
+        triangles = np.stack([np.linalg.qr(columns, mode="r") for columns in np.split(output, heads, axis=1)])
+        yield triangles @ np.stack(np.split(value, heads)), (triangles @ bias.reshape(heads, -1, 1))[..., 0]

@@ -80,20 +80,25 @@ def head_rows(per_map: np.ndarray, **keys) -> Iterator[dict]:
         yield keys | {"head": head, "value": float(mean), "sd": float(deviation), "n": n}
 
 
+def check_same_heads(metric: str, pair: Pair, model: Activations, reference: Activations) -> None:
+    """Raises UserError where the two models differ in layers or heads: maps are compared head by head."""
+    shapes = [(one.layers, one.attention(1).heads) for one in (model, reference)]
+    if shapes[0] != shapes[1]:
+        raise UserError(
+            f"{pair.model} has {shapes[0][0]} layers x {shapes[0][1]} heads and {pair.reference} has "
+            f"{shapes[1][0]} x {shapes[1][1]}: {metric} compares head by head. Ask for rsa or svcca instead."
+        )
+
+
 def attention_rows(
     metric: str, pairs: list[Pair], per_map: Callable[[Maps, Maps], np.ndarray]
 ) -> Iterator[tuple[dict, np.ndarray]]:
     """Yield (keys, [n, heads]) for every pair and layer, where per_map compares two layers' maps.
 
-    Raises UserError where the two models differ in layers or heads: maps are compared head by head.
+    Raises UserError as `check_same_heads`.
     """
     for pair, model, reference in opened(metric, pairs):
-        shapes = [(one.layers, one.attention(1).heads) for one in (model, reference)]
-        if shapes[0] != shapes[1]:
-            raise UserError(
-                f"{pair.model} has {shapes[0][0]} layers x {shapes[0][1]} heads and {pair.reference} has "
-                f"{shapes[1][0]} x {shapes[1][1]}: {metric} compares head by head. Ask for rsa or svcca instead."
-            )
+        check_same_heads(metric, pair, model, reference)
         for layer in range(1, model.layers + 1):
             keys = pair.keys | {"layer": layer, "ref_layer": layer}
             yield keys, per_map(model.attention(layer), reference.attention(layer))

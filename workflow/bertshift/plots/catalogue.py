@@ -58,6 +58,10 @@ def _edge_probes(wanted: Mapping) -> list[str]:
     return _each("edge_probes", ".random")(wanted) + _compared("edge_probes")(wanted)
 
 
+def _steps(wanted: Mapping) -> list[str]:
+    return _alone("steps")(wanted) + _compared("cosine")(wanted)
+
+
 def _sweeps(kind: str) -> Callable[[Mapping], list[str]]:
     """Each model's variants with layers frozen or removed."""
     return lambda wanted: [f"results/sweeps/{model}.{kind}.tsv" for model in wanted["models"]]
@@ -124,6 +128,13 @@ FIGURES = {
             "Attention to kinds of words, and its weight",
         ),
         Entry("kovaleva2019", "figure10", _alone("patterns/maps"), "All attention maps of one input"),
+        Entry("kovaleva2019", "steps", _steps, "Step sizes by layer beside the change of attention"),
+        Entry(
+            "kovaleva2019",
+            "own_or_inherited",
+            _compared("own_or_inherited"),
+            "Change of attention by a layer's own weights and by its input",
+        ),
         Entry("college2020", "figure1", _losses, "Training loss after an intermediate task"),
         Entry("college2020", "figure2", _transfer, "Scores after an intermediate task"),
         Entry("hao2020", "figure1", _compared("js"), "Change of attention by layer"),

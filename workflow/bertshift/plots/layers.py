@@ -1,7 +1,10 @@
 """Curves over layers, shared by the figures that draw one line per model or input."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from bertshift.plots import style
@@ -42,6 +45,44 @@ def by_model(axes: Axes, table: pd.DataFrame, x: str = "layer") -> None:
         line = {"linestyle": "--", "linewidth": 1.0, "zorder": 3} if model == "base" else {}
         label = style.label_of(model) + style.mark_of(rows)
         curve(axes, rows, label, style.look_of(style.task_of(model)), x, **line)
+
+
+def small_multiples(
+    table: pd.DataFrame, row: str, rows: Mapping[str, str], variants: Mapping[str, tuple[str, dict]]
+) -> Figure:
+    """A panel per value of the column `row` (with these labels) and model, a line per variant (its label and look).
+
+    Models that have a row in common share its axis; a legend where a panel has several lines.
+    """
+    panels = list(table["panel"].unique())
+    rows = {name: label for name, label in rows.items() if (table[row] == name).any()}
+    figure = Figure(
+        (style.TEXT_WIDTH if len(panels) > 3 else 1.0 + 1.6 * len(panels), 0.5 + 1.15 * len(rows)),
+        layout="constrained",
+    )
+    grid = figure.subplots(len(rows), len(panels), sharex="col", sharey="row", squeeze=False)
+    for line, (name, label) in zip(grid, rows.items(), strict=True):
+        for axes, panel in zip(line, panels, strict=True):
+            cells = table[(table[row] == name) & (table["panel"] == panel)]
+            for variant, (words, look) in variants.items():
+                if (cells["variant"] == variant).any():
+                    curve(
+                        axes,
+                        cells[cells["variant"] == variant],
+                        words,
+                        look | {"markersize": 2.5, "linewidth": 1.1},
+                    )
+            layer_axis(axes, cells["layer"])
+            axes.locator_params(axis="x", nbins=4)  # the panels are narrow
+            axes.set_xlabel("layer" if line is grid[-1] else "")
+        line[0].set_ylim(0, 1.05 * table.loc[table[row] == name, ["value", "high"]].max(axis=None))
+        line[0].set_ylabel(label)
+    for axes, panel in zip(grid[0], panels, strict=True):
+        axes.set_title(style.label_of(panel) + style.mark_of(table[table["panel"] == panel]))
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    if len(handles) > 1:
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    return figure
 
 
 def star(axes: Axes, x: float, point, color: str, label: str | None = None) -> None:
