@@ -197,6 +197,7 @@ def task_settings(model: Model, config: Mapping) -> dict:
     """What the last fine-tuning of `model` does: {"task": what is learned, "training": how}.
 
     The scale's `training`, then the task's own keys, then its `per_base` entry, then the scale's `per_variant` ones;
+    `.plateau` goes on until the loss does not fall (`training.plateau`), at a constant rate after the warm-up.
     `.bertadam` is Kovaleva et al. 2019 as their code trained: the first BERT optimiser, without bias correction, at 5e-5.
     """
     task = config["tasks"][model.task]
@@ -206,6 +207,12 @@ def task_settings(model: Model, config: Mapping) -> dict:
         merged |= config["training"]["per_variant"].get(variant.kind, {})
     if model.variant("bertadam"):
         merged |= {"learning_rate": 5e-5, "optimizer": "bertadam", "schedule": "bert_linear"}
+    if model.variant("plateau"):
+        # As many steps of warm-up as without, then a constant rate: a decay would make a plateau of its own.
+        most = max(merged["max_epochs"], merged["epochs"])
+        merged |= {"schedule": "constant", "warmup": merged["warmup"] * merged["epochs"] / most, "epochs": most}
+    else:
+        merged["plateau"] = None
     merged["learning_rate"] *= merged["learning_rate_scale"]
     merged["batch_size"] = max(1, round(merged["batch_size"] * merged["batch_size_scale"]))
     what = (
@@ -219,7 +226,7 @@ def task_settings(model: Model, config: Mapping) -> dict:
         "max_dev",
     )
     how = ("batch_size", "epochs", "learning_rate", "warmup", "schedule", "optimizer", "weight_decay", "beta2", "epsilon",
-           "max_grad_norm", "precision", "norms_every", "checkpoint_minutes")  # fmt: skip
+           "max_grad_norm", "precision", "norms_every", "checkpoint_minutes", "plateau")  # fmt: skip
     return {
         "task": {"name": model.task, **{key: merged[key] for key in what if merged.get(key) is not None}},
         "training": {key: merged[key] for key in how},

@@ -8,6 +8,7 @@ import pandas as pd
 from bertshift.models.source import checkpoint_names
 
 DECAY = 0.98
+POINTS = 100  # of a curve that is thinned: as many as a small panel can show
 
 
 def loss_table(steps: Sequence[pd.DataFrame], provenance: Mapping, data: str) -> pd.DataFrame:
@@ -37,3 +38,11 @@ def moving_average(values: Sequence[float], decay: float = DECAY) -> np.ndarray:
         total = decay * total + (1 - decay) * value
         sums.append(total)
     return np.array(sums) / (1 - decay ** np.arange(1, len(sums) + 1))
+
+
+def thinned(losses: Sequence[float], points: int = POINTS) -> pd.DataFrame:
+    """At most `points` rows: a step, the mean loss since the row before (`value`), the moving average (`smoothed`)."""
+    losses = np.asarray(losses, dtype=np.float64)
+    ends = np.unique(np.linspace(0, len(losses), min(points, len(losses)) + 1).round().astype(int))
+    means = np.add.reduceat(losses, ends[:-1]) / np.diff(ends)
+    return pd.DataFrame({"step": ends[1:], "value": means, "smoothed": moving_average(losses)[ends[1:] - 1]})

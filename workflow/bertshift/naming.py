@@ -16,8 +16,9 @@ _VARIANTS = {
     "keep": re.compile(r"keep(?P<layers>0|[1-9]\d*)"),
     "carry": re.compile(r"carry"),
     "bertadam": re.compile(r"bertadam"),
+    "plateau": re.compile(r"plateau"),
 }
-_FORMS = "random, reinit8, reinitL11H3, freeze8, freezeE, keep5, carry, bertadam"
+_FORMS = "random, reinit8, reinitL11H3, freeze8, freezeE, keep5, carry, bertadam, plateau"
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,11 @@ def parse_variant(text: str) -> Variant:
     raise UserError(f"'.{text}' is not a variant of a model; write one of {_FORMS}.")
 
 
+def _place(variant: Variant) -> int:
+    """Where in a name it stands among others."""
+    return list(_VARIANTS).index(variant.kind)
+
+
 def _nearest(word: str, known: list[str]) -> str:
     near = get_close_matches(word, known, n=3, cutoff=0.4)
     return "nearest: " + ", ".join(near) if near else "known: " + ", ".join(known)
@@ -160,7 +166,7 @@ def _check_variants(model: Model, name: str, bases: Mapping) -> None:
     kinds = [variant.kind for variant in model.variants]
     order = [kind for kind in _VARIANTS if kind in kinds]
     if kinds != order:
-        ordered = sorted(model.variants, key=lambda variant: list(_VARIANTS).index(variant.kind))
+        ordered = sorted(model.variants, key=_place)
         once = dict.fromkeys(variant.text for variant in ordered)
         raise UserError(f"model '{name}': give each kind of variant once, in the order '.{'.'.join(once)}'.")
     if model.base not in bases:
@@ -244,25 +250,41 @@ def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run
     return pairs
 
 
-SWEEPS = ("freeze", "keep")
+# Rows of runs that differ in one thing, as a path spells them after the model's name.
+SWEEPS = ("freeze", "keep", "reinit[bcd]?", r"reinitL[1-9]\d*[bcd]?", "seeds")
 EMBEDDINGS_ONLY, NOTHING_FROZEN = -2, -1
 
 
-def sweep_of(model: Model, kind: str, config: Mapping) -> list[tuple[int, Model]]:
-    """(position on the axis, model) along Merchant et al. 2020, Figure 3 (`freeze`) or Figure 4 (`keep`).
+def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
+    """(position on the axis, run) of the row that `run`, the plain one, is part of or compared with.
 
-    `freeze`: the embeddings alone (EMBEDDINGS_ONLY), nothing (NOTHING_FROZEN), then layers 0 to x, counted from 0 as
-    on the paper's axis; `keep`: the number of layers kept. The plain model is one end of either.
+    `freeze` (Merchant et al. 2020, Figure 3): the embeddings alone (EMBEDDINGS_ONLY), nothing (NOTHING_FROZEN), then
+    layers 0 to x, counted from 0 as on the paper's axis; `keep` (Figure 4): the number of layers kept. `reinit` (BERT Goes
+    to College, Figure 3): the first re-initialised layer, L + 1 for none; `reinitL11` (Figures 5 and 6): one head of layer
+    11. A letter at their end is the scheme. `seeds`: the plain model with further seeds, as many as
+    `sweeps.baseline_seeds`, shared among the replicates of its pretraining run. UserError for a layer that is not there.
     """
-    layers = shape_of(config["bases"][model.base])["layers"]
+    model = run.model
+    shape = shape_of(config["bases"][model.base])
+    layers = shape["layers"]
 
-    def changed(text: str) -> Model:
-        return replace(model, variants=(*model.variants, parse_variant(text)))
+    def changed(text: str) -> Run:
+        variants = sorted((*model.variants, parse_variant(text)), key=_place)
+        return replace(run, model=parse_model(str(replace(model, variants=tuple(variants))), config))
 
     if kind == "keep":
-        return [*((k, changed(f"keep{k}")) for k in range(layers)), (layers, model)]
-    ends = [(EMBEDDINGS_ONLY, changed("freezeE")), (NOTHING_FROZEN, model)]
-    return [*ends, *((x, changed(f"freeze{x}")) for x in range(layers))]
+        return [*((k, changed(f"keep{k}")) for k in range(layers)), (layers, run)]
+    if kind == "freeze":
+        ends = [(EMBEDDINGS_ONLY, changed("freezeE")), (NOTHING_FROZEN, run)]
+        return [*ends, *((x, changed(f"freeze{x}")) for x in range(layers))]
+    if kind == "seeds":
+        own = seeds_of(model, config)
+        seeds = range(run.seed, max(own, config["sweeps"]["baseline_seeds"]) + 1, own)
+        return [(seed, replace(run, seed=seed)) for seed in seeds]
+    layer, scheme = re.fullmatch(r"reinit(L\d+)?([bcd]?)", kind).groups()
+    if layer:
+        return [(h, changed(f"reinit{layer}H{h}{scheme}")) for h in range(1, shape["heads"] + 1)]
+    return [*((k, changed(f"reinit{k}{scheme}")) for k in range(1, layers + 1)), (layers + 1, run)]
 
 
 def parse_comparison(name: str, reference: str, config: Mapping) -> tuple[Model, Model]:

@@ -252,15 +252,22 @@ def sweep_samples(task):
     return {key: size for key, size in sizes.items() if size is not None}
 
 
+@user_errors_as_sentences
 def sweep_settings(wildcards):
     run = run_of(wildcards)
-    models = naming.sweep_of(run.model, wildcards.sweep, config)
-    runs = {str(model): run_settings(naming.Run(model, run.init, run.seed)) for _, model in models}
+    row = {}
+    for position, one in naming.sweep_of(run, wildcards.sweep, config):
+        name = str(one.model) if one.seed == run.seed else f"{one.model}_seed{one.seed}"
+        row[name] = position, one
+    runs = {name: run_settings(one) for name, (_, one) in row.items()}
     for each in runs.values():
         each["task"] |= sweep_samples(run.model.task)
     return {
         "runs": runs,
-        "positions": {str(model): position for position, model in models},
+        "row": {
+            name: {"model": str(one.model), "init": one.init, "seed": one.seed, "position": position}
+            for name, (position, one) in row.items()
+        },
         "layers": naming.shape_of(config["bases"][run.model.base])["layers"],
         "provenance": {**provenance(run.model), "runs": [[run.init, run.seed]]},
     }
@@ -296,13 +303,28 @@ def gain_settings(wildcards):
     }
 
 
+def rows_of_sweep(name, kind, ending="tsv"):
+    model = parse_model(name)
+    return [f"results/sweeps/{name}.{kind}/{run.name}.{ending}" for run in runs_to_score(model)]
+
+
+def layers_of_rows(name):
+    """{file of a row of re-initialised heads: their layer}, counted from 1 where the configuration counts from the top."""
+    layers = naming.shape_of(config["bases"][parse_model(name).base])["layers"]
+    wanted = unique(n if n > 0 else layers + 1 + n for n in config["sweeps"]["head_layers"])
+    return {file: layer for layer in wanted for file in rows_of_sweep(name, f"reinitL{layer}")}
+
+
 def dataset_of(wildcards):
     task = parse_model(wildcards.model).task
     return config["tasks"][task]["dataset"]
 
 
 def runs_with_scores(wildcards):
-    model = parse_model(wildcards.model)
+    return runs_to_score(parse_model(wildcards.model))
+
+
+def runs_to_score(model):
     if not model.tasks:
         raise WorkflowError(f"'{model}' is not fine-tuned, so it has no score; name a task's model.")
     return runs_of(model)

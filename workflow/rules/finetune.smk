@@ -25,7 +25,7 @@ rule finetune:
         "../scripts/finetune.py"
 
 
-# One layer more frozen, or kept, each time: a row is one job, as its runs share data and process.
+# Runs that differ in one thing, say one layer more frozen each time: a row is one job, as they share data and process.
 rule sweep:
     input:
         start=lambda wildcards: run_files(run_of(wildcards).parent),
@@ -33,14 +33,17 @@ rule sweep:
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
         commits=lambda wildcards: records(parse_model(wildcards.model)),
     output:
-        "results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv",
+        scores="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv",
+        losses="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.losses.tsv",
     log:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.log",
     benchmark:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.cost.tsv"
-    threads: config["threads"]["train"]
+    threads: max(config["threads"]["train"], config["sweeps"]["runs_at_once"])
     resources:
         gpu=1,
+        # Not a parameter: the numbers do not depend on it.
+        runs_at_once=config["sweeps"]["runs_at_once"],
     params:
         code=code("sweep"),
         settings=lambda wildcards: settings.canonical(sweep_settings(wildcards)),
@@ -51,10 +54,7 @@ rule sweep:
 
 rule sweep_table:
     input:
-        tables=lambda wildcards: [
-            f"results/sweeps/{wildcards.model}.{wildcards.sweep}/{run.name}.tsv"
-            for run in runs_with_scores(wildcards)
-        ],
+        tables=lambda wildcards: rows_of_sweep(wildcards.model, wildcards.sweep),
     output:
         "results/sweeps/{model}.{sweep}.tsv",
     log:
@@ -63,6 +63,35 @@ rule sweep_table:
         code=code("concatenate"),
     script:
         "../scripts/concatenate.py"
+
+
+rule sweep_losses:
+    input:
+        tables=lambda wildcards: rows_of_sweep(wildcards.model, wildcards.sweep, "losses.tsv"),
+    output:
+        "results/sweeps/{model}.{sweep}.losses.tsv",
+    log:
+        "logs/sweep_losses/{model}.{sweep}.log",
+    params:
+        code=code("concatenate"),
+    script:
+        "../scripts/concatenate.py"
+
+
+# Every head of some layers re-initialised, beside the plain model with as many seeds as it takes to know chance.
+rule reinit_heads:
+    input:
+        heads=lambda wildcards: list(layers_of_rows(wildcards.model)),
+        baselines=lambda wildcards: rows_of_sweep(wildcards.model, "seeds"),
+    output:
+        "results/reinit_heads/{model}.tsv",
+    log:
+        "logs/reinit_heads/{model}.log",
+    params:
+        code=code("reinit_heads"),
+        layers=lambda wildcards: settings.canonical(layers_of_rows(wildcards.model)),
+    script:
+        "../scripts/reinit_heads.py"
 
 
 # A checkpoint that is not fine-tuned but changed: `base.random`, `base.keep2`.

@@ -1,8 +1,9 @@
 """From a pretrained model folder and a task's rows to a fine-tuned one with scores."""
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
 
@@ -10,18 +11,78 @@ import pandas as pd
 from torch import nn
 from transformers import BertModel, BertTokenizer
 
-from bertshift.data.examples import sample
-from bertshift.files import read_json, write_json, write_tsv
+from bertshift.data.examples import read_examples, read_sidecar, sample
+from bertshift.files import read_json, read_tsv, write_json, write_tsv
 from bertshift.models.heads import load_task_model, take_head
 from bertshift.models.loading import WEIGHTS, load_encoder, load_tokenizer, save_model
+from bertshift.models.variants import apply_variants
+from bertshift.naming import parse_variant
 from bertshift.seeds import seed_from
 from bertshift.tasks import Task, load_task
 from bertshift.tasks.inference import best_device, check_lengths
+from bertshift.training.batching import Encoded
 from bertshift.training.checkpoint import parameters_digest, weights_digest
 from bertshift.training.loop import train
 from bertshift.training.settings import TrainSettings
 
 SPLITS = ("train", "dev")
+
+
+class Inputs:
+    """A task's rows as one tokeniser reads them, encoded once for all runs that train on them.
+
+    `task` is the configuration's entry with its name: name, dataset, kind, metrics (headline first), max_length, and
+    perhaps doc_stride, max_query_length, max_train, max_dev (sizes of random samples, the same for every seed).
+    UserError for rows that no model can learn from.
+    """
+
+    def __init__(
+        self, task: Mapping, rows: Mapping[str, Sequence[dict]], sidecar: Mapping, start_dir: Path
+    ):
+        self.settings = json.loads(json.dumps(dict(task)))
+        self.task = load_task(task, sidecar, rows.get("train", ()))
+        self.used = {
+            split: sample(rows.get(split, ()), task.get(f"max_{split}"), task["dataset"], split)
+            for split in SPLITS
+        }
+        self.sampled = {split: len(self.used[split]) < len(rows[split]) for split in SPLITS}
+        self.task.check(self.used)
+        self.tokenizer = load_tokenizer(start_dir)
+
+    @cached_property
+    def examples(self) -> list[Encoded]:
+        return self.task.training_examples(self.used["train"], self.tokenizer)
+
+    @cached_property
+    def digest(self) -> str:
+        return blake2b(json.dumps(self.used, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def trainer(start_dir: Path, data_dir: Path) -> Callable[[Mapping, Path], dict]:
+    """A function (run, folder) -> scores that makes runs which all start in `start_dir` and learn from `data_dir`.
+
+    A run is what a rule says of it: `task`, `training`, `variants` (of its model's name) and `seed`. What is read and
+    encoded for the first run serves the others.
+    """
+    rows, sidecar = {split: read_examples(data_dir, split) for split in SPLITS}, read_sidecar(data_dir)
+
+    @cache
+    def inputs(task: str) -> Inputs:
+        return Inputs(json.loads(task), rows, sidecar, start_dir)
+
+    def train_run(run: Mapping, folder: Path) -> dict:
+        variants = [parse_variant(text) for text in run["variants"]]
+        return finetune_on(
+            inputs(json.dumps(run["task"], sort_keys=True)),
+            start_dir,
+            folder,
+            TrainSettings(**run["training"]),
+            run["seed"],
+            prepare=partial(apply_variants, variants=variants, seed=run["seed"]),
+            head_from=start_dir if any(variant.kind == "carry" for variant in variants) else None,
+        )
+
+    return train_run
 
 
 def finetune(
@@ -32,31 +93,34 @@ def finetune(
     run_dir: Path,
     settings: TrainSettings,
     seed: int,
+    **start,
+) -> dict:
+    """`finetune_on` the Inputs that the first four make."""
+    return finetune_on(Inputs(task, rows, sidecar, start_dir), start_dir, run_dir, settings, seed, **start)
+
+
+def finetune_on(
+    inputs: Inputs,
+    start_dir: Path,
+    run_dir: Path,
+    settings: TrainSettings,
+    seed: int,
     *,
     prepare: Callable[[BertModel], None] | None = None,
     head_from: Path | None = None,
 ) -> dict:
-    """Fine-tune the encoder of `start_dir` on rows["train"], score it on rows["dev"], and return what scores.json says.
+    """Fine-tune the encoder of `start_dir` on the training rows, score it on dev, and return what scores.json says.
 
-    `task` is the configuration's entry with its name: name, dataset, kind, metrics (headline first), max_length, and
-    perhaps doc_stride, max_query_length, max_train, max_dev (sizes of random samples, the same for every seed).
     `prepare` may change the encoder before training (re-initialise, freeze, truncate); the head is drawn from `seed`,
     or taken from the fine-tuned model in `head_from`.
 
     Writes into `run_dir` the model folder, steps.tsv, layers.tsv, recipe.json (what made it), predictions.tsv (id,
     gold, prediction, ...) and, last, scores.json. What an earlier call with the same recipe finished is not done
-    again. UserError for rows that no model can learn from, and for inputs that are too long for the encoder.
+    again. UserError for inputs that are too long for the encoder.
     """
     start_dir, run_dir = Path(start_dir), Path(run_dir)
-    the_task = load_task(task, sidecar, rows.get("train", ()))
-    used = {
-        split: sample(rows.get(split, ()), task.get(f"max_{split}"), task["dataset"], split)
-        for split in SPLITS
-    }
-    the_task.check(used)
-    tokenizer = load_tokenizer(start_dir)
-    model = starting_model(the_task, start_dir, seed, prepare, head_from)
-    recipe = _recipe(task, settings, seed, used, model)
+    model = starting_model(inputs.task, start_dir, seed, prepare, head_from)
+    recipe = _recipe(inputs, settings, seed, model)
 
     finished = _finished(run_dir, recipe)
     if finished and (run_dir / "scores.json").is_file():
@@ -66,16 +130,15 @@ def finetune(
     else:
         for name in ("scores.json", "recipe.json"):
             (run_dir / name).unlink(missing_ok=True)
-        examples = the_task.training_examples(used["train"], tokenizer)
-        check_lengths(examples, model)
-        collate = partial(the_task.collate, pad_id=tokenizer.pad_token_id)
+        check_lengths(inputs.examples, model)
+        collate = partial(inputs.task.collate, pad_id=inputs.tokenizer.pad_token_id)
         frozen = _frozen_digest(model)
-        train(model, examples, collate, the_task.loss, settings, seed, run_dir)
+        train(model, inputs.examples, collate, inputs.task.loss, settings, seed, run_dir)
         if _frozen_digest(model) != frozen:
             raise AssertionError("a frozen tensor changed while training")
-        save_model(run_dir, model, tokenizer)
+        save_model(run_dir, model, inputs.tokenizer)
         write_json(run_dir / "recipe.json", recipe)
-    return _write_scores(run_dir, the_task, model, tokenizer, rows, used)
+    return _write_scores(run_dir, inputs, model, math.ceil(len(inputs.examples) / settings.batch_size))
 
 
 def score_untrained(
@@ -117,13 +180,14 @@ def evaluate(
     return task.score(rows, predictions), task.columns(rows, predictions)
 
 
-def _write_scores(
-    run_dir, task: Task, model, tokenizer, rows: Mapping, used: Mapping[str, list[dict]]
-) -> dict:
-    scores, columns = evaluate(task, model, used["dev"], tokenizer)
+def _write_scores(run_dir: Path, inputs: Inputs, model: nn.Module, batches: int) -> dict:
+    """`batches` an epoch has."""
+    task, used = inputs.task, inputs.used
+    scores, columns = evaluate(task, model, used["dev"], inputs.tokenizer)
     write_tsv(
         run_dir / "predictions.tsv", pd.DataFrame({"id": [row["id"] for row in used["dev"]], **columns})
     )
+    losses = read_tsv(run_dir / "steps.tsv")["loss"]
     result = {
         "task": task.name,
         "dataset": task.dataset,
@@ -131,19 +195,20 @@ def _write_scores(
         "scores": scores,
         "majority": task.majority(used["train"], used["dev"]),
         "rows": {split: len(used[split]) for split in SPLITS},
-        "sampled": {split: len(used[split]) < len(rows[split]) for split in SPLITS},
+        "sampled": inputs.sampled,
+        "epochs": len(losses) / batches,
+        "loss": float(losses.tail(batches).mean()),  # of the last epoch's worth of steps
     }
     write_json(run_dir / "scores.json", result)
     return result
 
 
-def _recipe(task: Mapping, settings: TrainSettings, seed: int, used: Mapping, model: nn.Module) -> dict:
-    rows = json.dumps(used, sort_keys=True).encode()
+def _recipe(inputs: Inputs, settings: TrainSettings, seed: int, model: nn.Module) -> dict:
     return {
-        "task": json.loads(json.dumps(dict(task))),
+        "task": inputs.settings,
         "settings": settings.result_settings(),
         "seed": seed,
-        "rows": blake2b(rows, digest_size=16).hexdigest(),
+        "rows": inputs.digest,
         "start": weights_digest(model),
         "frozen": sorted(name for name, weight in model.named_parameters() if not weight.requires_grad),
     }

@@ -151,10 +151,18 @@ def train(
                     save()
                     saved = time.monotonic()
             at.epoch, at.batch = at.epoch + 1, 0
+            if settings.plateau and at.step < total and on_plateau(log.read(), len(batches), settings.plateau):
+                break
 
     model.eval()
     log.write(norms.layers if norms else [])
     checkpoint.remove(saved_at)
+
+
+def on_plateau(losses: Sequence[float], epoch: int, improvement: float) -> bool:
+    """Whether the mean of the last `epoch` losses is less than `improvement` (a share) below that of two epochs before."""
+    means = np.reshape(losses, (-1, epoch)).mean(1)
+    return len(means) > 2 and bool(means[-1] > (1 - improvement) * means[-3])
 
 
 def layer_groups(model: nn.Module) -> dict[str, list[nn.Parameter]]:
@@ -243,11 +251,12 @@ class _Log:
         self.rates.append(rate)
         self.unread.append(loss.detach().float())
         if loss.device.type == "cpu" or len(self.unread) >= STEPS_BETWEEN_READS:
-            self._read()
+            self.read()
 
-    def _read(self) -> None:
+    def read(self) -> list[float]:
+        """All losses so far; waits for the GPU."""
         if not self.unread:
-            return
+            return self.losses
         values = torch.stack(self.unread).tolist()
         self.unread.clear()
         for value in values:
@@ -258,13 +267,13 @@ class _Log:
                     "precision to float32."
                 )
             self.losses.append(value)
+        return self.losses
 
     def last_loss(self) -> float:
-        self._read()
-        return self.losses[-1]
+        return self.read()[-1]
 
     def state(self) -> dict:
-        self._read()
+        self.read()
         return {
             "steps": torch.tensor([self.losses, self.rates], dtype=torch.float64),
             "norms": torch.stack(self.norms) if self.norms else None,
@@ -275,8 +284,8 @@ class _Log:
         self.norms = [] if state["norms"] is None else list(state["norms"].to(device).unbind())
 
     def write(self, layers: list[str]) -> None:
-        self._read()
-        steps = {"step": range(1, self.total + 1), "loss": self.losses, "learning_rate": self.rates}
+        self.read()
+        steps = {"step": range(1, len(self.losses) + 1), "loss": self.losses, "learning_rate": self.rates}
         write_tsv(self.run_dir / "steps.tsv", pd.DataFrame(steps))
         rows = torch.stack(self.norms).cpu().numpy() if self.norms else np.zeros((0, 1))
         norms = rows[:, 1:].reshape(len(rows), 3, len(layers))

@@ -15,7 +15,8 @@ class TrainSettings:
 
     `warmup` is the fraction of all steps with a rising learning rate; `norms_every` counts the steps between rows
     of layers.tsv (0: none); `checkpoint_minutes` is the time between checkpoints (0: only when told to stop).
-    `epsilon` None takes the optimiser's own: 1e-8 for adamw, 1e-6 for bertadam.
+    `plateau` ends training after the first epoch whose mean loss is less than this share below that of two epochs before
+    (None: never); `epochs` is then the most. `epsilon` None takes the optimiser's own: 1e-8 for adamw, 1e-6 for bertadam.
     """
 
     learning_rate: float
@@ -32,6 +33,7 @@ class TrainSettings:
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     norms_every: int = 0
     checkpoint_minutes: float = 10.0
+    plateau: float | None = None
 
     def __post_init__(self):
         def require(good: bool, key: str, rule: str) -> None:
@@ -57,6 +59,7 @@ class TrainSettings:
         require(self.max_grad_norm >= 0, "max_grad_norm", "0 for no clipping, or a positive number")
         require(self.norms_every >= 0, "norms_every", "0 for no norms, or a number of steps")
         require(self.checkpoint_minutes >= 0, "checkpoint_minutes", "0 or a number of minutes")
+        require(self.plateau is None or 0 < self.plateau < 1, "plateau", "a share between 0 and 1, such as 0.01")
         choose("schedule", SCHEDULES)
         choose("optimizer", OPTIMIZERS)
         choose("precision", PRECISIONS)

@@ -1,0 +1,39 @@
+"""What re-initialising one head before fine-tuning does to the score, beside what another seed does."""
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t
+
+from bertshift.significance import benjamini_hochberg
+
+GROUP = ["init", "metric"]
+
+
+def head_table(heads: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
+    """One row a head, replicate and score (`score`), with `delta`, its score minus the mean of the baselines.
+
+    `heads` are rows of sweeps of one model by `layer` and `position` (the head), `baselines` its sweep of seeds; both are
+    compared within a pretraining run. z = delta / (sd sqrt(1 + 1/n)) with the sd (ddof 1) of the n baselines; p, two-sided
+    from t with n - 1 degrees of freedom, is of "as any other seed" for the mean of a head's m replicates, whose error is
+    sd sqrt(1/m + 1/n); q is its false discovery rate among all heads of the pretraining run (Benjamini & Hochberg 1995).
+    z, p and q are missing for fewer than two baselines and for baselines that all score the same.
+    """
+    known = baselines.groupby(GROUP)["value"].agg(baseline="mean", baseline_sd="std", baseline_n="size")
+    table = heads.join(known, on=GROUP).rename(columns={"position": "head"})
+    table["delta"] = table["value"] - table["baseline"]
+    sd, n = table["baseline_sd"].where(table["baseline_sd"] > 0), table["baseline_n"]
+    table["z"] = table["delta"] / (sd * np.sqrt(1 + 1 / n))
+    of_head = table.groupby([*GROUP, "layer", "head"])["delta"]
+    error = sd * np.sqrt(1 / of_head.transform("size") + 1 / n)
+    table["p"] = 2 * t.sf((of_head.transform("mean") / error).abs(), n - 1)
+    # The replicates of a head share one p, which is one test.
+    tests = table.drop_duplicates([*GROUP, "layer", "head"])
+    table["q"] = tests.groupby(GROUP)["p"].transform(_corrected)
+    table["q"] = table.groupby([*GROUP, "layer", "head"])["q"].transform("first")
+    return table.rename(columns={"metric": "score"}).assign(
+        metric="reinit_head", model=min(baselines["model"], key=len)
+    )
+
+
+def _corrected(p: pd.Series) -> np.ndarray:
+    return benjamini_hochberg(p.to_numpy()) if p.notna().all() else np.full(len(p), np.nan)
