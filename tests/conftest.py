@@ -99,7 +99,11 @@ TINY = {
             **{item: {"models": ["mrpc"]} for item in ("table1", "figure6", "figure7", "linguistic", "steps", "own_or_inherited")},
             **{f"figure{n}": {"models": ["mrpc"]} for n in (1, 2, 10)},
         },
-        "college2020": {item: {"models": ["mrpc", "rte"]} for item in ("figure1", "figure2")},
+        "college2020": {
+            **{item: {"models": ["mrpc", "rte"]} for item in ("figure1", "figure2")},
+            **{item: {"models": ["rte@cased"]} for item in ("figure3", "table_mrpc", "figure4", "schemes")},
+            **{f"figure{n}": {"models": ["rte@cased"]} for n in range(5, 11)},
+        },
         "hao2020": {
             **{f"figure{n}": {"models": ["rte@large"]} for n in range(1, 6)},
             "similarity": {"models": ["rte@large"]},
@@ -112,6 +116,7 @@ TINY = {
         },
     },
     "tasks": {"dep": {"epochs": 1}, "upos": {"epochs": 1}},
+    "sweeps": {"baseline_seeds": 2, "head_layers": [-1]},
     "probes": {
         "edge": {"width": 32, "max_steps": 20, "validate_every": 10, "probe_seeds": 1},
         "mdl": {"portions": [0.5, 1.0]},

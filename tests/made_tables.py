@@ -195,6 +195,7 @@ def world(layers=4, heads=4, **replicates):
     import made_attention
     import made_hao
     import made_patterns
+    import made_reinit
     import made_relations
     import made_scores
     import made_transfer
@@ -283,6 +284,7 @@ def world(layers=4, heads=4, **replicates):
     attended = made_attention.of_kovaleva(layers, heads, **replicates)
     classified = made_patterns.of_kovaleva(layers, heads, **replicates)
     transferred = made_transfer.of_college(**replicates)
+    college = made_reinit.of_college(layers, heads, **replicates)
     disabled = made_ablations.of_kovaleva(layers, heads, noise=0.002, **replicates)
     return {
         "kovaleva2019/table1": made_scores.of_kovaleva(**replicates),
@@ -296,6 +298,7 @@ def world(layers=4, heads=4, **replicates):
         **{f"kovaleva2019/figure{n}": disabled for n in (8, 9)},
         **{f"kovaleva2019/{item}": inputs for item, inputs in classified.items()},
         **{f"college2020/{item}": inputs for item, inputs in transferred.items()},
+        **{f"college2020/{item}": inputs for item, inputs in college.items()},
         "hao2020/figure1": tables("js", large, "large", js, heads=heads, noise=0.004),
         "hao2020/figure2": tables("svcca", large, "large", svcca, n=2400, **ranks),
         "hao2020/similarity": {

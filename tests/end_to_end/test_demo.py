@@ -62,6 +62,22 @@ def test_a_sweep_ends_at_the_plain_model(finished):
     assert not list((finished.folder / "results/sweeps").rglob("*.safetensors"))
 
 
+def test_a_row_of_heads_holds_what_each_run_alone_would(finished):
+    finished.snakemake("results/scores/rte.reinitL2H1@cased.tsv")
+    alone = read_tsv(finished.folder / "results/scores/rte.reinitL2H1@cased.tsv")
+    row = read_tsv(finished.folder / "results/sweeps/rte@cased.reinitL2/init1_seed1.tsv")
+    assert set(row["position"]) == {1, 2}
+    pd.testing.assert_frame_equal(row[row["position"] == 1][alone.columns].reset_index(drop=True), alone)
+    folders = [
+        finished.folder / path / "init1_seed1"
+        for path in ("results/models/rte.reinitL2H1@cased", "results/sweeps/rte@cased.reinitL2")
+    ]
+    for file in ("predictions.tsv", "steps.tsv", "scores.json"):
+        assert (folders[1] / "rte.reinitL2H1@cased" / file).read_bytes() == (folders[0] / file).read_bytes()
+    seeds = read_tsv(finished.folder / "results/sweeps/rte@cased.seeds/init1_seed1.tsv")
+    assert seeds["seed"].tolist() == [1, 2]
+
+
 def test_claims_are_decided_or_said_to_be_open(finished):
     claims = read_tsv(finished.folder / "results/claims.tsv")
     assert set(claims["paper"]) == {"kovaleva2019", "college2020", "hao2020", "merchant2020"}

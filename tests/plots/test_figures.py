@@ -37,6 +37,11 @@ MORE_IN_THE_TABLE = {
     ),
     "hao2020/similarity",
     "college2020/figure2",
+    *(
+        f"college2020/{item}"
+        for item in ("figure3", "table_mrpc", "schemes", "figure5", "figure6", "figure7", "figure8")
+    ),
+    *(f"college2020/{item}" for item in ("figure9", "figure10")),
     *(f"kovaleva2019/{item}" for item in ("table1", "figure3", "figure6", "figure8", "figure9")),
     "hao2020/figure3",
 }

@@ -210,7 +210,11 @@ def task_settings(model: Model, config: Mapping) -> dict:
     if model.variant("plateau"):
         # As many steps of warm-up as without, then a constant rate: a decay would make a plateau of its own.
         most = max(merged["max_epochs"], merged["epochs"])
-        merged |= {"schedule": "constant", "warmup": merged["warmup"] * merged["epochs"] / most, "epochs": most}
+        merged |= {
+            "schedule": "constant",
+            "warmup": merged["warmup"] * merged["epochs"] / most,
+            "epochs": most,
+        }
     else:
         merged["plateau"] = None
     merged["learning_rate"] *= merged["learning_rate_scale"]

@@ -54,28 +54,17 @@ rule sweep:
 
 rule sweep_table:
     input:
-        tables=lambda wildcards: rows_of_sweep(wildcards.model, wildcards.sweep),
+        scores=lambda wildcards: rows_of_sweep(wildcards.model, wildcards.sweep),
+        losses=lambda wildcards: rows_of_sweep(wildcards.model, wildcards.sweep, "losses.tsv"),
     output:
-        "results/sweeps/{model}.{sweep}.tsv",
+        scores="results/sweeps/{model}.{sweep}.tsv",
+        losses="results/sweeps/{model}.{sweep}.losses.tsv",
     log:
         "logs/sweep_table/{model}.{sweep}.log",
     params:
-        code=code("concatenate"),
+        code=code("sweep_table"),
     script:
-        "../scripts/concatenate.py"
-
-
-rule sweep_losses:
-    input:
-        tables=lambda wildcards: rows_of_sweep(wildcards.model, wildcards.sweep, "losses.tsv"),
-    output:
-        "results/sweeps/{model}.{sweep}.losses.tsv",
-    log:
-        "logs/sweep_losses/{model}.{sweep}.log",
-    params:
-        code=code("concatenate"),
-    script:
-        "../scripts/concatenate.py"
+        "../scripts/sweep_table.py"
 
 
 # Every head of some layers re-initialised, beside the plain model with as many seeds as it takes to know chance.

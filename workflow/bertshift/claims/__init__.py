@@ -8,6 +8,7 @@ single replicates the statement holds. Ranges that a paper does not give are our
 
 from bertshift.claims import (
     college2020,
+    college2020_reinit,
     hao2020,
     hao2020_similarity,
     kovaleva2019,
@@ -23,7 +24,7 @@ from bertshift.claims.evidence import Curve, Evidence, NotTestableError
 
 __all__ = [
     "CLAIMS", "FAILS", "HOLDS", "UNTESTED", "Claim", "Curve", "Evidence", "NotTestableError", "college2020",
-    "evaluate", "hao2020", "hao2020_similarity", "kovaleva2019", "kovaleva2019_ablation",
+    "college2020_reinit", "evaluate", "hao2020", "hao2020_similarity", "kovaleva2019", "kovaleva2019_ablation",
     "kovaleva2019_attention_to", "kovaleva2019_patterns", "kovaleva2019_relations", "kovaleva2019_table1",
     "merchant2020",
 ]  # fmt: skip

@@ -188,6 +188,10 @@ class Evidence:
             raise NotTestableError(f"every run of {style.label_of(rows['name'].iloc[0])} failed to train")
         return rows[~bad]
 
+    def reinitialised_heads(self, task: str) -> pd.DataFrame:
+        """Headline rows of every head that was re-initialised, by layer and head; `delta` to the plain model's seeds."""
+        return self._rows(task, metric="reinit_head", headline=True)
+
     def _rows(self, name: str, **where) -> pd.DataFrame:
         """Rows of the model `name` that have these values."""
         label = style.label_of(name)

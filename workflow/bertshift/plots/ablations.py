@@ -17,7 +17,6 @@ from bertshift.plots.layers import ends
 COLUMNS = ["panel", "series", "score", "variant", "layer", "head", "significant", *tables.VALUES]
 CMAP, BASELINE = "Purples", "#E69F00"  # the paper's own colours
 RATE = 0.05
-SCORES = {"f1": "F1", "accuracy": "accuracy", "pearson": "Pearson", "spearman": "Spearman", "mcc": "Matthews"}
 MARKS = (
     "White dots: different from nothing disabled in every replicate at a false discovery rate of 5% "
     "(exact McNemar test of accuracy, paired bootstrap of other scores). Orange: nothing disabled."

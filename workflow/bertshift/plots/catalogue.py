@@ -62,9 +62,11 @@ def _steps(wanted: Mapping) -> list[str]:
     return _alone("steps")(wanted) + _compared("cosine")(wanted)
 
 
-def _sweeps(kind: str) -> Callable[[Mapping], list[str]]:
-    """Each model's variants with layers frozen or removed."""
-    return lambda wanted: [f"results/sweeps/{model}.{kind}.tsv" for model in wanted["models"]]
+def _sweeps(*kinds: str) -> Callable[[Mapping], list[str]]:
+    """Rows of each model's variants: layers frozen or removed, layers re-initialised."""
+    return lambda wanted: [
+        f"results/sweeps/{model}.{kind}.tsv" for model in wanted["models"] for kind in kinds
+    ]
 
 
 def _by_start(wanted: Mapping) -> list[str]:
@@ -137,6 +139,24 @@ FIGURES = {
         ),
         Entry("college2020", "figure1", _losses, "Training loss after an intermediate task"),
         Entry("college2020", "figure2", _transfer, "Scores after an intermediate task"),
+        Entry("college2020", "figure3", _sweeps("reinit"), "Scores with the upper layers re-initialised"),
+        Entry("college2020", "table_mrpc", _sweeps("reinit"), "MRPC with the upper layers re-initialised"),
+        Entry(
+            "college2020", "schemes", _sweeps("reinit", "reinitb", "reinitd"), "Ways to re-initialise layers"
+        ),
+        Entry("college2020", "figure4", _sweeps("reinit.losses"), "Training loss with layers re-initialised"),
+        Entry("college2020", "figure5", _alone("reinit_heads"), "CoLA with one head re-initialised"),
+        Entry("college2020", "figure6", _alone("reinit_heads"), "STS-B with one head re-initialised"),
+        Entry(
+            "college2020", "figure7", _alone("reinit_heads"), "CoLA with one head re-initialised, by layer"
+        ),
+        Entry(
+            "college2020", "figure8", _alone("reinit_heads"), "STS-B with one head re-initialised, by layer"
+        ),
+        Entry("college2020", "figure9", _alone("reinit_heads"), "CoLA with one head re-initialised, by head"),
+        Entry(
+            "college2020", "figure10", _alone("reinit_heads"), "STS-B with one head re-initialised, by head"
+        ),
         Entry("hao2020", "figure1", _compared("js"), "Change of attention by layer"),
         Entry("hao2020", "figure2", _compared("svcca"), "Change of hidden states by layer"),
         Entry("hao2020", "similarity", _compared("similarity"), "Change of hidden states by other measures"),

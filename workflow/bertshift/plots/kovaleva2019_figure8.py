@@ -80,7 +80,7 @@ def title(table: pd.DataFrame, panel: str, source: str) -> str:
     score = rows["score"].iloc[0]
     best, honest = (stats.POINTS * rows.loc[key, "value"] for key in (GAIN, HONEST))
     gained = f"best {best:+.1f}, other half {honest:+.1f}".replace("-", "−")
-    return f"{label} ({ablations.SCORES.get(score, score)}), ours\n{gained}"
+    return f"{label} ({style.SCORES.get(score, score)}), ours\n{gained}"
 
 
 def agreement(table: pd.DataFrame, panel: str) -> str:

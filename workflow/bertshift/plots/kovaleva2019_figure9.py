@@ -43,9 +43,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
                 cells, base = ablations.cells_of(table, panel, source)
                 if source == kinds[0]:
                     score = cells["score"].iloc[0]
-                    axes.set_title(
-                        f"{style.label_of(panel)}\n{ablations.SCORES.get(score, score)}", fontsize=7.5
-                    )
+                    axes.set_title(f"{style.label_of(panel)}\n{style.SCORES.get(score, score)}", fontsize=7.5)
                 if cells.empty:
                     ablations.absent(axes)
                     continue

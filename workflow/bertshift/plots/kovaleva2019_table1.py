@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from bertshift import stats
 from bertshift.errors import UserError
-from bertshift.plots import ablations, style, tables
+from bertshift.plots import style, tables
 from bertshift.plots.edge_probe_table import LINES, LOSS_TO_GAIN, number, over
 
 COLUMNS = ["panel", "series", "model", "score", "sd", "least", "most", "constant", "runs", *tables.VALUES]
@@ -26,7 +26,7 @@ GROUPS = {
 SERIES = {name: words for group in GROUPS.values() for name, words in group.items()}
 PAPER = {"pretrained": "random_head", "random_init": "random_start", "finetuned": "finetuned"}
 CORRELATIONS, CORRELATION = ("pearson", "spearman"), "correlation"
-SCORES = ablations.SCORES | {CORRELATION: "mean of both"}
+SCORES = style.SCORES | {CORRELATION: "mean of both"}
 
 LABELS, CELL, ROW, HEADER = 0.85, 0.86, 0.42, 0.6  # inches
 SATURATES = 50.0  # points from the majority class

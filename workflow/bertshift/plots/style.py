@@ -66,6 +66,8 @@ WORDS = {
     "base": "Base", "lexical": "Lexical", "word_only": "Word only", "randomized": "Randomized",
 }  # fmt: skip
 
+SCORES = {"f1": "F1", "accuracy": "accuracy", "pearson": "Pearson", "spearman": "Spearman", "mcc": "Matthews"}
+
 # Tasks of the edge probes, in the order of Table 1 of Merchant et al. 2020.
 EDGES = {
     "pos": "POS", "constituents": "Constituents", "dependencies": "Dependencies", "entities": "Entities", "srl": "SRL",

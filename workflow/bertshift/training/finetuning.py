@@ -36,9 +36,7 @@ class Inputs:
     UserError for rows that no model can learn from.
     """
 
-    def __init__(
-        self, task: Mapping, rows: Mapping[str, Sequence[dict]], sidecar: Mapping, start_dir: Path
-    ):
+    def __init__(self, task: Mapping, rows: Mapping[str, Sequence[dict]], sidecar: Mapping, start_dir: Path):
         self.settings = json.loads(json.dumps(dict(task)))
         self.task = load_task(task, sidecar, rows.get("train", ()))
         self.used = {

@@ -151,7 +151,11 @@ def train(
                     save()
                     saved = time.monotonic()
             at.epoch, at.batch = at.epoch + 1, 0
-            if settings.plateau and at.step < total and on_plateau(log.read(), len(batches), settings.plateau):
+            if (
+                settings.plateau
+                and at.step < total
+                and on_plateau(log.read(), len(batches), settings.plateau)
+            ):
                 break
 
     model.eval()

@@ -59,7 +59,9 @@ class TrainSettings:
         require(self.max_grad_norm >= 0, "max_grad_norm", "0 for no clipping, or a positive number")
         require(self.norms_every >= 0, "norms_every", "0 for no norms, or a number of steps")
         require(self.checkpoint_minutes >= 0, "checkpoint_minutes", "0 or a number of minutes")
-        require(self.plateau is None or 0 < self.plateau < 1, "plateau", "a share between 0 and 1, such as 0.01")
+        require(
+            self.plateau is None or 0 < self.plateau < 1, "plateau", "a share between 0 and 1, such as 0.01"
+        )
         choose("schedule", SCHEDULES)
         choose("optimizer", OPTIMIZERS)
         choose("precision", PRECISIONS)

@@ -48,7 +48,9 @@ def _weightless(start: Path, data: Path, folder: Path) -> Callable[[str, Mapping
     return run
 
 
-def _side_by_side(runs: Mapping[str, Mapping], number: int, places: tuple[Path, Path, Path]) -> dict[str, dict]:
+def _side_by_side(
+    runs: Mapping[str, Mapping], number: int, places: tuple[Path, Path, Path]
+) -> dict[str, dict]:
     # Threads of one process would share torch's random state. A forked process cannot use a GPU that this one has used.
     context = get_context("spawn")
     threads = max(1, torch.get_num_threads() // number)

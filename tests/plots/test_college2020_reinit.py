@@ -1,0 +1,77 @@
+import made_reinit
+import numpy as np
+import pytest
+
+from bertshift.plots import (
+    college2020_figure3,
+    college2020_table_mrpc,
+    reinitialised_heads,
+    reinitialised_summaries,
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "of", "by", "task", "wrong"),
+    [
+        ("figure7", "figure5", "layer", "cola", []), ("figure8", "figure6", "layer", "stsb", []),
+        ("figure9", "figure5", "head", "cola", [1, 5, 11]), ("figure10", "figure6", "head", "stsb", []),
+    ],
+)  # fmt: skip
+def test_the_papers_summaries_follow_from_its_differences_but_for_three(published, key, of, by, task, wrong):
+    """Ours are made from the paper's differences, so that its summaries check our arithmetic."""
+    inputs = {"made": made_reinit.heads(task)}
+    table = reinitialised_summaries.tidy(inputs, published["college2020"], key, of, by)
+    found = reinitialised_summaries.wrong(table)
+    assert found["head"].tolist() == wrong and set(found["series"]) <= {"p25"}
+    cells = ["series", "layer", "head"]
+    ours = table[table["source"] == "ours"].set_index(cells)["value"]
+    printed = table[(table["source"] == "published") & (table["provenance"] == "printed")].set_index(cells)[
+        "value"
+    ]
+    printed = printed.drop(index=[("p25", 0, head) for head in wrong])
+    assert np.abs(ours.loc[printed.index] - printed).max() < reinitialised_summaries.EXACT
+    assert len(printed) == len(ours) - len(wrong)
+
+
+def test_stars_are_for_heads_that_no_seed_explains(published):
+    rows = {"made": made_reinit.heads("cola", spread=0.004)}
+    table = reinitialised_heads.tidy(rows, published["college2020"], "figure5")
+    ours = table[(table["source"] == "ours") & (table["series"] == "delta")].set_index(["layer", "head"])
+    assert ours.loc[(2, 9), "q"] < 0.05 < ours.loc[(12, 5), "p"]
+    base = table[(table["source"] == "ours") & (table["series"] == "baseline")].iloc[0]
+    assert base["runs"] == 10 and base["value"] == pytest.approx(0.526)
+    assert not reinitialised_heads.comparable(
+        reinitialised_heads.tidy(
+            {"made": made_reinit.heads("cola", 4, 4)}, published["college2020"], "figure5"
+        )
+    )
+
+
+def test_training_to_a_plateau_is_a_second_line(published):
+    plain = made_reinit.layers_sweep("rte", 4)
+    longer = made_reinit.layers_sweep("rte", 4, name="{}.plateau").assign(epochs=7.0)
+    inputs = {
+        "results/sweeps/rte@cased.reinit.tsv": plain,
+        "results/sweeps/rte.plateau@cased.reinit.tsv": longer,
+    }
+    figure, table = college2020_figure3.draw(inputs, published["college2020"])
+    ours = table[(table["source"] == "ours") & (table["run"] == "")]
+    assert set(ours["panel"]) == {"rte@cased"}
+    assert ours.groupby("series").size().to_dict() == {"majority": 1, "reinit": 5, "reinit.plateau": 5}
+    assert "until the loss is on a plateau" in [
+        text.get_text() for text in figure.axes[1].get_legend().get_texts()
+    ]
+
+
+def test_mrpc_is_the_majority_class_for_every_layer(published):
+    inputs = {"results/sweeps/mrpc@cased.reinit.tsv": made_reinit.layers_sweep("mrpc", 12)}
+    table = college2020_table_mrpc.tidy(inputs, published["college2020"])
+    mean = table[table["score"] == "accuracy_and_f1"].set_index(["source", "position"])["value"]
+    correct = 279 / 408
+    majority = (correct + 2 * 279 / (408 + 279)) / 2
+    for k in range(13):
+        assert mean["ours"][k] == pytest.approx(majority, abs=1e-9)
+        assert mean["published"][k] == pytest.approx(majority, abs=1e-9)
+    assert "Ours equals the majority class for 12 of 12 k" in college2020_table_mrpc.identity(
+        table, published["college2020"]
+    )

@@ -1,0 +1,137 @@
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from transformers import BertConfig, BertForPreTraining, BertTokenizer
+
+from bertshift.errors import UserError
+from bertshift.files import read_json, write_json, write_jsonl
+from bertshift.losses import moving_average, thinned
+from bertshift.models.loading import save_model
+from bertshift.tasks import TextClassification
+from bertshift.training.loop import on_plateau
+from bertshift.training.sweeps import sweep, sweep_tables
+
+torch.set_num_threads(1)
+TASK = {"name": "toy", "dataset": "toys", "kind": "classification", "metrics": ["accuracy"], "max_length": 16}
+TRAINING = {"learning_rate": 3e-3, "batch_size": 8, "epochs": 2, "norms_every": 5}
+RUNS = {
+    name: {"task": TASK, "training": TRAINING, "variants": variants, "seed": 1}
+    for name, variants in (("toy", []), ("toy.reinit1", ["reinit1"]), ("toy.reinitL2H1", ["reinitL2H1"]))
+}
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """(start, data): a small encoder with dropout, and texts to tell apart by an "a"."""
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    model = BertForPreTraining(
+        BertConfig(vocab_size=13, max_position_embeddings=16, initializer_range=0.2, **sizes)
+    )
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
+    start, data = tmp_path_factory.mktemp("start"), tmp_path_factory.mktemp("data")
+    save_model(start, model, BertTokenizer(vocab={word: i for i, word in enumerate(words)}))
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(list("abcdefgh"), size=rng.integers(2, 6))) for _ in range(72)]
+    rows = [
+        {
+            "id": str(i),
+            "split": "train" if i < 48 else "dev",
+            "text_a": text,
+            "label": "yes" if "a" in text else "no",
+        }
+        for i, text in enumerate(texts)
+    ]
+    write_jsonl(data / "examples.jsonl", rows)
+    sidecar = {"name": "toys", "kind": "sentence", "labels": ["no", "yes"], "rows": {"train": 48, "dev": 24}}
+    write_json(data / "dataset.json", sidecar)
+    return start, data
+
+
+def bytes_of(folder):
+    return {
+        path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def in_turn(places, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("in_turn")
+    return folder, sweep(RUNS, *places, folder)
+
+
+def test_a_row_is_encoded_once(places, tmp_path, monkeypatch):
+    encoded = []
+    training_examples = TextClassification.training_examples
+    monkeypatch.setattr(
+        TextClassification, "training_examples", lambda *args: encoded.append(1) or training_examples(*args)
+    )
+    sweep(RUNS, *places, tmp_path)
+    assert len(encoded) == 1
+
+
+def test_side_by_side_is_the_same_to_the_bit(places, in_turn, tmp_path, capsys):
+    folder, scores = in_turn
+    assert sweep(RUNS, *places, tmp_path, at_once=2) == scores and list(scores) == list(RUNS)
+    assert bytes_of(tmp_path) == bytes_of(folder) and not list(folder.rglob("*.safetensors"))
+
+
+def test_what_was_finished_is_kept_and_a_worker_fails_as_the_row_would(places, in_turn, tmp_path):
+    shutil.copytree(in_turn[0] / "toy", tmp_path / "toy")
+    made = (tmp_path / "toy/scores.json").stat().st_mtime_ns
+    bad = RUNS | {"toy.reinit9": RUNS["toy"] | {"variants": ["reinit9"]}}
+    for at_once in (1, 2):
+        with pytest.raises(UserError, match="write 1 to 2, or 3 for none"):
+            sweep(dict(reversed(bad.items())), *places, tmp_path, at_once)
+    assert sweep(RUNS, *places, tmp_path) == in_turn[1]
+    assert (tmp_path / "toy/scores.json").stat().st_mtime_ns == made
+
+
+def test_tables_of_a_row_have_a_row_for_each_run(in_turn):
+    folder, scores = in_turn
+    row = {name: {"model": name, "init": 1, "seed": 1, "position": i} for i, name in enumerate(RUNS)}
+    settings = {"row": row, "layers": 2, "provenance": {"task": "toy", "scale": "demo", "source": "world",
+                                                        "checkpoints": {"1": "made"}}}  # fmt: skip
+    sidecar = {"name": "toys", "published": {}, "complete": {"train": True, "dev": True}, "rows": {"train": 48, "dev": 24},
+               "source": "made", "revision": None, "remarks": []}  # fmt: skip
+    table, losses = sweep_tables(scores, folder, settings, sidecar)
+    assert table["model"].tolist() == list(RUNS) and (table["epochs"] == 2).all()
+    one = losses[losses["model"] == "toy"]
+    steps = pd.read_csv(folder / "toy/steps.tsv", sep="\t")["loss"]
+    assert one["value"].to_numpy() == pytest.approx(steps.to_numpy())
+    assert table.set_index("model").loc["toy", "loss"] == pytest.approx(steps[6:].mean())
+
+
+def test_thinned_losses_keep_their_mean_and_end():
+    losses = np.random.default_rng(0).normal(1, 0.1, 1037)
+    table = thinned(losses, 100)
+    weights = np.diff([0, *table["step"]])
+    assert len(table) == 100 and table["step"].iloc[-1] == 1037
+    assert np.average(table["value"], weights=weights) == pytest.approx(losses.mean())
+    direct = [np.average(losses[:n], weights=0.98 ** np.arange(n)[::-1]) for n in table["step"]]
+    assert table["smoothed"].to_numpy() == pytest.approx(np.array(direct))
+    assert moving_average([3.0, 3.0, 3.0]) == pytest.approx([3, 3, 3])
+
+
+def test_training_goes_on_to_a_plateau(places, tmp_path):
+    long = {"learning_rate": 2e-3, "batch_size": 8, "epochs": 12, "schedule": "constant", "plateau": 0.05}
+    names = {"late": long, "early": long | {"plateau": 0.999}}
+    runs = {
+        name: {"task": TASK, "training": training, "variants": [], "seed": 1}
+        for name, training in names.items()
+    }
+    scores = sweep(runs, *places, tmp_path)
+    assert scores["early"]["epochs"] == 3 < scores["late"]["epochs"]
+    losses = pd.read_csv(tmp_path / "late/steps.tsv", sep="\t")["loss"].to_numpy()
+    ends = [on_plateau(losses[: 6 * epochs], 6, 0.05) for epochs in range(1, len(losses) // 6 + 1)]
+    assert len(losses) == 72 or ends == [False] * (len(ends) - 1) + [True]
+    assert read_json(tmp_path / "late/scores.json")["epochs"] == len(losses) / 6
+
+
+def test_a_plateau_is_too_little_gain_over_two_epochs():
+    assert not on_plateau([1.0, 0.5] * 2, 2, 0.01)  # two epochs have nothing before them
+    assert on_plateau([1.0, 1.0, 0.9, 1.1, 0.995, 0.995], 2, 0.01)
+    assert not on_plateau([1.0, 1.0, 1.2, 1.2, 0.98, 0.98], 2, 0.01)

@@ -1,0 +1,13 @@
+"""BERT Goes to College, Figure 9: what re-initialising a head does to CoLA, summarised by head."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from bertshift.plots import reinitialised_summaries, style
+
+
+@style.styled
+def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure, pd.DataFrame]:
+    return reinitialised_summaries.draw(inputs, published, "figure9", of="figure5", by="head")

@@ -1,0 +1,146 @@
+"""What re-initialising one head does to the score, shared by Figures 5 and 6 of BERT Goes to College."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from bertshift.plots import style, tables
+
+COLUMNS = ["panel", "series", "score", "layer", "head", "sd", "runs", "p", "q", *tables.VALUES]
+BY = COLUMNS[:5]
+CMAP, LEVEL = "PiYG", 0.05
+DELTA, BASELINE = "delta", "baseline"
+
+
+def deltas(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The headline rows of results/reinit_heads, `value` being the difference to the mean of the baselines."""
+    rows = pd.concat(inputs.values(), ignore_index=True)
+    rows = rows[rows["headline"]].drop(columns="failed", errors="ignore")
+    return rows.assign(panel=rows["model"], series=DELTA, value=rows["delta"])
+
+
+def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd.DataFrame:
+    """Differences by layer and head, their p and q (the largest of any pretraining run); the baselines (layer 0), with
+    the sd between their seeds and how many they are; and the paper's panel, the figure `key` of its file."""
+    rows = deltas(inputs)
+    mean = tables.means(rows, BY, ["panel"])
+    chance = rows.groupby(BY, as_index=False)[["p", "q"]].agg(lambda p: p.max(skipna=False))
+    base = rows.drop_duplicates(["panel", "init"]).assign(series=BASELINE, layer=0, head=0)
+    base = base.assign(value=base["baseline"])
+    about = base.groupby(BY, as_index=False).agg(sd=("baseline_sd", "mean"), runs=("baseline_n", "sum"))
+    base = tables.means(base, BY, ["panel"]).merge(about, on=BY)
+    return tables.join(mean.merge(chance, on=BY), base, *printed(rows, published, key), columns=COLUMNS)
+
+
+def printed(rows: pd.DataFrame, published: Mapping, key: str) -> Iterator[pd.DataFrame]:
+    """The paper's differences and its one baseline, beside the first model of the same task."""
+    paper, entry = published.get("paper", {}), published.get(key, {})
+    panels = [panel for panel in rows["panel"].unique() if style.task_of(panel) == entry.get("task")]
+    for panel in panels[:1]:
+        facts = {"panel": panel, "score": entry["metric"]}
+        yield tables.published(entry, paper, series=BASELINE, value=entry["baseline"], runs=1, **facts)
+        for name, values in entry["rows"].items():
+            heads = list(range(1, len(values) + 1))
+            layer = int(name.removeprefix("layer_"))
+            yield tables.published(entry, paper, series=DELTA, layer=layer, head=heads, value=values, **facts)
+
+
+def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> tuple[Figure, pd.DataFrame]:
+    """A heat map of layers x heads with its numbers, and the paper's below it."""
+    table = tidy(inputs, published, key)
+    shown = [(panel, source) for panel in table["panel"].unique() for source in ("ours", "published")
+             if ((table["panel"] == panel) & (table["source"] == source)).any()]  # fmt: skip
+    cells = [table[(table["panel"] == panel) & (table["source"] == source)] for panel, source in shown]
+    heights = [part.loc[part["layer"] > 0, "layer"].nunique() for part in cells]
+    figure = Figure((style.TEXT_WIDTH, 0.55 * len(cells) + 0.25 * sum(heights)), layout="constrained")
+    grid = figure.subplots(len(cells), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for axes, part in zip(grid, cells, strict=True):
+        draw_cells(figure, axes, part)
+        axes.set_title(title(part, comparable(table)), loc="left", pad=3)
+    grid[-1].set_xlabel("head")
+    style.caption(
+        figure, table[table["series"] == DELTA], "Score with one head re-initialised before fine-tuning, minus that of the plain model; green = better. "
+        f"Ours: the mean of the baselines, each another seed, in the same pretraining run and on the same samples. * p ≤ {LEVEL:g} "
+        f"of being one more such seed (t, n − 1 degrees of freedom), ** at a false discovery rate of {LEVEL:g} among the "
+        "heads shown" + _several(table) + ". Heads of different models share a number, nothing more.",
+        by_chance(table), sources(published, key, table),
+    )  # fmt: skip
+    return figure, table
+
+
+def draw_cells(figure: Figure, axes: Axes, part: pd.DataFrame) -> None:
+    cells = part[part["series"] == DELTA]
+    grid = cells.pivot(index="layer", columns="head", values="value")
+    values = grid.to_numpy(float)
+    largest = max(np.abs(values).max(), 1e-4)
+    edges = [np.arange(size + 1) + 0.5 for size in values.shape[::-1]]
+    axes.pcolormesh(*edges, values, cmap=CMAP, vmin=-largest, vmax=largest, edgecolors="white", linewidth=0.5)
+    place = {layer: y for y, layer in enumerate(grid.index, 1)}
+    for cell in cells.itertuples():
+        stars = "**" if cell.q <= LEVEL else "*" if cell.p <= LEVEL else ""
+        dark = abs(cell.value) > 0.7 * largest
+        axes.text(cell.head, place[cell.layer], short(cell.value) + stars, ha="center", va="center", fontsize=7,
+                  color="white" if dark else "black")  # fmt: skip
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    axes.invert_yaxis()
+    axes.set_yticks(range(1, len(place) + 1), [f"layer {layer}" for layer in place])
+    axes.set_xticks(range(1, values.shape[1] + 1))
+    axes.tick_params(length=0)
+    bar = figure.colorbar(ScalarMappable(Normalize(-largest, largest), CMAP), ax=axes, fraction=0.025, pad=0.01,
+                          ticks=[-largest, 0, largest])  # fmt: skip
+    bar.ax.set_yticklabels([short(-largest), "0", short(largest)], fontsize=7)
+    bar.outline.set_linewidth(0.4)
+
+
+def title(part: pd.DataFrame, comparable: bool) -> str:
+    base = part[part["series"] == BASELINE].iloc[0]
+    score = style.SCORES.get(base["score"], base["score"])
+    if base["source"] == "published":
+        beside = "" if comparable else "; other layers and heads, not comparable"
+        return f"Paper: {score}, one baseline of {short(base['value'])}{beside}"
+    sd = f" ± {short(base['sd'])} (sd)" if np.isfinite(base["sd"]) else ""
+    return f"{style.label_of(base['panel'])}, ours: {score}, {base['runs']:.0f} baselines of {short(base['value'])}{sd}"
+
+
+def comparable(table: pd.DataFrame) -> bool:
+    """Whether ours and the paper's are the same layers and heads."""
+    both = [set(zip(part["layer"], part["head"])) for _, part in table.groupby("source")]
+    return len(both) == 2 and both[0] == both[1]
+
+
+def short(value: float) -> str:
+    """Three decimals without the 0 before them."""
+    text = f"{value:.3f}".replace("0.", ".", 1).replace("-", "−")
+    return "0" if float(f"{value:.3f}") == 0 else text
+
+
+def by_chance(table: pd.DataFrame) -> str:
+    """How many heads have a star, beside how many of as many other seeds would."""
+    tested = table[(table["source"] == "ours") & (table["series"] == DELTA) & table["p"].notna()]
+    found = (tested["p"] <= LEVEL).sum()
+    return (
+        f"Of {len(tested)} heads tested {found} have a star; {LEVEL * len(tested):.2g} would by chance."
+        if len(tested)
+        else ""
+    )
+
+
+def _several(table: pd.DataFrame) -> str:
+    several = (table["unit"] == "pretraining run") & (table["replicates"] > 1)
+    return ", in every pretraining run" if several.any() else ""
+
+
+def sources(published: Mapping, key: str, table: pd.DataFrame) -> str:
+    if not (table["source"] == "published").any():
+        return ""
+    paper, entry = published["paper"], published[key]
+    return (
+        f"Paper: {paper['short']}, {entry['place']}, {paper['checkpoint']}, {entry['provenance']}; all its differences are to "
+        "one run."
+    )
