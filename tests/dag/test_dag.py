@@ -30,10 +30,13 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
         4,
         4,
     )
-    assert jobs["sweep"] == 3 * 2 * 2
     # Figures 1, 2 and 10 of Kovaleva: one classifier for all tasks, one job a task.
     assert (jobs["pattern_sheet"], jobs["pattern_classifier"], jobs["patterns"]) == (1, 1, 7)
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 31
+    # Freezing and truncation; layers of five tasks re-initialised, of two by two more schemes; heads of two layers of two
+    # tasks, and these tasks' seeds.
+    assert jobs["sweep"] == 3 * 2 * 2 + 5 + 2 * 2 + 2 * 2 + 2
+    assert (jobs["sweep_table"], jobs["reinit_heads"]) == (3 * 2 + 5 + 2 * 2, 2)
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 41
 
 
 def test_a_figure_can_be_left_out(copy_project):
@@ -92,6 +95,9 @@ def test_one_table_needs_only_its_own_runs(project):
         "results/scores/wnli+cola.carry@cased.tsv",
         "results/frozen/wnli+cola@cased.tsv",
         "results/gains/rte.reinit3@cased_vs_rte.tsv",
+        "results/scores/rte.reinit3.plateau@cased.tsv",
+        "results/sweeps/rte.plateau@cased.reinitd.losses.tsv",
+        "results/reinit_heads/cola@cased.tsv",
     ],
 )
 def test_any_two_models_can_be_named(project, target):
@@ -107,6 +113,8 @@ def test_any_two_models_can_be_named(project, target):
         ("results/frozen/base.tsv", "'base' is not fine-tuned to classify"),
         ("results/frozen/squad.tsv", "'squad' is not fine-tuned to classify"),
         ("results/frozen/rte.keep2.tsv", "without variants; write 'rte'"),
+        ("results/sweeps/cola@cased.reinitL9.tsv", "layer here goes from 1 to 4"),
+        ("results/sweeps/cola.reinit2@cased.reinit.tsv", "give each kind of variant once"),
         ("results/models/rte.random/init2_seed1/scores.json", "no replicate init2_seed1"),
         ("results/restored/base.tsv", "is not fine-tuned"),
         ("results/restored/rte.reinit3.tsv", "weights drawn anew"),

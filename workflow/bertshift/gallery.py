@@ -123,9 +123,10 @@ def _figure(name: str, table: pd.DataFrame, caption: str, claims: pd.DataFrame) 
 
 
 def _title(item: str) -> str:
-    """`Figure 5`, `Table 1`, `Appendix A`, `Similarity`, of `figure5`, `table1`, `appendix_a`, `similarity`."""
-    kind, number, letter = re.fullmatch(r"([a-z]+)(?:(\d+)|_([a-z]))?", item).groups()
-    return f"{kind.capitalize()} {(number or letter or '').upper()}".strip()
+    """`Figure 5`, `Appendix A`, `Table MRPC`, `Own or inherited` of `figure5`, `appendix_a`, and so on."""
+    kind, *rest = re.split(r"_|(?<=[a-z])(?=\d)", item)
+    words = map(str.upper, rest) if kind in ("appendix", "table") else rest
+    return " ".join([kind.capitalize(), *words])
 
 
 def _table(claims: pd.DataFrame) -> str:

@@ -1,0 +1,126 @@
+"""A row of fine-tunings, one run after the other and several side by side: wall time, on a GPU where there is one.
+
+    PYTHONPATH=workflow python benchmarks/sweep_at_once.py [--runs 6] [--at-once 2] [--rows 400] [--shape 4x4x128]
+
+A shape is layers x heads x width. "Each by itself" makes every run as a job of its own would, in a new process; threads
+are those that torch takes, shared out among runs that train side by side. All three end with the same scores.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from transformers import BertConfig, BertForPreTraining, BertTokenizer
+
+from bertshift.files import read_json, write_json, write_jsonl
+from bertshift.models.loading import save_model
+from bertshift.training.sweeps import sweep
+
+WORDS = [f"w{i}" for i in range(500)]
+TASK = {
+    "name": "made",
+    "dataset": "made",
+    "kind": "classification",
+    "metrics": ["accuracy"],
+    "max_length": 128,
+}
+TRAINING = {"learning_rate": 4e-4, "batch_size": 16, "epochs": 3}
+ALONE = """
+import sys
+from pathlib import Path
+from bertshift.files import read_json
+from bertshift.training.finetuning import trainer
+run, start, data, folder = map(Path, sys.argv[1:])
+trainer(start, data)(read_json(run), folder)
+"""
+
+
+def write_data(folder, number, rng):
+    rows = []
+    for i in range(number + 200):
+        words = rng.choice(WORDS, max(4, round(rng.normal(20, 6))))
+        rows.append({"id": str(i), "split": "train" if i < number else "dev", "text_a": " ".join(words),
+                     "label": "ab"[int(words[0][1:]) % 2]})  # fmt: skip
+    write_jsonl(folder / "examples.jsonl", rows)
+    write_json(folder / "dataset.json", {"labels": ["a", "b"], "rows": {"train": number, "dev": 200}})
+
+
+def write_encoder(folder, layers, heads, width):
+    torch.manual_seed(0)
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    config = BertConfig(vocab_size=len(special + WORDS), num_hidden_layers=layers, num_attention_heads=heads,
+                        hidden_size=width, intermediate_size=4 * width)  # fmt: skip
+    tokenizer = BertTokenizer(vocab={word: i for i, word in enumerate(special + WORDS)})
+    save_model(folder, BertForPreTraining(config), tokenizer)
+
+
+def each_by_itself(runs, start, data, folder):
+    scores = {}
+    for name, run in runs.items():
+        file = folder / f"{name}.json"
+        write_json(file, run)
+        subprocess.run(
+            [sys.executable, "-c", ALONE, file, start, data, folder / name],
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
+        scores[name] = read_json(folder / name / "scores.json")
+    return scores
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=6)
+    parser.add_argument("--at-once", type=int, nargs="+", default=[2])
+    parser.add_argument("--rows", type=int, default=400)
+    parser.add_argument("--shape", default="4x4x128")
+    arguments = parser.parse_args()
+    runs = {
+        f"made.reinitL1H1_{seed}": {
+            "task": TASK,
+            "training": TRAINING,
+            "variants": ["reinitL1H1"],
+            "seed": seed,
+        }
+        for seed in range(arguments.runs)
+    }
+    device = (
+        torch.cuda.get_device_name()
+        if torch.cuda.is_available()
+        else f"CPU, {torch.get_num_threads()} threads"
+    )
+    print(f"{arguments.runs} runs, {arguments.rows} rows x 3 epochs, {arguments.shape}, {device}")
+    with TemporaryDirectory() as temporary:
+        folder, number = Path(temporary), count()
+        start, data = folder / "start", folder / "data"
+        data.mkdir()
+        write_data(data, arguments.rows, np.random.default_rng(0))
+        write_encoder(start, *map(int, arguments.shape.split("x")))
+        ways = {"each by itself": each_by_itself, "one row": sweep}
+        ways |= {
+            f"one row, {n} at once": lambda *places, n=n: sweep(*places, at_once=n) for n in arguments.at_once
+        }
+        first = None
+        for name, way in ways.items():
+            (out := folder / f"out{next(number)}").mkdir()
+            begun, sys.stderr = time.perf_counter(), (folder / "log").open("w")
+            try:
+                scores = way(runs, start, data, out)
+            finally:
+                sys.stderr = sys.__stderr__
+            seconds = time.perf_counter() - begun
+            first = first or (seconds, scores)
+            print(
+                f"{name:24}{seconds:8.1f} s{first[0] / seconds:8.2f} x   same scores: {scores == first[1]}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
