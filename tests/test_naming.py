@@ -1,7 +1,7 @@
 import pytest
 
 from bertshift.errors import UserError
-from bertshift.naming import pair_runs, parse_comparison, parse_model, runs_of
+from bertshift.naming import Run, pair_runs, parse_comparison, parse_model, runs_of, sweep_of
 
 BASE = {"layers": 12, "heads": 12, "vocabulary": "uncased", "seeds": 2, "checkpoints": [{}, {}]}
 CONFIG = {
@@ -44,6 +44,7 @@ NAMES = [
     "wnli+cola.carry@cased",
     "mnli+rte+cola@cased",
     "mnli.bertadam",
+    "rte.reinit8.plateau@cased",
     "base.random",
 ]
 
@@ -145,3 +146,29 @@ def test_models_that_cannot_be_compared():
     alone = parse_model("mnli.random", config)
     with pytest.raises(UserError, match="raise 'seeds' to compare"):
         pair_runs(alone, alone, config)
+
+
+def row(name, kind, seed=1):
+    sweep = sweep_of(
+        Run(parse_model(name, CONFIG), 1, seed), kind, CONFIG | {"sweeps": {"baseline_seeds": 5}}
+    )
+    return {position: str(run.model) for position, run in sweep}, [run.seed for _, run in sweep]
+
+
+def test_a_row_of_re_initialised_layers_ends_at_the_plain_model():
+    models, seeds = row("rte.plateau@cased", "reinitd", seed=2)
+    assert models[3] == "rte.reinit3d.plateau@cased" and models[13] == "rte.plateau@cased"
+    assert list(models) == [*range(1, 14)] and set(seeds) == {2}
+
+
+def test_a_row_of_heads_has_those_of_one_layer():
+    models, _ = row("cola@large", "reinitL24")
+    assert models[16] == "cola.reinitL24H16@large" and len(models) == 16
+    with pytest.raises(UserError, match="layer here goes from 1 to 12"):
+        row("cola@cased", "reinitL13")
+
+
+def test_replicates_share_out_the_further_seeds():
+    """Two seeds on `cased`, five baselines; three on `large`."""
+    assert [row("cola@cased", "seeds", seed)[1] for seed in (1, 2)] == [[1, 3, 5], [2, 4]]
+    assert [row("cola@large", "seeds", seed)[1] for seed in (1, 2, 3)] == [[1, 4], [2, 5], [3]]

@@ -117,7 +117,7 @@ def test_thinned_losses_keep_their_mean_and_end():
 
 
 def test_training_goes_on_to_a_plateau(places, tmp_path):
-    long = {"learning_rate": 2e-3, "batch_size": 8, "epochs": 12, "schedule": "constant", "plateau": 0.05}
+    long = {"learning_rate": 1e-2, "batch_size": 8, "epochs": 12, "schedule": "constant", "plateau": 0.001}
     names = {"late": long, "early": long | {"plateau": 0.999}}
     runs = {
         name: {"task": TASK, "training": training, "variants": [], "seed": 1}
@@ -126,7 +126,7 @@ def test_training_goes_on_to_a_plateau(places, tmp_path):
     scores = sweep(runs, *places, tmp_path)
     assert scores["early"]["epochs"] == 3 < scores["late"]["epochs"]
     losses = pd.read_csv(tmp_path / "late/steps.tsv", sep="\t")["loss"].to_numpy()
-    ends = [on_plateau(losses[: 6 * epochs], 6, 0.05) for epochs in range(1, len(losses) // 6 + 1)]
+    ends = [on_plateau(losses[: 6 * epochs], 6, 0.001) for epochs in range(1, len(losses) // 6 + 1)]
     assert len(losses) == 72 or ends == [False] * (len(ends) - 1) + [True]
     assert read_json(tmp_path / "late/scores.json")["epochs"] == len(losses) / 6
 
