@@ -210,6 +210,19 @@ class Evidence:
 NOUNS = {"stimuli": "inputs", "task": "probe of", "head": "mean over heads", "token": "attention to"}
 
 
+def of_bert_base(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of bert-base-uncased alone, for what a paper says of heads by number; NotTestableError if there are none."""
+    shape = int(rows["layer"].max()), int(rows["head"].max())
+    if shape != (12, 12):
+        raise NotTestableError(f"about heads of a 12x12 model; this one is {shape[0]}x{shape[1]}")
+    same = rows[rows["checkpoint"].str.contains("bert-base-uncased", regex=False)]
+    if same.empty:
+        raise NotTestableError(
+            f"about heads of bert-base-uncased, which have other numbers in {rows['checkpoint'].iloc[0]}"
+        )
+    return same
+
+
 def _by(column: str, rows: pd.DataFrame) -> Curve:
     means = {int(key): value for key, value in rows.groupby(column)["value"].mean().items()}
     return Curve(means, max(means))

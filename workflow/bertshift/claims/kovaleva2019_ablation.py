@@ -7,7 +7,7 @@ import pandas as pd
 
 from bertshift import stats
 from bertshift.claims.deciding import claim
-from bertshift.claims.evidence import Curve, Evidence, NotTestableError
+from bertshift.claims.evidence import Curve, Evidence, of_bert_base
 
 _EIGHT, _NINE = "kovaleva2019/figure8", "kovaleva2019/figure9"
 TASKS = ["mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli"]
@@ -62,18 +62,6 @@ def a_random_head_does_harm(evidence, task):
     return float(_heads(evidence, task)["delta"].mean())
 
 
-def _named(evidence: Evidence, task: str) -> pd.DataFrame:
-    """All heads of a model whose heads have the paper's numbers."""
-    rows = _heads(evidence, task)
-    shape = int(rows["layer"].max()), int(rows["head"].max())
-    checkpoint = str(rows["checkpoint"].iloc[0])
-    if shape != (12, 12):
-        raise NotTestableError(f"about heads of a 12x12 model; this one is {shape[0]}x{shape[1]}")
-    if "bert-base-uncased" not in checkpoint:
-        raise NotTestableError(f"about heads of bert-base-uncased, which have other numbers in {checkpoint}")
-    return rows
-
-
 def _are(rows: pd.DataFrame, heads: list[tuple[int, int]]) -> pd.Series:
     return pd.Series(list(zip(rows["layer"], rows["head"], strict=True)), index=rows.index).isin(heads)
 
@@ -89,7 +77,7 @@ def _of_frames_digitised(published: Mapping, task: str) -> str:
 )  # fmt: skip
 def frame_semantic_heads_are_not_needed(evidence, task):
     """Two heads named beforehand are two tests, not 144: p is not corrected."""
-    rows = _named(evidence, task)
+    rows = of_bert_base(_heads(evidence, task))
     two = rows[_are(rows, [(1, 2), (7, 6)])]
     losses = (-two["delta"]).where(two["p"] <= 0.05, 0.0).clip(lower=0.0)
     return float(losses.groupby([two[key] for key in RUN]).max().mean())
@@ -109,7 +97,7 @@ def _rank_digitised(published: Mapping, task: str) -> str:
     published=_rank_digitised,
 )  # fmt: skip
 def two_tasks_share_their_important_heads(evidence, task):
-    rows = _named(evidence, task)
+    rows = of_bert_base(_heads(evidence, task))
     gains = rows.groupby(["layer", "head"])["delta"].mean()
     return float(max((gains < gains[head]).sum() + 1 for head in _SHARED))
 

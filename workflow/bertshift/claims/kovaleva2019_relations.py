@@ -3,7 +3,7 @@
 import pandas as pd
 
 from bertshift.claims.deciding import claim
-from bertshift.claims.evidence import Evidence, NotTestableError
+from bertshift.claims.evidence import Evidence, of_bert_base
 
 _THREE, _HEADLINE, _OF_THE_FIGURE = "kovaleva2019/figure3", "max_fe_to_lu", "code_zip"
 _NAMED = {"L1H2": (1, 2), "L7H6": (7, 6)}
@@ -16,16 +16,8 @@ _HEAD = ["layer", "head"]
     _THREE, "K3.1", "rank among 144 heads, as the figure takes the score", list(_NAMED), high=2, strict=False, across=True
 )  # fmt: skip
 def two_heads_stand_out(evidence, head):
-    rows = evidence.relation_heads("base", _OF_THE_FIGURE)
-    shape = int(rows["layer"].max()), int(rows["head"].max())
-    if shape != (12, 12):
-        raise NotTestableError(f"about heads of a 12x12 model; this one is {shape[0]}x{shape[1]}")
-    same = rows[rows["checkpoint"].str.contains("bert-base-uncased", regex=False)]
-    if same.empty:
-        raise NotTestableError(
-            f"about heads of bert-base-uncased, which have other numbers in {rows['checkpoint'].iloc[0]}"
-        )
-    return float(same.groupby(_HEAD)["rank"].mean()[_NAMED[head]])
+    rows = of_bert_base(evidence.relation_heads("base", _OF_THE_FIGURE))
+    return float(rows.groupby(_HEAD)["rank"].mean()[_NAMED[head]])
 
 
 @claim(
