@@ -123,6 +123,7 @@ TINY = {
         "structural": {"epochs": 2, "rank": 8},
     },
     "patterns": {"maps": 24, "max_examples": 8, "classifier": {"size": 16, "widths": [4], "epochs": 2}},
+    "ablation": {"max_dev": 30, "confirm": 1},
     "analyses": {"rsa": {"stimuli": ["wiki", "squad"]}},
 }  # fmt: skip
 

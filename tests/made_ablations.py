@@ -22,8 +22,8 @@ BASE = {
     "qnli": 0.9141,
     "mnli": 0.8386,
 }
-COLUMNS = ["metric", "model", "task", "init", "seed", "variant", "layer", "head", "score", "headline", "value", "delta", "p",
-           "q", "sd", "n", "scale", "checkpoint", "data"]  # fmt: skip
+COLUMNS = ["metric", "model", "task", "init", "seed", "variant", "layer", "head", "sample", "score", "headline", "value",
+           "delta", "p", "q", "sd", "n", "scale", "checkpoint", "data"]  # fmt: skip
 
 
 def ablation(task, layers=12, heads=12, inits=2, seeds=1, noise=0.0, matrix=None, whole=None, q=1.0):
@@ -45,11 +45,26 @@ def ablation(task, layers=12, heads=12, inits=2, seeds=1, noise=0.0, matrix=None
     return pd.concat(replicates).assign(model=task, task=task, n=500, **PLACE, data=data)[COLUMNS]
 
 
+def confirmed(table, heads, delta, q=1.0):
+    """`table` as of a sample, and rows of these heads (layer, head) on the complete set, with this gain."""
+    place = pd.Series(list(zip(table["layer"], table["head"], strict=True)), index=table.index)
+    again = table[
+        place.isin([(0, 0), *heads])
+        & table["variant"].isin(["none", "uniform"])
+        & (table["metric"] == "ablation")
+    ]
+    change = np.where(again["layer"] > 0, delta, 0)
+    again = again.assign(
+        delta=change, value=BASE[table["task"].iloc[0]] + 0.01 + change, q=q, p=q / 10, n=9815
+    )
+    return pd.concat([table.assign(sample="sample"), again])
+
+
 def rows_of(task, matrix, whole, q, noise):
     def row(variant, layer, head, delta, q=np.nan, headline=True, metric="ablation", sd=np.nan):
         return {"metric": metric, "variant": variant, "layer": layer, "head": head, "headline": headline,
                 "score": TASKS[task] if headline else "other", "value": BASE[task] + delta, "delta": delta, "p": q / 10,
-                "q": q, "sd": sd}  # fmt: skip
+                "q": q, "sd": sd, "sample": "complete"}  # fmt: skip
 
     for headline in (True, False):
         yield row("none", 0, 0, 0.0, headline=headline)

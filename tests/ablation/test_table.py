@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,9 +8,11 @@ from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.ablation.table import Headline, ablate, replicate, with_provenance
 from bertshift.errors import UserError
-from bertshift.models.ablate import NOTHING, Ablation
-from bertshift.models.loading import save_model
+from bertshift.models.ablate import NOTHING, Ablation, disabled
+from bertshift.models.heads import load_task_model
+from bertshift.models.loading import load_tokenizer, save_model
 from bertshift.significance import benjamini_hochberg, mcnemar
+from bertshift.tasks import load_task
 from bertshift.tasks.dependency_parsing import DependencyParsing
 from bertshift.tasks.question_answering import Answer, AnswerSpans
 from bertshift.tasks.text_classification import TextClassification
@@ -18,6 +22,7 @@ RNG = np.random.default_rng(0)
 N = 120
 ROWS = [{"id": str(i), "text_a": "a", "label": "yes" if i < 70 else "no"} for i in range(N)]
 GOLD = np.array([1] * 70 + [0] * 50)
+PROVENANCE = {"scale": "demo", "source": "world", "checkpoints": {"1": "one", "2": "two"}}
 ABLATIONS = [Ablation("zero", layer, head) for layer in (1, 2) for head in (0, 1, 2)]
 
 
@@ -96,7 +101,10 @@ def test_a_task_without_a_test_is_refused():
         Headline.of(parser, [], [])
 
 
-def test_all_replicates_of_a_saved_model(tmp_path):
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Task settings, runs, rows and sidecar of a model of two pretraining runs."""
+    folder = tmp_path_factory.mktemp("models")
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdef"]
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     settings = {
@@ -114,11 +122,15 @@ def test_all_replicates_of_a_saved_model(tmp_path):
             BertConfig(vocab_size=11, max_position_embeddings=16, initializer_range=0.5, **sizes)
         )
         tokenizer = BertTokenizer(vocab={word: i for i, word in enumerate(vocabulary)})
-        save_model(tmp_path / f"init{init}", task.model(bert, seed=init), tokenizer)
-        runs[str(tmp_path / f"init{init}")] = (init, 1)
+        save_model(folder / f"init{init}", task.model(bert, seed=init), tokenizer)
+        runs[str(folder / f"init{init}")] = (init, 1)
     rows = [{"id": f"r{i}", "split": "dev", "text_a": " ".join(RNG.choice(list("abcdef"), 5)), "label": ["no", "yes"][i % 2]}
             for i in range(40)]  # fmt: skip
-    table, arrays = ablate("toy", settings, runs, rows, sidecar, ["uniform", "zero"], max_dev=30)
+    return settings, runs, rows, sidecar
+
+
+def test_all_replicates_of_a_saved_model(saved):
+    table, arrays = ablate("toy", *saved, ["uniform", "zero"], max_dev=30)
     ablations = 1 + 2 * 2 * 3
     assert len(table) == 2 * (ablations * 2 + 2)
     for init in (1, 2):
@@ -134,10 +146,53 @@ def test_all_replicates_of_a_saved_model(tmp_path):
         assert kept["each"].shape == (ablations, 30) == (ablations, len(arrays["ids"]))
         assert kept["each"].mean(1) == pytest.approx(ours["value"].to_numpy())
         assert np.array_equal(kept["each"], kept["gold"] == kept["said"])
-    provenance = {"scale": "demo", "source": "world", "checkpoints": {"1": "one", "2": "two"}}
-    whole = with_provenance(table, provenance, sidecar, trained=9)
+    whole = with_provenance(table, PROVENANCE, saved[-1], trained=9)
     assert set(whole["data"]) == {"toys dev 30 of 40 (generated); trained on toys train 9 of 9 (generated)"}
     assert whole.groupby("init")["checkpoint"].first().tolist() == ["one", "two"]
-    pd.testing.assert_frame_equal(
-        ablate("toy", settings, runs, rows, sidecar, ["uniform", "zero"], max_dev=30)[0], table
+    pd.testing.assert_frame_equal(ablate("toy", *saved, ["uniform", "zero"], max_dev=30)[0], table)
+
+
+def test_the_extremes_of_a_sample_are_run_again_on_all_examples(saved):
+    settings, runs, rows, sidecar = saved
+    sampled = ablate("toy", *saved, ["uniform", "zero"], max_dev=30)[0]
+    table, arrays = ablate("toy", *saved, ["uniform", "zero"], max_dev=30, confirm=1)
+    again = table[table["sample"] == "complete"]
+    pd.testing.assert_frame_equal(table[table["sample"] == "sample"].reset_index(drop=True), sampled)
+    assert set(sampled["sample"]) == {"sample"} and len(again) == 2 * 2 * 3
+    task = load_task(settings, sidecar)
+    for folder, (init, _) in runs.items():
+        [swept, rerun] = (
+            rows[(rows["init"] == init) & rows["headline"] & (rows["metric"] == "ablation")]
+            for rows in (sampled, again)
+        )
+        swept = swept[(swept["variant"] == "uniform") & (swept["head"] > 0)].set_index(["layer", "head"])
+        heads = rerun[rerun["head"] > 0].set_index(["layer", "head"])
+        low, high = sorted(swept.loc[heads.index, "delta"])
+        assert (low, high) == (swept["delta"].min(), swept["delta"].max())
+        model, tokenizer = load_task_model(Path(folder)), load_tokenizer(Path(folder))
+        for layer, head, f1 in rerun[["layer", "head", "value"]].itertuples(index=False):
+            with disabled(model.bert, Ablation("uniform", layer, head) if layer else NOTHING):
+                said = task.predict(model, rows, tokenizer)
+            assert f1 == task.score(rows, said)["f1"]
+        assert heads["q"].to_numpy() == pytest.approx(benjamini_hochberg([*heads["p"], 1, 1])[:2])
+        assert arrays[f"init{init}_seed1.complete.said"].shape == (3, 40) == (3, len(arrays["complete.ids"]))
+    told = with_provenance(table, PROVENANCE, sidecar, trained=9).groupby("sample")["data"].unique()
+    assert told["complete"][0].startswith("toys dev 40 of 40") and told["sample"][0].startswith(
+        "toys dev 30 of 40"
     )
+    assert len(told["complete"]) == len(told["sample"]) == 1
+
+
+@pytest.mark.parametrize("max_dev", [None, 40])
+def test_nothing_runs_again_after_a_sweep_on_all_examples(saved, max_dev):
+    settings, runs, *data = saved
+    one = dict(list(runs.items())[:1])
+    table, arrays = ablate("toy", settings, one, *data, ["uniform"], max_dev, confirm=3)
+    assert (
+        set(table["sample"]) == {"complete"}
+        and not table.duplicated(["metric", "layer", "head", "score"]).any()
+    )
+    assert "complete.ids" not in arrays
+    # What the task is scored on is all there is, be it a sample of the data set.
+    table, _ = ablate("toy", settings | {"max_dev": 20}, one, *data, ["uniform"], 30, confirm=3)
+    assert set(table["sample"]) == {"complete"} and table["n"].max() == 20

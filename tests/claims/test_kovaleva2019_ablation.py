@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from made_ablations import BASE, TASKS, ablation
+from made_ablations import BASE, TASKS, ablation, confirmed
 
 from bertshift.claims import FAILS, HOLDS, UNTESTED, evaluate, kovaleva2019_ablation  # noqa: F401 - registers its claims
 
@@ -56,6 +56,18 @@ def test_verdicts_flip_with_the_data(published):
     rows = verdicts("figure9", tables, published)
     assert (rows.drop(index=["K9.2 (qnli)", "K9.2 (mnli)"])["verdict"] == FAILS).all()
     assert rows.loc["K9.2 (mnli)", "verdict"] == HOLDS
+
+
+def test_heads_run_again_count_as_on_the_complete_set(published):
+    tables = papers_own(published)
+    before = verdicts("figure8", tables, published)
+    tables["qqp"] = confirmed(tables["qqp"], [(1, 2), (5, 5)], -0.03, q=0.01)
+    after = verdicts("figure8", tables, published)
+    assert before.loc["K8.1 (qqp)", "verdict"] == HOLDS and after.loc["K8.1 (qqp)", "verdict"] == FAILS
+    assert after.loc["K8.1 (qqp)", "ours"] == pytest.approx(-3)
+    assert before.loc["K8.3 (qqp)", "ours"] == 0 and after.loc["K8.3 (qqp)", "ours"] == pytest.approx(3)
+    same = [claim for claim in before.index if claim not in ("K8.1 (qqp)", "K8.3 (qqp)")]
+    assert before.loc[same, "ours"].equals(after.loc[same, "ours"])
 
 
 def test_named_heads_and_layers_exist_in_the_papers_model_alone(published):

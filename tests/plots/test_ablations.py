@@ -2,7 +2,7 @@ import re
 
 import numpy as np
 import pytest
-from made_ablations import BASE, TASKS, ablation, of_kovaleva
+from made_ablations import BASE, TASKS, ablation, confirmed, of_kovaleva
 from matplotlib.collections import PathCollection, QuadMesh
 
 from bertshift.errors import UserError
@@ -73,6 +73,38 @@ def test_a_dot_needs_every_seed_of_every_pretraining_run(paper):
     cells = drawn[(drawn["source"] == "ours") & (drawn["head"] > 0)].set_index(["layer", "head"])
     assert (cells["replicates"] == 2).all()
     assert (cells.loc[(2, 3), "significant"], cells.loc[(4, 1), "significant"]) == (1, 0.5)
+
+
+def test_heads_run_again_are_framed_and_their_dots_are_of_the_complete_set(paper):
+    q = np.ones((4, 4))
+    q[0, 0] = q[1, 2] = 0.01
+    sampled = ablation("mrpc", 4, 4, q=q)
+    tables = {
+        "mrpc": confirmed(sampled, [(2, 3), (4, 1)], 0.02).reset_index(drop=True),
+        "rte": ablation("rte", 4, 4),
+    }
+    again = (tables["mrpc"]["sample"] == "complete") & (tables["mrpc"]["layer"] == 4)
+    tables["mrpc"].loc[again, "q"] = 0.01
+    figure, table = FIGURES["figure8"].draw(tables, paper)
+    [axes] = [axes for axes in figure.axes if axes.get_title().startswith("MRPC (F1)")]
+    assert sorted(patch.get_xy() for patch in axes.patches) == [(0.5, 3.5), (2.5, 1.5)]
+    [dots] = [each for each in axes.collections if isinstance(each, PathCollection)]
+    assert sorted(map(tuple, dots.get_offsets().astype(int).tolist())) == [(1, 1), (1, 4)]
+    assert "best +2.0" in axes.get_title() and "Framed: " in figure.texts[-1].get_text()
+    [mesh] = [each for each in axes.collections if isinstance(each, QuadMesh)]
+    plain, alone = FIGURES["figure8"].draw({"mrpc": sampled}, paper)
+    cells = alone[(alone["source"] == "ours") & (alone["variant"] == "uniform")]
+    assert np.sort(mesh.get_array().compressed()) == pytest.approx(np.sort(cells["value"]))
+    assert "Framed" not in plain.texts[-1].get_text() and not plain.axes[0].patches
+    both = table[
+        (table["panel"] == "mrpc")
+        & (table["layer"] == 2)
+        & (table["head"] == 3)
+        & (table["source"] == "ours")
+    ]
+    assert both["sample"].tolist() == ["sample", "complete"]
+    _, layers = FIGURES["figure9"].draw(tables, paper)
+    assert (layers[(layers["panel"] == "mrpc") & (layers["source"] == "ours")]["sample"] == "sample").all()
 
 
 def test_titles_say_what_the_best_head_gains_and_whether_panels_agree(paper):

@@ -19,8 +19,7 @@ with job(snakemake):
         settings["runs"],
         read_examples(data, "dev"),
         sidecar,
-        settings["ablation"]["variants"],
-        settings["ablation"]["max_dev"],
+        **settings["ablation"],
     )
     with atomic(snakemake.output.examples) as path, open(path, "wb") as file:
         np.savez_compressed(file, **arrays)

@@ -1,16 +1,16 @@
 """Scores of all ablations of a model, tested against the model as it is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from bertshift.ablation.sweep import sweep
+from bertshift.ablation.sweep import predictions, sweep
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
-from bertshift.models.ablate import Ablation
+from bertshift.models.ablate import NOTHING, Ablation
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_tokenizer
 from bertshift.models.source import checkpoint_names
@@ -20,6 +20,7 @@ from bertshift.tasks import AnswerSpans, Task, TextClassification, load_task
 from bertshift.tasks.inference import best_device
 
 RIGHT_OR_WRONG = ("accuracy", "exact_match")
+CONFIRMED = "uniform"  # the variant of the paper, which figures and claims are about
 
 
 class Headline(NamedTuple):
@@ -56,38 +57,99 @@ def ablate(
     sidecar: Mapping,
     variants: Sequence[str],
     max_dev: int | None = None,
+    confirm: int = 0,
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     """The table of `replicate` for every run {folder: (init, seed)} of a model, on at most `max_dev` of `rows`.
 
+    Where that is a sample of what the task is scored on, each run's `extremes` are run again on all of it, as is the
+    model with nothing disabled; the column `sample` tells rows on a `sample` from those on the `complete` set.
+
     `task` is an entry of the configuration's tasks with its name. The arrays, for an NPZ: `ids` of the examples; per
-    run `init1_seed1.variant`, `.layer`, `.head` [ablations], and gold, said and each of Headline.
+    run `init1_seed1.variant`, `.layer`, `.head` [ablations], and gold, said and each of Headline; of what was run again
+    `complete.ids`, and per run `init1_seed1.complete.variant` and so on.
     """
     the_task = load_task(task, sidecar)
     limits = [size for size in (task.get("max_dev"), max_dev) if size is not None]
     used = sample(rows, min(limits, default=None), task["dataset"], "dev")
-    tables, arrays = [], {"ids": np.array([str(row["id"]) for row in used])}
+    complete = sample(rows, task.get("max_dev"), task["dataset"], "dev")
+    sampled = len(used) < len(complete)
+    tables, arrays = [], {"ids": _ids(used)}
+    if sampled and confirm:
+        arrays["complete.ids"] = _ids(complete)
     for folder, (init, seed) in runs.items():
-        loaded = load_task_model(Path(folder)).to(best_device())
-        predictions = sweep(the_task, loaded, used, load_tokenizer(Path(folder)), variants)
-        headline = Headline.of(the_task, used, list(predictions.values()))
-        table = replicate(the_task, used, predictions, headline)
-        tables.append(table.assign(model=model, task=the_task.name, init=init, seed=seed))
-        found = {key: [getattr(one, key) for one in predictions] for key in ("variant", "layer", "head")}
-        found |= headline._asdict()
-        arrays |= {f"init{init}_seed{seed}.{key}": np.array(value) for key, value in found.items()}
+        run = {"model": model, "task": the_task.name, "init": init, "seed": seed}
+        loaded, tokenizer = load_task_model(Path(folder)).to(best_device()), load_tokenizer(Path(folder))
+        said = sweep(the_task, loaded, used, tokenizer, variants)
+        headline = Headline.of(the_task, used, list(said.values()))
+        table = replicate(the_task, used, said, headline)
+        tables.append(table.assign(sample="sample" if sampled else "complete", **run))
+        arrays |= _arrays(f"init{init}_seed{seed}", said, headline)
+        if chosen := extremes(table, confirm) if sampled else []:
+            again = predictions(the_task, loaded, complete, tokenizer, [NOTHING, *chosen])
+            headline = Headline.of(the_task, complete, list(again.values()))
+            others = table["layer"].max() * table["head"].max() - len(chosen)
+            tables.append(
+                tested(the_task, complete, again, headline, others).assign(sample="complete", **run)
+            )
+            arrays |= _arrays(f"init{init}_seed{seed}.complete", again, headline)
     return pd.concat(tables, ignore_index=True), arrays
+
+
+def _ids(rows: Sequence[dict]) -> np.ndarray:
+    return np.array([str(row["id"]) for row in rows])
+
+
+def _arrays(name: str, ablations: Iterable[Ablation], headline: Headline) -> dict[str, np.ndarray]:
+    found = {key: [getattr(one, key) for one in ablations] for key in ("variant", "layer", "head")}
+    return {f"{name}.{key}": np.array(value) for key, value in (found | headline._asdict()).items()}
+
+
+def extremes(table: pd.DataFrame, confirm: int) -> list[Ablation]:
+    """The `confirm` heads with the best and as many with the worst headline score of the variant CONFIRMED, by layer."""
+    heads = table[(table["metric"] == "ablation") & table["headline"] & (table["head"] > 0)]
+    heads = heads[heads["variant"] == CONFIRMED].sort_values("delta", kind="stable")
+    ends = pd.concat([heads.head(confirm), heads.tail(confirm)])
+    places = {*zip(ends["layer"], ends["head"], strict=True)}
+    return [Ablation(CONFIRMED, layer, head) for layer, head in sorted(places)]
 
 
 def replicate(
     task: Task, rows: Sequence[dict], predictions: Mapping[Ablation, Sequence], headline: Headline
 ) -> pd.DataFrame:
-    """One row an ablation and score; `layer` 0 is the model as it is, `head` 0 a whole layer.
+    """Rows of metric `ablation` as in `tested`, and for each variant one of `ablation_split_half`: layer and head of the
+    largest gain; delta is the gain of a head chosen on one half of the examples and scored on the other, mean and sd
+    over splits, and value that plus the score of the model as it is.
+    """
+    table = tested(task, rows, predictions, headline)
+    base, best = table.loc[0, "value"], []
+    for _, group in table[table["headline"] & (table["head"] > 0)].groupby("variant", sort=False):
+        gains = split_half(
+            SCORES[headline.score],
+            headline.gold,
+            headline.said[0],
+            headline.said[group["number"]],
+            task.dataset,
+        )
+        best.append(
+            group.loc[group["delta"].idxmax()].to_dict()
+            | {"metric": "ablation_split_half", "value": base + gains.mean(), "delta": gains.mean(), "sd": gains.std(),
+               "n": len(rows) // 2, "p": np.nan, "q": np.nan}
+        )  # fmt: skip
+    return pd.concat([table, pd.DataFrame(best)], ignore_index=True)
 
-    metric `ablation`: value, delta (to the model as it is) and, for the headline, p of "no difference" (exact McNemar
-    where an example is right or wrong, else a paired bootstrap) and q (Benjamini-Hochberg over all heads, or over all
-    layers, of one variant). metric `ablation_split_half`: layer and head of the largest gain; delta is the gain of a
-    head chosen on one half of the examples and scored on the other, mean and sd over splits, and value that plus the
-    score of the model as it is.
+
+def tested(
+    task: Task,
+    rows: Sequence[dict],
+    predictions: Mapping[Ablation, Sequence],
+    headline: Headline,
+    others: int = 0,
+) -> pd.DataFrame:
+    """One row an ablation and score; `layer` 0 is the model as it is, `head` 0 a whole layer, `number` the ablation's.
+
+    value, delta (to the model as it is) and, for the headline, p of "no difference" (exact McNemar where an example is
+    right or wrong, else a paired bootstrap) and q (Benjamini-Hochberg over all heads, or over all layers, of one
+    variant). `others` is how many heads more these were chosen from: as p of theirs q takes 1, the most it can be.
     """
     scores = [task.score(rows, said) for said in predictions.values()]
     table = pd.DataFrame(
@@ -98,24 +160,11 @@ def replicate(
         for name in task.metrics
     )  # fmt: skip
     disabled = table[table["headline"] & (table["layer"] > 0)]
-    best = []
-    for (_, whole_layer), group in disabled.groupby(["variant", disabled["head"] == 0], sort=False):
+    for _, group in disabled.groupby(["variant", disabled["head"] == 0], sort=False):
         p = p_values(task.metrics[0], headline, group["number"], task.dataset)
-        table.loc[group.index, "p"], table.loc[group.index, "q"] = p, benjamini_hochberg(p)
-        if not whole_layer:
-            gains = split_half(
-                SCORES[headline.score],
-                headline.gold,
-                headline.said[0],
-                headline.said[group["number"]],
-                task.dataset,
-            )
-            best.append(
-                group.loc[group["delta"].idxmax()].to_dict()
-                | {"metric": "ablation_split_half", "value": scores[0][task.metrics[0]] + gains.mean(),
-                   "delta": gains.mean(), "sd": gains.std(), "n": len(rows) // 2}
-            )  # fmt: skip
-    return pd.concat([table, pd.DataFrame(best)], ignore_index=True).drop(columns="number")
+        table.loc[group.index, "p"] = p
+        table.loc[group.index, "q"] = benjamini_hochberg(np.append(p, np.ones(others)))[: len(p)]
+    return table
 
 
 def p_values(metric: str, headline: Headline, numbers: Sequence[int], dataset: str) -> np.ndarray:
@@ -130,13 +179,13 @@ def p_values(metric: str, headline: Headline, numbers: Sequence[int], dataset: s
 
 def with_provenance(table: pd.DataFrame, settings: Mapping, sidecar: Mapping, trained: int) -> pd.DataFrame:
     """The table with what its numbers were made from; `trained` is the number of rows trained on."""
-    used = table.loc[table["metric"] == "ablation", "n"].iloc[0]
-    data = describe_split(sidecar, "dev", used, settings["source"])
+    used = table[table["metric"] == "ablation"].groupby("sample")["n"].first()
+    data = {name: describe_split(sidecar, "dev", n, settings["source"]) for name, n in used.items()}
     trained = describe_split(sidecar, "train", trained, settings["source"])
-    columns = ["metric", "model", "task", "init", "seed", "variant", "layer", "head", "score", "headline", "value", "delta",
-               "p", "q", "sd", "n", "scale", "checkpoint", "data"]  # fmt: skip
+    columns = ["metric", "model", "task", "init", "seed", "variant", "layer", "head", "sample", "score", "headline", "value",
+               "delta", "p", "q", "sd", "n", "scale", "checkpoint", "data"]  # fmt: skip
     return table.assign(
         scale=settings["scale"],
         checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
-        data=f"{data}; trained on {trained}",
+        data=table["sample"].map(data) + f"; trained on {trained}",
     )[columns]

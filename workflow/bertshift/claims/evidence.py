@@ -133,8 +133,13 @@ class Evidence:
         return float(self._rows(name, metric="mdl", quantity="codelength", task=task)["value"].mean())
 
     def ablations(self, task: str, metric: str = "ablation") -> pd.DataFrame:
-        """Headline rows of heads (or, head 0, layers) that attend alike to all tokens; `delta` in points."""
+        """Headline rows of heads (or, head 0, layers) that attend alike to all tokens; `delta` in points.
+
+        What was run on a sample and again on the complete development set has its complete row alone.
+        """
         rows = self._rows(task, metric=metric, variant="uniform", headline=True)
+        rows = rows.sort_values("sample", kind="stable")  # complete, sample
+        rows = rows.drop_duplicates(["init", "seed", "layer", "head"])
         return rows.assign(delta=stats.POINTS * rows["delta"])
 
     def relation_heads(self, name: str, variant: str) -> pd.DataFrame:

@@ -8,13 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from bertshift.errors import UserError
 from bertshift.plots import style, tables
 from bertshift.plots.layers import ends
 
-COLUMNS = ["panel", "series", "score", "variant", "layer", "head", "significant", *tables.VALUES]
+COLUMNS = ["panel", "series", "score", "variant", "layer", "head", "sample", "significant", *tables.VALUES]
 CMAP, BASELINE = "Purples", "#E69F00"  # the paper's own colours
 RATE = 0.05
 MARKS = (
@@ -37,10 +38,20 @@ def scores(inputs: Mapping[str, pd.DataFrame], variant: str = "uniform") -> pd.D
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
     """Of each cell over replicates, and `significant`: the share of them, seeds of a run alike, with q at most RATE."""
-    by = ["panel", "series", "score", "variant", "layer", "head"]
-    table = tables.means(rows, by, ["panel"])
+    by = ["panel", "series", "score", "variant", "layer", "head", "sample"]
+    table = tables.means(rows, by, ["panel", "sample"])
     below = rows.assign(value=(rows["q"] <= RATE).astype(float))
-    return table.assign(significant=tables.means(below, by, ["panel"])["value"])
+    return table.assign(significant=tables.means(below, by, ["panel", "sample"])["value"])
+
+
+def of_sweep(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without what was run again: of a panel with rows on a sample these, else those on the complete set."""
+    return rows[rows["sample"] == rows.groupby("panel")["sample"].transform("max")]  # complete, sample
+
+
+def on_most(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of a panel with rows on the complete set these, else those on a sample."""
+    return rows[rows["sample"] == rows.groupby("panel")["sample"].transform("min")]
 
 
 def published(
@@ -71,8 +82,8 @@ def join(*parts: pd.DataFrame) -> pd.DataFrame:
 
 
 def cells_of(table: pd.DataFrame, panel: str, source: str) -> tuple[pd.DataFrame, float]:
-    """What one panel shows: its cells, and the score with nothing disabled."""
-    rows = table[(table["panel"] == panel) & (table["source"] == source)]
+    """What one panel shows: its cells of the sweep, and the score with nothing disabled."""
+    rows = of_sweep(table[(table["panel"] == panel) & (table["source"] == source)])
     base = rows.loc[rows["variant"] == "none", "value"]
     return rows[rows["variant"] == "uniform"], float(base.iloc[0]) if len(base) else np.nan
 
@@ -99,6 +110,25 @@ def draw_cells(axes: Axes, cells: pd.DataFrame, base: float) -> Normalize:
     axes.set_yticks(ends(layers))
     axes.tick_params(length=1.5, pad=1)
     return norm
+
+
+def run_again(table: pd.DataFrame, panel: str, source: str) -> pd.DataFrame:
+    """Its cells on the complete development set where the sweep is on a sample."""
+    rows = table[(table["panel"] == panel) & (table["source"] == source) & (table["variant"] == "uniform")]
+    return rows.drop(of_sweep(rows).index)
+
+
+def with_dots_of(again: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """`cells`, those of `again` as significant as there."""
+    here, there = (rows.set_index(["layer", "head"])["significant"] for rows in (cells, again))
+    return cells.assign(significant=there.reindex(here.index).fillna(here).to_numpy())
+
+
+def frame(axes: Axes, cells: pd.DataFrame) -> None:
+    for layer, head in zip(cells["layer"], cells["head"], strict=True):
+        axes.add_patch(
+            Rectangle((head - 0.5, layer - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=0.8)
+        )
 
 
 def absent(axes: Axes) -> None:

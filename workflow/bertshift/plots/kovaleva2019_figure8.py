@@ -11,12 +11,19 @@ from bertshift.plots import ablations, style, tables
 from bertshift.plots.layers import ends
 
 PAIRS = 2  # of ours and the paper's panel, side by side
+FRAMES = (
+    "Framed: best or worst on a sample of the development set, which the colours show, and run again on the complete set, "
+    "from which their dots and the best gain are."
+)
 GAIN, HONEST = "largest_gain", "largest_gain_other_half"
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
     """Our mean of every head, the score with nothing disabled (variant none), the gain from the head that helps most,
-    and that gain on the half of the examples on which the head was not chosen; and the published panels."""
+    and that gain on the half of the examples on which the head was not chosen; and the published panels.
+
+    `sample` is `sample` or `complete`; heads that were run again on the complete development set have a row of each.
+    """
     rows = ablations.scores(inputs)
     heads = rows[(rows["head"] > 0) | (rows["layer"] == 0)]
     entry, paper = published.get("figure8", {}), published.get("paper", {})
@@ -28,9 +35,14 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 
 
 def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Rows of GAIN and HONEST, one a replicate."""
+    """Rows of GAIN, on the complete development set if heads were run again on it, and HONEST, one a replicate."""
     replicate = ["model", "init", "seed"]
-    best = heads[heads["head"] > 0].sort_values("delta").groupby(replicate, as_index=False).last()
+    best = (
+        ablations.on_most(heads[heads["head"] > 0])
+        .sort_values("delta")
+        .groupby(replicate, as_index=False)
+        .last()
+    )
     halves = tables.rows_of(inputs, "ablation_split_half")
     halves = halves[halves["variant"] == "uniform"].assign(panel=halves["model"])
     both = pd.concat([best.assign(variant=GAIN), halves.assign(variant=HONEST)])
@@ -46,6 +58,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     figure = Figure((style.TEXT_WIDTH, 0.2 + 2.12 * lines), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, wspace=0.05)
     grid = figure.add_gridspec(2 * lines, 2 * PAIRS, height_ratios=[1, 0.055] * lines)
+    framed = False
     for number, panel in enumerate(panels):
         line, pair = divmod(number, PAIRS)
         for side, source in enumerate(("ours", "published")):
@@ -57,14 +70,17 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
             if cells.empty:
                 ablations.absent(axes)
                 continue
-            norm = ablations.draw_cells(axes, cells, base)
+            again = ablations.run_again(table, panel, source)
+            norm = ablations.draw_cells(axes, ablations.with_dots_of(again, cells), base)
+            ablations.frame(axes, again)
+            framed |= len(again) > 0
             axes.set_xticks(ends(cells["head"].max()))
             ablations.bar(figure, figure.add_subplot(grid[place[0] + 1, place[1]]), norm, base, "horizontal")
             if place[1] == 0:
                 axes.set_ylabel("layer")
     style.caption(
         figure, table, "One head disabled: each token attends alike to all. Columns are heads, lighter is worse; each panel "
-        "has its own colours.", ablations.MARKS,
+        "has its own colours.", ablations.MARKS, FRAMES if framed else "",
         "Best: the largest gain, in points; other half: of the head that is best on one half of the examples, on the other. "
         "Heads of different pretraining runs share a number, nothing more.",
         ablations.sources(published.get("paper", {}), published.get("figure8", {}), table),

@@ -13,7 +13,7 @@ ACROSS = 7  # panels side by side, as in the paper
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
     """Our mean of every layer, the score with nothing disabled (variant none), and the published panels."""
     rows = ablations.scores(inputs)
-    rows = rows[rows["head"] == 0]
+    rows = ablations.of_sweep(rows[rows["head"] == 0])
     entry, paper = published.get("figure9", {}), published.get("paper", {})
     metrics = published.get("figure8", {}).get("metrics", {})
     return ablations.join(
