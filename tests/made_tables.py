@@ -212,10 +212,10 @@ def world(layers=4, heads=4, **replicates):
     large = ["mnli@large", "rte@large", "sst2@large", "mrpc@large"]
 
     def cosine(model, i):
-        return {
-            (model, "crop"): falling(layers, 0.4 + 0.04 * i),
-            (model, "padded"): falling(layers, 0.5 + 0.04 * i),
-        }
+        return {(model, "crop"): falling(layers, 0.4 + 0.04 * i)}
+
+    def cosine_padded(model, i):
+        return {(model, "padded"): falling(layers, 0.5 + 0.04 * i)}
 
     def js(model, i):
         return {(model, v): [k * x**4 for x in np.arange(1, layers + 1) / layers * (0.8 - 0.08 * i)]
@@ -278,6 +278,8 @@ def world(layers=4, heads=4, **replicates):
         )
 
     changed = tables("cosine", tasks, "base", cosine, heads=heads, noise=0.06)
+    padded = tables("cosine", tasks, "base", cosine_padded, heads=heads, noise=0.06)
+    padded = {path.replace("cosine", "cosine_padded"): each for path, each in padded.items()}
     similar = tables("rsa", FINETUNED, "base", rsa)
     ranks = {"k_model": 100, "k_reference": 90}
     others = of_merchant(layers, **replicates)
@@ -288,7 +290,7 @@ def world(layers=4, heads=4, **replicates):
     disabled = made_ablations.of_kovaleva(layers, heads, noise=0.002, **replicates)
     return {
         "kovaleva2019/table1": made_scores.of_kovaleva(**replicates),
-        "kovaleva2019/figure5": changed,
+        "kovaleva2019/figure5": changed | padded,
         "kovaleva2019/steps": {f"results/steps/{m}.tsv": steps(m, i) for i, m in enumerate(tasks)} | changed,
         "kovaleva2019/own_or_inherited": {
             f"results/own_or_inherited/{m}_vs_base.tsv": sources_of_change(m, i) for i, m in enumerate(tasks)

@@ -20,6 +20,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1 + 7 + 4 + 12
     assert (jobs["frozen"], jobs["scores"], jobs["gains"], jobs["losses"]) == (7, 14 + 4, 12, 16)
     assert jobs["pretrain"] == 4
+    assert jobs["cosine_padded"] == jobs["cosine"]
     assert (jobs["cosine"], jobs["rsa"], jobs["similarity"], jobs["restored"]) == (7, 3, 4, 4)
     # Hao: with the parent, between seeds, and three pairs of tasks; both read the same dumps.
     assert (jobs["js"], jobs["svcca"]) == (4 + 4 + 3,) * 2

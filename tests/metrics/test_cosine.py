@@ -3,8 +3,10 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, BertTokenizer
 
-from bertshift.metrics import cosine
+from bertshift.errors import UserError
+from bertshift.metrics import cosine, cosine_padded
 from bertshift.metrics.pairs import Pair
+from bertshift.models.loading import save_model
 
 
 def direct(a, b):
@@ -30,24 +32,25 @@ def test_model_against_itself_is_one(attention_pair):
     assert (table.value == 1).all() and (table.sd == 0).all()
 
 
-def test_padded_is_the_cosine_of_the_padded_maps():
+def padded_toys(**sizes):
     torch.set_num_threads(1)
-    tokenizer = BertTokenizer(
-        vocab={w: i for i, w in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c"])}
-    )
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c"]
+    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2} | sizes
     config = BertConfig(
         vocab_size=8,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
         intermediate_size=16,
         max_position_embeddings=12,
         initializer_range=0.5,
         attn_implementation="eager",
+        **shape,
     )
-    model, reference = BertModel(config).eval(), BertModel(config).eval()
     rows = [{"id": str(i), "text_a": text} for i, text in enumerate(["a b", "c c a b", "b"])]
-    table = cosine.compare_padded(model, reference, tokenizer, rows, {"model": "x"}, pad_to=12, batch_size=2)
+    return BertModel(config).eval(), BertTokenizer(vocab={w: i for i, w in enumerate(words)}), rows
+
+
+def test_padded_is_the_cosine_of_the_padded_maps(tmp_path):
+    (model, tokenizer, rows), (reference, _, _) = padded_toys(), padded_toys()
+    table = cosine_padded.compare(model, reference, tokenizer, rows, {"model": "x"}, pad_to=12, batch_size=2)
     batch = tokenizer(
         [row["text_a"] for row in rows], padding="max_length", max_length=12, return_tensors="pt"
     )
@@ -60,3 +63,16 @@ def test_padded_is_the_cosine_of_the_padded_maps():
             table[(table.layer == layer) & (table["head"] > 0)].value, expected, rtol=1e-6
         )
     assert set(table.variant) == {"padded"} and (table.n == 3).all()
+    for name, one in (("model", model), ("reference", reference)):
+        save_model(tmp_path / name, one, tokenizer)
+    pair = (tmp_path / "model", tmp_path / "reference", {"model": "x", "stimuli": "toys"})
+    saved = cosine_padded.compare_saved([pair, pair], {"toys": rows}, 12)
+    assert saved["value"].to_numpy() == pytest.approx([*table["value"]] * 2, rel=1e-6)
+
+
+def test_padded_models_must_have_the_same_heads_and_enough_positions():
+    (model, tokenizer, rows), (other, _, _) = padded_toys(), padded_toys(num_attention_heads=4)
+    with pytest.raises(UserError, match="2 layers x 2 heads and of 2 x 4"):
+        cosine_padded.compare(model, other, tokenizer, rows, {}, pad_to=12)
+    with pytest.raises(UserError, match="samples.padded_length: 13 is beyond 12"):
+        cosine_padded.compare(model, model, tokenizer, rows, {}, pad_to=13)

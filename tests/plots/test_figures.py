@@ -42,7 +42,7 @@ MORE_IN_THE_TABLE = {
         for item in ("figure3", "table_mrpc", "schemes", "figure5", "figure6", "figure7", "figure8")
     ),
     *(f"college2020/{item}" for item in ("figure9", "figure10")),
-    *(f"kovaleva2019/{item}" for item in ("table1", "figure3", "figure6", "figure8", "figure9")),
+    *(f"kovaleva2019/{item}" for item in ("table1", "figure3", "figure5", "figure6", "figure8", "figure9")),
     "hao2020/figure3",
 }
 
@@ -118,9 +118,28 @@ def test_text_is_legible_and_inside_the_page(drawn, name):
 def test_published_panels_keep_their_shape_beside_a_small_model(drawn):
     table = drawn["kovaleva2019/figure5"][1]
     cells = table[(table["panel"] == "qqp") & (table["head"] > 0)].groupby("source").size()
-    assert cells["published"] == 144 and cells["ours"] in (16, 144)
+    assert cells["published"] == 144 and cells["ours"] in (2 * 16, 2 * 144)  # cropped and padded
     low = table[(table["panel"] == "qqp") & (table["source"] == "published") & (table["head"] > 0)]
     assert low.loc[low["value"].idxmin(), ["layer", "head"]].tolist() == [11, 11]
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(12, 12), (4, 4)])
+def test_padded_maps_are_compared_with_the_published_panel_where_shapes_agree(made, published, layers, heads):
+    panel = published["kovaleva2019"]["figure5"]["tasks"]["mrpc"]["matrix"]
+    tables = {
+        path: table for path, table in made(layers, heads)["kovaleva2019/figure5"].items() if "mrpc" in path
+    }
+    padded = tables["results/cosine_padded/mrpc_vs_base.tsv"]
+    theirs = np.resize(panel, (layers, heads))
+    cells = padded["head"] > 0
+    padded.loc[cells, "value"] = 0.5 + theirs[padded["layer"][cells] - 1, padded["head"][cells] - 1] / 2
+    figure, table = catalogue.draw("kovaleva2019/figure5", tables, published["kovaleva2019"])
+    r = table[table["variant"].isin(["crop_r", "padded_r"])].set_index("variant")["value"]
+    titles = [axes.get_title() for axes in figure.axes]
+    if layers == 12:
+        assert r["padded_r"] == pytest.approx(1) and -1 < r["crop_r"] < 1 and "r = 1.00" in titles
+    else:
+        assert r.empty and "not comparable" in titles
 
 
 def test_a_task_without_a_published_panel_is_drawn(made, published):
@@ -153,6 +172,8 @@ def test_needs_follow_the_configuration():
     assert catalogue.needs("kovaleva2019/figure5", CONFIG) == [
         "results/cosine/mrpc_vs_base.tsv",
         "results/cosine/mnli_vs_base.tsv",
+        "results/cosine_padded/mrpc_vs_base.tsv",
+        "results/cosine_padded/mnli_vs_base.tsv",
     ]
     probed = [f"results/edge_probes/{name}.tsv" for name in ("base", "base.random", "mnli", "dep")]
     deltas = [f"results/edge_probes/{name}_vs_base.tsv" for name in ("mnli", "dep")]

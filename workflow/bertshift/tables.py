@@ -43,15 +43,39 @@ def metric_table(
     the stimuli's `descriptions`; `sidecars` and `scores` tell of every fine-tuning that led to either model, and
     `outcomes` are the scores.json of settings["trained"], the runs (model, init, seed) that end in a fine-tuning.
     """
-    pairs, data = [], {}
     model, reference = Path(inputs["model"]), Path(inputs["reference"])
+    pairs = [
+        Pair(model / keys["stimuli"] / f"{run}.npz", reference / keys["stimuli"] / f"{ref_run}.npz", keys)
+        for run, ref_run, keys in comparisons(metric, settings)
+    ]
+    return compared(compare(pairs), settings, inputs)
+
+
+def comparisons(metric: str, settings: Mapping) -> list[tuple[str, str, dict]]:
+    """(run, the reference's run, the columns that say which) of every stimulus and pair of replicates."""
+    same = {"metric": metric, "model": settings["model"], "reference": settings["reference"]}
+    return [
+        (
+            run,
+            ref_run,
+            same | {"stimuli": name, "init": init, "seed": seed, "ref_init": ref_init, "ref_seed": ref_seed},
+        )
+        for name in settings["stimuli"]
+        for (run, init, seed), (ref_run, ref_init, ref_seed) in settings["pairs"]
+    ]
+
+
+def compared(
+    table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]], used: int | None = None
+) -> pd.DataFrame:
+    """Rows of `comparisons` with what they were made from; `inputs` has the files of `metric_table` but the activations.
+
+    `used`: how many of each stimulus's inputs, if not all.
+    """
+    data = {}
     for name, description in zip(settings["stimuli"], inputs["descriptions"], strict=True):
-        data[name] = _describe(description, settings, inputs)
-        for (run, init, seed), (ref_run, ref_init, ref_seed) in settings["pairs"]:
-            keys = {"metric": metric, "model": settings["model"], "reference": settings["reference"]}
-            keys |= {"stimuli": name, "init": init, "seed": seed, "ref_init": ref_init, "ref_seed": ref_seed}
-            pairs.append(Pair(model / name / f"{run}.npz", reference / name / f"{ref_run}.npz", keys))
-    table = compare(pairs)
+        part = f"{used} of " if used and used < read_json(description)["rows"] else ""
+        data[name] = part + _describe(description, settings, inputs)
     table["scale"] = settings["scale"]
     table["checkpoint"] = table["init"].astype(str).map(checkpoint_names(settings["checkpoints"]))
     if "reference_checkpoints" in settings:  # the table has rows of the reference by itself

@@ -14,6 +14,28 @@ rule cosine:
         "../scripts/cosine.py"
 
 
+# Both models side by side on inputs padded to one length: maps of these are too many to be stored.
+rule cosine_padded:
+    input:
+        **provenance_inputs("cosine"),
+        models=lambda wildcards: [file for run in compared_runs(wildcards) for file in run_files(run)],
+        stimuli=lambda wildcards: [
+            f"results/stimuli/{name}.jsonl" for name in comparison_stimuli("cosine", wildcards)
+        ],
+    output:
+        "results/cosine_padded/{model}_vs_{reference}.tsv",
+    log:
+        "logs/cosine_padded/{model}_vs_{reference}.log",
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+    params:
+        code=code("cosine_padded"),
+        settings=padded_settings,
+    script:
+        "../scripts/cosine_padded.py"
+
+
 rule js:
     input:
         **comparison_inputs("js"),

@@ -450,6 +450,12 @@ def comparison_inputs(metric):
             stimuli=",".join(comparison_stimuli(metric, wildcards)),
         )
 
+    return {"model": activations(0), "reference": activations(1), **provenance_inputs(metric)}
+
+
+def provenance_inputs(metric):
+    """The files that say what the numbers of a comparison were made from."""
+
     def descriptions(wildcards):
         return [f"results/stimuli/{name}.json" for name in comparison_stimuli(metric, wildcards)]
 
@@ -463,8 +469,6 @@ def comparison_inputs(metric):
         return records(*parse_comparison(wildcards))
 
     return {
-        "model": activations(0),
-        "reference": activations(1),
         "descriptions": descriptions,
         "sidecars": sidecars,
         "scores": scores,
@@ -537,6 +541,16 @@ def folders_compared(wildcards):
 
 def own_or_inherited_settings(wildcards):
     return comparison_settings("own_or_inherited", folders=folders_compared(wildcards))(wildcards)
+
+
+def padded_settings(wildcards):
+    samples = config["samples"]
+    return comparison_settings(
+        "cosine",
+        folders=folders_compared(wildcards),
+        inputs=samples["padded"],
+        pad_to=samples["padded_length"],
+    )(wildcards)
 
 
 def attention_to_settings(wildcards):

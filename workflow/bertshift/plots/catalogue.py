@@ -28,6 +28,10 @@ def _compared(metric: str) -> Callable[[Mapping], list[str]]:
     ]
 
 
+def _cropped_and_padded(wanted: Mapping) -> list[str]:
+    return _compared("cosine")(wanted) + _compared("cosine_padded")(wanted)
+
+
 def _alone(metric: str) -> Callable[[Mapping], list[str]]:
     """Each model by itself."""
     return lambda wanted: [f"results/{metric}/{model}.tsv" for model in wanted["models"]]
@@ -116,7 +120,7 @@ FIGURES = {
         Entry("kovaleva2019", "figure1", _alone("patterns/maps"), "Typical attention maps"),
         Entry("kovaleva2019", "figure2", _alone("patterns"), "Shares of five classes of attention maps"),
         Entry("kovaleva2019", "figure3", _alone("relation_heads"), "Heads for predicates and arguments"),
-        Entry("kovaleva2019", "figure5", _compared("cosine"), "How much each head's attention changes"),
+        Entry("kovaleva2019", "figure5", _cropped_and_padded, "How much each head's attention changes"),
         Entry("kovaleva2019", "figure8", _alone("ablation"), "Scores with one head disabled"),
         Entry("kovaleva2019", "figure9", _alone("ablation"), "Scores with one layer disabled"),
         Entry("kovaleva2019", "figure6", _compared("attention_to"), "Attention to [SEP] and [CLS]"),

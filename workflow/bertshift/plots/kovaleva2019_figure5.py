@@ -1,6 +1,7 @@
 """Kovaleva et al. 2019, Figure 5: cosine similarity of each head's attention before and after fine-tuning."""
 
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -14,16 +15,19 @@ from bertshift.plots import style, tables
 CMAP = "Blues_r"  # the paper's own
 ACROSS = 7  # panels side by side, as in the paper
 CURVES = {
-    ("ours", "crop"): ("ours, tokens only (the heat maps)", {"color": "#0072B2", "linestyle": "-"}),
-    ("ours", "padded"): ("ours, padded to the maximum length", {"color": "#0072B2", "linestyle": "--"}),
+    ("ours", "crop"): ("ours, tokens only", {"color": "#0072B2", "linestyle": "-"}),
+    ("ours", "padded"): ("ours, padded", {"color": "#0072B2", "linestyle": "--"}),
     ("published", "padded"): ("published (padded)", {"color": "#000000", "linestyle": ":"}),
 }
+ROWS = dict(zip(CURVES, ["ours\nlayer", "ours, padded\nlayer", "published*\nlayer"], strict=True))
+PADDED = "Padded: maps of inputs filled up to one length, with the rows of padded queries."
+AGREEMENT = {"crop": "crop_r", "padded": "padded_r"}
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Our mean of every head (crop) and layer (crop, padded; head 0), and the published panels of the same tasks."""
+    """Our mean of every head and layer (head 0), cropped and padded, the published panels of the same tasks and, where
+    shapes agree, the correlation over heads of either with them (crop_r, padded_r)."""
     rows = tables.stack(inputs, "cosine", ["crop", "padded"])
-    rows = rows[(rows["variant"] == "crop") | (rows["head"] == 0)]
     parts = [tables.ours(rows, "model", "variant")]
     entry, paper = published.get("figure5", {}), published.get("paper", {})
     for model in rows["model"].unique():
@@ -40,15 +44,39 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
                 value=[*matrix.ravel().tolist(), *means],
             )
         )  # fmt: skip
-    return tables.join(*parts)
+    table = tables.join(*parts)
+    return tables.join(table, *agreements(table))
+
+
+def agreements(table: pd.DataFrame) -> list[pd.DataFrame]:
+    found = []
+    for panel, variant in product(table["panel"].unique(), AGREEMENT):
+        ours, theirs = (
+            cells_of(table, panel, *kind) for kind in (("ours", variant), ("published", "padded"))
+        )
+        places = [rows.set_index(["layer", "head"])["value"].sort_index() for rows in (ours, theirs)]
+        if len(ours) and places[0].index.equals(places[1].index):
+            r = np.corrcoef(*places)[0, 1]
+            nothing = {"layer": 0, "head": 0, "low": np.nan, "high": np.nan, "provenance": "derived"}
+            found.append(
+                ours.head(1).assign(variant=AGREEMENT[variant], series=AGREEMENT[variant], value=r, **nothing)
+            )
+    return found
+
+
+def cells_of(table: pd.DataFrame, panel: str, source: str, variant: str) -> pd.DataFrame:
+    """What one heat map shows."""
+    chosen = (table["panel"] == panel) & (table["source"] == source) & (table["variant"] == variant)
+    return table[chosen & (table["head"] > 0)]
 
 
 @style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure, pd.DataFrame]:
-    """Heat maps of layers x heads per task, ours above the published ones, and the layer means of both below."""
+    """Heat maps of layers x heads per task, ours (cropped, padded) above the published ones, and all layer means below."""
     table = tidy(inputs, published)
     panels = list(table["panel"].unique())
-    kinds = [source for source in ("ours", "published") if (table["source"] == source).any()]
+    there = set(zip(table["source"], table["variant"], strict=True))
+    kinds = [kind for kind in ROWS if kind in there]
     across = min(max(len(panels), 3), ACROSS)
     blocks = [panels[start : start + across] for start in range(0, len(panels), across)]
     wide = across >= 6
@@ -63,17 +91,19 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     )
     for block, names in enumerate(blocks):
         top = block * (len(kinds) + 1)
-        for row, source in enumerate(kinds):
+        for row, kind in enumerate(kinds):
             for column, panel in enumerate(names):
                 axes = figure.add_subplot(grid[top + row, column])
-                cells = table[(table["panel"] == panel) & (table["source"] == source) & (table["head"] > 0)]
+                cells = cells_of(table, panel, *kind)
                 heat_map(axes, cells)
                 if row == 0:
                     axes.set_title(style.label_of(panel), pad=3)
+                elif kind[0] == "published" and len(cells):
+                    axes.set_title(agreement(table, panel), pad=2, fontsize=7)
                 if column:
                     axes.tick_params(labelleft=False)
                 else:
-                    axes.set_ylabel({"ours": "ours\nlayer", "published": "published*\nlayer"}[source])
+                    axes.set_ylabel(ROWS[kind])
         for column, panel in enumerate(names):
             axes = figure.add_subplot(grid[top + len(kinds), column])
             profile(axes, table[(table["panel"] == panel) & (table["head"] == 0)])
@@ -89,13 +119,21 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
         bar.set_label("cosine")
         bar.outline.set_linewidth(0.4)
     legend(figure.add_subplot(grid[-1, :]), table, columns=3 if wide else 1)
-    star = "" if "published" not in kinds else (
+    star = "" if not (table["source"] == "published").any() else (
         f"* {published['paper']['short']}, {published['figure5']['place']}, {published['paper']['checkpoint']}, "
-        f"{published['figure5']['provenance']} (±{published['figure5']['tolerance']}); its maps include rows of padding."
+        f"{published['figure5']['provenance']} (±{published['figure5']['tolerance']}); its maps include rows of padding. "
+        "r: over heads with ours, padded; heads of different pretraining runs share a number, nothing more."
     )  # fmt: skip
-    style.caption(figure, table, "Columns of a heat map are heads; darker = more change.", star,
+    style.caption(figure, table, "Columns of a heat map are heads; darker = more change.", PADDED, star,
                   style.failures(table, "panel"))  # fmt: skip
     return figure, table
+
+
+def agreement(table: pd.DataFrame, panel: str) -> str:
+    rows = table[(table["panel"] == panel) & (table["variant"] == AGREEMENT["padded"])]
+    if rows.empty:
+        return "not comparable"
+    return f"r = {rows['value'].item() + 0:.2f}".replace("-", "−")
 
 
 def heat_map(axes: Axes, cells: pd.DataFrame) -> None:

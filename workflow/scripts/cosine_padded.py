@@ -1,0 +1,22 @@
+import json
+
+from bertshift.jobs import job
+
+with job(snakemake):
+    from bertshift.data.examples import sample
+    from bertshift.files import read_jsonl, write_tsv
+    from bertshift.metrics import cosine_padded
+    from bertshift.tables import compared, comparisons
+
+    settings = json.loads(snakemake.params.settings)
+    stimuli = {
+        name: sample(list(read_jsonl(file)), settings["inputs"], name, "padded")
+        for name, file in zip(settings["stimuli"], snakemake.input.stimuli, strict=True)
+    }
+    folders = settings["folders"]
+    pairs = [
+        (folders["model"][run], folders["reference"][ref_run], keys)
+        for run, ref_run, keys in comparisons("cosine", settings)
+    ]
+    table = cosine_padded.compare_saved(pairs, stimuli, settings["pad_to"])
+    write_tsv(snakemake.output[0], compared(table, settings, snakemake.input, settings["inputs"]))
