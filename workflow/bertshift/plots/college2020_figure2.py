@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from bertshift import stats
-from bertshift.plots import ablations, style, tables
+from bertshift.plots import style, tables
 from bertshift.plots.edge_probe_table import LOSS_TO_GAIN
 from bertshift.significance import benjamini_hochberg
 
@@ -167,7 +167,7 @@ def matrix(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
     labels = []
     for task in tasks:
         majority = cells["ours", "majority", task, ""]
-        score = ablations.SCORES.get(majority.score, majority.score)
+        score = style.SCORES.get(majority.score, majority.score)
         labels.append(f"{style.WORDS.get(task, task)}\n{score}\nmajority {number(majority.value)}")
     axes.set_yticks(range(len(tasks)), labels)
     axes.set_ylabel("final task")
