@@ -76,5 +76,5 @@ def test_every_entry_says_where_it_comes_from(published):
             assert (
                 entry["statement"]
                 and entry["place"]
-                and entry["strength"] in ("explicit", "implied", "ambiguous")
+                and entry["strength"] in ("explicit", "implied", "ambiguous", "question")
             )

@@ -205,7 +205,7 @@ def notes(table: pd.DataFrame, published: Mapping) -> list[str]:
     said = [
         "Score: mean over sentences of the largest weight from a piece of a frame element to one of the frame-evoking word.",
         f"Highest: {top}.",
-        "Heads of different pretraining runs share a number, nothing more: the first run's are drawn.",
+        tables.FIRST_RUN,
         "Null: the same pairs of positions in other sentences of as many tokens.",
     ]
     if (table["source"] == "published").any():

@@ -28,7 +28,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     """Our mean of every head and layer (head 0), cropped and padded, the published panels of the same tasks and, where
     shapes agree, the correlation over heads of either with them (crop_r, padded_r)."""
     rows = tables.stack(inputs, "cosine", ["crop", "padded"])
-    parts = [tables.ours(rows, "model", "variant")]
+    heads = tables.first_run(rows[rows["head"] > 0])
+    parts = [tables.ours(pd.concat([rows[rows["head"] == 0], heads]), "model", "variant")]
     entry, paper = published.get("figure5", {}), published.get("paper", {})
     for model in rows["model"].unique():
         panel = entry.get("tasks", {}).get(style.task_of(model))
@@ -122,9 +123,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     star = "" if not (table["source"] == "published").any() else (
         f"* {published['paper']['short']}, {published['figure5']['place']}, {published['paper']['checkpoint']}, "
         f"{published['figure5']['provenance']} (±{published['figure5']['tolerance']}); its maps include rows of padding. "
-        "r: over heads with ours, padded; heads of different pretraining runs share a number, nothing more."
+        "r: over heads with ours, padded."
     )  # fmt: skip
-    style.caption(figure, table, "Columns of a heat map are heads; darker = more change.", PADDED, star,
+    style.caption(figure, table, "Columns of a heat map are heads; darker = more change.", PADDED, tables.FIRST_RUN, star,
                   style.failures(table, "panel"))  # fmt: skip
     return figure, table
 

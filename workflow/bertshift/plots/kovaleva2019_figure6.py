@@ -21,7 +21,7 @@ NORM = PowerNorm(
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
     """Our mean of every head, the published panels of the same tasks, and the repository's panels of pretrained BERT."""
     rows = attention_to.rows_of(inputs, ["received"], TOKENS)
-    parts = [attention_to.means(rows[rows["head"] > 0])]
+    parts = [attention_to.means(tables.first_run(rows[rows["head"] > 0]))]
     entry, paper = published.get("figure6", {}), published.get("paper", {})
     before = published.get("figure6_pretrained_qqp", {})
     for panel in rows["panel"].unique():
@@ -82,7 +82,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
         attention_to.sources(published.get("paper", {}), published.get("figure6", {}), table),
         style.failures(table, "panel"),
     ]
-    style.caption(figure, table, *filter(None, notes))
+    style.caption(figure, table, *filter(None, notes), tables.FIRST_RUN)
     return figure, table
 
 

@@ -27,7 +27,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     """Our mean of every head of the last layer, and the published strips of the same tasks."""
     rows = attention_to.rows_of(inputs, ["from_cls"], TOKENS)
     last = rows.groupby(["panel", "when"])["layer"].transform("max")
-    rows = rows[(rows["layer"] == last) & (rows["head"] > 0)]
+    rows = tables.first_run(rows[(rows["layer"] == last) & (rows["head"] > 0)])
     parts = [attention_to.means(rows)]
     entry, paper = published.get("figure7", {}), published.get("paper", {})
     for panel in rows["panel"].unique():
@@ -79,7 +79,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
         figure, table, "Columns are heads. Attention to the token of a kind that gets most, mean over examples that have "
         "one; blank: none has, or not in the paper.",
         attention_to.sources(published.get("paper", {}), published.get("figure7", {}), table),
-        style.failures(table, "panel"),
+        tables.FIRST_RUN, style.failures(table, "panel"),
     )  # fmt: skip
     return figure, table
 

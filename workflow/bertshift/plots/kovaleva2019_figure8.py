@@ -24,7 +24,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 
     `sample` is `sample` or `complete`; heads that were run again on the complete development set have a row of each.
     """
-    rows = ablations.scores(inputs)
+    rows = tables.first_run(ablations.scores(inputs))
     heads = rows[(rows["head"] > 0) | (rows["layer"] == 0)]
     entry, paper = published.get("figure8", {}), published.get("paper", {})
     return ablations.join(
@@ -43,7 +43,7 @@ def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFra
         .groupby(replicate, as_index=False)
         .last()
     )
-    halves = tables.rows_of(inputs, "ablation_split_half")
+    halves = tables.first_run(tables.rows_of(inputs, "ablation_split_half"))
     halves = halves[halves["variant"] == "uniform"].assign(panel=halves["model"])
     both = pd.concat([best.assign(variant=GAIN), halves.assign(variant=HONEST)])
     return both.assign(value=both["delta"], layer=0, head=0, q=np.nan)
@@ -81,8 +81,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     style.caption(
         figure, table, "One head disabled: each token attends alike to all. Columns are heads, lighter is worse; each panel "
         "has its own colours.", ablations.MARKS, FRAMES if framed else "",
-        "Best: the largest gain, in points; other half: of the head that is best on one half of the examples, on the other. "
-        "Heads of different pretraining runs share a number, nothing more.",
+        "Best: the largest gain, in points; other half: of the head that is best on one half of the examples, on the other.",
+        tables.FIRST_RUN,
         ablations.sources(published.get("paper", {}), published.get("figure8", {}), table),
     )  # fmt: skip
     return figure, table

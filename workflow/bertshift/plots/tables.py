@@ -62,6 +62,14 @@ def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
     return pd.concat([rows for rows in kept if len(rows)], ignore_index=True)
 
 
+FIRST_RUN = "Heads of different pretraining runs share a number, nothing more: the first run's are drawn."
+
+
+def first_run(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of the replicates those of the first pretraining run: no mean of heads is one of different heads."""
+    return rows[rows["init"] == rows["init"].min()]
+
+
 def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
     """Means over replicates by `by`, and where they come from; runs may differ between groups of `apart`.
 
