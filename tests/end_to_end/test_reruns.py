@@ -31,7 +31,7 @@ def test_a_learning_rate_reruns_its_task_and_what_hangs_on_it(project):
     config["tasks"]["mrpc"]["learning_rate"] = 3e-5
     project.config = config
     jobs = project.reruns("figures/all")
-    assert finetuned(jobs) == {"mrpc", "rte+mrpc", "mrpc+rte"}
+    assert finetuned(jobs) == {"mrpc", "mrpc.random", "rte+mrpc", "mrpc+rte"}
     assert "draw_kovaleva2019_figure5" in rules(jobs) and "draw_hao2020_figure1" not in rules(jobs)
     assert not {"pretrain", "world", "dataset", "rsa"} & rules(jobs)
 

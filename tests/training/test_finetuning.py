@@ -43,8 +43,9 @@ def start(tmp_path_factory):
     }
     model = BertForPreTraining(BertConfig(vocab_size=13, max_position_embeddings=16, **sizes))
     tokenizer = BertTokenizer(vocab={word: i for i, word in enumerate([*SPECIAL, *"abcdefgh"])})
-    save_model(tmp_path_factory.mktemp("start"), model, tokenizer)
-    return tmp_path_factory.getbasetemp() / "start0"
+    folder = tmp_path_factory.mktemp("start")
+    save_model(folder, model, tokenizer)
+    return folder
 
 
 @pytest.fixture(scope="module")
