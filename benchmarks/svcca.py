@@ -11,7 +11,8 @@ from time import process_time
 
 import numpy as np
 
-from bertshift.metrics.svcca import Principal, correlations, scatter, svcca
+from bertshift.metrics.scatter import Centred, scatter
+from bertshift.metrics.svcca import Principal, correlations, svcca
 
 
 def two_decompositions(x, y):
@@ -32,9 +33,9 @@ def two_decompositions(x, y):
 
 
 def only_svcca99(x, y):
-    xx, xy, yy = scatter(x, y)
-    a, b = Principal.of(xx), Principal.of(yy)
-    return 1 - correlations(a, b, xy, a.kept(0.99), b.kept(0.99)).mean()
+    x, y = Centred.of(x), Centred.of(y)
+    a, b = Principal.of(scatter(x, x)), Principal.of(scatter(y, y))
+    return 1 - correlations(a, b, scatter(x, y), a.kept(0.99), b.kept(0.99)).mean()
 
 
 def seconds_of(function):

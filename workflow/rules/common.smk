@@ -790,9 +790,10 @@ def labelled_models():
 
 def sheet_settings():
     def one(model):
-        shape = naming.shape_of(config["bases"][model.base])
+        shape, kept = naming.shape_of(config["bases"][model.base]), model.variant("keep")
+        layers = int(kept["layers"]) if kept else shape["layers"]
         runs = {run.folder: [run.init, run.seed] for run in runs_of(model)}
-        return {**provenance(model), "layers": shape["layers"], "heads": shape["heads"], "runs": runs}
+        return {**provenance(model), "layers": layers, "heads": shape["heads"], "runs": runs}
 
     return {
         "models": {str(model): one(model) for model in labelled_models()},

@@ -20,7 +20,8 @@ from bertshift.activations.extract import encode, equal_lengths
 from bertshift.activations.sampling import sample_tokens
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
-from bertshift.metrics.svcca import Principal, distances, scatter
+from bertshift.metrics.scatter import Centred, scatter
+from bertshift.metrics.svcca import Principal, distances
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_encoder, load_tokenizer
 from bertshift.models.restore import Restored, every_restoration
@@ -83,14 +84,15 @@ def movement(
     """
     positions = sample_tokens(index["special"], tokens, "svcca", stimuli)
     encoder, batches = ResumingEncoder(bert), list(_batches(index, bert.device))
-    whole = _last_states(encoder, batches, bert.config.hidden_size)[positions]
+    whole = Centred(_last_states(encoder, batches, bert.config.hidden_size), positions)
+    principal = Principal.of(scatter(whole, whole))
     for restored in restorations:
         while encoder.layer < restored.layer:
             encoder.advance()
         encoder.ablation = restored
-        edited = _last_states(encoder, batches, bert.config.hidden_size)[positions]
-        own, cross, theirs = scatter(whole, edited)
-        result = distances(Principal.of(own), Principal.of(theirs), cross, len(positions))
+        edited = Centred(_last_states(encoder, batches, bert.config.hidden_size), positions)
+        theirs = Principal.of(scatter(edited, edited))
+        result = distances(principal, theirs, scatter(whole, edited), len(positions))
         for variant, (value, k_model, k_reference) in result.items():
             yield {"metric": "restored", "variant": variant, "headline": variant == "svcca99", "layer": restored.layer,
                    "value": value, "n": len(positions), "k_model": k_model, "k_reference": k_reference}  # fmt: skip

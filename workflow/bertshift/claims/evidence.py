@@ -152,7 +152,8 @@ class Evidence:
     ) -> pd.DataFrame:
         """Every head's (0: their mean) on the task's inputs, of its model or of what that was before fine-tuning."""
         name = "base" if before else task
-        return self._rows(name, metric="attention_to", stimuli=task, token=token, variant=variant)
+        rows = self._rows(name, metric="attention_to", stimuli=task, token=token, variant=variant)
+        return self._trained(rows)
 
     def gain(self, chain: str, score: str) -> float:
         """Of this score, by the tasks before the last one of `wnli+cola`, over the last one alone."""

@@ -48,6 +48,8 @@ class Centred:
 
 def scatter(x: Centred, y: Centred) -> np.ndarray:
     """X'Y [d_x, d_y], summed over chunks of rows."""
+    if x is y:
+        return sum(chunk.T @ chunk for chunk in map(x.__getitem__, _parts(len(x))))
     return sum(x[part].T @ y[part] for part in _parts(len(x)))
 
 

@@ -17,34 +17,7 @@ import pandas as pd
 from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import Pair, frame, matched_layers, opened
-
-ROWS = 4096
-
-
-def scatter(
-    x: np.ndarray, y: np.ndarray, positions: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """X'X [d_x, d_x], X'Y [d_x, d_y] and Y'Y [d_y, d_y] of the centred columns of x [n, d_x] and y [n, d_y].
-
-    Float64 sums in one pass over the rows (`positions` of them, if given); memory holds a chunk of rows.
-    """
-    return _scatter(x, y, positions, ((0, 0), (0, 1), (1, 1)))
-
-
-def _scatter(x, y, positions, wanted) -> tuple[np.ndarray, ...]:
-    count = len(x) if positions is None else len(positions)
-    shifts, sums, products = None, [0.0, 0.0], [0.0] * len(wanted)
-    for first in range(0, count, ROWS):
-        part = slice(first, first + ROWS)
-        chunks = [one[part if positions is None else positions[part]] for one in (x, y)]
-        # Any shift gives the same result; one near the mean keeps large means from cancelling digits.
-        shifts = shifts or [chunk.mean(axis=0, dtype=np.float64) for chunk in chunks]
-        chunks = [chunk - shift for chunk, shift in zip(chunks, shifts, strict=True)]
-        sums = [total + chunk.sum(axis=0) for total, chunk in zip(sums, chunks, strict=True)]
-        products = [total + chunks[a].T @ chunks[b] for total, (a, b) in zip(products, wanted, strict=True)]
-    return tuple(
-        total - np.outer(sums[a], sums[b]) / count for total, (a, b) in zip(products, wanted, strict=True)
-    )
+from bertshift.metrics.scatter import Centred, scatter
 
 
 @dataclass(frozen=True)
@@ -134,8 +107,8 @@ def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, int, int]]:
     """`distances` of x [n, d_x] and y [n, d_y], hidden states of the same n tokens."""
     if len(x) != len(y):
         raise ValueError("x and y hold different tokens")
-    xx, xy, yy = scatter(x, y)
-    return distances(Principal.of(xx), Principal.of(yy), xy, len(x))
+    x, y = Centred.of(x), Centred.of(y)
+    return distances(Principal.of(scatter(x, x)), Principal.of(scatter(y, y)), scatter(x, y), len(x))
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
@@ -153,14 +126,12 @@ def _rows(pairs: list[Pair], tokens: int | None):
     for pair, model, reference in opened("svcca", pairs):
         positions = sample_tokens(model.special, tokens, "svcca", pair.stimuli)
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
-            x, y = model.hidden(layer), reference.hidden(ref_layer)
+            x = Centred(model.hidden(layer), positions)
+            y = Centred(reference.hidden(ref_layer), positions)
             key = (pair.reference, pair.stimuli, ref_layer)
-            if key in references:
-                xx, xy = _scatter(x, y, positions, ((0, 0), (0, 1)))
-            else:
-                xx, xy, yy = scatter(x, y, positions)
-                references[key] = Principal.of(yy)
-            result = distances(Principal.of(xx), references[key], xy, len(positions))
+            if key not in references:
+                references[key] = Principal.of(scatter(y, y))
+            result = distances(Principal.of(scatter(x, x)), references[key], scatter(x, y), len(positions))
             for variant, (value, k_model, k_reference) in result.items():
                 yield pair.keys | {
                     "variant": variant,
