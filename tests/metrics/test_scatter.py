@@ -12,6 +12,9 @@ def test_chunks_of_chosen_rows_add_up_to_the_whole(rows, monkeypatch):
     positions = np.arange(0, 900, 2)
     a, b = Centred(x, positions), Centred(y, positions)
     centred = [z[positions] - z[positions].astype(np.float64).mean(axis=0) for z in (x, y)]
-    for ours, direct in ((scatter(a, b), centred[0].T @ centred[1]), (scatter(a, a), centred[0].T @ centred[0])):
+    for ours, direct in (
+        (scatter(a, b), centred[0].T @ centred[1]),
+        (scatter(a, a), centred[0].T @ centred[0]),
+    ):
         np.testing.assert_allclose(ours, direct, rtol=1e-10, atol=1e-8)
     np.testing.assert_allclose(a.squares, (centred[0] ** 2).sum(axis=1), rtol=1e-12)
