@@ -20,5 +20,10 @@ $(READY): requirements.txt
 	$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off -r requirements.txt
 	@touch $@
 
+# The same pins for conda, which reads no file beside its own.
+envs/bertshift.yaml: requirements.txt
+	{ sed '/- pip:$$/q' $@; sed -n 's/^[^#]/      - &/p' $<; } > $@.new
+	mv $@.new $@
+
 clean-venv:
 	rm -rf $(VENV)

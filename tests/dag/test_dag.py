@@ -15,6 +15,7 @@ def project(copy_project):
 def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     jobs = project.jobs()
     assert jobs == project.jobs("figures/all")
+    assert_data_all_fetches_the_same(project, jobs)
     # Kovaleva: 7 tasks, one of them Merchant's as well; SQuAD and Dep; on 2 pretraining runs; Hao: 4 tasks x 2 seeds;
     # one tagger; 7 from random weights; College: 4 tasks alone, and after each of the 3 others.
     assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1 + 7 + 4 + 12
@@ -59,6 +60,28 @@ def test_the_same_figures_at_every_scale(project, scale, checkpoints):
         and not jobs["world"]
     )
     assert jobs["corpus"] == 12
+    assert_data_all_fetches_the_same(project, jobs, "--config", f"scale={scale}")
+
+
+FETCHING = {"dataset", "checkpoint", "corpus"}
+
+
+def assert_data_all_fetches_the_same(project, jobs, *arguments):
+    """As these jobs do; `world` makes what demo's data sets are read from."""
+    needed = {rule: number for rule, number in jobs.items() if rule in FETCHING | {"world"}}
+    assert project.jobs("data/all", *arguments) == needed | {"data/all": 1}
+
+
+def test_what_no_figure_needs_is_not_fetched(copy_project):
+    project = copy_project()
+    few = {
+        "merchant2020": {"figure3": {"models": ["squad"]}},
+        "hao2020": {"figure1": {"models": ["rte@large"], "reference": "large"}},
+    }
+    project.config = {**project.config, "figures": few}
+    jobs = project.jobs("figures/all", "--config", "scale=small")
+    assert (jobs["dataset"], jobs["checkpoint"], jobs["corpus"]) == (2, 2, 0)
+    assert_data_all_fetches_the_same(project, jobs, "--config", "scale=small")
 
 
 def test_stages_are_shared_by_the_chains_that_begin_with_them(project):

@@ -1,9 +1,15 @@
+import json
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 import yaml
 from conftest import ROOT
 from snakemake import cli
+
+PROFILES = ["default", "slurm", "site-example"]
 
 
 @pytest.fixture
@@ -17,6 +23,12 @@ def parse(monkeypatch):
         return cli.parse_args(list(arguments))[1]
 
     return parse
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A user's copy of the example."""
+    return shutil.copytree(ROOT / "profiles/site-example", tmp_path_factory.mktemp("home") / "mysite")
 
 
 def test_the_default_profile_gives_cores_and_gpus(parse):
@@ -35,9 +47,81 @@ def test_both_profiles_agree_on_what_reruns(parse):
     assert parse("x").rerun_triggers == parse("--profile", "slurm", "x").rerun_triggers
 
 
-def test_conda_environment_has_the_pinned_versions():
+def test_a_site_adds_to_the_slurm_profile(parse, site):
+    alone, both = parse("--profile", "slurm", "x"), parse("--profile", "slurm", "--profile", str(site), "x")
+    assert both.slurm_partition_config == site / "partitions.yaml"
+    assert "slurm_account" in both.default_resources and not alone.default_resources
+    for key in ("executor", "jobs", "retries", "latency_wait", "keep_going", "cores", "local_cores"):
+        assert getattr(both, key) == getattr(alone, key), key
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_every_key_is_explained(name):
+    lines = (ROOT / f"profiles/{name}/config.yaml").read_text().splitlines()
+    keys = [number for number, line in enumerate(lines) if re.match(r" *\??[a-z-]+:", line)]
+    assert keys and not [lines[n] for n in keys if not lines[n - 1].lstrip().startswith("#")]
+
+
+@pytest.fixture(scope="module")
+def submissions(site):
+    """By rule what sbatch would be called with at attempts 1 and 2, of the papers' experiments."""
+    command = [sys.executable, "tests/dag/cluster_jobs.py", "slurm", str(site), "--", "scale=paper"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {
+        name: [dict(re.findall(r"(?<= )(--?[a-zA-Z-]+)[ =](\S+)", call)) for call in calls]
+        for name, calls in json.loads(done.stdout.splitlines()[-1]).items()
+    }
+
+
+def test_a_gpu_job_goes_to_a_gpu_partition(submissions):
+    first, second = submissions["finetune"]
+    assert first == first | {"-p": "gpu", "--gpus": "1", "-A": "myaccount", "--cpus-per-task": "8"}
+    assert (first["-t"], first["--mem"], second["-t"], second["--mem"]) == ("480", "16000", "960", "32000")
+    first, second = submissions["rsa"]
+    assert first == first | {"-p": "cpu", "-A": "myaccount", "--cpus-per-task": "4"} and "--gpus" not in first
+    assert (first["-t"], first["--mem"], second["-t"], second["--mem"]) == ("240", "32000", "480", "64000")
+
+
+def test_every_job_asks_for_more_at_its_second_attempt(submissions):
+    assert len(submissions) > 60  # 33 rules, and the figures
+    for name, (first, second) in submissions.items():
+        for option in ("-t", "--mem"):
+            assert int(second[option]) == 2 * int(first[option]) > 0, name
+        assert (first["-p"] == "gpu") == ("--gpus" in first), name
+        # A third attempt fits into a day, which many clusters allow and no more.
+        assert 3 * int(first["-t"]) <= 24 * 60, name
+
+
+def test_no_rule_names_a_partition():
+    tracked = [
+        *(ROOT / "workflow/rules").glob("*.smk"),
+        ROOT / "Snakefile",
+        ROOT / "profiles/slurm/config.yaml",
+    ]
+    assert not [
+        file
+        for file in tracked
+        if re.search(
+            r"^[^#]*(slurm_|\bpartition *[=:]|account *[=:]|qos *[=:])", file.read_text(), re.MULTILINE
+        )
+    ]
+
+
+# ---- Environments
+def pinned():
+    return [line for line in (ROOT / "requirements.txt").read_text().splitlines() if line[0] != "#"]
+
+
+def test_the_conda_environment_has_the_pinned_versions():
     environment = yaml.safe_load((ROOT / "envs/bertshift.yaml").read_text())
     pip = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
-    assert pip == ["-r ../requirements.txt"]
-    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
-    assert pinned["torch"] == "2.13.0" and len(pinned) > 50
+    assert pip == pinned(), "run: make envs/bertshift.yaml"
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in pip) and len(pip) > 50
+
+
+def test_the_container_installs_the_pinned_versions():
+    recipe = (ROOT / "envs/bertshift.def").read_text()
+    assert re.search(r"^%files\n +requirements.txt (\S+)\n(?:.*\n)*%post\n.* -r \1$", recipe, re.MULTILINE)
+    python = yaml.safe_load((ROOT / "envs/bertshift.yaml").read_text())["dependencies"][0].partition("=")[2]
+    assert f"From: python:{python}-slim" in recipe

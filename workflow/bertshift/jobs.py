@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bertshift import network
 from bertshift.errors import UserError
+from bertshift.redaction import redact
 
 
 class _Tee(io.TextIOBase):
@@ -14,8 +16,9 @@ class _Tee(io.TextIOBase):
         self.streams = streams
 
     def write(self, text: str) -> int:
+        shown = redact(text)
         for stream in self.streams:
-            stream.write(text)
+            stream.write(shown)
             stream.flush()
         return len(text)
 
@@ -26,7 +29,7 @@ class _Tee(io.TextIOBase):
 
 @contextmanager
 def job(snakemake) -> Iterator[None]:
-    """Around the body of every script: threads, log, and errors as one sentence.
+    """Around the body of every script: threads, log without secrets, no network, and errors as one sentence.
 
     Enter it before numpy or torch is imported: they read the thread count once.
     """
@@ -39,7 +42,8 @@ def job(snakemake) -> Iterator[None]:
     with open(path, "w", encoding="utf-8") as log:
         sys.stderr = _Tee(terminal, log)
         try:
-            yield
+            with network.as_allowed():
+                yield
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(1)

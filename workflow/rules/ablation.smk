@@ -13,8 +13,11 @@ rule ablation:
         "logs/ablation/{model}.log",
     benchmark:
         "logs/ablation/{model}.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
+        **reserve("analyse"),
         gpu=1,
     params:
         code=code("ablation"),
@@ -45,8 +48,11 @@ rule restored:
         "logs/restored/{model}.log",
     benchmark:
         "logs/restored/{model}.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
+        **reserve("analyse"),
         gpu=1,
     params:
         code=code("restored"),

@@ -12,8 +12,11 @@ rule activations:
         "logs/activations/{metric}_{model}_{stimuli}.log",
     wildcard_constraints:
         metric=only([*config["analyses"], *PROBES, *METRICS_OF_ATTENTION]),
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
+        **reserve("analyse"),
         gpu=1,
     params:
         code=code("activations"),

@@ -6,7 +6,11 @@ rule cosine:
         "results/cosine/{model}_vs_{reference}.tsv",
     log:
         "logs/cosine/{model}_vs_{reference}.log",
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
+    resources:
+        **reserve("analyse"),
     params:
         code=code("cosine"),
         settings=comparison_settings("cosine"),
@@ -26,8 +30,11 @@ rule cosine_padded:
         "results/cosine_padded/{model}_vs_{reference}.tsv",
     log:
         "logs/cosine_padded/{model}_vs_{reference}.log",
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
+        **reserve("analyse"),
         gpu=1,
     params:
         code=code("cosine_padded"),
@@ -43,7 +50,11 @@ rule js:
         "results/js/{model}_vs_{reference}.tsv",
     log:
         "logs/js/{model}_vs_{reference}.log",
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
+    resources:
+        **reserve("analyse"),
     params:
         code=code("js"),
         settings=comparison_settings("js"),
@@ -62,7 +73,11 @@ rule own_or_inherited:
         "logs/own_or_inherited/{model}_vs_{reference}.log",
     benchmark:
         "logs/own_or_inherited/{model}_vs_{reference}.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
+    resources:
+        **reserve("analyse"),
     params:
         code=code("own_or_inherited"),
         settings=own_or_inherited_settings,

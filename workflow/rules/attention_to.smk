@@ -9,8 +9,11 @@ rule annotations:
         record="results/annotations/{stimulus}.json",
     log:
         "logs/annotations/{stimulus}.log",
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
+        **reserve("analyse"),
         gpu=1,
     params:
         code=code("annotations"),
@@ -32,7 +35,11 @@ rule attention_to:
         "logs/attention_to/{model}_vs_{reference}.log",
     benchmark:
         "logs/attention_to/{model}_vs_{reference}.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
+    resources:
+        **reserve("analyse"),
     params:
         code=code("attention_to"),
         settings=attention_to_settings,

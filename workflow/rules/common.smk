@@ -5,26 +5,37 @@ from functools import wraps
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.iocontainers import Wildcards
+from snakemake.output_index import OutputIndex
+from snakemake.settings.types import DeploymentMethod
 
 ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "workflow"
 sys.path.insert(0, str(LIBRARY))
-# Scripts run in their own process, on this machine or on a cluster node, where this file is parsed again.
-# Only the rules that download may reach the hub; they lift this for themselves.
-os.environ.update(
-    PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])),
-    HF_HUB_OFFLINE="1",
-    HF_DATASETS_OFFLINE="1",
-)
 
-from bertshift import codegraph, config as settings, naming, stimuli
+from bertshift import codegraph, config as settings, naming, network, stimuli
 from bertshift.errors import UserError
 from bertshift.models.source import RECORDED_IN, as_asked_before
 from bertshift.plots import catalogue
 from bertshift.seeds import seed_from
 
+# Scripts run in their own process, on this machine or on a cluster node, where this file is parsed again.
+# Only the rules that download may reach a network; they lift this for themselves.
+os.environ.update(
+    {name: "1" for name in network.OFFLINE},
+    PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])),
+)
 
-container: "docker://python:3.11-slim"
+# The same pinned packages for those who do not use .venv: `--sdm conda`, or `--sdm apptainer` with an image built here.
+ENVIRONMENT = str(ROOT / "envs/bertshift.yaml")
+IMAGE = ROOT / "envs/bertshift.sif"
+if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method and not IMAGE.exists():
+    raise WorkflowError(
+        f"{IMAGE} does not exist; build it first: apptainer build envs/bertshift.sif envs/bertshift.def"
+    )
+
+
+container: str(IMAGE)
 
 
 def user_errors_as_sentences(function):
@@ -65,6 +76,15 @@ def code(*scripts, module=None):
 
 def unique(names):
     return list(dict.fromkeys(names))
+
+
+def reserve(kind):
+    """Minutes and memory that a job of this kind asks a cluster for, more with each attempt; this machine heeds neither."""
+    asked = config["cluster"][kind]
+    return {
+        "runtime": lambda wildcards, attempt: asked["minutes"] * attempt,
+        "mem_mb": lambda wildcards, attempt: round(1000 * asked["gb"]) * attempt,
+    }
 
 
 @user_errors_as_sentences
@@ -140,6 +160,27 @@ def world_files():
         candidates[0] for spec in config["datasets"].values() for candidates in spec["mirror"].values()
     ]
     return [f"{WORLD}/{path}" for path in dict.fromkeys(datasets + WORLD_EXTRAS)]
+
+
+# The rules that reach a network, where the configuration says so.
+FETCHING = ["dataset", "checkpoint", "corpus"]
+
+
+def fetched_for(target):
+    """What they make of all that a rule is made from; found, as Snakemake does, by asking each file's rule for its inputs."""
+    makers_of = OutputIndex(list(workflow.rules)).match_producers
+    queue, seen, fetched = [(workflow.get_rule(target), ())], set(), []
+    while queue:
+        maker, wildcards = queue.pop()
+        for file in maker.expand_input(Wildcards(fromdict=dict(wildcards)))[0]:
+            for maker in makers_of(file):
+                job = maker, tuple(maker.get_wildcards(file).items())
+                if job not in seen:
+                    seen.add(job)
+                    queue.append(job)
+                    if maker.name in FETCHING:
+                        fetched.append(file)
+    return fetched
 
 
 def dataset_source(name):

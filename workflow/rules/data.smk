@@ -3,6 +3,14 @@ localrules:
     stimuli,
 
 
+# Everything that figures/all needs from a network, and nothing else: the rest runs without one.
+rule:
+    name:
+        "data/all"
+    input:
+        lambda wildcards: fetched_for("figures/all"),
+
+
 if config["data"]["source"] == "world":
 
     localrules:
@@ -13,6 +21,8 @@ if config["data"]["source"] == "world":
             world_files(),
         log:
             "logs/world.log",
+        conda:
+            ENVIRONMENT
         params:
             code=code("world"),
             settings=settings.canonical(config["world"]),
@@ -29,6 +39,8 @@ rule dataset:
         sidecar("{dataset}"),
     log:
         "logs/dataset/{dataset}.log",
+    conda:
+        ENVIRONMENT
     params:
         code=code("dataset"),
         source=lambda wildcards: settings.canonical(dataset_source(wildcards.dataset)),
@@ -47,6 +59,8 @@ rule stimuli:
         "logs/stimuli/{stimulus}.log",
     wildcard_constraints:
         stimulus=rf"(?!({only(PROBED)})\.)[a-z0-9_+]+",
+    conda:
+        ENVIRONMENT
     params:
         code=code("stimuli"),
         settings=lambda wildcards: settings.canonical(stimuli_settings(wildcards.stimulus)),

@@ -25,6 +25,10 @@ for name in figures_of(*PAPERS):
             tsv=f"results/figures/{name}.tsv",
         log:
             f"logs/figures/{name}.log",
+        conda:
+            ENVIRONMENT
+        resources:
+            **reserve("table"),
         params:
             code=code("figure", module=f"plots/{entry.paper}_{entry.item}"),
             name=name,
@@ -45,6 +49,8 @@ rule claims:
         "logs/claims/{paper}.log",
     wildcard_constraints:
         paper=only(PAPERS),
+    conda:
+        ENVIRONMENT
     params:
         code=code("claims"),
         tables=lambda wildcards: settings.canonical(
@@ -61,6 +67,8 @@ rule all_claims:
         "results/claims.tsv",
     log:
         "logs/all_claims.log",
+    conda:
+        ENVIRONMENT
     params:
         code=code("concatenate"),
     script:
@@ -78,6 +86,8 @@ rule gallery:
         "results/figures/index.html",
     log:
         "logs/gallery.log",
+    conda:
+        ENVIRONMENT
     params:
         code=code("gallery"),
         figures=settings.canonical(figures_of(*PAPERS)),
@@ -99,6 +109,8 @@ rule paper_gallery:
         "logs/gallery/{paper}.log",
     wildcard_constraints:
         paper=only(PAPERS),
+    conda:
+        ENVIRONMENT
     params:
         code=code("gallery"),
         figures=lambda wildcards: settings.canonical(figures_of(wildcards.paper)),

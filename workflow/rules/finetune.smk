@@ -14,8 +14,11 @@ rule finetune:
         "logs/finetune/{model}_init{init}_seed{seed}.log",
     benchmark:
         "logs/finetune/{model}_init{init}_seed{seed}.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["train"]
     resources:
+        **reserve("train"),
         gpu=1,
     params:
         code=code("finetune"),
@@ -39,8 +42,11 @@ rule sweep:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.log",
     benchmark:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: max(config["threads"]["train"], config["sweeps"]["runs_at_once"])
     resources:
+        **reserve("sweep"),
         gpu=1,
         # Not a parameter: the numbers do not depend on it.
         runs_at_once=config["sweeps"]["runs_at_once"],
@@ -61,6 +67,10 @@ rule sweep_table:
         losses="results/sweeps/{model}.{sweep}.losses.tsv",
     log:
         "logs/sweep_table/{model}.{sweep}.log",
+    conda:
+        ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("sweep_table"),
     script:
@@ -76,6 +86,10 @@ rule reinit_heads:
         "results/reinit_heads/{model}.tsv",
     log:
         "logs/reinit_heads/{model}.log",
+    conda:
+        ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("reinit_heads"),
         layers=lambda wildcards: settings.canonical(layers_of_rows(wildcards.model)),
@@ -91,6 +105,10 @@ rule derive:
         [f"results/models/{{model}}/init{{init}}/{name}" for name in MODEL_FILES],
     log:
         "logs/derive/{model}_init{init}.log",
+    conda:
+        ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("derive"),
         variants=lambda wildcards: settings.canonical(
@@ -114,8 +132,11 @@ rule frozen:
         "logs/frozen/{model}.log",
     benchmark:
         "logs/frozen/{model}.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
+        **reserve("analyse"),
         gpu=1,
     params:
         code=code("frozen"),
@@ -143,6 +164,10 @@ rule steps:
         "results/steps/{model}.tsv",
     log:
         "logs/steps/{model}.log",
+    conda:
+        ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("steps"),
         settings=lambda wildcards: settings.canonical(parent_settings(wildcards)),
@@ -159,6 +184,10 @@ rule scores:
         "results/scores/{model}.tsv",
     log:
         "logs/scores/{model}.log",
+    conda:
+        ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("scores"),
         provenance=lambda wildcards: settings.canonical(provenance(parse_model(wildcards.model))),
@@ -179,6 +208,10 @@ rule gains:
         "results/gains/{model}_vs_{reference}.tsv",
     log:
         "logs/gains/{model}_vs_{reference}.log",
+    conda:
+        ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("gains"),
         settings=lambda wildcards: settings.canonical(gain_settings(wildcards)),
@@ -196,6 +229,10 @@ rule losses:
         "results/losses/{model}.tsv",
     log:
         "logs/losses/{model}.log",
+    conda:
+        ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("losses"),
         provenance=lambda wildcards: settings.canonical(provenance(parse_model(wildcards.model))),
@@ -210,6 +247,10 @@ rule all_scores:
         "results/scores.tsv",
     log:
         "logs/all_scores.log",
+    conda:
+        ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("concatenate"),
     script:

@@ -13,8 +13,11 @@ rule pattern_sheet:
         "logs/patterns/sheet.log",
     benchmark:
         "logs/patterns/sheet.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
+        **reserve("analyse"),
         gpu=1,
     params:
         code=code("pattern_sheet"),
@@ -36,8 +39,11 @@ rule pattern_classifier:
         "logs/patterns/classifier.log",
     benchmark:
         "logs/patterns/classifier.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
+        **reserve("analyse"),
         gpu=1,
     params:
         code=code("pattern_classifier"),
@@ -65,8 +71,11 @@ rule patterns:
         "logs/patterns/{model}.log",
     benchmark:
         "logs/patterns/{model}.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
+        **reserve("analyse"),
         gpu=1,
     params:
         code=code("patterns"),

@@ -9,6 +9,10 @@ rule vocabulary:
         vocabulary_files("{vocabulary}"),
     log:
         "logs/vocabulary/{vocabulary}.log",
+    conda:
+        ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("vocabulary"),
         settings=lambda wildcards: settings.canonical(vocabulary(wildcards)),
@@ -31,8 +35,11 @@ rule pretrain:
         "logs/pretrain/{base}_init{init}.cost.tsv"
     wildcard_constraints:
         base=only(PRETRAINED_HERE),
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["train"]
     resources:
+        **reserve("train"),
         gpu=1,
     params:
         code=code("pretrain"),
@@ -52,6 +59,8 @@ rule checkpoint:
         "logs/checkpoint/{base}_init{init}.log",
     wildcard_constraints:
         base=only(PRETRAINED_ELSEWHERE),
+    conda:
+        ENVIRONMENT
     params:
         code=code("checkpoint"),
         source=lambda wildcards: settings.canonical(checkpoint_source(wildcards)),

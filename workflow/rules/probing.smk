@@ -13,6 +13,8 @@ rule corpus:
         "logs/corpus/{path}.log",
     wildcard_constraints:
         path=only(map(re.escape, DOWNLOADS)),
+    conda:
+        ENVIRONMENT
     params:
         source=lambda wildcards: settings.canonical(DOWNLOADS[wildcards.path]),
     script:
@@ -28,6 +30,8 @@ rule edges:
         f"{EDGES}/edges.json",
     log:
         "logs/edges/{task}.log",
+    conda:
+        ENVIRONMENT
     params:
         code=code("edges"),
         source=lambda wildcards: settings.canonical(edge_source(wildcards.task)),
@@ -44,6 +48,8 @@ rule edge_sentences:
         description="results/stimuli/edges.json",
     log:
         "logs/stimuli/edges.log",
+    conda:
+        ENVIRONMENT
     params:
         code=code("edge_sentences"),
         settings=settings.canonical(edge_sentence_settings()),
@@ -60,6 +66,8 @@ rule trees:
         description="results/stimuli/trees.json",
     log:
         "logs/stimuli/trees.log",
+    conda:
+        ENVIRONMENT
     params:
         code=code("trees"),
         settings=settings.canonical(tree_settings()),
@@ -85,8 +93,11 @@ rule edge_probes:
         "logs/edge_probes/{model}.log",
     benchmark:
         "logs/edge_probes/{model}.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
+        **reserve("probe"),
         gpu=1,
     params:
         code=code("edge_probes"),
@@ -104,6 +115,10 @@ rule edge_probe_deltas:
         "results/edge_probes/{model}_vs_{reference}.tsv",
     log:
         "logs/edge_probe_deltas/{model}_vs_{reference}.log",
+    conda:
+        ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("edge_probe_deltas"),
         settings=lambda wildcards: settings.canonical(delta_settings(wildcards)),
@@ -121,8 +136,11 @@ rule mdl:
         "logs/mdl/{model}.log",
     benchmark:
         "logs/mdl/{model}.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
+        **reserve("probe"),
         gpu=1,
     params:
         code=code("mdl"),
@@ -140,8 +158,11 @@ rule structural_probes:
         "logs/structural_probes/{model}.log",
     benchmark:
         "logs/structural_probes/{model}.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
+        **reserve("probe"),
         gpu=1,
     params:
         code=code("structural_probes"),

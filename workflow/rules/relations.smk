@@ -13,6 +13,8 @@ rule relations:
         description="results/stimuli/relations.json",
     log:
         "logs/relations.log",
+    conda:
+        ENVIRONMENT
     params:
         code=code("relations"),
         origin=lambda wildcards: relation_source()[1],
@@ -30,7 +32,11 @@ rule relation_heads:
         "logs/relation_heads/{model}.log",
     benchmark:
         "logs/relation_heads/{model}.cost.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
+    resources:
+        **reserve("analyse"),
     params:
         code=code("relation_heads"),
         settings=lambda wildcards: settings.canonical(relation_settings(wildcards)),

@@ -6,7 +6,11 @@ rule svcca:
         "results/svcca/{model}_vs_{reference}.tsv",
     log:
         "logs/svcca/{model}_vs_{reference}.log",
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
+    resources:
+        **reserve("analyse"),
     params:
         code=code("svcca"),
         settings=comparison_settings("svcca", tokens=config["samples"]["svcca_tokens"]),
@@ -22,7 +26,11 @@ rule similarity:
         "results/similarity/{model}_vs_{reference}.tsv",
     log:
         "logs/similarity/{model}_vs_{reference}.log",
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
+    resources:
+        **reserve("analyse"),
     params:
         code=code("similarity"),
         settings=comparison_settings("similarity", tokens=config["samples"]["svcca_tokens"]),
@@ -37,7 +45,11 @@ rule rsa:
         "results/rsa/{model}_vs_{reference}.tsv",
     log:
         "logs/rsa/{model}_vs_{reference}.log",
+    conda:
+        ENVIRONMENT
     threads: config["threads"]["analyse"]
+    resources:
+        **reserve("analyse"),
     params:
         code=code("rsa"),
         settings=comparison_settings("rsa", tokens=config["samples"]["tokens"]),

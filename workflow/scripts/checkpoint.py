@@ -1,17 +1,17 @@
 import json
-import os
 from pathlib import Path
 
+from bertshift import network
 from bertshift.jobs import job
 
-for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
-    os.environ.pop(name, None)
+source, shape = json.loads(snakemake.params.source), json.loads(snakemake.params.shape)
+if "hub" in source:
+    network.allow()
 
 with job(snakemake):
     from bertshift.models.loading import download_checkpoint, import_checkpoint
     from bertshift.models.shape import check_shape
 
-    source, shape = json.loads(snakemake.params.source), json.loads(snakemake.params.shape)
     directory = Path(snakemake.output[0]).parent
     if "hub" in source:
         cache = Path(snakemake.params.cache)

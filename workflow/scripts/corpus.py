@@ -1,7 +1,10 @@
 import json
 from pathlib import Path
 
+from bertshift import network
 from bertshift.jobs import job
+
+network.allow()
 
 with job(snakemake):
     from bertshift.data.edges.download import download

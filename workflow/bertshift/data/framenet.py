@@ -8,11 +8,13 @@ import time
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bertshift.data.edges.archive import within
 from bertshift.errors import UserError
 
 LICENCE = "FrameNet: CC BY 3.0 Unported, ICSI Berkeley; most sentences are of the British National Corpus"
@@ -118,19 +120,27 @@ def _folder(source: Path) -> Iterator[Path]:
 
 def _unpack(archive: Path, folder: Path) -> None:
     try:
-        for name, data in _members(archive):
+        unpacked = 0
+        for name, size, read in _members(archive):
+            # Whatever folders a member names, it lands in `frame`, in `lu` or beside them.
             if found := MEMBER.fullmatch(name):
+                within(archive, unpacked := unpacked + size)
                 place = folder / found[1]
                 place.parent.mkdir(exist_ok=True)
-                place.write_bytes(data)
+                place.write_bytes(read())
     except (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError) as error:
         raise UserError(f"{archive} is damaged ({error}); delete it and fetch it again.") from None
 
 
-def _members(archive: Path) -> Iterator[tuple[str, bytes]]:
+def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
+    """Name, size and content of every plain file; links have none."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
-            yield from ((name, packed.read(name)) for name in packed.namelist() if not name.endswith("/"))
+            for each in packed.infolist():
+                if not each.is_dir():
+                    yield each.filename, each.file_size, partial(packed.read, each)
     else:
         with tarfile.open(archive) as packed:
-            yield from ((each.name, packed.extractfile(each).read()) for each in packed if each.isfile())
+            for each in packed:
+                if each.isfile():
+                    yield each.name, each.size, packed.extractfile(each).read

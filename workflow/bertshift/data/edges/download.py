@@ -7,12 +7,13 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import urlopen
+from urllib.request import HTTPRedirectHandler, build_opener
 
 from bertshift.data.text_file import is_web_page
 from bertshift.errors import UserError
 from bertshift.files import atomic
 from bertshift.files import sha256 as digest
+from bertshift.network import HERE
 
 ATTEMPTS = 4
 FIRST_WAIT = 2.0  # seconds; doubled after every attempt
@@ -27,6 +28,13 @@ class _Fault(Exception):
     """Something arrived that is not the file."""
 
 
+class _Redirects(HTTPRedirectHandler):
+    def redirect_request(self, request, response, code, message, headers, url):
+        if request.full_url.startswith("https:") and not url.startswith("https:"):
+            raise _Fault("it leads to an address without https")
+        return super().redirect_request(request, response, code, message, headers, url)
+
+
 def download(url: str, path: Path, sha256: str | None = None) -> None:
     """Bring the file at `url` to `path`, whole or not at all, with the SHA-256 if one is given.
 
@@ -36,8 +44,9 @@ def download(url: str, path: Path, sha256: str | None = None) -> None:
     """
     parts = urlsplit(url)
     shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-    # `urlopen` also opens files and FTP, and takes a password for a port.
-    if parts.scheme not in ("https", "http") or "@" in parts.netloc:
+    # The opener also opens files and FTP, and takes a password for a port.
+    local = parts.scheme == "http" and parts.hostname in HERE
+    if not (parts.scheme == "https" or local) or "@" in parts.netloc:
         raise UserError(f"{shown} is no plain web address; write one with https:// under `download`.")
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -68,7 +77,7 @@ def download(url: str, path: Path, sha256: str | None = None) -> None:
 
 def _transfer(url: str, path: Path, shown: str) -> None:
     received, reported = 0, time.monotonic()
-    with urlopen(url, timeout=TIMEOUT) as response, open(path, "wb") as file:
+    with build_opener(_Redirects).open(url, timeout=TIMEOUT) as response, open(path, "wb") as file:
         announced = response.headers.get("Content-Length")
         total = f" of {int(announced) / 1e6:.1f}" if announced else ""
         while chunk := response.read(CHUNK):

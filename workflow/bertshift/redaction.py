@@ -1,0 +1,24 @@
+import os
+import re
+
+# Of the environment, by their names; values shorter than this are settings such as "true".
+SECRET = re.compile(r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY)$", re.IGNORECASE)
+SHORTEST = 8
+HIDDEN = "[hidden]"
+PATTERNS = [
+    (re.compile(r"\bhf_\w{16,}"), HIDDEN),  # the hub's tokens, from wherever they come
+    (re.compile(r"\b(Bearer|Basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE), rf"\1 {HIDDEN}"),
+    (re.compile(r"(\w://)[^\s/@]+@"), rf"\1{HIDDEN}@"),
+    # Addresses to which the hub redirects are signed there.
+    (re.compile(r"(https?://[^\s?'\"<>]+\?)[^\s'\"<>)]+", re.IGNORECASE), rf"\1{HIDDEN}"),
+]
+
+
+def redact(text: str) -> str:
+    """The text without passwords and tokens: those of the environment, and what looks like one."""
+    for name, value in os.environ.items():
+        if SECRET.search(name) and len(value) >= SHORTEST:
+            text = text.replace(value, HIDDEN)
+    for pattern, replacement in PATTERNS:
+        text = pattern.sub(replacement, text)
+    return text
