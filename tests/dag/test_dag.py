@@ -168,6 +168,13 @@ def test_a_mirror_that_lacks_a_file_is_named_before_anything_runs(project, tmp_p
     assert f"{tmp_path} has none of glue/RTE/train.tsv" in printed
 
 
+def test_an_address_with_a_password_is_refused_and_not_shown(project):
+    relations = "relations={download: {url: 'https://me:opensesame@a.example/fn.zip'}}"
+    printed = project.snakemake("figures/all", "--dry-run", "--config", relations, check=False)
+    assert "relations.download.url: 'https://[hidden]@a.example/fn.zip' does not fit" in printed
+    assert "opensesame" not in printed
+
+
 def test_lint(project):
     assert "good condition" in project.snakemake("--lint")
 

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -6,8 +7,10 @@ import sys
 
 import pytest
 import yaml
-from conftest import ROOT
+from conftest import ROOT, TINY
 from snakemake import cli
+
+from bertshift.config import merge
 
 PROFILES = ["default", "slurm", "site-example"]
 
@@ -125,3 +128,47 @@ def test_the_container_installs_the_pinned_versions():
     assert re.search(r"^%files\n +requirements.txt (\S+)\n(?:.*\n)*%post\n.* -r \1$", recipe, re.MULTILINE)
     python = yaml.safe_load((ROOT / "envs/bertshift.yaml").read_text())["dependencies"][0].partition("=")[2]
     assert f"From: python:{python}-slim" in recipe
+
+
+CONDA = """#!/bin/bash
+case "$*" in
+    "info --json") echo '{{"conda_prefix": "{prefix}", "platform": "linux-64"}}' ;;
+    "--version") echo "conda 25.1.1" ;;
+    "config --get"*) echo '{{"get": {{"channel_priority": "strict"}}}}' ;;
+    "env create"*)
+        while [ $# -gt 0 ]; do
+            case "$1" in --file) file=$2 ;; --prefix) made=$2 ;; esac
+            shift
+        done
+        cp "$file" "{prefix}/asked.yaml"
+        mkdir -p "$made/bin"
+        printf '#!/bin/sh\\necho "$1" >> "{prefix}/ran"\\nexec "{python}" "$@"\\n' > "$made/bin/python"
+        chmod +x "$made/bin/python" ;;
+esac
+"""
+
+
+def test_rules_run_in_the_conda_environment(copy_project, tmp_path, monkeypatch):
+    """With a conda that makes no more than a python which says that it was used."""
+    project, bin = copy_project(), tmp_path / "bin"
+    project.config = merge(project.config, {"world": TINY["world"]})
+    bin.mkdir()
+    (bin / "conda").write_text(CONDA.format(prefix=tmp_path, python=sys.executable))
+    (bin / "conda").chmod(0o755)
+    (bin / "activate").write_text('PATH="$1/bin:$PATH"\n')
+    monkeypatch.setenv("PATH", str(bin), prepend=os.pathsep)
+    project.snakemake("results/world/README.txt", "--sdm", "conda")
+    # No file beside it is named: Snakemake hands over a copy, elsewhere.
+    assert (tmp_path / "asked.yaml").read_text() == (project.folder / "envs/bertshift.yaml").read_text()
+    assert "world.py" in (tmp_path / "ran").read_text()
+
+
+def test_every_rule_names_an_environment():
+    rules = [file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk")]
+    blocks = [block for text in rules for block in re.split(r"^ *rule\b", text, flags=re.MULTILINE)[1:]]
+    assert all(("script:" in block) == ("conda:\n" in block) for block in blocks) and len(blocks) > 40
+
+
+def test_a_container_that_is_not_built_is_a_sentence(copy_project):
+    printed = copy_project().snakemake("figures/all", "--dry-run", "--sdm", "apptainer", check=False)
+    assert "envs/bertshift.sif does not exist; build it first: apptainer build envs/bertshift.sif" in printed

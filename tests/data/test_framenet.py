@@ -1,4 +1,7 @@
+import io
+import stat
 import tarfile
+import tempfile
 import zipfile
 from collections import Counter
 from xml.etree import ElementTree
@@ -6,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bertshift.data import framenet
+from bertshift.data.edges import archive as archive_of_edges
 from bertshift.data.relations import prepare_relations, read_relations
 from bertshift.errors import UserError
 
@@ -160,3 +164,57 @@ def annotated(folder):
                 start, end = int(mark.get("start")), int(mark.get("end")) + 1
                 found.add((each.findtext("{*}text").strip(), start, end))
     return found
+
+
+def packed_as(kind, archive, members):
+    """An archive with these [(name, content, target of a link)] in this order."""
+    if kind == "zip":
+        with zipfile.ZipFile(archive, "w") as file:
+            for name, content, target in members:
+                info = zipfile.ZipInfo(name)
+                info.external_attr = (stat.S_IFLNK if target else stat.S_IFREG) << 16
+                file.writestr(info, target or content)
+        return
+    with tarfile.open(archive, "w") as file:
+        for name, content, target in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.size, info.linkname = (
+                tarfile.SYMTYPE if target else tarfile.REGTYPE,
+                len(content),
+                target,
+            )
+            file.addfile(info, io.BytesIO(content.encode()))
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_no_member_lands_outside(corpus, tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    sound = [(str(path.relative_to(tmp_path)), path.read_text(), "") for path in corpus.rglob("*.xml")]
+    evil = [
+        ("framenet_v17/lu", "", str(outside)),  # a link in the place of a folder
+        ("../outside/lu/lu9.xml", "up", ""),
+        (f"{outside}/frame/Evil.xml", "absolute", ""),
+        ("framenet_v17/lu/../../outside/lu8.xml", "through", ""),
+        ("framenet_v17/frame/link.xml", "", "/etc/hostname"),
+        ("../outside/evil.txt", "no member of FrameNet", ""),
+    ]
+    archive = tmp_path / f"framenet.{kind}"
+    packed_as(kind, archive, [*evil, *sound])
+    framenet.select(archive)
+    assert not any(outside.rglob("*")) and not any((tmp_path / "temporary").iterdir())
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_an_archive_that_would_fill_the_disk_is_refused(corpus, tmp_path, kind, monkeypatch):
+    archive = tmp_path / f"framenet.{kind}"
+    packed_as(
+        kind,
+        archive,
+        [(str(path.relative_to(tmp_path)), path.read_text(), "") for path in corpus.rglob("*.xml")],
+    )
+    monkeypatch.setattr(archive_of_edges, "LARGEST", 1000)
+    with pytest.raises(UserError, match="holds more than 0 GB, so it cannot be the corpus"):
+        framenet.select(archive)

@@ -17,6 +17,7 @@ from bertshift import codegraph, config as settings, naming, network, stimuli
 from bertshift.errors import UserError
 from bertshift.models.source import RECORDED_IN, as_asked_before
 from bertshift.plots import catalogue
+from bertshift.redaction import redact
 from bertshift.seeds import seed_from
 
 # Scripts run in their own process, on this machine or on a cluster node, where this file is parsed again.
@@ -46,7 +47,7 @@ def user_errors_as_sentences(function):
         try:
             return function(*args, **kwargs)
         except UserError as error:
-            raise WorkflowError(str(error))
+            raise WorkflowError(redact(str(error)))
 
     return wrapped
 

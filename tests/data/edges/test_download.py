@@ -8,12 +8,13 @@ import tarfile
 import threading
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.request import Request
 
 import pytest
 import yaml
 from conftest import ROOT
 
-from bertshift.data.edges import download
+from bertshift.data.edges import archive, download
 from bertshift.data.edges.archive import read_members
 from bertshift.errors import UserError
 from bertshift.files import read_json
@@ -118,7 +119,7 @@ def test_an_earlier_file_stays_where_no_server_answers(monkeypatch, tmp_path):
     with pytest.raises(UserError, match=r"http://127.0.0.1:1/x did not arrive in 4 attempts \(.*refused"):
         download.download("http://127.0.0.1:1/x", tmp_path / "file")
     assert (tmp_path / "file").read_text() == "before"
-    for url in ("file:///etc/hostname", "http://me:secret@127.0.0.1:1/x"):
+    for url in ("file:///etc/hostname", "http://me:secret@127.0.0.1:1/x", "http://a.example/x"):
         with pytest.raises(UserError, match="is no plain web address") as error:
             download.download(url, tmp_path / "file")
         assert "secret" not in str(error.value)
@@ -132,6 +133,28 @@ def test_members_are_read_in_place(tmp_path):
             tar.addfile(info, io.BytesIO(b"hi"))
     assert read_members(tmp_path / "a.tar.gz", re.compile(r"top/(.*)")) == {"../../out.txt": "hi"}
     assert [path.name for path in tmp_path.iterdir()] == ["a.tar.gz"]
+
+
+def test_members_that_would_fill_the_memory_are_not_read(tmp_path, monkeypatch):
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as tar:
+        for name in ("a.txt", "b.txt"):
+            info = tarfile.TarInfo(name)
+            info.size = 600
+            tar.addfile(info, io.BytesIO(b" " * 600))
+    assert read_members(tmp_path / "a.tar.gz", re.compile(r"(.*)")).keys() == {"a.txt", "b.txt"}
+    monkeypatch.setattr(archive, "LARGEST", 1000)
+    with pytest.raises(UserError, match=r"a.tar.gz holds more than .* delete it and fetch it again"):
+        read_members(tmp_path / "a.tar.gz", re.compile(r"(.*)"))
+
+
+def test_a_redirect_does_not_leave_https():
+    ask = download._Redirects().redirect_request
+    secure, plain = "https://a.example/file", "http://a.example/file"
+    assert ask(Request(secure), None, 302, "", {}, secure + "2") and ask(
+        Request(plain), None, 302, "", {}, plain + "2"
+    )
+    with pytest.raises(download._Fault, match="without https"):
+        ask(Request(secure), None, 302, "", {}, plain)
 
 
 def test_downloads_are_pinned_by_commit():
