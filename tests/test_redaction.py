@@ -14,7 +14,8 @@ TOKEN = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345"
     ("text", "shown"),
     [
         (f"401 for {TOKEN}, sorry", "401 for [hidden], sorry"),
-        ("{'Authorization': 'Bearer abc.def-ghi_123'}", "{'Authorization': 'Bearer [hidden]'}"),
+        ("{'Authorization': 'Bearer abc.def-ghi_12345'}", "{'Authorization': 'Bearer [hidden]'}"),
+        ("authorization: Basic bWU6cGFzcw==", "authorization: Basic [hidden]"),
         ("proxy http://me:pass@proxy:80 failed", "proxy http://[hidden]@proxy:80 failed"),
         (
             "GET https://cdn.example/blob?X-Amz-Signature=0aef&X-Amz-Credential=me: 403",

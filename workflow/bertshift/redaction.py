@@ -7,7 +7,8 @@ SHORTEST = 8
 HIDDEN = "[hidden]"
 PATTERNS = [
     (re.compile(r"\bhf_\w{16,}"), HIDDEN),  # the hub's tokens, from wherever they come
-    (re.compile(r"\b(Bearer|Basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE), rf"\1 {HIDDEN}"),
+    (re.compile(r"(\bBearer )[\w.~+/=-]{16,}", re.IGNORECASE), rf"\1{HIDDEN}"),
+    (re.compile(r"(\bAuthorization\W+(?:Basic|token) )[\w.~+/=-]+", re.IGNORECASE), rf"\1{HIDDEN}"),
     (re.compile(r"(\w://)[^\s/@]+@"), rf"\1{HIDDEN}@"),
     # Addresses to which the hub redirects are signed there.
     (re.compile(r"(https?://[^\s?'\"<>]+\?)[^\s'\"<>)]+", re.IGNORECASE), rf"\1{HIDDEN}"),
