@@ -25,7 +25,12 @@ TOKEN = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345"
         # Nothing secret: a path, a scheme, a setting, a question, a mail address.
         *(
             (text, text)
-            for text in ("https://huggingface.co/a/b at true", "what? https://a.b/c.", "me@example.org")
+            for text in (
+                "https://huggingface.co/a/b at true",
+                "what? https://a.b/c.",
+                "me@example.org",
+                "basic knowledge of a bearer share",
+            )
         ),
     ],
 )
