@@ -1,6 +1,6 @@
 from snakemake.utils import min_version
 
-min_version("9.19")
+min_version("9.27")
 
 
 configfile: "config/experiments.yaml"

@@ -174,12 +174,12 @@ def fetched_for(target):
     while queue:
         maker, wildcards = queue.pop()
         for file in maker.expand_input(Wildcards(fromdict=dict(wildcards)))[0]:
-            for maker in makers_of(file):
-                job = maker, tuple(maker.get_wildcards(file).items())
+            for below in makers_of(file):
+                job = below, tuple(below.get_wildcards(file).items())
                 if job not in seen:
                     seen.add(job)
                     queue.append(job)
-                    if maker.name in FETCHING:
+                    if below.name in FETCHING:
                         fetched.append(file)
     return fetched
 
