@@ -62,7 +62,7 @@ SCRIPT = """
 from types import SimpleNamespace
 from bertshift.errors import UserError
 from bertshift.jobs import job
-with job(SimpleNamespace(threads=1, log=r"{log}")):
+with job(SimpleNamespace(threads=1, resources={{}}, log=r"{log}")):
     {body}
 """
 

@@ -40,6 +40,21 @@ def test_the_default_profile_gives_cores_and_gpus(parse):
     assert "code" not in {str(trigger).lower() for trigger in args.rerun_triggers}
 
 
+def test_one_job_a_gpu_unless_all_are_told_to_use_one(parse, monkeypatch):
+    def jobs(visible=None):
+        if visible is not None:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        args = parse("figures/all")
+        return dict(args.resources)["gpu"].value, int(args.cores)
+
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr("glob.glob", lambda pattern: [pattern] * 77)
+    assert jobs()[0] == 77
+    assert jobs("2")[0] == 1
+    gpus, cores = jobs("")
+    assert gpus == cores
+
+
 def test_nothing_of_it_limits_a_cluster(parse):
     args = parse("--profile", "slurm", "figures/all")
     assert args.executor == "slurm" and args.jobs and not args.cores and not dict(args.resources or {})

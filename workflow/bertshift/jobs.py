@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bertshift import network
+from bertshift import gpus, network
 from bertshift.errors import UserError
 from bertshift.redaction import redact
 
@@ -29,7 +29,8 @@ class _Tee(io.TextIOBase):
 
 @contextmanager
 def job(snakemake) -> Iterator[None]:
-    """Around the body of every script: threads, log without secrets, no network, and errors as one sentence.
+    """Around the body of every script: threads, a GPU for rules that ask for one, log without secrets, no network, and
+    errors as one sentence.
 
     Enter it before numpy or torch is imported: they read the thread count once.
     """
@@ -42,6 +43,8 @@ def job(snakemake) -> Iterator[None]:
     with open(path, "w", encoding="utf-8") as log:
         sys.stderr = _Tee(terminal, log)
         try:
+            if snakemake.resources.get("gpu", 0):
+                gpus.take_one(f"{path.parent.name}/{path.stem}")
             with network.as_allowed():
                 yield
         except UserError as error:
