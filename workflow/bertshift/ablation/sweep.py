@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from transformers import BertTokenizer
 
 from bertshift.ablation.resuming import RememberingTokenizer, resuming
+from bertshift.memory import in_parts
 from bertshift.models.ablate import NOTHING, VARIANTS, Ablation, averaging, every_ablation
 from bertshift.models.restore import Restored
 from bertshift.tasks import Task
@@ -58,14 +59,19 @@ def predictions(
     done, shown = 0, time.monotonic()
     means = None if means is None else means.to(next(model.parameters()).device)
     with resuming(model, means) as encoder:
-        for chunk in chunks:
-            members, pieces = [rows[i] for i in chunk], RememberingTokenizer(tokenizer)
+
+        def under_each(chunk: list[int]) -> list[Sequence]:
+            members, pieces, results = [rows[i] for i in chunk], RememberingTokenizer(tokenizer), []
             encoder.forget()
             for ablation in ablations:
                 while encoder.layer < ablation.layer:
                     encoder.advance()
                 encoder.ablation = ablation
-                predicted = task.predict(model, members, pieces)
+                results.append(task.predict(model, members, pieces))
+            return results
+
+        for chunk, results in in_parts(chunks, under_each, task.name):
+            for ablation, predicted in zip(ablations, results, strict=True):
                 for i, said in zip(chunk, predicted, strict=True):
                     found[ablation][i] = said
             done += len(chunk)

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Literal
 
@@ -12,6 +13,7 @@ import torch
 from bertshift.activations.store import KEPT, Writer, writing
 from bertshift.data.words import word_pieces
 from bertshift.errors import UserError
+from bertshift.memory import in_parts
 from bertshift.tasks.text_classification import longest_first
 
 # Rows tokenised at a time: as Python objects, tokens take a hundred times their final size.
@@ -137,8 +139,8 @@ def extract(
     heads = config.num_attention_heads if attention else 0
     done, shown = 0, time.monotonic()
     with writing(out_path, index, config.num_hidden_layers, config.hidden_size, heads, dtype) as writer:
-        for batch in equal_lengths(np.diff(offsets), batch_tokens):
-            _extract_batch(model, index, batch, writer, attention)
+        write = partial(_extract_batch, model, index, writer=writer, attention=attention)
+        for batch, _ in in_parts(equal_lengths(np.diff(offsets), batch_tokens), write, str(out_path)):
             done += len(batch)
             if time.monotonic() - shown > PROGRESS_SECONDS:
                 shown = time.monotonic()
@@ -165,8 +167,13 @@ def unpadded_attention(
     """
     model = _evaluating(model, True, max_length)
     index = encode(tokenizer, rows, max_length)
-    for batch in equal_lengths(np.diff(index["example_offsets"]), batch_tokens):
-        yield batch, index, torch.stack(_of_one_length(model, index, batch, attention=True).attentions, dim=1)
+
+    def maps(batch: list[int]) -> torch.Tensor:
+        return torch.stack(_of_one_length(model, index, batch, attention=True).attentions, dim=1)
+
+    batches = equal_lengths(np.diff(index["example_offsets"]), batch_tokens)
+    for batch, found in in_parts(batches, maps, "attention maps"):
+        yield batch, index, found
 
 
 def padded_attention(

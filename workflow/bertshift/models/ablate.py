@@ -102,23 +102,29 @@ def _layer(bert: BertModel, ablation: Ablation):
 @contextmanager
 def averaging(bert: BertModel) -> Iterator[Tensor]:
     """What the heads of each layer put out before the output projection, averaged over the real tokens of all inputs
-    that `bert` reads inside the block: [layers, width] float64, complete when the block ends."""
+    that `bert` reads inside the block: [layers, width] float64, complete when the block ends. What it could not read to
+    the end, for want of memory, does not count."""
     means = torch.zeros(len(bert.encoder.layer), bert.config.hidden_size, dtype=torch.float64)
+    sums = torch.zeros_like(means)
     tokens, mask = 0, None
 
     def read(_, inputs, options):
-        nonlocal tokens, mask
+        nonlocal mask
         ids, mask = (*inputs, options.get("attention_mask"))[:2]
         mask = torch.ones_like(ids) if mask is None else mask
-        tokens += int(mask.sum())
 
     def add(number):
         def hook(_, inputs):
-            means[number] += torch.einsum("btw,bt->w", inputs[0].double(), mask.double()).cpu()
+            sums[number] = torch.einsum("btw,bt->w", inputs[0].double(), mask.double()).cpu()
 
         return hook
 
-    hooks = [bert.register_forward_pre_hook(read, with_kwargs=True)]
+    def count(*_):
+        nonlocal tokens
+        means.add_(sums)
+        tokens += int(mask.sum())
+
+    hooks = [bert.register_forward_pre_hook(read, with_kwargs=True), bert.register_forward_hook(count)]
     for number, layer in enumerate(bert.encoder.layer):
         hooks.append(layer.attention.output.dense.register_forward_pre_hook(add(number)))
     try:

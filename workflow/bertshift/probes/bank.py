@@ -24,6 +24,7 @@ from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from bertshift.activations.store import Activations
+from bertshift.memory import in_parts
 from bertshift.probes.settings import ProbeSettings
 from bertshift.probes.spans import Side, SpanBatch, SpanTokens
 from bertshift.seeds import seed_from
@@ -338,13 +339,16 @@ def evaluate(
     stacked = torch.stack(list(weights))
     groups = 1 if group is None else int(group.max()) + 1
     sums, size = None, EVALUATED_AT_ONCE * bank.settings.batch_records
-    for first in range(0, len(records), size):
-        batch = examples.spans.batch(records[first : first + size])
-        found = statistics(
-            bank.logits(stacked, which, examples, batch), bank.gold(which, examples, batch)
-        ).double()
+
+    def computed(members: np.ndarray) -> tuple[np.ndarray, Tensor]:
+        batch = examples.spans.batch(members)
+        found = statistics(bank.logits(stacked, which, examples, batch), bank.gold(which, examples, batch))
+        where = np.zeros(len(batch.record), np.int64) if group is None else group[batch.record]
+        return where, found.double()
+
+    batches = (records[first : first + size] for first in range(0, len(records), size))
+    for _, (where, found) in in_parts(batches, computed, bank.name):
         if sums is None:
             sums = found.new_zeros(len(which), groups, found.shape[2])
-        where = np.zeros(len(batch.record), np.int64) if group is None else group[batch.record]
         sums.index_add_(1, as_tensor(where), found)
     return sums

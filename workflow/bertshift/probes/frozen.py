@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 
 from bertshift.data.examples import sample
 from bertshift.models.heads import SequenceClassifier
@@ -104,14 +105,18 @@ def features(model: SequenceClassifier, examples: Sequence[Encoded], pad_id: int
     found = {
         kind: np.empty((len(examples), model.head.in_features), np.float32) for kind in ("pooled", "mean")
     }
-    for batch, inputs in evaluated(model, examples, partial(pad, pad_id=pad_id)):
+
+    def read(inputs: dict) -> tuple[Tensor, Tensor]:
         states = model.bert(**inputs)
         hidden, mask = states.last_hidden_state.double(), inputs["attention_mask"]
         if mask is not None:
             hidden = hidden * mask[..., None]
+        return states.pooler_output.cpu(), hidden.sum(1).cpu()
+
+    for batch, (pooled, total) in evaluated(model, examples, partial(pad, pad_id=pad_id), read):
         lengths = np.array([[len(examples[i])] for i in batch])
-        found["pooled"][batch] = states.pooler_output.cpu()
-        found["mean"][batch] = hidden.sum(1).cpu().numpy() / lengths
+        found["pooled"][batch] = pooled
+        found["mean"][batch] = total.numpy() / lengths
     return found
 
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import BertModel, BertTokenizer
@@ -21,12 +20,12 @@ from bertshift.models.biaffine import DependencyParser
 from bertshift.tasks import scores
 from bertshift.tasks.inference import evaluated
 from bertshift.tasks.spanning_tree import best_tree
-from bertshift.training.batching import Encoded, pad
+from bertshift.training.batching import IGNORED, Encoded, cross_entropy, pad
 
 log = logging.getLogger(__name__)
 
 METRICS = ("las_ud", "las_full", "las_nopunct", "uas", "label_accuracy_gold_heads", "las_wordpiece")
-NONE = -100  # what F.cross_entropy ignores
+NONE = IGNORED
 UNREAD = (-1, "_")  # said of a word that the encoder did not see
 
 
@@ -121,14 +120,17 @@ class DependencyParsing:
         }
 
     @staticmethod
-    def loss(model: nn.Module, batch: dict[str, Tensor | None]) -> Tensor:
+    def loss(model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None) -> Tensor:
         """Cross-entropy of the heads plus that of the labels under the gold heads, each its mean over words."""
         inputs = dict(batch)
         first, heads, labels = inputs.pop("targets").unbind(-1)
         states = model(**inputs, first=first)
         arc_scores = model.head.arc_scores(states, first >= 0)
         label_scores = model.head.label_scores(states, heads.clamp(min=0))
-        return F.cross_entropy(arc_scores.mT, heads) + F.cross_entropy(label_scores.mT, labels)
+        _, all_heads, all_labels = (None,) * 3 if whole is None else whole["targets"].unbind(-1)
+        return cross_entropy(arc_scores.mT, heads, all_heads) + cross_entropy(
+            label_scores.mT, labels, all_labels
+        )
 
     def predict(self, model: nn.Module, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Parse]:
         """Of each sentence the best tree with one root, and the best label of each of its arcs.
@@ -147,8 +149,9 @@ class DependencyParsing:
             )
         names = [*self.labels, UNREAD[1]]
         parses: list[Parse | None] = [None] * len(rows)
-        for batch, inputs in evaluated(model, examples, partial(self.collate, pad_id=tokenizer.pad_token_id)):
-            for i, *found in zip(batch, *best_parses(model, inputs), strict=True):
+        collate = partial(self.collate, pad_id=tokenizer.pad_token_id)
+        for batch, best in evaluated(model, examples, collate, partial(best_parses, model)):
+            for i, *found in zip(batch, *best, strict=True):
                 words = slice(1, len(examples[i].target))
                 heads, labels, under_gold = (
                     np.pad(values[words], (0, unread[i]), constant_values=-1).tolist() for values in found

@@ -1,13 +1,17 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from bertshift.errors import UserError
+from bertshift.memory import in_parts
 from bertshift.training.batching import Encoded, pad
 
 TOKENS_PER_BATCH = 8192
+
+Result = TypeVar("Result")
 
 
 def best_device() -> torch.device:
@@ -44,16 +48,21 @@ def predict_logits(model: nn.Module, examples: Sequence[Encoded], pad_id: int) -
     Shape [outputs] for a classifier of sequences, [tokens, outputs] for one of tokens.
     """
     logits: list[Tensor | None] = [None] * len(examples)
-    for batch, inputs in evaluated(model, examples, partial(pad, pad_id=pad_id)):
-        for i, row in zip(batch, model(**inputs).float().cpu(), strict=True):
+    compute = lambda inputs: model(**inputs).float().cpu()
+    for batch, rows in evaluated(model, examples, partial(pad, pad_id=pad_id), compute):
+        for i, row in zip(batch, rows, strict=True):
             logits[i] = row if row.dim() == 1 else row[: len(examples[i])].clone()
     return logits
 
 
 def evaluated(
-    model: nn.Module, examples: Sequence[Encoded], collate: Callable[[Sequence[Encoded]], dict]
-) -> Iterator[tuple[list[int], dict]]:
-    """Batches to be given to `model`: the numbers of their examples, and what `collate` makes of them, on its device.
+    model: nn.Module,
+    examples: Sequence[Encoded],
+    collate: Callable[[Sequence[Encoded]], dict],
+    compute: Callable[[dict], Result],
+) -> Iterator[tuple[list[int], Result]]:
+    """The numbers of each batch's examples, and what `compute` makes of what `collate` made of them, on the device of
+    `model`; batches get smaller where memory runs out.
 
     The model is in evaluation mode until the last. UserError for inputs that are too long for it.
     """
@@ -61,7 +70,10 @@ def evaluated(
     device = next(model.parameters()).device
     was_training = model.training
     model.eval()
-    for batch in token_batches([len(example) for example in examples]):
+
+    def computed(batch: list[int]) -> Result:
         inputs = collate([examples[i] for i in batch])
-        yield batch, {key: None if value is None else value.to(device) for key, value in inputs.items()}
+        return compute({key: None if value is None else value.to(device) for key, value in inputs.items()})
+
+    yield from in_parts(token_batches([len(example) for example in examples]), computed, "evaluation")
     model.train(was_training)

@@ -224,14 +224,15 @@ class AnswerSpans:
         return pad(examples, pad_id) | {"targets": torch.tensor([example.target for example in examples])}
 
     @staticmethod
-    def loss(model: nn.Module, batch: dict[str, Tensor | None]) -> Tensor:
+    def loss(model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None) -> Tensor:
         """Mean of the cross-entropies of start and end over the window's tokens."""
         inputs = dict(batch)
         targets = inputs.pop("targets")
         logits = model(**inputs)
-        return (
+        value = (
             F.cross_entropy(logits[..., 0], targets[:, 0]) + F.cross_entropy(logits[..., 1], targets[:, 1])
         ) / 2
+        return value if whole is None else value * (len(targets) / len(whole["targets"]))
 
     def predict(self, model: nn.Module, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Answer]:
         windows, passages = self.windows(rows, tokenizer)

@@ -7,7 +7,6 @@ from functools import partial
 from itertools import accumulate, chain
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import BertModel, BertTokenizer
@@ -17,11 +16,11 @@ from bertshift.errors import UserError
 from bertshift.models.heads import TokenClassifier
 from bertshift.tasks import scores
 from bertshift.tasks.inference import evaluated
-from bertshift.training.batching import Encoded, pad
+from bertshift.training.batching import IGNORED, Encoded, cross_entropy, pad
 
 log = logging.getLogger(__name__)
 
-NONE = -100  # what F.cross_entropy ignores
+NONE = IGNORED
 UNREAD = "_"  # said of a word that the encoder did not see
 
 
@@ -91,20 +90,26 @@ class Tagging:
         }
 
     @staticmethod
-    def loss(model: nn.Module, batch: dict[str, Tensor | None]) -> Tensor:
+    def loss(model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None) -> Tensor:
         """Cross-entropy, mean over words."""
         inputs = dict(batch)
         first, tags = inputs.pop("targets").unbind(-1)
-        return F.cross_entropy(model(**inputs, first=first).float().flatten(0, 1), tags.flatten())
+        logits = model(**inputs, first=first).float()
+        return cross_entropy(logits.flatten(0, 1), tags.flatten(), whole and whole["targets"][..., 1])
 
     @torch.inference_mode()
     def predict(self, model: nn.Module, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[list[str]]:
         """The tags of each sentence; words beyond `max_length` get UNREAD, which is wrong, and are counted in the log."""
         examples = self.encode(rows, tokenizer)
         tags: list[list[str] | None] = [None] * len(rows)
-        for batch, inputs in evaluated(model, examples, partial(self.collate, pad_id=tokenizer.pad_token_id)):
+
+        def best_tags(inputs: dict) -> list[list[int]]:
             first, _ = inputs.pop("targets").unbind(-1)
-            for i, best in zip(batch, model(**inputs, first=first).argmax(-1).tolist(), strict=True):
+            return model(**inputs, first=first).argmax(-1).tolist()
+
+        collate = partial(self.collate, pad_id=tokenizer.pad_token_id)
+        for batch, found in evaluated(model, examples, collate, best_tags):
+            for i, best in zip(batch, found, strict=True):
                 said = [self.labels[number] for number in best[: len(examples[i].target)]]
                 tags[i] = said + [UNREAD] * (len(rows[i]["words"]) - len(said))
         if unread := _flat(tags).count(UNREAD):

@@ -125,16 +125,17 @@ class TextClassification:
         }
 
     @staticmethod
-    def loss(model: nn.Module, batch: dict[str, Tensor | None]) -> Tensor:
+    def loss(model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None) -> Tensor:
         """Cross-entropy over classes, squared error for a regression; mean over the batch."""
         inputs = dict(batch)
         targets = inputs.pop("targets")
         logits = model(**inputs).float()
-        return (
+        value = (
             F.mse_loss(logits[:, 0], targets)
             if targets.is_floating_point()
             else F.cross_entropy(logits, targets)
         )
+        return value if whole is None else value * (len(targets) / len(whole["targets"]))
 
     def predict(self, model: nn.Module, rows: Sequence[dict], tokenizer: BertTokenizer) -> np.ndarray:
         """[examples] class numbers, or values."""

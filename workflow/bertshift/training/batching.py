@@ -4,7 +4,10 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+IGNORED = -100
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,16 @@ def pad(encoded: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
         "token_type_ids": torch.tensor([example.token_type_ids + [0] * gap for example, gap in pairs]),
         "attention_mask": torch.tensor([[1] * (longest - gap) + [0] * gap for gap in gaps]),
     }
+
+
+def cross_entropy(logits: Tensor, targets: Tensor, whole: Tensor | None = None) -> Tensor:
+    """Mean over the targets that are not IGNORED.
+
+    Where these are a part of the targets `whole`: their sum over the number of those, which adds up to the mean.
+    """
+    if whole is None:
+        return F.cross_entropy(logits, targets)
+    return F.cross_entropy(logits, targets, reduction="sum") / (whole != IGNORED).sum().item()
 
 
 def padding_share(lengths: Sequence[int], batches: Sequence[Sequence[int]]) -> float:

@@ -49,7 +49,8 @@ def train(
 ) -> None:
     """Train `model` in place on the GPU if there is one; afterwards it is in evaluation mode on that device.
 
-    `collate` makes a batch (a dict of CPU tensors and other values) and `loss(model, batch)` its scalar mean loss.
+    `collate` makes a batch (a dict of CPU tensors and other values) and `loss(model, batch)` its scalar mean loss;
+    `loss(model, part, batch)` is what a batch's part, which `collate` made of some of its examples, adds to that.
     Epoch 0 reads `examples`; epoch e > 0 reads new_epoch(e) where that is given, else `examples` again.
     Batches depend on `seed` and the epoch alone, dropout on `seed` and the step.
 
@@ -57,10 +58,11 @@ def train(
     gradient_norm before clipping, update_norm, distance_from_start). A run that was killed goes on from
     run_dir/.checkpoint and ends with the same weights and files as one that was not (bit for bit on the CPU);
     a checkpoint of other settings, data or starting weights is ignored with a message. On SIGTERM the run writes a
-    checkpoint and exits with status 143.
+    checkpoint and exits with status 143. Where memory does not suffice for a batch, it is learnt from part by part,
+    with the same gradient, as are all later ones; the log says so.
 
-    Raises UserError for an empty training set, a model without trainable parameters, and a loss that is NaN or
-    infinite.
+    Raises UserError for an empty training set, a model without trainable parameters, a loss that is NaN or infinite,
+    and a single example that is too much for the memory.
     """
     run_dir = Path(run_dir)
     if not len(examples):
@@ -82,7 +84,8 @@ def train(
 
     saved_at = run_dir / ".checkpoint"
     log = _Log(run_dir, total)
-    at = SimpleNamespace(step=0, epoch=0, batch=0)  # updates made; the batch that comes next
+    # Updates made; the batch that comes next; how many examples pass through at a time.
+    at = SimpleNamespace(step=0, epoch=0, batch=0, part=settings.batch_size)
 
     def save() -> None:
         state = {
@@ -96,13 +99,51 @@ def train(
         checkpoint.save(saved_at, fingerprint, state)
 
     def resume(state: dict) -> None:
-        vars(at).update({key: state[key] for key in vars(at)})
+        vars(at).update({key: state.get(key, value) for key, value in vars(at).items()})
         log.resume(state, device)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["random"])
         if device.type == "cuda":
             torch.cuda.set_rng_state(state["random_cuda"], device)
+
+    def loss_of(batch: dict, *whole: dict) -> Tensor:
+        """With the gradients added up in the parameters."""
+        batch = _to_device(batch, device)
+        with torch.autocast(device.type, dtype=autocast_to, enabled=autocast_to is not None):
+            value = loss(model, batch, *whole)
+        value.backward()
+        return value.detach()
+
+    def loss_by_parts(members: list[Encoded]) -> Tensor | None:
+        """None where memory runs out; all that was allocated is free again when this has returned."""
+        batch = collate(members)
+        try:
+            if len(members) <= at.part:
+                return loss_of(batch)
+            starts = range(0, len(members), at.part)
+            return sum(loss_of(collate(members[start : start + at.part]), batch) for start in starts)
+        except torch.cuda.OutOfMemoryError:
+            return None
+
+    def learn_from(members: list[Encoded]) -> Tensor:
+        while (value := loss_by_parts(members)) is None:
+            size = min(at.part, len(members))
+            if size == 1:
+                raise UserError(
+                    f"one example of {run_dir} is more than the GPU's memory holds; write a smaller max_length, set "
+                    "precision to bfloat16, or leave the GPU to this job alone (sweeps.runs_at_once 1)."
+                )
+            at.part = math.ceil(size / 2)
+            optimizer.zero_grad(set_to_none=True)
+            torch.cuda.empty_cache()
+            torch.manual_seed(seed_from(seed, "dropout", at.step, at.part))  # some of it was drawn in vain
+            print(
+                f"{_title(run_dir)}: out of memory at batches of {size}: going on with "
+                f"{math.ceil(settings.batch_size / at.part)} x {at.part}",
+                file=sys.stderr,
+            )
+        return value
 
     with _own_random_state(device), _told_to_stop() as told_to_stop:
         torch.manual_seed(seed_from(seed, "dropout"))
@@ -120,12 +161,7 @@ def train(
             batches = length_bucketed([len(example) for example in examples], settings.batch_size, generator)
             for members in batches[at.batch : at.batch + total - at.step]:
                 rate = settings.learning_rate * factor(at.step, total, settings.warmup)
-                batch = _to_device(collate([examples[i] for i in members]), device)
-                with torch.autocast(device.type, dtype=autocast_to, enabled=autocast_to is not None):
-                    value = loss(model, batch)
-                log.add(value, rate)
-
-                value.backward()
+                log.add(learn_from([examples[i] for i in members]), rate)
                 at.step += 1
                 at.batch += 1
                 with_norms = norms and (at.step % settings.norms_every == 0 or at.step in (1, total))
@@ -253,7 +289,7 @@ class _Log:
 
     def add(self, loss: Tensor, rate: float) -> None:
         self.rates.append(rate)
-        self.unread.append(loss.detach().float())
+        self.unread.append(loss.float())
         if loss.device.type == "cpu" or len(self.unread) >= STEPS_BETWEEN_READS:
             self.read()
 

@@ -1,5 +1,6 @@
 """Pretraining as Devlin et al. 2019 (section 3.1, appendix A): masked words and next sentences, learnt together."""
 
+import operator
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -9,15 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 from transformers import BertConfig, BertForPreTraining
 
 from bertshift.errors import UserError
 from bertshift.files import write_json
+from bertshift.memory import in_parts
 from bertshift.seeds import seed_from
-from bertshift.training.batching import Encoded, pad
+from bertshift.training.batching import Encoded, cross_entropy, pad
 from bertshift.training.loop import autocast_dtype, train
 from bertshift.training.settings import TrainSettings
 
@@ -129,11 +131,12 @@ def pretrain(
     return summary
 
 
-def loss(model: nn.Module, batch: dict) -> Tensor:
+def loss(model: nn.Module, batch: dict, whole: dict | None = None) -> Tensor:
     """Mean cross-entropy over the masked words plus that over the next-sentence decisions, in nats."""
+    whole = whole or {}
     words, next_sentence = logits(model, batch)
-    return cross_entropy(words.float(), batch["words"]) + cross_entropy(
-        next_sentence.float(), batch["is_random"]
+    return cross_entropy(words.float(), batch["words"], whole.get("words")) + cross_entropy(
+        next_sentence.float(), batch["is_random"], whole.get("is_random")
     )
 
 
@@ -157,19 +160,33 @@ def evaluate(
     autocast_to = autocast_dtype(settings.precision, device)
     model.eval()
     examples = sorted(examples, key=len)
-    loss_sum = right_words = words = right_pairs = 0.0
-    for start in range(0, len(examples), settings.batch_size):
-        batch = collate(examples[start : start + settings.batch_size])
+
+    def counted(members: Sequence[Encoded]) -> tuple[float, int, int, int]:
+        batch = collate(members)
         batch = {key: value if value is None else value.to(device) for key, value in batch.items()}
         with torch.autocast(device.type, dtype=autocast_to, enabled=autocast_to is not None):
             word_logits, next_sentence = logits(model, batch)
-        loss_sum += cross_entropy(word_logits.float(), batch["words"], reduction="sum").item()
-        right_words += (word_logits.argmax(-1) == batch["words"]).sum().item()
-        right_pairs += (next_sentence.argmax(-1) == batch["is_random"]).sum().item()
-        words += len(batch["words"])
+        return (
+            F.cross_entropy(word_logits.float(), batch["words"], reduction="sum").item(),
+            (word_logits.argmax(-1) == batch["words"]).sum().item(),
+            (next_sentence.argmax(-1) == batch["is_random"]).sum().item(),
+            len(batch["words"]),
+        )
+
+    batches = [
+        examples[start : start + settings.batch_size]
+        for start in range(0, len(examples), settings.batch_size)
+    ]
+    # The longest first, so that what does not fit in memory shows at once.
+    counts = [found for _, found in in_parts(reversed(batches), counted, "evaluation")]
+    loss_sum = right_words = right_pairs = words = 0
+    for found in reversed(counts):
+        loss_sum, right_words, right_pairs, words = map(
+            operator.add, (loss_sum, right_words, right_pairs, words), found
+        )
     return {
         "examples": len(examples),
-        "masked_words": int(words),
+        "masked_words": words,
         "masked_word_loss": loss_sum / words,
         "masked_word_accuracy": right_words / words,
         "next_sentence_accuracy": right_pairs / len(examples),

@@ -1,0 +1,240 @@
+"""Out of memory: what is made up here is only that a forward pass of too much raises."""
+
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from conftest import ROOT
+from made_toys import CASES, LETTERS, TOKENIZER, model_of
+from transformers import BertConfig, BertForPreTraining, BertModel
+
+from bertshift.ablation.sweep import sweep
+from bertshift.activations.extract import extract
+from bertshift.errors import UserError
+from bertshift.memory import in_parts
+from bertshift.tasks import load_task
+from bertshift.training import loop, pretraining
+from bertshift.training.settings import TrainSettings
+
+torch.set_num_threads(1)
+TREEBANK = [
+    {
+        "id": str(size),
+        "words": LETTERS[:size],
+        # A tag that is not known is no part of the mean.
+        "upos": ["UNKNOWN" if i % 4 == 3 else "XY"[i % 2] for i in range(size)],
+        "heads": list(range(size)),
+        "deprels": ["UNKNOWN" if i % 5 == 4 else ["root", "obj"][i % 2] for i in range(size)],
+    }
+    for size in (9, 1, 4, 12, 2, 7, 3)
+]
+LABELS = {"upos": ["X", "Y"], "deprels": ["root", "obj"]}
+
+
+def parsed(kind, metric):
+    settings = {"name": "toy", "dataset": "bank", "kind": kind, "metrics": [metric], "max_length": 16}
+    task = load_task(settings, {"kind": "treebank"}, [LABELS])
+    return task, TREEBANK
+
+
+TASKS = CASES | {
+    "tags": parsed("tags", "accuracy"),
+    "dependencies": parsed("dependencies", "las_ud"),
+}
+
+
+def case(kind):
+    """(model without dropout, collate, loss, 7 examples)"""
+    if kind == "pretraining":
+        torch.manual_seed(1)
+        config = BertConfig(vocab_size=20, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+                            max_position_embeddings=16)  # fmt: skip
+        ids = pretraining.PieceIds(0, 2, 3, 4, np.arange(5, 20))
+        rng = np.random.default_rng(0)
+        examples = [
+            pretraining.mask(*rng.integers(5, 20, (2, size)).tolist(), size % 2, ids, 16, rng)
+            for size in (6, 1, 2, 5, 3, 1, 6)
+        ]
+        return BertForPreTraining(config).eval(), ids.collate, pretraining.loss, examples
+    task, rows = TASKS[kind]
+    collate = partial(task.collate, pad_id=TOKENIZER.pad_token_id)
+    return model_of(task), collate, task.loss, task.training_examples(rows, TOKENIZER)[:7]
+
+
+@contextmanager
+def memory_for(most, module=BertModel):
+    """Of the tokens of a batch, padded."""
+    forward = module.forward
+
+    def limited(self, input_ids, *arguments, **options):
+        if input_ids.numel() > most:
+            raise torch.cuda.OutOfMemoryError
+        return forward(self, input_ids, *arguments, **options)
+
+    module.forward = limited
+    try:
+        yield
+    finally:
+        module.forward = forward
+
+
+def test_every_kind_of_task_is_here():
+    schema = yaml.safe_load((ROOT / "workflow/schemas/experiments.schema.yaml").read_text())
+    tasks = schema["properties"]["tasks"]["additionalProperties"]["properties"]
+    assert set(tasks["kind"]["enum"]) == set(TASKS)
+
+
+@pytest.mark.parametrize("kind", [*TASKS, "pretraining"])
+@pytest.mark.parametrize("size", [1, 3])
+def test_parts_add_up_to_the_batch(kind, size):
+    model, collate, loss, examples = case(kind)
+    model = model.double()
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    whole = collate(examples)
+    expected = loss(model, whole)
+    parts = [loss(model, collate(examples[i : i + size]), whole) for i in range(0, len(examples), size)]
+    torch.testing.assert_close(sum(parts), expected, rtol=1e-6, atol=1e-6)
+    gradients = [torch.autograd.grad(value, weights, allow_unused=True) for value in (expected, sum(parts))]
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+def trained(folder, most, kind="tags", loss=None, **changes):
+    model, collate, own_loss, examples = case(kind)
+    settings = {"learning_rate": 1e-3, "batch_size": 4, "epochs": 3, "norms_every": 1} | changes
+    with memory_for(most):
+        loop.train(model, examples, collate, loss or own_loss, TrainSettings(**settings), 1, folder)
+    return {name: weight.clone() for name, weight in model.state_dict().items()}
+
+
+def test_a_batch_that_does_not_fit_is_learnt_from_in_halves(tmp_path, capsys):
+    trained(tmp_path / "halves", 40)
+    said = [line for line in capsys.readouterr().err.splitlines() if "memory" in line]
+    title = loop._title(tmp_path / "halves")
+    assert said == [f"{title}: out of memory at batches of 3: going on with 2 x 2"]
+    trained(tmp_path / "again", 40)
+    for name in ("steps.tsv", "layers.tsv"):
+        assert (tmp_path / "halves" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_the_steps_are_those_of_whole_batches(tmp_path):
+    def calm(model, *batches):
+        return case("tags")[2](model.eval(), *batches)
+
+    losses = {}
+    for most in (1000, 40, 14):
+        trained(tmp_path / str(most), most, loss=calm)
+        losses[most] = np.loadtxt(tmp_path / str(most) / "steps.tsv", skiprows=1)
+    np.testing.assert_allclose(losses[40], losses[1000], rtol=1e-5)
+    np.testing.assert_allclose(losses[14], losses[1000], rtol=1e-5)
+
+
+def test_the_size_outlasts_an_interruption(tmp_path, capsys):
+    expected = trained(tmp_path / "whole", 40)
+    kinds = case("tags")
+    calls = []
+
+    def interrupted(model, *batches):
+        calls.append(1)
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        return kinds[2](model, *batches)
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path / "stopped", 40, loss=interrupted, checkpoint_minutes=1e-9)
+    capsys.readouterr()
+    found = trained(tmp_path / "stopped", 40, checkpoint_minutes=1e-9)
+    said = capsys.readouterr().err
+    assert "resuming after step" in said and "memory" not in said
+    assert all(torch.equal(value, found[name]) for name, value in expected.items())
+
+
+def test_one_example_that_does_not_fit_is_an_error_that_says_what_to_do(tmp_path):
+    with pytest.raises(UserError, match="one example of .*stuck.* write a smaller max_length"):
+        trained(tmp_path / "stuck", 8)
+    with pytest.raises(UserError, match="toy: one input is more than .* write a smaller max_length"):
+        list(in_parts([[1, 2, 3]], partial(limited_sum, most=0), "toy"))
+
+
+def limited_sum(members, most):
+    if len(members) > most:
+        raise torch.cuda.OutOfMemoryError
+    return sum(members)
+
+
+def test_batches_are_cut_once_memory_has_run_out(capsys):
+    found = list(in_parts([[1, 2, 3, 4, 5], [6, 7], [8]], partial(limited_sum, most=2), "toy"))
+    assert found == [([1, 2], 3), ([3, 4], 7), ([5], 5), ([6], 6), ([7], 7), ([8], 8)]
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "toy: out of memory at batches of 5: going on with 3",
+        "toy: out of memory at batches of 3: going on with 2",
+    ]
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_predictions_stay_the_same(kind, capsys):
+    task, rows = TASKS[kind]
+    model = model_of(task)
+    expected = task.predict(model, rows, TOKENIZER)
+    with memory_for(100 if len(rows) > 7 else 40):
+        found = task.predict(model, rows, TOKENIZER)
+    assert "out of memory at batches of" in capsys.readouterr().err
+    if isinstance(expected, np.ndarray):
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    else:
+        assert [answer[0] for answer in found] == [answer[0] for answer in expected]
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_ablations_stay_the_same(kind, capsys, monkeypatch):
+    task, rows = CASES[kind]
+    model = model_of(task)
+    expected = sweep(task, model, rows, TOKENIZER)
+    whole = model.bert.encoder.layer[1].intermediate.forward
+
+    def limited(states):
+        if states.shape[0] * states.shape[1] > 100:
+            raise torch.cuda.OutOfMemoryError
+        return whole(states)
+
+    # Runs out in the second layer: the first ablations are done, and their inputs are kept.
+    monkeypatch.setattr(model.bert.encoder.layer[1].intermediate, "forward", limited)
+    found = sweep(task, model, rows, TOKENIZER)
+    said = capsys.readouterr().err
+    assert "evaluation: out of memory" in said and f"{task.name}: out of memory" in said
+    assert list(found) == list(expected)
+    for ablation, values in expected.items():
+        if isinstance(values, np.ndarray):
+            np.testing.assert_allclose(found[ablation], values, atol=1e-5)
+        else:
+            assert [answer.text for answer in found[ablation]] == [answer.text for answer in values]
+
+
+def test_activations_stay_the_same(tmp_path, capsys):
+    torch.manual_seed(0)
+    config = BertConfig(vocab_size=17, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+                        max_position_embeddings=16, attn_implementation="eager")  # fmt: skip
+    model = BertModel(config)
+    rows = [{"id": i, "text_a": " ".join(LETTERS[: 3 + i % 2])} for i in range(20)]
+    extract(model, TOKENIZER, rows, tmp_path / "whole.npz", 16, True)
+    with memory_for(24):
+        extract(model, TOKENIZER, rows, tmp_path / "parts.npz", 16, True)
+    assert "parts.npz: out of memory at batches of 10: going on with 5" in capsys.readouterr().err
+    with np.load(tmp_path / "whole.npz") as whole, np.load(tmp_path / "parts.npz") as parts:
+        for name in whole:
+            if whole[name].dtype == np.float32:
+                np.testing.assert_allclose(parts[name], whole[name], atol=1e-6)
+            else:
+                assert np.array_equal(parts[name], whole[name])
+
+
+def test_held_out_words_are_counted_alike():
+    model, collate, _, examples = case("pretraining")
+    settings = TrainSettings(learning_rate=1, batch_size=4, steps=1)
+    expected = pretraining.evaluate(model, examples, collate, settings)
+    with memory_for(30):
+        assert pretraining.evaluate(model, examples, collate, settings) == pytest.approx(expected, rel=1e-6)

@@ -1,0 +1,61 @@
+"""Going on where a GPU's memory does not suffice for a batch."""
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import TypeVar
+
+import torch
+
+from bertshift.errors import UserError
+
+Members = TypeVar("Members", bound=Sequence)
+Result = TypeVar("Result")
+
+_inside = ContextVar("_inside", default=False)
+
+
+def in_parts(
+    batches: Iterable[Members], compute: Callable[[Members], Result], title: str
+) -> Iterator[tuple[Members, Result]]:
+    """Each batch with what `compute` makes of it; once memory runs out, parts of each batch, half as large each time.
+
+    `compute` may be called again for members it has failed on. Inside it, other calls of this function divide nothing:
+    what runs out of memory in there is divided out here. UserError where a single member is too much.
+    """
+    if _inside.get():
+        yield from ((batch, compute(batch)) for batch in batches)
+        return
+    parts = 1
+    for batch in batches:
+        done = 0
+        while done < len(batch):
+            part = batch[done : done + math.ceil(len(batch) / parts)]
+            found = _unless_memory_runs_out(compute, part)
+            if found is not None:
+                yield part, found[0]
+                done += len(part)
+            elif len(part) == 1:
+                raise UserError(
+                    f"{title}: one input is more than the GPU's memory holds; write a smaller max_length, or leave the "
+                    "GPU to this job alone."
+                )
+            else:
+                parts *= 2
+                torch.cuda.empty_cache()
+                print(
+                    f"{title}: out of memory at batches of {len(part)}: going on with {math.ceil(len(batch) / parts)}",
+                    file=sys.stderr,
+                )
+
+
+def _unless_memory_runs_out(compute: Callable[[Members], Result], part: Members) -> tuple[Result] | None:
+    # A function of its own: what the failed call had allocated is free when it has returned, and not before.
+    token = _inside.set(True)
+    try:
+        return (compute(part),)
+    except torch.cuda.OutOfMemoryError:
+        return None
+    finally:
+        _inside.reset(token)
