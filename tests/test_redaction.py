@@ -45,7 +45,7 @@ SCRIPT = """
 import logging, os, sys, warnings
 from types import SimpleNamespace
 from bertshift.jobs import job
-with job(SimpleNamespace(threads=1, log=r"{log}")):
+with job(SimpleNamespace(threads=1, resources={{}}, log=r"{log}")):
     token = os.environ["HF_TOKEN"]
     print("asked with", token, file=sys.stderr)
     logging.warning("header %s", dict(authorization="Bearer " + token))
