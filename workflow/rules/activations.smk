@@ -5,7 +5,7 @@ rule activations:
         models=lambda wildcards: [
             file for run in runs_of(parse_model(wildcards.model)) for file in run_files(run)
         ],
-        stimuli=lambda wildcards: [f"results/stimuli/{name}.jsonl" for name in wildcards.stimuli.split(",")],
+        stimuli=lambda wildcards: [f"results/stimuli/{name}.jsonl" for name in wildcards.stimuli.split("-")],
     output:
         keep(directory(ACTIVATIONS)),
     log:

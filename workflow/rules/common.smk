@@ -64,7 +64,8 @@ wildcard_constraints:
     reference=r"[^/]+",
     stimulus=r"[a-z0-9_+]+",
     sweep="|".join(naming.SWEEPS),
-    stimuli=r"[a-z0-9_+,]+",
+    # Not joined by commas: cluster jobs are told their wildcards as a list.
+    stimuli=r"[a-z0-9_+-]+",
 
 
 def code(*scripts, module=None):
@@ -489,7 +490,7 @@ def comparison_inputs(metric):
         return lambda wildcards: ACTIVATIONS.format(
             metric=dump_of(metric),
             model=parse_comparison(wildcards)[which],
-            stimuli=",".join(comparison_stimuli(metric, wildcards)),
+            stimuli="-".join(comparison_stimuli(metric, wildcards)),
         )
 
     return {"model": activations(0), "reference": activations(1), **provenance_inputs(metric)}

@@ -62,7 +62,7 @@ rule claims:
 
 rule all_claims:
     input:
-        tables=[f"results/claims/{paper}.tsv" for paper in PAPERS],
+        tables=[f"results/claims/{paper}.tsv" for paper in PAPERS if figures_of(paper)],
     output:
         "results/claims.tsv",
     log:
