@@ -10,6 +10,8 @@ rule activations:
         keep(directory(ACTIVATIONS)),
     log:
         "logs/activations/{metric}_{model}_{stimuli}.log",
+    benchmark:
+        "logs/activations/{metric}_{model}_{stimuli}.cost.tsv"
     wildcard_constraints:
         metric=only([*config["analyses"], *PROBES, *METRICS_OF_ATTENTION]),
     conda:

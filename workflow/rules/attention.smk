@@ -6,6 +6,8 @@ rule cosine:
         "results/cosine/{model}_vs_{reference}.tsv",
     log:
         "logs/cosine/{model}_vs_{reference}.log",
+    benchmark:
+        "logs/cosine/{model}_vs_{reference}.cost.tsv"
     conda:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
@@ -30,6 +32,8 @@ rule cosine_padded:
         "results/cosine_padded/{model}_vs_{reference}.tsv",
     log:
         "logs/cosine_padded/{model}_vs_{reference}.log",
+    benchmark:
+        "logs/cosine_padded/{model}_vs_{reference}.cost.tsv"
     conda:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
@@ -50,6 +54,8 @@ rule js:
         "results/js/{model}_vs_{reference}.tsv",
     log:
         "logs/js/{model}_vs_{reference}.log",
+    benchmark:
+        "logs/js/{model}_vs_{reference}.cost.tsv"
     conda:
         ENVIRONMENT
     threads: config["threads"]["analyse"]

@@ -9,6 +9,8 @@ rule annotations:
         record="results/annotations/{stimulus}.json",
     log:
         "logs/annotations/{stimulus}.log",
+    benchmark:
+        "logs/annotations/{stimulus}.cost.tsv"
     conda:
         ENVIRONMENT
     threads: config["threads"]["analyse"]

@@ -21,6 +21,8 @@ if config["data"]["source"] == "world":
             world_files(),
         log:
             "logs/world.log",
+        benchmark:
+            "logs/world.cost.tsv"
         conda:
             ENVIRONMENT
         params:
@@ -39,6 +41,8 @@ rule dataset:
         sidecar("{dataset}"),
     log:
         "logs/dataset/{dataset}.log",
+    benchmark:
+        "logs/dataset/{dataset}.cost.tsv"
     conda:
         ENVIRONMENT
     params:
@@ -57,6 +61,8 @@ rule stimuli:
         description="results/stimuli/{stimulus}.json",
     log:
         "logs/stimuli/{stimulus}.log",
+    benchmark:
+        "logs/stimuli/{stimulus}.cost.tsv"
     wildcard_constraints:
         stimulus=rf"(?!({only(PROBED)})\.)[a-z0-9_+]+",
     conda:

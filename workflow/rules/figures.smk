@@ -25,6 +25,8 @@ for name in figures_of(*PAPERS):
             tsv=f"results/figures/{name}.tsv",
         log:
             f"logs/figures/{name}.log",
+        benchmark:
+            f"logs/figures/{name}.cost.tsv"
         conda:
             ENVIRONMENT
         resources:
@@ -47,6 +49,8 @@ rule claims:
         "results/claims/{paper}.tsv",
     log:
         "logs/claims/{paper}.log",
+    benchmark:
+        "logs/claims/{paper}.cost.tsv"
     wildcard_constraints:
         paper=only(PAPERS),
     conda:
@@ -67,6 +71,8 @@ rule all_claims:
         "results/claims.tsv",
     log:
         "logs/all_claims.log",
+    benchmark:
+        "logs/all_claims.cost.tsv"
     conda:
         ENVIRONMENT
     params:
@@ -86,6 +92,8 @@ rule gallery:
         "results/figures/index.html",
     log:
         "logs/gallery.log",
+    benchmark:
+        "logs/gallery.cost.tsv"
     conda:
         ENVIRONMENT
     params:
@@ -107,6 +115,8 @@ rule paper_gallery:
         "results/figures/{paper}.html",
     log:
         "logs/gallery/{paper}.log",
+    benchmark:
+        "logs/gallery/{paper}.cost.tsv"
     wildcard_constraints:
         paper=only(PAPERS),
     conda:

@@ -67,6 +67,8 @@ rule sweep_table:
         losses="results/sweeps/{model}.{sweep}.losses.tsv",
     log:
         "logs/sweep_table/{model}.{sweep}.log",
+    benchmark:
+        "logs/sweep_table/{model}.{sweep}.cost.tsv"
     conda:
         ENVIRONMENT
     resources:
@@ -86,6 +88,8 @@ rule reinit_heads:
         "results/reinit_heads/{model}.tsv",
     log:
         "logs/reinit_heads/{model}.log",
+    benchmark:
+        "logs/reinit_heads/{model}.cost.tsv"
     conda:
         ENVIRONMENT
     resources:
@@ -105,6 +109,8 @@ rule derive:
         [f"results/models/{{model}}/init{{init}}/{name}" for name in MODEL_FILES],
     log:
         "logs/derive/{model}_init{init}.log",
+    benchmark:
+        "logs/derive/{model}_init{init}.cost.tsv"
     conda:
         ENVIRONMENT
     resources:
@@ -164,6 +170,8 @@ rule steps:
         "results/steps/{model}.tsv",
     log:
         "logs/steps/{model}.log",
+    benchmark:
+        "logs/steps/{model}.cost.tsv"
     conda:
         ENVIRONMENT
     resources:
@@ -184,6 +192,8 @@ rule scores:
         "results/scores/{model}.tsv",
     log:
         "logs/scores/{model}.log",
+    benchmark:
+        "logs/scores/{model}.cost.tsv"
     conda:
         ENVIRONMENT
     resources:
@@ -208,6 +218,8 @@ rule gains:
         "results/gains/{model}_vs_{reference}.tsv",
     log:
         "logs/gains/{model}_vs_{reference}.log",
+    benchmark:
+        "logs/gains/{model}_vs_{reference}.cost.tsv"
     conda:
         ENVIRONMENT
     resources:
@@ -229,6 +241,8 @@ rule losses:
         "results/losses/{model}.tsv",
     log:
         "logs/losses/{model}.log",
+    benchmark:
+        "logs/losses/{model}.cost.tsv"
     conda:
         ENVIRONMENT
     resources:
@@ -247,6 +261,8 @@ rule all_scores:
         "results/scores.tsv",
     log:
         "logs/all_scores.log",
+    benchmark:
+        "logs/all_scores.cost.tsv"
     conda:
         ENVIRONMENT
     resources:

@@ -9,6 +9,8 @@ rule vocabulary:
         vocabulary_files("{vocabulary}"),
     log:
         "logs/vocabulary/{vocabulary}.log",
+    benchmark:
+        "logs/vocabulary/{vocabulary}.cost.tsv"
     conda:
         ENVIRONMENT
     resources:
@@ -57,6 +59,8 @@ rule checkpoint:
         update(f"{CHECKPOINT}/source.json"),
     log:
         "logs/checkpoint/{base}_init{init}.log",
+    benchmark:
+        "logs/checkpoint/{base}_init{init}.cost.tsv"
     wildcard_constraints:
         base=only(PRETRAINED_ELSEWHERE),
     conda:

@@ -11,6 +11,8 @@ rule corpus:
         f"{CORPORA}/{{path}}",
     log:
         "logs/corpus/{path}.log",
+    benchmark:
+        "logs/corpus/{path}.cost.tsv"
     wildcard_constraints:
         path=only(map(re.escape, DOWNLOADS)),
     conda:
@@ -30,6 +32,8 @@ rule edges:
         f"{EDGES}/edges.json",
     log:
         "logs/edges/{task}.log",
+    benchmark:
+        "logs/edges/{task}.cost.tsv"
     conda:
         ENVIRONMENT
     params:
@@ -48,6 +52,8 @@ rule edge_sentences:
         description="results/stimuli/edges.json",
     log:
         "logs/stimuli/edges.log",
+    benchmark:
+        "logs/stimuli/edges.cost.tsv"
     conda:
         ENVIRONMENT
     params:
@@ -66,6 +72,8 @@ rule trees:
         description="results/stimuli/trees.json",
     log:
         "logs/stimuli/trees.log",
+    benchmark:
+        "logs/stimuli/trees.cost.tsv"
     conda:
         ENVIRONMENT
     params:
@@ -115,6 +123,8 @@ rule edge_probe_deltas:
         "results/edge_probes/{model}_vs_{reference}.tsv",
     log:
         "logs/edge_probe_deltas/{model}_vs_{reference}.log",
+    benchmark:
+        "logs/edge_probe_deltas/{model}_vs_{reference}.cost.tsv"
     conda:
         ENVIRONMENT
     resources:

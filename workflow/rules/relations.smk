@@ -13,6 +13,8 @@ rule relations:
         description="results/stimuli/relations.json",
     log:
         "logs/relations.log",
+    benchmark:
+        "logs/relations.cost.tsv"
     conda:
         ENVIRONMENT
     params:

@@ -6,6 +6,8 @@ rule svcca:
         "results/svcca/{model}_vs_{reference}.tsv",
     log:
         "logs/svcca/{model}_vs_{reference}.log",
+    benchmark:
+        "logs/svcca/{model}_vs_{reference}.cost.tsv"
     conda:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
@@ -26,6 +28,8 @@ rule similarity:
         "results/similarity/{model}_vs_{reference}.tsv",
     log:
         "logs/similarity/{model}_vs_{reference}.log",
+    benchmark:
+        "logs/similarity/{model}_vs_{reference}.cost.tsv"
     conda:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
@@ -45,6 +49,8 @@ rule rsa:
         "results/rsa/{model}_vs_{reference}.tsv",
     log:
         "logs/rsa/{model}_vs_{reference}.log",
+    benchmark:
+        "logs/rsa/{model}_vs_{reference}.cost.tsv"
     conda:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
