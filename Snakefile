@@ -19,6 +19,7 @@ include: "workflow/rules/ablation.smk"
 include: "workflow/rules/relations.smk"
 include: "workflow/rules/patterns.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/plan.smk"
 
 
 # A rule's name, not a file: every figure is checked again each time it is asked for.

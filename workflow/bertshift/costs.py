@@ -1,0 +1,237 @@
+"""What is left to do, and what it will take: `snakemake plan`."""
+
+import csv
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from bertshift.work import WORK, Job, Sizes, Work
+
+MB, GB = 1e6, 1e9
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one job, in seconds and bytes."""
+
+    seconds: float
+    memory: float
+    disk: float
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What may be in use at a time, None for no limit; has_gpu: whether a job that can use a GPU gets one."""
+
+    cores: int | None = None
+    gpus: int | None = None
+    jobs: int | None = None
+    has_gpu: bool = False
+
+
+def read_table(path: Path) -> dict:
+    """config/costs.yaml."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def kind(job: Job) -> str:
+    """Its rule; figures have a rule each."""
+    return "draw" if job.rule.startswith("draw_") else job.rule
+
+
+def estimate(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
+    """The cost of every job by its number.
+
+    It is the shipped one times what the finished jobs of its rule took relative to theirs; where none has finished, its
+    seconds times what all finished jobs took.
+    """
+    data = "world" if config["data"]["source"] == "world" else "real"
+    sizes = Sizes(config, {key: table[key][data] for key in ("rows", "tokens")})
+    shipped = {job.number: _shipped(job, sizes, table, has_gpu) for job in jobs}
+    pairs = defaultdict(list)
+    for job in jobs:
+        if own := own_cost(job):
+            pairs[kind(job)].append((own, shipped[job.number]))
+    of_all = _ratio([pair for some in pairs.values() for pair in some], "seconds")
+    ratios = {
+        rule: {key: _ratio(some, key) for key in ("seconds", "memory", "disk")}
+        for rule, some in pairs.items()
+    }
+    return {
+        job.number: _times(shipped[job.number], ratios.get(kind(job), {"seconds": of_all})) for job in jobs
+    }
+
+
+def own_cost(job: Job) -> Cost | None:
+    """What a finished job took, by the record that Snakemake wrote of it; 0 for what nothing tells."""
+    if job.needed or not job.record or not Path(job.record).is_file():
+        return None
+    with open(job.record, encoding="utf-8") as file:
+        row = next(csv.DictReader(file, delimiter="\t"), {})
+    try:
+        seconds = float(row.get("s", ""))
+    except ValueError:
+        return None
+    # A job that ends at once has no other measure than its time.
+    measured = row.get("max_rss", "NA")
+    memory = 0.0 if measured in ("NA", "-") else float(measured) * MB
+    files = [] if job.temporary else [Path(name) for name in job.output]
+    return Cost(seconds, memory, sum(file.stat().st_size for file in files if file.is_file()))
+
+
+def _shipped(job: Job, sizes: Sizes, table: Mapping, has_gpu: bool) -> Cost:
+    rule = table["rules"]["other"] | table["rules"].get(kind(job), {})
+    work = WORK[kind(job)](job, sizes) if kind(job) in WORK else Work()
+    on_gpu = job.gpu and has_gpu
+    machine = table["machines"]["gpu" if on_gpu else "cpu"]
+    narrow = 1 + machine["half_width"] / work.width if work.width else 1.0
+    products = work.flops * narrow / machine["flops"] / (1 if on_gpu else job.threads)
+    return Cost(
+        rule["seconds"] + (products + work.passes * machine["pass"]) / rule["speed"],
+        rule["memory_mb"] * MB + work.memory,
+        rule["disk_mb"] * MB + work.disk,
+    )
+
+
+def _ratio(pairs: Iterable[tuple[Cost, Cost]], key: str) -> float:
+    """Of what was measured to what was expected, both summed."""
+    known = [(getattr(own, key), getattr(one, key)) for own, one in pairs if getattr(own, key)]
+    return sum(own for own, _ in known) / sum(one for _, one in known) if known else 1.0
+
+
+def _times(cost: Cost, ratios: Mapping[str, float]) -> Cost:
+    return replace(cost, **{key: getattr(cost, key) * ratio for key, ratio in ratios.items()})
+
+
+def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) -> tuple[float, float]:
+    """(seconds until the last job ends, most bytes of temporary files at a time), each job begun as soon as it can be."""
+    left = {job.number: job for job in jobs if job.needed}
+    before = {number: [other for other in job.after if other in left] for number, job in left.items()}
+    waits = {number: len(others) for number, others in before.items()}
+    readers = defaultdict(list)
+    for number, others in before.items():
+        for other in others:
+            readers[other].append(number)
+    unread = {number: len(them) for number, them in readers.items()}
+    free = Counter(
+        {"cores": limits.cores or 10**9, "gpus": limits.gpus or 10**9, "jobs": limits.jobs or 10**9}
+    )
+    most_cores = free["cores"]
+
+    def wants(job: Job) -> Counter:
+        return Counter({"cores": min(job.threads, most_cores), "gpus": int(job.gpu), "jobs": 1})
+
+    now, held, most = 0.0, 0.0, 0.0
+    ready = [number for number, others in waits.items() if not others]
+    running = []
+    while ready or running:
+        # Long jobs first; those that find no room wait.
+        for number in sorted(ready, key=lambda number: -costs[number].seconds):
+            if not wants(left[number]) <= free:
+                continue
+            free -= wants(left[number])
+            ready.remove(number)
+            heapq.heappush(running, (now + costs[number].seconds, number))
+            held += costs[number].disk * left[number].temporary
+            most = max(most, held)
+        now, number = heapq.heappop(running)
+        free += wants(left[number])
+        for reader in readers[number]:
+            waits[reader] -= 1
+            if not waits[reader]:
+                ready.append(reader)
+        for other in before[number]:
+            unread[other] -= 1
+            if not unread[other]:
+                held -= costs[other].disk * left[other].temporary
+    return now, most
+
+
+def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources) -> str:
+    """What is left, by stage: jobs, hours, disk, memory of the largest job, and where the estimate comes from."""
+    costs = estimate(jobs, config, table, limits.has_gpu)
+    seconds, temporary = simulate(jobs, costs, limits)
+    stage_of = {rule: stage for stage, rules in table["stages"].items() for rule in rules}
+    own = Counter(kind(job) for job in jobs if own_cost(job))
+    stages = {stage: [] for stage in [*table["stages"], "other"]}
+    for job in jobs:
+        if job.needed:
+            stages[stage_of.get(kind(job), "other")].append(job)
+    everything = [job for left in stages.values() for job in left]
+    if not everything:
+        return "Nothing is left to do."
+    rows = [["stage", "jobs", "GPU-hours", "CPU-hours", "disk", "memory", "estimated from"]]
+    for stage, left in stages.items():
+        if left or stage != "other":
+            rows.append([stage, *_row(left, costs, limits), _origin(left, own, limits)])
+    rows.append(["total", *_row(everything, costs, limits), ""])
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = [
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:-1], widths[1:])), row[-1]]
+        )
+        for row in rows
+    ]
+    room = {"core": limits.cores, "GPU": limits.gpus if limits.has_gpu else None, "job": limits.jobs}
+    room = ", ".join(f"{number} {name}{'s' * (number > 1)}" for name, number in room.items() if number)
+    return "\n".join(
+        [
+            f"Left to do at the scale {config['scale']}:",
+            "",
+            *(line.rstrip() for line in lines),
+            "",
+            f"About {duration(seconds)} with {room} at a time; {_bytes(temporary)} more disk for files that are deleted "
+            "once they are read.",
+            *_remarks(table, any(job.gpu for job in everything) and limits.has_gpu),
+        ]
+    )
+
+
+def _row(left: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) -> list[str]:
+    on_gpu = [job for job in left if job.gpu and limits.has_gpu]
+    on_cpu = [job for job in left if not (job.gpu and limits.has_gpu)]
+    gpu_hours = sum(costs[job.number].seconds for job in on_gpu) / 3600
+    cpu_hours = sum(costs[job.number].seconds * job.threads for job in on_cpu) / 3600
+    disk = sum(costs[job.number].disk for job in left if not job.temporary)
+    memory = max((costs[job.number].memory for job in left), default=0.0)
+    hours = [f"{number:.2f}" if number < 10 else f"{number:,.0f}" for number in (gpu_hours, cpu_hours)]
+    return [f"{len(left):,}", hours[0] if on_gpu else "-", hours[1], _bytes(disk), _bytes(memory)]
+
+
+def _origin(left: Sequence[Job], own: Mapping[str, int], limits: Resources) -> str:
+    rules = {kind(job) for job in left}
+    number = sum(own[rule] for rule in rules)
+    others = [job for job in left if not own[kind(job)]]
+    shipped = {"assumed GPU" if job.gpu and limits.has_gpu else "shipped CPU" for job in others}
+    mine = [f"{number} of your own jobs"] if number else []
+    return ", ".join([*mine, *(f"{each} times" for each in sorted(shipped))])
+
+
+def _remarks(table: Mapping, gpu: bool) -> list[str]:
+    machines = table["machines"]
+    return [
+        f"Shipped CPU times: {machines['cpu']['origin']}.",
+        *([f"Assumed GPU times: {machines['gpu']['origin']}."] if gpu else []),
+        "Memory is of the largest job; where a GPU is used, most of it is the GPU's.",
+    ]
+
+
+def _bytes(number: float) -> str:
+    return f"{number / GB:,.1f} GB" if number >= 0.1 * GB else f"{number / MB:,.0f} MB"
+
+
+def duration(seconds: float) -> str:
+    """As a person says it: 40 s, 24 min, 3 h 20 min, 2 days 4 h."""
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min"
+    return f"{hours // 24} days {hours % 24} h"
