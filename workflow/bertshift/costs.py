@@ -38,6 +38,11 @@ def read_table(path: Path) -> dict:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
+def gpu_here() -> bool:
+    """Whether this machine has one; asked without torch, which takes seconds."""
+    return any(Path("/dev").glob("nvidia[0-9]*"))
+
+
 def kind(job: Job) -> str:
     """Its rule; figures have a rule each."""
     return "draw" if job.rule.startswith("draw_") else job.rule
@@ -49,21 +54,24 @@ def estimate(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool
     It is the shipped one times what the finished jobs of its rule took relative to theirs; where none has finished, its
     seconds times what all finished jobs took.
     """
-    data = "world" if config["data"]["source"] == "world" else "real"
-    sizes = Sizes(config, {key: table[key][data] for key in ("rows", "tokens")})
-    shipped = {job.number: _shipped(job, sizes, table, has_gpu) for job in jobs}
+    costs = shipped(jobs, config, table, has_gpu)
     pairs = defaultdict(list)
     for job in jobs:
         if own := own_cost(job):
-            pairs[kind(job)].append((own, shipped[job.number]))
-    of_all = _ratio([pair for some in pairs.values() for pair in some], "seconds")
+            pairs[kind(job)].append((own, costs[job.number]))
+    of_all = {"seconds": _ratio([pair for some in pairs.values() for pair in some], "seconds")}
     ratios = {
         rule: {key: _ratio(some, key) for key in ("seconds", "memory", "disk")}
         for rule, some in pairs.items()
     }
-    return {
-        job.number: _times(shipped[job.number], ratios.get(kind(job), {"seconds": of_all})) for job in jobs
-    }
+    return {job.number: _times(costs[job.number], ratios.get(kind(job), of_all)) for job in jobs}
+
+
+def shipped(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
+    """The cost of every job by its number as the table alone tells."""
+    data = "world" if config["data"]["source"] == "world" else "real"
+    sizes = Sizes(config, {key: table[key][data] for key in ("rows", "tokens")})
+    return {job.number: _shipped(job, sizes, table, has_gpu) for job in jobs}
 
 
 def own_cost(job: Job) -> Cost | None:
@@ -153,71 +161,65 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
 
 def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources) -> str:
     """What is left, by stage: jobs, hours, disk, memory of the largest job, and where the estimate comes from."""
+    expected = shipped(jobs, config, table, limits.has_gpu)
     costs = estimate(jobs, config, table, limits.has_gpu)
     seconds, temporary = simulate(jobs, costs, limits)
     stage_of = {rule: stage for stage, rules in table["stages"].items() for rule in rules}
-    own = Counter(kind(job) for job in jobs if own_cost(job))
     stages = {stage: [] for stage in [*table["stages"], "other"]}
     for job in jobs:
-        if job.needed:
-            stages[stage_of.get(kind(job), "other")].append(job)
-    everything = [job for left in stages.values() for job in left]
-    if not everything:
-        return "Nothing is left to do."
+        stages[stage_of.get(kind(job), "other")].append(job)
+    left = [job for job in jobs if job.needed]
     rows = [["stage", "jobs", "GPU-hours", "CPU-hours", "disk", "memory", "estimated from"]]
-    for stage, left in stages.items():
-        if left or stage != "other":
-            rows.append([stage, *_row(left, costs, limits), _origin(left, own, limits)])
-    rows.append(["total", *_row(everything, costs, limits), ""])
+    rows += [
+        [stage, *_row(members, costs, limits), _origin(members, expected, limits)]
+        for stage, members in stages.items()
+        if members
+    ]
+    rows.append(["total", *_row(jobs, costs, limits), ""])
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = [
-        "  ".join(
-            [row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:-1], widths[1:])), row[-1]]
-        )
-        for row in rows
+        "  ".join([name.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(cells, widths[1:])), origin])
+        for name, *cells, origin in rows
     ]
     room = {"core": limits.cores, "GPU": limits.gpus if limits.has_gpu else None, "job": limits.jobs}
     room = ", ".join(f"{number} {name}{'s' * (number > 1)}" for name, number in room.items() if number)
+    time = f"About {duration(seconds)} with {room} at a time" if left else "Nothing is left to do"
+    machines = [table["machines"][name] for name in (["cpu", "gpu"] if limits.has_gpu else ["cpu"])]
     return "\n".join(
         [
-            f"Left to do at the scale {config['scale']}:",
+            f"Left to do for all figures at the scale {config['scale']}:",
             "",
             *(line.rstrip() for line in lines),
             "",
-            f"About {duration(seconds)} with {room} at a time; {_bytes(temporary)} more disk for files that are deleted "
-            "once they are read.",
-            *_remarks(table, any(job.gpu for job in everything) and limits.has_gpu),
+            f"{time}; {_bytes(temporary)} more disk for files that are deleted once they are read.",
+            *(machine["origin"] for machine in machines),
+            "Memory is that of the largest job; where a GPU is used, most of it is the GPU's.",
         ]
     )
 
 
-def _row(left: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) -> list[str]:
-    on_gpu = [job for job in left if job.gpu and limits.has_gpu]
-    on_cpu = [job for job in left if not (job.gpu and limits.has_gpu)]
-    gpu_hours = sum(costs[job.number].seconds for job in on_gpu) / 3600
-    cpu_hours = sum(costs[job.number].seconds * job.threads for job in on_cpu) / 3600
+def _row(members: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) -> list[str]:
+    left = [job for job in members if job.needed]
+    gpu = [costs[job.number].seconds for job in left if job.gpu and limits.has_gpu]
+    cpu = [costs[job.number].seconds * job.threads for job in left if not (job.gpu and limits.has_gpu)]
     disk = sum(costs[job.number].disk for job in left if not job.temporary)
     memory = max((costs[job.number].memory for job in left), default=0.0)
-    hours = [f"{number:.2f}" if number < 10 else f"{number:,.0f}" for number in (gpu_hours, cpu_hours)]
-    return [f"{len(left):,}", hours[0] if on_gpu else "-", hours[1], _bytes(disk), _bytes(memory)]
+    return [f"{len(left):,}", _hours(gpu), _hours(cpu), _bytes(disk), _bytes(memory)]
 
 
-def _origin(left: Sequence[Job], own: Mapping[str, int], limits: Resources) -> str:
-    rules = {kind(job) for job in left}
-    number = sum(own[rule] for rule in rules)
-    others = [job for job in left if not own[kind(job)]]
-    shipped = {"assumed GPU" if job.gpu and limits.has_gpu else "shipped CPU" for job in others}
-    mine = [f"{number} of your own jobs"] if number else []
-    return ", ".join([*mine, *(f"{each} times" for each in sorted(shipped))])
+def _origin(members: Sequence[Job], expected: Mapping[int, Cost], limits: Resources) -> str:
+    own = [(job, cost) for job in members if (cost := own_cost(job))]
+    kinds = {kind(job) for job, _ in own}
+    unknown = [job for job in members if job.needed and kind(job) not in kinds]
+    times = {"assumed" if job.gpu and limits.has_gpu else "shipped" for job in unknown}
+    ratio = _ratio([(cost, expected[job.number]) for job, cost in own], "seconds")
+    mine = f"{len(own)} of your own job{'s' * (len(own) > 1)}, {ratio:.2f} of the time expected"
+    return "; ".join([mine] * bool(own) + [f"{' and '.join(sorted(times))} times"] * bool(times))
 
 
-def _remarks(table: Mapping, gpu: bool) -> list[str]:
-    machines = table["machines"]
-    return [
-        f"Shipped CPU times: {machines['cpu']['origin']}.",
-        *([f"Assumed GPU times: {machines['gpu']['origin']}."] if gpu else []),
-        "Memory is of the largest job; where a GPU is used, most of it is the GPU's.",
-    ]
+def _hours(seconds: Sequence[float]) -> str:
+    hours = sum(seconds) / 3600
+    return (f"{hours:.2f}" if hours < 10 else f"{hours:,.0f}") if seconds else "-"
 
 
 def _bytes(number: float) -> str:

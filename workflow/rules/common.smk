@@ -6,7 +6,6 @@ import shlex
 import sys
 from dataclasses import asdict
 from functools import wraps
-from glob import glob
 from pathlib import Path
 
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
@@ -940,9 +939,7 @@ def limits():
     if not workflow.local_exec:
         return costs.Resources(jobs=workflow.nodes, has_gpu=True)
     gpus = workflow.global_resources.get("gpu")
-    return costs.Resources(
-        cores=workflow.cores, gpus=gpus and int(gpus.value), has_gpu=bool(glob("/dev/nvidia[0-9]*"))
-    )
+    return costs.Resources(workflow.cores, gpus and int(gpus.value), has_gpu=costs.gpu_here())
 
 
 def planned():
