@@ -13,7 +13,6 @@ class Run:
         self.now, self.said = datetime(2024, 2, 29, 12).timestamp(), []
         planned = dict.fromkeys(range(4), 60.0), 240.0
         self.handler = Progress(lambda: planned, self.said.append, lambda: self.now)
-        self.tell("run_info")
 
     def tell(self, event, after=0.0, **more):
         self.now += after
@@ -64,5 +63,6 @@ def test_not_more_often_than_every_few_seconds_and_not_at_the_end(run):
 
 def test_what_goes_wrong_in_it_stops_nothing(run, capsys):
     run.handler.planned = lambda: 1 / 0
-    run.tell("run_info")
+    run.tell("job_started", jobs=[0])
     assert "ZeroDivisionError" in capsys.readouterr().err
+    assert run.job(0, 60) == "[12:01] 1 of 4 done, 0 running, 3 left"

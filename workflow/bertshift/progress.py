@@ -13,7 +13,7 @@ SECONDS_BETWEEN = 5
 class Progress(logging.Handler):
     """Listens to Snakemake's log records; `say` gets a line after a job has ended, not more often than every 5 s.
 
-    planned: called when the jobs are known, gives {job's number: expected seconds} and the expected seconds of all.
+    planned: called when the first job starts, gives {job's number: expected seconds} and the expected seconds of all.
     """
 
     def __init__(
@@ -24,7 +24,7 @@ class Progress(logging.Handler):
     ):
         super().__init__()
         self.planned, self.say, self.clock = planned, say, clock
-        self.seconds, self.expected, self.began = {}, 0.0, clock()
+        self.seconds, self.expected, self.began = {}, 0.0, 0.0
         self.running, self.done, self.said = {}, set(), -SECONDS_BETWEEN
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -36,11 +36,11 @@ class Progress(logging.Handler):
     def _take(self, record: logging.LogRecord) -> None:
         now = self.clock()
         match str(getattr(record, "event", "")):
-            case "run_info":
-                self.seconds, self.expected = self.planned()
-                self.began = now
             case "job_started":
                 self.running |= dict.fromkeys(record.jobs, now)
+                if not self.began:
+                    self.began = now
+                    self.seconds, self.expected = self.planned()
             case "job_error":
                 self.running.pop(record.jobid, None)
             case "job_finished":
@@ -53,7 +53,8 @@ class Progress(logging.Handler):
     def line(self, done: int, total: int, now: float) -> str:
         running = len(self.running)
         left = total - done - running
-        return f"[{_clock(now)}] {done} of {total} done, {running} running, {left} left; ends about {self.end(now)}"
+        end = f"; ends about {self.end(now)}" if self.seconds else ""
+        return f"[{_clock(now)}] {done} of {total} done, {running} running, {left} left{end}"
 
     def end(self, now: float) -> str:
         """The time of day when the last job ends, at the speed seen so far, with the weekday where it is not today."""
@@ -61,8 +62,8 @@ class Progress(logging.Handler):
         done = sum(self.seconds.get(job, 0.0) for job in self.done) + sum(
             min(now - begun, self.seconds.get(job, 0.0)) for job, begun in self.running.items()
         )
-        speed = (done + TRUST * work) / (now - self.began + TRUST * self.expected or 1.0)
-        end = now + (work - done) / (speed or 1.0)
+        speed = (done + TRUST * work) / (now - self.began + TRUST * self.expected)
+        end = now + (work - done) / speed
         same_day = datetime.fromtimestamp(end).date() == datetime.fromtimestamp(now).date()
         return _clock(end) if same_day else datetime.fromtimestamp(end).strftime("%a %d %b %H:%M")
 

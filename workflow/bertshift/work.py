@@ -17,6 +17,8 @@ BATCH_TOKENS = 2048
 TARGETS, BEST_AFTER = 4, 30
 # Blocks of an online code, where the configuration does not list them.
 PORTIONS = 11
+# The mean square of lengths, to the square of their mean.
+SPREAD = 1.3
 # Rows and tokens of inputs whose data set does not tell: a user's own.
 UNKNOWN_ROWS, UNKNOWN_TOKENS = 10_000, 40
 
@@ -110,9 +112,8 @@ class Sizes:
         return Shape(layers, shape["heads"], width, vocabulary)
 
     def rows(self, dataset: str, split: str) -> int:
-        sidecar = Path(f"results/data/{dataset}/dataset.json")
-        if sidecar.is_file():
-            return json.loads(sidecar.read_text(encoding="utf-8"))["rows"].get(split, 0)
+        if prepared := _prepared(f"results/data/{dataset}/dataset.json"):
+            return prepared.get(split, 0)
         published = self.config["datasets"][dataset].get("published", {}).get(split)
         if self.config["data"]["source"] != "world":
             return published or self.known["rows"].get(dataset, UNKNOWN_ROWS)
@@ -134,7 +135,8 @@ class Sizes:
         sizes = []
         for name in names:
             if name in self.known["rows"]:
-                sizes.append((self.known["rows"][name], self.tokens(name, longest)))
+                rows = _prepared(f"results/stimuli/{name}.json") or self.known["rows"][name]
+                sizes.append((rows, self.tokens(name, longest)))
             elif name in self.config["stimuli"]:
                 sizes.append((samples["text"], self.tokens(self.config["stimuli"][name]["dataset"], longest)))
             else:
@@ -144,6 +146,12 @@ class Sizes:
                     dataset = self.config["tasks"][task]["dataset"]
                     sizes.append((min(each, self.rows(dataset, "dev")), self.tokens(dataset, longest)))
         return sizes
+
+
+def _prepared(description: str):
+    """The rows of data that are there already."""
+    path = Path(description)
+    return json.loads(path.read_text(encoding="utf-8")).get("rows") if path.is_file() else None
 
 
 def _train(sizes: Sizes, model: str, run: Mapping) -> Work:
@@ -205,7 +213,7 @@ def activations(job: Job, sizes: Sizes) -> Work:
     for inputs, length in sizes.stimuli(job.wildcards["stimuli"].split(","), how["max_length"]):
         kept = min(inputs * length, (how["sample"] or {}).get("count", inputs * length))
         states = kept * (shape.layers + 1) * shape.width * (2 if how["precision"] == "float16" else 4)
-        maps = inputs * shape.layers * shape.heads * length**2 * 4 if how["attention"] else 0
+        maps = inputs * shape.layers * shape.heads * SPREAD * length**2 * 4 if how["attention"] else 0
         work += (shape.passes(inputs * length, length) + Work(disk=states + maps)) * runs
         largest = max(largest, (states + maps) / shape.layers)
     return work + Work(memory=largest)
@@ -218,7 +226,7 @@ def _pairs(job: Job, sizes: Sizes) -> tuple[Shape, int, list[tuple[float, float]
 
 def maps_compared(job: Job, sizes: Sizes) -> Work:
     shape, pairs, stimuli = _pairs(job, sizes)
-    entries = sum(inputs * length**2 for inputs, length in stimuli) * shape.heads
+    entries = SPREAD * sum(inputs * length**2 for inputs, length in stimuli) * shape.heads
     return Work(flops=40 * entries * shape.layers * pairs, width=shape.width, memory=16 * entries)
 
 
