@@ -38,11 +38,6 @@ def read_table(path: Path) -> dict:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def gpu_here() -> bool:
-    """Whether this machine has one; asked without torch, which takes seconds."""
-    return any(Path("/dev").glob("nvidia[0-9]*"))
-
-
 def kind(job: Job) -> str:
     """Its rule; figures have a rule each."""
     return "draw" if job.rule.startswith("draw_") else job.rule

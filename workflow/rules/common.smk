@@ -21,7 +21,7 @@ ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "workflow"
 sys.path.insert(0, str(LIBRARY))
 
-from bertshift import codegraph, config as settings, costs, naming, network, progress, stimuli, work
+from bertshift import codegraph, config as settings, costs, gpus, naming, network, progress, stimuli, work
 from bertshift.errors import UserError
 from bertshift.models.source import RECORDED_IN, as_asked_before
 from bertshift.plots import catalogue
@@ -938,8 +938,8 @@ def limits():
     """What this run may use at a time; of a cluster's GPUs only the limit on jobs is known."""
     if not workflow.local_exec:
         return costs.Resources(jobs=workflow.nodes, has_gpu=True)
-    gpus = workflow.global_resources.get("gpu")
-    return costs.Resources(workflow.cores, gpus and int(gpus.value), has_gpu=costs.gpu_here())
+    limit = workflow.global_resources.get("gpu")
+    return costs.Resources(workflow.cores, limit and int(limit.value), has_gpu=bool(gpus.count()))
 
 
 def planned():
