@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from bertshift.claims import CLAIMS, FAILS, HOLDS, UNTESTED, Curve, NotTestableError, evaluate
+from bertshift.claims.deciding import Claim
 from bertshift.plots import catalogue
 
 TWO, FIVE = "merchant2020/figure2", "kovaleva2019/figure5"
@@ -63,6 +64,18 @@ def test_missing_evidence_is_not_a_verdict(table, published):
     assert small.loc["F2.1 (mnli)", "verdict"] == HOLDS  # thirds of the depth exist in a model of 4 layers
     other = merchant(table, published, {"mnli": MNLI}, figure="merchant2020/figure5", stimuli="wiki")
     assert "no inputs 'mnli'" in other.loc["F5.1", "reason"]
+
+
+def test_replicates_decide_what_their_mean_does_not_have(table, published, monkeypatch):
+    def value(evidence):
+        if evidence.models["mnli"]["init"].nunique() > 1:
+            raise NotTestableError("the mean of both gains nothing")
+        return 1.0
+
+    one = Claim("merchant2020", "F2.2", "figure2", value, "a gain", low=0)
+    monkeypatch.setattr("bertshift.claims.deciding.CLAIMS", [one])
+    rows = merchant(table, published, {"mnli": MNLI})
+    assert rows.loc["F2.2", ["verdict", "replicates"]].tolist() == [HOLDS, 2]
 
 
 def test_the_domain_claims_compare_inputs_of_one_model(table, published):

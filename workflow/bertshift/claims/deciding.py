@@ -1,6 +1,7 @@
 """From a claim and the tables of its figure to a verdict."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,7 +149,8 @@ def _values(one: Claim, rows: pd.DataFrame) -> list[float]:
 def _left_out(one: Claim, rows: pd.DataFrame) -> str:
     """A sentence on the runs that the claim does without."""
     evidence = Evidence(rows)
-    one.value(evidence)
+    with suppress(NotTestableError):  # all replicates together may lack what each of them has
+        one.value(evidence)
     return f" Without {len(evidence.failed)} that failed to train." if evidence.failed else ""
 
 
