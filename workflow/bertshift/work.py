@@ -210,7 +210,7 @@ def activations(job: Job, sizes: Sizes) -> Work:
     how = job.settings
     shape, runs = sizes.shape(job.wildcards["model"]), len(how["runs"])
     work, largest = Work(), 0.0
-    for inputs, length in sizes.stimuli(job.wildcards["stimuli"].split(","), how["max_length"]):
+    for inputs, length in sizes.stimuli(job.wildcards["stimuli"].split("-"), how["max_length"]):
         kept = min(inputs * length, (how["sample"] or {}).get("count", inputs * length))
         states = kept * (shape.layers + 1) * shape.width * (2 if how["precision"] == "float16" else 4)
         maps = inputs * shape.layers * shape.heads * SPREAD * length**2 * 4 if how["attention"] else 0
