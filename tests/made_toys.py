@@ -12,6 +12,15 @@ LETTERS = list("abcdefghijkl")
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
 TOKENIZER = BertTokenizer(vocab={word: i for i, word in enumerate(VOCABULARY)})
 RNG = np.random.default_rng(0)
+# A classification task as the configuration has it, and what its data set's sidecar says.
+SETTINGS = {
+    "name": "toy",
+    "dataset": "toys",
+    "kind": "classification",
+    "metrics": ["f1", "accuracy"],
+    "max_length": 16,
+}
+SIDECAR = {"name": "toys", "labels": ["no", "yes"], "rows": {"train": 9, "dev": 40}, "published": None}
 
 
 def words(least, most):

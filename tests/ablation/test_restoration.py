@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from made_toys import CASES, TOKENIZER, model_of
+from made_toys import CASES, SETTINGS, SIDECAR, TOKENIZER, model_of
 
 from bertshift.ablation.restoration import movement, restore, scores
 from bertshift.activations.extract import encode
@@ -106,15 +106,7 @@ def test_a_parent_of_another_shape_is_refused():
 
 
 def test_all_replicates_of_a_saved_model(tmp_path):
-    settings = {
-        "name": "toy",
-        "dataset": "toys",
-        "kind": "classification",
-        "metrics": ["f1", "accuracy"],
-        "max_length": 16,
-    }
     rows = [row | {"split": "dev"} for row in ROWS]
-    sidecar = {"name": "toys", "labels": ["no", "yes"], "rows": {"train": 9, "dev": 40}, "published": None}
     parent = model_of(TASK)
     save_model(tmp_path / "parent", parent.bert, TOKENIZER)
     runs = []
@@ -128,14 +120,14 @@ def test_all_replicates_of_a_saved_model(tmp_path):
             "majority": {"accuracy": 0.5},
         }
         write_json(tmp_path / f"{seed}.json", outcome | {"rows": {"train": 9}})
-    table = restore(settings, runs, rows, sidecar, rows, 150, 16, max_dev=30)
+    table = restore(SETTINGS, runs, rows, SIDECAR, rows, 150, 16, max_dev=30)
     assert (table.groupby(["seed", "metric"]).size().unstack() == [3 * 4, 4 * 2]).all(axis=None)
     still = table[(table["seed"] == 1) & (table["metric"] == "restored") & table["headline"]]
     assert still["value"].abs().max() < 1e-6
     assert set(table.loc[table["metric"] == "restored_score", "n"]) == {30}
 
     write_json(tmp_path / "stimuli.json", {"data": "toys dev 40 of 40 (generated)"})
-    write_json(tmp_path / "dataset.json", sidecar)
+    write_json(tmp_path / "dataset.json", SIDECAR)
     files = {"outcomes": [tmp_path / "1.json", tmp_path / "2.json"], "scores": [tmp_path / "1.json"],
              "description": tmp_path / "stimuli.json", "sidecar": tmp_path / "dataset.json",
              "sidecars": [tmp_path / "dataset.json"]}  # fmt: skip

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from made_toys import SETTINGS, SIDECAR
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.ablation.table import Headline, ablate, replicate, with_provenance
@@ -107,14 +108,6 @@ def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdef"]
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    settings = {
-        "name": "toy",
-        "dataset": "toys",
-        "kind": "classification",
-        "metrics": ["f1", "accuracy"],
-        "max_length": 16,
-    }
-    sidecar = {"name": "toys", "labels": ["no", "yes"], "rows": {"train": 9, "dev": 40}, "published": None}
     task, runs = TextClassification("toy", "toys", ("f1",), 16, ("no", "yes")), {}
     for init in (1, 2):
         torch.manual_seed(init)
@@ -126,7 +119,7 @@ def saved(tmp_path_factory):
         runs[str(folder / f"init{init}")] = (init, 1)
     rows = [{"id": f"r{i}", "split": "dev", "text_a": " ".join(RNG.choice(list("abcdef"), 5)), "label": ["no", "yes"][i % 2]}
             for i in range(40)]  # fmt: skip
-    return settings, runs, rows, sidecar
+    return SETTINGS, runs, rows, SIDECAR
 
 
 def test_all_replicates_of_a_saved_model(saved):
