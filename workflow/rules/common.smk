@@ -21,7 +21,7 @@ ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "workflow"
 sys.path.insert(0, str(LIBRARY))
 
-from bertshift import codegraph, config as settings, costs, gpus, naming, network, progress, stimuli, work
+from bertshift import codegraph, config as settings, costs, driver, gpus, naming, network, progress, stimuli, work
 from bertshift.errors import UserError
 from bertshift.models.source import RECORDED_IN, as_asked_before
 from bertshift.plots import catalogue
@@ -59,6 +59,26 @@ def user_errors_as_sentences(function):
 
     return wrapped
 
+
+def taking_over(prepare_dag):
+    """Before a real run plans its jobs: end and clear away what a driver that died left in this folder."""
+
+    @wraps(prepare_dag)
+    @user_errors_as_sentences
+    def wrapped(*args, lock_warn_only, nolock=False, **more):
+        if workflow.executor_plugin and not lock_warn_only and not nolock:
+            slurm = workflow.executor_settings
+            submits = hasattr(slurm, "jobname_prefix")
+            name = driver.begin(Path.cwd(), submits, logger.warning)
+            if submits:
+                slurm.jobname_prefix = "_".join(filter(None, [slurm.jobname_prefix, name]))
+        return prepare_dag(*args, lock_warn_only=lock_warn_only, nolock=nolock, **more)
+
+    return wrapped
+
+
+if workflow.is_main_process:
+    workflow._prepare_dag = taking_over(workflow._prepare_dag)
 
 config = user_errors_as_sentences(settings.load_config)(config, ROOT)
 

@@ -1,0 +1,193 @@
+"""The snakemake process that drives a run: who it is, and how the next one takes over when it has died."""
+
+import atexit
+import json
+import os
+import re
+import secrets
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+
+import psutil
+
+from bertshift.errors import UserError
+from bertshift.files import write_json
+
+# In the environment of all that a driver starts, on its own machine.
+VARIABLE = "BERTSHIFT_DRIVER"
+_NAME = re.compile("bertshift-[0-9a-f]{8}")
+# As long as Slurm waits by default between telling a job to stop and killing it.
+SECONDS_TO_STOP = 30.0
+
+
+def begin(folder: Path, submits: bool, say: Callable[[str], None] = print) -> str:
+    """Register this process as a driver of the runs in `folder` and return its name, unique among all drivers.
+
+    What a driver that died has left behind ends first: its processes on this machine, its Slurm jobs (known by the
+    driver's name within theirs, if `submits`, or if it did), and, unless another driver is alive, Snakemake's lock.
+    Training saves a checkpoint when told to stop, so what is started again goes on from there.
+
+    Raises UserError if this machine cannot tell whether a driver is alive, and if Slurm does not answer.
+    """
+    records = folder / ".snakemake" / "drivers"
+    me = _describe(submits)
+    mine = records / f"{me['name']}.json"
+    write_json(mine, me)  # before looking at others: of two that start at once, neither misses the other
+    atexit.register(mine.unlink, missing_ok=True)
+    os.environ[VARIABLE] = me["name"]
+
+    others = {path: _read(path) for path in records.glob("*.json") if path != mine}
+    others = {path: driver for path, driver in others.items() if driver}
+    alive = {path: is_alive(driver) for path, driver in others.items()}
+    for path, driver in others.items():
+        if alive[path] is None:
+            raise UserError(
+                f"{_title(driver)} runs in this folder, and this machine cannot tell whether it is still alive. If "
+                f"it is dead, call the same command there, or delete {path} here and call snakemake --unlock."
+            )
+    dead = [driver for path, driver in others.items() if not alive[path]]
+    living = [me["name"], *(driver["name"] for path, driver in others.items() if alive[path])]
+
+    jobs = []
+    if submits or any(driver["submits"] for driver in dead):
+        jobs = end_jobs(folder, living, needed=bool(dead))
+    processes = end_processes({driver["name"] for driver in dead})
+    if dead and not any(alive.values()):
+        for lock in (folder / ".snakemake" / "locks").glob("*.lock"):
+            lock.unlink()
+        for path in others:
+            path.unlink(missing_ok=True)
+    if dead or jobs:
+        who = " and ".join(map(_title, dead)) or "a snakemake of which nothing else is known"
+        say(
+            f"{who} died here; stopped what it left running ({len(jobs)} Slurm jobs, {processes} processes on this "
+            "machine) and lifted its lock. Training goes on from its last checkpoints."
+        )
+    return me["name"]
+
+
+def is_alive(driver: dict) -> bool | None:
+    """Whether the process of a record runs; None if this machine cannot tell."""
+    here = _describe()
+    if all(driver[key] == here[key] for key in ("boot", "processes")):
+        return _runs(driver["pid"], driver["born"])
+    if driver["slurm_job"]:
+        return driver["slurm_job"] in {job for job, *_ in _queue()}
+    # This machine under an earlier boot; containers and diskless nodes may share either name alone.
+    if all(driver[key] == here[key] for key in ("host", "machine", "processes")) and here["machine"]:
+        return False
+    return None
+
+
+def end_jobs(folder: Path, living: Iterable[str], needed: bool) -> list[str]:
+    """Cancel the Slurm jobs that a driver not among `living` submitted in `folder`; wait until they are gone."""
+
+    def left() -> list[str]:
+        named = [(job, _NAME.search(name), where) for job, name, where in _queue()]
+        return [job for job, name, where in named if name and name[0] not in living and _same(where, folder)]
+
+    try:
+        jobs = left()
+    except UserError:
+        if needed:
+            raise
+        return []  # then the first job of this run says so
+    if jobs:
+        _slurm("scancel", *jobs)
+    while left():
+        time.sleep(1.0)
+    return jobs
+
+
+def end_processes(names: Iterable[str]) -> int:
+    """Stop the processes on this machine that the drivers of these names started; how many there were."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and process.environ().get(VARIABLE) in names:
+                process.terminate()
+                found.append(process)
+        except psutil.Error:  # gone meanwhile, or another user's
+            pass
+    _, stubborn = psutil.wait_procs(found, timeout=SECONDS_TO_STOP)
+    for process in stubborn:
+        process.kill()
+    psutil.wait_procs(stubborn, timeout=SECONDS_TO_STOP)
+    return len(found)
+
+
+def _describe(submits: bool = False) -> dict:
+    return {
+        "name": f"bertshift-{secrets.token_hex(4)}",
+        "pid": os.getpid(),
+        "born": _born(os.getpid()),
+        "since": datetime.now().isoformat(sep=" ", timespec="minutes"),
+        "host": socket.gethostname(),
+        "machine": _text("/etc/machine-id"),
+        "boot": _text("/proc/sys/kernel/random/boot_id") or str(psutil.boot_time()),
+        "processes": os.readlink("/proc/self/ns/pid") if os.path.islink("/proc/self/ns/pid") else "",
+        # Only on its node: the shell of an interactive allocation may outlive the job.
+        "slurm_job": os.environ.get("SLURM_JOB_ID", "") if "SLURMD_NODENAME" in os.environ else "",
+        "submits": submits,
+    }
+
+
+def _title(driver: dict) -> str:
+    return f"The snakemake of {driver['since']} (process {driver['pid']} on {driver['host']})"
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _read(path: Path) -> dict | None:
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:  # it ended meanwhile
+        return None
+
+
+def _born(pid: int) -> str:
+    """Start time in ticks since boot, which no set clock moves; "" if unknown, "dead" of a zombie."""
+    fields = _text(f"/proc/{pid}/stat").rpartition(") ")[2].split()
+    if not fields:
+        return ""
+    return "dead" if fields[0] in "ZX" else fields[19]
+
+
+def _runs(pid: int, born: str) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return _born(pid) in ("", born)  # where it cannot be read, a process of that number counts
+
+
+def _same(where: str, folder: Path) -> bool:
+    return os.path.realpath(where) == os.path.realpath(folder)
+
+
+def _queue() -> list[list[str]]:
+    """Id, name and working folder of every Slurm job that is queued, running or ending."""
+    lines = _slurm("squeue", "--noheader", "--format=%A|%j|%Z").splitlines()
+    return [line.strip().split("|", 2) for line in lines]
+
+
+def _slurm(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        reason = (getattr(error, "stderr", None) or str(error)).strip()
+        raise UserError(
+            f"{command[0]} failed ({reason}), so jobs of an earlier snakemake may still run here; call again when Slurm answers."
+        ) from None
+    return done.stdout
