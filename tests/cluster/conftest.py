@@ -58,6 +58,7 @@ def undisturbed(copy_reduced):
     """A complete local run."""
     project = copy_reduced()
     start = time.monotonic()
+    if os.environ.get("TRIAL"): shutil.rmtree(project.folder); shutil.copytree(os.environ["TRIAL"], project.folder, symlinks=True)
     project.snakemake("figures/all")
     project.seconds = time.monotonic() - start
     return project
@@ -67,24 +68,33 @@ class Interrupted(Project):
     """A copy of a finished project that lacks one training run, and a snakemake that is to be disturbed."""
 
     def __init__(self, finished: Project, folder: Path):
-        shutil.copytree(finished.folder, folder, symlinks=True)
+        shutil.copytree(finished.folder, folder, symlinks=True, dirs_exist_ok=True)
         super().__init__(folder)
         shutil.rmtree(folder / RUN)
+        self.printed = folder.with_name(f"{folder.name}.printed")
 
     def start(self, *arguments: str) -> None:
-        """Call snakemake for the run; return when it is being trained and has saved a checkpoint."""
         self.arguments = (*arguments, f"{RUN}/scores.json")
         command = [sys.executable, "-m", "snakemake", *self.arguments]
-        with open(self.folder / "printed", "w") as printed:
+        with open(self.printed, "w") as printed:
             self.driver = subprocess.Popen(command, cwd=self.folder, stdout=printed, stderr=subprocess.STDOUT)
-        while not (self.folder / RUN / ".checkpoint").exists():
-            assert self.driver.poll() is None, (self.folder / "printed").read_text()[-6000:]
+
+    def wait_for(self, path: str) -> None:
+        while not (self.folder / path).exists():
+            assert self.driver.poll() is None, self.printed.read_text()[-6000:]
             time.sleep(0.05)
 
-    def wait(self) -> tuple[int, str]:
-        """Exit status and all that it printed."""
-        status = self.driver.wait(180)
-        return status, (self.folder / "printed").read_text()
+    def train(self, *arguments: str) -> None:
+        """Call snakemake for the run; return when it is being trained and has saved a checkpoint."""
+        self.start(*arguments)
+        self.wait_for(f"{RUN}/.checkpoint")
+
+    def wait(self) -> int:
+        return self.driver.wait(300)
+
+    def kill_driver(self) -> None:
+        self.driver.kill()
+        self.driver.wait()
 
     def again(self) -> str:
         return self.snakemake(*self.arguments)
@@ -100,15 +110,6 @@ class Interrupted(Project):
 
     def log(self) -> str:
         return (self.folder / "logs/finetune/rte_init1_seed1.log").read_text()
-
-
-@pytest.fixture
-def interrupted(undisturbed, tmp_path):
-    project = Interrupted(undisturbed, tmp_path / "clone")
-    yield project
-    if project.driver.poll() is None:
-        project.driver.kill()
-        project.driver.wait()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import time
-from datetime import datetime
 from pathlib import Path
 
 PACKAGES = ["slurmctld", "slurmd", "slurm-client", "munge"]
@@ -158,7 +157,3 @@ GresTypes=gpu
 NodeName=localhost NodeAddr=127.0.0.1 CPUs={CPUS} RealMemory={memory} Gres=gpu:{GPUS}
 PartitionName=tests Nodes=localhost Default=YES DefaultTime=60 MaxTime=INFINITE
 """
-
-
-def seconds(stamp: str) -> float:
-    return datetime.fromisoformat(stamp).timestamp()

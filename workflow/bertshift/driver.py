@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -40,8 +41,7 @@ def begin(folder: Path, submits: bool, say: Callable[[str], None] = print) -> st
     atexit.register(mine.unlink, missing_ok=True)
     os.environ[VARIABLE] = me["name"]
 
-    others = {path: _read(path) for path in records.glob("*.json") if path != mine}
-    others = {path: driver for path, driver in others.items() if driver}
+    others = _others(mine)
     alive = {path: is_alive(driver) for path, driver in others.items()}
     for path, driver in others.items():
         if alive[path] is None:
@@ -49,23 +49,24 @@ def begin(folder: Path, submits: bool, say: Callable[[str], None] = print) -> st
                 f"{_title(driver)} runs in this folder, and this machine cannot tell whether it is still alive. If "
                 f"it is dead, call the same command there, or delete {path} here and call snakemake --unlock."
             )
-    dead = [driver for path, driver in others.items() if not alive[path]]
+    dead = {path: driver for path, driver in others.items() if not alive[path]}
     living = [me["name"], *(driver["name"] for path, driver in others.items() if alive[path])]
 
     jobs = []
-    if submits or any(driver["submits"] for driver in dead):
+    if submits or any(driver["submits"] for driver in dead.values()):
         jobs = end_jobs(folder, living, needed=bool(dead))
-    processes = end_processes({driver["name"] for driver in dead})
-    if dead and not any(alive.values()):
+    processes = end_processes({driver["name"] for driver in dead.values()})
+    # That took its time: another may have begun.
+    if dead and not _others(mine).keys() - dead.keys():
         for lock in (folder / ".snakemake" / "locks").glob("*.lock"):
             lock.unlink()
-        for path in others:
+        for path in dead:
             path.unlink(missing_ok=True)
     if dead or jobs:
-        who = " and ".join(map(_title, dead)) or "a snakemake of which nothing else is known"
+        who = " and ".join(map(_title, dead.values())) or "A snakemake of which nothing else is known"
         say(
-            f"{who} died here; stopped what it left running ({len(jobs)} Slurm jobs, {processes} processes on this "
-            "machine) and lifted its lock. Training goes on from its last checkpoints."
+            f"{who} died here. What it left running is stopped (Slurm jobs: {len(jobs)}, processes on this machine: "
+            f"{processes}); training goes on from its last checkpoint."
         )
     return me["name"]
 
@@ -105,19 +106,26 @@ def end_jobs(folder: Path, living: Iterable[str], needed: bool) -> list[str]:
 
 def end_processes(names: Iterable[str]) -> int:
     """Stop the processes on this machine that the drivers of these names started; how many there were."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.pid != os.getpid() and process.environ().get(VARIABLE) in names:
-                process.terminate()
-                found.append(process)
-        except psutil.Error:  # gone meanwhile, or another user's
-            pass
-    _, stubborn = psutil.wait_procs(found, timeout=SECONDS_TO_STOP)
-    for process in stubborn:
-        process.kill()
-    psutil.wait_procs(stubborn, timeout=SECONDS_TO_STOP)
+    found = [process for process in psutil.process_iter() if _started_by(process) in names]
+    for stop in (psutil.Process.terminate, psutil.Process.kill):
+        end = time.monotonic() + SECONDS_TO_STOP
+        for process in found:
+            with suppress(psutil.Error):
+                stop(process)
+        while any(map(_is_left, found)) and time.monotonic() < end:
+            time.sleep(0.1)
     return len(found)
+
+
+def _started_by(process: psutil.Process) -> str | None:
+    with suppress(psutil.Error):  # gone meanwhile, or another user's
+        return process.environ().get(VARIABLE)
+
+
+def _is_left(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return process.status() != psutil.STATUS_ZOMBIE  # which some containers never clear away
+    return False
 
 
 def _describe(submits: bool = False) -> dict:
@@ -147,11 +155,13 @@ def _text(path: str) -> str:
         return ""
 
 
-def _read(path: Path) -> dict | None:
-    try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:  # it ended meanwhile
-        return None
+def _others(mine: Path) -> dict[Path, dict]:
+    found = {}
+    for path in mine.parent.glob("*.json"):
+        with suppress(FileNotFoundError):  # it ended meanwhile
+            if path != mine:
+                found[path] = json.loads(path.read_text())
+    return found
 
 
 def _born(pid: int) -> str:

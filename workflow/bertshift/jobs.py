@@ -1,10 +1,11 @@
+import errno
 import gc
 import io
 import os
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bertshift import gpus, network
@@ -19,13 +20,24 @@ class _Tee(io.TextIOBase):
     def write(self, text: str) -> int:
         shown = redact(text)
         for stream in self.streams:
-            stream.write(shown)
-            stream.flush()
+            with suppress(OSError):  # a log on a full disk: the terminal has the text, and the work goes on
+                stream.write(shown)
+                stream.flush()
         return len(text)
 
     def flush(self) -> None:
         for stream in self.streams:
-            stream.flush()
+            with suppress(OSError):
+                stream.flush()
+
+
+def _disk_is_full(error: BaseException | None) -> bool:
+    while error is not None:
+        # safetensors raises an error of its own, which has the number in its text
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "os error 28" in str(error):
+            return True
+        error = error.__context__
+    return False
 
 
 @contextmanager
@@ -53,8 +65,14 @@ def job(snakemake) -> Iterator[None]:
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(1)
-        except Exception:  # noqa: BLE001 - the log must have it, whatever it is
+        except Exception as error:  # noqa: BLE001 - the log must have it, whatever it is
             traceback.print_exc()
+            if _disk_is_full(error):
+                print(
+                    "error: no space left on the disk; free some and call the same command again: what is finished "
+                    "is kept, and training goes on from its last checkpoint.",
+                    file=sys.stderr,
+                )
             sys.exit(1)
         finally:
             sys.stderr = terminal

@@ -15,6 +15,7 @@ from snakemake.logging import logger
 from snakemake.output_index import OutputIndex
 from snakemake.settings.enums import Quietness
 from snakemake.settings.types import DeploymentMethod
+from snakemake_interface_executor_plugins.settings import ExecMode
 from snakemake_interface_logger_plugins.common import LogEvent
 
 ROOT = Path(workflow.basedir)
@@ -77,8 +78,30 @@ def taking_over(prepare_dag):
     return wrapped
 
 
-if workflow.is_main_process:
-    workflow._prepare_dag = taking_over(workflow._prepare_dag)
+def recording(finished):
+    """A cluster job records itself what made its files: its driver, which also does, may have died meanwhile."""
+
+    @wraps(finished)
+    async def wrapped(job):
+        mode, workflow.workflow_settings.exec_mode = workflow.exec_mode, ExecMode.DEFAULT
+        try:
+            await finished(job)
+        finally:
+            workflow.workflow_settings.exec_mode = mode
+
+    return wrapped
+
+
+def keeping_records(prepare_dag):
+    @wraps(prepare_dag)
+    def wrapped(*args, **kwargs):
+        prepare_dag(*args, **kwargs)
+        workflow.persistence.finished = recording(workflow.persistence.finished)
+
+    return wrapped
+
+
+workflow._prepare_dag = (taking_over if workflow.is_main_process else keeping_records)(workflow._prepare_dag)
 
 config = user_errors_as_sentences(settings.load_config)(config, ROOT)
 

@@ -29,7 +29,13 @@ def save(path: Path, fingerprint: str, state: dict[str, Any]) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".part")
-    torch.save({"fingerprint": fingerprint, "state": state}, temporary)
+    try:
+        # Into a file that Python opened: then a full disk is an OSError that says so.
+        with open(temporary, "wb") as file:
+            torch.save({"fingerprint": fingerprint, "state": state}, file)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
     os.replace(temporary, path)
 
 

@@ -1,0 +1,159 @@
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bertshift import driver
+from bertshift.errors import UserError
+
+# A driver that starts one process, says its number, and waits.
+DRIVER = """
+import pathlib, subprocess, sys, time
+from bertshift import driver
+driver.begin(pathlib.Path(sys.argv[1]), False)
+print(subprocess.Popen(["sleep", "600"]).pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    locks = tmp_path / ".snakemake/locks"
+    locks.mkdir(parents=True)
+    (locks / "0.output.lock").write_text("results/claims.tsv\n")
+    return tmp_path
+
+
+@pytest.fixture
+def other(folder):
+    """Another driver in this folder, and the number of the process that it started."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(folder)],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        text=True,
+    )
+    process.started = int(process.stdout.readline())
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def begin(folder, monkeypatch):
+    """The messages of a driver that begins here."""
+    monkeypatch.setattr(driver.atexit, "register", lambda *_, **__: None)
+    monkeypatch.setenv(driver.VARIABLE, "")
+
+    def begin(submits=False):
+        said = []
+        name = driver.begin(folder, submits, said.append)
+        (folder / f".snakemake/drivers/{name}.json").unlink()  # as at its end
+        return said
+
+    return begin
+
+
+def locked(folder):
+    return list((folder / ".snakemake/locks").iterdir()) != []
+
+
+def records(folder):
+    return sorted((folder / ".snakemake/drivers").iterdir())
+
+
+def test_a_live_driver_keeps_its_lock_and_its_processes(folder, other, begin):
+    assert not begin()
+    assert locked(folder) and other.poll() is None and alive(other.started)
+
+
+def test_a_dead_driver_loses_its_lock_and_its_processes(folder, other, begin):
+    other.kill()
+    other.wait()
+    assert alive(other.started)
+    start = time.monotonic()
+    (said,) = begin()
+    assert f"process {other.pid}" in said and time.monotonic() - start < driver.SECONDS_TO_STOP
+    assert not locked(folder) and not alive(other.started) and not records(folder)
+
+
+def test_a_lock_of_unknown_origin_stays(folder, begin):
+    begin()
+    assert locked(folder)
+
+
+def test_a_dead_driver_beside_a_live_one_lifts_nothing(folder, other, begin):
+    record = json.loads(records(folder)[0].read_text())
+    write(folder, record | {"name": "bertshift-00000000", "born": "1"})  # its number is another process's now
+    begin()
+    assert locked(folder)
+
+
+def test_a_driver_of_an_earlier_boot_is_dead(folder, other, begin):
+    record = json.loads(records(folder)[0].read_text())
+    write(folder, record | {"boot": "earlier"})
+    if record["machine"]:
+        begin()
+        assert not locked(folder)
+
+
+def test_a_driver_elsewhere_is_left_to_the_user(folder, other, begin):
+    record = json.loads(records(folder)[0].read_text())
+    write(folder, record | {"boot": "another", "host": "login2"})
+    with pytest.raises(UserError, match=r"login2.*call the same command there, or delete .*\.json"):
+        begin()
+    assert locked(folder) and alive(other.started)
+
+
+def test_a_driver_that_was_a_slurm_job_is_dead_when_its_job_is_gone(folder, other, begin, monkeypatch):
+    record = json.loads(records(folder)[0].read_text())
+    write(folder, record | {"boot": "another", "host": "node7", "slurm_job": "12"})
+    monkeypatch.setattr(driver, "_slurm", lambda *_: "12|snakemake|/elsewhere\n")
+    begin()
+    assert locked(folder)
+    monkeypatch.setattr(driver, "_slurm", lambda *_: "")
+    begin()
+    assert not locked(folder)
+
+
+def test_only_the_jobs_of_the_dead_in_this_folder_are_cancelled(folder, monkeypatch):
+    jobs = [
+        f"1|bertshift-00000001_a|{folder}",
+        f"2|bertshift-00000002_b|{folder}",
+        "3|bertshift-00000001_c|/elsewhere",
+        f"4|another|{folder}",
+        f"5|lab_bertshift-00000003_d|{folder}",
+    ]
+    cancelled = []
+
+    def slurm(command, *rest):
+        if command == "scancel":
+            cancelled.extend(rest)
+        return "\n".join(line for line in jobs if line.split("|")[0] not in cancelled)
+
+    monkeypatch.setattr(driver, "_slurm", slurm)
+    assert driver.end_jobs(folder, ["bertshift-00000002"], needed=True) == ["1", "5"] == cancelled
+
+
+def test_nothing_starts_while_slurm_does_not_say_what_runs(folder, begin, monkeypatch, other):
+    other.kill()
+    other.wait()
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(UserError, match="squeue failed"):
+        begin(submits=True)
+    assert locked(folder)
+
+
+def write(folder, record):
+    for path in records(folder):
+        if path.stem == record["name"]:
+            path.unlink()
+    path = folder / ".snakemake/drivers" / f"{record['name']}.json"
+    path.write_text(json.dumps(record))
+
+
+def alive(pid):
+    return driver._born(pid) not in ("", "dead")
