@@ -58,7 +58,6 @@ def undisturbed(copy_reduced):
     """A complete local run."""
     project = copy_reduced()
     start = time.monotonic()
-    if os.environ.get("TRIAL"): shutil.rmtree(project.folder); shutil.copytree(os.environ["TRIAL"], project.folder, symlinks=True)
     project.snakemake("figures/all")
     project.seconds = time.monotonic() - start
     return project
@@ -71,6 +70,7 @@ class Interrupted(Project):
         shutil.copytree(finished.folder, folder, symlinks=True, dirs_exist_ok=True)
         super().__init__(folder)
         shutil.rmtree(folder / RUN)
+        shutil.rmtree(folder / ".snakemake")
         self.printed = folder.with_name(f"{folder.name}.printed")
 
     def start(self, *arguments: str) -> None:

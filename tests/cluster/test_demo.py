@@ -24,7 +24,9 @@ def rule(job):
 
 
 def test_tables_are_those_of_a_local_run(on_slurm, undisturbed):
-    print(f"\nlocal {undisturbed.seconds:.0f} s, on Slurm {on_slurm.seconds:.0f} s, {len(on_slurm.jobs)} jobs")
+    print(
+        f"\nlocal {undisturbed.seconds:.0f} s, on Slurm {on_slurm.seconds:.0f} s, {len(on_slurm.jobs)} jobs"
+    )
     ours, local = (tables(project.folder / "results") for project in (on_slurm, undisturbed))
     assert ours == local and "figures/merchant2020/figure2.tsv" in ours and "claims.tsv" in ours
 
@@ -32,10 +34,17 @@ def test_tables_are_those_of_a_local_run(on_slurm, undisturbed):
 def test_gpu_rules_held_one_gpu_and_the_others_none(on_slurm):
     held = {(rule(job), job.get("TresPerJob")) for job in on_slurm.jobs}
     assert dict(held) == {
+        "vocabulary": None,
         "pretrain": "gres:gpu:1",
         "finetune": "gres:gpu:1",
+        "activations": "gres:gpu:1",
+        "cosine": None,
+        "cosine_padded": "gres:gpu:1",
+        "rsa": None,
+        "draw_kovaleva2019_figure5": None,
+        "draw_merchant2020_figure2": None,
     }
-    assert len(held) == len(dict(held))
+    assert len(held) == len(dict(held))  # no rule did now one, now the other
 
 
 def test_never_more_gpus_at_once_than_there_are(on_slurm):

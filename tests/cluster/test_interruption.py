@@ -75,6 +75,9 @@ def cancelled(slurm, project):
 
 def out_of_time(slurm, project):
     project.train(*ON_SLURM)
+    # Slurm looks at time limits twice a minute, and wakes whom it tells to stop.
+    for process in project.training():
+        process.suspend()
     slurm.run("scontrol", "update", f"JobId={running(slurm, project)}", "EndTime=now")
     project.wait()
 
