@@ -11,6 +11,7 @@ PACKAGES = ["slurmctld", "slurmd", "slurm-client", "munge"]
 # The default place: Snakemake's job step drops SLURM_CONF from the environment of its inner srun.
 CONF = Path("/etc/slurm")
 MARK = "# one node, for tests"
+# CPUs and memory are pretended too: nothing enforces them here.
 CPUS, GPUS = 8, 2
 
 
@@ -132,7 +133,6 @@ class OneNode:
         return "".join(f"Name=gpu File={link}\n" for link in links)
 
     def _configuration(self) -> str:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20 * 9 // 10
         return f"""{MARK}
 ClusterName=tests
 SlurmctldHost=localhost(127.0.0.1)
@@ -154,6 +154,6 @@ MinJobAge=3600
 KillWait=5
 SlurmdParameters=config_overrides
 GresTypes=gpu
-NodeName=localhost NodeAddr=127.0.0.1 CPUs={CPUS} RealMemory={memory} Gres=gpu:{GPUS}
+NodeName=localhost NodeAddr=127.0.0.1 CPUs={CPUS} RealMemory=64000 Gres=gpu:{GPUS}
 PartitionName=tests Nodes=localhost Default=YES DefaultTime=60 MaxTime=INFINITE
 """
