@@ -1,10 +1,14 @@
 import json
+import logging
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+from snakemake.logging import show_logs
+from snakemake_interface_logger_plugins.common import LogEvent
 
 from bertshift import driver
 from bertshift.errors import UserError
@@ -145,6 +149,15 @@ def test_nothing_starts_while_slurm_does_not_say_what_runs(folder, begin, monkey
     with pytest.raises(UserError, match="squeue failed"):
         begin(submits=True)
     assert locked(folder)
+
+
+def test_the_log_that_tells_why_a_job_failed_is_shown(tmp_path):
+    empty, _, slurms = logs = [str(tmp_path / name) for name in ("empty.log", "missing.log", "12.log")]
+    Path(empty).touch()
+    Path(slurms).write_text("slurmstepd: error: execve(): python: No such file or directory\n")
+    record = logging.makeLogRecord({"event": LogEvent.JOB_ERROR, "log": logs})
+    driver.keep_telling_logs(record)
+    assert any("execve" in line for line in show_logs(record.log))
 
 
 def write(folder, record):

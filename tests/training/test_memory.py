@@ -14,7 +14,7 @@ from transformers import BertConfig, BertForPreTraining, BertModel
 from bertshift.ablation.sweep import sweep
 from bertshift.activations.extract import extract
 from bertshift.errors import UserError
-from bertshift.memory import in_parts
+from bertshift.memory import in_parts, on_device
 from bertshift.tasks import load_task
 from bertshift.training import loop, pretraining
 from bertshift.training.settings import TrainSettings
@@ -238,3 +238,15 @@ def test_held_out_words_are_counted_alike():
     expected = pretraining.evaluate(model, examples, collate, settings)
     with memory_for(30):
         assert pretraining.evaluate(model, examples, collate, settings) == pytest.approx(expected, rel=1e-6)
+
+
+def test_what_a_gpu_does_not_hold_stays_where_it_is(capsys):
+    class TooMuch(torch.Tensor):
+        def to(self, device):
+            raise torch.cuda.OutOfMemoryError
+
+    values = torch.zeros(1).expand(250, 10**6).as_subclass(TooMuch)
+    assert on_device(values, torch.device("cpu"), "hidden states") is values
+    assert capsys.readouterr().err == (
+        "hidden states: 1.0 GB do not fit into the GPU's memory: each batch is copied there\n"
+    )

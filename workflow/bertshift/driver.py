@@ -2,6 +2,7 @@
 
 import atexit
 import json
+import logging
 import os
 import re
 import secrets
@@ -14,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 import psutil
+from snakemake_interface_logger_plugins.common import LogEvent
 
 from bertshift.errors import UserError
 from bertshift.files import write_json
@@ -69,6 +71,13 @@ def begin(folder: Path, submits: bool, say: Callable[[str], None] = print) -> st
             f"{processes}); training goes on from its last checkpoint."
         )
     return me["name"]
+
+
+def keep_telling_logs(record: logging.LogRecord) -> bool:
+    """Take logs that are empty or missing from the record of a failed job: Snakemake shows none that follow one."""
+    if getattr(record, "event", None) == LogEvent.JOB_ERROR:
+        record.log = [log for log in record.log if _text(log)] or record.log
+    return True
 
 
 def is_alive(driver: dict) -> bool | None:

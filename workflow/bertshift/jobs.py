@@ -31,13 +31,22 @@ class _Tee(io.TextIOBase):
                 stream.flush()
 
 
-def _disk_is_full(error: BaseException | None) -> bool:
+def _advice(error: BaseException | None) -> str | None:
+    """What to do about an error that the machine is the cause of."""
     while error is not None:
         # safetensors raises an error of its own, which has the number in its text
         if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "os error 28" in str(error):
-            return True
+            return (
+                "no space left on the disk; free some and call the same command again: what is finished is kept, and "
+                "training goes on from its last checkpoint."
+            )
+        if type(error).__name__ == "OutOfMemoryError":  # torch's; not every job has imported torch
+            return (
+                "the GPU's memory does not hold this; leave the GPU to this job alone, take one with more, or make "
+                "what it is about smaller (max_length, probes.edge.width, probes.structural.rank)."
+            )
         error = error.__context__
-    return False
+    return None
 
 
 @contextmanager
@@ -67,12 +76,8 @@ def job(snakemake) -> Iterator[None]:
             sys.exit(1)
         except Exception as error:  # noqa: BLE001 - the log must have it, whatever it is
             traceback.print_exc()
-            if _disk_is_full(error):
-                print(
-                    "error: no space left on the disk; free some and call the same command again: what is finished "
-                    "is kept, and training goes on from its last checkpoint.",
-                    file=sys.stderr,
-                )
+            if advice := _advice(error):
+                print(f"error: {advice}", file=sys.stderr)
             sys.exit(1)
         finally:
             sys.stderr = terminal

@@ -50,6 +50,17 @@ def in_parts(
                 )
 
 
+def on_device(values: torch.Tensor, device: torch.device, title: str) -> torch.Tensor:
+    """`values` on the device, or where they are if its memory does not hold them: parts are to be moved as needed."""
+    try:
+        return values.to(device)
+    except torch.cuda.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        gb = values.nbytes / 1e9
+        print(f"{title}: {gb:.1f} GB do not fit into the GPU's memory: each batch is copied there", file=sys.stderr)
+        return values
+
+
 def _unless_memory_runs_out(compute: Callable[[Members], Result], part: Members) -> tuple[Result] | None:
     # A function of its own: what the failed call had allocated is free when it has returned, and not before.
     token = _inside.set(True)

@@ -101,6 +101,7 @@ def keeping_records(prepare_dag):
     return wrapped
 
 
+logger.addFilter(driver.keep_telling_logs)
 workflow._prepare_dag = (taking_over if workflow.is_main_process else keeping_records)(workflow._prepare_dag)
 
 config = user_errors_as_sentences(settings.load_config)(config, ROOT)

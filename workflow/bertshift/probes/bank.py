@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from bertshift.activations.store import Activations
-from bertshift.memory import in_parts
+from bertshift.memory import in_parts, on_device
 from bertshift.probes.settings import ProbeSettings
 from bertshift.probes.spans import Side, SpanBatch, SpanTokens
 from bertshift.seeds import seed_from
@@ -45,7 +45,7 @@ class Probe:
 
 
 class Features:
-    """Hidden states of some tokens: values [layers + 1, tokens, d], as stored, on the device that the probes use.
+    """Hidden states of some tokens: values [layers + 1, tokens, d], as stored, on the probes' device if they fit there.
 
     tokens: rows of the activation file, in any order. `word_vectors` [V, d], if given, is looked up by word piece and
     becomes one more row after the last layer.
@@ -60,11 +60,12 @@ class Features:
             values[layer] = activations.hidden(layer)[self._tokens]
         if word_vectors is not None:
             values[depth] = word_vectors[activations.token_ids[self._tokens]]
-        self.values = torch.from_numpy(values).to(best_device())
+        self.values = on_device(torch.from_numpy(values), best_device(), "hidden states")
 
     def take(self, tokens: np.ndarray) -> Tensor:
         """[layers + 1, n, d] float32 of rows of the activation file."""
-        return self.values[:, as_tensor(np.searchsorted(self._tokens, tokens))].float()
+        rows = torch.from_numpy(np.searchsorted(self._tokens, tokens)).to(self.values.device)
+        return self.values[:, rows].to(best_device()).float()
 
 
 @dataclass(frozen=True)
