@@ -4,9 +4,9 @@ import atexit
 import json
 import logging
 import os
+import platform
 import re
 import secrets
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterable
@@ -143,7 +143,7 @@ def _describe(submits: bool = False) -> dict:
         "pid": os.getpid(),
         "born": _born(os.getpid()),
         "since": datetime.now().isoformat(sep=" ", timespec="minutes"),
-        "host": socket.gethostname(),
+        "host": platform.node(),
         "machine": _text("/etc/machine-id"),
         "boot": _text("/proc/sys/kernel/random/boot_id") or str(psutil.boot_time()),
         "processes": os.readlink("/proc/self/ns/pid") if os.path.islink("/proc/self/ns/pid") else "",

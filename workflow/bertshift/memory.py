@@ -57,7 +57,10 @@ def on_device(values: torch.Tensor, device: torch.device, title: str) -> torch.T
     except torch.cuda.OutOfMemoryError:
         torch.cuda.empty_cache()
         gb = values.nbytes / 1e9
-        print(f"{title}: {gb:.1f} GB do not fit into the GPU's memory: each batch is copied there", file=sys.stderr)
+        print(
+            f"{title}: {gb:.1f} GB do not fit into the GPU's memory: each batch is copied there",
+            file=sys.stderr,
+        )
         return values
 
 

@@ -22,7 +22,18 @@ ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "workflow"
 sys.path.insert(0, str(LIBRARY))
 
-from bertshift import codegraph, config as settings, costs, driver, gpus, naming, network, progress, stimuli, work
+from bertshift import (
+    codegraph,
+    config as settings,
+    costs,
+    driver,
+    gpus,
+    naming,
+    network,
+    progress,
+    stimuli,
+    work,
+)
 from bertshift.errors import UserError
 from bertshift.models.source import RECORDED_IN, as_asked_before
 from bertshift.plots import catalogue
