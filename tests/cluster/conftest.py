@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from cluster.one_node import CannotHaveSlurm, OneNode, install
+from cluster.one_node import CannotHaveSlurm, OneNode, check
 from conftest import TINY, Project
 
 from bertshift.config import merge
@@ -26,11 +26,11 @@ RUN = "results/models/rte/init1_seed1"
 
 @pytest.fixture(scope="session")
 def slurm(tmp_path_factory):
-    """A real one-node Slurm, installed if need be."""
+    """A real Slurm of one node."""
     with open("/tmp/slurm-for-tests.lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            install()
+            check()
         except BlockingIOError:
             pytest.skip("no Slurm: another test session on this machine runs one")
         except CannotHaveSlurm as reason:

@@ -56,7 +56,7 @@ def begin(folder: Path, submits: bool, say: Callable[[str], None] = print) -> st
 
     jobs = []
     if submits or any(driver["submits"] for driver in dead.values()):
-        jobs = end_jobs(folder, living, needed=bool(dead))
+        jobs = end_jobs(folder, living, needed=bool(dead), say=say)
     processes = end_processes({driver["name"] for driver in dead.values()})
     # That took its time: another may have begun.
     if dead and not _others(mine).keys() - dead.keys():
@@ -93,7 +93,9 @@ def is_alive(driver: dict) -> bool | None:
     return None
 
 
-def end_jobs(folder: Path, living: Iterable[str], needed: bool) -> list[str]:
+def end_jobs(
+    folder: Path, living: Iterable[str], needed: bool, say: Callable[[str], None] = print
+) -> list[str]:
     """Cancel the Slurm jobs that a driver not among `living` submitted in `folder`; wait until they are gone."""
 
     def left() -> list[str]:
@@ -107,6 +109,7 @@ def end_jobs(folder: Path, living: Iterable[str], needed: bool) -> list[str]:
             raise
         return []  # then the first job of this run says so
     if jobs:
+        say(f"Slurm is to end {len(jobs)} jobs of a snakemake that died here: {' '.join(jobs)}")
         _slurm("scancel", *jobs)
     while left():
         time.sleep(1.0)
