@@ -2,11 +2,9 @@
 
 import os
 import subprocess
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from cluster.conftest import ON_SLURM, RUN, Interrupted
+from cluster.conftest import RUN, Interrupted
 
 
 @pytest.fixture
@@ -65,89 +63,3 @@ def test_a_full_disk_loses_nothing(on_small_disk, assert_undisturbed):
     filler.unlink()
     on_small_disk.again()
     assert_undisturbed(on_small_disk)
-
-
-def cancelled(slurm, project):
-    project.train(*ON_SLURM)
-    slurm.run("scancel", running(slurm, project))
-    project.wait()
-
-
-def out_of_time(slurm, project):
-    project.train(*ON_SLURM)
-    # Slurm looks at time limits twice a minute, and wakes whom it tells to stop.
-    for process in project.training():
-        process.suspend()
-    slurm.run("scontrol", "update", f"JobId={running(slurm, project)}", "EndTime=now")
-    project.wait()
-
-
-def driver_dies(slurm, project):
-    project.train(*ON_SLURM)
-    project.kill_driver()
-    assert running(slurm, project)
-    project.said = project.again()
-
-
-def driver_dies_and_job_ends(slurm, project):
-    project.train(*ON_SLURM)
-    project.kill_driver()
-    while running(slurm, project):
-        time.sleep(0.2)
-    project.said = project.again()
-
-
-@pytest.fixture(scope="module")
-def after(slurm, undisturbed, tmp_path_factory):
-    """Of each fault the project afterwards; all at once, as they mostly wait for the next look at Slurm's queue."""
-    folder = tmp_path_factory.mktemp("faults")
-
-    def disturb(fault):
-        project = Interrupted(undisturbed, folder / fault.__name__)
-        fault(slurm, project)
-        project.jobs = jobs(slurm, project)
-        return project
-
-    with ThreadPoolExecutor() as pool:
-        begun = {
-            fault: pool.submit(disturb, fault)
-            for fault in (cancelled, out_of_time, driver_dies, driver_dies_and_job_ends)
-        }
-    return lambda fault: begun[fault].result()
-
-
-@pytest.mark.parametrize(("fault", "state"), [(cancelled, "CANCELLED"), (out_of_time, "TIMEOUT")])
-def test_an_ended_job_is_sent_again(after, assert_undisturbed, fault, state):
-    project = after(fault)
-    assert project.driver.returncode == 0
-    assert [job["JobState"] for job in project.jobs] == [state, "COMPLETED"]
-    assert_undisturbed(project)
-
-
-def test_jobs_of_a_dead_driver_are_not_run_twice(after, assert_undisturbed):
-    project = after(driver_dies)
-    assert f"process {project.driver.pid}" in project.said and "Slurm jobs: 1" in project.said
-    first, second = project.jobs
-    assert first["JobState"] == "CANCELLED" and first["EndTime"] <= second["StartTime"]
-    assert_undisturbed(project)
-
-
-def test_what_a_dead_driver_left_running_counts_once_finished(after):
-    project = after(driver_dies_and_job_ends)
-    assert "Nothing to be done" in project.said and len(project.jobs) == 1
-    config = project.config
-    config["tasks"]["rte"]["learning_rate"] = 3e-5
-    project.config = config
-    assert project.reruns(f"{RUN}/scores.json") == {"finetune model=rte, init=1, seed=1"}
-
-
-def jobs(slurm, project) -> list[dict]:
-    found = [job for job in slurm.jobs() if job["WorkDir"] == str(project.folder)]
-    return sorted(found, key=lambda job: int(job["JobId"]))
-
-
-def running(slurm, project) -> str:
-    """The id of its job that is not over yet."""
-    return "".join(
-        job["JobId"] for job in jobs(slurm, project) if job["JobState"] in ("RUNNING", "COMPLETING")
-    )

@@ -1,0 +1,140 @@
+"""Through --profile slurm: the demo at reduced size as a local run makes it, and training that is disturbed."""
+
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+import pytest
+from cluster.conftest import ON_SLURM, RUN, Interrupted, tables
+from cluster.one_node import GPUS
+
+
+def demo(slurm, project):
+    project.snakemake(*ON_SLURM, "figures/all")
+
+
+def cancelled(slurm, project):
+    project.train(*ON_SLURM)
+    slurm.run("scancel", running(slurm, project))
+    project.wait()
+
+
+def out_of_time(slurm, project):
+    project.train(*ON_SLURM)
+    # Slurm looks at time limits twice a minute, and wakes whom it tells to stop.
+    for process in project.training():
+        process.suspend()
+    slurm.run("scontrol", "update", f"JobId={running(slurm, project)}", "EndTime=now")
+    project.wait()
+
+
+def driver_dies(slurm, project):
+    project.train(*ON_SLURM)
+    project.kill_driver()
+    assert running(slurm, project)
+    project.said = project.again()
+
+
+def driver_dies_and_job_ends(slurm, project):
+    project.train(*ON_SLURM)
+    project.kill_driver()
+    while running(slurm, project):
+        time.sleep(0.2)
+    project.said = project.again()
+
+
+@pytest.fixture(scope="module")
+def after(slurm, copy_reduced, undisturbed, tmp_path_factory):
+    """The project that each of these has left; they run all at once, as they mostly wait for Slurm."""
+    folder = tmp_path_factory.mktemp("faults")
+    faults = (cancelled, out_of_time, driver_dies, driver_dies_and_job_ends)
+    projects = {fault: Interrupted(undisturbed, folder / fault.__name__) for fault in faults}
+
+    def run(what, project):
+        what(slurm, project)
+        project.jobs = jobs(slurm, project)
+        return project
+
+    with ThreadPoolExecutor() as pool:
+        begun = {
+            what: pool.submit(run, what, project)
+            for what, project in {demo: copy_reduced(), **projects}.items()
+        }
+    return lambda what: begun[what].result()
+
+
+@pytest.fixture(scope="module")
+def on_slurm(after):
+    return after(demo)
+
+
+def rule(job):
+    return re.match("rule_(.+?)(_wildcards|$)", job["Comment"])[1]
+
+
+def test_tables_are_those_of_a_local_run(on_slurm, undisturbed):
+    ours, local = (tables(project.folder / "results") for project in (on_slurm, undisturbed))
+    assert ours == local and "figures/merchant2020/figure2.tsv" in ours and "claims.tsv" in ours
+
+
+def test_gpu_rules_held_one_gpu_and_the_others_none(on_slurm):
+    held = {(rule(job), job.get("TresPerJob")) for job in on_slurm.jobs}
+    assert dict(held) == {
+        "vocabulary": None,
+        "pretrain": "gres:gpu:1",
+        "finetune": "gres:gpu:1",
+        "activations": "gres:gpu:1",
+        "cosine": None,
+        "cosine_padded": "gres:gpu:1",
+        "rsa": None,
+        "draw_kovaleva2019_figure5": None,
+        "draw_merchant2020_figure2": None,
+    }
+    assert len(held) == len(dict(held))  # no rule did now one, now the other
+
+
+def test_never_more_gpus_at_once_than_there_are(on_slurm):
+    holding = [
+        tuple(datetime.fromisoformat(job[key]) for key in ("StartTime", "EndTime"))
+        for job in on_slurm.jobs
+        if "TresPerJob" in job
+    ]
+    assert max(sum(start <= moment < end for start, end in holding) for moment, _ in holding) <= GPUS
+
+
+@pytest.mark.parametrize(("fault", "state"), [(cancelled, "CANCELLED"), (out_of_time, "TIMEOUT")])
+def test_an_ended_job_is_sent_again(after, assert_undisturbed, fault, state):
+    project = after(fault)
+    assert project.driver.returncode == 0
+    assert [job["JobState"] for job in project.jobs] == [state, "COMPLETED"]
+    assert_undisturbed(project)
+
+
+def test_jobs_of_a_dead_driver_are_not_run_twice(after, assert_undisturbed):
+    project = after(driver_dies)
+    assert f"process {project.driver.pid}" in project.said and "Slurm jobs: 1" in project.said
+    first, second = project.jobs
+    assert first["JobState"] == "CANCELLED" and first["EndTime"] <= second["StartTime"]
+    assert_undisturbed(project)
+
+
+def test_what_a_dead_driver_left_running_counts_once_finished(after):
+    project = after(driver_dies_and_job_ends)
+    assert "Nothing to be done" in project.said and len(project.jobs) == 1
+    config = project.config
+    config["tasks"]["rte"]["learning_rate"] = 3e-5
+    project.config = config
+    assert project.reruns(f"{RUN}/scores.json") == {"finetune model=rte, init=1, seed=1"}
+
+
+def jobs(slurm, project) -> list[dict]:
+    found = [job for job in slurm.jobs() if job["WorkDir"] == str(project.folder)]
+    return sorted(found, key=lambda job: int(job["JobId"]))
+
+
+def running(slurm, project) -> str:
+    """The id of its job that is not over yet."""
+    return "".join(
+        job["JobId"] for job in jobs(slurm, project) if job["JobState"] in ("RUNNING", "COMPLETING")
+    )
