@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from made_toys import SETTINGS as TASK
 from safetensors.torch import load_file
 from transformers import BertConfig, BertForPreTraining, BertTokenizer
 
@@ -20,13 +21,6 @@ from bertshift.training.settings import TrainSettings
 
 torch.set_num_threads(1)
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-TASK = {
-    "name": "toy",
-    "dataset": "toys",
-    "kind": "classification",
-    "metrics": ["f1", "accuracy"],
-    "max_length": 16,
-}
 SIDECAR = {"labels": ["no", "yes"]}
 SETTINGS = TrainSettings(learning_rate=3e-3, batch_size=8, epochs=4, norms_every=5, checkpoint_minutes=0)
 
