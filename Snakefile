@@ -7,9 +7,11 @@ configfile: "config/experiments.yaml"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/driver.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/finetune.smk"
+include: "workflow/rules/sweeps.smk"
 include: "workflow/rules/activations.smk"
 include: "workflow/rules/attention.smk"
 include: "workflow/rules/attention_to.smk"
