@@ -7,7 +7,6 @@ configfile: "config/experiments.yaml"
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/driver.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/finetune.smk"

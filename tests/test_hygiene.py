@@ -110,7 +110,7 @@ def test_only_three_rules_reach_a_network():
         path.stem for path in CODE if path.parent.name == "scripts" and "network.allow()" in path.read_text()
     }
     assert scripts == {"corpus", "checkpoint", "dataset"}
-    rules = (ROOT / "workflow/rules/data.smk").read_text()
+    rules = (ROOT / "workflow/rules/common/data.smk").read_text()
     assert set(re.search(r"^FETCHING = \[(.*)\]", rules, re.MULTILINE)[1].split(", ")) == {
         f'"{s}"' for s in scripts
     }

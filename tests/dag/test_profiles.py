@@ -113,7 +113,7 @@ def test_every_job_asks_for_more_at_its_second_attempt(submissions):
 
 def test_no_rule_names_a_partition():
     tracked = [
-        *(ROOT / "workflow/rules").glob("*.smk"),
+        *(ROOT / "workflow/rules").rglob("*.smk"),
         ROOT / "Snakefile",
         ROOT / "profiles/slurm/config.yaml",
     ]
@@ -179,7 +179,7 @@ def test_rules_run_in_the_conda_environment(copy_project, tmp_path, monkeypatch)
 
 
 def test_every_rule_names_an_environment():
-    rules = [file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk")]
+    rules = [file.read_text() for file in (ROOT / "workflow/rules").rglob("*.smk")]
     blocks = [block for text in rules for block in re.split(r"^ *rule\b", text, flags=re.MULTILINE)[1:]]
     assert all(("script:" in block) == ("conda:\n" in block) for block in blocks) and len(blocks) > 40
 

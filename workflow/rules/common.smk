@@ -307,3 +307,20 @@ def folders_compared(wildcards):
     sides = dict(zip(["model", "reference"], parse_comparison(wildcards)))
     runs = compared_runs(wildcards)
     return {side: {run.name: run.folder for run in runs if run.model == one} for side, one in sides.items()}
+
+
+# What the rules of one file ask of the configuration; Snakemake's linter wants functions apart from rules.
+include: "common/driver.smk"
+include: "common/data.smk"
+include: "common/pretrain.smk"
+include: "common/finetune.smk"
+include: "common/sweeps.smk"
+include: "common/activations.smk"
+include: "common/attention.smk"
+include: "common/attention_to.smk"
+include: "common/probing.smk"
+include: "common/ablation.smk"
+include: "common/relations.smk"
+include: "common/patterns.smk"
+include: "common/figures.smk"
+include: "common/plan.smk"

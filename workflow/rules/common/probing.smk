@@ -1,0 +1,125 @@
+import re
+
+EDGES = "results/edges/{task}"
+PROBE_SPLITS = ["train", "dev", "test"]
+
+
+def edge_set(task):
+    return config["edge_sets"][config["edge_tasks"][task]]
+
+
+# What the catalogue's entries download, by its place: the address without its scheme.
+CORPORA = "results/corpora"
+DOWNLOADS = {
+    each["url"].partition("://")[2]: each
+    for each in [
+        *(each for spec in config["edge_sets"].values() for each in spec.get("download", {}).values()),
+        config["relations"]["download"],
+    ]
+}
+
+
+def edge_corpus(task):
+    """The folder and the files in it: Snakemake makes the world's, a mirror has the others, or they are downloaded."""
+    spec, data = edge_set(task), config["data"]
+    if data["source"] == "world":
+        return WORLD, spec["files"]
+    mirror = Path(data.get("mirror") or "")
+    offered = {part: each["url"].partition("://")[2] for part, each in spec.get("download", {}).items()}
+    # A mirror may hold downloads too, where they lie below results/corpora.
+    for files in filter(None, [spec["files"], offered]):
+        if all((mirror / file).exists() for file in files.values()):
+            return str(mirror), files
+    if data["source"] == "hub" and offered:
+        return CORPORA, offered
+    missing = [mirror / file for file in spec["files"].values() if not (mirror / file).exists()]
+    raise WorkflowError(
+        f"edge_tasks.{task}: {config['edge_tasks'][task]} needs {missing[0]}; fetch it from {spec['url']} "
+        "and put it there, or set data.mirror to the folder that holds it."
+    )
+
+
+def edge_files(task):
+    root, files = edge_corpus(task)
+    return [str(Path(root) / file) for file in files.values()]
+
+
+def edge_source(task):
+    root, files = edge_corpus(task)
+    spec = {key: value for key, value in edge_set(task).items() if key != "download"}
+    return {
+        "name": config["edge_tasks"][task],
+        "spec": {**spec, "files": files},
+        "root": root,
+        "source": "download" if root == CORPORA else "mirror",
+    }
+
+
+def edge_sets():
+    """The sidecar of every task: where it is, the three splits are whole."""
+    return [f"{EDGES.format(task=task)}/edges.json" for task in config["edge_tasks"]]
+
+
+def edge_tasks():
+    return {task: EDGES.format(task=task) for task in config["edge_tasks"]}
+
+
+def edge_sentence_settings():
+    return {"tasks": edge_tasks(), "probe": config["probes"]["edge"], "source": config["data"]["source"]}
+
+
+def tree_settings():
+    return {
+        "sizes": {"train": config["probes"]["structural"].get("max_train")},
+        "source": config["data"]["source"],
+    }
+
+
+def probe_inputs(metric, stimuli):
+    """Inputs of a probe: the dump of all replicates, and the sentences that it was made from."""
+    return {
+        "dump": lambda wildcards: ACTIVATIONS.format(
+            metric=metric, model=parse_model(wildcards.model), stimuli=stimuli
+        ),
+        "sentences": f"results/stimuli/{stimuli}.jsonl",
+        "description": f"results/stimuli/{stimuli}.json",
+        "sidecars": lambda wildcards: trained_on(parse_model(wildcards.model)),
+        "scores": lambda wildcards: training_scores(parse_model(wildcards.model)),
+        "commits": lambda wildcards: records(parse_model(wildcards.model)),
+    }
+
+
+def probe_settings(kind, name):
+    model = parse_model(name)
+    runs = runs_of(model)
+    # Online codes are made of edge probes, and trained as these unless said otherwise.
+    shared = config["probes"]["edge"] if kind == "mdl" else {}
+    return {
+        "probe": {**shared, **config["probes"][kind]},
+        "tasks": edge_tasks(),
+        "runs": {run.name: [run.init, run.seed] for run in runs},
+        **{
+            key: value
+            for key, value in provenance(model).items()
+            if key in ["model", "scale", "source", "checkpoints"]
+        },
+    }
+
+
+def edge_probe_settings(wildcards):
+    model = parse_model(wildcards.model)
+    lexical = ["lexical", "word_only"] if model.is_checkpoint else []
+    return {
+        **probe_settings("edge", wildcards.model),
+        "variants": ["mix", "top", *lexical],
+        "folders": {run.name: run.folder for run in runs_of(model)},
+    }
+
+
+def delta_settings(wildcards):
+    pairs = naming.pair_runs(*parse_comparison(wildcards), config)
+    return {
+        "model": wildcards.model,
+        "reference": wildcards.reference,
+        "pairs": [[[run.init, run.seed], [other.init, other.seed]] for run, other in pairs],
+    }
