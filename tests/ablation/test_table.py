@@ -108,7 +108,7 @@ def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdef"]
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    task, runs = TextClassification("toy", "toys", ("f1",), 16, ("no", "yes")), {}
+    task, runs = TextClassification("toy", "toys", ("f1", "accuracy"), 16, ("no", "yes")), {}
     for init in (1, 2):
         torch.manual_seed(init)
         bert = BertModel(

@@ -8,6 +8,7 @@ from bertshift.tasks import load_task
 from bertshift.tasks.inference import predict_logits, token_batches
 from bertshift.tasks.text_classification import encode_pairs, longest_first
 from bertshift.training.batching import Encoded
+from bertshift.training.failure import failed
 
 torch.set_num_threads(1)
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -66,15 +67,34 @@ def test_metrics_must_suit_the_task():
         load_task(NLI | {"metrics": ["pearson"]}, LABELS)
     with pytest.raises(UserError, match="f1 needs two labels"):
         load_task(NLI | {"metrics": ["f1"]}, {"labels": ["x", "y", "z"]})
+    with pytest.raises(UserError, match="add accuracy"):
+        load_task(NLI | {"metrics": ["f1"]}, LABELS)
     with pytest.raises(UserError, match="kind: 'parsing'"):
         load_task(NLI | {"kind": "parsing"}, LABELS)
 
 
-def test_majority_comes_from_train():
-    train = [row("no"), row("no"), row("yes")]
-    assert load_task(NLI, LABELS).majority(train, [row("yes"), row("yes"), row("no")]) == {"accuracy": 1 / 3}
+def test_majority_is_that_of_what_is_scored():
+    task, train = load_task(NLI, LABELS), [row("no"), row("yes"), row("yes")]
+    assert task.majority(train, [row("no"), row("no"), row("yes")]) == {"accuracy": 2 / 3}
     numbers = [row(1.0), row(2.0), row(4.0)]
     assert load_task(STS, {}).majority(numbers, numbers) == {"pearson": 0, "spearman": 0}
+
+
+def test_majority_of_a_tie_is_that_of_train_then_the_first():
+    task, dev = load_task(NLI | {"metrics": ["accuracy", "f1"]}, LABELS), [row("no"), row("yes")]
+    assert task.majority([row("yes"), row("no"), row("yes")], dev)["f1"] == 2 / 3
+    assert task.majority([row("yes"), row("no")], dev)["f1"] == 0
+
+
+@pytest.mark.parametrize("metrics", [["f1", "accuracy"], ["mcc", "accuracy"], ["accuracy"]])
+@pytest.mark.parametrize("no", [32, 63])
+def test_a_run_with_one_answer_has_failed_whichever_it_is(metrics, no):
+    task = load_task(NLI | {"metrics": metrics}, LABELS)
+    dev, train = [row("no")] * no + [row("yes")] * (100 - no), [row("no"), row("yes")]
+    outcome = {"metric": metrics[0], "majority": task.majority(train, dev)}
+    for answer in (0, 1):
+        assert failed(outcome | {"scores": task.score(dev, np.full(100, answer))})
+    assert not failed(outcome | {"scores": task.score(dev, task.targets(dev))})
 
 
 @pytest.mark.parametrize("settings", [NLI, STS])

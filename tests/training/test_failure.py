@@ -23,5 +23,6 @@ def test_f1_is_judged_by_accuracy():
     mrpc, qqp = {"f1": 0.812, "accuracy": 0.684}, {"f1": 0.0, "accuracy": 0.632}
     assert failed(outcome("f1", mrpc, f1=0.805, accuracy=0.68))
     assert failed(outcome("f1", qqp, f1=0.05, accuracy=0.633))
+    assert failed(outcome("f1", qqp, f1=0.538, accuracy=0.368))  # always "duplicate"
     assert not failed(outcome("f1", qqp, f1=0.6, accuracy=0.75))
     assert failed(outcome("f1", {"f1": 0.1, "exact_match": 0.1}, f1=0.11, exact_match=0.1))  # SQuAD

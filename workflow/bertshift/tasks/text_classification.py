@@ -1,6 +1,7 @@
 """Sentence and sentence-pair tasks: classes, or one real number."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -72,6 +73,10 @@ class TextClassification:
         if "f1" in self.metrics and len(self.labels) != 2:
             raise UserError(
                 f"tasks.{self.name}.metrics: f1 needs two labels, {self.dataset} has {len(self.labels)}."
+            )
+        if self.metrics[0] == "f1" and "accuracy" not in self.metrics:
+            raise UserError(
+                f"tasks.{self.name}.metrics: f1 does not tell whether a run failed to train; add accuracy after it."
             )
 
     def model(self, bert: BertModel, seed: int) -> SequenceClassifier:
@@ -152,9 +157,16 @@ class TextClassification:
         return {name: known[name](gold, predictions) for name in self.metrics}
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Scores on `dev` of always saying the most frequent label of `train`; of its mean for a regression."""
-        targets = self.targets(train).tolist()
-        constant = scores.mean(targets) if self.labels is None else scores.most_frequent(targets)
+        """Scores on `dev` of always saying its most frequent label, the most accurate constant; of its mean for a regression.
+
+        Of labels that are as frequent on `dev`, the one that is more so in `train`, then the first.
+        """
+        targets = self.targets(dev).tolist()
+        if self.labels is None:
+            constant = scores.mean(targets)
+        else:
+            scored, trained = Counter(targets), Counter(self.targets(train).tolist())
+            constant = max(range(len(self.labels)), key=lambda label: (scored[label], trained[label]))
         return self.score(dev, np.full(len(dev), constant))
 
     def columns(self, rows: Sequence[dict], predictions: np.ndarray) -> dict[str, list]:

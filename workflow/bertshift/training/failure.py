@@ -9,8 +9,9 @@ def failed(outcome: Mapping) -> bool:
     """Did the run with this scores.json end at most MARGIN above the majority class on the development set?
 
     Mosbach et al. 2021 call a run failed that is not above the majority class; the margin, ours, is for runs above it
-    by chance. It goes by the headline score, whose value for a constant is 0 if it is a correlation; but by accuracy
-    in the place of F1, which for a constant depends on the class that happens to be the larger one.
+    by chance. A run that gives one answer to every input must count, whichever it gives. It goes by the headline score
+    where that bounds all constants: no accuracy is above the majority's, every correlation is 0. In the place of F1,
+    which is above that of a negative majority if the constant is the positive class, it goes by accuracy.
     """
     metric = outcome["metric"]
     if metric == "f1" and "accuracy" in outcome["scores"]:
