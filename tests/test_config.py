@@ -71,7 +71,8 @@ def test_a_task_overrides_its_scale_and_a_checkpoint_its_task():
         return task_settings(parse_model(name, config), config)["training"]
 
     assert training("mnli")["learning_rate"] == pytest.approx(4e-5)
-    assert (training("mnli@large")["batch_size"], training("mnli@large")["warmup"]) == (64, 0.5)
+    assert (training("mnli@large")["batch_size"], training("mnli@large")["warmup"]) == (64, 0.1)
+    assert training("mnli")["warmup"] == 0.5
     assert training("mnli.bertadam")["optimizer"] == "bertadam"
     config["training"]["per_variant"] = {"random": {"max_train": 7, "epochs": 1}}
     random = task_settings(parse_model("mnli.random", config), config)
@@ -88,4 +89,4 @@ def test_bert_large_is_trained_as_table_1_says():
     for task, row in table["rows"].items():
         ours = task_settings(parse_model(f"{task}@large", config), config)["training"]
         assert [ours[key] for key in table["columns"]] == row
-        assert (ours["schedule"], ours["optimizer"], ours["warmup"]) == ("slanted_triangular", "adamw", 0.1)
+        assert (ours["schedule"], ours["optimizer"], ours["warmup"]) == ("linear", "adamw", 0.1)

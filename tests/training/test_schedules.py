@@ -1,6 +1,6 @@
 import pytest
 
-from bertshift.training.schedules import SCHEDULE, bert_linear, constant, linear, slanted_triangular
+from bertshift.training.schedules import SCHEDULE, bert_linear, constant, linear
 
 
 def test_linear_is_a_triangle():
@@ -12,16 +12,6 @@ def test_linear_is_a_triangle():
 def test_bert_decay_is_taken_at_the_absolute_step():
     """google-research/bert: the line runs from 1 at step 0, so the warmup ends at 1 and decay goes on from .8."""
     assert [bert_linear(step, 10, 0.2) for step in range(5)] == pytest.approx([0, 0.5, 0.8, 0.7, 0.6])
-
-
-def test_slanted_triangle_of_howard_and_ruder():
-    """Their equation 3 at T = 1000, cut_frac = .1, ratio = 32."""
-    total, cut_frac, ratio = 1000, 0.1, 32
-    cut = 100
-    for step in (0, 1, 50, 99, 100, 101, 500, 999):
-        p = step / cut if step < cut else 1 - (step - cut) / (cut * (1 / cut_frac - 1))
-        assert slanted_triangular(step, total, cut_frac) == pytest.approx((1 + p * (ratio - 1)) / ratio)
-    assert slanted_triangular(0, total, cut_frac) == slanted_triangular(total, total, cut_frac) == 1 / 32
 
 
 @pytest.mark.parametrize("name", SCHEDULE)

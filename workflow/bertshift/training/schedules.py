@@ -15,7 +15,10 @@ def constant(step: int, total: int, warmup: float) -> float:
 
 
 def linear(step: int, total: int, warmup: float) -> float:
-    """Linear rise from 0 over the warmup, then a line from 1 at its end to 0 at `total` (as run_glue has it)."""
+    """Linear rise from 0 over the warmup, then a line from 1 at its end to 0 at `total` (as run_glue has it).
+
+    With a warmup of .1 it is the slanted triangle of Hao et al. 2020; that of Howard & Ruder 2018 ends at 1/32, not 0.
+    """
     rise = _count(warmup, total)
     return step / rise if step < rise else max(0.0, (total - step) / max(1, total - rise))
 
@@ -27,17 +30,8 @@ def bert_linear(step: int, total: int, warmup: float) -> float:
     return step / rise if step < rise else max(0.0, 1 - step / total)
 
 
-def slanted_triangular(step: int, total: int, warmup: float, ratio: float = 32) -> float:
-    """Howard & Ruder 2018, equation 3: p rises to 1 at cut = warmup * total and falls to 0 at `total`;
-    the factor is (1 + p (ratio - 1)) / ratio, so it starts and ends at 1 / ratio, not at 0."""
-    cut = _count(warmup, total)
-    p = step / cut if step < cut else max(0.0, 1 - (step - cut) / max(1, total - cut))
-    return (1 + p * (ratio - 1)) / ratio
-
-
 SCHEDULE: dict[str, Callable[[int, int, float], float]] = {
     "linear": linear,
     "bert_linear": bert_linear,
-    "slanted_triangular": slanted_triangular,
     "constant": constant,
 }

@@ -4,7 +4,7 @@ from typing import Literal
 
 from bertshift.errors import UserError
 
-SCHEDULES = ("linear", "bert_linear", "slanted_triangular", "constant")
+SCHEDULES = ("linear", "bert_linear", "constant")
 OPTIMIZERS = ("adamw", "bertadam")
 PRECISIONS = ("auto", "float32", "bfloat16")
 
@@ -24,7 +24,7 @@ class TrainSettings:
     epochs: float | None = None
     steps: int | None = None
     warmup: float = 0.1
-    schedule: Literal["linear", "bert_linear", "slanted_triangular", "constant"] = "linear"
+    schedule: Literal["linear", "bert_linear", "constant"] = "linear"
     optimizer: Literal["adamw", "bertadam"] = "adamw"
     weight_decay: float = 0.01
     beta2: float = 0.999
