@@ -140,12 +140,13 @@ def test_a_model_meets_its_own_parent_its_twin_or_itself():
 def test_models_that_cannot_be_compared():
     with pytest.raises(UserError, match="one vocabulary"):
         parse_comparison("cola@cased", "base", CONFIG)
-    with pytest.raises(UserError, match="one replicate"):
+    with pytest.raises(UserError, match="one pretraining run only; list more 'checkpoints'.* of bases.cased"):
         _pairs("cased", "cased")
     config = CONFIG | {"tasks": {"mnli": {"seeds": 1}}}
-    alone = parse_model("mnli.random", config)
-    with pytest.raises(UserError, match="raise 'seeds' to compare"):
-        pair_runs(alone, alone, config)
+    for name in ("mnli", "mnli.random"):  # pretraining runs of a fine-tuned model are not its seeds
+        alone = parse_model(name, config)
+        with pytest.raises(UserError, match="one seed only; raise 'bases.base.seeds'"):
+            pair_runs(alone, alone, config)
 
 
 def row(name, kind, seed=1):

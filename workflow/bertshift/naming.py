@@ -222,20 +222,29 @@ def seeds_of(model: Model, config: Mapping) -> int:
     return config["tasks"][model.task].get("seeds") or config["bases"][model.base]["seeds"]
 
 
+# What to write where a pretraining run, or any run, is missing.
+MORE_CHECKPOINTS = "list more 'checkpoints' (or raise 'pretrain.runs')"
+MORE_RUNS = f"{MORE_CHECKPOINTS}, or raise 'seeds'"
+
+
 def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run, Run]]:
     """Which replicate is compared with which.
 
     A model is compared with its own parent, or with the replicate of the same pretraining run and seed;
-    a model against itself is every pair of its seeds within one pretraining run (Hao et al. 2020,
-    Figures 4 and 5), or every pair of pretraining runs. Models of different checkpoints pair by number.
+    a fine-tuned model against itself is every pair of its seeds within one pretraining run (Hao et al. 2020,
+    Figures 4 and 5), any other every pair of pretraining runs. Models of different checkpoints pair by number.
+    UserError for a model against itself that has no such pair.
     """
     runs, others = runs_of(model, config), runs_of(reference, config)
     if model == reference:
-        same = [(a, b) for a in runs for b in runs if a.init == b.init and a.seed < b.seed]
-        pairs = same or [(a, b) for a in runs for b in runs if a.init < b.init]
+        if model.tasks:
+            pairs = [(a, b) for a in runs for b in runs if a.init == b.init and a.seed < b.seed]
+            short = f"one seed only; raise 'bases.{model.base}.seeds', or 'seeds' of tasks.{model.task},"
+        else:
+            pairs = [(a, b) for a in runs for b in runs if a.init < b.init]
+            short = f"one pretraining run only; {MORE_CHECKPOINTS} of bases.{model.base}"
         if not pairs:
-            more = "'seeds'" if model.starts_anew else "'seeds' or 'runs'"
-            raise UserError(f"'{model}' has one replicate only; raise {more} to compare it with itself.")
+            raise UserError(f"'{model}' has {short} to compare it with itself.")
         return pairs
     by_key = {(run.init, run.seed): run for run in others}
     pairs = []
@@ -246,7 +255,7 @@ def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run
         elif not run.seed:
             pairs += [(run, other) for other in others if other.init == run.init]
     if not pairs:
-        raise UserError(f"'{model}' and '{reference}' share no pretraining run; give both as many 'runs'.")
+        raise UserError(f"'{model}' and '{reference}' share no replicate; {MORE_RUNS}.")
     return pairs
 
 

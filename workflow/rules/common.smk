@@ -119,7 +119,7 @@ def run_of(wildcards):
     run = naming.Run(parse_model(wildcards.model), int(wildcards.init), int(wildcards.get("seed", 0)))
     if run not in runs_of(run.model):
         raise WorkflowError(
-            f"'{run.model}' has no replicate {run.name} at this scale; raise its checkpoint's 'runs' or 'seeds'."
+            f"'{run.model}' has no replicate {run.name} at this scale; {naming.MORE_RUNS}, of bases.{run.model.base}."
         )
     return run
 
