@@ -76,6 +76,26 @@ def test_pairs_of_seeds_are_not_independent():
     assert (one["replicates"], one["unit"]) == (3, "seed pair")
 
 
+def test_pairs_of_pretraining_runs_are_not_independent():
+    pairs = [(1, 2, 1.0), (1, 3, 2.0), (2, 3, 6.0)]
+    table = pd.DataFrame(
+        {"init": a, "seed": 0, "ref_init": b, "ref_seed": 0, "layer": 1, "value": value}
+        for a, b, value in pairs
+    )
+    assert stats.with_replicates(table)["replicate"].tolist() == ["init1-2", "init1-3", "init2-3"]
+    one = stats.summarise(table, ["layer"]).iloc[0]
+    assert (one["value"], one["low"], one["high"], one["interval"]) == (3, 1, 6, "min-max")
+    assert (one["replicates"], one["unit"]) == (3, "pretraining run pair")
+    assert stats.summarise(table.head(1), ["layer"]).loc[0, "unit"] == "pretraining run pair"
+
+
+def test_a_run_is_one_replicate_in_tables_with_and_without_a_reference():
+    alone = rows([(1, 1, 0.0), (1, 2, 1.0)]).drop(columns="ref_seed")
+    compared = rows([(1, 1, 0.0), (1, 2, 1.0)]).assign(ref_init=1)
+    both = pd.concat([alone, compared], ignore_index=True)  # missing numbers make the others floats
+    assert stats.with_replicates(both)["replicate"].tolist() == ["seed1", "seed2"] * 2
+
+
 def probed(keys):
     names = ["model", "task", "init", "seed", "probe_seed", "value"]
     return pd.DataFrame(dict(zip(names, key, strict=True)) for key in keys)

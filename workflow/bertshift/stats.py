@@ -1,6 +1,6 @@
 """Means and intervals over replicates, in float64."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ POINTS = 100  # of a score from 0 to 1, the unit in which papers print accuracy,
 UNITS = {"init": "pretraining run", "seed": "seed"}  # what a replicate's name begins with, and what it is
 RUN = ["init", "seed", "ref_init", "ref_seed"]  # which replicate of a model, and of what it is compared with
 SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
-SEED_PAIR = "seed pair"
+PAIRED = " pair"  # a unit that is two of UNITS
 BOOTSTRAP = "95% bootstrap over sentences"  # what `low` and `high` of a metric's own table are
 
 
@@ -74,17 +74,33 @@ def with_replicates(table: pd.DataFrame) -> pd.DataFrame:
     """Metric rows with a column `replicate` that names the independent unit a row belongs to.
 
     Several pretraining runs, or no fine-tuning at all: the run, since seeds on one checkpoint are not independent of
-    each other. One pretraining run: the fine-tuning seed, or the pair of seeds where two seeds are compared.
+    each other, or the pair of runs where two are compared ("init1-2"). One pretraining run: the fine-tuning seed, or
+    the pair of seeds ("seed1-2").
     """
-    if table["init"].nunique() > 1 or (table["seed"] == 0).all():
-        names = "init" + table["init"].astype(str)
-    else:
-        seed = table["seed"].astype(str)
-        names = "seed" + seed
-        if "ref_seed" in table:
-            other = table["ref_seed"].astype(str)
-            names = names.where(table["ref_seed"].isin([0]) | (seed == other), names + "-" + other)
+    init, seed = _numbers(table, "init"), _numbers(table, "seed")
+    names = "init" + init
+    if table["init"].nunique() == 1 and (table["seed"] != 0).any():
+        names = names.where(init.str.contains("-"), "seed" + seed)
     return table.assign(replicate=names)
+
+
+def _numbers(table: pd.DataFrame, key: str) -> pd.Series:
+    """What of a row is called `key`, and that of what it is compared with where this is another one."""
+    own = table[key].astype(str)
+    if f"ref_{key}" not in table:
+        return own
+    other = table[f"ref_{key}"].fillna(0).astype(int)  # metrics of one model have none
+    return own.where(other.isin([0]) | (other == table[key]), own + "-" + other.astype(str))
+
+
+def unit_of(replicate: str) -> str:
+    """What a name of `with_replicates` counts: one of UNITS, or a pair of them."""
+    return UNITS[replicate[:4]] + PAIRED * ("-" in replicate)
+
+
+def independent(replicates: Iterable[str]) -> bool:
+    """Pairs share runs: three of them, named by `with_replicates`, are not three independent numbers."""
+    return not any("-" in name for name in replicates)
 
 
 def failures(table: pd.DataFrame) -> pd.Series:
@@ -99,10 +115,9 @@ def summarise(table: pd.DataFrame, by: list[str], level: float = 0.95) -> pd.Dat
     """
     rows = []
     for keys, group in with_replicates(table).groupby(by, sort=False):
-        # Pairs of seeds share seeds: three of them are not three independent numbers.
-        name = group["replicate"].iloc[0]
-        unit = SEED_PAIR if "-" in name else UNITS[name[:4]]
-        one = estimate(group.groupby("replicate", sort=False)["value"].mean(), level, unit != SEED_PAIR)
+        unit = unit_of(group["replicate"].iloc[0])
+        values = group.groupby("replicate", sort=False)["value"].mean()
+        one = estimate(values, level, independent(values.index))
         interval = (one.low, one.high, one.interval)
         if len(group) == 1 and "low" in group and group["low"].notna().all():
             interval = (group["low"].item(), group["high"].item(), BOOTSTRAP)
