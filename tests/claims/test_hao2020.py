@@ -58,6 +58,19 @@ def test_seeds_part_at_a_layer_of_24(made, published):
     for layer, verdict in ((9, HOLDS), (13, FAILS)):
         row = decided(made, published, "figure4", leap(layer)).loc["H4.2 (mrpc)"]
         assert (row["verdict"], row["ours"]) == (verdict, layer)
+
+    def by_run(*layers):
+        return lambda table: pd.concat(
+            leap(layer)(table[table["init"] == 1]).assign(init=init) for init, layer in enumerate(layers, 1)
+        )
+
+    for layers, verdict in (((7, 12), FAILS), ((7, 9, 13), FAILS), ((9, 10, 11), HOLDS)):
+        row = decided(made, published, "figure4", by_run(*layers)).loc["H4.2 (mrpc)"]
+        assert 9 <= row["ours"] <= 10 and row["verdict"] == verdict  # a mean may lie where no run parts
+    nowhere = decided(made, published, "figure4", by_run(9, 25)).loc["H4.2 (mrpc)"]
+    assert nowhere["verdict"] == FAILS and "no such layer" in nowhere["reason"]
+    single = decided(made, published, "figure4", by_run(25)).loc["H4.2 (mrpc)"]
+    assert single["verdict"] == UNTESTED and single["reason"].startswith("one replicate only")
     small = of_hao(layers=6, heads=0)
     assert decided(small, published, "figure4").loc["H4.2 (mrpc)", "verdict"] == UNTESTED
     assert decided(small, published, "figure4").loc["H4.1 (mnli)", "verdict"] == HOLDS
@@ -68,10 +81,14 @@ def test_pairs_of_seeds_on_one_pretraining_run_are_replicates(published):
     one = evaluate("hao2020/figure5", tables, published["hao2020"]).set_index("claim").loc["H5.1 (mnli)"]
     assert one["verdict"] == UNTESTED and one["replicates"] == 1  # two seeds are one pair
     path = "results/svcca/mnli@large_vs_mnli@large.tsv"
-    more = [tables[path], tables[path].assign(ref_seed=3), tables[path].assign(seed=2, ref_seed=3)]
-    tables[path] = pd.concat(more)
-    rows = evaluate("hao2020/figure5", tables, published["hao2020"]).set_index("claim")
-    assert rows.loc["H5.1 (mnli)", "verdict"] == HOLDS and rows.loc["H5.1 (mnli)", "replicates"] == 3
+    one = tables[path]
+    upside_down = one.assign(seed=2, ref_seed=3, value=1 - one["value"])
+    for third, verdict, low in ((one.assign(seed=2, ref_seed=3), HOLDS, 1), (upside_down, FAILS, -1)):
+        tables[path] = pd.concat([one, one.assign(ref_seed=3), third])
+        row = evaluate("hao2020/figure5", tables, published["hao2020"]).set_index("claim").loc["H5.1 (mnli)"]
+        assert row["verdict"] == verdict and row["replicates"] == 3
+        # they share seeds, so their range is what the figure has for an interval, too
+        assert (row["low"], row["high"]) == pytest.approx((low, 1), abs=0.01)
 
 
 def test_runs_that_failed_to_train_decide_nothing(made, published):
@@ -83,6 +100,12 @@ def test_runs_that_failed_to_train_decide_nothing(made, published):
     rows = decided(made, published, "figure3", failed([2]))
     assert rows.loc["H3.1 (mnli)", "verdict"] == HOLDS
     assert rows.loc["H3.1 (mnli)", "reason"].endswith("Without 2 that failed to train.")
+    rows = decided(made, published, "figure4", lambda table: table.assign(ref_failed=table["init"] == 2))
+    assert rows.loc["H4.1 (mnli)", "reason"] == "one replicate only; at least two are needed."
+    rows = decided(made, published, "figure6", lambda table: table.assign(ref_failed=table["seed"] == 2))
+    assert rows.loc["H6.1 (rte-mnli)", "reason"].endswith(
+        "Without 2 pairs of which one or both failed to train."
+    )
     rows = decided(made, published, "figure3", failed([1, 2]))
     assert set(rows["verdict"]) == {UNTESTED}
     assert rows.loc["H3.1 (mnli)", "reason"] == "every run of MNLI failed to train."
