@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from bertshift.plots import catalogue
@@ -37,6 +38,17 @@ def test_runs_that_failed_to_train_are_left_out_and_counted(tables_of, published
     assert (ours.drop("mrpc@large", level="series")["failed"] == 0).all()
     assert "MRPC@large 2 of 4; left out" in " ".join(figure.texts[-1].get_text().split())
     assert "MRPC@large" in words(figure) and not any("failed" in word for word in words(figure))
+
+
+def test_directions_are_those_of_the_runs_that_are_drawn(tables_of, published):
+    tables = failing(tables_of["hao2020/figure2"], "mrpc@large", [2])
+    path = next(path for path in tables if "mrpc" in path)
+    tables[path] = tables[path].assign(k_model=np.where(tables[path]["seed"] == 2, 10, 100))
+    table = catalogue.draw("hao2020/figure2", tables, published["hao2020"])[1].query("series == 'mrpc@large'")
+    assert (table["failed"] == 2).all() and (table["k_model"] == 100).all()
+    tables[path] = tables[path].assign(failed=True)
+    table = catalogue.draw("hao2020/figure2", tables, published["hao2020"])[1].query("series == 'mrpc@large'")
+    assert (table["failed"] == 4).all() and (table["k_model"] == 55).all()
 
 
 def test_where_every_run_failed_all_are_drawn_and_marked(tables_of, published):

@@ -70,6 +70,12 @@ def first_run(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["init"] == rows["init"].min()]
 
 
+def counted(group: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a group that a mean is over: those about runs that learned their task, or all where none did."""
+    bad = stats.failures(group)
+    return group if bad.all() else group[~bad]
+
+
 def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
     """Means over replicates by `by`, and where they come from; runs may differ between groups of `apart`.
 
@@ -80,7 +86,7 @@ def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
     for _, group in rows.groupby(apart, sort=False):
         bad = stats.failures(group)
         runs = group.assign(bad=bad).drop_duplicates([key for key in stats.RUN if key in group])
-        part = stats.summarise(group if bad.all() else group[~bad], by)
+        part = stats.summarise(counted(group), by)
         told = "failed" in group
         part = part.assign(trained=int((~runs["bad"]).sum()) if told else 0, failed=int(runs["bad"].sum()))
         for column in ("scale", "checkpoint", "data"):
