@@ -44,9 +44,8 @@ def restored(model, layers, inits, seeds, noise=0.003):
     readings = {
         (task, name): low + 0.3 * depth(layers) ** 3 for name, low in (("svcca99", 0.01), ("cca_full", 0.02))
     }
-    moved = table(
-        "restored", model, "large", readings | {(task, "svcca99_null"): [0.8] * layers}, inits, seeds, n=2400
-    )
+    readings |= {(task, f"{name}_null"): [0.8] * layers for name in ("svcca99", "cca_full")}
+    moved = table("restored", model, "large", readings, inits, seeds, n=2400)
     parts.append(moved.assign(headline=moved["variant"] == "svcca99", **RANKS))
     for score, level in (("accuracy", 0.8), ("f1", 0.85)):
         curve = {(task, score): level - 0.2 * depth(layers)[::-1] ** 3}

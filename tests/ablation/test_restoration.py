@@ -121,7 +121,7 @@ def test_all_replicates_of_a_saved_model(tmp_path):
         }
         write_json(tmp_path / f"{seed}.json", outcome | {"rows": {"train": 9}})
     table = restore(SETTINGS, runs, rows, SIDECAR, rows, 150, 16, max_dev=30)
-    assert (table.groupby(["seed", "metric"]).size().unstack() == [3 * 4, 4 * 2]).all(axis=None)
+    assert (table.groupby(["seed", "metric"]).size().unstack() == [3 * 5, 4 * 2]).all(axis=None)
     still = table[(table["seed"] == 1) & (table["metric"] == "restored") & table["headline"]]
     assert still["value"].abs().max() < 1e-6
     assert set(table.loc[table["metric"] == "restored_score", "n"]) == {30}

@@ -73,10 +73,16 @@ def test_streaming_is_the_same_as_one_shot(pair, monkeypatch):
 
 
 def test_few_tokens(pair):
-    with pytest.raises(UserError, match="21 tokens cannot be compared at width 20"):
-        similarity.compare([pair], tokens=21)
+    for tokens in (21, 22):  # as many as dimensions; enough of them, but not for the directions of two models
+        with pytest.raises(UserError, match=f"{tokens} tokens cannot be compared at width 20"):
+            similarity.compare([pair], tokens=tokens)
     table = similarity.compare([pair], tokens=200)  # about 17 [CLS], fewer than the width: CCA says nothing
     assert set(table.loc[table["tokens"] == "cls", "metric"]) == {"cka", "procrustes"}
-    assert set(similarity.compare([pair], tokens=22)["tokens"]) < {
+    x, y = np.random.default_rng(1).normal(
+        size=(2, 30, 20)
+    )  # more than the width, fewer than both sides' directions
+    few = similarity.distances(Centred.of(x), Centred.of(y))
+    assert {row["metric"] for row in few} == {"cka", "procrustes"}
+    assert set(similarity.compare([pair], tokens=41)["tokens"]) < {
         *similarity.classes(Activations(pair.model))
     }

@@ -67,7 +67,23 @@ def test_independent_data_have_the_null_mean():
     narrow = svcca(x, y[:, :e])["cca_full"][0]
     assert narrow == pytest.approx(null_distance(n, d, e), abs=0.01)
     assert null_distance(20_480, 1024, 1024) == pytest.approx(1 - 0.191, abs=0.001)
-    assert null_distance(150, d, d) == pytest.approx(svcca(x[:150], y[:150])["cca_full"][0], abs=0.02)
+    assert svcca(x, y)["cca_full_null"] == (null_distance(n, d, d), d, d)
+
+
+def test_subspaces_that_must_intersect_say_nothing():
+    """Of 64 and 64 directions in the 89 dimensions of 90 centred tokens 39 are shared, though nothing is."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 90, 64))
+    a, b = Centred.of(x), Centred.of(y)
+    rho = correlations(Principal.of(scatter(a, a)), Principal.of(scatter(b, b)), scatter(a, b), 64, 64)
+    assert np.sum(rho > 1 - 1e-9) == 39
+    assert 1 - rho.mean() == pytest.approx(null_distance(90, 64, 64), abs=0.02)
+    with pytest.raises(UserError, match="90 tokens is degenerate at width 64"):
+        svcca(x, y)
+    falling = np.geomspace(4, 0.01, 64)  # fewer directions hold 99 % of the variance: that reading is left
+    cut = svcca(x * falling, y * falling)
+    assert set(cut) == {"svcca99", "google_mean98", "svcca99_null"} and sum(cut["svcca99"][1:]) <= 89
+    assert "cca_full" in svcca(x[:, :44], y[:, :45]) and "cca_full_null" in svcca(x[:, :44], y[:, :45])
 
 
 def test_rank_deficient_states_count_their_rank_only(states):

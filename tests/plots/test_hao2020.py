@@ -59,6 +59,13 @@ def test_where_every_run_failed_all_are_drawn_and_marked(tables_of, published):
     assert {"MRPC@large (failed)", "MNLI@large"} <= set(words(figure))
 
 
+def test_every_reading_of_restored_layers_has_its_null(tables_of, published):
+    _, table = catalogue.draw("hao2020/figure3", tables_of["hao2020/figure3"], published["hao2020"])
+    variants = table[table["panel"] == "distance"].groupby("provenance")["variant"].unique()
+    assert set(variants["measured"]) == {"svcca99", "cca_full"}
+    assert set(variants["derived"]) == {"svcca99_null", "cca_full_null"}
+
+
 def test_pairs_of_tasks_stand_beside_seeds_on_as_many_tokens(tables_of, published):
     figure, table = catalogue.draw("hao2020/figure7", tables_of["hao2020/figure7"], published["hao2020"])
     assert words(figure)[:4] == ["RTE–MNLI@large", "MRPC–RTE@large", "MRPC–SST-2@large", "MNLI@large seeds"]

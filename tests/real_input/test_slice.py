@@ -19,7 +19,14 @@ SLICE = {
         "edge": {"max_train": 150, "max_dev": 50, "max_test": 100, "max_steps": 150, "validate_every": 50},
         "structural": {"max_train": 300, "epochs": 3, "rank": 32},
     },
-    "samples": {"task": 24, "combined": 12, "text": 40, "tokens": 400, "svcca_tokens": 600, "max_length": 64},
+    "samples": {
+        "task": 24,
+        "combined": 12,
+        "text": 40,
+        "tokens": 400,
+        "svcca_tokens": 1000,
+        "max_length": 64,
+    },
     "figures": {
         "kovaleva2019": {"figure5": {"models": ["rte", "cola"]}},
         "hao2020": {item: {"models": ["rte"]} for item in ("figure1", "figure2")},

@@ -22,7 +22,7 @@ from bertshift.errors import UserError
 from bertshift.metrics import cka, procrustes, pwcca
 from bertshift.metrics.pairs import Pair, frame, matched_layers, opened
 from bertshift.metrics.scatter import Centred, scatter
-from bertshift.metrics.svcca import Principal
+from bertshift.metrics.svcca import Principal, can_be_apart
 from bertshift.seeds import seed_from
 
 SHARE = 0.99  # of the variance, that CCA keeps
@@ -34,13 +34,13 @@ def distances(x: Centred, y: Centred, orders: Sequence[np.ndarray] = ()) -> Iter
 
     orders: permutations [n] of the reference's tokens. The mean of what they give is what unrelated states would, a row
     `<variant>_null` whose sd is that between permutations. k counts directions compared: those of 99 % of the variance
-    for SVCCA and PWCCA, else all. These two have no rows where n - 1 is not above the widths, as some correlations would
-    be 1 whatever the data.
+    for SVCCA and PWCCA, else all. These two have no rows where n - 1 is not above the widths, or below the directions of
+    both sides together, as some correlations would be 1 whatever the data.
     """
     xx, yy = scatter(x, x), scatter(y, y)
     principal = Principal.of(xx), Principal.of(yy)
     kept, full = [one.kept(SHARE) for one in principal], [len(one.variances) for one in principal]
-    enough = len(x) - 1 > max(len(xx), len(yy))
+    enough = len(x) - 1 > max(len(xx), len(yy)) and can_be_apart(len(x), *kept)
 
     def of(y: Centred) -> dict[tuple[str, str], float]:
         xy = scatter(x, y)
@@ -88,7 +88,7 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
 
     tokens: how many are drawn, those that SVCCA draws of the same stimuli; classes are parts of the draw. [CLS] and [SEP]
     have no rows in a layer where they do not vary, as [CLS] in the embeddings, or where fewer than 4 are drawn.
-    Raises UserError where tokens of a pair differ or are not more than the width.
+    Raises UserError where tokens of a pair differ, or all that are drawn are too few for SVCCA.
     """
     return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
 
@@ -97,8 +97,9 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
     for pair, model, reference in opened("similarity", pairs):
         drawn = sample_tokens(model.special, tokens, "svcca", pair.stimuli)
         width = max(model.width, reference.width)
+        few = f"{len(drawn)} tokens cannot be compared at width {width}: ask for more stimuli."
         if len(drawn) - 1 <= width:
-            raise UserError(f"{len(drawn)} tokens cannot be compared at width {width}: ask for more stimuli.")
+            raise UserError(few)
         for name, member in classes(model).items():
             positions = drawn[member[drawn]]
             generator = np.random.default_rng(seed_from("similarity", pair.stimuli, name))
@@ -118,5 +119,8 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
                         f"similarity: {len(x)} tokens '{name}' do not vary in layer {layer}", file=sys.stderr
                     )
                     continue
-                for row in distances(x, y, orders):
+                found = list(distances(x, y, orders))
+                if name == "all" and not any(row["metric"] == "svcca" for row in found):
+                    raise UserError(few)
+                for row in found:
                     yield pair.keys | keys | row

@@ -81,26 +81,38 @@ def null_distance(n: int, k_x: int, k_y: int) -> float:
     return float((1 - certain) * (1 - np.sum(np.sqrt(square) * weight) / np.sum(weight)))
 
 
+def can_be_apart(n: int, k_x: int, k_y: int) -> bool:
+    """Whether k_x and k_y directions of n centred tokens need not intersect; if they must, some correlations are 1."""
+    return k_x + k_y <= n - 1
+
+
 def distances(x: Principal, y: Principal, cross: np.ndarray, n: int) -> dict[str, tuple[float, int, int]]:
     """variant -> (distance, k_x, k_y).
 
     svcca99: directions of 99% of the variance (the headline); cca_full: all directions; google_mean98: as svcca99,
-    with `google_mean`; svcca99_null: `null_distance` at svcca99's sizes.
-    Raises UserError where n is not above the widths: then some correlations are 1 whatever the data.
+    with `google_mean`; svcca99_null and cca_full_null: `null_distance` at their sizes.
+    A reading with k_x + k_y > n - 1 would say nothing, as the two subspaces must intersect and have correlations of 1
+    whatever the data: cca_full is left out there. Raises UserError where that is so of svcca99, which leaves nothing, or
+    where n - 1 is not above the widths.
     """
-    if n - 1 <= max(len(x.directions), len(y.directions)):
-        raise UserError(
-            f"SVCCA of {n} tokens is degenerate at width {len(x.directions)}: ask for more stimuli, best 20 times it."
-        )
     k_x, k_y = x.kept(0.99), y.kept(0.99)
+    if n - 1 <= max(len(x.directions), len(y.directions)) or not can_be_apart(n, k_x, k_y):
+        raise UserError(
+            f"SVCCA of {n} tokens is degenerate at width {len(x.directions)}, where it compares {k_x} directions with "
+            f"{k_y}: ask for more stimuli, best 20 times the width."
+        )
     rho = correlations(x, y, cross, k_x, k_y)
+    found = {"svcca99": (float(1 - rho.mean()), k_x, k_y)}
     full_x, full_y = len(x.variances), len(y.variances)
-    return {
-        "svcca99": (float(1 - rho.mean()), k_x, k_y),
-        "cca_full": (float(1 - correlations(x, y, cross, full_x, full_y).mean()), full_x, full_y),
+    full = can_be_apart(n, full_x, full_y)
+    if full:
+        distance = float(1 - correlations(x, y, cross, full_x, full_y).mean())
+        found["cca_full"] = (distance, full_x, full_y)
+    found |= {
         "google_mean98": (1 - google_mean(rho), k_x, k_y),
         "svcca99_null": (null_distance(n, k_x, k_y), k_x, k_y),
     }
+    return found | ({"cca_full_null": (null_distance(n, full_x, full_y), full_x, full_y)} if full else {})
 
 
 def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, int, int]]:
@@ -116,7 +128,7 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
 
     tokens: how many are drawn, without replacement, from all of the stimuli's, [CLS] and [SEP] among them; the same
     for every model and layer, and, as the distance depends on n, best the same for every task. None takes all.
-    Raises UserError where tokens of a pair differ or are not more than the width.
+    Raises UserError where tokens of a pair differ or are too few for `distances`.
     """
     return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
 

@@ -44,7 +44,7 @@ def distances(rows: pd.DataFrame) -> pd.DataFrame:
     rows = pd.concat([tables.counted(group) for _, group in groups])  # those that the distances are of
     sizes = rows.groupby(["series", "stimuli", "variant", "layer"], as_index=False)[SIZES].mean()
     table = table.merge(sizes, on=["series", "stimuli", "variant", "layer"])
-    table.loc[table["variant"] == CEILING, "provenance"] = "derived"
+    table.loc[table["variant"].str.endswith("_null"), "provenance"] = "derived"
     return tables.join(table, columns=COLUMNS)
 
 

@@ -84,7 +84,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     style.caption(
         figure, table, "A control of ours, not a figure of the paper. Unrelated: one model's tokens permuted; the distance "
         f"then is, for all tokens, {_nulls(table)}.", _agreement(table),
-        "[CLS] is the same in all embeddings, and canonical correlations need more tokens than dimensions.",
+        "[CLS] is the same in all embeddings, and canonical correlations need more tokens than both models' directions.",
         style.failures(table, "panel"),
     )  # fmt: skip
     return figure, table
