@@ -48,6 +48,19 @@ def test_work_grows_with_what_is_computed(config, tmp_path, monkeypatch):
     assert once.disk == pytest.approx(1.22e6 * 4, rel=0.06)
 
 
+def test_pretraining_on_random_lengths_is_estimated(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    how = config["bases"]["base"]["pretrain"]
+    random, fixed = (
+        work(
+            Job(1, "pretrain", {"base": "base"}, how | {"lengths": {"longest": 512, "short_length": n}}),
+            config,
+        )
+        for n in (None, 128)
+    )
+    assert random == fixed
+
+
 def test_a_prepared_data_set_tells_its_own_size(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = work(training(), config)

@@ -184,7 +184,8 @@ def pretrain(job: Job, sizes: Sizes) -> Work:
     documents = sizes.config.get("world", {}).get("sizes", {}).get("documents", UNKNOWN_ROWS)
     # Four letters a token.
     tokens = corpus.stat().st_size / 4 if corpus.is_file() else documents * sizes.tokens("documents")
-    length = how.get("lengths", {}).get("short_length", 128)
+    # null: random lengths, as the original BERT's.
+    length = how.get("lengths", {}).get("short_length") or 128
     tokens *= how["epochs"]
     work = shape.updates(tokens, length, tokens / length / how["batch_size"]) + _model(shape)
     # The masked words' logits.
