@@ -3,12 +3,10 @@
 import re
 from collections.abc import Mapping
 from html import escape
-from pathlib import Path
 from urllib.parse import quote
 
 import pandas as pd
 
-from bertshift import files
 from bertshift.claims import FAILS, HOLDS, UNTESTED
 
 MARKS = {HOLDS: ("✓", "holds"), FAILS: ("✗", "fails"), UNTESTED: ("–", "untested")}
@@ -66,11 +64,6 @@ def render(
         f"<header><h1>What fine-tuning changes in BERT</h1>{_banner(figures)}</header>"
         f'<nav aria-label="Figures"><ul>{links}</ul></nav><main>{"".join(sections)}</main></body></html>\n'
     )
-
-
-def write(path: str | Path, *args, **kwargs) -> None:
-    """Write `render(...)` to `path`, atomically."""
-    files.write_text(path, render(*args, **kwargs))
 
 
 def _banner(figures: Mapping[str, pd.DataFrame]) -> str:

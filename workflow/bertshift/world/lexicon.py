@@ -342,12 +342,6 @@ MONTHS = words("January February March April May June July August September Octo
 DAYS = words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
 NUMBERS = ["two", "three", "four", "five", "six", "ten"]
 
-PROPERTIES = words(
-    "awareness change_of_location change_of_state changes_possession created destroyed existed_after existed_before "
-    "existed_during exists_as_physical instigation location_of_event makes_physical_contact manipulated_by_another "
-    "predicate_changed_argument sentient stationary volition"
-)
-
 
 @cache
 def ancestors(word: str) -> tuple[str, ...]:

@@ -51,11 +51,6 @@ class Clause:
     intensity: str | None = None  # very, really before an adjective
 
 
-def clause_things(clause: Clause) -> list[Thing]:
-    found = [clause.subject, clause.object, clause.recipient, clause.place and clause.place[1]]
-    return [thing for thing in found if isinstance(thing, Thing)]
-
-
 def preposition(place: str) -> str:
     if place in lex.AT_PLACES:
         return "at"
