@@ -82,6 +82,18 @@ def test_a_task_overrides_its_scale_and_a_checkpoint_its_task():
     assert training("mnli")["warmup"] == 0.0
 
 
+@pytest.mark.parametrize("where", [{}, {"per_base": {"large": {"max_train": None, "max_dev": None}}}])
+def test_null_means_all_examples_whatever_the_scale_takes(where):
+    own = where or {"max_train": None, "max_dev": None}
+    scale = {"training": {"max_train": 100, "max_dev": 10}}
+    config = load_config(merge(USER, {**scale, "tasks": {"mnli": own}}), ROOT)
+    tasks = {
+        name: task_settings(parse_model(name, config), config)["task"] for name in ("mnli@large", "rte@cased")
+    }
+    assert not {"max_train", "max_dev"} & set(tasks["mnli@large"])
+    assert (tasks["rte@cased"]["max_train"], tasks["rte@cased"]["max_dev"]) == (700, 10)
+
+
 def test_bert_large_is_trained_as_table_1_says():
     """Hao et al. 2020."""
     table = yaml.safe_load((ROOT / "config/published/hao2020.yaml").read_text())["table1"]

@@ -201,8 +201,8 @@ def task_settings(model: Model, config: Mapping) -> dict:
     `.bertadam` is Kovaleva et al. 2019 as their code trained: the first BERT optimiser, without bias correction, at 5e-5.
     """
     task = config["tasks"][model.task]
-    merged = {**config["training"], **{key: value for key, value in task.items() if value is not None}}
-    merged |= task["per_base"].get(model.base, {})
+    # Keys of a task have no default, so a null was written: all examples, whatever the scale says.
+    merged = config["training"] | task | task["per_base"].get(model.base, {})
     for variant in model.variants:
         merged |= config["training"]["per_variant"].get(variant.kind, {})
     if model.variant("bertadam"):
