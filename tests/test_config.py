@@ -82,6 +82,14 @@ def test_a_task_overrides_its_scale_and_a_checkpoint_its_task():
     assert training("mnli")["warmup"] == 0.0
 
 
+@pytest.mark.parametrize("key", ["beta2", "max_grad_norm", "epsilon", "warmup", "weight_decay"])
+def test_training_keys_may_be_a_tasks_or_a_checkpoints_own(key):
+    more = {"training": {key: 0.4}, "tasks": {"rte": {key: 0.5, "per_base": {"large": {key: 0.6}}}}}
+    config = load_config(merge(USER, more), ROOT)
+    models = [parse_model(name, config) for name in ("qqp", "rte", "rte@large")]
+    assert [task_settings(model, config)["training"][key] for model in models] == [0.4, 0.5, 0.6]
+
+
 @pytest.mark.parametrize("where", [{}, {"per_base": {"large": {"max_train": None, "max_dev": None}}}])
 def test_null_means_all_examples_whatever_the_scale_takes(where):
     own = where or {"max_train": None, "max_dev": None}
