@@ -90,6 +90,19 @@ def test_training_keys_may_be_a_tasks_or_a_checkpoints_own(key):
     assert [task_settings(model, config)["training"][key] for model in models] == [0.4, 0.5, 0.6]
 
 
+def test_a_scale_for_small_models_leaves_full_size_ones_alone():
+    def rates(config):
+        config = load_config(config, ROOT)
+        models = [parse_model(name, config) for name in ("rte", "rte@cased", "rte@large")]
+        return [task_settings(model, config)["training"]["learning_rate"] for model in models]
+
+    assert rates({**USER, "scale": "small"}) == pytest.approx([4e-5, 2e-5, 1e-5])
+    real = yaml.safe_load((ROOT / "docs/real/experiments.yaml").read_text())
+    for base in real["bases"].values():
+        base["checkpoints"] = [{"path": "/x"}]
+    assert rates(merge(USER, real))[:2] == pytest.approx([5e-5, 2.5 * 6e-5])
+
+
 @pytest.mark.parametrize("where", [{}, {"per_base": {"large": {"max_train": None, "max_dev": None}}}])
 def test_null_means_all_examples_whatever_the_scale_takes(where):
     own = where or {"max_train": None, "max_dev": None}

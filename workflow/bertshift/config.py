@@ -196,7 +196,8 @@ def _dangling_references(config: dict) -> list[str]:
 def task_settings(model: Model, config: Mapping) -> dict:
     """What the last fine-tuning of `model` does: {"task": what is learned, "training": how}.
 
-    The scale's `training`, then the task's own keys, then its `per_base` entry, then the scale's `per_variant` ones;
+    The scale's `training`, then the task's own keys, then its `per_base` entry, then the scale's `per_variant` ones. The
+    learning rate is multiplied by the checkpoint's own `learning_rate_scale`, where it has one, else by the scale's;
     `.plateau` goes on until the loss does not fall (`training.plateau`), at a constant rate after the warm-up.
     `.bertadam` is Kovaleva et al. 2019 as their code trained: the first BERT optimiser, without bias correction, at 5e-5.
     """
@@ -217,7 +218,8 @@ def task_settings(model: Model, config: Mapping) -> dict:
         }
     else:
         merged["plateau"] = None
-    merged["learning_rate"] *= merged["learning_rate_scale"]
+    scale = config["bases"][model.base].get("learning_rate_scale", merged["learning_rate_scale"])
+    merged["learning_rate"] *= scale
     merged["batch_size"] = max(1, round(merged["batch_size"] * merged["batch_size_scale"]))
     what = (
         "dataset",
