@@ -7,6 +7,7 @@ from conftest import ROOT
 from bertshift.config import canonical, load_config, merge, task_settings
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
+from bertshift.world.generate import SIZES
 
 USER = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())
 
@@ -42,6 +43,15 @@ def put(path, value):
         (put("data", {"source": "mirror"}), r"data\.mirror: is missing"),
         (put("bases", {"base": {"checkpoints": [{"path": "x"}]}}), r"bases\.base: .* layers, heads, vocabulary"),
         (put("tasks.mnli.per_base", {"huge": {}}), r"tasks\.mnli\.per_base: no checkpoint 'huge'"),
+        (put("figures.hoa2020", {}), r"figures: no paper 'hoa2020' is defined; write one of hao2020"),
+        (put("figures.hao2020.figur1", None), r"figures\.hao2020: no figure 'figur1' is defined; write one of figure1"),
+        (put("scored", ["mnly"]), r"scored: .*'mnly'; nearest: mnli"),
+        (put("annotators", {"trees": "depp"}), r"annotators\.trees: .*'depp'; nearest: dep"),
+        (put("sweeps", {"tasks": {"squat": {}}}), r"sweeps\.tasks: no task 'squat' is defined; write one of squad"),
+        (put("probes", {"edge": {"tasks": {"rellations": {}}}}), r"probes\.edge\.tasks: .*'rellations'.* write one of relations"),
+        (put("probes", {"edge": {"tasks": {"spr": {"max_step": 9}}}}), r"tasks\.spr: unknown key 'max_step' \(write 'max_steps'\)"),
+        (put("probes", {"mdl": {"tasks": {"spr": {"portoins": [1.0]}}}}), r"unknown key 'portoins' \(write 'portions'\)"),
+        (put("world", {"sizes": {"document": 9}}), r"world\.sizes: unknown key 'document' \(write 'documents'\)"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_a_sentence_with_path_value_and_remedy(edit, message):
@@ -55,6 +65,11 @@ def test_a_local_checkpoint_replaces_pretraining():
     mine = {"checkpoints": [{"path": "/x"}], "layers": 12, "heads": 12, "vocabulary": "bert-base-uncased"}
     base = load_config({**USER, "bases": {"base": mine}}, ROOT)["bases"]["base"]
     assert "pretrain" not in base and base["checkpoints"] == [{"path": "/x"}]
+
+
+def test_sizes_of_the_world_are_those_that_it_generates():
+    schema = yaml.safe_load((ROOT / "workflow/schemas/experiments.schema.yaml").read_text())
+    assert set(schema["properties"]["world"]["properties"]["sizes"]["properties"]) == set(SIZES)
 
 
 def test_order_of_keys_does_not_change_a_setting_but_a_swap_of_values_does():

@@ -1,6 +1,6 @@
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,7 +12,8 @@ from jsonschema.validators import extend
 
 from bertshift.errors import UserError
 from bertshift.models.source import RECORDED_IN, SOURCE, hub_name
-from bertshift.naming import Model, Run, inits_of, parse_comparison, shape_of
+from bertshift.naming import Model, Run, inits_of, parse_comparison, parse_model, shape_of
+from bertshift.plots.catalogue import FIGURES
 
 SCALES = ("demo", "small", "paper")
 # Of these siblings only one can hold: setting one replaces the other of the scale below it.
@@ -135,6 +136,12 @@ def _dangling_references(config: dict) -> list[str]:
             near = get_close_matches(str(name), list(known), n=3, cutoff=0.3) or list(known)
             problems.append(f"{path}: no {kind} '{name}' is defined; write one of {', '.join(near)}.")
 
+    def check_names(path: str, parse: Callable, *names: str) -> None:
+        try:
+            parse(*names, config)
+        except UserError as error:
+            problems.append(f"{path}: {error}")
+
     needed = {
         "mirror": ("data.mirror", config["data"].get("mirror")),
         "world": ("world", config.get("world")),
@@ -182,14 +189,25 @@ def _dangling_references(config: dict) -> list[str]:
                 {"own": 0} | config["stimuli"] | config["tasks"],
                 "stimulus",
             )
+    for name in config["sweeps"]["tasks"]:
+        check("sweeps.tasks", name, config["tasks"], "task")
+    for kind in ("edge", "mdl"):
+        for name in config["probes"][kind].get("tasks", {}):
+            check(f"probes.{kind}.tasks", name, config["edge_tasks"], "edge task")
+    for name in config["scored"]:
+        check_names("scored", parse_model, name)
+    for kind, name in config["annotators"].items():
+        check_names(f"annotators.{kind}", parse_model, name)
+    known: dict[str, list[str]] = {}
+    for entry in FIGURES.values():
+        known.setdefault(entry.paper, []).append(entry.item)
     for paper, items in config["figures"].items():
+        check("figures", paper, known, "paper")
         for item, figure in items.items():
+            check(f"figures.{paper}", item, known.get(paper, [item]), "figure")
             alone = [(model, figure.get("reference", model)) for model in figure["models"]] if figure else []
             for pair in [*alone, *((figure or {}).get("pairs", []))]:
-                try:
-                    parse_comparison(*pair, config)
-                except UserError as error:
-                    problems.append(f"figures.{paper}.{item}: {error}")
+                check_names(f"figures.{paper}.{item}", parse_comparison, *pair)
     return problems
 
 
