@@ -13,7 +13,7 @@ PROBED = {"models": ["mnli", "dep"], "reference": "base"}
 CONFIG = {
     "figures": {
         "kovaleva2019": {"figure5": {"models": ["mrpc", "mnli"], "reference": "base"}},
-        "hao2020": {"figure1": {"models": ["mnli@large"]}},
+        "hao2020": {item: {"models": ["mnli@large"]} for item in ("figure1", "figure6")},
         "merchant2020": {
             "table1": PROBED,
             "figure1": PROBED,
@@ -184,12 +184,28 @@ def test_needs_follow_the_configuration():
         f"results/structural_probes/{name}.tsv" for name in ("base", "mnli", "dep")
     ]
     assert catalogue.needs("merchant2020/figure3", CONFIG) == ["results/sweeps/mnli.freeze.tsv"]
-    with pytest.raises(UserError, match="merchant2020: appendix_b lacks 'models'"):
+    with pytest.raises(UserError, match=r"merchant2020\.appendix_b lacks 'models'"):
         catalogue.needs("merchant2020/appendix_b", CONFIG)
-    with pytest.raises(UserError, match="hao2020: figure1 lacks 'reference'"):
+    with pytest.raises(UserError, match=r"hao2020\.figure1 lacks 'reference'; .*reference: base"):
         catalogue.needs("hao2020/figure1", CONFIG)
+    with pytest.raises(UserError, match=r"hao2020\.figure6 lacks 'pairs'; .*pairs: \[\["):
+        catalogue.needs("hao2020/figure6", CONFIG)
     with pytest.raises(UserError, match="no figure 'hao2020/figure9'"):
         catalogue.needs("hao2020/figure9", CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("paper", "item", "model", "plain"),
+    [
+        ("kovaleva2019", "table1", "mnli.bertadam", "mnli"),
+        ("college2020", "figure1", "rte.plateau@cased", "rte@cased"),
+        ("college2020", "figure2", "rte.plateau@cased", "rte@cased"),
+    ],
+)
+def test_names_are_not_derived_from_a_model_with_a_variant(paper, item, model, plain):
+    config = {"figures": {paper: {item: {"models": ["cola@cased", model]}}}}
+    with pytest.raises(UserError, match=rf"figures\.{paper}\.{item}: '{model}' .* such as '{plain}'"):
+        catalogue.needs(f"{paper}/{item}", config)
 
 
 def test_a_table_without_the_rows_says_so(made, published):

@@ -73,12 +73,24 @@ def _sweeps(*kinds: str) -> Callable[[Mapping], list[str]]:
     ]
 
 
+def _plain(wanted: Mapping) -> list[tuple[str, str, str]]:
+    """(tasks, "@" or nothing, checkpoint) of each model, of whose name others are built; UserError for one with variants."""
+    names = [model.partition("@") for model in wanted["models"]]
+    for (stem, at, base), model in zip(names, wanted["models"]):
+        plain, dot, variants = stem.partition(".")
+        if dot:
+            raise UserError(
+                f"'{model}' has .{variants}, and this figure derives other models from each; name a plain task's "
+                f"model, such as '{plain}{at}{base}'."
+            )
+    return names
+
+
 def _by_start(wanted: Mapping) -> list[str]:
     """Scores of each model and of the same from random weights, and what its start gives as it is."""
-    names = [model.partition("@") for model in wanted["models"]]
     return [
         path
-        for task, at, base in names
+        for task, at, base in _plain(wanted)
         for path in (
             f"results/scores/{task}{at}{base}.tsv",
             f"results/scores/{task}.random{at}{base}.tsv",
@@ -89,7 +101,7 @@ def _by_start(wanted: Mapping) -> list[str]:
 
 def _chains(wanted: Mapping) -> dict[str, str]:
     """Each model after fine-tuning on the task of each other, with each kind of head: {chain: the model alone}."""
-    alone = [(name.partition("@"), name) for name in wanted["models"]]
+    alone = list(zip(_plain(wanted), wanted["models"]))
     chains = {
         f"{first}+{final}{'.carry' * (head == 'carry')}{at}{base}": name
         for head in wanted.get("heads", ["fresh"])
@@ -98,7 +110,7 @@ def _chains(wanted: Mapping) -> dict[str, str]:
         if other != name
     }
     if not chains:
-        raise UserError("figures: an intermediate task is one of several; list at least two models.")
+        raise UserError("an intermediate task is one of several; list at least two models.")
     return chains
 
 
@@ -191,13 +203,19 @@ def figure(name: str) -> Entry:
 
 
 def needs(name: str, config: Mapping) -> list[str]:
-    """The tables that figure `name` reads, in the order of `config['figures'][paper][item]`."""
+    """The tables that figure `name` reads, in the order of `config['figures'][paper][item]`.
+
+    UserError, with the key's path, for an entry that lacks what the figure needs or has models that it cannot show.
+    """
     entry = figure(name)
+    key = f"figures.{entry.paper}.{entry.item}"
     try:
         return entry.tables(config["figures"][entry.paper][entry.item])
     except KeyError as error:
-        raise UserError(f"figures: {entry.paper}: {entry.item} lacks {error}; write e.g. "
-                        "'{models: [mnli, squad], reference: base}'.") from None  # fmt: skip
+        more = "pairs: [[mnli, squad]]" if error.args == ("pairs",) else "reference: base"
+        raise UserError(f"{key} lacks {error}; write e.g. '{{models: [mnli, squad], {more}}}'.") from None
+    except UserError as error:
+        raise UserError(f"{key}: {error}") from None
 
 
 def draw(name: str, tables: Mapping, published: Mapping):
