@@ -168,6 +168,32 @@ def test_a_mirror_that_lacks_a_file_is_named_before_anything_runs(project, tmp_p
     assert f"{tmp_path} has none of glue/RTE/train.tsv" in printed
 
 
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        ("{source: world}", "the generated world has no 'mytask'; set data.source to mirror or hub"),
+        ("{source: mirror, mirror: there}", "there has none of my/train.tsv (train split of 'mytask')"),
+        ("{source: mirror, mirror: there}", "'mytask' has no 'mirror'; write which files below data.mirror"),
+    ],
+)
+def test_a_data_set_of_ones_own_is_not_asked_of_the_world(copy_project, data, sentence):
+    project = copy_project()
+    files = {} if "no 'mirror'" in sentence else {"mirror": {"train": ["my/train.tsv"]}}
+    entry = {"kind": "sentence", "format": "glue_tsv", "licence": "mine", **files}
+    project.config = merge(
+        project.config,
+        {
+            "datasets": {"mytask": entry},
+            "tasks": {"mytask": project.config["tasks"]["rte"] | {"dataset": "mytask"}},
+        },
+    )
+    asked = ["--dry-run", "--config", f"data={data}"]
+    assert sentence in project.snakemake("results/scores/mytask.tsv", *asked, check=False)
+    if "world" in data:
+        made = project.snakemake("results/scores/rte.tsv", *asked)
+        assert "world/glue/RTE/dev.tsv" in made and "world/my/" not in made
+
+
 def test_an_address_with_a_password_is_refused_and_not_shown(project):
     relations = "relations={download: {url: 'https://me:opensesame@a.example/fn.zip'}}"
     printed = project.snakemake("figures/all", "--dry-run", "--config", relations, check=False)

@@ -60,7 +60,7 @@ def test_same_seed_same_bytes_and_other_seed_other_bytes(tmp_path):
     for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
         generate.generate_world(tmp_path / folder, small, seed)
     first, again, other = (content(tmp_path / folder) for folder in "abc")
-    assert first == again
+    assert first == again and set(first) == set(generate.FILES)
     assert [name for name in first if first[name] == other[name]] == []
 
 

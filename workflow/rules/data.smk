@@ -18,7 +18,7 @@ if config["data"]["source"] == "world":
 
     rule world:
         output:
-            world_files(),
+            [f"{WORLD}/{file}" for file in generate.FILES],
         log:
             "logs/world.log",
         benchmark:

@@ -100,6 +100,23 @@ GLUE = {
     "WNLI": (wnli, {"0": 0.51, "1": 0.49}, "index sentence1 sentence2 label", (0, 1), True),
 }  # fmt: skip
 
+SPLITS = ("train", "dev", "test")
+# Every file of a world, as the workflow announces them before they are written.
+FILES = (
+    "README.txt",
+    "corpus/documents.txt",
+    "wiki_raw/enwiki_sample.txt",
+    "heads/relations.jsonl",
+    *(
+        f"glue/{task}/{name}.tsv"
+        for task in GLUE
+        for name in ("train", "dev_matched" if task == "MNLI" else "dev")
+    ),
+    *(f"squad/{split}-{version}.json" for split in ("train", "dev") for version in ("v1.1", "v2.0")),
+    *(f"UD_English-EWT/en_ewt-ud-{split}.conllu" for split in SPLITS),
+    *(f"edges/{task}/{split}.jsonl" for task in (*edges.LAYERS, "relations") for split in SPLITS),
+)
+
 
 def labels(rng: Random, shares: dict[str, float], count: int) -> list[str]:
     """Exactly the wanted share of each label, in random order."""
@@ -170,7 +187,7 @@ def distinct(rng: Random, seen: set[str]) -> Iterator:
 
 def write_treebank(directory: Path, sizes: dict, seed: int) -> None:
     seen: set[str] = set()
-    for split in ("train", "dev", "test"):
+    for split in SPLITS:
         source = distinct(Random(seed_from(seed, "world", "treebank", split)), seen)
         sentences = (
             conllu(next(source), f"demo-{split}-{n + 1:05d}") for n in range(sizes[f"treebank_{split}"])
@@ -181,7 +198,7 @@ def write_treebank(directory: Path, sizes: dict, seed: int) -> None:
 def write_edges(directory: Path, sizes: dict, seed: int) -> None:
     """Every task takes its records from the same sentences, in order, until it has enough."""
     seen: set[str] = set()
-    for split in ("train", "dev", "test"):
+    for split in SPLITS:
         count = sizes[f"probe_{split}"]
         source = distinct(Random(seed_from(seed, "world", "edges", split)), seen)
         records: dict[str, list] = {task: [] for task in edges.LAYERS}
@@ -223,7 +240,7 @@ def write_corpus(directory: Path, sizes: dict, seed: int) -> None:
 
 
 def generate_world(directory: Path, sizes: dict, seed: int) -> None:
-    """Write the world below `directory`; the same `sizes` and `seed` give the same bytes.
+    """Write FILES below `directory`; the same `sizes` and `seed` give the same bytes.
 
     sizes: counts by name as in SIZES (documents, train, dev, squad_train, ...). Raises UserError for an unknown or missing name.
     """

@@ -1,13 +1,9 @@
 from snakemake.iocontainers import Wildcards
 from snakemake.output_index import OutputIndex
 
+from bertshift.world import generate
+
 WORLD = "results/world"
-# What the generated world holds beside the data sets: text for pretraining, and gold annotation.
-WORLD_EXTRAS = ["corpus/documents.txt", "heads/relations.jsonl", "README.txt"] + [
-    f"edges/{task}/{split}.jsonl"
-    for task in ["pos", "constituents", "dependencies", "entities", "srl", "coref", "spr", "relations"]
-    for split in ["train", "dev", "test"]
-]
 
 
 def mirror_files(name):
@@ -18,11 +14,22 @@ def mirror_files(name):
         raise WorkflowError(f"no data set '{name}'; config/datasets.yaml has {known}.")
     if config["data"]["source"] == "hub":
         return []
+    splits = spec.get("mirror", {})
     if config["data"]["source"] == "world":
-        return [f"{WORLD}/{candidates[0]}" for candidates in spec["mirror"].values()]
+        files = [candidates[0] for candidates in splits.values()]
+        if not files or not set(files) <= set(generate.FILES):
+            raise WorkflowError(
+                f"the generated world has no '{name}'; set data.source to mirror or hub (scale: small)."
+            )
+        return [f"{WORLD}/{file}" for file in files]
+    if not splits:
+        raise WorkflowError(
+            f"config/datasets.yaml: '{name}' has no 'mirror'; write which files below data.mirror hold its splits, "
+            "or set data.source to hub."
+        )
     root = Path(config["data"].get("mirror") or "")
     chosen = []
-    for split, candidates in spec["mirror"].items():
+    for split, candidates in splits.items():
         found = [root / candidate for candidate in candidates if (root / candidate).is_file()]
         if not found:
             raise WorkflowError(
@@ -39,13 +46,6 @@ def sidecar(name):
 
 def examples(name):
     return f"results/data/{name}/examples.jsonl"
-
-
-def world_files():
-    datasets = [
-        candidates[0] for spec in config["datasets"].values() for candidates in spec["mirror"].values()
-    ]
-    return [f"{WORLD}/{path}" for path in dict.fromkeys(datasets + WORLD_EXTRAS)]
 
 
 # The rules that reach a network, where the configuration says so.
