@@ -61,6 +61,11 @@ def test_a_mistake_is_a_sentence_with_path_value_and_remedy(edit, message):
         load_config(config, ROOT)
 
 
+def test_a_new_metric_may_have_its_own_inputs():
+    config = load_config(merge(USER, {"analyses": {"new": {"stimuli": ["wiki"]}}}), ROOT)
+    assert config["analyses"]["new"] == {"stimuli": ["wiki"]}
+
+
 def test_a_local_checkpoint_replaces_pretraining():
     mine = {"checkpoints": [{"path": "/x"}], "layers": 12, "heads": 12, "vocabulary": "bert-base-uncased"}
     base = load_config({**USER, "bases": {"base": mine}}, ROOT)["bases"]["base"]

@@ -25,6 +25,7 @@ CONFIG = {
         ("js", "base", "base", ["wiki"]),
         ("rsa", "mnli", "base", ["wiki", "mnli"]),
         ("rsa", "base", "base", ["wiki"]),
+        ("new", "mnli", "base", ["mnli"]),
     ],
 )
 def test_what_a_metric_looks_at(metric, model, reference, names):

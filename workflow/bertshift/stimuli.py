@@ -11,16 +11,15 @@ SENTENCE_WORDS = (5, 90)
 
 
 def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> list[str]:
-    """Names of the input sets on which `metric` compares two models.
+    """Names of the input sets on which `metric` compares two models: those under `analyses`, by default `own`.
 
     `own` becomes the task last fine-tuned on; for two models of two tasks, both (`rte+mnli`, Hao et al. 2020,
     section 4.2); for two pretrained checkpoints, the first text stimulus.
     """
     tasks = sorted({each.task for each in (model, reference) if each.task})
     own = "+".join(tasks) or next(iter(config["stimuli"]))
-    return list(
-        dict.fromkeys(own if name == "own" else name for name in config["analyses"][metric]["stimuli"])
-    )
+    names = config["analyses"].get(metric, {"stimuli": ["own"]})["stimuli"]
+    return list(dict.fromkeys(own if name == "own" else name for name in names))
 
 
 def sources_of(stimulus: str, config: Mapping) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ rule activations:
     benchmark:
         "logs/activations/{metric}_{model}_{stimuli}.cost.tsv"
     wildcard_constraints:
-        metric=only([*config["analyses"], *PROBES, *METRICS_OF_ATTENTION]),
+        metric=r"[a-z][a-z0-9_]*",
     conda:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
