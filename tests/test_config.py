@@ -1,3 +1,4 @@
+import re
 from copy import deepcopy
 
 import pytest
@@ -75,6 +76,17 @@ def test_a_local_checkpoint_replaces_pretraining():
 def test_sizes_of_the_world_are_those_that_it_generates():
     schema = yaml.safe_load((ROOT / "workflow/schemas/experiments.schema.yaml").read_text())
     assert set(schema["properties"]["world"]["properties"]["sizes"]["properties"]) == set(SIZES)
+
+
+def test_what_is_said_of_real_data_without_a_network_asks_for_nothing_else():
+    readme = (ROOT / "README.md").read_text()
+    recipe = yaml.safe_load(re.search(r"\n((    .*\n)+)", readme.partition("## Real data")[2])[1])
+    commented = re.search(r"\n((# (data|bases| ).*\n)+)", (ROOT / "config/experiments.yaml").read_text())[1]
+    assert yaml.safe_load(re.sub("^# ", "", commented, flags=re.MULTILINE)) | {"scale": "small"} == recipe
+    config = load_config({**USER, **recipe}, ROOT)
+    sources = [source for base in config["bases"].values() for source in base["checkpoints"]]
+    assert sources == [{"path": "/path/to/bert"}] * 3
+    assert not any(edge_set.startswith("world") for edge_set in config["edge_tasks"].values())
 
 
 def test_order_of_keys_does_not_change_a_setting_but_a_swap_of_values_does():

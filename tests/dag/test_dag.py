@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from conftest import ROOT
 
 from bertshift.config import merge
@@ -192,6 +193,18 @@ def test_a_data_set_of_ones_own_is_not_asked_of_the_world(copy_project, data, se
     if "world" in data:
         made = project.snakemake("results/scores/rte.tsv", *asked)
         assert "world/glue/RTE/dev.tsv" in made and "world/my/" not in made
+
+
+def test_a_mirror_may_hold_framenet_where_its_download_lies(project, tmp_path):
+    framenet = yaml.safe_load((ROOT / "config/relations.yaml").read_text())["download"]["url"]
+    file = tmp_path / framenet.partition("://")[2]
+    file.parent.mkdir(parents=True)
+    file.touch()
+    data = f"data={{source: mirror, mirror: {tmp_path}}}"
+    printed = project.snakemake(
+        "results/relations/relations.json", "--dry-run", "--config", "scale=small", data
+    )
+    assert f"input: {file}" in printed
 
 
 def test_an_address_with_a_password_is_refused_and_not_shown(project):

@@ -4,12 +4,14 @@ def relation_source():
     if not spec["source"] and data["source"] == "world":
         return f"{WORLD}/heads/relations.jsonl", "world"
     mirror = Path(data.get("mirror") or "")
-    wanted = [spec["source"]] if spec["source"] else [mirror / file for file in spec["files"]]
+    # A mirror may hold the download too, where it lies below results/corpora.
+    address = spec["download"]["url"].partition("://")[2]
+    wanted = [spec["source"]] if spec["source"] else [mirror / file for file in [*spec["files"], address]]
     for path in wanted:
         if Path(path).exists():
             return str(path), "mirror"
     if not spec["source"] and data["source"] == "hub":
-        return f"{CORPORA}/{spec['download']['url'].partition('://')[2]}", "hub"
+        return f"{CORPORA}/{address}", "hub"
     if spec["source"]:
         missing = f"relations.source: {spec['source']} does not exist"
     else:
