@@ -3,7 +3,7 @@ VENV := .venv
 READY := $(VENV)/.installed
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: figures test clean-venv
+.PHONY: figures test venv clean-venv
 
 # The environment, then every figure at the scale that config/experiments.yaml names.
 figures: $(READY)
@@ -12,6 +12,9 @@ figures: $(READY)
 # The environment, then the whole test suite.
 test: $(READY)
 	PATH="$(BIN):$$PATH" python -m pytest -q
+
+# The environment alone.
+venv: $(READY)
 
 $(READY): requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
