@@ -92,7 +92,7 @@ def probe_inputs(metric, stimuli):
 def probe_settings(kind, name):
     model = parse_model(name)
     runs = runs_of(model)
-    # Online codes are made of edge probes, and trained as these unless said otherwise.
+    # Online codes are made of edge probes, and trained as these unless said otherwise; the library's patience is another.
     shared = config["probes"]["edge"] if kind == "mdl" else {}
     return {
         "probe": {**shared, **config["probes"][kind]},
