@@ -28,6 +28,8 @@ def test_benjamini_hochberg_finds_what_its_definition_rejects():
         fits = [k for k in range(1, len(p) + 1) if ranked[k - 1] <= rate * k / len(p)]
         assert np.array_equal(q <= rate, p <= (ranked[fits[-1] - 1] if fits else -1))
     assert benjamini_hochberg([0.03]) == pytest.approx([0.03])
+    some = np.insert(p, [0, 7, 7], np.nan)
+    assert np.array_equal(benjamini_hochberg(some), np.insert(q, [0, 7, 7], np.nan), equal_nan=True)
 
 
 @pytest.mark.parametrize("name", ["accuracy", "f1", "mcc", "pearson", "mean"])

@@ -7,12 +7,14 @@ from bertshift.ablation.reinitialisation import head_table
 
 
 def rows(values, **columns):
-    table = pd.DataFrame({"value": values, "metric": "mcc", "model": "cola@cased", "init": 1})
+    table = pd.DataFrame(
+        {"value": values, "metric": "mcc", "model": "cola@cased", "init": 1, "failed": False}
+    )
     return table.assign(**columns)
 
 
-def heads(values, seed=1, **columns):
-    return rows(values, layer=2, position=range(1, len(values) + 1), seed=seed, **columns)
+def heads(values, seed=1, layer=2, **columns):
+    return rows(values, layer=layer, position=range(1, len(values) + 1), seed=seed, **columns)
 
 
 @pytest.fixture
@@ -41,6 +43,25 @@ def test_replicates_of_a_head_are_one_test(baselines):
     assert first["p"] == pytest.approx(2 * stats.t.sf(abs(t), 5))
     one_each = table.drop_duplicates("head").sort_values("head")
     assert one_each["q"].to_numpy() == pytest.approx(stats.false_discovery_control(one_each["p"]))
+
+
+def test_replicates_of_several_layers_keep_their_own_tests(baselines):
+    """Each sweep's rows are numbered from 0, as its file is read."""
+    parts = [heads([0.42, 0.5], seed, layer) for layer, seed in ((2, 1), (2, 2), (11, 1), (11, 2))]
+    parts[2]["value"] += 0.05
+    table = head_table(pd.concat(parts), baselines)
+    tests = table.drop_duplicates(["layer", "head"])
+    assert table.groupby(["layer", "head"])["q"].nunique().eq(1).all()
+    assert tests["q"].to_numpy() == pytest.approx(stats.false_discovery_control(tests["p"]))
+
+
+def test_a_baseline_that_failed_to_train_is_no_reference(baselines):
+    fallen = pd.concat([baselines, rows([0.0], seed=7).assign(failed=True)])
+    table, without = (head_table(heads([0.42, 0.55]), each) for each in (fallen, baselines))
+    pd.testing.assert_frame_equal(table.assign(baseline_left_out=0), without)
+    assert table["baseline_left_out"].eq(1).all() and not table["baseline_failed"].any()
+    none = head_table(heads([0.1]), baselines.assign(failed=True))
+    assert none[["baseline_n", "baseline_left_out", "baseline_failed"]].values.tolist() == [[6, 0, True]]
 
 
 def test_another_unit_changes_nothing_but_the_difference(baselines):

@@ -37,6 +37,7 @@ def test_the_papers_story_of_layers(decide):
         ("rte", 9, -0.05, {"C3.1"}),
         ("stsb", 3, 0.3, {"C3.3"}),
         ("cola", 5, 0.6, {"C3.4"}),
+        ("cola", 13, 0.6, {"C3.4"}),
         ("mrpc", 7, 0.01, {"C3.5", "C3.8"}),
         ("mrpc", 1, 0.03, {"C3.5", "C3.8", "C3.7 (mrpc)"}),
     ],

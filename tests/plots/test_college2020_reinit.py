@@ -1,9 +1,12 @@
 import made_reinit
+import made_tables
 import numpy as np
+import pandas as pd
 import pytest
 
 from bertshift.plots import (
     college2020_figure3,
+    college2020_figure4,
     college2020_table_mrpc,
     reinitialised_heads,
     reinitialised_summaries,
@@ -75,3 +78,45 @@ def test_mrpc_is_the_majority_class_for_every_layer(published):
     assert "Ours equals the majority class for 12 of 12 k" in college2020_table_mrpc.identity(
         table, published["college2020"]
     )
+
+
+def test_the_table_of_mrpc_draws_the_model_that_is_listed_first(published):
+    plateau = made_reinit.layers_sweep("mrpc", 4, name="{}.plateau")
+    inputs = {"results/sweeps/mrpc.plateau@cased.reinit.tsv": plateau}
+    inputs["results/sweeps/mrpc@cased.reinit.tsv"] = made_reinit.layers_sweep("mrpc", 4)
+    figure, table = college2020_table_mrpc.draw(inputs, published["college2020"])
+    assert set(table["series"]) == {"reinit.plateau", "majority", "paper"}
+    assert "4 of 4 k" in college2020_table_mrpc.identity(table, published["college2020"])
+    assert len(figure.axes[0].texts) == 5 * 4 + 3 + 3 * 6
+
+
+def test_losses_of_runs_that_stop_apart_are_averaged_at_one_step(published):
+    short, long = (
+        pd.DataFrame({"seed": seed, "step": np.linspace(0, end, 11)[1:].round().astype(int)})
+        for seed, end in ((1, 70), (2, 100))
+    )
+    table = pd.concat([short, long]).assign(
+        init=1, model="rte.plateau@cased", position=5, layers=4, **made_tables.PLACE
+    )
+    table = table.assign(value=1 - table["step"] / 100, data="rte", task="rte", metric="loss")
+    inputs = {"losses.tsv": table.assign(smoothed=table["value"])}
+    drawn = college2020_figure4.tidy(inputs, published["college2020"])
+    assert drawn["value"].to_numpy() == pytest.approx(1 - drawn["step"].to_numpy() / 100)
+    assert drawn.set_index(["series", "step"])["replicates"]["loss"].to_dict() == {
+        step: 2 if step <= 70 else 1 for step in range(10, 101, 10)
+    }
+
+
+def test_heads_of_another_model_are_not_comparable(published):
+    for by, of, key in (("layer", "figure5", "figure7"), ("head", "figure5", "figure9")):
+        for checkpoint, same in (("google-bert/bert-base-cased@cd5ef92", True), ("multiberts", False)):
+            inputs = {"made": made_reinit.heads("cola").assign(checkpoint=checkpoint)}
+            table = reinitialised_summaries.tidy(inputs, published["college2020"], key, of, by)
+            assert reinitialised_heads.comparable(table) == same
+
+
+def test_failed_baselines_are_told(published):
+    rows = made_reinit.heads("cola").assign(baseline_left_out=2)
+    rows.loc[:2, "failed"] = True
+    said = reinitialised_heads.failures(reinitialised_heads.deltas({"made": rows}))
+    assert f"2 of {len(rows) // 2} runs" in said and "baselines: 4 that failed" in said

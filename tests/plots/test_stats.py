@@ -29,8 +29,8 @@ def test_an_estimate_of_curves_is_that_of_every_point():
 def test_paired_t_is_scipys_and_needs_two_replicates():
     differences = [0.02, -0.01, 0.03, 0.01, 0.02]
     assert stats.paired_t(differences) == pytest.approx(ttest_1samp(differences, 0).pvalue)
-    assert np.isnan(stats.paired_t([0.1]))
-    assert (stats.paired_t([0.0, 0.0]), stats.paired_t([0.1, 0.1])) == (1, 0)
+    assert np.isnan(stats.paired_t([0.1])) and np.isnan(stats.paired_t([0.1, 0.1]))
+    assert stats.paired_t([0.0, 0.0]) == 1
 
 
 def test_the_best_of_two_is_the_mean_over_all_pairs():

@@ -23,11 +23,15 @@ def mcnemar(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """The false discovery rate at which each of these tests is just significant (Benjamini & Hochberg 1995)."""
+    """The false discovery rate at which each of these tests is just significant (Benjamini & Hochberg 1995).
+
+    NaN, where nothing could be tested, stays NaN and counts as no test.
+    """
     p = np.asarray(p, float)
-    down = np.argsort(-p)
-    q = np.empty_like(p)
-    q[down] = np.minimum.accumulate(p[down] * len(p) / np.arange(len(p), 0, -1))
+    q = np.full_like(p, np.nan)
+    tested = np.flatnonzero(~np.isnan(p))
+    down = tested[np.argsort(-p[tested])]
+    q[down] = np.minimum.accumulate(p[down] * len(down) / np.arange(len(down), 0, -1))
     return q
 
 

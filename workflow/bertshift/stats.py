@@ -51,14 +51,17 @@ def estimate(values, level: float = 0.95, independent: bool = True) -> Estimate:
 
 
 def paired_t(differences) -> float:
-    """Two-sided p of "the mean difference is 0" over replicates (Student's t); NaN for fewer than two."""
+    """Two-sided p of "the mean difference is 0" over replicates (Student's t); NaN for fewer than two.
+
+    NaN also for equal differences other than 0: scores are counts, so that two replicates agree by chance.
+    """
     differences = np.asarray(differences, dtype=np.float64)
     n, mean = differences.size, differences.mean()
     if n < 2:
         return np.nan
     error = differences.std(ddof=1) / np.sqrt(n)
     if error == 0:
-        return float(mean == 0)
+        return 1.0 if mean == 0 else np.nan
     return float(2 * distributions.t.sf(abs(mean) / error, n - 1))
 
 

@@ -16,10 +16,15 @@ def head_table(heads: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
     compared within a pretraining run. z = delta / (sd sqrt(1 + 1/n)) with the sd (ddof 1) of the n baselines; p, two-sided
     from t with n - 1 degrees of freedom, is of "as any other seed" for the mean of a head's m replicates, whose error is
     sd sqrt(1/m + 1/n); q is its false discovery rate among all heads of the pretraining run (Benjamini & Hochberg 1995).
-    z, p and q are missing for fewer than two baselines and for baselines that all score the same.
+    z, p and q are missing for fewer than two baselines and for baselines that all score the same. Baselines that failed to
+    train are left out (`baseline_left_out` of them), as one would raise every delta, unless all did (`baseline_failed`).
     """
-    known = baselines.groupby(GROUP)["value"].agg(baseline="mean", baseline_sd="std", baseline_n="size")
-    table = heads.join(known, on=GROUP).rename(columns={"position": "head"})
+    bad = baselines.groupby(GROUP)["failed"]
+    kept = baselines[~baselines["failed"] | bad.transform("all")]
+    known = kept.groupby(GROUP)["value"].agg(baseline="mean", baseline_sd="std", baseline_n="size")
+    all_failed = bad.all()
+    known = known.assign(baseline_failed=all_failed, baseline_left_out=bad.sum().where(~all_failed, 0))
+    table = heads.join(known, on=GROUP).rename(columns={"position": "head"}).reset_index(drop=True)
     table["delta"] = table["value"] - table["baseline"]
     sd, n = table["baseline_sd"].where(table["baseline_sd"] > 0), table["baseline_n"]
     table["z"] = table["delta"] / (sd * np.sqrt(1 + 1 / n))
@@ -28,12 +33,8 @@ def head_table(heads: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
     table["p"] = 2 * t.sf((of_head.transform("mean") / error).abs(), n - 1)
     # The replicates of a head share one p, which is one test.
     tests = table.drop_duplicates([*GROUP, "layer", "head"])
-    table["q"] = tests.groupby(GROUP)["p"].transform(_corrected)
+    table["q"] = tests.groupby(GROUP)["p"].transform(benjamini_hochberg)
     table["q"] = table.groupby([*GROUP, "layer", "head"])["q"].transform("first")
     return table.rename(columns={"metric": "score"}).assign(
         metric="reinit_head", model=min(baselines["model"], key=len)
     )
-
-
-def _corrected(p: pd.Series) -> np.ndarray:
-    return benjamini_hochberg(p.to_numpy()) if p.notna().all() else np.full(len(p), np.nan)

@@ -196,7 +196,10 @@ class Evidence:
 
     def reinitialised_heads(self, task: str) -> pd.DataFrame:
         """Headline rows of every head that was re-initialised, by layer and head; `delta` to the plain model's seeds."""
-        return self._rows(task, metric="reinit_head", headline=True)
+        rows = self._rows(task, metric="reinit_head", headline=True)
+        for row in rows.drop_duplicates("init").itertuples():
+            self.failed |= {(task, row.init, f"baseline {n}") for n in range(row.baseline_left_out)}
+        return rows
 
     def _rows(self, name: str, **where) -> pd.DataFrame:
         """Rows of the model `name` that have these values."""

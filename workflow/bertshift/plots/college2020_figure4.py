@@ -24,7 +24,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     parts = []
     for table in inputs.values():
         panel = min(table["model"], key=len)
-        rows = stats.with_replicates(table)
+        rows = stats.with_replicates(on_common_steps(table))
         unit = stats.UNITS[rows["replicate"].iloc[0][:4]]
         for series, column in KINDS.items():
             each = rows.groupby(["position", "layers", "step", "replicate"], as_index=False)[column].mean()
@@ -39,6 +39,20 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
             )  # fmt: skip
             parts.append(part)
     return tables.join(*parts, columns=COLUMNS)
+
+
+def on_common_steps(table: pd.DataFrame) -> pd.DataFrame:
+    """Every run's rows at the steps of the longest run of its model, up to its own end: runs that stop at a plateau do
+    not all stop at one step, and each is thinned by its own number of steps."""
+    parts = []
+    for _, rows in table.groupby("model", sort=False):
+        runs = [run.sort_values("step") for _, run in rows.groupby(["init", "seed"])]
+        longest = max((run["step"].to_numpy() for run in runs), key=max)
+        for run in runs:
+            steps = longest[longest <= run["step"].max()]
+            curves = {name: np.interp(steps, run["step"], run[name]) for name in KINDS.values()}
+            parts.append(run.iloc[np.zeros(len(steps), int)].assign(step=steps, **curves))
+    return pd.concat(parts, ignore_index=True)
 
 
 @style.styled

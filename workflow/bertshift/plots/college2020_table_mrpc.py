@@ -55,18 +55,18 @@ def printed(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
 @style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure, pd.DataFrame]:
     """Rows are the first re-initialised layer; ours, and the paper's scores to the right. The first model is drawn."""
-    table = tidy(inputs, published)
-    table = table[table["panel"] == table["panel"].iloc[0]]
+    table = tidy(dict([next(iter(inputs.items()))]), published)
+    [own] = set(table["series"]) - {reinitialised_layers.MAJORITY, PAPER}
     depth = int(table["layers"].max())
     positions = [*range(1, depth + 2), 0]
-    columns = [("reinit", score) for score in SCORES] + [(PAPER, score) for score in list(SCORES)[:3]]
+    columns = [(own, score) for score in SCORES] + [(PAPER, score) for score in list(SCORES)[:3]]
     figure = Figure((LABELS + CELL * len(columns), 0.75 + ROW * len(positions)), layout="constrained")
     axes = figure.add_subplot()
     cells = {(row.series, row.score, row.position): row for row in table.itertuples()}
     fills = np.full((len(positions), len(columns)), np.nan)
     for y, position in enumerate(positions):
         for x, (series, score) in enumerate(columns):
-            mine = reinitialised_layers.MAJORITY if position == 0 and series == "reinit" else series
+            mine = reinitialised_layers.MAJORITY if position == 0 and series == own else series
             row = cells.get((mine, score, position))
             if row is None:
                 continue

@@ -20,20 +20,34 @@ DELTA, BASELINE = "delta", "baseline"
 def deltas(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The headline rows of results/reinit_heads, `value` being the difference to the mean of the baselines."""
     rows = pd.concat(inputs.values(), ignore_index=True)
-    rows = rows[rows["headline"]].drop(columns="failed", errors="ignore")
+    rows = rows[rows["headline"]]
     return rows.assign(panel=rows["model"], series=DELTA, value=rows["delta"])
+
+
+def failures(rows: pd.DataFrame) -> str:
+    """A sentence on the runs among `deltas` that failed to train, and on failed baselines; empty if there are none."""
+    baselines = rows.drop_duplicates(["model", "init"])
+    left_out, all_failed = baselines["baseline_left_out"].sum(), baselines["baseline_failed"].any()
+    said = [
+        f"{rows['failed'].sum()} of {len(rows)} runs with a head re-initialised failed to train and count as they are."
+        if rows["failed"].any() else "",
+        f"Left out of the baselines: {left_out} that failed to train." if left_out else "",
+        "Every baseline of a pretraining run failed to train." if all_failed else "",
+    ]  # fmt: skip
+    return " ".join(filter(None, said))
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd.DataFrame:
     """Differences by layer and head, their p and q (the largest of any pretraining run); the baselines (layer 0), with
     the sd between their seeds and how many they are; and the paper's panel, the figure `key` of its file."""
     rows = deltas(inputs)
-    mean = tables.means(rows, BY, ["panel"])
+    # A model at the level of the majority class is a result here.
+    mean = tables.means(rows.drop(columns="failed"), BY, ["panel"])
     chance = rows.groupby(BY, as_index=False)[["p", "q"]].agg(lambda p: p.max(skipna=False))
     base = rows.drop_duplicates(["panel", "init"]).assign(series=BASELINE, layer=0, head=0)
     base = base.assign(value=base["baseline"])
     about = base.groupby(BY, as_index=False).agg(sd=("baseline_sd", "mean"), runs=("baseline_n", "sum"))
-    base = tables.means(base, BY, ["panel"]).merge(about, on=BY)
+    base = tables.means(base.drop(columns="failed"), BY, ["panel"]).merge(about, on=BY)
     return tables.join(mean.merge(chance, on=BY), base, *printed(rows, published, key), columns=COLUMNS)
 
 
@@ -68,7 +82,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> tu
         f"Ours: the mean of the baselines, each another seed, in the same pretraining run and on the same samples. * p ≤ {LEVEL:g} "
         f"of being one more such seed (t, n − 1 degrees of freedom), ** at a false discovery rate of {LEVEL:g} among the "
         "heads shown" + _several(table) + ". Heads of different models share a number, nothing more.",
-        by_chance(table), sources(published, key, table),
+        by_chance(table), failures(deltas(inputs)), sources(published, key, table),
     )  # fmt: skip
     return figure, table
 
@@ -102,16 +116,18 @@ def title(part: pd.DataFrame, comparable: bool) -> str:
     base = part[part["series"] == BASELINE].iloc[0]
     score = style.SCORES.get(base["score"], base["score"])
     if base["source"] == "published":
-        beside = "" if comparable else "; other layers and heads, not comparable"
+        beside = "" if comparable else "; other heads or another model, not comparable"
         return f"Paper: {score}, one baseline of {short(base['value'])}{beside}"
     sd = f" ± {short(base['sd'])} (sd)" if np.isfinite(base["sd"]) else ""
     return f"{style.label_of(base['panel'])}, ours: {score}, {base['runs']:.0f} baselines of {short(base['value'])}{sd}"
 
 
 def comparable(table: pd.DataFrame) -> bool:
-    """Whether ours and the paper's are the same layers and heads."""
+    """Whether ours and the paper's are the same layers and heads of the same checkpoint."""
     both = [set(zip(part["layer"], part["head"])) for _, part in table.groupby("source")]
-    return len(both) == 2 and both[0] == both[1]
+    ours, theirs = (table.loc[table["source"] == source, "checkpoint"] for source in ("ours", "published"))
+    named = len(theirs) and ours.str.contains(theirs.iloc[0], regex=False).all()
+    return bool(len(both) == 2 and both[0] == both[1] and named)
 
 
 def short(value: float) -> str:

@@ -82,7 +82,7 @@ def draw(
         if len(theirs):
             is_derived = theirs["provenance"] == CALCULATED
             same = reinitialised_heads.comparable(rows)
-            title = "Paper" + ("" if same else f"; other {by}s, not comparable")
+            title = "Paper" + ("" if same else f"; other {by}s or another model, not comparable")
             parts.append((title, theirs[~is_derived], theirs[is_derived]))
     heights = [part[by].nunique() if by == "layer" else len(STATISTICS) for _, part, _ in parts]
     figure = Figure((style.TEXT_WIDTH, 0.5 * len(parts) + 0.24 * sum(heights)), layout="constrained")
@@ -93,6 +93,7 @@ def draw(
     style.caption(
         figure, table, f"Of the differences in {published.get(of, {}).get('place', of)}, by {by}: std with n − 1, linear quartiles"
         "; of several replicates the mean of theirs. Green = better than the plain model.", corrections(table, by),
+        reinitialised_heads.failures(reinitialised_heads.deltas(inputs)),
     )  # fmt: skip
     return figure, table
 
