@@ -35,6 +35,8 @@ NAMES = [
     "mnli.random",
     "rte.reinit8@cased",
     "rte.reinit8b@cased",
+    "rte.reinit8p@cased",
+    "cola.reinitL11H3do@cased",
     "cola.reinitL11H3@cased",
     "cola.reinitL24H16@large",
     "squad.freeze8",
@@ -163,6 +165,8 @@ def test_a_row_of_re_initialised_layers_ends_at_the_plain_model():
 
 
 def test_a_row_of_heads_has_those_of_one_layer():
+    assert row("rte@cased", "reinitbp")[0][3] == "rte.reinit3bp@cased"
+    assert row("cola@cased", "reinitL11o")[0][3] == "cola.reinitL11H3o@cased"
     models, _ = row("cola@large", "reinitL24")
     assert models[16] == "cola.reinitL24H16@large" and len(models) == 16
     with pytest.raises(UserError, match="layer here goes from 1 to 12"):

@@ -8,7 +8,7 @@ from bertshift.models.freeze import freeze
 from bertshift.models.reinitialise import randomise, reinitialise_head, reinitialise_layers
 from bertshift.models.truncate import keep_layers
 from bertshift.models.variants import apply_variants
-from bertshift.naming import Variant
+from bertshift.naming import Variant, parse_variant
 
 torch.set_num_threads(1)
 IDS = torch.tensor([[2, 5, 6, 7, 3]])
@@ -127,12 +127,24 @@ def test_variants_of_a_name_are_applied(model):
     before = copy(model)
     apply_variants(model, [Variant("bertadam", "bertadam"), Variant("carry", "carry")], seed=1)
     assert not changed(before, model)
-    reinit = Variant("reinit_head", "reinitL1H2d", (("layer", "1"), ("head", "2"), ("scheme", "d")))
-    apply_variants(model, [reinit, Variant("freeze", "freezeE", (("through", "E"),))], seed=1)
+    apply_variants(model, [parse_variant("reinitL1H2d"), parse_variant("freezeE")], seed=1)
     assert model.encoder.layer[0].attention.self.key.weight[8:16].abs().max() <= 0.0008
     assert not model.embeddings.word_embeddings.weight.requires_grad
     apply_variants(model, [Variant("keep", "keep1", (("layers", "1"),))], seed=1)
     assert len(model.encoder.layer) == 1
+
+
+def test_pooler_and_output_columns_are_drawn_only_where_the_name_says_so(model):
+    before = copy(model)
+    apply_variants(model, [parse_variant("reinit5dp")], seed=1)
+    assert changed(before, model) == {"pooler.dense.weight", "pooler.dense.bias"}
+    assert model.pooler.dense.weight.abs().max() <= 0.0008
+    apply_variants(model, [parse_variant("reinitL2H3")], seed=1)
+    before, output = copy(model), "encoder.layer.1.attention.output.dense.weight"
+    apply_variants(model, [parse_variant("reinitL2H3o")], seed=1)
+    assert changed(before, model) == {output}
+    columns = (model.state_dict()[output] != before[output]).all(0)
+    assert columns.nonzero().flatten().tolist() == list(range(16, 24))
 
 
 def test_layers_that_do_not_exist_are_refused(model):

@@ -10,8 +10,10 @@ DEFAULT_BASE = "base"
 # Every way in which a model can differ from plain fine-tuning, in the order in which a name must give them.
 _VARIANTS = {
     "random": re.compile(r"random"),
-    "reinit": re.compile(r"reinit(?P<layer>0|[1-9]\d*)(?P<scheme>[bcd]?)"),
-    "reinit_head": re.compile(r"reinitL(?P<layer>0|[1-9]\d*)H(?P<head>0|[1-9]\d*)(?P<scheme>[bcd]?)"),
+    "reinit": re.compile(r"reinit(?P<layer>0|[1-9]\d*)(?P<scheme>[bcd]?)(?P<pooler>p?)"),
+    "reinit_head": re.compile(
+        r"reinitL(?P<layer>0|[1-9]\d*)H(?P<head>0|[1-9]\d*)(?P<scheme>[bcd]?)(?P<output>o?)"
+    ),
     "freeze": re.compile(r"freeze(?P<through>0|[1-9]\d*|E)"),
     "keep": re.compile(r"keep(?P<layers>0|[1-9]\d*)"),
     "carry": re.compile(r"carry"),
@@ -260,7 +262,7 @@ def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run
 
 
 # Rows of runs that differ in one thing, as a path spells them after the model's name.
-SWEEPS = ("freeze", "keep", "reinit[bcd]?", r"reinitL[1-9]\d*[bcd]?", "seeds")
+SWEEPS = ("freeze", "keep", "reinit[bcd]?p?", r"reinitL[1-9]\d*[bcd]?o?", "seeds")
 EMBEDDINGS_ONLY, NOTHING_FROZEN = -2, -1
 
 
@@ -270,8 +272,8 @@ def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
     `freeze` (Merchant et al. 2020, Figure 3): the embeddings alone (EMBEDDINGS_ONLY), nothing (NOTHING_FROZEN), then
     layers 0 to x, counted from 0 as on the paper's axis; `keep` (Figure 4): the number of layers kept. `reinit` (BERT Goes
     to College, Figure 3): the first re-initialised layer, L + 1 for none; `reinitL11` (Figures 5 and 6): one head of layer
-    11. A letter at their end is the scheme. `seeds`: the plain model with further seeds, as many as
-    `sweeps.baseline_seeds`, shared among the replicates of its pretraining run. UserError for a layer that is not there.
+    11. A letter at their end is the scheme, `p` the pooler as well, `o` the head's columns of the output projection as
+    well. `seeds`: the plain model with further seeds, as many as `sweeps.baseline_seeds`, shared among the replicates of its pretraining run. UserError for a layer that is not there.
     """
     model = run.model
     shape = shape_of(config["bases"][model.base])
@@ -290,10 +292,10 @@ def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
         own = seeds_of(model, config)
         seeds = range(run.seed, max(own, config["sweeps"]["baseline_seeds"]) + 1, own)
         return [(seed, replace(run, seed=seed)) for seed in seeds]
-    layer, scheme = re.fullmatch(r"reinit(L\d+)?([bcd]?)", kind).groups()
+    layer, how = re.fullmatch(r"reinit(L\d+)?([a-z]*)", kind).groups()
     if layer:
-        return [(h, changed(f"reinit{layer}H{h}{scheme}")) for h in range(1, shape["heads"] + 1)]
-    return [*((k, changed(f"reinit{k}{scheme}")) for k in range(1, layers + 1)), (layers + 1, run)]
+        return [(h, changed(f"reinit{layer}H{h}{how}")) for h in range(1, shape["heads"] + 1)]
+    return [*((k, changed(f"reinit{k}{how}")) for k in range(1, layers + 1)), (layers + 1, run)]
 
 
 def parse_comparison(name: str, reference: str, config: Mapping) -> tuple[Model, Model]:

@@ -5,7 +5,13 @@ from collections.abc import Iterable
 from transformers import BertModel
 
 from bertshift.models.freeze import freeze
-from bertshift.models.reinitialise import randomise, reinitialise_head, reinitialise_layers
+from bertshift.models.reinitialise import (
+    randomise,
+    reinitialise_head,
+    reinitialise_head_output,
+    reinitialise_layers,
+    reinitialise_pooler,
+)
 from bertshift.models.truncate import keep_layers
 from bertshift.naming import Variant
 from bertshift.seeds import seed_from
@@ -21,10 +27,16 @@ def apply_variants(model: BertModel, variants: Iterable[Variant], seed: int) -> 
             case "random":
                 randomise(model, seed_from(seed, "random"))
             case "reinit":
-                reinitialise_layers(model, int(variant["layer"]), _scheme(variant), seed_from(seed, "reinit"))
+                how = _scheme(variant), seed_from(seed, "reinit")
+                reinitialise_layers(model, int(variant["layer"]), *how)
+                if variant["pooler"]:
+                    reinitialise_pooler(model, *how)
             case "reinit_head":
+                how = _scheme(variant), seed_from(seed, "reinit")
                 layer, head = int(variant["layer"]), int(variant["head"])
-                reinitialise_head(model, layer, head, _scheme(variant), seed_from(seed, "reinit"))
+                reinitialise_head(model, layer, head, *how)
+                if variant["output"]:
+                    reinitialise_head_output(model, layer, head, *how)
             case "freeze":
                 freeze(model, variant["through"])
             case "keep":
