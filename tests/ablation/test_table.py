@@ -24,6 +24,15 @@ N = 120
 ROWS = [{"id": str(i), "text_a": "a", "label": "yes" if i < 70 else "no"} for i in range(N)]
 GOLD = np.array([1] * 70 + [0] * 50)
 PROVENANCE = {"scale": "demo", "source": "world", "checkpoints": {"1": "one", "2": "two"}}
+OUTCOMES = {
+    (init, 1): {
+        "metric": "f1",
+        "scores": {"f1": f1, "accuracy": f1},
+        "majority": {"accuracy": 0.5},
+        "rows": {"train": 9},
+    }
+    for init, f1 in ((1, 0.9), (2, 0.51))
+}
 ABLATIONS = [Ablation("zero", layer, head) for layer in (1, 2) for head in (0, 1, 2)]
 
 
@@ -139,7 +148,8 @@ def test_all_replicates_of_a_saved_model(saved):
         assert kept["each"].shape == (ablations, 30) == (ablations, len(arrays["ids"]))
         assert kept["each"].mean(1) == pytest.approx(ours["value"].to_numpy())
         assert np.array_equal(kept["each"], kept["gold"] == kept["said"])
-    whole = with_provenance(table, PROVENANCE, saved[-1], trained=9)
+    whole = with_provenance(table, PROVENANCE, saved[-1], OUTCOMES)
+    assert whole.groupby("init")["failed"].unique().map(list).tolist() == [[False], [True]]
     assert set(whole["data"]) == {"toys dev 30 of 40 (generated); trained on toys train 9 of 9 (generated)"}
     assert whole.groupby("init")["checkpoint"].first().tolist() == ["one", "two"]
     pd.testing.assert_frame_equal(ablate("toy", *saved, ["uniform", "zero"], max_dev=30)[0], table)
@@ -169,7 +179,7 @@ def test_the_extremes_of_a_sample_are_run_again_on_all_examples(saved):
             assert f1 == task.score(rows, said)["f1"]
         assert heads["q"].to_numpy() == pytest.approx(benjamini_hochberg([*heads["p"], 1, 1])[:2])
         assert arrays[f"init{init}_seed1.complete.said"].shape == (3, 40) == (3, len(arrays["complete.ids"]))
-    told = with_provenance(table, PROVENANCE, sidecar, trained=9).groupby("sample")["data"].unique()
+    told = with_provenance(table, PROVENANCE, sidecar, OUTCOMES).groupby("sample")["data"].unique()
     assert told["complete"][0].startswith("toys dev 40 of 40") and told["sample"][0].startswith(
         "toys dev 30 of 40"
     )

@@ -1,12 +1,13 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from made_ablations import BASE, TASKS, ablation, confirmed, of_kovaleva
 from matplotlib.collections import PathCollection, QuadMesh
 
 from bertshift.errors import UserError
-from bertshift.plots import kovaleva2019_figure8, kovaleva2019_figure9
+from bertshift.plots import kovaleva2019_figure8, kovaleva2019_figure9, tables
 
 FIGURES = {"figure8": kovaleva2019_figure8, "figure9": kovaleva2019_figure9}
 
@@ -106,6 +107,43 @@ def test_heads_run_again_are_framed_and_their_dots_are_of_the_complete_set(paper
     assert both["sample"].tolist() == ["sample", "complete"]
     _, layers = FIGURES["figure9"].draw(tables, paper)
     assert (layers[(layers["panel"] == "mrpc") & (layers["source"] == "ours")]["sample"] == "sample").all()
+
+
+def test_a_dot_of_a_head_run_again_needs_every_seed_too(paper):
+    """Each seed runs its own extremes again: what they say is of those seeds alone."""
+    sampled = ablation("mrpc", 4, 4, inits=1, seeds=3, q=0.6)
+    parts = [confirmed(sampled[sampled["seed"] == seed], [(2, seed)], 0.02, q=0.01) for seed in (1, 2, 3)]
+    _, drawn = FIGURES["figure8"].draw({"mrpc": pd.concat(parts, ignore_index=True)}, paper)
+    cells = drawn[(drawn["source"] == "ours") & (drawn["head"] > 0) & (drawn["sample"] == "sample")]
+    dots = cells.set_index(["layer", "head"])["significant"]
+    assert dots[2].to_list() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0]) and dots.drop(2, level=0).eq(0).all()
+
+
+def test_runs_that_failed_to_train_are_left_out_and_told(paper):
+    table = ablation("rte", 4, 4, seeds=2, q=0.01)
+    useless = table["seed"] == 2
+    table = table.assign(
+        failed=useless, q=table["q"].where(~useless, 1), value=table["value"].where(~useless, 0.5)
+    )
+    alone = ablation("rte", 4, 4, seeds=2, q=0.01)
+    for item, module in FIGURES.items():
+        figure, drawn = module.draw({"rte": table}, paper)
+        ours = drawn[(drawn["source"] == "ours") & (drawn["variant"] == "uniform")]
+        assert (ours["significant"] == 1).all() and (ours["failed"] >= 1).all(), item
+        assert ours["value"].to_numpy() == pytest.approx(
+            module.tidy({"rte": alone[alone["seed"] == 1]}, {})
+            .query("variant == 'uniform'")["value"]
+            .to_numpy()
+        )
+        assert "Failed to train" in " ".join(figure.texts[-1].get_text().split())
+
+
+def test_the_first_run_drawn_is_one_that_learned_its_task():
+    rows = pd.DataFrame([("a", 1, 1, True), ("a", 2, 1, False), ("a", 2, 0, False), ("a", 1, 0, False),
+                         ("b", 1, 1, True), ("b", 2, 1, True), ("c", 1, 0, False)],
+                        columns=["panel", "init", "seed", "failed"])  # fmt: skip
+    kept = tables.first_run(rows)
+    assert kept.groupby("panel")["init"].unique().map(list).to_dict() == {"a": [2], "b": [1], "c": [1]}
 
 
 def test_titles_say_what_the_best_head_gains_and_whether_panels_agree(paper):

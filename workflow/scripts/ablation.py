@@ -23,5 +23,7 @@ with job(snakemake):
     )
     with atomic(snakemake.output.examples) as path, open(path, "wb") as file:
         np.savez_compressed(file, **arrays)
-    trained = read_json(snakemake.input.scores[0])["rows"]["train"]
-    write_tsv(snakemake.output.table, with_provenance(table, settings, sidecar, trained))
+    outcomes = {
+        tuple(settings["runs"][str(Path(file).parent)]): read_json(file) for file in snakemake.input.scores
+    }
+    write_tsv(snakemake.output.table, with_provenance(table, settings, sidecar, outcomes))

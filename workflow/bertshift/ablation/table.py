@@ -18,6 +18,7 @@ from bertshift.provenance import describe_split
 from bertshift.significance import SCORES, benjamini_hochberg, mcnemar, paired_bootstrap, split_half
 from bertshift.tasks import AnswerSpans, Task, TextClassification, load_task
 from bertshift.tasks.inference import best_device
+from bertshift.training.failure import failed
 
 RIGHT_OR_WRONG = ("accuracy", "exact_match")
 CONFIRMED = "uniform"  # the variant of the paper, which figures and claims are about
@@ -177,14 +178,21 @@ def p_values(metric: str, headline: Headline, numbers: Sequence[int], dataset: s
     )
 
 
-def with_provenance(table: pd.DataFrame, settings: Mapping, sidecar: Mapping, trained: int) -> pd.DataFrame:
-    """The table with what its numbers were made from; `trained` is the number of rows trained on."""
+def with_provenance(
+    table: pd.DataFrame, settings: Mapping, sidecar: Mapping, outcomes: Mapping[tuple[int, int], Mapping]
+) -> pd.DataFrame:
+    """The table with what its numbers were made from, and `failed`: whether the run had not learned its task.
+
+    `outcomes` are the scores.json of all runs {(init, seed): outcome}.
+    """
     used = table[table["metric"] == "ablation"].groupby("sample")["n"].first()
     data = {name: describe_split(sidecar, "dev", n, settings["source"]) for name, n in used.items()}
-    trained = describe_split(sidecar, "train", trained, settings["source"])
-    columns = ["metric", "model", "task", "init", "seed", "variant", "layer", "head", "sample", "score", "headline", "value",
-               "delta", "p", "q", "sd", "n", "scale", "checkpoint", "data"]  # fmt: skip
+    size = next(iter(outcomes.values()))["rows"]["train"]
+    trained = describe_split(sidecar, "train", size, settings["source"])
+    columns = ["metric", "model", "task", "init", "seed", "failed", "variant", "layer", "head", "sample", "score", "headline",
+               "value", "delta", "p", "q", "sd", "n", "scale", "checkpoint", "data"]  # fmt: skip
     return table.assign(
+        failed=[failed(outcomes[run]) for run in zip(table["init"], table["seed"], strict=True)],
         scale=settings["scale"],
         checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
         data=table["sample"].map(data) + f"; trained on {trained}",

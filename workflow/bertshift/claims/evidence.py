@@ -139,7 +139,7 @@ class Evidence:
         """
         rows = self._rows(task, metric=metric, variant="uniform", headline=True)
         rows = rows.sort_values("sample", kind="stable")  # complete, sample
-        rows = rows.drop_duplicates(["init", "seed", "layer", "head"])
+        rows = self._trained(rows.drop_duplicates(["init", "seed", "layer", "head"]))
         return rows.assign(delta=stats.POINTS * rows["delta"])
 
     def relation_heads(self, name: str, variant: str) -> pd.DataFrame:
@@ -175,10 +175,13 @@ class Evidence:
         return stats.in_points(self._rows("base", metric="frozen", task=task, variant=variant))
 
     def pattern_shares(self, task: str, pattern: str) -> pd.DataFrame:
-        """What share of the model's attention maps the classifier puts in a class, in points, and what it is worth."""
-        return stats.in_points(
-            self._rows(task, metric="pattern_share", variant="classified", pattern=pattern)
-        )
+        """What share of the model's attention maps the classifier puts in a class, in points."""
+        rows = self._rows(task, metric="pattern_share", variant="classified", pattern=pattern)
+        return stats.in_points(self._trained(rows))
+
+    def pattern_classifier(self, task: str) -> pd.DataFrame:
+        """Rows that say what the classifier is worth: the same for every model, whatever that learned."""
+        return self._rows(task, metric="pattern_share", variant="classified")
 
     def sweep(self, task: str) -> Curve:
         """The headline score, in points, by position on the sweep's axis."""

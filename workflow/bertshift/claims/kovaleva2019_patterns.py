@@ -51,7 +51,7 @@ def heterogeneous_in_numbers(evidence, task):
     _TWO, "K2.3", "macro F1 of the classifier", ["cross_validated", "resubstituted"], low=0.86, strict=False, across=True
 )  # fmt: skip
 def the_classifier_is_good(evidence, answer):
-    rows = evidence.pattern_shares(TASKS[0], "heterogeneous")
+    rows = evidence.pattern_classifier(TASKS[0])
     if not rows["labels_by_person"].any():
         raise NotTestableError("about maps labelled by hand; these labels are all a rule's (patterns.labels)")
     return float(np.mean(rows[f"f1_macro_{answer}"]))

@@ -37,10 +37,16 @@ def scores(inputs: Mapping[str, pd.DataFrame], variant: str = "uniform") -> pd.D
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each cell over replicates, and `significant`: the share of them, seeds of a run alike, with q at most RATE."""
+    """Of each cell over replicates, and `significant`: the share of them, seeds of a run alike, with q at most RATE.
+
+    The q of a replicate is that of the complete set where it was run again on it: others were not, being less extreme.
+    """
+    rows = rows.reset_index(drop=True)
     by = ["panel", "series", "score", "variant", "layer", "head", "sample"]
     table = tables.means(rows, by, ["panel", "sample"])
-    below = rows.assign(value=(rows["q"] <= RATE).astype(float))
+    cell = ["panel", "variant", "layer", "head", "init", "seed"]
+    q = rows.sort_values("sample", kind="stable").groupby(cell)["q"].transform("first")  # complete, sample
+    below = rows.assign(value=(q <= RATE).astype(float))
     return table.assign(significant=tables.means(below, by, ["panel", "sample"])["value"])
 
 
@@ -116,12 +122,6 @@ def run_again(table: pd.DataFrame, panel: str, source: str) -> pd.DataFrame:
     """Its cells on the complete development set where the sweep is on a sample."""
     rows = table[(table["panel"] == panel) & (table["source"] == source) & (table["variant"] == "uniform")]
     return rows.drop(of_sweep(rows).index)
-
-
-def with_dots_of(again: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """`cells`, those of `again` as significant as there."""
-    here, there = (rows.set_index(["layer", "head"])["significant"] for rows in (cells, again))
-    return cells.assign(significant=there.reindex(here.index).fillna(here).to_numpy())
 
 
 def frame(axes: Axes, cells: pd.DataFrame) -> None:

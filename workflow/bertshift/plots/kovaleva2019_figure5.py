@@ -28,7 +28,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     """Our mean of every head and layer (head 0), cropped and padded, the published panels of the same tasks and, where
     shapes agree, the correlation over heads of either with them (crop_r, padded_r)."""
     rows = tables.stack(inputs, "cosine", ["crop", "padded"])
-    heads = tables.first_run(rows[rows["head"] > 0])
+    heads = tables.first_run(rows[rows["head"] > 0], "model")
     parts = [tables.ours(pd.concat([rows[rows["head"] == 0], heads]), "model", "variant")]
     entry, paper = published.get("figure5", {}), published.get("paper", {})
     for model in rows["model"].unique():

@@ -22,7 +22,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     """Our mean of every head, the score with nothing disabled (variant none), the gain from the head that helps most,
     and that gain on the half of the examples on which the head was not chosen; and the published panels.
 
-    `sample` is `sample` or `complete`; heads that were run again on the complete development set have a row of each.
+    `sample` is `sample` or `complete`; heads that were run again on the complete development set have a row of each, the
+    latter over the replicates in which they were.
     """
     rows = tables.first_run(ablations.scores(inputs))
     heads = rows[(rows["head"] > 0) | (rows["layer"] == 0)]
@@ -43,8 +44,8 @@ def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFra
         .groupby(replicate, as_index=False)
         .last()
     )
-    halves = tables.first_run(tables.rows_of(inputs, "ablation_split_half"))
-    halves = halves[halves["variant"] == "uniform"].assign(panel=halves["model"])
+    halves = tables.rows_of(inputs, "ablation_split_half")
+    halves = tables.first_run(halves[halves["variant"] == "uniform"].assign(panel=halves["model"]))
     both = pd.concat([best.assign(variant=GAIN), halves.assign(variant=HONEST)])
     return both.assign(value=both["delta"], layer=0, head=0, q=np.nan)
 
@@ -71,7 +72,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
                 ablations.absent(axes)
                 continue
             again = ablations.run_again(table, panel, source)
-            norm = ablations.draw_cells(axes, ablations.with_dots_of(again, cells), base)
+            norm = ablations.draw_cells(axes, cells, base)
             ablations.frame(axes, again)
             framed |= len(again) > 0
             axes.set_xticks(ends(cells["head"].max()))
@@ -82,7 +83,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
         figure, table, "One head disabled: each token attends alike to all. Columns are heads, lighter is worse; each panel "
         "has its own colours.", ablations.MARKS, FRAMES if framed else "",
         "Best: the largest gain, in points; other half: of the head that is best on one half of the examples, on the other.",
-        tables.FIRST_RUN,
+        tables.FIRST_RUN, style.failures(table, "panel"),
         ablations.sources(published.get("paper", {}), published.get("figure8", {}), table),
     )  # fmt: skip
     return figure, table

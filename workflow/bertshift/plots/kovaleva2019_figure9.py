@@ -55,7 +55,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
                     axes.set_ylabel({"ours": "ours\nlayer", "published": "paper\nlayer"}[source])
     style.caption(
         figure, table, "All heads of one layer disabled: each token attends alike to all. Lighter is worse; each panel has "
-        "its own colours.", ablations.MARKS,
+        "its own colours.", ablations.MARKS, style.failures(table, "panel"),
         ablations.sources(published.get("paper", {}), published.get("figure9", {}), table),
     )  # fmt: skip
     return figure, table

@@ -62,12 +62,18 @@ def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
     return pd.concat([rows for rows in kept if len(rows)], ignore_index=True)
 
 
-FIRST_RUN = "Heads of different pretraining runs share a number, nothing more: the first run's are drawn."
+FIRST_RUN = (
+    "Heads of different pretraining runs share a number, nothing more: those of the first one from which fine-tuning "
+    "learned its task are drawn."
+)
 
 
-def first_run(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of the replicates those of the first pretraining run: no mean of heads is one of different heads."""
-    return rows[rows["init"] == rows["init"].min()]
+def first_run(rows: pd.DataFrame, by: str = "panel") -> pd.DataFrame:
+    """Of the replicates of each `by` those of its first pretraining run with a fine-tuning that did not fail, or else of
+    its first: no mean of heads is one of different heads."""
+    trained = rows[~stats.failures(rows) & (rows["seed"] > 0)].groupby(by)["init"].min()
+    first = rows.groupby(by)["init"].min()
+    return rows[rows["init"] == rows[by].map(trained.combine_first(first))]
 
 
 def counted(group: pd.DataFrame) -> pd.DataFrame:
