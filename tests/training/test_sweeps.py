@@ -88,6 +88,9 @@ def test_what_was_finished_is_kept_and_a_worker_fails_as_the_row_would(places, i
             sweep(dict(reversed(bad.items())), *places, tmp_path, at_once)
     assert sweep(RUNS, *places, tmp_path) == in_turn[1]
     assert (tmp_path / "toy/scores.json").stat().st_mtime_ns == made
+    edited = {"toy": RUNS["toy"] | {"training": RUNS["toy"]["training"] | {"code": "another"}}}
+    sweep(edited, *places, tmp_path)
+    assert (tmp_path / "toy/scores.json").stat().st_mtime_ns > made
 
 
 def test_tables_of_a_row_have_a_row_for_each_run(in_turn):

@@ -19,7 +19,8 @@ with job(snakemake):
         "attention_probs_dropout_prob": settings["dropout"],
     }
     training = TrainSettings(
-        **{key: settings[key] for key in ("learning_rate", "batch_size", "epochs", "beta2")}
+        **{key: settings[key] for key in ("learning_rate", "batch_size", "epochs", "beta2")},
+        code=snakemake.params.code,
     )
     pretrain(
         read_documents(Path(snakemake.input.corpus)),

@@ -10,6 +10,8 @@ if __name__ == "__main__":  # not in the workers, which import this file
         from bertshift.training.sweeps import sweep, sweep_tables
 
         settings = json.loads(snakemake.params.settings)
+        for run in settings["runs"].values():
+            run["training"]["code"] = snakemake.params.code
         start, data = Path(snakemake.params.start), Path(snakemake.input.examples).parent
         folder = Path(snakemake.output.scores).with_suffix("")
         scores = sweep(settings["runs"], start, data, folder, snakemake.resources.runs_at_once)

@@ -57,7 +57,7 @@ def train(
     Writes run_dir/steps.tsv (step from 1, loss, learning_rate) and run_dir/layers.tsv (step, layer, and the L2 norms
     gradient_norm before clipping, update_norm, distance_from_start). A run that was killed goes on from
     run_dir/.checkpoint and ends with the same weights and files as one that was not (bit for bit on the CPU);
-    a checkpoint of other settings, data or starting weights is ignored with a message. On SIGTERM the run writes a
+    a checkpoint of other settings, code, data or starting weights is ignored with a message. On SIGTERM the run writes a
     checkpoint and exits with status 143. Where memory does not suffice for a batch, it is learnt from part by part,
     with the same gradient, as are all later ones; the log says so.
 

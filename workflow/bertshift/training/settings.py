@@ -17,6 +17,7 @@ class TrainSettings:
     of layers.tsv (0: none); `checkpoint_minutes` is the time between checkpoints (0: only when told to stop).
     `plateau` ends training after the first epoch whose mean loss is less than this share below that of two epochs before
     (None: never); `epochs` is then the most. `epsilon` None takes the optimiser's own: 1e-8 for adamw, 1e-6 for bertadam.
+    `code` is a digest of the code that trains: what another began or finished is begun again.
     """
 
     learning_rate: float
@@ -34,6 +35,7 @@ class TrainSettings:
     norms_every: int = 0
     checkpoint_minutes: float = 10.0
     plateau: float | None = None
+    code: str = ""
 
     def __post_init__(self):
         def require(good: bool, key: str, rule: str) -> None:
