@@ -181,6 +181,7 @@ def test_variation_between_runs_is_one_number(published):
         row = rows.loc[f"T1.11 ({kind})"]
         assert row["ours"] == pytest.approx(size / np.sqrt(2))
         assert row["verdict"] == (HOLDS if kind == "pretraining" else FAILS)
+        assert row["replicates"] == 4  # base, in both of its runs, is no replicate more
     single = of_merchant(12, **NOISELESS)["table1"]
     rows = claims.evaluate("merchant2020/table1", headline(single), published["merchant2020"]).set_index(
         "claim"
