@@ -61,7 +61,7 @@ def test_bootstrap_is_the_distribution_over_all_resamples():
     every = np.array(
         [score(model[:, list(d)]) - score(reference[:, list(d)]) for d in product(range(5), repeat=5)]
     )
-    found = compare(model, reference, draws=40_000)
+    [found] = compare([(model, reference)], draws=40_000)
     assert found.delta == pytest.approx(score(model) - score(reference), abs=1e-12)
     assert (found.low, found.high) == pytest.approx(np.quantile(every, [0.025, 0.975]), abs=0.01)
     assert found.p == pytest.approx(2 * min((every <= 0).mean(), (every >= 0).mean()), abs=0.01)
@@ -69,12 +69,25 @@ def test_bootstrap_is_the_distribution_over_all_resamples():
 
 def test_bootstrap_of_equals_and_of_opposites():
     counts = np.random.default_rng(0).integers(1, 9, size=(3, 20, 3))
-    same = compare(counts, counts)
+    [same] = compare([(counts, counts)])
     assert (same.delta, same.low, same.high, same.p) == (0, 0, 0, 1)
     worse = counts * [0, 1, 1]
-    ahead, behind = compare(counts, worse), compare(worse, counts)
-    assert ahead.low > 0 and ahead.p == pytest.approx(2 / 1001)
+    ahead, behind = compare([(counts, worse), (worse, counts)])
+    # Small enough to be significant after Holm's correction of as many tests as a table of three models may have.
+    assert ahead.low > 0 and 100 * ahead.p < 0.05
     assert (behind.delta, behind.low) == (-ahead.delta, pytest.approx(-ahead.high))
+
+
+def test_bootstrap_depends_neither_on_its_blocks_nor_on_what_is_compared_beside():
+    pairs = [tuple(pair) for pair in np.random.default_rng(1).integers(0, 9, size=(3, 2, 2, 31, 3))]
+    whole = compare(pairs, draws=500, name="pos")
+    for drawn_at_once in (1, 31 * 7, 31 * 500):
+        assert compare(pairs, draws=500, name="pos", drawn_at_once=drawn_at_once) == whole
+    assert [one for pair in pairs for one in compare([pair], draws=500, name="pos")] == whole
+    few_probes = (pairs[0][0][:1], pairs[0][1])
+    assert compare([few_probes, pairs[1]], draws=500, name="pos")[1] == whole[1]
+    with pytest.raises(ValueError, match="different sentences"):
+        compare([(pairs[0][0], pairs[0][1][:, 1:])])
 
 
 def test_deltas_compare_what_both_have_replicate_by_replicate():

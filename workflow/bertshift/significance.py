@@ -125,7 +125,7 @@ def paired_bootstrap(
     """
     scores = score.of(gold, np.stack([before, *after]))
     not_better, not_worse = np.zeros(len(after)), np.zeros(len(after))
-    for times in _samples(len(gold), draws, name):
+    for times in samples(len(gold), draws, "paired bootstrap", name):
         found = scores(times)
         gains = found[:, 1:] - found[:, :1]
         not_better += (gains <= ROUNDING).sum(0)
@@ -133,10 +133,15 @@ def paired_bootstrap(
     return np.minimum(1, 2 * (1 + np.minimum(not_better, not_worse)) / (draws + 1))
 
 
-def _samples(examples: int, draws: int, name: str) -> Iterator[np.ndarray]:
-    """Blocks [samples, examples] of how often each example was drawn."""
-    rng = np.random.default_rng(seed_from("paired bootstrap", name))
-    at_once = max(1, DRAWN_AT_ONCE // examples)
+def samples(
+    examples: int, draws: int, *name: str, drawn_at_once: int = DRAWN_AT_ONCE
+) -> Iterator[np.ndarray]:
+    """Blocks [samples, examples] of how often each example was drawn, `draws` samples in all.
+
+    `name` is what they depend on; not on `drawn_at_once`, the most examples of a block (24 bytes each, while it is made).
+    """
+    rng = np.random.default_rng(seed_from(*name))
+    at_once = max(1, drawn_at_once // examples)
     for start in range(0, draws, at_once):
         size = min(at_once, draws - start)
         drawn = rng.integers(examples, size=(size, examples)) + examples * np.arange(size)[:, None]

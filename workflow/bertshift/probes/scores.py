@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,9 @@ import torch
 from torch import Tensor
 
 from bertshift.errors import UserError
-from bertshift.seeds import seed_from
+from bertshift.significance import DRAWS, samples
 
+DRAWN_AT_ONCE = 2_000_000  # of a bootstrap: 64 MB
 VIEWS = ("micro_all", "clean", "argmax_accuracy")
 # The labels that the view "clean" looks at; all of a task that is not here.
 CLEAN = {"srl": r"ARG([0-5A]|M.*)", "relations": r"(?!Other$).*", "coref": r"1"}
@@ -67,35 +67,39 @@ class Difference:
 
 
 def compare(
-    model: np.ndarray, reference: np.ndarray, draws: int = 1000, level: float = 0.95, name: str = ""
-) -> Difference:
-    """F1 of one model minus F1 of another, with a paired bootstrap over test sentences.
+    pairs: Sequence[tuple[np.ndarray, np.ndarray]],
+    draws: int = DRAWS,
+    level: float = 0.95,
+    name: str = "",
+    drawn_at_once: int = DRAWN_AT_ONCE,
+) -> list[Difference]:
+    """Of each pair, F1 of the model minus F1 of its reference, with a paired bootstrap over test sentences.
 
-    model, reference: counts [probe seeds, sentences, 3] of the same sentences; a model's score is the mean of its
-    probe seeds' F1, each over all sentences of a draw. name: what the draws depend on. A sentence, not a target, is
-    drawn, as targets of one sentence are not independent.
+    pairs: counts [probe seeds, sentences, 3] of either, all of the same sentences; a model's score is the mean of its
+    probe seeds' F1, each over all sentences of a draw. name: what the draws, the same for all pairs, depend on. A
+    sentence, not a target, is drawn, as targets of one sentence are not independent. The least p is 2 / (draws + 1).
     """
-    if model.shape[1:] != reference.shape[1:]:
-        raise ValueError(f"counts of different sentences: {model.shape} and {reference.shape}")
-    sentences = model.shape[1]
+    sides = [side for pair in pairs for side in pair]
+    if len({side.shape[1:] for side in sides}) > 1:
+        raise ValueError(f"counts of different sentences: {', '.join(str(side.shape) for side in sides)}")
+    counted = np.concatenate(sides).astype(np.float64).transpose(1, 0, 2)
+    sentences, probes, kinds = counted.shape
+    flat = counted.reshape(sentences, probes * kinds)
+    sizes = np.array([len(side) for side in sides])
+    first = np.cumsum(sizes) - sizes
 
-    def score(counted: np.ndarray, times: np.ndarray) -> np.ndarray:
-        return f1(np.einsum("dn,snc->dsc", times, counted.astype(np.float64), optimize=True)).mean(axis=1)
+    def gains(times: np.ndarray) -> np.ndarray:
+        scores = f1((times @ flat).reshape(len(times), probes, kinds))
+        means = np.add.reduceat(scores, first, axis=1) / sizes
+        return means[:, ::2] - means[:, 1::2]
 
-    once = np.ones((1, sentences))
-    delta = float((score(model, once) - score(reference, once))[0])
-    drawn = _drawn(sentences, draws, name)
-    found = score(model, drawn) - score(reference, drawn)
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
-    tail = 1 + min((found <= 0).sum(), (found >= 0).sum())
-    return Difference(delta, float(low), float(high), min(1.0, 2 * float(tail) / (draws + 1)))
-
-
-@lru_cache(1)  # the comparisons of one task share it
-def _drawn(sentences: int, draws: int, name: str) -> np.ndarray:
-    """[draws, sentences] how often each sentence is in each draw."""
-    rng = np.random.default_rng(seed_from("bootstrap", name))
-    return rng.multinomial(sentences, np.full(sentences, 1 / sentences), draws).astype(np.float64)
+    [once] = gains(np.ones((1, sentences)))
+    blocks = samples(sentences, draws, "bootstrap", name, drawn_at_once=drawn_at_once)
+    found = np.concatenate([gains(times.astype(np.float64)) for times in blocks])
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    tail = 1 + np.minimum((found <= 0).sum(0), (found >= 0).sum(0))
+    p = np.minimum(1, 2 * tail / (draws + 1))
+    return [Difference(*map(float, one)) for one in zip(once, low, high, p, strict=True)]
 
 
 def counts_key(task: str, variant: str, view: str, init: int, seed: int) -> str:
@@ -114,14 +118,14 @@ def deltas(
     model_counts: Mapping[str, np.ndarray],
     reference_counts: Mapping[str, np.ndarray],
     pairs: Mapping[tuple[int, int], tuple[int, int]],
-    draws: int = 1000,
+    draws: int = DRAWS,
 ) -> pd.DataFrame:
     """A row for each task, variant and view that both models have, and each replicate of the model in `pairs`.
 
     model_counts, reference_counts: the arrays of `edge.probe`; pairs: (init, seed) of the model -> of the reference.
     Raises UserError where the two have been probed on different sentences, or share nothing.
     """
-    rows = []
+    shared: dict[str, dict[tuple, tuple[str, str]]] = {}
     for key in model_counts:
         task, *rest = key.split("/")
         if rest == ["sentences"]:
@@ -138,9 +142,16 @@ def deltas(
                 f"{model} and {reference} were probed on different test sentences of {task}; "
                 "delete their edge_probes files and make both again."
             )
-        found = compare(model_counts[key], reference_counts[other], draws, name=task)
-        values = (found.delta, found.low, found.high, found.p, model_counts[key].shape[1])
-        rows.append(("edge_probe_delta", model, reference, task, variant, view, *replicate, *values))
+        shared.setdefault(task, {})[variant, view, *replicate] = key, other
+    rows = []
+    for task, cells in shared.items():
+        counted = [(model_counts[key], reference_counts[other]) for key, other in cells.values()]
+        found = compare(counted, draws, name=task)
+        n = counted[0][0].shape[1]
+        rows += [
+            ("edge_probe_delta", model, reference, task, *cell, one.delta, one.low, one.high, one.p, n)
+            for cell, one in zip(cells, found, strict=True)
+        ]
     if not rows:
         raise UserError(
             f"The probes of {model} and {reference} share no task and variant; probe them on the same."
