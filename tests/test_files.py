@@ -55,6 +55,8 @@ def test_a_sample_is_called_a_sample():
         == "mnli train 500 of 9999, a sample of 392702 (mirror)"
     )
     assert describe_split(sidecar, "dev", 9815, "hub") == "mnli dev 9815 of 9815 (hub nyu-mll/glue@bcdcba7)"
+    drawn_from_few = describe_split(sidecar, "train", 500, "world", trained_on=700)
+    assert drawn_from_few == "mnli train 500 of the 700 trained on, of 9999 (generated)"
     assert describe_split(sidecar, "train", 500, "world") == "mnli train 500 of 9999 (generated)"
 
 

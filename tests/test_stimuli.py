@@ -1,5 +1,9 @@
 import pytest
+import yaml
+from conftest import ROOT
 
+from bertshift.config import load_config, task_settings, train_size
+from bertshift.data.examples import sample
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
 from bertshift.stimuli import draw_stimuli, sources_of, stimuli_of
@@ -89,3 +93,24 @@ def test_questions_come_before_their_passage():
     qa = [{"id": "q", "question": "Who?", "context": "Me.", "answers": [], "impossible": False}]
     rows = draw_stimuli("squad", {"squad": qa}, {"form": "inputs", "number": 5})
     assert rows == [{"id": "q", "text_a": "Who?", "text_b": "Me."}]
+
+
+def test_inputs_of_the_training_set_are_among_those_trained_on_by_every_model():
+    user = yaml.safe_load((ROOT / "config/experiments.yaml").read_text()) | {"scale": "small"}
+    user["tasks"]["mnli"]["per_base"]["cased"] = {"max_train": 700}
+    user["training"] = {"max_train": 900}
+    config = load_config(user, ROOT)
+    examples = [{"id": f"train-{i}", "text_a": str(i), "text_b": "x", "label": "y"} for i in range(3000)]
+    settings = {"form": "inputs", "number": 500, "max_train": {"mnli": train_size("mnli", config)}}
+    drawn = {row["id"] for row in draw_stimuli("mnli_train", {"mnli": examples}, settings)}
+    assert len(drawn) == 500
+    for name in ("mnli", "mnli@cased"):
+        size = task_settings(parse_model(name, config), config)["task"]["max_train"]
+        assert drawn <= {row["id"] for row in sample(examples, size, "mnli", "train")}
+    # Where all are trained on, inputs are drawn from all, as they were.
+    user["tasks"]["mnli"]["per_base"]["cased"], user["training"] = {}, {}
+    size = train_size("mnli", load_config(user | {"scale": "paper"}, ROOT))
+    everything = draw_stimuli("mnli_train", {"mnli": examples}, settings | {"max_train": {"mnli": size}})
+    assert size is None and everything == draw_stimuli(
+        "mnli_train", {"mnli": examples}, {**settings, "max_train": {}}
+    )

@@ -257,6 +257,21 @@ def task_settings(model: Model, config: Mapping) -> dict:
     }
 
 
+def train_size(dataset: str, config: Mapping) -> int | None:
+    """How many rows of the split train every task on this data set learns from, on every checkpoint; None: all.
+
+    Where tasks or checkpoints differ it is the least, as `data.examples.sample` draws a small sample from within a large
+    one. Models with a variant (`training.per_variant`) and the rows of sweeps may learn from fewer.
+    """
+    sizes = [
+        task_settings(Model((task,), (), base), config)["task"].get("max_train")
+        for task, entry in config["tasks"].items()
+        if entry["dataset"] == dataset
+        for base in config["bases"]
+    ]
+    return min((size for size in sizes if size is not None), default=None)
+
+
 def describe_base(name: str, init: int, config: Mapping) -> str | dict[str, str]:
     """Where a checkpoint comes from, short enough for a caption; {RECORDED_IN: file} where its download will tell."""
     base = config["bases"][name]

@@ -3,6 +3,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from bertshift.data.examples import sample
 from bertshift.errors import UserError
 from bertshift.naming import Model
 from bertshift.seeds import seed_from
@@ -44,10 +45,14 @@ def sources_of(stimulus: str, config: Mapping) -> list[tuple[str, str]]:
 def draw_stimuli(name: str, rows: Mapping[str, Sequence[dict]], settings: Mapping) -> list[dict]:
     """A seeded sample, without replacement, in the order of the source: rows of id, text_a and perhaps text_b.
 
-    `rows` maps each data set of `sources_of(name)` to its rows, `settings` has `form` and `number` per data set.
+    `rows` maps each data set of `sources_of(name)` to its rows, `settings` has `form` and `number` per data set, and
+    `max_train`, by data set whose rows are of the split train: inputs are drawn from the sample of this size that its
+    task learns from (None: from all).
     Forms: `inputs`, as the task gets them; `first`, the premise or question alone; `sentences`;
     `consecutive_pairs` of sentences; `like`, running text cut to the lengths of the second source's inputs.
     """
+    for dataset, size in settings.get("max_train", {}).items():
+        rows = {**rows, dataset: sample(rows[dataset], size, dataset, "train")}
     if settings["form"] == "like":
         text, model = rows.values()
         return _like(name, text, _sampled(name, "", [_as_input(row) for row in model], settings["number"]))

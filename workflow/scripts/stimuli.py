@@ -21,7 +21,13 @@ with job(snakemake):
     together = settings["form"] == "like" or len(rows) == 1
     used = {name: len(drawn) if together else min(settings["number"], len(rows[name])) for name in rows}
     parts = [
-        describe_split(read_sidecar(folders[name]), split, used[name], settings["source"])
+        describe_split(
+            read_sidecar(folders[name]),
+            split,
+            used[name],
+            settings["source"],
+            settings["max_train"].get(name),
+        )
         for name, split in settings["sources"]
     ]
     write_json(

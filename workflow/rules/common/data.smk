@@ -90,10 +90,14 @@ def stimuli_settings(name):
     form = config["stimuli"].get(name, {}).get("form", "inputs")
     text = form in ["sentences", "consecutive_pairs"]
     size = "text" if text else "combined" if "+" in name else "task"
+    sources = stimuli.sources_of(name, config)
     return {
         "name": name,
-        "sources": stimuli.sources_of(name, config),
+        "sources": sources,
         "form": form,
         "number": config["samples"][size],
+        "max_train": {
+            dataset: settings.train_size(dataset, config) for dataset, split in sources if split == "train"
+        },
         "source": config["data"]["source"],
     }
