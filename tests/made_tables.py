@@ -146,8 +146,8 @@ def sweep(task, kind, layers=12, inits=2, seeds=1, noise=0.004):
         plain = position == (-1 if freeze else layers)
         for name, headline in ((metric, True), ("other", False)):
             rows.append({"model": task if plain else f"{task}.{kind}{position}", "task": task, "init": init, "seed": seed,
-                         "metric": name, "headline": headline, "value": value, "majority": 0.3, "train": 3600,
-                         "dev": 500, "position": position, "layers": layers})  # fmt: skip
+                         "metric": name, "headline": headline, "value": value, "majority": 0.3, "failed": False,
+                         "train": 3600, "dev": 500, "position": position, "layers": layers})  # fmt: skip
     return made_of(rows, metric)
 
 

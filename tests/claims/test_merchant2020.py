@@ -189,6 +189,39 @@ def test_variation_between_runs_is_one_number(published):
     assert rows.loc["T1.11 (fine-tuning)", "verdict"] == UNTESTED
 
 
+def fail_to_train(model, init):
+    """A bend: this run failed, near chance."""
+
+    def bend(table):
+        here = (table["model"] == model) & (table["init"] == init)
+        failed = table.get("failed", False)
+        return table.assign(failed=failed | here, value=table["value"].where(~here, 0.31))
+
+    return bend
+
+
+@pytest.mark.parametrize(
+    ("item", "claim", "frozen"), [("figure3", "F3.1 (mnli)", ".freeze11"), ("figure4", "F4.1 (6 layers)", ".keep0")]
+)  # fmt: skip
+def test_a_replicate_whose_complete_run_failed_is_no_baseline(published, item, claim, frozen):
+    def decide(tables, *failed):
+        for model, init in failed:
+            tables = {path: fail_to_train(model, init)(table) for path, table in tables.items()}
+        return claims.evaluate(f"merchant2020/{item}", tables, published["merchant2020"]).set_index("claim")
+
+    tables = of_merchant(12, inits=3, noise=0.0)[item]
+    whole = decide(tables).loc[claim]
+    one_less = decide(tables, ("mnli", 2)).loc[claim]
+    assert one_less["ours"] == pytest.approx(whole["ours"]) and one_less["verdict"] == HOLDS
+    assert (whole["replicates"], one_less["replicates"]) == (3, 2)
+    assert "Without 1 that failed to train" in one_less["reason"]
+    none = decide(tables, *(("mnli", init) for init in (1, 2, 3))).loc[claim]
+    assert none["verdict"] == UNTESTED and "every run of MNLI failed to train" in none["reason"]
+    # What learns nothing with its layers frozen or removed is a result.
+    result = decide(tables, (f"mnli{frozen}", 2)).loc[claim]
+    assert result["replicates"] == 3 and "failed" not in result["reason"]
+
+
 def test_every_statement_in_the_papers_file_is_decided(published):
     decided = {one.id for one in CLAIMS if one.paper == "merchant2020"}
     assert decided == set(published["merchant2020"]["claims"])

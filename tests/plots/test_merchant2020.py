@@ -169,6 +169,37 @@ def test_layers_to_95_percent_are_counted_by_replicate(published):
     assert "without 6 of 6 replicates, in which more layers gain nothing" in caption
 
 
+@pytest.mark.parametrize(
+    ("item", "position", "frozen"), [("figure3", -1, "mnli.freeze11"), ("figure4", 12, "mnli.keep0")]
+)
+def test_a_sweep_whose_complete_run_failed_is_left_out_unless_all_are(published, item, position, frozen):
+    inputs = of_merchant(12, inits=2, noise=0.0)[item]
+    path = next(path for path in inputs if "/mnli." in path)
+    rows = inputs[path]
+
+    def drawn(failed):
+        bent = rows.assign(failed=failed | (rows["model"] == frozen), value=rows["value"].where(~failed, 0.3))
+        figure, table = catalogue.draw(
+            f"merchant2020/{item}", inputs | {path: bent}, published["merchant2020"]
+        )
+        score = cell(table, panel="score", series="mnli", position=position, source="ours")
+        return (
+            score,
+            " ".join(figure.texts[-1].get_text().split()),
+            figure.axes[0].get_legend_handles_labels()[1],
+        )
+
+    complete = rows["position"] == position
+    score, caption, labels = drawn(complete & (rows["init"] == 2))
+    assert score["value"] == pytest.approx(83) and (score["trained"], score["failed"]) == (1, 1)
+    assert "MNLI 1 of 2;" in caption and not any("failed" in label for label in labels)
+    score, caption, labels = drawn(complete)
+    assert score["value"] == pytest.approx(30) and (score["trained"], score["failed"]) == (0, 2)
+    assert "MNLI 2 of 2;" in caption and any("(failed)" in label for label in labels)
+    _, caption, _ = drawn(rows["init"] == 0)
+    assert "Failed" not in caption
+
+
 def test_a_sweep_without_its_end_says_so(published):
     inputs = of_merchant(12)["figure3"]
     path, rows = next(iter(inputs.items()))

@@ -111,6 +111,15 @@ def failures(table: pd.DataFrame) -> pd.Series:
     return table[[column for column in ("failed", "ref_failed") if column in table]].eq(True).any(axis=1)
 
 
+def failed_wholes(rows: pd.DataFrame, by: list[str]) -> pd.Series:
+    """Of rows of sweeps, one replicate for each `by`: whether it freezes or drops layers, and its complete run, to which
+    the others are compared, failed to train. A frozen or shortened model at the majority class is a result."""
+    cut = rows["model"].str.contains(r"\.(?:freeze|keep)")
+    runs = [rows[key] for key in by]
+    failed = (failures(rows) & ~cut).groupby(runs).transform("any")
+    return failed & cut.groupby(runs).transform("any")
+
+
 def summarise(table: pd.DataFrame, by: list[str], level: float = 0.95) -> pd.DataFrame:
     """One row per `by`, in order of appearance: value (mean), low, high, replicates, unit (of replication), interval.
 

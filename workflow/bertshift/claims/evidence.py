@@ -184,15 +184,20 @@ class Evidence:
         return self._rows(task, metric="pattern_share", variant="classified")
 
     def sweep(self, task: str) -> Curve:
-        """The headline score, in points, by position on the sweep's axis."""
+        """The headline score, in points, by position on the sweep's axis.
+
+        Where layers are frozen or dropped, a replicate whose complete run failed to train has nothing to compare with.
+        """
         rows = stats.in_points(self._rows(task, headline=True))
+        rows = self._trained(rows.assign(failed=stats.failed_wholes(rows, ["init", "seed"])))
         return Curve(_by("position", rows).values, int(rows["layers"].iloc[0]))
 
     def _trained(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The rows of a model's runs that did not fail to train."""
         bad = stats.failures(rows)
         if bad.any():
-            self.failed |= set(rows.loc[bad, ["name", *stats.RUN]].itertuples(index=False, name=None))
+            run = ["name", *(key for key in stats.RUN if key in rows)]
+            self.failed |= set(rows.loc[bad, run].dropna(axis=1).itertuples(index=False, name=None))
         if bad.all():
             raise NotTestableError(f"every run of {style.label_of(rows['name'].iloc[0])} failed to train")
         return rows[~bad]

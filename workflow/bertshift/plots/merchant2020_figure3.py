@@ -49,6 +49,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     style.caption(
         figure, table, "Embeddings are frozen with every layer; hollow: embeddings alone. Stars: the paper's scores with nothing "
         "frozen; its curves carry no numbers, and its score of Dep is no standard LAS.",
+        sweeps.failures(table, "unfrozen"),
         sweeps.left_out(table, "percent of unfrozen", "which score 0 with nothing frozen"),
     )  # fmt: skip
     return figure, table

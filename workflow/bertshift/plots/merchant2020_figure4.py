@@ -52,6 +52,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     style.caption(
         figure, table, f"Layers to 95 % of the gain (dotted, mean over replicates): {', '.join(reached) or 'no task gains'}. "
         "Stars: the paper's scores of complete models; its curves carry no numbers, and its score of Dep is no standard LAS.",
+        sweeps.failures(table, "complete"),
         sweeps.left_out(table, "percent of gain", "in which more layers gain nothing"),
     )  # fmt: skip
     return figure, table

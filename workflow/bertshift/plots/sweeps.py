@@ -20,13 +20,21 @@ METRICS = {"accuracy": "accuracy", "f1": "F1", "las_ud": "LAS"}
 def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Every run's headline score, in points; `series` is the model that each table varies, itself one of its rows.
 
-    A frozen or shortened model at the level of the majority class is a result, not a failure.
+    A frozen or shortened model at the level of the majority class is a result, not a failure. A replicate whose complete
+    run failed to train has nothing to compare with: it is left out, unless all of a model's did (`failed`); `dropped` is
+    how many are, of the model.
     """
     kept = [rows.assign(series=min(rows["model"], key=len)) for rows in inputs.values() if len(rows)]
     if not kept:
         raise UserError(f"{', '.join(inputs)} hold no run; delete them and run their rules again.")
-    rows = pd.concat(kept, ignore_index=True).drop(columns="failed", errors="ignore")
-    return stats.in_points(rows[rows["headline"]]).reset_index(drop=True)
+    rows = pd.concat(kept, ignore_index=True)
+    rows = stats.in_points(rows[rows["headline"]])
+    bad = stats.failed_wholes(rows, RUN)
+    all_bad = bad.groupby(rows["series"]).transform("all")
+    left_out = bad & ~all_bad
+    counts = rows[left_out].drop_duplicates(RUN).groupby("series").size()
+    rows = rows.assign(failed=all_bad, dropped=rows["series"].map(counts).fillna(0).astype(int))
+    return rows[~left_out].reset_index(drop=True)
 
 
 def with_score(rows: pd.DataFrame, there: pd.Series, name: str) -> pd.DataFrame:
@@ -41,8 +49,11 @@ def with_score(rows: pd.DataFrame, there: pd.Series, name: str) -> pd.DataFrame:
 
 def means(rows: pd.DataFrame, panel: str, value: Sequence[float]) -> pd.DataFrame:
     """`value`, one per row of `rows`, averaged over replicates, as rows of panel `panel`."""
-    rows = rows.assign(panel=panel, value=value)
-    return tables.means(rows, COLUMNS[:5], ["series"]) if len(rows) else rows
+    if rows.empty:
+        return rows
+    found = tables.means(rows.assign(panel=panel, value=value), COLUMNS[:5], ["series"])
+    dropped = rows.drop_duplicates("series").set_index("series")["dropped"]
+    return found.assign(failed=found["failed"] + found["series"].map(dropped))
 
 
 def printed(published: Mapping, complete: pd.DataFrame) -> pd.DataFrame:
@@ -66,7 +77,7 @@ def curves(axes: Axes, table: pd.DataFrame, panel: str) -> None:
     table = table[table["panel"] == panel]
     for model, rows in table[table["source"] == "ours"].groupby("series", sort=False):
         metric = rows["metric"].iloc[0]
-        label = f"{style.label_of(model)} ({METRICS.get(metric, metric)})"
+        label = f"{style.label_of(model)} ({METRICS.get(metric, metric)}){style.mark_of(rows)}"
         layers.curve(axes, rows, label, style.look_of(style.task_of(model)), "position")
     for point in table[table["source"] == "published"].itertuples():
         outside = -BESIDE if point.position < 0 else BESIDE
@@ -82,6 +93,12 @@ def legend(figure: Figure, axes: Axes) -> None:
         Line2D([], [], linestyle="", marker="*", markersize=7, color="black", label="paper, nothing ablated")
     )
     figure.legend(handles=lines, loc="outside upper center", ncols=len(lines))
+
+
+def failures(table: pd.DataFrame, complete: str) -> str:
+    """A sentence on the replicates whose `complete` run failed to train, empty if none did."""
+    said = style.failures(table[table["panel"] == "score"])
+    return f"{said} A replicate fails with its {complete} run alone." if said else ""
 
 
 def left_out(table: pd.DataFrame, panel: str, why: str) -> str:
