@@ -1,7 +1,7 @@
 import pandas as pd
 
 from bertshift.files import write_json
-from bertshift.tables import metric_table
+from bertshift.tables import metric_table, probe_table
 
 
 def test_rows_of_the_reference_by_itself_name_its_own_checkpoint(tmp_path):
@@ -59,3 +59,23 @@ def test_either_side_of_a_comparison_may_have_failed_to_train(tmp_path):
         "js", lambda pairs: pd.DataFrame(pair.keys | rest for pair in pairs), settings, inputs
     )
     assert table[["seed", "failed", "ref_failed"]].to_numpy().tolist() == [[1, False, True], [2, True, False]]
+
+
+def test_probes_of_runs_that_failed_to_train_are_marked(tmp_path):
+    write_json(tmp_path / "edges.json", {"data": "10 sentences"})
+    for number, score in enumerate([0.9, 0.51]):
+        one = {"metric": "accuracy", "scores": {"accuracy": score}, "majority": {"accuracy": 0.5}}
+        write_json(tmp_path / f"{number}.json", one)
+    settings = {
+        "trained": [["mnli", 1, 1], ["mnli", 1, 2]],
+        "scale": "small",
+        "source": "mirror",
+        "checkpoints": {"1": "12x768"},
+    }
+    inputs = {"description": tmp_path / "edges.json", "sidecars": [], "scores": [],
+              "outcomes": [tmp_path / f"{number}.json" for number in range(2)]}  # fmt: skip
+    rows = pd.DataFrame({"model": "mnli", "init": 1, "seed": [2, 1, 2], "value": 0.5})
+    assert probe_table(rows, settings, inputs)["failed"].tolist() == [True, False, True]
+    plain = rows.assign(model="base", seed=0)
+    nothing = settings | {"trained": []}, inputs | {"outcomes": []}
+    assert not probe_table(plain, *nothing)["failed"].any()

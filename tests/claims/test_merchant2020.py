@@ -222,6 +222,32 @@ def test_a_replicate_whose_complete_run_failed_is_no_baseline(published, item, c
     assert result["replicates"] == 3 and "failed" not in result["reason"]
 
 
+@pytest.mark.parametrize(
+    ("item", "claim"),
+    [
+        ("table1", "T1.4"),
+        ("figure1", "F1.2 (mnli, depth)"),
+        ("appendix_a", "A.1 (mnli)"),
+        ("appendix_b", "B.1"),
+    ],
+)
+def test_probes_of_a_run_that_failed_decide_nothing(published, item, claim):
+    def decide(tables, *inits):
+        for init in inits:
+            tables = {path: fail_to_train("mnli", init)(table) for path, table in tables.items()}
+        return claims.evaluate(f"merchant2020/{item}", tables, published["merchant2020"]).set_index("claim")
+
+    tables = headline(of_merchant(12, inits=3, noise=0.0)[item])
+    whole = decide(tables)
+    one_less, none = decide(tables, 2), decide(tables, 1, 2, 3)
+    row = one_less.loc[claim]
+    assert row["ours"] == pytest.approx(whole.loc[claim, "ours"]) and row["replicates"] == 2
+    assert "Without 1 that failed to train" in row["reason"]
+    assert none.loc[claim, "verdict"] == UNTESTED and "every run of MNLI" in none.loc[claim, "reason"]
+    if item == "table1":  # the failed run is far from the others, which are alike
+        assert one_less.loc["T1.11 (pretraining)", "ours"] == pytest.approx(0, abs=1e-9)
+
+
 def test_every_statement_in_the_papers_file_is_decided(published):
     decided = {one.id for one in CLAIMS if one.paper == "merchant2020"}
     assert decided == set(published["merchant2020"]["claims"])

@@ -105,6 +105,35 @@ def test_marks_need_every_replicate_and_say_what_survives_correction(published):
     assert tested["p_holm"].to_numpy() == pytest.approx(stats.holm(tested["p"]).to_numpy())
 
 
+@pytest.mark.parametrize("item", ["table1", "appendix_a", "figure1", "appendix_b"])
+def test_probes_of_runs_that_failed_are_left_out_and_counted(published, item):
+    whole = of_merchant(12, inits=3, noise=0.0)[item]
+
+    def drawn(*inits):
+        inputs = {}
+        for path, rows in whole.items():
+            failed = (rows["model"] == "mnli") & rows["init"].isin(inits)
+            p = {"p": rows["p"].where(~failed, 1.0)} if "p" in rows else {}
+            inputs[path] = rows.assign(failed=failed, value=rows["value"].where(~failed, 0.1), **p)
+        figure, table = catalogue.draw(f"merchant2020/{item}", inputs, published["merchant2020"])
+        ours = table[table["source"] == "ours"].reset_index(drop=True)
+        return figure, ours, " ".join(figure.texts[-1].get_text().split())
+
+    _, complete, caption = drawn()
+    assert "Failed" not in caption
+    _, table, caption = drawn(2)
+    same = [key for key in ("value", "p", "p_holm", "sd_pretraining") if key in table]
+    np.testing.assert_allclose(table[same], complete[same], atol=1e-9)
+    of_mnli = table[table["series"] == "mnli"]
+    assert (of_mnli["trained"] == 2).all() and (of_mnli["failed"] == 1).all() and "MNLI 1 of 3;" in caption
+    figure, table, caption = drawn(1, 2, 3)
+    of_mnli = table[table["series"] == "mnli"]
+    assert (of_mnli["trained"] == 0).all() and "MNLI 3 of 3;" in caption
+    names = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    names += [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert "MNLI (failed)" in names
+
+
 def test_one_run_shows_the_bootstrap_or_the_sd_between_probes(published):
     figure, table = draw("table1", published, inits=1, seeds=1)
     row = cell(table, panel="delta", series="mnli", task="pos", view="micro_all", source="ours")

@@ -137,12 +137,15 @@ def _ordered(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_failures(
-    table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]]
+    table: pd.DataFrame,
+    settings: Mapping,
+    inputs: Mapping[str, Sequence[str]],
+    sides: Sequence[str] = ("", "ref_"),
 ) -> pd.DataFrame:
-    """Columns `failed` and `ref_failed`, true where the run compared did not learn its task."""
+    """Columns `failed` and, of both sides, `ref_failed`: true where the run did not learn its task."""
     outcomes = zip(settings["trained"], inputs["outcomes"], strict=True)
     known = {tuple(run): failed(read_json(file)) for run, file in outcomes}
-    for side in ("", "ref_"):
+    for side in sides:
         runs = zip(
             table["reference" if side else "model"], table[f"{side}init"], table[f"{side}seed"], strict=True
         )
@@ -153,13 +156,14 @@ def _with_failures(
 def probe_table(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
 ) -> pd.DataFrame:
-    """A probe's rows with what they were made from; `inputs` has the `description` of the sentences probed on, and the
-    `sidecars` and `scores` of every fine-tuning that led to the model."""
-    return table.assign(
+    """A probe's rows with what they were made from, and `failed`; `inputs` has the `description` of the sentences probed
+    on, the `sidecars` and `scores` of every fine-tuning that led to the model, and the `outcomes` of `metric_table`."""
+    table = table.assign(
         scale=settings["scale"],
         checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
         data=_describe(inputs["description"], settings, inputs),
     )
+    return _with_failures(table, settings, inputs, [""])
 
 
 def _describe(description: str, settings: Mapping, inputs: Mapping[str, Sequence[str]]) -> str:

@@ -17,6 +17,6 @@ with job(snakemake):
         {tuple(run): tuple(other) for run, other in settings["pairs"]},
     )
     origin = read_tsv(snakemake.input.table)[
-        ["init", "seed", "scale", "checkpoint", "data"]
+        ["init", "seed", "scale", "checkpoint", "data", "failed"]
     ].drop_duplicates()
     write_tsv(snakemake.output[0], table.merge(origin, on=["init", "seed"], how="left"))

@@ -6,10 +6,9 @@ with job(snakemake):
     from pathlib import Path
 
     from bertshift.data.examples import sample
-    from bertshift.files import read_json, read_jsonl, read_tsv, write_tsv
+    from bertshift.files import read_jsonl, read_tsv, write_tsv
     from bertshift.patterns.shares import measure
     from bertshift.tables import probe_table
-    from bertshift.training.failure import failed
 
     settings = json.loads(snakemake.params.settings)
     drawn = list(read_jsonl(snakemake.input.stimuli))
@@ -23,13 +22,8 @@ with job(snakemake):
         Path(snakemake.input.classifier),
         read_tsv(snakemake.input.predictions),
     )
-    bad = {
-        tuple(settings["runs"][str(Path(file).parent)]): failed(read_json(file))
-        for file in snakemake.input.outcomes
-    }
     for path, table in ((snakemake.output.shares, shares), (snakemake.output.maps, maps)):
         table = probe_table(table, settings, snakemake.input)
-        table["failed"] = [bad[run] for run in zip(table["init"], table["seed"], strict=True)]
         if len(rows) < len(drawn):
             table["data"] = f"{len(rows)} inputs of " + table["data"]
         write_tsv(path, table)

@@ -116,21 +116,22 @@ class Evidence:
     def spearman(self, name: str, kind: str) -> Curve:
         """A structural probe (`depth`, `distance`) on dev by layer, at the highest rank that was trained."""
         rows = self._rows(name, metric="structural_probe", kind=kind, measure="spearman", split="dev")
-        return _by("layer", rows[rows["rank"] == rows["rank"].max()])
+        return _by("layer", self._trained(rows[rows["rank"] == rows["rank"].max()]))
 
     def edge_probe(self, name: str, task: str, variant: str) -> float:
         """Micro-F1 over all labels, in points."""
         rows = self._rows(name, metric="edge_probe", variant=variant, view="micro_all", task=task)
-        return stats.POINTS * float(rows["value"].mean())
+        return stats.POINTS * float(self._trained(rows)["value"].mean())
 
     def edge_probe_spreads(self, name: str, variant: str) -> pd.DataFrame:
         """Standard deviations of its F1 between runs (`stats.spreads`), in points, one row a task."""
         rows = self._rows(name, metric="edge_probe", variant=variant, view="micro_all")
-        return stats.spreads(stats.in_points(rows), ["task"])
+        return stats.spreads(stats.in_points(self._trained(rows)), ["task"])
 
     def code_length(self, name: str, task: str) -> float:
         """Online code length in bits."""
-        return float(self._rows(name, metric="mdl", quantity="codelength", task=task)["value"].mean())
+        rows = self._rows(name, metric="mdl", quantity="codelength", task=task)
+        return float(self._trained(rows)["value"].mean())
 
     def ablations(self, task: str, metric: str = "ablation") -> pd.DataFrame:
         """Headline rows of heads (or, head 0, layers) that attend alike to all tokens; `delta` in points.

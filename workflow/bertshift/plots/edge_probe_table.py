@@ -15,6 +15,7 @@ from bertshift.plots import style, tables
 COLUMNS = ["panel", "series", "task", "variant", "view", *tables.VALUES[:6], "p", "p_holm", "n", "sd_probe",
            "sd_finetuning", "sd_pretraining", *tables.VALUES[6:]]  # fmt: skip
 KEYS = ["series", "task", "variant", "view"]
+APART = KEYS[:2]
 HEADLINE = "micro_all"
 BASELINES = ["lexical", "word_only", "randomized"]
 
@@ -56,20 +57,20 @@ def tidy(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
         "selectivity": (chosen, _means(chosen)),
     }
     return pd.concat(
-        means.merge(stats.spreads(rows, KEYS), on=KEYS).assign(panel=panel)
+        means.merge(stats.spreads(tables.trained(rows, APART), KEYS), on=KEYS).assign(panel=panel)
         for panel, (rows, means) in parts.items()
     )
 
 
 def _means(rows: pd.DataFrame) -> pd.DataFrame:
-    return tables.means(rows, KEYS, ["series", "task"]) if len(rows) else pd.DataFrame(columns=KEYS)
+    return tables.means(rows, KEYS, APART) if len(rows) else pd.DataFrame(columns=KEYS)
 
 
 def _tested(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
     """Fine-tuned minus pretrained, with the p of the least certain replicate and Holm's over the tests of a view."""
     rows = stats.in_points(tables.rows_of(inputs, "edge_probe_delta"))
     rows = rows[rows["variant"] == variant]
-    tests = rows.groupby(KEYS, as_index=False).agg(p=("p", "max"), n=("n", "min"))
+    tests = tables.trained(rows, APART).groupby(KEYS, as_index=False).agg(p=("p", "max"), n=("n", "min"))
     tests["p_holm"] = tests.groupby("view")["p"].transform(stats.holm)
     return _means(rows).merge(tests, on=KEYS)
 
@@ -130,7 +131,8 @@ def _block(
     axes.grid(False)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
-    axes.set_xticks(range(len(columns)), map(style.label_of, columns), fontsize=8)
+    names = [style.label_of(name) + style.mark_of(shown[shown["series"] == name]) for name in columns]
+    axes.set_xticks(range(len(columns)), names, fontsize=8)
     axes.set_yticks(range(len(tasks)), tasks.values(), fontsize=8)
     axes.invert_yaxis()
 

@@ -21,6 +21,6 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     figure = edge_probe_table.draw(table[table["variant"] == "top"], table[table["variant"] == "mix"], "mix")
     style.caption(
         figure, table, "F1 in points, micro-averaged over all labels, of probes that see the last layer only; grey: the "
-        "same of probes on a mix of all layers, as in Table 1.", edge_probe_table.NOTE,
+        "same of probes on a mix of all layers, as in Table 1.", edge_probe_table.NOTE, style.failures(table),
     )  # fmt: skip
     return figure, table

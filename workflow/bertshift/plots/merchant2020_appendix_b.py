@@ -56,7 +56,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
         figure, table, "Above: bits to send the training labels, given the representation, with the online code (Voita and Titov "
         "2020), over those of the run's own pretrained model, whose kilobits stand beside the task: below 1 = easier to "
         "learn. Early stopping on dev is not charged. Below: F1 on test after training on a portion. The appendix's "
-        "numbers are not at hand.",
+        "numbers are not at hand.", style.failures(table),
     )  # fmt: skip
     return figure, table
 

@@ -45,6 +45,6 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     style.caption(
         figure, table, f"On dev, probes of rank {rank}. Spearman: mean over sentence lengths of 5 to 50 words. Below: roots "
         "found and undirected attachments recovered, because correlation and recovered trees need not agree (Hall "
-        "Maudslay et al. 2020). The paper draws curves without numbers.",
+        "Maudslay et al. 2020). The paper draws curves without numbers.", style.failures(table),
     )  # fmt: skip
     return figure, table

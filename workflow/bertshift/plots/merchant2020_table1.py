@@ -40,6 +40,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
     figure = edge_probe_table.draw(table[is_ours], table[~is_ours], "paper")
     style.caption(
         figure, table, "F1 in points, micro-averaged over all labels; grey: the paper, on its own corpora.", edge_probe_table.NOTE,
+        style.failures(table),
         "Lexical: output of the embedding layer; word only: word embeddings without positions. Randomized: no weight "
         "is trained.",
     )  # fmt: skip

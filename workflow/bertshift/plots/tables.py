@@ -82,6 +82,12 @@ def counted(group: pd.DataFrame) -> pd.DataFrame:
     return group if bad.all() else group[~bad]
 
 
+def trained(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
+    """The rows of which `means` are taken: without those of runs that failed, unless all of a group of `apart` did."""
+    bad = stats.failures(rows)
+    return rows[~bad | bad.groupby([rows[key] for key in apart]).transform("all")]
+
+
 def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
     """Means over replicates by `by`, and where they come from; runs may differ between groups of `apart`.
 

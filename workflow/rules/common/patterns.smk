@@ -42,6 +42,7 @@ def pattern_settings(wildcards):
     return {
         **provenance(model),
         "runs": {run.folder: [run.init, run.seed] for run in runs_of(model)},
+        "trained": names_of(runs_of(model)),
         "max_examples": config["patterns"]["max_examples"],
         "max_length": config["samples"]["max_length"],
     }

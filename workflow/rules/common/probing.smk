@@ -85,6 +85,7 @@ def probe_inputs(metric, stimuli):
         "description": f"results/stimuli/{stimuli}.json",
         "sidecars": lambda wildcards: trained_on(parse_model(wildcards.model)),
         "scores": lambda wildcards: training_scores(parse_model(wildcards.model)),
+        "outcomes": lambda wildcards: outcomes(runs_of(parse_model(wildcards.model))),
         "commits": lambda wildcards: records(parse_model(wildcards.model)),
     }
 
@@ -98,6 +99,7 @@ def probe_settings(kind, name):
         "probe": {**shared, **config["probes"][kind]},
         "tasks": edge_tasks(),
         "runs": {run.name: [run.init, run.seed] for run in runs},
+        "trained": names_of(runs),
         **{
             key: value
             for key, value in provenance(model).items()

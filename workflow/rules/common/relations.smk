@@ -25,4 +25,4 @@ def relation_source():
 def relation_settings(wildcards):
     runs = runs_of(parse_model(wildcards.model))
     replicates = {run.name: [run.init, run.seed] for run in runs}
-    return provenance(parse_model(wildcards.model)) | {"runs": replicates}
+    return provenance(parse_model(wildcards.model)) | {"runs": replicates, "trained": names_of(runs)}
