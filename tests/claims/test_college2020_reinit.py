@@ -71,6 +71,11 @@ def test_heads_of_another_model_have_other_numbers(decide):
     assert alone.loc["C7.1 (2)", "verdict"] == UNTESTED and alone.loc["C7.1 (1)", "verdict"] == HOLDS
 
 
+def test_failed_baselines_are_counted_in_the_reason(decide):
+    rows = decide("figure5", bend=lambda table: table.assign(baseline_left_out=1))
+    assert rows.loc["C5.1", "reason"].endswith("Without 2 that failed to train.")
+
+
 def test_every_statement_on_re_initialising_is_decided(published):
     about = {
         one

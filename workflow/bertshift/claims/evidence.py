@@ -90,7 +90,7 @@ class Evidence:
     """Rows of `labelled`, of one replicate or of all. Each number is a mean over the rows that it is about.
 
     NotTestableError says which rows are missing. `read` collects the names of the models that were asked for, `failed`
-    the runs of theirs that failed to train and are left out.
+    the runs of theirs that failed to train and are left out: name and stats.RUN, 0 where there is none.
     """
 
     def __init__(self, rows: pd.DataFrame):
@@ -197,8 +197,8 @@ class Evidence:
         """The rows of a model's runs that did not fail to train."""
         bad = stats.failures(rows)
         if bad.any():
-            run = ["name", *(key for key in stats.RUN if key in rows)]
-            self.failed |= set(rows.loc[bad, run].dropna(axis=1).itertuples(index=False, name=None))
+            runs = rows[bad].reindex(columns=["name", *stats.RUN]).fillna(0)
+            self.failed |= set(runs.itertuples(index=False, name=None))
         if bad.all():
             raise NotTestableError(f"every run of {style.label_of(rows['name'].iloc[0])} failed to train")
         return rows[~bad]
@@ -207,7 +207,7 @@ class Evidence:
         """Headline rows of every head that was re-initialised, by layer and head; `delta` to the plain model's seeds."""
         rows = self._rows(task, metric="reinit_head", headline=True)
         for row in rows.drop_duplicates("init").itertuples():
-            self.failed |= {(task, row.init, f"baseline {n}") for n in range(row.baseline_left_out)}
+            self.failed |= {(task, row.init, f"baseline {n}", 0, 0) for n in range(row.baseline_left_out)}
         return rows
 
     def _rows(self, name: str, **where) -> pd.DataFrame:
