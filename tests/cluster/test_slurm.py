@@ -14,6 +14,12 @@ def demo(slurm, project):
     project.snakemake(*ON_SLURM, "figures/all")
 
 
+def pause_training(project):
+    """Until Slurm tells it to stop, for which it wakes it."""
+    for process in project.training():
+        process.suspend()
+
+
 def cancelled(slurm, project):
     project.train(*ON_SLURM)
     slurm.run("scancel", running(slurm, project))
@@ -22,9 +28,7 @@ def cancelled(slurm, project):
 
 def out_of_time(slurm, project):
     project.train(*ON_SLURM)
-    # Slurm looks at time limits twice a minute, and wakes whom it tells to stop.
-    for process in project.training():
-        process.suspend()
+    pause_training(project)  # Slurm looks at time limits twice a minute
     slurm.run("scontrol", "update", f"JobId={running(slurm, project)}", "EndTime=now")
     project.wait()
 
@@ -32,6 +36,7 @@ def out_of_time(slurm, project):
 def driver_dies(slurm, project):
     project.train(*ON_SLURM)
     project.kill_driver()
+    pause_training(project)  # on a busy machine it could end before the next driver has begun
     assert running(slurm, project)
     project.said = project.again()
 
