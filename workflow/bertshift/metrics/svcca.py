@@ -106,13 +106,15 @@ def distances(x: Principal, y: Principal, cross: np.ndarray, n: int) -> dict[str
     full_x, full_y = len(x.variances), len(y.variances)
     full = can_be_apart(n, full_x, full_y)
     if full:
-        distance = float(1 - correlations(x, y, cross, full_x, full_y).mean())
-        found["cca_full"] = (distance, full_x, full_y)
+        rho_full = correlations(x, y, cross, full_x, full_y)
+        found["cca_full"] = (float(1 - rho_full.mean()), full_x, full_y)
     found |= {
         "google_mean98": (1 - google_mean(rho), k_x, k_y),
         "svcca99_null": (null_distance(n, k_x, k_y), k_x, k_y),
     }
-    return found | ({"cca_full_null": (null_distance(n, full_x, full_y), full_x, full_y)} if full else {})
+    if full:
+        found["cca_full_null"] = (null_distance(n, full_x, full_y), full_x, full_y)
+    return found
 
 
 def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, int, int]]:

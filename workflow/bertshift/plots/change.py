@@ -40,8 +40,7 @@ def hidden_states(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def distances(rows: pd.DataFrame) -> pd.DataFrame:
     """The table of `hidden_states` from rows with `panel` and `series`."""
     table = tables.ours(rows, "panel", "series")
-    groups = rows.groupby(["series", "model", "stimuli"], sort=False)
-    rows = pd.concat([tables.counted(group) for _, group in groups])  # those that the distances are of
+    rows = tables.trained(rows, ["series", "model", "stimuli"])  # those that the distances are of
     sizes = rows.groupby(["series", "stimuli", "variant", "layer"], as_index=False)[SIZES].mean()
     table = table.merge(sizes, on=["series", "stimuli", "variant", "layer"])
     table.loc[table["variant"].str.endswith("_null"), "provenance"] = "derived"

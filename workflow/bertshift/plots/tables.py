@@ -76,12 +76,6 @@ def first_run(rows: pd.DataFrame, by: str = "panel") -> pd.DataFrame:
     return rows[rows["init"] == rows[by].map(trained.combine_first(first))]
 
 
-def counted(group: pd.DataFrame) -> pd.DataFrame:
-    """The rows of a group that a mean is over: those about runs that learned their task, or all where none did."""
-    bad = stats.failures(group)
-    return group if bad.all() else group[~bad]
-
-
 def trained(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
     """The rows of which `means` are taken: without those of runs that failed, unless all of a group of `apart` did."""
     bad = stats.failures(rows)
@@ -98,7 +92,7 @@ def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
     for _, group in rows.groupby(apart, sort=False):
         bad = stats.failures(group)
         runs = group.assign(bad=bad).drop_duplicates([key for key in stats.RUN if key in group])
-        part = stats.summarise(counted(group), by)
+        part = stats.summarise(trained(group, apart), by)
         told = "failed" in group
         part = part.assign(trained=int((~runs["bad"]).sum()) if told else 0, failed=int(runs["bad"].sum()))
         for column in ("scale", "checkpoint", "data"):
