@@ -20,7 +20,13 @@ SETTINGS = {
     "metrics": ["f1", "accuracy"],
     "max_length": 16,
 }
-SIDECAR = {"name": "toys", "labels": ["no", "yes"], "rows": {"train": 9, "dev": 40}, "published": None}
+SIDECAR = {
+    "name": "toys",
+    "labels": ["no", "yes"],
+    "rows": {"train": 9, "dev": 40},
+    "published": None,
+    "origin": "world",
+}
 
 
 def words(least, most):

@@ -46,18 +46,20 @@ def test_seeds_come_from_names_and_do_not_run_together():
 def test_a_sample_is_called_a_sample():
     sidecar = {
         "name": "mnli",
+        "origin": "mirror",
         "source": "hub:nyu-mll/glue@bcdcba79d07b",
         "rows": {"train": 9999, "dev": 9815},
     }
     sidecar["published"] = {"train": 392702, "dev": 9815}
+    assert describe_split(sidecar, "train", 500) == "mnli train 500 of 9999, a sample of 392702 (mirror)"
     assert (
-        describe_split(sidecar, "train", 500, "mirror")
-        == "mnli train 500 of 9999, a sample of 392702 (mirror)"
+        describe_split(sidecar | {"origin": "hub"}, "dev", 9815)
+        == "mnli dev 9815 of 9815 (hub nyu-mll/glue@bcdcba7)"
     )
-    assert describe_split(sidecar, "dev", 9815, "hub") == "mnli dev 9815 of 9815 (hub nyu-mll/glue@bcdcba7)"
-    drawn_from_few = describe_split(sidecar, "train", 500, "world", trained_on=700)
+    generated = sidecar | {"origin": "world"}
+    drawn_from_few = describe_split(generated, "train", 500, trained_on=700)
     assert drawn_from_few == "mnli train 500 of the 700 trained on, of 9999 (generated)"
-    assert describe_split(sidecar, "train", 500, "world") == "mnli train 500 of 9999 (generated)"
+    assert describe_split(generated, "train", 500) == "mnli train 500 of 9999 (generated)"
 
 
 SCRIPT = """

@@ -18,6 +18,7 @@ def scored(metrics, **columns):
             "metric": next(iter(metrics)),
             "scores": metrics,
             "majority": dict.fromkeys(metrics, 0.5),
+            "data": {"dev": "toys dev 80 of 80 (generated)"},
         },
         pd.DataFrame({"id": [f"dev-{i}" for i in range(size)], **columns}),
     )
@@ -80,9 +81,9 @@ def test_every_pair_is_a_row_and_other_examples_are_refused(classes):
         scored({"accuracy": (said == gold).mean()}, gold=names[gold], prediction=names[said])
         for said in (was, now)
     ]
-    settings = {"model": "wnli+toy", "reference": "toy", "task": "toy", "scale": "demo", "source": "world",
-                "checkpoints": {"1": "a", "2": "b"}, "pairs": [[[1, 1], [1, 1]], [[2, 1], [2, 1]]]}  # fmt: skip
-    sidecar = {"name": "toys", "rows": {"dev": 80}, "published": None, "labels": LABELS}
+    settings = {"model": "wnli+toy", "reference": "toy", "task": "toy", "scale": "demo",
+                "checkpoints": {"1": {"label": "a"}, "2": {"label": "b"}}, "pairs": [[[1, 1], [1, 1]], [[2, 1], [2, 1]]]}  # fmt: skip
+    sidecar = {"labels": LABELS}
     table = gain_table([(runs[1], runs[0]), (runs[0], runs[1])], settings, sidecar, "toys train")
     assert table["checkpoint"].tolist() == ["a", "b"] and table["delta"].sum() == pytest.approx(0)
     assert table["data"][0] == "toys dev 80 of 80 (generated); trained on toys train"

@@ -8,7 +8,7 @@ def test_rows_of_the_reference_by_itself_name_its_own_checkpoint(tmp_path):
     write_json(tmp_path / "rte.json", {"data": "rte dev 10 of 10 (mirror)"})
     settings = {
         "model": "large", "reference": "base", "stimuli": ["rte"], "pairs": [[["init1", 1, 0], ["init1", 1, 0]]],
-        "trained": [], "scale": "small", "source": "mirror", "checkpoints": {"1": "24x1024"}, "reference_checkpoints": {"1": "12x768"},
+        "trained": [], "scale": "small", "checkpoints": {"1": {"label": "24x1024"}}, "reference_checkpoints": {"1": {"label": "12x768"}},
     }  # fmt: skip
 
     def compare(pairs):
@@ -28,7 +28,6 @@ def test_rows_of_the_reference_by_itself_name_its_own_checkpoint(tmp_path):
         "model": "a",
         "reference": "b",
         "descriptions": [tmp_path / "rte.json"],
-        "sidecars": [],
         "scores": [],
         "outcomes": [],
     }
@@ -49,10 +48,10 @@ def test_either_side_of_a_comparison_may_have_failed_to_train(tmp_path):
         }
         write_json(tmp_path / f"{number}.json", one)
     settings = {
-        "model": "rte", "reference": "mnli", "stimuli": ["mnli+rte"], "trained": trained, "scale": "small", "source": "mirror",
-        "pairs": [[[f"init1_seed{seed}", 1, seed]] * 2 for seed in (1, 2)], "checkpoints": {"1": "12x768"},
+        "model": "rte", "reference": "mnli", "stimuli": ["mnli+rte"], "trained": trained, "scale": "small",
+        "pairs": [[[f"init1_seed{seed}", 1, seed]] * 2 for seed in (1, 2)], "checkpoints": {"1": {"label": "12x768"}},
     }  # fmt: skip
-    inputs = {"model": "a", "reference": "b", "descriptions": [tmp_path / "stimuli.json"], "sidecars": [], "scores": [],
+    inputs = {"model": "a", "reference": "b", "descriptions": [tmp_path / "stimuli.json"], "scores": [],
               "outcomes": [tmp_path / f"{number}.json" for number in range(4)]}  # fmt: skip
     rest = {"variant": "nats", "layer": 1, "ref_layer": 1, "head": 0, "value": 0.5, "sd": 0.1, "n": 10}
     table = metric_table(
@@ -69,10 +68,9 @@ def test_probes_of_runs_that_failed_to_train_are_marked(tmp_path):
     settings = {
         "trained": [["mnli", 1, 1], ["mnli", 1, 2]],
         "scale": "small",
-        "source": "mirror",
-        "checkpoints": {"1": "12x768"},
+        "checkpoints": {"1": {"label": "12x768"}},
     }
-    inputs = {"description": tmp_path / "edges.json", "sidecars": [], "scores": [],
+    inputs = {"description": tmp_path / "edges.json", "scores": [],
               "outcomes": [tmp_path / f"{number}.json" for number in range(2)]}  # fmt: skip
     rows = pd.DataFrame({"model": "mnli", "init": 1, "seed": [2, 1, 2], "value": 0.5})
     assert probe_table(rows, settings, inputs)["failed"].tolist() == [True, False, True]

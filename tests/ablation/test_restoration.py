@@ -119,7 +119,7 @@ def test_all_replicates_of_a_saved_model(tmp_path):
             "scores": {"accuracy": 0.5 + 0.3 * (seed == 2)},
             "majority": {"accuracy": 0.5},
         }
-        write_json(tmp_path / f"{seed}.json", outcome | {"rows": {"train": 9}})
+        write_json(tmp_path / f"{seed}.json", outcome | {"data": {"train": "toys train 9 of 9 (generated)"}})
     table = restore(SETTINGS, runs, rows, SIDECAR, rows, 150, 16, max_dev=30)
     assert (table.groupby(["seed", "metric"]).size().unstack() == [3 * 5, 4 * 2]).all(axis=None)
     still = table[(table["seed"] == 1) & (table["metric"] == "restored") & table["headline"]]
@@ -129,10 +129,9 @@ def test_all_replicates_of_a_saved_model(tmp_path):
     write_json(tmp_path / "stimuli.json", {"data": "toys dev 40 of 40 (generated)"})
     write_json(tmp_path / "dataset.json", SIDECAR)
     files = {"outcomes": [tmp_path / "1.json", tmp_path / "2.json"], "scores": [tmp_path / "1.json"],
-             "description": tmp_path / "stimuli.json", "sidecar": tmp_path / "dataset.json",
-             "sidecars": [tmp_path / "dataset.json"]}  # fmt: skip
-    names = {"model": "toy@large", "reference": "large", "stimuli": "toy", "scale": "demo", "source": "world",
-             "checkpoints": {"1": "one"}, "trained": [["toy@large", 1, 1], ["toy@large", 1, 2]]}  # fmt: skip
+             "description": tmp_path / "stimuli.json", "sidecar": tmp_path / "dataset.json"}  # fmt: skip
+    names = {"model": "toy@large", "reference": "large", "stimuli": "toy", "scale": "demo",
+             "checkpoints": {"1": {"label": "one"}}, "trained": [["toy@large", 1, 1], ["toy@large", 1, 2]]}  # fmt: skip
     whole = restored_table(table, names, files)
     assert dict(zip(whole["seed"], whole["failed"])) == {1: True, 2: False} and not whole["ref_failed"].any()
     assert set(whole.groupby("metric")["data"].first()) == {

@@ -23,13 +23,13 @@ RNG = np.random.default_rng(0)
 N = 120
 ROWS = [{"id": str(i), "text_a": "a", "label": "yes" if i < 70 else "no"} for i in range(N)]
 GOLD = np.array([1] * 70 + [0] * 50)
-PROVENANCE = {"scale": "demo", "source": "world", "checkpoints": {"1": "one", "2": "two"}}
+PROVENANCE = {"scale": "demo", "checkpoints": {"1": {"label": "one"}, "2": {"label": "two"}}}
 OUTCOMES = {
     (init, 1): {
         "metric": "f1",
         "scores": {"f1": f1, "accuracy": f1},
         "majority": {"accuracy": 0.5},
-        "rows": {"train": 9},
+        "data": {"train": "toys train 9 of 9 (generated)"},
     }
     for init, f1 in ((1, 0.9), (2, 0.51))
 }

@@ -13,7 +13,14 @@ from transformers import BertConfig, BertForPreTraining, BertTokenizer
 
 from bertshift.errors import UserError
 from bertshift.models.loading import download_checkpoint, save_model
-from bertshift.models.source import as_asked_before, checkpoint_names
+from bertshift.models.source import (
+    as_asked_before,
+    carry_source,
+    checkpoint_names,
+    hub_source,
+    local_source,
+    write_source,
+)
 
 torch.set_num_threads(1)
 LATER, REPOSITORY = "b" * 40, "made/bert"
@@ -107,10 +114,20 @@ def test_copying_the_resolved_commit_changes_no_entry(tmp_path):
     other = {"hub": "a/b", "revision": LATER}
     assert as_asked_before(pinned, tmp_path) == pinned
     for before in (unpinned, pinned):
-        record = {"source": f"hub:a/b@{REVISION}", "pinned": before == pinned}
-        (tmp_path / "source.json").write_text(json.dumps(record))
+        write_source(tmp_path, hub_source("a/b", REVISION, pinned=before == pinned))
         assert as_asked_before(unpinned, tmp_path) == as_asked_before(pinned, tmp_path) == before
         for entry in (other, {"hub": "a/c"}, {"path": "/x"}):
             assert as_asked_before(entry, tmp_path) == entry
-    recorded = {"1": "4x8 BERT", "2": {"recorded_in": str(tmp_path / "source.json")}}
-    assert checkpoint_names(recorded) == {"1": "4x8 BERT", "2": f"a/b@{REVISION[:7]}"}
+
+
+def test_a_table_is_told_the_checkpoint_by_the_weights(tmp_path):
+    write_source(tmp_path / "one", hub_source("a/b", REVISION, pinned=True))
+    carry_source(tmp_path / "one", tmp_path / "other")
+    records = [str(tmp_path / name / "source.json") for name in ("one", "other")]
+    assert checkpoint_names({"1": {"label": None, "records": records}}) == {"1": f"a/b@{REVISION[:7]}"}
+    assert checkpoint_names({"2": {"label": "mine", "records": records}}) == {"2": "mine"}
+    write_source(tmp_path / "other", local_source(tmp_path / "bert"))
+    with pytest.raises(
+        UserError, match=rf"one/source.json says a/b@{REVISION[:7]}, .*says local bert; delete the folder"
+    ):
+        checkpoint_names({"1": {"records": records}})

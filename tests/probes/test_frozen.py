@@ -15,7 +15,13 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SHARED = {"dataset": "toys", "max_length": 16}
 CLASSES = SHARED | {"name": "classes", "kind": "classification", "metrics": ["f1", "accuracy"]}
 VALUES = SHARED | {"name": "values", "kind": "regression", "metrics": ["pearson", "spearman"]}
-SIDECAR = {"name": "toys", "labels": ["no", "yes"], "rows": {"train": 120, "dev": 40}, "published": None}
+SIDECAR = {
+    "name": "toys",
+    "labels": ["no", "yes"],
+    "rows": {"train": 120, "dev": 40},
+    "published": None,
+    "origin": "mirror",
+}
 SEEDS = [11, 12, 13]
 
 
@@ -101,8 +107,7 @@ def test_the_same_bytes_twice_and_where_they_come_from(start, tmp_path):
         "model": "base",
         "child": "classes",
         "scale": "demo",
-        "source": "mirror",
-        "checkpoints": {"1": "tiny"},
+        "checkpoints": {"1": {"label": "tiny"}},
     }
     for name in "ab":
         table, used = table_of(CLASSES, start, max_train=50)

@@ -21,7 +21,13 @@ from bertshift.training.settings import TrainSettings
 
 torch.set_num_threads(1)
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-SIDECAR = {"labels": ["no", "yes"]}
+SIDECAR = {
+    "name": "toys",
+    "labels": ["no", "yes"],
+    "rows": {"train": 96, "dev": 48},
+    "published": None,
+    "origin": "world",
+}
 SETTINGS = TrainSettings(learning_rate=3e-3, batch_size=8, epochs=4, norms_every=5, checkpoint_minutes=0)
 
 

@@ -46,7 +46,8 @@ def places(tmp_path_factory):
         for i, text in enumerate(texts)
     ]
     write_jsonl(data / "examples.jsonl", rows)
-    sidecar = {"name": "toys", "kind": "sentence", "labels": ["no", "yes"], "rows": {"train": 48, "dev": 24}}
+    sidecar = {"name": "toys", "kind": "sentence", "labels": ["no", "yes"], "rows": {"train": 48, "dev": 24},
+               "published": None, "origin": "world"}  # fmt: skip
     write_json(data / "dataset.json", sidecar)
     return start, data
 
@@ -96,11 +97,9 @@ def test_what_was_finished_is_kept_and_a_worker_fails_as_the_row_would(places, i
 def test_tables_of_a_row_have_a_row_for_each_run(in_turn):
     folder, scores = in_turn
     row = {name: {"model": name, "init": 1, "seed": 1, "position": i} for i, name in enumerate(RUNS)}
-    settings = {"row": row, "layers": 2, "provenance": {"task": "toy", "scale": "demo", "source": "world",
-                                                        "checkpoints": {"1": "made"}}}  # fmt: skip
-    sidecar = {"name": "toys", "published": {}, "complete": {"train": True, "dev": True}, "rows": {"train": 48, "dev": 24},
-               "source": "made", "revision": None, "remarks": []}  # fmt: skip
-    table, losses = sweep_tables(scores, folder, settings, sidecar)
+    provenance = {"task": "toy", "scale": "demo", "checkpoints": {"1": {"label": "made"}}}
+    table, losses = sweep_tables(scores, folder, {"row": row, "layers": 2, "provenance": provenance})
+    assert set(table["data"]) == {"toys train 48 of 48 (generated); toys dev 24 of 24 (generated)"}
     assert table["model"].tolist() == list(RUNS) and (table["epochs"] == 2).all()
     one = losses[losses["model"] == "toy"]
     steps = pd.read_csv(folder / "toy/steps.tsv", sep="\t")["loss"]

@@ -11,8 +11,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from bertshift.errors import UserError
-from bertshift.models.source import RECORDED_IN, SOURCE, hub_name
-from bertshift.naming import Model, Run, inits_of, parse_comparison, parse_model, shape_of
+from bertshift.naming import Model, inits_of, parse_comparison, parse_model, shape_of
 from bertshift.plots.catalogue import FIGURES
 
 SCALES = ("demo", "small", "paper")
@@ -270,19 +269,3 @@ def train_size(dataset: str, config: Mapping) -> int | None:
         for base in config["bases"]
     ]
     return min((size for size in sizes if size is not None), default=None)
-
-
-def describe_base(name: str, init: int, config: Mapping) -> str | dict[str, str]:
-    """Where a checkpoint comes from, short enough for a caption; {RECORDED_IN: file} where its download will tell."""
-    base = config["bases"][name]
-    if "pretrain" in base:
-        shape = base["pretrain"]
-        return f"{shape['layers']}x{shape['width']} BERT pretrained here on {shape['corpus']}"
-    source = base["checkpoints"][init - 1]
-    if "label" in source:
-        return source["label"]
-    if "path" in source:
-        return f"local {Path(source['path']).name}"
-    if "revision" in source:
-        return hub_name(source["hub"], source["revision"])
-    return {RECORDED_IN: f"{Run(Model((), (), name), init, 0).folder}/{SOURCE}"}

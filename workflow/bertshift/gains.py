@@ -8,7 +8,6 @@ import pandas as pd
 
 from bertshift.errors import UserError
 from bertshift.models.source import checkpoint_names
-from bertshift.provenance import describe_split
 from bertshift.significance import SCORES, mcnemar, paired_bootstrap
 
 RIGHT_OR_WRONG = ("accuracy", "exact_match")
@@ -36,11 +35,10 @@ def gain_table(
             raise UserError(f"{settings['model']} and {settings['reference']} were scored on other examples; delete their "
                             "runs in results/models and run the rule again.")  # fmt: skip
         replicate = dict(zip(("init", "seed", "ref_init", "ref_seed"), (*names, *ref_names)))
-        dev = describe_split(sidecar, "dev", len(run.predictions), settings["source"])
         made_from = {
             "scale": settings["scale"],
             "checkpoint": checkpoints[str(names[0])],
-            "data": f"{dev}; trained on {data}",
+            "data": f"{run.scores['data']['dev']}; trained on {data}",
         }
         rows += [keys | replicate | row | made_from for row in gains(run, other, sidecar["labels"])]
     return pd.DataFrame(rows)

@@ -40,8 +40,7 @@ def metric_table(
     """Run one metric over every stimulus and pair of replicates, and say in each row what it was made from.
 
     `inputs` has files: `model` and `reference`, a folder of activations with one for each of settings["stimuli"], and
-    the stimuli's `descriptions`; `sidecars` and `scores` tell of every fine-tuning that led to either model, and
-    `outcomes` are the scores.json of settings["trained"], the runs (model, init, seed) that end in a fine-tuning.
+    the stimuli's `descriptions`; `scores` are a scores.json of every fine-tuning that led to either model, and `outcomes` are the scores.json of settings["trained"], the runs (model, init, seed) that end in a fine-tuning.
     """
     model, reference = Path(inputs["model"]), Path(inputs["reference"])
     pairs = [
@@ -75,7 +74,7 @@ def compared(
     data = {}
     for name, description in zip(settings["stimuli"], inputs["descriptions"], strict=True):
         part = f"{used} of " if used and used < read_json(description)["rows"] else ""
-        data[name] = part + _describe(description, settings, inputs)
+        data[name] = part + _describe(description, inputs)
     table["scale"] = settings["scale"]
     table["checkpoint"] = table["init"].astype(str).map(checkpoint_names(settings["checkpoints"]))
     if "reference_checkpoints" in settings:  # the table has rows of the reference by itself
@@ -97,8 +96,8 @@ def model_folders(settings: Mapping, inputs: Mapping[str, str]) -> dict[Path, Pa
 
 
 def steps_table(table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Rows of `training.steps.relative_norms` with what they were made from; `inputs` has `outcomes`, `sidecars` and
-    `scores` as for `metric_table`."""
+    """Rows of `training.steps.relative_norms` with what they were made from; `inputs` has `outcomes` and `scores`
+    as for `metric_table`."""
     table = table.assign(
         **{key: settings[key] for key in ("model", "reference", "scale")},
         metric="steps",
@@ -106,7 +105,7 @@ def steps_table(table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Seq
         ref_layer=table["layer"],
         head=0,
         checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
-        data=_training(settings, inputs).removeprefix("; "),
+        data=describe_training(inputs["scores"]),
     )
     return _ordered(_with_failures(table, settings, inputs))
 
@@ -117,9 +116,7 @@ def restored_table(
     """Rows of `ablation.restoration.restore` with what they were made from; `inputs` has the files of `probe_table`,
     the `outcomes` of `metric_table`, and the `sidecar` of the data set that is scored on."""
     scored = table["metric"] == "restored_score"
-    dev = describe_split(
-        read_json(inputs["sidecar"]), "dev", table.loc[scored, "n"].iloc[0], settings["source"]
-    )
+    dev = describe_split(read_json(inputs["sidecar"]), "dev", table.loc[scored, "n"].iloc[0])
     seen = read_json(inputs["description"])["data"]
     table = table.assign(
         **{key: settings[key] for key in ("model", "reference", "stimuli", "scale")},
@@ -127,7 +124,7 @@ def restored_table(
         head=0,
         sd=float("nan"),
         checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
-        data=scored.map({True: dev, False: seen}) + _training(settings, inputs),
+        data=scored.map({True: dev, False: seen}) + _training(inputs),
     )
     return _ordered(_with_failures(table, settings, inputs))
 
@@ -157,39 +154,34 @@ def probe_table(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
 ) -> pd.DataFrame:
     """A probe's rows with what they were made from, and `failed`; `inputs` has the `description` of the sentences probed
-    on, the `sidecars` and `scores` of every fine-tuning that led to the model, and the `outcomes` of `metric_table`."""
+    on, the `scores` of every fine-tuning that led to the model, and the `outcomes` of `metric_table`."""
     table = table.assign(
         scale=settings["scale"],
         checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
-        data=_describe(inputs["description"], settings, inputs),
+        data=_describe(inputs["description"], inputs),
     )
     return _with_failures(table, settings, inputs, [""])
 
 
-def _describe(description: str, settings: Mapping, inputs: Mapping[str, Sequence[str]]) -> str:
-    return read_json(description)["data"] + _training(settings, inputs)
+def _describe(description: str, inputs: Mapping[str, Sequence[str]]) -> str:
+    return read_json(description)["data"] + _training(inputs)
 
 
-def _training(settings: Mapping, inputs: Mapping[str, Sequence[str]]) -> str:
-    training = describe_training(inputs["sidecars"], inputs["scores"], settings["source"])
+def _training(inputs: Mapping[str, Sequence[str]]) -> str:
+    training = describe_training(inputs["scores"])
     return f"; trained on {training}" if training else ""
 
 
-def describe_training(sidecars: Sequence[str], scores: Sequence[str], source: str) -> str:
-    """What fine-tunings were trained on, each set of rows once, by the files of its data set and of one of the runs."""
-    return "; ".join(
-        dict.fromkeys(
-            describe_split(read_json(sidecar), "train", read_json(run)["rows"]["train"], source)
-            for sidecar, run in zip(sidecars, scores, strict=True)
-        )
-    )
+def describe_training(scores: Sequence[str]) -> str:
+    """What fine-tunings were trained on, each set of rows once, by the scores.json of one run of each."""
+    return "; ".join(dict.fromkeys(read_json(run)["data"]["train"] for run in scores))
 
 
-def score_table(scores: Sequence[Mapping], provenance: Mapping, sidecar: Mapping) -> pd.DataFrame:
+def score_table(scores: Sequence[Mapping], provenance: Mapping) -> pd.DataFrame:
     """One row a replicate and metric: the score, beside it the majority class's, whether the run failed to learn, and
     what all were made from.
 
-    `scores` are the replicates' scores.json in the order of provenance["runs"]; `sidecar` is the data set's.
+    `scores` are the replicates' scores.json in the order of provenance["runs"].
     """
     checkpoints = checkpoint_names(provenance["checkpoints"])
     rows = [
@@ -207,10 +199,7 @@ def score_table(scores: Sequence[Mapping], provenance: Mapping, sidecar: Mapping
             "dev": replicate["rows"]["dev"],
             "scale": provenance["scale"],
             "checkpoint": checkpoints[str(init)],
-            "data": "; ".join(
-                describe_split(sidecar, split, replicate["rows"][split], provenance["source"])
-                for split in ("train", "dev")
-            ),
+            "data": "; ".join(replicate["data"][split] for split in ("train", "dev")),
         }
         for (init, seed), replicate in zip(provenance["runs"], scores, strict=True)
         for metric, value in replicate["scores"].items()

@@ -5,7 +5,6 @@ rule ablation:
         scores=lambda wildcards: [f"{run.folder}/scores.json" for run in runs_with_scores(wildcards)],
         examples=lambda wildcards: examples(dataset_of(wildcards)),
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
-        commits=lambda wildcards: records(parse_model(wildcards.model)),
     output:
         table="results/ablation/{model}.tsv",
         examples="results/ablation/{model}.npz",
@@ -39,9 +38,7 @@ rule restored:
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
         stimuli=lambda wildcards: f"results/stimuli/{parse_model(wildcards.model).task}.jsonl",
         description=lambda wildcards: f"results/stimuli/{parse_model(wildcards.model).task}.json",
-        sidecars=lambda wildcards: trained_on(parse_model(wildcards.model)),
         scores=lambda wildcards: training_scores(parse_model(wildcards.model)),
-        commits=lambda wildcards: records(parse_model(wildcards.model)),
     output:
         "results/restored/{model}.tsv",
     log:

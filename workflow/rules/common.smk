@@ -12,7 +12,7 @@ sys.path.insert(0, str(LIBRARY))
 
 from bertshift import codegraph, config as settings, naming, network, stimuli
 from bertshift.errors import UserError
-from bertshift.models.source import RECORDED_IN
+from bertshift.models.source import SOURCE
 from bertshift.redaction import redact
 
 # Scripts run in their own process, on this machine or on a cluster node, where this file is parsed again.
@@ -71,6 +71,11 @@ def code(*scripts, module=None):
     return codegraph.digest(files)
 
 
+def stamps(files):
+    """Size and time of each of the user's own files: what stands at a path may be changed for older files."""
+    return {str(file): [os.stat(file).st_size, os.stat(file).st_mtime_ns] for file in files}
+
+
 def unique(names):
     return list(dict.fromkeys(names))
 
@@ -104,6 +109,7 @@ MODEL_FILES = [
     "tokenizer.json",
     "tokenizer_config.json",
     "vocab.txt",
+    SOURCE,
 ]
 
 
@@ -145,30 +151,30 @@ def provenance(model):
         "task": model.task,
         "runs": [[run.init, run.seed] for run in runs_of(model)],
         "scale": config["scale"],
-        "source": config["data"]["source"],
         "checkpoints": checkpoints_of(runs_of(model)),
     }
 
 
 def checkpoints_of(runs):
-    """By pretraining run, what tables call it, or where that is recorded."""
-    return {str(run.init): settings.describe_base(run.model.base, run.init, config) for run in runs}
+    """By pretraining run: what its replicates' folders record of the checkpoint, and the user's own name of it."""
+    found = {}
+    for run in runs:
+        entries = config["bases"][run.model.base].get("checkpoints")
+        label = entries[run.init - 1].get("label") if entries else None
+        found.setdefault(str(run.init), {"label": label, "records": []})["records"].append(
+            f"{run.folder}/{SOURCE}"
+        )
+    return found
 
 
-def records(*models):
-    """The files that tell which commits were downloaded, where the configuration does not."""
-    names = [name for model in models for name in checkpoints_of(runs_of(model)).values()]
-    return unique(name[RECORDED_IN] for name in names if isinstance(name, dict))
+def records(runs):
+    return [f"{run.folder}/{SOURCE}" for run in unique(runs)]
 
 
 def trainings(*models):
     """One run of every fine-tuning that led to any of the models."""
     runs = [runs_of(model)[0] for model in models]
     return unique(stage for run in runs for stage in (run, *run.ancestors) if stage.model.tasks)
-
-
-def trained_on(*models):
-    return [sidecar(config["tasks"][run.model.task]["dataset"]) for run in trainings(*models)]
 
 
 def training_scores(*models):
@@ -240,21 +246,14 @@ def provenance_inputs(metric):
     def descriptions(wildcards):
         return [f"results/stimuli/{name}.json" for name in comparison_stimuli(metric, wildcards)]
 
-    def sidecars(wildcards):
-        return trained_on(*parse_comparison(wildcards))
-
     def scores(wildcards):
         return training_scores(*parse_comparison(wildcards))
 
-    def commits(wildcards):
-        return records(*parse_comparison(wildcards))
-
     return {
         "descriptions": descriptions,
-        "sidecars": sidecars,
         "scores": scores,
         "outcomes": lambda wildcards: outcomes(compared_runs(wildcards)),
-        "commits": commits,
+        "sources": lambda wildcards: records(compared_runs(wildcards)),
     }
 
 
@@ -278,7 +277,6 @@ def comparison_settings(metric, **more):
                 "pairs": [[[run.name, run.init, run.seed] for run in pair] for pair in pairs],
                 "trained": names_of(unique(run for pair in pairs for run in pair)),
                 "scale": config["scale"],
-                "source": config["data"]["source"],
                 "checkpoints": checkpoints_of(run for run, _ in pairs),
                 **more,
             }
@@ -310,6 +308,7 @@ def folders_compared(wildcards):
 
 
 # What the rules of one file ask of the configuration; Snakemake's linter wants functions apart from rules.
+include: "common/records.smk"
 include: "common/driver.smk"
 include: "common/data.smk"
 include: "common/pretrain.smk"

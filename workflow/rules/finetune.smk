@@ -58,7 +58,6 @@ rule frozen:
         starts=lambda wildcards: [file for start in frozen_starts(wildcards) for file in run_files(start)],
         examples=lambda wildcards: examples(dataset_of(wildcards)),
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
-        commits=lambda wildcards: records(parse_model(wildcards.model)),
     output:
         "results/frozen/{model}.tsv",
     log:
@@ -90,8 +89,7 @@ rule steps:
         outcomes=lambda wildcards: outcomes(
             unique(run for pair in runs_and_parents(wildcards) for run in pair)
         ),
-        commits=lambda wildcards: records(parse_model(wildcards.model)),
-        sidecars=lambda wildcards: trained_on(parse_model(wildcards.model)),
+        sources=lambda wildcards: records(runs_of(parse_model(wildcards.model))),
         scores=lambda wildcards: training_scores(parse_model(wildcards.model)),
     output:
         "results/steps/{model}.tsv",
@@ -113,8 +111,7 @@ rule steps:
 rule scores:
     input:
         scores=lambda wildcards: [f"{run.folder}/scores.json" for run in runs_with_scores(wildcards)],
-        sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
-        commits=lambda wildcards: records(parse_model(wildcards.model)),
+        sources=lambda wildcards: records(runs_of(parse_model(wildcards.model))),
     output:
         "results/scores/{model}.tsv",
     log:
@@ -138,9 +135,8 @@ rule gains:
         scores=gain_inputs("scores.json"),
         predictions=gain_inputs("predictions.tsv"),
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
-        trained_on=lambda wildcards: trained_on(*rivals(wildcards)),
         trainings=lambda wildcards: training_scores(*rivals(wildcards)),
-        commits=lambda wildcards: records(parse_model(wildcards.model)),
+        sources=lambda wildcards: records(runs_of(parse_model(wildcards.model))),
     output:
         "results/gains/{model}_vs_{reference}.tsv",
     log:
@@ -161,9 +157,8 @@ rule gains:
 rule losses:
     input:
         steps=lambda wildcards: [f"{run.folder}/steps.tsv" for run in runs_with_scores(wildcards)],
-        trained_on=lambda wildcards: trained_on(parse_model(wildcards.model)),
         trainings=lambda wildcards: training_scores(parse_model(wildcards.model)),
-        commits=lambda wildcards: records(parse_model(wildcards.model)),
+        sources=lambda wildcards: records(runs_of(parse_model(wildcards.model))),
     output:
         "results/losses/{model}.tsv",
     log:

@@ -6,7 +6,6 @@ rule pattern_sheet:
         ],
         stimuli=lambda wildcards: [f"results/stimuli/{model.task}.jsonl" for model in labelled_models()],
         descriptions=lambda wildcards: [f"results/stimuli/{model.task}.json" for model in labelled_models()],
-        commits=lambda wildcards: records(*labelled_models()),
     output:
         directory("results/patterns/sheet"),
     log:
@@ -61,8 +60,6 @@ rule patterns:
         classifier="results/patterns/classifier/classifier.safetensors",
         predictions="results/patterns/classifier/predictions.tsv",
         outcomes=lambda wildcards: outcomes(runs_with_scores(wildcards)),
-        commits=lambda wildcards: records(parse_model(wildcards.model)),
-        sidecars=lambda wildcards: trained_on(parse_model(wildcards.model)),
         scores=lambda wildcards: training_scores(parse_model(wildcards.model)),
     output:
         shares="results/patterns/{model}.tsv",

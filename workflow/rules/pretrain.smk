@@ -54,9 +54,9 @@ rule pretrain:
 
 rule checkpoint:
     output:
-        [f"{CHECKPOINT}/{name}" for name in MODEL_FILES],
+        [f"{CHECKPOINT}/{name}" for name in MODEL_FILES if name != SOURCE],
         # Kept when the rule runs again: it holds the commit of an entry without a revision.
-        update(f"{CHECKPOINT}/source.json"),
+        update(f"{CHECKPOINT}/{SOURCE}"),
     log:
         "logs/checkpoint/{base}_init{init}.log",
     benchmark:

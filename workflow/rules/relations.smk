@@ -20,6 +20,7 @@ rule relations:
     params:
         code=code("relations"),
         origin=lambda wildcards: relation_source()[1],
+        stamps=lambda wildcards: settings.canonical(relation_stamps()),
     script:
         "../scripts/relations.py"
 

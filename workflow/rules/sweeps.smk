@@ -4,7 +4,6 @@ rule sweep:
         start=lambda wildcards: run_files(run_of(wildcards).parent),
         examples=lambda wildcards: examples(dataset_of(wildcards)),
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
-        commits=lambda wildcards: records(parse_model(wildcards.model)),
     output:
         scores="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv",
         losses="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.losses.tsv",

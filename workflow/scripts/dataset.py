@@ -15,4 +15,6 @@ with job(snakemake):
     if source["source"] == "hub":
         prepare_from_hub(source["name"], source["spec"], directory, Path(source["cache"]))
     else:
-        prepare_from_mirror(source["name"], source["spec"], Path(source["mirror"]), directory)
+        prepare_from_mirror(
+            source["name"], source["spec"], Path(source["mirror"]), directory, source["source"]
+        )

@@ -5,6 +5,7 @@ from bertshift.jobs import job
 
 with job(snakemake):
     from bertshift.models.loading import load_encoder, load_tokenizer, save_model
+    from bertshift.models.source import carry_source
     from bertshift.models.variants import apply_variants
     from bertshift.naming import parse_variant
     from bertshift.seeds import seed_from
@@ -13,4 +14,6 @@ with job(snakemake):
     model = load_encoder(start)
     seed = seed_from("derive", snakemake.wildcards.model, snakemake.wildcards.init)
     apply_variants(model, map(parse_variant, json.loads(snakemake.params.variants)), seed)
-    save_model(Path(snakemake.output[0]).parent, model, load_tokenizer(start))
+    folder = Path(snakemake.output[0]).parent
+    save_model(folder, model, load_tokenizer(start))
+    carry_source(start, folder)

@@ -15,5 +15,5 @@ with job(snakemake):
     write_jsonl(snakemake.output.rows, rows)
     write_json(
         snakemake.output.description,
-        {"name": "edges", "rows": len(rows), "data": describe(folders, settings["source"])},
+        {"name": "edges", "rows": len(rows), "data": describe(folders)},
     )

@@ -8,4 +8,4 @@ with job(snakemake):
 
     source = json.loads(snakemake.params.source)
     folder = Path(snakemake.output[0]).parent
-    prepare_edges(source["name"], source["spec"], Path(source["root"]), folder, source["source"])
+    prepare_edges(source["name"], source["spec"], Path(source["root"]), folder, source["origin"])

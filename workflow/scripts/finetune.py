@@ -4,9 +4,11 @@ from pathlib import Path
 from bertshift.jobs import job
 
 with job(snakemake):
+    from bertshift.models.source import carry_source
     from bertshift.training.finetuning import trainer
 
     settings = json.loads(snakemake.params.settings)
     settings["training"]["code"] = snakemake.params.code
-    train_run = trainer(Path(snakemake.params.start), Path(snakemake.input.examples).parent)
-    train_run(settings, Path(snakemake.output[0]).parent)
+    start, folder = Path(snakemake.params.start), Path(snakemake.output[0]).parent
+    trainer(start, Path(snakemake.input.examples).parent)(settings, folder)
+    carry_source(start, folder)

@@ -8,7 +8,7 @@ with job(snakemake):
     from bertshift.tables import describe_training
 
     settings = json.loads(snakemake.params.settings)
-    data = describe_training(snakemake.input.trained_on, snakemake.input.trainings, settings["source"])
+    data = describe_training(snakemake.input.trainings)
     runs = [
         Scored(read_json(scores), read_tsv(predictions))
         for scores, predictions in zip(snakemake.input.scores, snakemake.input.predictions, strict=True)

@@ -8,6 +8,6 @@ with job(snakemake):
     from bertshift.tables import describe_training
 
     provenance = json.loads(snakemake.params.provenance)
-    data = describe_training(snakemake.input.trained_on, snakemake.input.trainings, provenance["source"])
+    data = describe_training(snakemake.input.trainings)
     steps = [read_tsv(file) for file in snakemake.input.steps]
     write_tsv(snakemake.output[0], loss_table(steps, provenance, data))

@@ -4,6 +4,7 @@ from pathlib import Path
 from bertshift.jobs import job
 
 with job(snakemake):
+    from bertshift.models.source import pretrained_source, write_source
     from bertshift.seeds import seed_from
     from bertshift.training.pretraining import Lengths, pretrain, read_documents
     from bertshift.training.settings import TrainSettings
@@ -22,12 +23,14 @@ with job(snakemake):
         **{key: settings[key] for key in ("learning_rate", "batch_size", "epochs", "beta2")},
         code=snakemake.params.code,
     )
+    folder = Path(snakemake.output[0]).parent
     pretrain(
         read_documents(Path(snakemake.input.corpus)),
         Path(snakemake.input.tokenizer[0]).parent,
         architecture,
         training,
         seed_from("pretrain", snakemake.wildcards.base, snakemake.wildcards.init),
-        Path(snakemake.output[0]).parent,
+        folder,
         Lengths(**settings["lengths"]),
     )
+    write_source(folder, pretrained_source(settings))

@@ -9,4 +9,4 @@ with job(snakemake):
 
     provenance = json.loads(snakemake.params.provenance)
     scores = [read_json(Path(file)) for file in snakemake.input.scores]
-    write_tsv(snakemake.output[0], score_table(scores, provenance, read_json(snakemake.input.sidecar)))
+    write_tsv(snakemake.output[0], score_table(scores, provenance))

@@ -25,7 +25,6 @@ with job(snakemake):
             read_sidecar(folders[name]),
             split,
             used[name],
-            settings["source"],
             settings["max_train"].get(name),
         )
         for name, split in settings["sources"]

@@ -5,7 +5,6 @@ from bertshift.jobs import job
 
 if __name__ == "__main__":  # not in the workers, which import this file
     with job(snakemake):
-        from bertshift.data.examples import read_sidecar
         from bertshift.files import write_tsv
         from bertshift.training.sweeps import sweep, sweep_tables
 
@@ -15,6 +14,6 @@ if __name__ == "__main__":  # not in the workers, which import this file
         start, data = Path(snakemake.params.start), Path(snakemake.input.examples).parent
         folder = Path(snakemake.output.scores).with_suffix("")
         scores = sweep(settings["runs"], start, data, folder, snakemake.resources.runs_at_once)
-        tables = sweep_tables(scores, folder, settings, read_sidecar(data))
+        tables = sweep_tables(scores, folder, settings)
         write_tsv(snakemake.output.scores, tables[0])
         write_tsv(snakemake.output.losses, tables[1])

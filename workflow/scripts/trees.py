@@ -19,7 +19,7 @@ with job(snakemake):
     write_jsonl(
         snakemake.output.rows, ({key: row[key] for key in keys} for rows in splits.values() for row in rows)
     )
-    parts = [describe_split(sidecar, split, len(rows), settings["source"]) for split, rows in splits.items()]
+    parts = [describe_split(sidecar, split, len(rows)) for split, rows in splits.items()]
     write_json(
         snakemake.output.description,
         {"name": "trees", "rows": sum(map(len, splits.values())), "data": "; ".join(parts)},

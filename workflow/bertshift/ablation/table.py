@@ -186,9 +186,8 @@ def with_provenance(
     `outcomes` are the scores.json of all runs {(init, seed): outcome}.
     """
     used = table[table["metric"] == "ablation"].groupby("sample")["n"].first()
-    data = {name: describe_split(sidecar, "dev", n, settings["source"]) for name, n in used.items()}
-    size = next(iter(outcomes.values()))["rows"]["train"]
-    trained = describe_split(sidecar, "train", size, settings["source"])
+    data = {name: describe_split(sidecar, "dev", n) for name, n in used.items()}
+    trained = next(iter(outcomes.values()))["data"]["train"]
     columns = ["metric", "model", "task", "init", "seed", "failed", "variant", "layer", "head", "sample", "score", "headline",
                "value", "delta", "p", "q", "sd", "n", "scale", "checkpoint", "data"]  # fmt: skip
     return table.assign(

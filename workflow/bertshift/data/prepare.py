@@ -6,6 +6,7 @@ from bertshift.data import conllu, glue_tsv, hub, plain_text, squad_json
 from bertshift.data.examples import EXAMPLES, SIDECAR
 from bertshift.errors import UserError
 from bertshift.files import atomic, sha256, write_json, write_jsonl
+from bertshift.provenance import HUB, MIRROR
 
 Reader = Callable[[Path, Mapping], tuple[list[dict], Counter]]
 READERS: dict[str, Reader] = {
@@ -16,18 +17,20 @@ READERS: dict[str, Reader] = {
 }
 
 
-def prepare_from_mirror(name: str, spec: Mapping, mirror: Path, directory: Path) -> None:
+def prepare_from_mirror(
+    name: str, spec: Mapping, mirror: Path, directory: Path, origin: str = MIRROR
+) -> None:
     """Write `directory`/examples.jsonl and dataset.json from files in the publisher's layout below `mirror`.
 
-    `spec` is the data set's entry in config/datasets.yaml. Raises UserError for a missing or damaged file;
-    then neither file is written.
+    `spec` is the data set's entry in config/datasets.yaml; origin: whether the mirror is the generated world. Raises
+    UserError for a missing or damaged file; then neither file is written.
     """
     _check_entry(name, spec, "mirror")
     mirror, read = Path(mirror), READERS[spec["format"]]
     files = {split: _first_existing(name, split, mirror, spec["mirror"][split]) for split in spec["mirror"]}
     splits = {split: read(mirror / file, spec) for split, file in files.items()}
     checksums = {file: sha256(mirror / file) for file in files.values()}
-    _write(name, spec, splits, f"mirror:{','.join(files.values())}", None, checksums, directory)
+    _write(name, spec, splits, origin, ",".join(files.values()), None, checksums, directory)
 
 
 def prepare_from_hub(name: str, spec: Mapping, directory: Path, cache: Path | None) -> None:
@@ -39,8 +42,8 @@ def prepare_from_hub(name: str, spec: Mapping, directory: Path, cache: Path | No
     """
     _check_entry(name, spec, "hub")
     splits, checksums = hub.read(name, spec, cache)
-    source = f"hub:{spec['hub']['id']}@{spec['hub']['revision']}"
-    _write(name, spec, splits, source, spec["hub"]["revision"], checksums, directory)
+    place = f"{spec['hub']['id']}@{spec['hub']['revision']}"
+    _write(name, spec, splits, HUB, place, spec["hub"]["revision"], checksums, directory)
 
 
 def _check_entry(name: str, spec: Mapping, source: str) -> None:
@@ -72,11 +75,13 @@ def _write(
     name: str,
     spec: Mapping,
     splits: Mapping[str, tuple[list[dict], Counter]],
-    source: str,
+    origin: str,
+    place: str,
     revision: str | None,
     checksums: Mapping[str, str],
     directory: Path,
 ) -> None:
+    source = f"{origin}:{place}"
     empty = [split for split, (found, _) in splits.items() if not found]
     if empty:
         raise UserError(f"The {empty[0]} split of {name!r} from {source} has no rows; fetch it again.")
@@ -86,6 +91,7 @@ def _write(
     sidecar = {
         "name": name,
         **{key: spec[key] for key in ("kind", "format", "licence")},
+        "origin": origin,
         "source": source,
         "revision": revision,
         "source_sha256": dict(checksums),

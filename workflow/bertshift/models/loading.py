@@ -19,7 +19,7 @@ from transformers import BertConfig, BertModel, BertTokenizer
 from bertshift.errors import UserError
 from bertshift.files import atomic, read_json, sha256, write_json, write_text
 from bertshift.models.initialise import fill
-from bertshift.models.source import SOURCE, recorded_commit
+from bertshift.models.source import hub_source, local_source, recorded_commit, write_source
 from bertshift.seeds import seed_from
 
 log = logging.getLogger(__name__)
@@ -210,8 +210,7 @@ def import_checkpoint(source_dir: Path, run_dir: Path, origin: Mapping | None = 
     _check_vocabulary(source_dir, tokenizer, config)
     write_json(run_dir / "config.json", config.to_dict())
     save_tokenizer(run_dir, tokenizer)
-    origin = origin or {"source": f"local:{source_dir.name}"}
-    write_json(run_dir / SOURCE, {**origin, "sha256": sha256(weights)})
+    write_source(run_dir, {**(origin or local_source(source_dir)), "sha256": sha256(weights)})
     save_weights(run_dir / WEIGHTS, {k: v for k, v in state.items() if not k.endswith("_ids")})
 
 
@@ -245,7 +244,7 @@ def download_checkpoint(hub_id: str, revision: str | None, run_dir: Path, cache:
         raise UserError(
             f"{hub_id} at {commit} has neither {WEIGHTS} nor {PICKLE}; convert its weights and give the local folder."
         )
-    import_checkpoint(folder, run_dir, {"source": f"hub:{hub_id}@{commit}", "pinned": bool(revision)})
+    import_checkpoint(folder, run_dir, hub_source(hub_id, commit, pinned=bool(revision)))
 
 
 def _read_json(path: Path) -> dict:

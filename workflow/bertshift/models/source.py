@@ -1,25 +1,60 @@
-"""source.json of a model folder: which checkpoint was taken over, and whether the configuration named its commit."""
+"""source.json of a model folder: which checkpoint its weights began as. What is made from the folder carries it on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bertshift.files import read_json
+from bertshift.errors import UserError
+from bertshift.files import read_json, write_json
 
 SOURCE = "source.json"
-RECORDED_IN = "recorded_in"
 
 
-def hub_name(repository: str, commit: str) -> str:
-    """What tables and captions call a checkpoint of the hub."""
-    return f"{repository}@{commit[:7]}"
-
-
-def checkpoint_names(checkpoints: Mapping[str, str | Mapping[str, str]]) -> dict[str, str]:
-    """By pretraining run, what tables call it: a name as it is, or of {RECORDED_IN: source.json} what that file says."""
+def hub_source(repository: str, commit: str, pinned: bool) -> dict:
+    """pinned: whether the configuration named the commit."""
     return {
-        init: name if isinstance(name, str) else hub_name(*_hub_commit(read_json(name[RECORDED_IN])))
-        for init, name in checkpoints.items()
+        "name": f"{repository}@{commit[:7]}",
+        "source": f"hub:{repository}@{commit}",
+        "pinned": pinned,
     }
+
+
+def local_source(folder: Path) -> dict:
+    return {"name": f"local {folder.name}", "source": f"local:{folder.name}"}
+
+
+def pretrained_source(architecture: Mapping) -> dict:
+    name = (
+        f"{architecture['layers']}x{architecture['width']} BERT pretrained here on {architecture['corpus']}"
+    )
+    return {"name": name, "source": f"pretrained:{architecture['corpus']}"}
+
+
+def write_source(folder: str | Path, source: Mapping) -> None:
+    write_json(Path(folder) / SOURCE, dict(source))
+
+
+def carry_source(start: str | Path, folder: str | Path) -> None:
+    """What `folder` holds was made from the weights in `start`."""
+    write_source(folder, read_json(Path(start) / SOURCE))
+
+
+def checkpoint_names(checkpoints: Mapping[str, Mapping[str, str | Sequence[str]]]) -> dict[str, str]:
+    """By pretraining run, what tables call the checkpoint.
+
+    {pretraining run: {"records": the source.json of its replicates, "label": the user's own name of it, if any}}.
+    UserError where the replicates began as different checkpoints.
+    """
+    return {init: entry.get("label") or _name(entry["records"]) for init, entry in checkpoints.items()}
+
+
+def _name(records: Sequence[str]) -> str:
+    names = {read_json(record)["name"]: record for record in records}
+    if len(names) > 1:
+        (one, first), (other, second) = list(names.items())[:2]
+        raise UserError(
+            f"{first} says {one}, {second} says {other}; delete the folder of the one that is not meant, and call again."
+        )
+    return next(iter(names))
 
 
 def recorded_commit(folder: str | Path, repository: str) -> str | None:

@@ -124,9 +124,7 @@ def with_provenance(
     table: pd.DataFrame, settings: Mapping, sidecar: Mapping, used: Mapping[str, int]
 ) -> pd.DataFrame:
     """The table with what its numbers were made from."""
-    dev, train = (
-        describe_split(sidecar, split, used[split], settings["source"]) for split in ("dev", "train")
-    )
+    dev, train = (describe_split(sidecar, split, used[split]) for split in ("dev", "train"))
     return table.assign(
         model=settings["model"],
         child=settings["child"],

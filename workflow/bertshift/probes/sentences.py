@@ -28,7 +28,9 @@ def distinct_sentences(
     return list(rows.values())
 
 
-def describe(folders: Mapping[str, Path], source: str) -> str:
+def describe(folders: Mapping[str, Path]) -> str:
     """Which corpora the records of all tasks come from, for a table's `data` column."""
-    names = ", ".join(read_edge_sidecar(folder)["name"] for folder in folders.values())
-    return f"{names} ({ORIGINS[source]})"
+    names: dict[str, list[str]] = {}
+    for sidecar in map(read_edge_sidecar, folders.values()):
+        names.setdefault(ORIGINS[sidecar["origin"]], []).append(sidecar["name"])
+    return ", ".join(f"{', '.join(found)} ({origin})" for origin, found in names.items())

@@ -17,6 +17,7 @@ from bertshift.models.heads import load_task_model, take_head
 from bertshift.models.loading import WEIGHTS, load_encoder, load_tokenizer, save_model
 from bertshift.models.variants import apply_variants
 from bertshift.naming import parse_variant
+from bertshift.provenance import describe_split
 from bertshift.seeds import seed_from
 from bertshift.tasks import Task, load_task
 from bertshift.tasks.inference import best_device, check_lengths
@@ -44,6 +45,7 @@ class Inputs:
             for split in SPLITS
         }
         self.sampled = {split: len(self.used[split]) < len(rows[split]) for split in SPLITS}
+        self.described = {split: describe_split(sidecar, split, len(self.used[split])) for split in SPLITS}
         self.task.check(self.used)
         self.tokenizer = load_tokenizer(start_dir)
 
@@ -194,6 +196,7 @@ def _write_scores(run_dir: Path, inputs: Inputs, model: nn.Module, batches: int)
         "majority": task.majority(used["train"], used["dev"]),
         "rows": {split: len(used[split]) for split in SPLITS},
         "sampled": inputs.sampled,
+        "data": inputs.described,
         "epochs": len(losses) / batches,
         "loss": float(losses.tail(batches).mean()),  # of the last epoch's worth of steps
     }
@@ -207,6 +210,7 @@ def _recipe(inputs: Inputs, settings: TrainSettings, seed: int, model: nn.Module
         "settings": settings.result_settings(),
         "seed": seed,
         "rows": inputs.digest,
+        "data": inputs.described,
         "start": weights_digest(model),
         "frozen": sorted(name for name, weight in model.named_parameters() if not weight.requires_grad),
     }

@@ -135,7 +135,7 @@ class _Sent:
 
 
 def sweep_tables(
-    scores: Mapping[str, Mapping], folder: Path, settings: Mapping, sidecar: Mapping
+    scores: Mapping[str, Mapping], folder: Path, settings: Mapping
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Of a finished row: scores as `score_table` has them, and losses thinned; with position, and layers of the model.
 
@@ -145,7 +145,7 @@ def sweep_tables(
     for name, outcome in scores.items():
         one = settings["row"][name]
         provenance = settings["provenance"] | {"model": one["model"], "runs": [[one["init"], one["seed"]]]}
-        table = score_table([outcome], provenance, sidecar)
+        table = score_table([outcome], provenance)
         place = {"position": one["position"], "layers": settings["layers"]}
         parts[0].append(table.assign(epochs=outcome["epochs"], loss=outcome["loss"], **place))
         keys = table.iloc[:1][["model", "task", "init", "seed", "scale", "checkpoint", "data"]]

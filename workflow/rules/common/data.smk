@@ -72,9 +72,12 @@ def fetched_for(target):
 def dataset_source(name):
     spec = config["datasets"][name]
     data = config["data"]
-    root = WORLD if data["source"] == "world" else data.get("mirror")
-    where = {"cache": data["cache"]} if data["source"] == "hub" else {"mirror": root}
-    return {"name": name, "spec": spec, "source": data["source"], **where}
+    where = {
+        "world": lambda: {"mirror": WORLD},
+        "mirror": lambda: {"mirror": data["mirror"], "stamps": stamps(mirror_files(name))},
+        "hub": lambda: {"cache": data["cache"]},
+    }
+    return {"name": name, "spec": spec, "source": data["source"], **where[data["source"]]()}
 
 
 # Stimuli with rules of their own: the sentences of all edge tasks, the treebank's, and those with relations marked.
@@ -99,5 +102,4 @@ def stimuli_settings(name):
         "max_train": {
             dataset: settings.train_size(dataset, config) for dataset, split in sources if split == "train"
         },
-        "source": config["data"]["source"],
     }

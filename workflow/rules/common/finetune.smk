@@ -74,6 +74,7 @@ def frozen_settings(wildcards):
     heads = range(1, config["frozen"]["heads"] + 1)
     return {
         **provenance(model),
+        "checkpoints": checkpoints_of(frozen_starts(wildcards)),
         "model": str(model.parent),
         "child": str(model),
         "task": settings.task_settings(model, config)["task"],

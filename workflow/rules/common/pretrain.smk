@@ -36,4 +36,7 @@ def checkpoint_source(wildcards):
             f"bases.{wildcards.base}.checkpoints lists {len(sources)} run(s); there is no init{wildcards.init}."
         )
     # Another label is no other checkpoint.
-    return {key: value for key, value in sources[int(wildcards.init) - 1].items() if key != "label"}
+    source = {key: value for key, value in sources[int(wildcards.init) - 1].items() if key != "label"}
+    if "path" in source and (folder := Path(source["path"]).expanduser()).is_dir():
+        source["stamps"] = stamps(sorted(file for file in folder.iterdir() if file.is_file()))
+    return source

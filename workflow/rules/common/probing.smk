@@ -47,11 +47,13 @@ def edge_files(task):
 def edge_source(task):
     root, files = edge_corpus(task)
     spec = {key: value for key, value in edge_set(task).items() if key != "download"}
+    own = [] if root in (WORLD, CORPORA) else edge_files(task)
     return {
+        "stamps": stamps(own),
         "name": config["edge_tasks"][task],
         "spec": {**spec, "files": files},
         "root": root,
-        "source": "download" if root == CORPORA else "mirror",
+        "origin": "world" if root == WORLD else "hub" if root == CORPORA else "mirror",
     }
 
 
@@ -65,14 +67,11 @@ def edge_tasks():
 
 
 def edge_sentence_settings():
-    return {"tasks": edge_tasks(), "probe": config["probes"]["edge"], "source": config["data"]["source"]}
+    return {"tasks": edge_tasks(), "probe": config["probes"]["edge"]}
 
 
 def tree_settings():
-    return {
-        "sizes": {"train": config["probes"]["structural"].get("max_train")},
-        "source": config["data"]["source"],
-    }
+    return {"sizes": {"train": config["probes"]["structural"].get("max_train")}}
 
 
 def probe_inputs(metric, stimuli):
@@ -83,10 +82,9 @@ def probe_inputs(metric, stimuli):
         ),
         "sentences": f"results/stimuli/{stimuli}.jsonl",
         "description": f"results/stimuli/{stimuli}.json",
-        "sidecars": lambda wildcards: trained_on(parse_model(wildcards.model)),
         "scores": lambda wildcards: training_scores(parse_model(wildcards.model)),
         "outcomes": lambda wildcards: outcomes(runs_of(parse_model(wildcards.model))),
-        "commits": lambda wildcards: records(parse_model(wildcards.model)),
+        "sources": lambda wildcards: records(runs_of(parse_model(wildcards.model))),
     }
 
 
@@ -103,7 +101,7 @@ def probe_settings(kind, name):
         **{
             key: value
             for key, value in provenance(model).items()
-            if key in ["model", "scale", "source", "checkpoints"]
+            if key in ["model", "scale", "checkpoints"]
         },
     }
 

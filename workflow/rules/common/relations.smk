@@ -22,6 +22,11 @@ def relation_source():
     )
 
 
+def relation_stamps():
+    path, origin = relation_source()
+    return stamps([path]) if origin == "mirror" else {}
+
+
 def relation_settings(wildcards):
     runs = runs_of(parse_model(wildcards.model))
     replicates = {run.name: [run.init, run.seed] for run in runs}

@@ -21,7 +21,11 @@ def sweep_settings(wildcards):
             for name, (position, one) in row.items()
         },
         "layers": naming.shape_of(config["bases"][run.model.base])["layers"],
-        "provenance": {**provenance(run.model), "runs": [[run.init, run.seed]]},
+        "provenance": {
+            **provenance(run.model),
+            "runs": [[run.init, run.seed]],
+            "checkpoints": checkpoints_of([run.parent]),
+        },
     }
 
 

@@ -8,6 +8,7 @@ from bertshift.data.edges import gum, jiant, ontonotes, propbank, semeval, spr, 
 from bertshift.data.edges.records import SIDECAR, SPLITS, TASKS, Split
 from bertshift.errors import UserError
 from bertshift.files import sha256, write_json, write_jsonl
+from bertshift.provenance import MIRROR
 
 
 class Format(NamedTuple):
@@ -30,11 +31,11 @@ FORMATS = {
 }
 
 
-def prepare_edges(name: str, spec: Mapping, root: Path, directory: Path, source: str = "mirror") -> None:
+def prepare_edges(name: str, spec: Mapping, root: Path, directory: Path, origin: str = MIRROR) -> None:
     """Write `directory`/{train,dev,test}.jsonl and, last, edges.json from the files of `spec` below `root`.
 
-    `spec` is the edge set's entry in config/edges.yaml; `source`, a word for the sidecar, says what `root` is:
-    "mirror", or "download" for files under their addresses. Records without targets are counted, not written.
+    `spec` is the edge set's entry in config/edges.yaml; `origin` says what `root` is: the generated world, a mirror, or,
+    as HUB, a folder of files under their publishers' addresses. Records without targets are counted, not written.
     Raises UserError for a missing or damaged file, and for other counts than expected where the entry is strict.
     """
     root, directory = Path(root), Path(directory)
@@ -65,7 +66,8 @@ def prepare_edges(name: str, spec: Mapping, root: Path, directory: Path, source:
     sidecar = {
         "name": name,
         **{key: spec[key] for key in ("task", "format", "licence")},
-        "source": f"{source}:{','.join(str(path.relative_to(root)) for path in files.values())}",
+        "origin": origin,
+        "source": f"{origin}:{','.join(str(path.relative_to(root)) for path in files.values())}",
         "source_sha256": {str(path.relative_to(root)): _digest(path) for path in files.values()},
         "spans": shape.spans,
         "multilabel": shape.multilabel,

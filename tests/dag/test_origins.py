@@ -1,0 +1,126 @@
+"""What one configuration made never passes for another's.
+
+Every script is replaced by one that writes a digest of all that its job is made from, so equal bytes mean equal origins,
+and a run takes seconds. The oracle is a fresh folder.
+"""
+
+import os
+import shutil
+
+import pytest
+import yaml
+from conftest import TINY
+
+from bertshift.config import merge
+
+STUB = '''
+import hashlib
+from pathlib import Path
+
+
+def content(path):
+    path = Path(path)
+    return b"".join(map(content, sorted(path.iterdir()))) if path.is_dir() else path.read_bytes()
+
+
+made_from = [snakemake.rule, str(sorted(map(str, snakemake.params))), *map(content, snakemake.input)]
+for output in snakemake.output:
+    path = Path(output)
+    if "." not in path.name:  # a folder
+        path.mkdir(parents=True)
+        path /= "file"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256(repr([output, *made_from]).encode()).hexdigest()
+    path.write_text('{"source": "%s", "data": {"train": "%s"}}' % (digest, digest))
+'''
+TABLES = [
+    "results/svcca/rte_vs_base.tsv",
+    "results/similarity/rte_vs_base.tsv",
+    "results/edge_probes/rte.tsv",
+    "results/relation_heads/base.tsv",
+    "results/scores/rte.tsv",
+]
+FILES = ["glue/RTE/train.tsv", "glue/RTE/dev.tsv", "relations.tsv", *(f"pos/{split}.jsonl" for split in ("train", "dev", "test"))]
+SMALL = {"scale": "small", "edge_tasks": {"pos": "own"}, "relations": {"files": ["relations.tsv"]}}
+OWN_EDGES = {"edge_sets": {"own": {"task": "pos", "format": "jiant", "licence": "none", "url": "https://example.org",
+                                   "files": {split: f"pos/{split}.jsonl" for split in ("train", "dev", "test")}}}}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def stubbed(copy_project):
+    def make():
+        project = copy_project()
+        for script in (project.folder / "workflow/scripts").glob("*.py"):
+            script.write_text(STUB)
+        project.user = project.config
+        return project
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def used(stubbed):
+    """A folder in which one configuration after the other makes its tables."""
+    return stubbed()
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """Two mirrors and two checkpoints that differ in their bytes."""
+    root = tmp_path_factory.mktemp("places")
+    for number in "12":
+        for file in FILES:
+            path = root / f"mirror{number}" / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{file} {number}")
+        folder = root / f"bert{number}"
+        folder.mkdir()
+        (folder / "model.safetensors").write_text(number)
+    return root
+
+
+def mirrored(places, mirror, bert):
+    base = {"checkpoints": [{"path": str(places / bert)}], "layers": 2, "heads": 2, "vocabulary": "own", "seeds": 1}
+    return SMALL | OWN_EDGES | {"data": {"source": "mirror", "mirror": str(places / mirror)}, "bases": {"base": base}}
+
+
+def replace_with_older(path):
+    path.write_text(path.read_text() + " changed")
+    os.utime(path, (1e9, 1e9))
+
+
+def made(project, config):
+    project.config = merge(project.user, config)
+    project.snakemake(*TABLES, "--cores", "2", "--quiet", "all")
+    return {table: (project.folder / table).read_text() for table in TABLES}
+
+
+def test_after_any_change_and_back_a_table_is_that_of_a_fresh_folder(used, stubbed, places):
+    demo = TINY
+    changes = {
+        "the demo": lambda: demo,
+        "another world": lambda: demo | {"world": demo["world"] | {"seed": 2}},
+        "another task": lambda: merge(demo, {"tasks": {"rte": {"max_train": 10}}}),
+        "real data and a real model": lambda: mirrored(places, "mirror1", "bert1"),
+        "another mirror": lambda: mirrored(places, "mirror2", "bert1"),
+        "another checkpoint": lambda: mirrored(places, "mirror2", "bert2"),
+        "older files in the mirror's place": lambda: (
+            [replace_with_older(places / "mirror2" / file) for file in FILES],
+            mirrored(places, "mirror2", "bert2"),
+        )[1],
+        "an older file in the checkpoint's place": lambda: (
+            replace_with_older(places / "bert2/model.safetensors"),
+            mirrored(places, "mirror2", "bert2"),
+        )[1],
+        "the hub": lambda: merge({"scale": "small"}, {"figures": None}),
+        "the demo again": lambda: demo,
+    }
+    known = {}
+    for name, change in changes.items():
+        config = change()
+        found, fresh = made(used, config), made(stubbed(), config)
+        assert found == fresh, name
+        known[name] = fresh
+    assert known.pop("the demo again") == known["the demo"]
+    for table in TABLES:
+        assert len({tables[table] for tables in known.values()}) >= len(known) - 2, table

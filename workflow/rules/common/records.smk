@@ -1,0 +1,78 @@
+from functools import wraps
+from itertools import chain
+
+from snakemake.iocontainers import Wildcards
+from snakemake.output_index import OutputIndex
+from snakemake.persistence import ParamsChange
+from snakemake.settings.enums import RerunTrigger
+
+NEEDED_TRIGGERS = {RerunTrigger.MTIME, RerunTrigger.PARAMS, RerunTrigger.INPUT}
+
+
+def distrusting(prepare_dag):
+    """Snakemake trusts outputs of which it has no record, and outputs whose rule cannot make them any more.
+
+    Both may be of another configuration. The first are made again; at the second, the command stops.
+    """
+
+    @wraps(prepare_dag)
+    def wrapped(*args, **kwargs):
+        if workflow.dag_settings.allowed_rules:
+            raise WorkflowError("--allowed-rules cannot tell what an input was made from; name files as targets instead.")
+        if missing := sorted(trigger.name.lower() for trigger in NEEDED_TRIGGERS - workflow.rerun_triggers):
+            raise WorkflowError(
+                f"--rerun-triggers leaves out {' and '.join(missing)}: results of another configuration would pass for "
+                "this one's. Leave the option away, or accept what is there with --touch."
+            )
+        prepare_dag(*args, **kwargs)
+        persistence, dag = workflow.persistence, workflow.dag
+        persistence.has_metadata = lambda job: True  # or Snakemake compares no output of a job where one lacks a record
+        persistence.params_changed = counting_unrecorded(persistence)
+        dag.init = refusing_leftovers(dag)
+
+    return wrapped
+
+
+def counting_unrecorded(persistence):
+    params_changed = persistence.params_changed
+
+    @wraps(params_changed)
+    def wrapped(job, file=None):
+        files = job.output if file is None else [file]
+        unknown = {str(f) for f in files if os.path.exists(f) and persistence.metadata(f) is None}
+        changes = params_changed(job, file=file)
+        return changes | ParamsChange({"no record of what made it"}, set(), unknown) if unknown else changes
+
+    return wrapped
+
+
+def refusing_leftovers(dag):
+    init = dag.init
+
+    @wraps(init)
+    async def wrapped(*args, **kwargs):
+        await init(*args, **kwargs)
+        makers_of = OutputIndex(list(workflow.rules)).match_producers
+        for job in dag.jobs:
+            made = set(chain.from_iterable(dag.dependencies[job].values()))
+            for file in job.input:
+                if file not in made and (makers := list(makers_of(file))):
+                    raise WorkflowError(
+                        f"{file} was made under another configuration, and cannot be made under this one: "
+                        f"{reason_not_to_make(makers[0], file)}"
+                    )
+
+    return wrapped
+
+
+def reason_not_to_make(rule, file):
+    try:
+        wanted, *_ = rule.expand_input(Wildcards(fromdict=dict(rule.get_wildcards(file))))
+    except Exception as error:  # noqa: BLE001 - Snakemake wraps what an input function raises
+        return str(error)
+    lacking = [f for f in wanted if not os.path.exists(f)]
+    return f"{', '.join(lacking) or 'what it is made from'} is missing."
+
+
+if workflow.is_main_process:
+    workflow._prepare_dag = distrusting(workflow._prepare_dag)
