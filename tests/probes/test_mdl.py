@@ -6,6 +6,7 @@ import torch
 from probes.edge_world import make, random_sentences, record
 
 from bertshift.errors import UserError
+from bertshift.parts import Kept
 from bertshift.probes import mdl
 from bertshift.probes.bank import Progress
 from bertshift.probes.mdl import COLUMNS, CodeSettings, block_ends, describe, nats
@@ -24,6 +25,11 @@ SETTINGS = CodeSettings(
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     return make(tmp_path_factory.mktemp("mdl"), random_sentences(160, types=20))
+
+
+@pytest.fixture
+def kept(tmp_path):
+    return Kept(tmp_path / "parts", "code")
 
 
 def splits(records):
@@ -50,14 +56,14 @@ def totals(table, task):
     return rows.pivot(index="probe_seed", columns="quantity", values="value")
 
 
-def test_a_probe_that_knows_nothing_costs_the_uniform_code(made, edges, monkeypatch):
+def test_a_probe_that_knows_nothing_costs_the_uniform_code(made, edges, kept, monkeypatch):
     """Holds only if every target is coded once, and in bits."""
 
     def untrained(bank, *_):
         return [Progress(torch.zeros_like(weights), bank.settings) for weights in bank.initial()]
 
     monkeypatch.setattr(mdl, "train", untrained)
-    table = describe("base", {(1, 0): made.activations}, edges, made.sentences, SETTINGS)
+    table = describe("base", {(1, 0): made.source}, edges, made.sentences, SETTINGS, kept)
     assert list(table.columns) == COLUMNS
     targets = sum(1 + number % 3 for number in range(130))
     for task, bits, n in (("pos", targets * math.log2(5), targets), ("spr", 130 * 3, 130)):
@@ -68,8 +74,8 @@ def test_a_probe_that_knows_nothing_costs_the_uniform_code(made, edges, monkeypa
         assert set(coded["n"]) == {n} and set(coded["examples"]) == {130} and set(coded["portion"]) == {1}
 
 
-def test_what_a_probe_can_learn_costs_less_and_more_of_it_helps(made, edges):
-    table = describe("base", {(1, 0): made.activations}, {"pos": edges["pos"]}, made.sentences, SETTINGS)
+def test_what_a_probe_can_learn_costs_less_and_more_of_it_helps(made, edges, kept):
+    table = describe("base", {(1, 0): made.source}, {"pos": edges["pos"]}, made.sentences, SETTINGS, kept)
     found = totals(table, "pos")
     assert (found["compression"] > 1.5).all()
     np.testing.assert_allclose(found["compression"], found["uniform"] / found["codelength"])

@@ -231,10 +231,8 @@ def comparison_inputs(metric):
     """Inputs of one metric for two models: both dumps of every stimulus, and what the numbers were made from."""
 
     def activations(which):
-        return lambda wildcards: ACTIVATIONS.format(
-            metric=dump_of(metric),
-            model=parse_comparison(wildcards)[which],
-            stimuli="-".join(comparison_stimuli(metric, wildcards)),
+        return lambda wildcards: dump_read_by(
+            metric, parse_comparison(wildcards)[which], comparison_stimuli(metric, wildcards)
         )
 
     return {"model": activations(0), "reference": activations(1), **provenance_inputs(metric)}

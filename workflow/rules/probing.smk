@@ -83,17 +83,13 @@ rule trees:
         "../scripts/trees.py"
 
 
+# Probes extract a replicate's states themselves, read them and delete them: those of all replicates would fill a disk
+# for as long as probes train. What they have finished when they are stopped is kept beside their table.
 rule edge_probes:
     input:
-        **probe_inputs("edge_probes", "edges"),
+        **probe_inputs("edges"),
+        models=models_read,
         edges=edge_sets(),
-        # Their word embeddings are one of the baselines.
-        checkpoints=lambda wildcards: [
-            file
-            for run in runs_of(parse_model(wildcards.model))
-            if run.model.is_checkpoint
-            for file in run_files(run)
-        ],
     output:
         table="results/edge_probes/{model}.tsv",
         counts="results/edge_probes/{model}.npz",
@@ -107,6 +103,7 @@ rule edge_probes:
     resources:
         **reserve("probe"),
         gpu=1,
+        disk_mb=lambda wildcards: disk_of_states(wildcards.model, "edges"),
     params:
         code=code("edge_probes"),
         settings=lambda wildcards: settings.canonical(edge_probe_settings(wildcards)),
@@ -138,7 +135,8 @@ rule edge_probe_deltas:
 
 rule mdl:
     input:
-        **probe_inputs("mdl", "edges"),
+        **probe_inputs("edges"),
+        models=models_read,
         edges=edge_sets(),
     output:
         "results/mdl/{model}.tsv",
@@ -152,6 +150,7 @@ rule mdl:
     resources:
         **reserve("probe"),
         gpu=1,
+        disk_mb=lambda wildcards: disk_of_states(wildcards.model, "edges"),
     params:
         code=code("mdl"),
         settings=lambda wildcards: settings.canonical(probe_settings("mdl", wildcards.model)),
@@ -161,7 +160,8 @@ rule mdl:
 
 rule structural_probes:
     input:
-        **probe_inputs("structural_probes", "trees"),
+        **probe_inputs("trees"),
+        models=models_read,
     output:
         "results/structural_probes/{model}.tsv",
     log:
@@ -174,6 +174,7 @@ rule structural_probes:
     resources:
         **reserve("probe"),
         gpu=1,
+        disk_mb=lambda wildcards: disk_of_states(wildcards.model, "trees"),
     params:
         code=code("structural_probes"),
         settings=lambda wildcards: settings.canonical(probe_settings("structural", wildcards.model)),
