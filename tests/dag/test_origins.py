@@ -8,12 +8,11 @@ import os
 import shutil
 
 import pytest
-import yaml
 from conftest import TINY
 
 from bertshift.config import merge
 
-STUB = '''
+STUB = """
 import hashlib
 from pathlib import Path
 
@@ -32,7 +31,7 @@ for output in snakemake.output:
     path.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(repr([output, *made_from]).encode()).hexdigest()
     path.write_text('{"source": "%s", "data": {"train": "%s"}}' % (digest, digest))
-'''
+"""
 TABLES = [
     "results/svcca/rte_vs_base.tsv",
     "results/similarity/rte_vs_base.tsv",
@@ -40,8 +39,18 @@ TABLES = [
     "results/relation_heads/base.tsv",
     "results/scores/rte.tsv",
 ]
-FILES = ["glue/RTE/train.tsv", "glue/RTE/dev.tsv", "relations.tsv", *(f"pos/{split}.jsonl" for split in ("train", "dev", "test"))]
-SMALL = {"scale": "small", "edge_tasks": {"pos": "own"}, "relations": {"files": ["relations.tsv"]}}
+FILES = [
+    "glue/RTE/train.tsv",
+    "glue/RTE/dev.tsv",
+    "relations.tsv",
+    *(f"pos/{split}.jsonl" for split in ("train", "dev", "test")),
+]
+EDGES = ("pos", "constituents", "dependencies", "entities", "srl", "coref", "spr", "relations")
+SMALL = {
+    "scale": "small",
+    "edge_tasks": dict.fromkeys(EDGES, "own"),
+    "relations": {"files": ["relations.tsv"]},
+}
 OWN_EDGES = {"edge_sets": {"own": {"task": "pos", "format": "jiant", "licence": "none", "url": "https://example.org",
                                    "files": {split: f"pos/{split}.jsonl" for split in ("train", "dev", "test")}}}}  # fmt: skip
 
@@ -80,8 +89,18 @@ def places(tmp_path_factory):
 
 
 def mirrored(places, mirror, bert):
-    base = {"checkpoints": [{"path": str(places / bert)}], "layers": 2, "heads": 2, "vocabulary": "own", "seeds": 1}
-    return SMALL | OWN_EDGES | {"data": {"source": "mirror", "mirror": str(places / mirror)}, "bases": {"base": base}}
+    base = {
+        "checkpoints": [{"path": str(places / bert)}],
+        "layers": 2,
+        "heads": 2,
+        "vocabulary": "own",
+        "seeds": 1,
+    }
+    return (
+        SMALL
+        | OWN_EDGES
+        | {"data": {"source": "mirror", "mirror": str(places / mirror)}, "bases": {"base": base}}
+    )
 
 
 def replace_with_older(path):
@@ -112,7 +131,7 @@ def test_after_any_change_and_back_a_table_is_that_of_a_fresh_folder(used, stubb
             replace_with_older(places / "bert2/model.safetensors"),
             mirrored(places, "mirror2", "bert2"),
         )[1],
-        "the hub": lambda: merge({"scale": "small"}, {"figures": None}),
+        "the hub": lambda: {"scale": "small"},
         "the demo again": lambda: demo,
     }
     known = {}
@@ -124,3 +143,18 @@ def test_after_any_change_and_back_a_table_is_that_of_a_fresh_folder(used, stubb
     assert known.pop("the demo again") == known["the demo"]
     for table in TABLES:
         assert len({tables[table] for tables in known.values()}) >= len(known) - 2, table
+
+
+def test_what_cannot_be_made_or_has_no_record_is_not_trusted(used, places):
+    made(used, TINY)
+    used.config = merge(used.user, mirrored(places, "nowhere", "bert1"))
+    printed = used.snakemake("results/svcca/rte_vs_base.tsv", "--dry-run", check=False)
+    assert "results/data/rte/examples.jsonl was made under another configuration" in printed
+    assert "nowhere has none of glue/RTE/train.tsv" in printed
+    used.config = merge(used.user, TINY)
+    assert not used.reruns(*TABLES)
+    printed = used.snakemake(*TABLES, "--dry-run", "--rerun-triggers", "mtime", check=False)
+    assert "--rerun-triggers leaves out input and params" in printed
+    shutil.rmtree(used.folder / ".snakemake/metadata")
+    rules = {job.split()[0] for job in used.reruns(*TABLES)}
+    assert {"world", "vocabulary", "pretrain", "dataset", "finetune", "svcca", "edge_probes"} <= rules

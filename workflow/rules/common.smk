@@ -276,6 +276,7 @@ def comparison_settings(metric, **more):
                 "trained": names_of(unique(run for pair in pairs for run in pair)),
                 "scale": config["scale"],
                 "checkpoints": checkpoints_of(run for run, _ in pairs),
+                "dump": recipe_of_dump(metric),
                 **more,
             }
         )

@@ -36,6 +36,11 @@ def models_read(wildcards):
     return [file for run in runs_of(parse_model(wildcards.model)) for file in run_files(run)]
 
 
+def recipe_of_dump(metric):
+    """What a deleted dump was made by: whoever reads it has this among its own settings, or a change would go unseen."""
+    return {"code": code("activations"), "max_length": config["samples"]["max_length"], **KINDS[KIND_READ_BY[metric]]}
+
+
 def dump_settings(kind, runs):
     folders = {run.name: run.folder for run in runs}
     return {"runs": folders, "max_length": config["samples"]["max_length"], **KINDS[kind]}
