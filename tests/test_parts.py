@@ -65,7 +65,9 @@ made({n: Part(str(n), {"n": n}, lambda n=n: make(n)) for n in range(5)}, Path(sy
 
 def test_a_kill_loses_one_part(tmp_path):
     environment = os.environ | {"PYTHONPATH": "workflow"}
-    run = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], env=environment, capture_output=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)], env=environment, capture_output=True, check=False
+    )
     assert run.returncode == -signal.SIGKILL and run.stdout.split() == [b"0", b"1", b"2"]
     calls = []
     numbered = {n: Part(str(n), {"n": n}, lambda n=n: calls.append(n) or {"number": n}) for n in range(5)}
