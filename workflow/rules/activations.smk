@@ -15,11 +15,8 @@ rule activations:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse"),
+        **reserve("analyse", disk_of_activations),
         gpu=1,
-        disk_mb=lambda wildcards: disk_of_dump(
-            wildcards.model, wildcards.stimuli, settings_of_dump(wildcards)
-        ),
     params:
         code=code("activations"),
         settings=lambda wildcards: settings.canonical(settings_of_dump(wildcards)),

@@ -80,10 +80,14 @@ def unique(names):
     return list(dict.fromkeys(names))
 
 
-def reserve(kind):
-    """Minutes and memory that a job of this kind asks a cluster for, more with each attempt; this machine heeds neither."""
+def reserve(kind, disk_mb=0):
+    """Minutes and memory that a job of this kind asks a cluster for, more with each attempt; this machine heeds neither.
+
+    disk_mb: temporary files that it writes; what else it writes stays, and no limit on a time's would help.
+    """
     asked = config["cluster"][kind]
     return {
+        "disk_mb": disk_mb,
         "runtime": lambda wildcards, attempt: asked["minutes"] * attempt,
         "mem_mb": lambda wildcards, attempt: round(1000 * asked["gb"]) * attempt,
     }
@@ -309,6 +313,7 @@ def folders_compared(wildcards):
 # What the rules of one file ask of the configuration; Snakemake's linter wants functions apart from rules.
 include: "common/records.smk"
 include: "common/driver.smk"
+include: "common/disk.smk"
 include: "common/data.smk"
 include: "common/pretrain.smk"
 include: "common/finetune.smk"

@@ -101,9 +101,8 @@ rule edge_probes:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe"),
+        **reserve("probe", lambda wildcards: disk_of_states(wildcards.model, "edges")),
         gpu=1,
-        disk_mb=lambda wildcards: disk_of_states(wildcards.model, "edges"),
     params:
         code=code("edge_probes"),
         settings=lambda wildcards: settings.canonical(edge_probe_settings(wildcards)),
@@ -148,9 +147,8 @@ rule mdl:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe"),
+        **reserve("probe", lambda wildcards: disk_of_states(wildcards.model, "edges")),
         gpu=1,
-        disk_mb=lambda wildcards: disk_of_states(wildcards.model, "edges"),
     params:
         code=code("mdl"),
         settings=lambda wildcards: settings.canonical(probe_settings("mdl", wildcards.model)),
@@ -172,9 +170,8 @@ rule structural_probes:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe"),
+        **reserve("probe", lambda wildcards: disk_of_states(wildcards.model, "trees")),
         gpu=1,
-        disk_mb=lambda wildcards: disk_of_states(wildcards.model, "trees"),
     params:
         code=code("structural_probes"),
         settings=lambda wildcards: settings.canonical(probe_settings("structural", wildcards.model)),

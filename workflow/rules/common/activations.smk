@@ -57,5 +57,9 @@ def disk_of_dump(model, stimuli, dumped):
     return math.ceil(cost.disk / costs.MB)
 
 
+def disk_of_activations(wildcards):
+    return disk_of_dump(wildcards.model, wildcards.stimuli, settings_of_dump(wildcards))
+
+
 def keep(path):
     return path if config["keep_activations"] else temp(path)
