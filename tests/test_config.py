@@ -73,6 +73,13 @@ def test_a_local_checkpoint_replaces_pretraining():
     assert "pretrain" not in base and base["checkpoints"] == [{"path": "/x"}]
 
 
+def test_the_small_berts_that_do_not_say_their_case_are_told_it():
+    for scale in ("small", "paper"):
+        for base in load_config({**USER, "scale": scale}, ROOT)["bases"].values():
+            for entry in base["checkpoints"]:
+                assert entry.get("lowercase") == (True if "bert_uncased_L-" in entry["hub"] else None)
+
+
 def test_sizes_of_the_world_are_those_that_it_generates():
     schema = yaml.safe_load((ROOT / "workflow/schemas/experiments.schema.yaml").read_text())
     assert set(schema["properties"]["world"]["properties"]["sizes"]["properties"]) == set(SIZES)

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from transformers import BertConfig, BertForPreTraining, BertTokenizer
 
 from bertshift.errors import UserError
-from bertshift.models.loading import download_checkpoint, save_model
+from bertshift.models.loading import download_checkpoint, import_checkpoint, load_tokenizer, save_model
 from bertshift.models.source import (
     as_asked_before,
     carry_source,
@@ -96,6 +96,51 @@ def test_one_form_of_the_weights_is_fetched(hub, tmp_path):
     fetched = Counter(path for repository, path in hub.requests if repository == "made/both")
     assert fetched.keys() == {"config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}
     assert holds(tmp_path / "run", 1)
+
+
+def small(folder):
+    """A small BERT as Google published them: of the tokenizer its vocabulary alone, and a config.json without a type."""
+    published = files(folder, 1, "pytorch_model.bin") | {"flax_model.msgpack": b"never asked for"}
+    published.pop("tokenizer_config.json")
+    published["config.json"] = json.dumps(
+        {
+            k: v
+            for k, v in json.loads(published["config.json"]).items()
+            if k not in ("model_type", "architectures")
+        }
+    ).encode()
+    return published
+
+
+def test_a_repository_that_does_not_say_its_case_is_told_it(hub, tmp_path):
+    hub.commits["made/small"] = {REVISION: small(tmp_path / "made")}
+    local = tmp_path / "local"
+    local.mkdir()
+    for name, content in hub.commits["made/small"][REVISION].items():
+        (local / name).write_bytes(content)
+    cache = tmp_path / "cache"
+    for lowercase in (True, False):
+        downloaded, imported = tmp_path / f"hub {lowercase}", tmp_path / f"path {lowercase}"
+        download_checkpoint("made/small", REVISION, downloaded, cache, lowercase=lowercase)
+        import_checkpoint(local, imported, lowercase=lowercase)
+        for folder in (downloaded, imported):
+            assert holds(folder, 1)
+            assert load_tokenizer(folder).tokenize("Word") == (["word"] if lowercase else ["[UNK]"])
+    unsaid = "Nothing in .* says whether .* write 'lowercase: true' .uncased. or 'lowercase: false' .cased. into the"
+    with pytest.raises(UserError, match=unsaid):
+        download_checkpoint("made/small", REVISION, tmp_path / "run", cache)
+    with pytest.raises(UserError, match=unsaid):
+        import_checkpoint(local, tmp_path / "run")
+    for name in ("tokenizer_config.json", "tokenizer.json"):
+        said = json.loads((tmp_path / "hub True" / name).read_text())
+        (local / name).write_text(json.dumps(said))
+        import_checkpoint(local, tmp_path / "agreed", lowercase=True)
+        with pytest.raises(
+            UserError, match=f"{name} says .* lowercased, .* lowercase: false; write lowercase: true"
+        ):
+            import_checkpoint(local, tmp_path / "run", lowercase=False)
+        (local / name).unlink()
+    assert not (tmp_path / "run").exists()
 
 
 def test_what_the_hub_lacks_is_a_sentence(hub, tmp_path):

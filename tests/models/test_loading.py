@@ -114,7 +114,7 @@ def test_tokenizer_keeps_case_and_cuts_special_words(tmp_path):
         for missing in ("tokenizer_config.json", "tokenizer.json"):
             (tmp_path / missing).unlink()
             if missing == "tokenizer.json":  # a vocab.txt alone does not say which case it is
-                with pytest.raises(UserError, match="do_lower_case"):
+                with pytest.raises(UserError, match="'lowercase: true' .uncased. or 'lowercase: false'"):
                     load_tokenizer(tmp_path)
                 (tmp_path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lowercase}))
             pieces = load_tokenizer(tmp_path)("Hello [MASK] worlds").tokens()

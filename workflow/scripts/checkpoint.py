@@ -15,7 +15,7 @@ with job(snakemake):
     directory = Path(snakemake.output[0]).parent
     if "hub" in source:
         cache = Path(snakemake.params.cache)
-        download_checkpoint(source["hub"], source.get("revision"), directory, cache)
+        download_checkpoint(source["hub"], source.get("revision"), directory, cache, source.get("lowercase"))
     else:
-        import_checkpoint(Path(source["path"]).expanduser(), directory)
+        import_checkpoint(Path(source["path"]).expanduser(), directory, lowercase=source.get("lowercase"))
     check_shape(directory, **shape)

@@ -36,21 +36,22 @@ def load_config(folder: Path) -> BertConfig:
     """The architecture in `folder`/config.json. UserError if it is missing or not plain BERT."""
     path = Path(folder) / "config.json"
     values = _read_json(path)
-    if values.get("model_type") != "bert":
-        found = values.get("model_type", "no model_type")
+    # Early exports say no type; that their weights are BERT's is seen when they are read.
+    if values.get("model_type", "bert") != "bert":
         raise UserError(
-            f"{path} describes {found!r}, not a BERT model; give a checkpoint with model_type 'bert'."
+            f"{path} describes {values['model_type']!r}, not a BERT model; give a checkpoint with model_type 'bert'."
         )
     if values.get("position_embedding_type", "absolute") != "absolute":
         raise UserError(f"{path}: position_embedding_type must be 'absolute', the only form the papers use.")
     return BertConfig.from_dict(values)
 
 
-def load_tokenizer(folder: Path) -> BertTokenizer:
+def load_tokenizer(folder: Path, lowercase: bool | None = None) -> BertTokenizer:
     """The WordPiece tokenizer of `folder`, without truncation or padding.
 
-    A literal "[MASK]" in a text is cut like any other text: it must not become the special token.
-    UserError if the vocabulary is missing or nothing says whether it is lowercased.
+    A literal "[MASK]" in a text is cut like any other text: it must not become the special token. `lowercase` is for a
+    folder that does not say whether its vocabulary is lowercased. UserError if nothing says so or the folder says the
+    opposite, and if the vocabulary is missing.
     """
     folder = Path(folder)
     fast = _read_json(folder / "tokenizer.json") if (folder / "tokenizer.json").is_file() else None
@@ -63,7 +64,7 @@ def load_tokenizer(folder: Path) -> BertTokenizer:
     normalizer = (fast or {}).get("normalizer") or {}
     tokenizer = BertTokenizer(
         vocab=fast["model"]["vocab"] if fast is not None else _read_vocabulary(folder / "vocab.txt"),
-        do_lower_case=_lowercase(folder, normalizer, slow),
+        do_lower_case=_lowercase(folder, normalizer, slow, lowercase),
         strip_accents=normalizer.get("strip_accents", slow.get("strip_accents")),
         tokenize_chinese_chars=normalizer.get(
             "handle_chinese_chars", slow.get("tokenize_chinese_chars", True)
@@ -187,12 +188,14 @@ def save_tokenizer(folder: Path, tokenizer: BertTokenizer) -> None:
     )
 
 
-def import_checkpoint(source_dir: Path, run_dir: Path, origin: Mapping | None = None) -> None:
+def import_checkpoint(
+    source_dir: Path, run_dir: Path, origin: Mapping | None = None, lowercase: bool | None = None
+) -> None:
     """Check a local checkpoint and write it as a model folder, with source.json saying where it came from (`origin`).
 
-    Weights are read from model.safetensors, or else from pytorch_model.bin. UserError for a missing file, weights of
-    another framework, a pickle with more than tensors, a model that is not BERT, and a vocabulary that does not fit the
-    embeddings.
+    Weights are read from model.safetensors, or else from pytorch_model.bin; `lowercase` is as for `load_tokenizer`.
+    UserError for a missing file, weights of another framework, a pickle with more than tensors, a model that is not
+    BERT, and a vocabulary that does not fit the embeddings.
     """
     source_dir, run_dir = Path(source_dir), Path(run_dir)
     if not source_dir.is_dir():
@@ -200,7 +203,7 @@ def import_checkpoint(source_dir: Path, run_dir: Path, origin: Mapping | None = 
             f"{source_dir} is not a folder; give one with config.json, {WEIGHTS} and a vocabulary."
         )
     config = load_config(source_dir)
-    tokenizer = load_tokenizer(source_dir)
+    tokenizer = load_tokenizer(source_dir, lowercase)
     weights = _weights_of(source_dir)
     state = rename_old(read_weights(weights))
     encoder = _encoder_part(state)
@@ -214,8 +217,14 @@ def import_checkpoint(source_dir: Path, run_dir: Path, origin: Mapping | None = 
     save_weights(run_dir / WEIGHTS, {k: v for k, v in state.items() if not k.endswith("_ids")})
 
 
-def download_checkpoint(hub_id: str, revision: str | None, run_dir: Path, cache: Path | None = None) -> None:
-    """Fetch one commit of a hub model through huggingface_hub and import it.
+def download_checkpoint(
+    hub_id: str,
+    revision: str | None,
+    run_dir: Path,
+    cache: Path | None = None,
+    lowercase: bool | None = None,
+) -> None:
+    """Fetch one commit of a hub model through huggingface_hub and import it (`import_checkpoint`).
 
     Without `revision` it is the commit that run_dir/source.json names, so that it stays the same once it was fetched,
     or else the newest. UserError if `revision` is not a full commit hash, or the hub does not answer with that model.
@@ -244,7 +253,7 @@ def download_checkpoint(hub_id: str, revision: str | None, run_dir: Path, cache:
         raise UserError(
             f"{hub_id} at {commit} has neither {WEIGHTS} nor {PICKLE}; convert its weights and give the local folder."
         )
-    import_checkpoint(folder, run_dir, hub_source(hub_id, commit, pinned=bool(revision)))
+    import_checkpoint(folder, run_dir, hub_source(hub_id, commit, pinned=bool(revision)), lowercase)
 
 
 def _read_json(path: Path) -> dict:
@@ -266,14 +275,26 @@ def _read_vocabulary(path: Path) -> dict[str, int]:
     return {token: i for i, token in enumerate(path.read_text(encoding="utf-8").rstrip("\n").split("\n"))}
 
 
-def _lowercase(folder: Path, normalizer: dict, config: dict) -> bool:
-    for value in (normalizer.get("lowercase"), config.get("do_lower_case")):
-        if value is not None:
+def _lowercase(folder: Path, normalizer: dict, config: dict, asked: bool | None) -> bool:
+    found = {
+        "tokenizer.json": normalizer.get("lowercase"),
+        "tokenizer_config.json": config.get("do_lower_case"),
+    }
+    said = {name: value for name, value in found.items() if value is not None}
+    for name, value in said.items():
+        if asked in (None, value):
             return value
-    raise UserError(
-        f"Nothing in {folder} says whether its vocabulary is lowercased; "
-        'write {"do_lower_case": true} (uncased) or false (cased) into its tokenizer_config.json.'
-    )
+        kind = "lowercased" if value else "cased"
+        raise UserError(
+            f"{folder}/{name} says that the vocabulary is {kind}, the checkpoint's entry under 'bases' says lowercase: "
+            f"{str(asked).lower()}; write lowercase: {str(value).lower()}, or leave it out."
+        )
+    if asked is None:
+        raise UserError(
+            f"Nothing in {folder} says whether its vocabulary is lowercased; write 'lowercase: true' (uncased) or "
+            "'lowercase: false' (cased) into the checkpoint's entry under 'bases'."
+        )
+    return asked
 
 
 def _weights_of(folder: Path) -> Path:
