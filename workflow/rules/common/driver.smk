@@ -47,5 +47,29 @@ def keeping_records(prepare_dag):
     return wrapped
 
 
+# What Snakemake limits its jobs to where nobody asks for a limit: jobs, and seconds.
+DEFAULT_RATE = (100, 1)
+
+
+def without_default_rate(prepare_dag):
+    """Take the default job rate limit away, which costs more than it saves, before the scheduler is made.
+
+    With a limit, each pass of the scheduler starts a timer for another pass, which starts the next, and none ever ends:
+    after some hundred jobs they take half a core, and the end of a run waits for them. No option says "no limit".
+    """
+
+    @wraps(prepare_dag)
+    def wrapped(*args, **kwargs):
+        scheduling = workflow.scheduling_settings
+        limit = scheduling and scheduling.max_jobs_per_timespan
+        if limit and (limit.max_jobs, limit.timespan) == DEFAULT_RATE:
+            object.__setattr__(scheduling, "max_jobs_per_timespan", None)  # the class is frozen
+        return prepare_dag(*args, **kwargs)
+
+    return wrapped
+
+
 logger.addFilter(driver.keep_telling_logs)
-workflow._prepare_dag = (taking_over if workflow.is_main_process else keeping_records)(workflow._prepare_dag)
+workflow._prepare_dag = without_default_rate(
+    (taking_over if workflow.is_main_process else keeping_records)(workflow._prepare_dag)
+)
