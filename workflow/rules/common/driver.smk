@@ -8,18 +8,37 @@ from bertshift import driver
 
 
 def taking_over(prepare_dag):
-    """Before a real run plans its jobs: end and clear away what a driver that died left in this folder."""
+    """Before a real run plans its jobs: end and clear away what a driver that died left in this folder.
+
+    While one is alive, a second real run is refused. What makes no files may look on, without a lock.
+    """
 
     @wraps(prepare_dag)
     @user_errors_as_sentences
     def wrapped(*args, lock_warn_only, nolock=False, **more):
-        if workflow.executor_plugin and not lock_warn_only and not nolock:
+        looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {"plan"}
+        if workflow.executor_plugin and not looks_on and not nolock:
             slurm = workflow.executor_settings
             submits = hasattr(slurm, "jobname_prefix")
             name = driver.begin(Path.cwd(), submits, logger.warning)
             if submits:
                 slurm.jobname_prefix = "_".join(filter(None, [slurm.jobname_prefix, name]))
-        return prepare_dag(*args, lock_warn_only=lock_warn_only, nolock=nolock, **more)
+        if looks_on:
+            for other in driver.at_work(Path.cwd()):
+                logger.info(f"{other} is at work in this folder: what it is making now counts as not made.")
+        return prepare_dag(*args, lock_warn_only=lock_warn_only, nolock=nolock or looks_on, **more)
+
+    return wrapped
+
+
+def unlocking(unlock):
+    """Lift no lock of a run that is alive."""
+
+    @wraps(unlock)
+    @user_errors_as_sentences
+    def wrapped():
+        driver.dead_drivers(Path.cwd())  # or an error that names the one that is alive
+        unlock()
 
     return wrapped
 
@@ -69,6 +88,7 @@ def without_default_rate(prepare_dag):
     return wrapped
 
 
+workflow.unlock = unlocking(workflow.unlock)
 logger.addFilter(driver.keep_telling_logs)
 workflow._prepare_dag = without_default_rate(
     (taking_over if workflow.is_main_process else keeping_records)(workflow._prepare_dag)
