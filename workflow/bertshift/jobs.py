@@ -69,6 +69,8 @@ def job(snakemake) -> Iterator[None]:
         try:
             if snakemake.resources.get("gpu", 0):
                 gpus.take_one(f"{path.parent.name}/{path.stem}")
+                if snakemake.config["unusable_gpu"] == "stop":
+                    gpus.check_usable()
             with network.as_allowed():
                 yield
         except UserError as error:
