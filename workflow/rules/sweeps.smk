@@ -1,10 +1,13 @@
 # Runs that differ in one thing, say one layer more frozen each time: a row is one job, as they share data and process.
+# The plain model is taken from `finetune`, where that trains it alike.
 rule sweep:
     input:
         start=lambda wildcards: run_files(run_of(wildcards).parent),
         examples=lambda wildcards: examples(dataset_of(wildcards)),
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
         commits=lambda wildcards: records(parse_model(wildcards.model)),
+        scores=outputs_in_row("scores.json"),
+        steps=outputs_in_row("steps.tsv"),
     output:
         scores="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv",
         losses="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.losses.tsv",
