@@ -15,7 +15,7 @@ from transformers import BertConfig, BertModel
 from bertshift.ablation.sweep import sweep
 from bertshift.activations.extract import extract
 from bertshift.errors import UserError
-from bertshift.memory import in_parts, on_device
+from bertshift.memory import how_many_fit, in_parts, on_device
 from bertshift.training import loop, pretraining
 from bertshift.training.settings import TrainSettings
 
@@ -208,3 +208,21 @@ def test_what_a_gpu_does_not_hold_stays_where_it_is(capsys):
     assert capsys.readouterr().err == (
         "hidden states: 1.0 GB do not fit into the GPU's memory: each batch is copied there\n"
     )
+
+
+GB = 1e9
+
+
+@pytest.mark.parametrize(
+    ("free", "each", "expected"),
+    [
+        (0, 3 * GB, 1),  # no GPU
+        (3 * GB, 3 * GB, 1),  # too small for one: it goes on in parts
+        (8.8 * GB, 3 * GB, 1),  # two would leave nothing free
+        (8.9 * GB, 3 * GB, 2),
+        (80 * GB, 3 * GB, 8),
+        (80 * GB, 17 * GB, 4),
+    ],
+)
+def test_as_many_runs_go_side_by_side_as_memory_holds(free, each, expected):
+    assert how_many_fit(free, each, most=8) == expected

@@ -17,12 +17,13 @@ rule sweep:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.cost.tsv"
     conda:
         ENVIRONMENT
-    threads: max(config["threads"]["train"], config["sweeps"]["runs_at_once"])
+    threads: max(config["threads"]["train"], config["sweeps"]["runs_at_once"] or 1)
     resources:
         **reserve("sweep"),
         gpu=1,
-        # Not a parameter: the numbers do not depend on it.
-        runs_at_once=config["sweeps"]["runs_at_once"],
+        # Not parameters: the numbers do not depend on them. 0: as many as the GPU's memory holds.
+        runs_at_once=config["sweeps"]["runs_at_once"] or 0,
+        run_mb=lambda wildcards: largest_run_mb(wildcards),
     params:
         code=code("sweep"),
         settings=lambda wildcards: settings.canonical(sweep_settings(wildcards)),

@@ -4,7 +4,7 @@ What is done here once a step, transformers does in every layer, and autocast fo
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -107,17 +107,18 @@ class _Cast(torch.autograd.Function):
     def forward(ctx, dtype: torch.dtype, *weights: Tensor) -> tuple[Tensor, ...]:
         ctx.set_materialize_grads(False)
         ctx.dtypes = [weight.dtype for weight in weights]
-        return _cast(weights, [dtype] * len(weights))
+        return copies_of(weights, [dtype] * len(weights))
 
     @staticmethod
     def backward(ctx, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         there = [i for i, gradient in enumerate(gradients) if gradient is not None]
-        found = _cast([gradients[i] for i in there], [ctx.dtypes[i] for i in there])
+        found = copies_of([gradients[i] for i in there], [ctx.dtypes[i] for i in there])
         by_place = dict(zip(there, found, strict=True))
         return None, *(by_place.get(i) for i in range(len(gradients)))
 
 
-def _cast(tensors: list[Tensor], dtypes: list[torch.dtype]) -> tuple[Tensor, ...]:
+def copies_of(tensors: Sequence[Tensor], dtypes: Sequence[torch.dtype]) -> tuple[Tensor, ...]:
+    """In one kernel, or a few."""
     copies = [torch.empty_like(tensor, dtype=dtype) for tensor, dtype in zip(tensors, dtypes, strict=True)]
     if copies:
         torch._foreach_copy_(copies, tensors)

@@ -23,7 +23,7 @@ from bertshift.files import write_tsv
 from bertshift.seeds import seed_from
 from bertshift.training import checkpoint
 from bertshift.training.batching import Encoded, length_bucketed
-from bertshift.training.forward import forward_pass, to_device
+from bertshift.training.forward import copies_of, forward_pass, to_device
 from bertshift.training.optimizers import build_optimizer
 from bertshift.training.schedules import SCHEDULE
 from bertshift.training.settings import TrainSettings
@@ -253,12 +253,13 @@ class LayerNorms:
             if weight.requires_grad  # a frozen one has norm 0 throughout
         ]
         self.weights = [weight for _, weight in members]
-        self.start = self._copy()
+        with torch.no_grad():
+            self.start = self._copy()
         device = self.weights[0].device
         self.group_of = torch.tensor([number for number, _ in members], device=device)
 
-    def _copy(self) -> list[Tensor]:
-        return [weight.detach().clone() for weight in self.weights]
+    def _copy(self) -> tuple[Tensor, ...]:
+        return copies_of(self.weights, [weight.dtype for weight in self.weights])
 
     def _norms(self, tensors: list[Tensor]) -> Tensor:
         squares = torch.stack(torch._foreach_norm(tensors, 2, dtype=torch.float64)).square()
@@ -266,12 +267,12 @@ class LayerNorms:
         return zeros.index_add_(0, self.group_of, squares).sqrt()
 
     @torch.no_grad()
-    def before_update(self) -> tuple[Tensor, list[Tensor]]:
+    def before_update(self) -> tuple[Tensor, Sequence[Tensor]]:
         gradients = [weight.new_zeros(()) if weight.grad is None else weight.grad for weight in self.weights]
         return self._norms(gradients), self._copy()
 
     @torch.no_grad()
-    def after_update(self, step: int, before: tuple[Tensor, list[Tensor]]) -> Tensor:
+    def after_update(self, step: int, before: tuple[Tensor, Sequence[Tensor]]) -> Tensor:
         gradient, weights = before
         now = [weight.detach() for weight in self.weights]
         update = self._norms(torch._foreach_sub(now, weights))

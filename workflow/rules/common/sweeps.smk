@@ -1,3 +1,6 @@
+from bertshift import work
+
+
 def sweep_samples(task):
     shared, own = config["sweeps"], config["sweeps"]["tasks"].get(task, {})
     sizes = {key: own.get(key, shared.get(key)) for key in ["max_train", "max_dev"]}
@@ -49,6 +52,17 @@ def sweep_settings(wildcards):
         "layers": naming.shape_of(config["bases"][run.model.base])["layers"],
         "provenance": {**provenance(run.model), "runs": [[run.init, run.seed]]},
     }
+
+
+def largest_run_mb(wildcards):
+    """What a run of a row takes of a GPU's memory, at most: with every input of a batch as long as can be."""
+    sizes = work.Sizes(config, known={})
+    largest = 0.0
+    for run in sweep_settings(wildcards)["runs"].values():
+        length, batch = run["task"]["max_length"], run["training"]["batch_size"]
+        shape = sizes.shape(wildcards.model, run["variants"])
+        largest = max(largest, shape.updates(batch * length, length, steps=1).memory)
+    return round(largest / 1e6)
 
 
 def rows_of_sweep(name, kind, ending="tsv"):
