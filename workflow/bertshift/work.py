@@ -1,7 +1,7 @@
 """What a job computes and writes, as far as the configuration tells before anything has run."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -207,17 +207,26 @@ def dataset(job: Job, sizes: Sizes) -> Work:
     return Work(disk=letters, memory=10 * letters)
 
 
+def dump_bytes(shape: Shape, inputs: Sequence[tuple[float, float]], how: Mapping) -> float:
+    """Bytes of one replicate's activation files: the hidden states of all layers, and each head's maps if asked for.
+
+    inputs: (inputs, tokens of each) of each set; how: `precision`, `attention` and `sample` of the rule `activations`.
+    """
+    states = maps = 0.0
+    for number, length in inputs:
+        kept = min(number * length, (how["sample"] or {}).get("count", number * length))
+        states += kept * (shape.layers + 1) * shape.width * (2 if how["precision"] == "float16" else 4)
+        maps += number * shape.layers * shape.heads * SPREAD * length**2 * 4
+    return states + (maps if how["attention"] else 0)
+
+
 def activations(job: Job, sizes: Sizes) -> Work:
     how = job.settings
     shape, runs = sizes.shape(job.wildcards["model"]), len(how["runs"])
-    work, largest = Work(), 0.0
-    for inputs, length in sizes.stimuli(job.wildcards["stimuli"].split("-"), how["max_length"]):
-        kept = min(inputs * length, (how["sample"] or {}).get("count", inputs * length))
-        states = kept * (shape.layers + 1) * shape.width * (2 if how["precision"] == "float16" else 4)
-        maps = inputs * shape.layers * shape.heads * SPREAD * length**2 * 4 if how["attention"] else 0
-        work += (shape.passes(inputs * length, length) + Work(disk=states + maps)) * runs
-        largest = max(largest, (states + maps) / shape.layers)
-    return work + Work(memory=largest)
+    stimuli = sizes.stimuli(job.wildcards["stimuli"].split("-"), how["max_length"])
+    work = sum((shape.passes(inputs * length, length) for inputs, length in stimuli), Work())
+    each = dump_bytes(shape, stimuli, how)
+    return (work + Work(disk=each)) * runs + Work(memory=each / shape.layers)
 
 
 def _pairs(job: Job, sizes: Sizes) -> tuple[Shape, int, list[tuple[float, float]]]:
