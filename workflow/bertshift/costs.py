@@ -13,6 +13,8 @@ import yaml
 from bertshift.work import WORK, Job, Sizes, Work
 
 MB, GB = 1e6, 1e9
+# No job asks a cluster for less: a slow node, a file system that is busy.
+LEAST_MINUTES, LEAST_GB = 10, 2
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,16 @@ def shipped(jobs: Sequence[Job], sizes: Sizes, table: Mapping, has_gpu: bool) ->
     return {job.number: of_job(job, sizes, table, has_gpu) for job in jobs}
 
 
-def asked(cost: Cost, cap: Mapping, table: Mapping, attempt: int) -> tuple[int, int]:
-    """(minutes, megabytes) that a job asks a cluster for: its cost with a margin, at most `cap`, times the attempt."""
-    queue = table["queue"]
-    minutes = max(queue["least_minutes"], queue["margin"] * cost.seconds / 60)
-    gb = max(queue["least_gb"], queue["margin"] * cost.memory / GB)
-    return math.ceil(min(minutes, cap["minutes"])) * attempt, round(1000 * min(gb, cap["gb"])) * attempt
+def minutes(cost: Cost, cluster: Mapping, kind: str, attempt: int) -> int:
+    """That a job of this kind asks a cluster for: what it takes with a margin, at most the kind's, times the attempt."""
+    wanted = max(LEAST_MINUTES, cluster["margin"] * cost.seconds / 60)
+    return math.ceil(min(wanted, cluster[kind]["minutes"])) * attempt
+
+
+def megabytes(cost: Cost, cluster: Mapping, kind: str, attempt: int) -> int:
+    """As `minutes`, of the machine's memory."""
+    wanted = max(LEAST_GB, cluster["margin"] * cost.memory / GB)
+    return math.ceil(1000 * min(wanted, cluster[kind]["gb"])) * attempt
 
 
 def own_cost(job: Job) -> Cost | None:
@@ -113,7 +119,7 @@ def of_job(job: Job, sizes: Sizes, table: Mapping, has_gpu: bool) -> Cost:
     narrow = 1 + machine["half_width"] / work.width if work.width else 1.0
     products = work.flops * narrow / machine["flops"] / (1 if on_gpu else job.threads)
     computed = products + work.host / cpu["flops"] / job.threads + work.passes * machine["pass"]
-    moved = sum(getattr(work, key) / cpu[key] for key in ("text", "written", "read"))
+    moved = sum(getattr(work, key) / cpu[key] for key in ("elements", "text", "written", "read"))
     return Cost(
         rule["seconds"] + computed / rule["speed"] + moved,
         (rule["memory_mb"] + machine["memory_mb"]) * MB + work.memory + (0 if on_gpu else work.device),

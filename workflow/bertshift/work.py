@@ -25,8 +25,8 @@ SPANS = {
     "spr": (2, 0.3),
     "relations": (2, 0.25),
 }
-# Targets of a record, and labels, where a corpus does not tell; SRL has so many records a frame.
-TARGETS, LABELS, RECORDS_A_FRAME = 6, 20, 0.83
+# Targets of a record, and labels, where a corpus does not tell; frames of a record and of a sentence.
+TARGETS, LABELS, FRAMES_A_RECORD, FRAMES_A_SENTENCE = 6, 20, 1.2, 3
 # A probe that may train for long finds its best weights after so many epochs, or so many validations if these are fewer;
 # a structural probe after so many epochs.
 BEST_EPOCHS, BEST_VALIDATIONS, BEST_STRUCTURAL = 100, 30, 12
@@ -63,7 +63,7 @@ class Work:
     """What a job asks of a machine, in operations and bytes.
 
     flops: floating-point operations of matrix products, width: of these; host: operations that a CPU makes even where
-    there is a GPU; passes: of a batch through a layer. text: JSON lines made (those only read count a fourth); written,
+    there is a GPU; elements: pairs of numbers that it compares; passes: of a batch through a layer. text: JSON lines made (those only read count a fourth); written,
     read: activation files. memory: of the machine; device: of the GPU, or of the machine where there is none. disk: what
     stays, scratch: what is there beside it while the job runs.
     """
@@ -72,6 +72,7 @@ class Work:
     passes: float = 0.0
     width: int = 0
     host: float = 0.0
+    elements: float = 0.0
     text: float = 0.0
     written: float = 0.0
     read: float = 0.0
@@ -208,11 +209,11 @@ class Sizes:
         records, targets, sentences = {}, 0.0, 0.0
         for split, most in settings.sizes.items():
             told = counts.get(split) or {"sentences": sizes.get(f"probe_{split}", UNKNOWN_ROWS)}
-            frames = RECORDS_A_FRAME * told.get("frames", 0)
-            number = told.get("records") or frames or told["sentences"]
+            whole = _sentences(told)
+            number = told.get("records") or told.get("frames", 0) / FRAMES_A_RECORD or whole
             records[split] = min(number, most or number)
             targets += records[split] * told.get("targets", TARGETS * number) / number
-            sentences += min(records[split], told.get("sentences", number))
+            sentences += min(records[split], whole)
         spans, share = SPANS.get(entry["task"], (2, 1.0))
         inside = share * (self.tokens("edges") - 2)
         return EdgeTask(records, inside, targets / sum(records.values()), spans, sentences * inside)
@@ -224,7 +225,7 @@ class Sizes:
             sizes = ProbeSettings(**self.config["probes"]["edge"]).of(task).sizes
             for split, told in (self.config["edge_sets"][name].get("expected") or {}).items():
                 if split in sizes:
-                    whole = told.get("sentences") or RECORDS_A_FRAME * told["frames"] / 2
+                    whole = _sentences(told)
                     corpora[name.partition("_")[0]][split].append((whole, min(whole, sizes[split] or whole)))
         return sum(
             max(whole for whole, _ in drawn) * (1 - math.prod(1 - some / whole for whole, some in drawn))
@@ -249,6 +250,11 @@ class EdgeTask:
     targets: float
     spans: int
     states: float
+
+
+def _sentences(counts: Mapping[str, int]) -> float:
+    """Of a split of an edge set."""
+    return counts.get("sentences") or counts.get("frames", 0) / FRAMES_A_SENTENCE or UNKNOWN_ROWS
 
 
 def _train(sizes: Sizes, model: str, run: Mapping) -> Work:
@@ -348,39 +354,38 @@ def _pairs(job: Job, sizes: Sizes) -> tuple[Shape, int, list[tuple[float, float]
     return sizes.shape(how["model"]), len(how["pairs"]), sizes.stimuli(how["stimuli"])
 
 
-def maps_compared(job: Job, sizes: Sizes) -> Work:
+def maps_compared(job: Job, sizes: Sizes, measures: int = 1) -> Work:
     shape, pairs, stimuli = _pairs(job, sizes)
     entries = SPREAD * sum(inputs * length**2 for inputs, length in stimuli) * shape.heads
-    # Pages of two layers' maps.
-    return Work(
-        host=40 * entries * shape.layers * pairs, memory=8 * entries, read=8 * entries * shape.layers * pairs
-    )
+    elements, both = entries * shape.layers * pairs, 4 * 2 * entries
+    # Of each pair of layers the pages that are read.
+    return Work(elements=measures * elements, read=both * shape.layers * pairs, memory=both)
 
 
-def norms_compared(job: Job, sizes: Sizes) -> Work:
-    """Maps, and each head's values of every token in float64."""
+def attention_to(job: Job, sizes: Sizes) -> Work:
+    """Maps' columns, and how long what each head takes of every token is, in float64."""
     shape, pairs, stimuli = _pairs(job, sizes)
     tokens = sum(inputs * length for inputs, length in stimuli)
-    values = 4 * tokens * shape.heads * HEAD_WIDTH * shape.width * shape.layers
-    weights = 2 * shape.width**3 * shape.layers
-    kinds = Work(memory=8 * 12 * shape.heads * tokens)
-    return maps_compared(job, sizes) + kinds + Work(host=2 * (values + weights) * pairs)
+    values = 4 * tokens * shape.width**2 + 2 * shape.width**3
+    lengths = Work(host=2 * values * shape.layers * pairs, memory=8 * 12 * shape.heads * tokens)
+    return maps_compared(job, sizes, measures=4) + lengths
 
 
 def own_or_inherited(job: Job, sizes: Sizes) -> Work:
     """Two measures of three variants, two of which are made from queries and keys."""
     shape, pairs, stimuli = _pairs(job, sizes)
     tokens = sum(inputs * length for inputs, length in stimuli)
-    return maps_compared(job, sizes) * 6 + Work(host=8 * tokens * shape.width**2 * shape.layers * pairs)
+    made = Work(host=8 * tokens * shape.width**2 * shape.layers * pairs)
+    return maps_compared(job, sizes, measures=8) + made
 
 
 def _decompositions(width: int, number: float) -> Work:
-    """Of symmetric or square matrices in float64, at a tenth of the speed of products."""
-    return Work(host=10 * 10 * width**3 * number)
+    """Of symmetric or square matrices, in float64."""
+    return Work(host=20 * width**3 * number)
 
 
 def svcca(job: Job, sizes: Sizes) -> Work:
-    return _states_compared(job, sizes, products=4, decompositions=4)
+    return _states_compared(job, sizes, products=3, decompositions=3)
 
 
 def similarity(job: Job, sizes: Sizes) -> Work:
@@ -446,8 +451,8 @@ def frozen(job: Job, sizes: Sizes) -> Work:
     rows, length = sizes.split(how["task"], "train")
     dev, _ = sizes.split(how["task"], "dev")
     inputs = min(rows, how["max_train"] or rows) + dev
-    # Two linear probes, of which a fit to each of some strengths takes hundreds of steps.
-    fits = Work(host=2 * 600 * 12 * inputs * shape.width, memory=3 * 8 * inputs * shape.width)
+    # Two linear probes, each fitted with many strengths in hundreds of steps that wait for memory (measured).
+    fits = Work(host=2 * 40_000 * inputs * shape.width, memory=3 * 8 * inputs * shape.width)
     return (shape.passes(inputs * length, length) + fits) * len(how["starts"])
 
 
@@ -540,9 +545,7 @@ def structural_probes(job: Job, sizes: Sizes) -> Work:
     each = length * (one.rank or shape.width) * (4 * shape.width + 6 * length)
     read = epochs * (splits["train"] + splits["dev"]) + splits["test"]
     states = shape.dump(sum(splits.values()) * length, 2)
-    work = Work(
-        each * read * probes, 3 * probes * epochs * splits["train"] / one.batch_size, shape.width, read=states
-    )
+    work = Work(each * read * probes, 8 * epochs * splits["train"] / one.batch_size, shape.width, read=states)
     # Those of a replicate beside those of the one before.
     return work * len(how["runs"]) + Work(memory=min(2, len(how["runs"])) * states)
 
@@ -560,7 +563,7 @@ WORK: dict[str, Callable[[Job, Sizes], Work]] = {
     "annotations": annotations,
     "cosine": maps_compared,
     "js": maps_compared,
-    "attention_to": norms_compared,
+    "attention_to": attention_to,
     "own_or_inherited": own_or_inherited,
     "cosine_padded": cosine_padded,
     "svcca": svcca,

@@ -10,7 +10,7 @@ ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "workflow"
 sys.path.insert(0, str(LIBRARY))
 
-from bertshift import codegraph, config as settings, naming, network, stimuli
+from bertshift import codegraph, config as settings, costs, naming, network, stimuli
 from bertshift.errors import UserError
 from bertshift.models.source import RECORDED_IN
 from bertshift.redaction import redact
@@ -77,11 +77,13 @@ def unique(names):
 
 def reserve(kind):
     """Minutes and memory that a job of this kind asks a cluster for, more with each attempt; this machine heeds neither."""
-    asked = config["cluster"][kind]
-    return {
-        "runtime": lambda wildcards, attempt: asked["minutes"] * attempt,
-        "mem_mb": lambda wildcards, attempt: round(1000 * asked["gb"]) * attempt,
-    }
+
+    def asked(which):
+        return lambda wildcards, rulename, threads, attempt: which(
+            expected(rulename, tuple(wildcards.items()), threads), config["cluster"], kind, attempt
+        )
+
+    return {"runtime": asked(costs.minutes), "mem_mb": asked(costs.megabytes)}
 
 
 def only(names):
