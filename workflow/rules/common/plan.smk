@@ -20,7 +20,7 @@ SIZES = costs.sizes_of(config, COSTS)
 
 @cache
 def expected(rulename, wildcards, threads):
-    """What a job will cost, as far as the configuration tells; wildcards are pairs of names and values."""
+    """What a job will cost on a cluster with GPUs, as far as the configuration tells; wildcards: (name, value) pairs."""
     made_by, wildcards = workflow.get_rule(rulename), Wildcards(fromdict=dict(wildcards))
     told = made_by.params.get("settings", "{}")
     job = work.Job(
@@ -31,7 +31,7 @@ def expected(rulename, wildcards, threads):
         threads,
         gpu="gpu" in made_by.resources,
     )
-    return costs.of_job(job, SIZES, COSTS, limits().has_gpu)
+    return costs.of_job(job, SIZES, COSTS, has_gpu=True)
 
 
 def jobs_of(dag):
