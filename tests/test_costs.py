@@ -7,7 +7,7 @@ from conftest import ROOT
 from bertshift import costs
 from bertshift.config import load_config
 from bertshift.costs import Cost, Resources, duration, estimate, plan, simulate
-from bertshift.work import WORK, Job, Sizes
+from bertshift.work import WORK, Job
 
 TABLE = costs.read_table(ROOT / "config/costs.yaml")
 
@@ -33,8 +33,7 @@ def finished(tmp_path, job, seconds, megabytes):
 
 
 def work(job, config):
-    sizes = Sizes(config, {key: TABLE[key]["world"] for key in ("rows", "tokens")})
-    return WORK[job.rule](job, sizes)
+    return WORK[job.rule](job, costs.sizes_of(config, TABLE))
 
 
 def test_work_grows_with_what_is_computed(config, tmp_path, monkeypatch):

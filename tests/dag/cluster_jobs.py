@@ -16,8 +16,21 @@ from snakemake_executor_plugin_slurm.submit_string import get_submit_command
 from snakemake_executor_plugin_slurm.utils import set_gres_string
 
 
+# A job of each rule.
+WILDCARDS = {"init": "1", "seed": "1", "model": "mnli", "reference": "base", "sweep": "freeze", "metric": "js",
+             "stimuli": "mnli", "stimulus": "mnli"}  # fmt: skip
+OF_RULE = {
+    "derive": {"model": "base.random"},
+    "gains": {"model": "wnli+rte", "reference": "rte"},
+    "reinit_heads": {"model": "cola@cased"},
+}
+# No checkpoint of a real scale is pretrained here.
+NEVER = ("vocabulary", "pretrain")
+
+
 def submitted(rule, attempt, partitions):
-    resources = rule.expand_resources(Wildcards(fromdict={}), [], attempt)
+    wildcards = {name: (WILDCARDS | OF_RULE.get(rule.name, {}))[name] for name in rule.wildcard_names}
+    resources = rule.expand_resources(Wildcards(fromdict=wildcards), [], attempt)
     job = SimpleNamespace(name=rule.name, resources=resources, threads=resources._cores)
     account = f"-A {resources.get('slurm_account')}"
     chosen = get_best_partition(partitions, job, logger) if partitions else None
@@ -43,7 +56,7 @@ def main(profiles, config):
         return {
             rule.name: [submitted(rule, attempt, partitions) for attempt in (1, 2)]
             for rule in workflow.rules
-            if rule.name not in workflow._localrules and not rule.norun
+            if rule.name not in workflow._localrules and not rule.norun and rule.name not in NEVER
         }
 
 

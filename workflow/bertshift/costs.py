@@ -2,6 +2,7 @@
 
 import csv
 import heapq
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,15 +13,23 @@ import yaml
 from bertshift.work import WORK, Job, Sizes, Work
 
 MB, GB = 1e6, 1e9
+# No job asks a cluster for less: a slow node, a file system that is busy.
+LEAST_MINUTES, LEAST_GB = 10, 2
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one job, in seconds and bytes."""
+    """Of one job, in seconds and bytes: memory of the machine and of a GPU, disk for what stays and, while it runs, more.
+
+    operations: floating-point ones, whatever the machine.
+    """
 
     seconds: float
     memory: float
     disk: float
+    scratch: float = 0.0
+    gpu_memory: float = 0.0
+    operations: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,7 @@ def estimate(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool
     It is the shipped one times what the finished jobs of its rule took relative to theirs; where none has finished, its
     seconds times what all finished jobs took.
     """
-    costs = shipped(jobs, config, table, has_gpu)
+    costs = shipped(jobs, sizes_of(config, table), table, has_gpu)
     pairs = defaultdict(list)
     for job in jobs:
         if own := own_cost(job):
@@ -62,11 +71,26 @@ def estimate(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool
     return {job.number: _times(costs[job.number], ratios.get(kind(job), of_all)) for job in jobs}
 
 
-def shipped(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
-    """The cost of every job by its number as the table alone tells."""
+def sizes_of(config: Mapping, table: Mapping) -> Sizes:
     data = "world" if config["data"]["source"] == "world" else "real"
-    sizes = Sizes(config, {key: table[key][data] for key in ("rows", "tokens")})
-    return {job.number: _shipped(job, sizes, table, has_gpu) for job in jobs}
+    return Sizes(config, {key: table[key][data] for key in ("rows", "tokens", "bytes")})
+
+
+def shipped(jobs: Sequence[Job], sizes: Sizes, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
+    """The cost of every job by its number as the table alone tells."""
+    return {job.number: of_job(job, sizes, table, has_gpu) for job in jobs}
+
+
+def minutes(cost: Cost, cluster: Mapping, kind: str, attempt: int) -> int:
+    """That a job of this kind asks a cluster for: what it takes with a margin, at most the kind's, times the attempt."""
+    wanted = max(LEAST_MINUTES, cluster["margin"] * cost.seconds / 60)
+    return math.ceil(min(wanted, cluster[kind]["minutes"])) * attempt
+
+
+def megabytes(cost: Cost, cluster: Mapping, kind: str, attempt: int) -> int:
+    """As `minutes`, of the machine's memory."""
+    wanted = max(LEAST_GB, cluster["margin"] * cost.memory / GB)
+    return math.ceil(1000 * min(wanted, cluster[kind]["gb"])) * attempt
 
 
 def own_cost(job: Job) -> Cost | None:
@@ -86,17 +110,23 @@ def own_cost(job: Job) -> Cost | None:
     return Cost(seconds, memory, sum(file.stat().st_size for file in files if file.is_file()))
 
 
-def _shipped(job: Job, sizes: Sizes, table: Mapping, has_gpu: bool) -> Cost:
+def of_job(job: Job, sizes: Sizes, table: Mapping, has_gpu: bool) -> Cost:
+    """What the table tells of one job."""
     rule = table["rules"]["other"] | table["rules"].get(kind(job), {})
     work = WORK[kind(job)](job, sizes) if kind(job) in WORK else Work()
     on_gpu = job.gpu and has_gpu
-    machine = table["machines"]["gpu" if on_gpu else "cpu"]
+    cpu, machine = table["machines"]["cpu"], table["machines"]["gpu" if on_gpu else "cpu"]
     narrow = 1 + machine["half_width"] / work.width if work.width else 1.0
     products = work.flops * narrow / machine["flops"] / (1 if on_gpu else job.threads)
+    computed = products + work.host / cpu["flops"] / job.threads + work.passes * machine["pass"]
+    moved = sum(getattr(work, key) / cpu[key] for key in ("elements", "text", "written", "read"))
     return Cost(
-        rule["seconds"] + (products + work.passes * machine["pass"]) / rule["speed"],
-        rule["memory_mb"] * MB + work.memory,
+        rule["seconds"] + computed / rule["speed"] + moved,
+        (rule["memory_mb"] + machine["memory_mb"]) * MB + work.memory + (0 if on_gpu else work.device),
         rule["disk_mb"] * MB + work.disk,
+        work.scratch,
+        work.device if on_gpu else 0.0,
+        work.flops + work.host,
     )
 
 
@@ -111,7 +141,10 @@ def _times(cost: Cost, ratios: Mapping[str, float]) -> Cost:
 
 
 def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) -> tuple[float, float]:
-    """(seconds until the last job ends, most bytes of temporary files at a time), each job begun as soon as it can be."""
+    """(seconds until the last job ends, most bytes of temporary files at a time), each job begun as soon as it can be.
+
+    Temporary: until all that read it have run, as Snakemake deletes it; and what a job needs while it runs.
+    """
     left = {job.number: job for job in jobs if job.needed}
     before = {number: [other for other in job.after if other in left] for number, job in left.items()}
     waits = {number: len(others) for number, others in before.items()}
@@ -139,10 +172,11 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
             free -= wants(left[number])
             ready.remove(number)
             heapq.heappush(running, (now + costs[number].seconds, number))
-            held += costs[number].disk * left[number].temporary
+            held += costs[number].disk * left[number].temporary + costs[number].scratch
             most = max(most, held)
         now, number = heapq.heappop(running)
         free += wants(left[number])
+        held -= costs[number].scratch
         for reader in readers[number]:
             waits[reader] -= 1
             if not waits[reader]:
@@ -156,7 +190,7 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
 
 def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources) -> str:
     """What is left, by stage: jobs, hours, disk, memory of the largest job, and where the estimate comes from."""
-    expected = shipped(jobs, config, table, limits.has_gpu)
+    expected = shipped(jobs, sizes_of(config, table), table, limits.has_gpu)
     costs = estimate(jobs, config, table, limits.has_gpu)
     seconds, temporary = simulate(jobs, costs, limits)
     stage_of = {rule: stage for stage, rules in table["stages"].items() for rule in rules}
@@ -164,7 +198,8 @@ def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources
     for job in jobs:
         stages[stage_of.get(kind(job), "other")].append(job)
     left = [job for job in jobs if job.needed]
-    rows = [["stage", "jobs", "GPU-hours", "CPU-hours", "disk", "memory", "estimated from"]]
+    columns = ["GPU-hours", "CPU-hours", "operations", "disk", "memory", "GPU memory"]
+    rows = [["stage", "jobs", *columns, "estimated from"]]
     rows += [
         [stage, *_row(members, costs, limits), _origin(members, expected, limits)]
         for stage, members in stages.items()
@@ -186,9 +221,10 @@ def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources
             "",
             *(line.rstrip() for line in lines),
             "",
-            f"{time}; {_bytes(temporary)} more disk for files that are deleted once they are read.",
+            f"{time}; in all {operations(sum(costs[job.number].operations for job in left))} floating-point operations.",
+            f"At most {_bytes(temporary)} more disk at a time, for files that are deleted once they are read.",
             *(machine["origin"] for machine in machines),
-            "Memory is that of the largest job; where a GPU is used, most of it is the GPU's.",
+            "Memory is that of the largest job.",
         ]
     )
 
@@ -198,8 +234,12 @@ def _row(members: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) -
     gpu = [costs[job.number].seconds for job in left if job.gpu and limits.has_gpu]
     cpu = [costs[job.number].seconds * job.threads for job in left if not (job.gpu and limits.has_gpu)]
     disk = sum(costs[job.number].disk for job in left if not job.temporary)
-    memory = max((costs[job.number].memory for job in left), default=0.0)
-    return [f"{len(left):,}", _hours(gpu), _hours(cpu), _bytes(disk), _bytes(memory)]
+    memory, on_gpu = (
+        _bytes(max((getattr(costs[job.number], key) for job in left), default=0.0))
+        for key in ("memory", "gpu_memory")
+    )
+    made = operations(sum(costs[job.number].operations for job in left))
+    return [f"{len(left):,}", _hours(gpu), _hours(cpu), made, _bytes(disk), memory, on_gpu if gpu else "-"]
 
 
 def _origin(members: Sequence[Job], expected: Mapping[int, Cost], limits: Resources) -> str:
@@ -219,6 +259,11 @@ def _hours(seconds: Sequence[float]) -> str:
 
 def _bytes(number: float) -> str:
     return f"{number / GB:,.1f} GB" if number >= 0.1 * GB else f"{number / MB:,.0f} MB"
+
+
+def operations(number: float) -> str:
+    """As 1.2e19."""
+    return f"{number:.1e}".replace("e+", "e") if number else "-"
 
 
 def duration(seconds: float) -> str:

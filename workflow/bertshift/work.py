@@ -1,22 +1,37 @@
 """What a job computes and writes, as far as the configuration tells before anything has run."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from bertshift.naming import parse_model, parse_variant, shape_of
-from bertshift.probes.settings import ProbeSettings
+from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
 
 # Of checkpoints, the configuration has neither: all BERTs have heads of 64, and about so many word pieces.
 HEAD_WIDTH, VOCABULARY = 64, 30_522
 # An encoder is read in batches of so many tokens.
 BATCH_TOKENS = 2048
-# Edge probes have about so many targets a record, of one or two spans; a probe that may train for long finds its best
-# weights after so many validations.
-TARGETS, BEST_AFTER = 4, 30
-# Blocks of an online code, where the configuration does not list them.
-PORTIONS = 11
+# By edge task: spans of a target, and the share of a sentence's tokens that lie in one.
+SPANS = {
+    "pos": (1, 1.0),
+    "constituents": (1, 1.0),
+    "dependencies": (2, 1.0),
+    "entities": (1, 0.6),
+    "srl": (2, 0.8),
+    "coref": (2, 0.5),
+    "spr": (2, 0.3),
+    "relations": (2, 0.25),
+}
+# Targets of a record, and labels, where a corpus does not tell; frames of a record and of a sentence.
+TARGETS, LABELS, FRAMES_A_RECORD, FRAMES_A_SENTENCE = 6, 20, 1.2, 3
+# A probe that may train for long finds its best weights after so many epochs, or so many validations if these are fewer;
+# a structural probe after so many epochs.
+BEST_EPOCHS, BEST_VALIDATIONS, BEST_STRUCTURAL = 100, 30, 12
+# Word pieces of a word.
+PIECES = 1.2
 # The mean square of lengths, to the square of their mean.
 SPREAD = 1.3
 # Rows and tokens of inputs whose data set does not tell: a user's own.
@@ -45,25 +60,39 @@ class Job:
 
 @dataclass(frozen=True)
 class Work:
-    """flops: floating-point operations of its matrix products, width: of these; passes: of a batch through a layer."""
+    """What a job asks of a machine, in operations and bytes.
+
+    flops: floating-point operations of matrix products, width: of these; host: operations that a CPU makes even where
+    there is a GPU; elements: pairs of numbers that it compares; passes: of a batch through a layer. text: JSON lines made (those only read count a fourth); written,
+    read: activation files. memory: of the machine; device: of the GPU, or of the machine where there is none. disk: what
+    stays, scratch: what is there beside it while the job runs.
+    """
 
     flops: float = 0.0
     passes: float = 0.0
     width: int = 0
-    memory: float = 0.0
+    host: float = 0.0
+    elements: float = 0.0
+    text: float = 0.0
+    written: float = 0.0
+    read: float = 0.0
     disk: float = 0.0
+    memory: float = 0.0
+    device: float = 0.0
+    scratch: float = 0.0
 
     def __add__(self, other: "Work") -> "Work":
         return Work(
-            self.flops + other.flops,
-            self.passes + other.passes,
-            max(self.width, other.width),
-            max(self.memory, other.memory),
-            self.disk + other.disk,
+            **{key: getattr(self, key) + getattr(other, key) for key in _SUMMED},
+            **{key: max(getattr(self, key), getattr(other, key)) for key in _LARGEST},
         )
 
     def __mul__(self, times: float) -> "Work":
-        return Work(self.flops * times, self.passes * times, self.width, self.memory, self.disk * times)
+        return replace(self, **{key: getattr(self, key) * times for key in _SUMMED})
+
+
+_LARGEST = ("width", "memory", "device", "scratch")
+_SUMMED = tuple(one.name for one in fields(Work) if one.name not in _LARGEST)
 
 
 @dataclass(frozen=True)
@@ -81,23 +110,34 @@ class Shape:
         """Forward passes of so many tokens in inputs of this length; `batches`: where they are not the default's."""
         flops = tokens * self.layers * (24 * self.width**2 + 4 * length * self.width)
         batches = max(1, tokens / BATCH_TOKENS) if batches is None else batches
-        return Work(flops, self.layers * batches, self.width, memory=4 * self.parameters)
+        return Work(flops, self.layers * batches, self.width, device=4 * self.parameters)
 
     def updates(self, tokens: float, length: float, steps: float) -> Work:
-        """Training: forward and backward, and what the optimiser holds beside the states of a batch."""
+        """Training: forward and backward, what the optimiser holds beside the states of a batch, and a checkpoint."""
         once = self.passes(tokens, length, steps)
         states = tokens / max(1, steps) * self.layers * 4 * (34 * self.width + 5 * self.heads * length) / 2
-        return Work(3 * once.flops, 3 * once.passes, self.width, memory=16 * self.parameters + states)
+        return Work(
+            3 * once.flops,
+            3 * once.passes,
+            self.width,
+            device=16 * self.parameters + states,
+            scratch=12 * self.parameters,
+        )
+
+    def dump(self, tokens: float, bytes_each: int = 4) -> float:
+        """Bytes of the states of so many tokens, all layers."""
+        return tokens * (self.layers + 1) * self.width * bytes_each
 
 
 class Sizes:
     """How many inputs of how many tokens there are: of prepared data as they are, of others as published.
 
-    `known`: {"rows" and "tokens": {name: number}} of what neither tells.
+    `known`: {"rows", "tokens" and "bytes" of a row: {name: number}} of what neither tells.
     """
 
     def __init__(self, config: Mapping, known: Mapping[str, Mapping[str, float]]):
         self.config, self.known = config, known
+        self._read: dict[str, dict] = {}
 
     def shape(self, model: str, variants: list[str] | None = None) -> Shape:
         model = parse_model(model, self.config)
@@ -112,11 +152,12 @@ class Sizes:
         return Shape(layers, shape["heads"], width, vocabulary)
 
     def rows(self, dataset: str, split: str) -> int:
-        if prepared := _prepared(f"results/data/{dataset}/dataset.json"):
+        if prepared := self._prepared(f"results/data/{dataset}/dataset.json", "rows"):
             return prepared.get(split, 0)
         published = self.config["datasets"][dataset].get("published", {}).get(split)
         if self.config["data"]["source"] != "world":
-            return published or self.known["rows"].get(dataset, UNKNOWN_ROWS)
+            taken = self.config["datasets"][dataset].get("hub", {}).get("rows")
+            return published or taken or self.known["rows"].get(dataset, UNKNOWN_ROWS)
         kinds = {"squad": "squad", "squad2": "squad", "ewt": "treebank"}
         key = f"{kinds[dataset]}_{split}" if dataset in kinds else split
         return self.config["world"]["sizes"].get(key, self.known["rows"].get(dataset, UNKNOWN_ROWS))
@@ -129,29 +170,91 @@ class Sizes:
         rows, most = self.rows(task["dataset"], split), task.get(f"max_{split}")
         return min(rows, most or rows), self.tokens(task["dataset"], task["max_length"])
 
+    def bytes(self, dataset: str, *splits: str) -> float:
+        """Of a data set's JSON lines, all or some splits."""
+        splits = splits or self.config["datasets"][dataset].get("published", {}) or ["text"]
+        each = self.known["bytes"].get(dataset, 6 * self.tokens(dataset))
+        return each * sum(self.rows(dataset, split) for split in splits)
+
     def stimuli(self, names: list[str], longest: int | None = None) -> list[tuple[float, float]]:
         """(inputs, tokens of each) of each set of inputs."""
-        samples, longest = self.config["samples"], longest or self.config["samples"]["max_length"]
-        sizes = []
-        for name in names:
-            if name in self.known["rows"]:
-                rows = _prepared(f"results/stimuli/{name}.json") or self.known["rows"][name]
-                sizes.append((rows, self.tokens(name, longest)))
-            elif name in self.config["stimuli"]:
-                sizes.append((samples["text"], self.tokens(self.config["stimuli"][name]["dataset"], longest)))
-            else:
-                tasks = name.split("+")
-                each = samples["combined"] if len(tasks) > 1 else samples["task"]
-                for task in tasks:
-                    dataset = self.config["tasks"][task]["dataset"]
-                    sizes.append((min(each, self.rows(dataset, "dev")), self.tokens(dataset, longest)))
-        return sizes
+        longest = longest or self.config["samples"]["max_length"]
+        return [size for name in names for size in self._stimulus(name, longest)]
+
+    def _stimulus(self, name: str, longest: int) -> list[tuple[float, float]]:
+        samples, known = self.config["samples"], self.known["rows"]
+        if name == "edges" or name in known:
+            rows = self._prepared(f"results/stimuli/{name}.json", "rows")
+            rows = rows or (name == "edges" and self._edge_sentences()) or known[name]
+            return [(rows, self.tokens(name, longest))]
+        if name in self.config["stimuli"]:
+            entry = self.config["stimuli"][name]
+            length = self.known["tokens"].get(entry["dataset"], UNKNOWN_TOKENS)
+            if entry["form"] == "like":
+                ((_, length), *_) = self._stimulus(entry["like"], longest)
+            sides = {"consecutive_pairs": 2, "first": 0.5}.get(entry["form"], 1)
+            text = entry["form"] in ("sentences", "consecutive_pairs")
+            return [(samples["text" if text else "task"], min(longest, sides * length))]
+        tasks = name.split("+")
+        each = samples["combined" if len(tasks) > 1 else "task"]
+        datasets = [self.config["tasks"][task]["dataset"] for task in tasks]
+        return [(min(each, self.rows(one, "dev")), self.tokens(one, longest)) for one in datasets]
+
+    def edge_task(self, task: str, settings: ProbeSettings) -> "EdgeTask":
+        """What probes of a task read: of records that are there already, or as published, or as many as a world has."""
+        name = self.config["edge_tasks"][task]
+        entry = self.config["edge_sets"][name]
+        counts = self._prepared(f"results/edges/{task}/edges.json", "counts") or entry.get("expected") or {}
+        sizes = self.config.get("world", {}).get("sizes", {})
+        records, targets, sentences = {}, 0.0, 0.0
+        for split, most in settings.sizes.items():
+            told = counts.get(split) or {"sentences": sizes.get(f"probe_{split}", UNKNOWN_ROWS)}
+            whole = _sentences(told)
+            number = told.get("records") or told.get("frames", 0) / FRAMES_A_RECORD or whole
+            records[split] = min(number, most or number)
+            targets += records[split] * told.get("targets", TARGETS * number) / number
+            sentences += min(records[split], whole)
+        spans, share = SPANS.get(entry["task"], (2, 1.0))
+        inside = share * (self.tokens("edges") - 2)
+        return EdgeTask(records, inside, targets / sum(records.values()), spans, sentences * inside)
+
+    def _edge_sentences(self) -> float:
+        """Different ones that the probes of all tasks read; sets whose names begin alike annotate one corpus."""
+        corpora = defaultdict(lambda: {"train": [], "dev": [], "test": []})
+        for task, name in self.config["edge_tasks"].items():
+            sizes = ProbeSettings(**self.config["probes"]["edge"]).of(task).sizes
+            for split, told in (self.config["edge_sets"][name].get("expected") or {}).items():
+                if split in sizes:
+                    whole = _sentences(told)
+                    corpora[name.partition("_")[0]][split].append((whole, min(whole, sizes[split] or whole)))
+        return sum(
+            max(whole for whole, _ in drawn) * (1 - math.prod(1 - some / whole for whole, some in drawn))
+            for corpus in corpora.values()
+            for drawn in corpus.values()
+            if drawn
+        )
+
+    def _prepared(self, description: str, key: str):
+        """What a description of data that are there already says; it is read once."""
+        if description not in self._read and (path := Path(description)).is_file():
+            self._read[description] = json.loads(path.read_text(encoding="utf-8"))
+        return self._read.get(description, {}).get(key)
 
 
-def _prepared(description: str):
-    """The rows of data that are there already."""
-    path = Path(description)
-    return json.loads(path.read_text(encoding="utf-8")).get("rows") if path.is_file() else None
+@dataclass(frozen=True)
+class EdgeTask:
+    """records by split; tokens in spans and targets of a record; spans of a target; tokens whose states are read."""
+
+    records: Mapping[str, float]
+    tokens: float
+    targets: float
+    spans: int
+    states: float
+
+
+def _sentences(counts: Mapping[str, int]) -> float:
+    """Of a split of an edge set."""
+    return counts.get("sentences") or counts.get("frames", 0) / FRAMES_A_SENTENCE or UNKNOWN_ROWS
 
 
 def _train(sizes: Sizes, model: str, run: Mapping) -> Work:
@@ -159,13 +262,16 @@ def _train(sizes: Sizes, model: str, run: Mapping) -> Work:
     rows, length = sizes.split(run["task"], "train")
     dev, _ = sizes.split(run["task"], "dev")
     examples = rows * how["epochs"]
-    return shape.updates(examples * length, length, examples / how["batch_size"]) + shape.passes(
+    work = shape.updates(examples * length, length, examples / how["batch_size"]) + shape.passes(
         dev * length, length
     )
+    # Rows, and encoded examples: lists of Python's integers.
+    memory = 3.5 * sizes.bytes(run["task"]["dataset"], "train", "dev") + rows * (44 * length + 250)
+    return work + Work(memory=memory)
 
 
 def _model(shape: Shape, copies: int = 1) -> Work:
-    return Work(memory=4 * shape.parameters, disk=4 * shape.parameters * copies)
+    return Work(device=4 * shape.parameters, disk=4 * shape.parameters * copies)
 
 
 def finetune(job: Job, sizes: Sizes) -> Work:
@@ -175,7 +281,9 @@ def finetune(job: Job, sizes: Sizes) -> Work:
 
 def sweep(job: Job, sizes: Sizes) -> Work:
     runs = job.settings["runs"].values()
-    return sum((_train(sizes, job.wildcards["model"], run) for run in runs), Work())
+    work = sum((_train(sizes, job.wildcards["model"], run) for run in runs), Work())
+    at_once = min(len(runs), sizes.config["sweeps"]["runs_at_once"])
+    return replace(work, **{key: getattr(work, key) * at_once for key in ("memory", "device", "scratch")})
 
 
 def pretrain(job: Job, sizes: Sizes) -> Work:
@@ -201,23 +309,44 @@ def derive(job: Job, sizes: Sizes) -> Work:
 
 
 def dataset(job: Job, sizes: Sizes) -> Work:
-    name = job.wildcards["dataset"]
-    splits = sizes.config["datasets"][name].get("published", {}) or ["text"]
-    letters = sum(sizes.rows(name, split) for split in splits) * sizes.tokens(name) * 6
-    return Work(disk=letters, memory=10 * letters)
+    lines = sizes.bytes(job.wildcards["dataset"])
+    return Work(text=lines, disk=lines, memory=4 * lines)
+
+
+def stimuli(job: Job, sizes: Sizes) -> Work:
+    lines = sum(sizes.bytes(dataset, split) for dataset, split in job.settings["sources"])
+    return Work(text=lines / 4, memory=3.5 * lines)
+
+
+def dump_bytes(shape: Shape, inputs: Sequence[tuple[float, float]], how: Mapping) -> float:
+    """Bytes of one replicate's activation files: the hidden states of all layers, and each head's maps if asked for.
+
+    inputs: (inputs, tokens of each) of each set; how: `precision`, `attention` and `sample` of the rule `activations`.
+    """
+    states = maps = 0.0
+    for number, length in inputs:
+        kept = min(number * length, (how["sample"] or {}).get("count", number * length))
+        states += shape.dump(kept, 2 if how["precision"] == "float16" else 4)
+        maps += number * shape.layers * shape.heads * SPREAD * length**2 * 4
+    return states + (maps if how["attention"] else 0)
 
 
 def activations(job: Job, sizes: Sizes) -> Work:
     how = job.settings
     shape, runs = sizes.shape(job.wildcards["model"]), len(how["runs"])
-    work, largest = Work(), 0.0
-    for inputs, length in sizes.stimuli(job.wildcards["stimuli"].split("-"), how["max_length"]):
-        kept = min(inputs * length, (how["sample"] or {}).get("count", inputs * length))
-        states = kept * (shape.layers + 1) * shape.width * (2 if how["precision"] == "float16" else 4)
-        maps = inputs * shape.layers * shape.heads * SPREAD * length**2 * 4 if how["attention"] else 0
-        work += (shape.passes(inputs * length, length) + Work(disk=states + maps)) * runs
-        largest = max(largest, (states + maps) / shape.layers)
-    return work + Work(memory=largest)
+    inputs = sizes.stimuli(job.wildcards["stimuli"].split("-"), how["max_length"])
+    work, each = (
+        sum((shape.passes(n * length, length) for n, length in inputs), Work()),
+        dump_bytes(shape, inputs, how),
+    )
+    # A batch's maps of all layers, and a member that is written twice before its part file goes.
+    maps = (
+        BATCH_TOKENS * max(length for _, length in inputs) * shape.layers * shape.heads * 4 * how["attention"]
+    )
+    states = shape.dump(BATCH_TOKENS)
+    return (work + Work(disk=each, written=each)) * runs + Work(
+        device=4 * shape.parameters + maps + states, memory=maps / shape.layers, scratch=each / shape.layers
+    )
 
 
 def _pairs(job: Job, sizes: Sizes) -> tuple[Shape, int, list[tuple[float, float]]]:
@@ -225,24 +354,66 @@ def _pairs(job: Job, sizes: Sizes) -> tuple[Shape, int, list[tuple[float, float]
     return sizes.shape(how["model"]), len(how["pairs"]), sizes.stimuli(how["stimuli"])
 
 
-def maps_compared(job: Job, sizes: Sizes) -> Work:
+def maps_compared(job: Job, sizes: Sizes, measures: int = 1) -> Work:
     shape, pairs, stimuli = _pairs(job, sizes)
     entries = SPREAD * sum(inputs * length**2 for inputs, length in stimuli) * shape.heads
-    return Work(flops=40 * entries * shape.layers * pairs, width=shape.width, memory=16 * entries)
+    elements, both = entries * shape.layers * pairs, 4 * 2 * entries
+    # Of each pair of layers the pages that are read.
+    return Work(elements=measures * elements, read=both * shape.layers * pairs, memory=both)
 
 
-def states_compared(job: Job, sizes: Sizes) -> Work:
+def attention_to(job: Job, sizes: Sizes) -> Work:
+    """Maps' columns, and how long what each head takes of every token is, in float64."""
     shape, pairs, stimuli = _pairs(job, sizes)
-    tokens = min(job.settings["tokens"], sum(inputs * length for inputs, length in stimuli))
-    flops = 30 * tokens * shape.width**2 * (shape.layers + 1) * pairs
-    return Work(flops, width=shape.width, memory=32 * tokens * shape.width)
+    tokens = sum(inputs * length for inputs, length in stimuli)
+    values = 4 * tokens * shape.width**2 + 2 * shape.width**3
+    lengths = Work(host=2 * values * shape.layers * pairs, memory=8 * 12 * shape.heads * tokens)
+    return maps_compared(job, sizes, measures=4) + lengths
+
+
+def own_or_inherited(job: Job, sizes: Sizes) -> Work:
+    """Two measures of three variants, two of which are made from queries and keys."""
+    shape, pairs, stimuli = _pairs(job, sizes)
+    tokens = sum(inputs * length for inputs, length in stimuli)
+    made = Work(host=8 * tokens * shape.width**2 * shape.layers * pairs)
+    return maps_compared(job, sizes, measures=8) + made
+
+
+def _decompositions(width: int, number: float) -> Work:
+    """Of symmetric or square matrices, in float64."""
+    return Work(host=20 * width**3 * number)
+
+
+def svcca(job: Job, sizes: Sizes) -> Work:
+    return _states_compared(job, sizes, products=3, decompositions=3)
+
+
+def similarity(job: Job, sizes: Sizes) -> Work:
+    """Of all tokens and of content alone: two scatters and one more for each of four orders, and three measures."""
+    return _states_compared(job, sizes, products=2 * 6, decompositions=2 * 14)
+
+
+def _states_compared(job: Job, sizes: Sizes, products: int, decompositions: int) -> Work:
+    shape, pairs, stimuli = _pairs(job, sizes)
+    every = sum(inputs * length for inputs, length in stimuli)
+    tokens, layers = min(job.settings["tokens"], every), (shape.layers + 1) * pairs
+    work = Work(host=2 * 2 * products * tokens * shape.width**2) + _decompositions(
+        shape.width, decompositions
+    )
+    layer = 2 * shape.dump(every) / (shape.layers + 1)
+    return work * layers + Work(memory=layer + 8 * 20 * shape.width**2, read=layer * layers)
 
 
 def rsa(job: Job, sizes: Sizes) -> Work:
+    """Three sets of blocks' moments of either of two samples, and the products of any two of 50 blocks'."""
     shape, pairs, stimuli = _pairs(job, sizes)
-    tokens = job.settings["tokens"]
-    flops = tokens**2 * shape.width * (shape.layers + 1) * pairs * len(stimuli)
-    return Work(flops, width=shape.width, memory=2 * 8 * tokens**2 / 8)
+    tokens, layers = job.settings["tokens"], (shape.layers + 1) * pairs * len(stimuli)
+    moments = 2 * 3 * 2 * (tokens + 50**2) * shape.width**2
+    return Work(
+        host=2 * moments * layers,
+        memory=24 * tokens * shape.width,
+        read=2 * 4 * tokens * shape.width * layers,
+    )
 
 
 def cosine_padded(job: Job, sizes: Sizes) -> Work:
@@ -270,8 +441,9 @@ def restored(job: Job, sizes: Sizes) -> Work:
     how, shape = job.settings, sizes.shape(job.wildcards["model"])
     rows, length = sizes.split(how["task"], "dev")
     tokens = min(rows, how["max_dev"] or rows) * length + how["tokens"]
-    states = Work(30 * how["tokens"] * shape.width**2, width=shape.width)
-    return (shape.passes(tokens, length) + states) * ((shape.layers + 1) * len(how["runs"]))
+    states = Work(host=8 * how["tokens"] * shape.width**2) + _decompositions(shape.width, 4)
+    # A pass starts at the layer that is changed, so half of the layers are passed.
+    return (shape.passes(tokens / 2, length) + states) * ((shape.layers + 1) * len(how["runs"]))
 
 
 def frozen(job: Job, sizes: Sizes) -> Work:
@@ -279,7 +451,9 @@ def frozen(job: Job, sizes: Sizes) -> Work:
     rows, length = sizes.split(how["task"], "train")
     dev, _ = sizes.split(how["task"], "dev")
     inputs = min(rows, how["max_train"] or rows) + dev
-    return shape.passes(inputs * length, length) * len(how["starts"])
+    # Two linear probes, each fitted with many strengths in hundreds of steps that wait for memory (measured).
+    fits = Work(host=2 * 40_000 * inputs * shape.width, memory=3 * 8 * inputs * shape.width)
+    return (shape.passes(inputs * length, length) + fits) * len(how["starts"])
 
 
 def _classified(sizes: Sizes, maps: float) -> Work:
@@ -294,7 +468,10 @@ def patterns(job: Job, sizes: Sizes) -> Work:
     how, shape = job.settings, sizes.shape(job.wildcards["model"])
     ((inputs, length), *_) = sizes.stimuli([how["task"]])
     inputs = min(inputs, how["max_examples"] or inputs) * len(how["runs"])
-    return shape.passes(inputs * length, length) + _classified(sizes, inputs * shape.layers * shape.heads)
+    maps = Work(device=4 * shape.parameters + BATCH_TOKENS * length * shape.layers * shape.heads * 4)
+    return (
+        shape.passes(inputs * length, length) + maps + _classified(sizes, inputs * shape.layers * shape.heads)
+    )
 
 
 def pattern_classifier(job: Job, sizes: Sizes) -> Work:
@@ -302,45 +479,75 @@ def pattern_classifier(job: Job, sizes: Sizes) -> Work:
     return _classified(sizes, 3 * sizes.config["patterns"]["maps"] * how["epochs"] * (how["folds"] + 1))
 
 
-def _probe_steps(settings: Mapping, tasks: list[str]) -> float:
-    """Of one probe for each task."""
-    each = [ProbeSettings(**settings).of(task) for task in tasks]
-    return sum(min(one.max_steps, one.validate_every * (one.patience + BEST_AFTER)) for one in each)
+def _steps(one: ProbeSettings, records: float) -> float:
+    """Of a probe that learns from so many records: until its patience is at an end after its best weights."""
+    epochs = BEST_EPOCHS * records / one.batch_records / one.validate_every
+    best = max(1.0, min(BEST_VALIDATIONS, epochs))
+    return min(one.max_steps, one.validate_every * (best + one.patience))
 
 
-def _probes(shape: Shape, settings: ProbeSettings, banks: float, probes: int) -> Work:
-    """banks: steps of banks of so many probes that train side by side."""
-    spans = settings.batch_records * TARGETS * 2
-    products = 6 * settings.width * (shape.width + 2 * settings.width)
-    mixing = 80 * shape.layers * shape.width
-    return Work(banks * probes * spans * (products + mixing), 3 * banks, settings.width)
+def _bank(shape: Shape, one: ProbeSettings, task: EdgeTask, probes: int, train: float) -> Work:
+    """Probes that train side by side on so many records, and are scored on those of dev and test."""
+    tokens, targets = one.batch_records * task.tokens, one.batch_records * task.targets
+    mixing = 2 * tokens * (shape.layers + 1) * shape.width
+    sides = task.spans * 2 * one.width * (tokens * shape.width + targets * one.width)
+    forward = mixing + sides + 2 * targets * one.width * LABELS
+    steps = _steps(one, train)
+    scored = (steps / one.validate_every * task.records["dev"] + task.records["test"]) / one.batch_records
+    weights = task.spans * one.width * (shape.width + one.width)
+    # Weights, their best, a gradient, what Adam holds; a batch as it is scored.
+    held = 8 * 4 * weights + 4 * 4 * tokens * (2 * shape.width + 2 * one.width)
+    return Work(
+        (3 * steps + scored) * forward * probes,
+        3 * steps + scored / 4,
+        one.width,
+        device=probes * held + 4 * 4 * tokens * (shape.layers + 1) * shape.width,
+    )
+
+
+def _features(shape: Shape, task: EdgeTask) -> Work:
+    """The states of all tokens in spans in float16, beside those of the task or replicate before; records as read."""
+    states, records = shape.dump(task.states, 2), sum(task.records.values())
+    return Work(
+        device=2 * states, memory=2 * states / (shape.layers + 1) + 1000 * records * task.targets, read=states
+    )
 
 
 def edge_probes(job: Job, sizes: Sizes) -> Work:
-    how, shape = job.settings, sizes.shape(job.wildcards["model"])
-    one = ProbeSettings(**how["probe"])
-    banks = _probe_steps(how["probe"], list(how["tasks"])) * len(how["runs"])
-    return _probes(shape, one, banks, len(how["variants"]) * one.probe_seeds)
+    how, shape, work = job.settings, sizes.shape(job.wildcards["model"]), Work()
+    for name in how["tasks"]:
+        one = ProbeSettings(**how["probe"]).of(name)
+        # Each beside one of its control task.
+        task, probes = sizes.edge_task(name, one), 2 * len(how["variants"]) * one.probe_seeds
+        work += _bank(shape, one, task, probes, task.records["train"]) + _features(shape, task)
+    return work * len(how["runs"])
 
 
 def mdl(job: Job, sizes: Sizes) -> Work:
-    how, shape = job.settings, sizes.shape(job.wildcards["model"])
-    settings = {key: value for key, value in how["probe"].items() if key != "portions"}
-    one = ProbeSettings(**settings)
-    banks = _probe_steps(settings, list(how["tasks"])) * len(how["runs"])
-    return _probes(shape, one, banks * len(how["probe"].get("portions", range(PORTIONS))), one.probe_seeds)
+    how, shape, work = job.settings, sizes.shape(job.wildcards["model"]), Work()
+    for name in how["tasks"]:
+        one = CodeSettings(**how["probe"]).of(name)
+        task = sizes.edge_task(name, one)
+        work += _features(shape, task)
+        for portion in one.portions:
+            work += _bank(shape, one, task, one.probe_seeds, portion * task.records["train"])
+    return work * len(how["runs"])
 
 
 def structural_probes(job: Job, sizes: Sizes) -> Work:
     how, shape = job.settings, sizes.shape(job.wildcards["model"])
-    probe = {"epochs": 40, "batch_size": 20, "probe_seeds": 1, **how["probe"]}
-    rows = sizes.rows(sizes.config["treebank"], "train")
-    rows = min(rows, probe.get("max_train") or rows)
-    length = sizes.tokens("trees")
-    # Two kinds of probes, one a layer.
-    each = 6 * rows * length * (probe.get("rank") or shape.width) * (shape.width + length)
-    times = 2 * (shape.layers + 1) * probe["epochs"] * probe["probe_seeds"] * len(how["runs"])
-    return Work(each * times, 3 * times * rows / probe["batch_size"] / (shape.layers + 1), shape.width)
+    one = StructuralSettings(**how["probe"])
+    splits = {split: sizes.rows(sizes.config["treebank"], split) for split in ("train", "dev", "test")}
+    splits["train"] = min(splits["train"], one.max_train or splits["train"])
+    length = (sizes.tokens("trees") - 2) / PIECES
+    epochs, probes = min(one.epochs, BEST_STRUCTURAL + one.patience), 2 * (shape.layers + 1) * one.probe_seeds
+    # Words into a probe's space and back, and the products of a sentence's words with each other.
+    each = length * (one.rank or shape.width) * (4 * shape.width + 6 * length)
+    read = epochs * (splits["train"] + splits["dev"]) + splits["test"]
+    states = shape.dump(sum(splits.values()) * length, 2)
+    work = Work(each * read * probes, 8 * epochs * splits["train"] / one.batch_size, shape.width, read=states)
+    # Those of a replicate beside those of the one before.
+    return work * len(how["runs"]) + Work(memory=min(2, len(how["runs"])) * states)
 
 
 # Rules that are not here cost what the shipped table says, whatever the configuration.
@@ -349,17 +556,18 @@ WORK: dict[str, Callable[[Job, Sizes], Work]] = {
     "checkpoint": checkpoint,
     "derive": derive,
     "dataset": dataset,
+    "stimuli": stimuli,
     "finetune": finetune,
     "sweep": sweep,
     "activations": activations,
     "annotations": annotations,
     "cosine": maps_compared,
     "js": maps_compared,
-    "attention_to": maps_compared,
-    "own_or_inherited": maps_compared,
+    "attention_to": attention_to,
+    "own_or_inherited": own_or_inherited,
     "cosine_padded": cosine_padded,
-    "svcca": states_compared,
-    "similarity": states_compared,
+    "svcca": svcca,
+    "similarity": similarity,
     "rsa": rsa,
     "ablation": ablation,
     "restored": restored,

@@ -10,7 +10,7 @@ ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "workflow"
 sys.path.insert(0, str(LIBRARY))
 
-from bertshift import codegraph, config as settings, naming, network, stimuli
+from bertshift import codegraph, config as settings, costs, naming, network, stimuli
 from bertshift.errors import UserError
 from bertshift.models.source import SOURCE
 from bertshift.redaction import redact
@@ -85,12 +85,13 @@ def reserve(kind, disk_mb=0):
 
     disk_mb: temporary files that it writes; what else it writes stays, and no limit on a time's would help.
     """
-    asked = config["cluster"][kind]
-    return {
-        "disk_mb": disk_mb,
-        "runtime": lambda wildcards, attempt: asked["minutes"] * attempt,
-        "mem_mb": lambda wildcards, attempt: round(1000 * asked["gb"]) * attempt,
-    }
+
+    def asked(which):
+        return lambda wildcards, rulename, threads, attempt: which(
+            expected(rulename, tuple(wildcards.items()), threads), config["cluster"], kind, attempt
+        )
+
+    return {"disk_mb": disk_mb, "runtime": asked(costs.minutes), "mem_mb": asked(costs.megabytes)}
 
 
 def only(names):

@@ -12,7 +12,6 @@ and C bits uniformly. Development data choose when a probe stops; they are not c
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
@@ -24,12 +23,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bertshift.activations.source import Source
-from bertshift.errors import UserError
 from bertshift.parts import Kept, Latest, Part, made
 from bertshift.probes.bank import Bank, Examples, Objective, Probe, evaluate, train
 from bertshift.probes.edge import Replicate, load_examples, read_rows, read_task, recipes, variant_layers
 from bertshift.probes.scores import argmax_counts, counts, f1
-from bertshift.probes.settings import ProbeSettings
+from bertshift.probes.settings import CodeSettings
 from bertshift.seeds import seed_from
 
 COLUMNS = [
@@ -38,21 +36,6 @@ COLUMNS = [
 ]  # fmt: skip
 # A probe trained on fewer records than a batch has learned nothing: their block joins the uniform one.
 MIN_RECORDS = 32
-
-
-@dataclass(frozen=True, kw_only=True)
-class CodeSettings(ProbeSettings):
-    """As ProbeSettings; portions: the fractions of the training records at which the blocks end, the last one 1."""
-
-    patience: int = 10
-    portions: tuple[float, ...] = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1)
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not self.portions or self.portions[-1] != 1 or not all(np.diff((0, *self.portions)) > 0):
-            raise UserError(
-                f"probe setting portions is {list(self.portions)}; write rising fractions that end with 1."
-            )
 
 
 def nats(logits: Tensor, gold: Tensor, single: bool) -> Tensor:

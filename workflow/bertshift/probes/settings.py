@@ -1,6 +1,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 
 from bertshift.errors import UserError
 
@@ -77,3 +78,52 @@ class ProbeSettings:
     def of(self, task: str) -> "ProbeSettings":
         """The settings of one task."""
         return replace(self, tasks={}, **self.tasks.get(task, {}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeSettings(ProbeSettings):
+    """As ProbeSettings; portions: the fractions of the training records at which the blocks end, the last one 1."""
+
+    patience: int = 10
+    portions: tuple[float, ...] = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if (
+            not self.portions
+            or self.portions[-1] != 1
+            or not all(a < b for a, b in pairwise((0, *self.portions)))
+        ):
+            raise UserError(
+                f"probe setting portions is {list(self.portions)}; write rising fractions that end with 1."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructuralSettings:
+    """How structural probes are trained; the defaults are those of Hewitt and Manning's own experiments.
+
+    rank: columns of B; None for the width of the encoder. After every epoch without a better dev loss the learning
+    rate falls to a tenth; training ends after `patience` of them in a row, or `epochs`, and keeps the best weights.
+    max_train: size of a random sample of the training sentences, the same for every model; None for all.
+    """
+
+    rank: int | None = None
+    epochs: int = 40
+    batch_size: int = 20
+    learning_rate: float = 1e-3
+    patience: int = 5
+    max_train: int | None = None
+    probe_seeds: int = 1
+
+    def __post_init__(self):
+        for key in ("rank", "epochs", "batch_size", "patience", "max_train", "probe_seeds"):
+            value = getattr(self, key)
+            if not (value is None and key in ("rank", "max_train") or value is not None and value >= 1):
+                raise UserError(
+                    f"structural probe setting {key} is {value!r}; write a whole number from 1 up instead."
+                )
+        if not 0 < self.learning_rate < math.inf:
+            raise UserError(
+                f"structural probe setting learning_rate is {self.learning_rate!r}; write a positive number instead."
+            )

@@ -33,6 +33,7 @@ from bertshift.errors import UserError
 from bertshift.files import read_jsonl
 from bertshift.parts import Kept, Part, made
 from bertshift.probes import trees
+from bertshift.probes.settings import StructuralSettings
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
 
@@ -41,36 +42,6 @@ COLUMNS = ["metric", "model", "kind", "layer", "split", "measure", "rank", "init
 PROGRESS_SECONDS = 5
 WORDS = 1 << 11  # handled at a time where nothing is trained
 IMPROVEMENT = 1e-4  # of the dev loss, to count as one
-
-
-@dataclass(frozen=True, kw_only=True)
-class StructuralSettings:
-    """How structural probes are trained; the defaults are those of Hewitt and Manning's own experiments.
-
-    rank: columns of B; None for the width of the encoder. After every epoch without a better dev loss the learning
-    rate falls to a tenth; training ends after `patience` of them in a row, or `epochs`, and keeps the best weights.
-    max_train: size of a random sample of the training sentences, the same for every model; None for all.
-    """
-
-    rank: int | None = None
-    epochs: int = 40
-    batch_size: int = 20
-    learning_rate: float = 1e-3
-    patience: int = 5
-    max_train: int | None = None
-    probe_seeds: int = 1
-
-    def __post_init__(self):
-        for key in ("rank", "epochs", "batch_size", "patience", "max_train", "probe_seeds"):
-            value = getattr(self, key)
-            if not (value is None and key in ("rank", "max_train") or value is not None and value >= 1):
-                raise UserError(
-                    f"structural probe setting {key} is {value!r}; write a whole number from 1 up instead."
-                )
-        if not 0 < self.learning_rate < math.inf:
-            raise UserError(
-                f"structural probe setting learning_rate is {self.learning_rate!r}; write a positive number instead."
-            )
 
 
 @dataclass(frozen=True)

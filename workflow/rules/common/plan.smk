@@ -4,8 +4,10 @@ import os
 import shlex
 import sys
 from dataclasses import asdict
+from functools import cache
 
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
+from snakemake.iocontainers import Wildcards
 from snakemake.logging import logger
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -13,6 +15,23 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from bertshift import costs, gpus, progress, work
 
 COSTS = costs.read_table(ROOT / "config/costs.yaml")
+SIZES = costs.sizes_of(config, COSTS)
+
+
+@cache
+def expected(rulename, wildcards, threads):
+    """What a job will cost on a cluster with GPUs, as far as the configuration tells; wildcards: (name, value) pairs."""
+    made_by, wildcards = workflow.get_rule(rulename), Wildcards(fromdict=dict(wildcards))
+    told = made_by.params.get("settings", "{}")
+    job = work.Job(
+        0,
+        rulename,
+        dict(wildcards.items()),
+        json.loads(told(wildcards) if callable(told) else told),
+        threads,
+        gpu="gpu" in made_by.resources,
+    )
+    return costs.of_job(job, SIZES, COSTS, has_gpu=True)
 
 
 def jobs_of(dag):
