@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bertshift.data.examples import read_examples, read_sidecar
+from bertshift.data.examples import Examples, read_examples, read_sidecar
 from bertshift.data.prepare import READERS, prepare_from_mirror
 from bertshift.errors import UserError
 from bertshift.files import sha256
@@ -62,8 +62,11 @@ def test_prepared_form(small_mirror, tmp_path):
     assert sidecar["complete"] == {"train": True, "dev": False}
     assert sidecar["remarks"] == ["dev: 2 rows, 1 more than published; another edition or another split"]
     assert sidecar["labels"] == ["entailment", "not_entailment"]
-    with pytest.raises(UserError, match="no split 'test', only dev, train"):
-        read_examples(once, "test")
+    for read in (read_examples, Examples):
+        with pytest.raises(UserError, match="no split 'test', only dev, train"):
+            read(once, "test")
+    for split in ("train", "dev"):
+        assert list(Examples(once, split)) == read_examples(once, split)
 
 
 def test_a_failure_leaves_nothing_behind(small_mirror, tmp_path):

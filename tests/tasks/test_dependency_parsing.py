@@ -15,6 +15,7 @@ from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_encoder, save_model
 from bertshift.tasks import load_task
 from bertshift.tasks.dependency_parsing import METRICS, UNREAD, Parse, best_parses
+from bertshift.training.failure import failed
 from bertshift.training.finetuning import finetune, score_untrained, starting_model
 from bertshift.training.settings import TrainSettings
 from bertshift.world.edges import sentence
@@ -117,7 +118,24 @@ def test_majority_is_a_chain_with_one_label():
         "label_accuracy_gold_heads": 2 / 3,
     }
     assert task.majority([left, left, right], [left]) == pytest.approx(scores)
-    assert task.majority([left, right, right], [right])["uas"] == 1
+    assert task.majority([left, left, right], [right])["uas"] == 1  # not that of train
+
+
+def test_majority_is_the_chain_and_label_that_attach_most_words_of_what_is_scored():
+    train = [row("a b c", "X X X", [0, 1, 2], "root punct punct")]
+    # "punct" is the most frequent label, but no word beside its head has it.
+    dev = [
+        row("a b c d", "X X X PUNCT", [2, 3, 0, 1], "nmod:poss nmod root punct"),
+        row("a b c d", "X X PUNCT PUNCT", [2, 0, 1, 1], "det root punct punct"),
+    ]
+    task = load_task(TASK, TREEBANK, [*train, *dev])
+    majority = task.majority(train, dev)
+    assert majority["las_ud"] == 2 / 8 and majority["las_full"] == 1 / 8 and majority["uas"] == 3 / 8
+    rows = [(each, len(each["words"])) for each in dev]
+    for label in task.labels:
+        for chain in (lambda n: [*range(n)], lambda n: [*range(2, n + 1), 0]):
+            said = [Parse([(head, label) for head in chain(n)], [label] * n, [1] * n) for _, n in rows]
+            assert failed({"metric": "las_ud", "scores": task.score(dev, said), "majority": majority})
 
 
 def test_rows_must_be_trees_of_a_treebank():

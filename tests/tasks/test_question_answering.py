@@ -126,6 +126,23 @@ def test_impossible_questions_are_scored_at_zero_and_at_the_best_threshold():
     assert TASK.columns(rows, said)["prediction"] == ["", "d f", "", "f"]
 
 
+def test_majority_is_the_answer_that_is_right_for_most_of_what_is_scored():
+    several = question("The d, d e f", "The d", 0)
+    several["answers"] += [{"text": "d", "start": 7}, {"text": "d e", "start": 7}]
+    dev = [several, question("e d", "d", 2), question("f g", "f g", 0), question("f h", "f g", 0)]
+    # "d" and "f g" are right for two each, however often a question says so; "e" is an answer of train alone.
+    train = [question("e", "e", 0)] * 3
+    assert TASK.majority([*train, question("f g", "f g", 0)], dev) == {"exact_match": 0.5, "f1": 0.5}
+    assert TASK.majority(train, dev[:3]) == {"exact_match": 2 / 3, "f1": 2 / 3}
+    half = pytest.approx((1 + 2 / 3) / 2)  # "d" is half of "d e"
+    assert TASK.majority([question("d", "d", 0)], [dev[1], question("d e", "d e", 0)]) == {
+        "exact_match": 0.5,
+        "f1": half,
+    }
+    # No answer, if that is right for most of dev.
+    assert TASK.majority(train, [question("d"), question("e"), dev[1]]) == {"exact_match": 2 / 3, "f1": 2 / 3}
+
+
 def test_without_impossible_questions_something_is_always_said():
     rows = [question("d e f", "e", 2)]
     assert TASK.score(rows, [Answer("e", 100.0)]) == {"exact_match": 1.0, "f1": 1.0}

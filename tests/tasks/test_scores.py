@@ -56,5 +56,7 @@ def test_best_threshold_is_the_best_of_all_by_brute_force():
         assert at(threshold) == pytest.approx(best)
 
 
-def test_most_frequent_breaks_ties_by_value():
-    assert scores.most_frequent([2, 1, 2, 1, 3]) == 1
+def test_ties_of_the_most_frequent_go_to_training_then_to_the_first():
+    assert scores.most_frequent("abc", "aabbc", "ccb") == "b"
+    assert scores.most_frequent("abc", "aabbc", "ccba") == "a"
+    assert scores.most_frequent("bc", "aaa", "") == "b"

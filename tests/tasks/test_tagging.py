@@ -9,6 +9,7 @@ from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
 from bertshift.tasks import load_task
 from bertshift.tasks.tagging import NONE, UNREAD
+from bertshift.training.failure import failed
 from bertshift.training.finetuning import finetune
 from bertshift.training.settings import TrainSettings
 
@@ -92,6 +93,17 @@ def test_it_learns_is_saved_and_read_back(bert, tmp_path):
     )
     model = load_task_model(tmp_path / "run")
     assert model.labels == ("DET", "NOUN", "VERB") and model.head.out_features == 3
+
+
+def test_majority_is_that_of_what_is_scored():
+    dev, train = [row("a b", "NOUN VERB"), row("b", "VERB")], [row("a a b c", "NOUN NOUN VERB DET")]
+    task = load_task(TASK, {"kind": "treebank"}, train)
+    majority = task.majority(train, dev)
+    assert majority == {"accuracy": 2 / 3}  # VERB, which is not the most frequent of train
+    for tag in task.labels:
+        said = task.score(dev, [[tag] * len(each["words"]) for each in dev])
+        assert failed({"metric": "accuracy", "scores": said, "majority": majority})
+    assert task.majority(train, [row("b c", "VERB DET"), row("c b", "DET VERB")]) == {"accuracy": 1 / 2}
 
 
 def test_errors_say_what_to_write(task, caplog):

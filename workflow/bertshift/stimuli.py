@@ -1,3 +1,4 @@
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -52,35 +53,44 @@ def draw_stimuli(name: str, rows: Mapping[str, Sequence[dict]], settings: Mappin
     `consecutive_pairs` of sentences; `like`, running text cut to the lengths of the second source's inputs.
     """
     for dataset, size in settings.get("max_train", {}).items():
-        rows = {**rows, dataset: sample(rows[dataset], size, dataset, "train")}
+        if size is not None:
+            rows = {**rows, dataset: sample(rows[dataset], size, dataset, "train")}
+    number = settings["number"]
     if settings["form"] == "like":
         text, model = rows.values()
-        return _like(name, text, _sampled(name, "", [_as_input(row) for row in model], settings["number"]))
+        return _like(name, text, _sampled(name, "", model, "inputs", number))
     return [
         row
         for dataset, examples in rows.items()
-        for row in _sampled(name, dataset, _candidates(examples, settings["form"]), settings["number"])
+        for row in _sampled(name, dataset, examples, settings["form"], number)
     ]
 
 
-def _sampled(name: str, dataset: str, candidates: Sequence[dict], number: int) -> list[dict]:
-    if not candidates:
+def _sampled(name: str, dataset: str, examples: Sequence[dict], form: str, number: int) -> list[dict]:
+    usable = _usable(examples, form)
+    if not usable:
         raise UserError(f"stimuli '{name}': data set '{dataset}' has no usable input; check its source.")
     rng = np.random.default_rng(seed_from("stimuli", name, dataset))
-    return [candidates[index] for index in sorted(rng.permutation(len(candidates))[:number])]
+    drawn = sorted(rng.permutation(len(usable))[:number])
+    return [_as_form(examples, usable[index], form) for index in drawn]
 
 
-def _candidates(examples: Sequence[dict], form: str) -> list[dict]:
+def _usable(examples: Sequence[dict], form: str) -> Sequence[int]:
+    """Which rows an input can be made of, or begin with."""
     if form == "consecutive_pairs":
-        return [
-            {"id": f"{first['id']}+{second['id']}", "text_a": first["text"], "text_b": second["text"]}
-            for first, second in pairwise(examples)
-            if _follows(first, second) and _ordinary(first) and _ordinary(second)
-        ]
+        pairs = enumerate(pairwise(examples))
+        return array("q", (i for i, pair in pairs if _follows(*pair) and all(map(_ordinary, pair))))
     if form == "sentences":
-        return [_as_input(row) for row in examples if _ordinary(row)]
-    inputs = map(_as_input, examples)
-    return [{"id": row["id"], "text_a": row["text_a"]} for row in inputs] if form == "first" else list(inputs)
+        return array("q", (i for i, row in enumerate(examples) if _ordinary(row)))
+    return range(len(examples))
+
+
+def _as_form(examples: Sequence[dict], index: int, form: str) -> dict:
+    row = _as_input(examples[index])
+    if form == "consecutive_pairs":
+        following = examples[index + 1]
+        return {"id": f"{row['id']}+{following['id']}", "text_a": row["text_a"], "text_b": following["text"]}
+    return {"id": row["id"], "text_a": row["text_a"]} if form == "first" else row
 
 
 def _like(name: str, sentences: Sequence[dict], models: Sequence[dict]) -> list[dict]:

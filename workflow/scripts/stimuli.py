@@ -5,7 +5,7 @@ from bertshift.jobs import job
 with job(snakemake):
     from pathlib import Path
 
-    from bertshift.data.examples import read_examples, read_sidecar
+    from bertshift.data.examples import Examples, read_sidecar
     from bertshift.files import write_json, write_jsonl
     from bertshift.provenance import describe_split
     from bertshift.stimuli import draw_stimuli
@@ -14,7 +14,7 @@ with job(snakemake):
     folders = {
         name: Path(file).parent for (name, _), file in zip(settings["sources"], snakemake.input.examples)
     }
-    rows = {name: read_examples(folders[name], split) for name, split in settings["sources"]}
+    rows = {name: Examples(folders[name], split) for name, split in settings["sources"]}
     drawn = draw_stimuli(settings["name"], rows, settings)
     write_jsonl(snakemake.output.rows, drawn)
     # Inputs of several tasks are all that a small one has, and a sample of the others.

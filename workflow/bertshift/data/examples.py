@@ -1,3 +1,5 @@
+import json
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,10 +34,34 @@ def read_sidecar(directory: Path) -> dict:
 
 def read_examples(directory: Path, split: str) -> list[dict]:
     """The rows of one split in the publisher's order; UserError for a split that the data set lacks."""
+    return [row for row in read_jsonl(_examples_with(directory, split)) if row["split"] == split]
+
+
+class Examples(Sequence):
+    """The rows of `read_examples`, each read from the file when it is asked for: Wikipedia's would fill gigabytes."""
+
+    def __init__(self, directory: Path, split: str):
+        path = _examples_with(directory, split)
+        self.file = open(path, "rb")  # noqa: SIM115 - as long as the rows are read
+        self.starts, start = array("q"), 0
+        for row, line in zip(read_jsonl(path), self.file, strict=True):
+            if row["split"] == split:
+                self.starts.append(start)
+            start += len(line)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, index: int) -> dict:
+        self.file.seek(self.starts[index])
+        return json.loads(self.file.readline())
+
+
+def _examples_with(directory: Path, split: str) -> Path:
     rows = read_sidecar(directory)["rows"]
     if split not in rows:
         raise UserError(f"{directory} has no split {split!r}, only {', '.join(rows)}; ask for one of these.")
-    return [row for row in read_jsonl(Path(directory) / EXAMPLES) if row["split"] == split]
+    return Path(directory) / EXAMPLES
 
 
 def sample(rows: Sequence[dict], size: int | None, dataset: str, split: str) -> list[dict]:

@@ -1,14 +1,14 @@
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from bertshift.data.text_file import read_lines
 from bertshift.errors import UserError
 
 
-def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
-    """Rows of a GLUE TSV and the number of lines dropped, by reason.
+def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
+    """Rows of a GLUE TSV and, once these are read, the number of lines dropped, by reason.
 
     A quotation mark is a character like any other, so a line is split at its tabs and nothing else. Columns
     are found by the names in `spec["columns"]`; `spec["header"]` names the columns of a file without a
@@ -17,6 +17,11 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
     Raises UserError for a missing column, an unknown label or score, and for more lines with a wrong number
     of columns than `spec["tolerate_malformed"]`, naming file and line.
     """
+    dropped = Counter()
+    return _rows(path, spec, dropped), dropped
+
+
+def _rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
     lines = enumerate(read_lines(path), 1)
     header = spec.get("header") or next(lines)[1].split("\t")
     missing = sorted(set(spec["columns"].values()) - set(header))
@@ -25,7 +30,7 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
             f"{path} has no column {missing[0]!r}, only {', '.join(header)}; "
             "fetch GLUE's own file or correct `columns` of the data set in the catalogue."
         )
-    rows, dropped, malformed = [], Counter(), []
+    malformed = []
     for number, line in lines:
         fields = line.split("\t")
         if len(fields) != len(header):
@@ -35,14 +40,13 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
         if row is None:
             dropped["without a label"] += 1
         else:
-            rows.append(row)
+            yield row
     if len(malformed) > spec.get("tolerate_malformed", 0):
         raise UserError(
             f"{malformed[0]} ({len(malformed)} such lines in all); the file is damaged: fetch it again."
         )
     if malformed:
         dropped["malformed lines"] = len(malformed)
-    return rows, dropped
 
 
 def example(fields: Mapping, columns: Mapping[str, str], spec: Mapping, where: str) -> dict | None:

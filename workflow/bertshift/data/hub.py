@@ -1,7 +1,7 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bertshift.data import conllu, glue_tsv, plain_text, squad_json
@@ -19,9 +19,9 @@ COLUMNS = {
 
 def read(
     name: str, spec: Mapping, cache: Path | None
-) -> tuple[dict[str, tuple[list[dict], Counter]], dict[str, str]]:
-    """Rows and irregularities of every split in `spec["hub"]["splits"]`, and the SHA-256 of the files they
-    are from.
+) -> tuple[dict[str, tuple[Iterator[dict], Counter]], dict[str, str]]:
+    """Rows of every split in `spec["hub"]["splits"]`, with their irregularities once they are read, and the SHA-256 of
+    the files they are from.
 
     Raises UserError for a revision that is no commit sha, that the hub lacks or that it could not serve in
     `ATTEMPTS` attempts, for a missing column, and for rows that the data set's format does not allow.
@@ -32,9 +32,12 @@ def read(
             f"The data set {name!r} pins the revision {hub['revision']!r}; "
             "write the 40-digit commit sha, which cannot move."
         )
-    builder, checksums, streamed = _with_retries(hub, cache)
-    tables = streamed or _prepared(hub, builder)
-    return {split: _rows(spec, split, *tables[split]) for split in hub["splits"]}, checksums
+    builder, checksums = _with_retries(hub, cache)
+    tables = (_streamed if "rows" in hub else _prepared)(hub, builder)
+    counts = {split: Counter() for split in tables}
+    return {
+        split: (_rows(spec, split, *tables[split], counts[split]), counts[split]) for split in tables
+    }, checksums
 
 
 def _with_retries(hub: Mapping, cache: Path | None) -> tuple:
@@ -44,8 +47,7 @@ def _with_retries(hub: Mapping, cache: Path | None) -> tuple:
 
     where = f"{hub['id']}@{hub['revision']}"
     for attempt in range(ATTEMPTS):
-        if attempt:
-            time.sleep(FIRST_WAIT * 2 ** (attempt - 1))
+        _wait(attempt)
         try:
             # What a failed attempt left in the cache may be what made it fail.
             return _fetch(hub, cache, force=attempt > 0)
@@ -59,14 +61,23 @@ def _with_retries(hub: Mapping, cache: Path | None) -> tuple:
                     f"The hub's {where}: {_first_line(error)}; correct `hub` in the catalogue."
                 ) from error
             last = error
-    raise UserError(
-        f"The hub did not deliver {where} in {ATTEMPTS} attempts ({_cause(last)}); "
+    raise _undelivered(where, last) from last
+
+
+def _wait(attempt: int) -> None:
+    if attempt:
+        time.sleep(FIRST_WAIT * 2 ** (attempt - 1))
+
+
+def _undelivered(where: str, error: Exception) -> UserError:
+    return UserError(
+        f"The hub did not deliver {where} in {ATTEMPTS} attempts ({_cause(error)}); "
         "check the connection and try again, or set a mirror directory."
-    ) from last
+    )
 
 
 def _fetch(hub: Mapping, cache: Path | None, force: bool) -> tuple:
-    """(builder, checksums of all files of the configuration, rows and features per split if streamed)."""
+    """(builder, checksums of all files of the configuration, which are in the cache now unless they are streamed)."""
     import datasets
 
     builder = datasets.load_dataset_builder(
@@ -84,11 +95,30 @@ def _fetch(hub: Mapping, cache: Path | None, force: bool) -> tuple:
     paths = [url.partition(f"@{hub['revision']}/")[2] for url in files]
     declared = _declared_checksums(hub, paths)
     if "rows" in hub:
-        streams = {
-            split: builder.as_streaming_dataset(split=theirs) for split, theirs in hub["splits"].items()
-        }
-        return builder, declared, {k: (list(s.take(hub["rows"])), s.features) for k, s in streams.items()}
-    return builder, {path: _download(hub, path, declared.get(path), force) for path in paths}, None
+        return builder, declared
+    return builder, {path: _download(hub, path, declared.get(path), force) for path in paths}
+
+
+def _streamed(hub: Mapping, builder) -> dict[str, tuple]:
+    """For every split its first rows, which are fetched as they are read, and their features."""
+    streams = {split: builder.as_streaming_dataset(split=theirs) for split, theirs in hub["splits"].items()}
+    where = f"{hub['id']}@{hub['revision']}"
+    return {split: (_first(stream, hub["rows"], where), stream.features) for split, stream in streams.items()}
+
+
+def _first(stream, number: int, where: str) -> Iterator[dict]:
+    """The first `number` rows; where the stream breaks off, it is taken up again there."""
+    done = 0
+    for attempt in range(ATTEMPTS):
+        _wait(attempt)
+        try:
+            for row in stream.skip(done).take(number - done):
+                yield row
+                done += 1
+            return
+        except Exception as error:  # noqa: BLE001 - as in `_with_retries`
+            last = error
+    raise _undelivered(where, last) from last
 
 
 def _prepared(hub: Mapping, builder) -> dict[str, tuple]:
@@ -136,7 +166,7 @@ def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
-def _rows(spec: Mapping, split: str, table, features) -> tuple[list[dict], Counter]:
+def _rows(spec: Mapping, split: str, table: Iterable[dict], features, counts: Counter) -> Iterator[dict]:
     hub, kind = spec["hub"], spec["kind"]
     columns = {key: key for key in COLUMNS.get(kind, ())} | hub.get("columns", {})
     missing = sorted(set(columns.values()) - set(features))
@@ -145,12 +175,14 @@ def _rows(spec: Mapping, split: str, table, features) -> tuple[list[dict], Count
             f"The hub's {hub['id']}@{hub['revision']}, split {split}, has no column {missing[0]!r}, "
             f"only {', '.join(features)}; correct `hub.columns` in the catalogue."
         )
-    decoded = [
+    decoded = (
         {column: _decode(row[column], features[column]) for column in columns.values()} for row in table
-    ]
+    )
     if kind == "text":
-        return plain_text.rows((row[columns["text"]] for row in decoded), spec.get("min_words", 1))
-    counts, rows = Counter(), []
+        yield from plain_text.rows(
+            (row[columns["text"]] for row in decoded), spec.get("min_words", 1), counts
+        )
+        return
     for index, fields in enumerate(decoded):
         where = f"{hub['id']}@{hub['revision']}, split {split}, row {index + 1}"
         if kind == "qa":
@@ -161,8 +193,7 @@ def _rows(spec: Mapping, split: str, table, features) -> tuple[list[dict], Count
             row = glue_tsv.example(fields, columns, spec, where)
             counts["without a label"] += row is None
         if row is not None:
-            rows.append(row)
-    return rows, counts
+            yield row
 
 
 def _decode(value, feature):

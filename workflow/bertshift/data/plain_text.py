@@ -1,6 +1,6 @@
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from bertshift.data.text_file import read_lines
@@ -30,19 +30,19 @@ BOUNDARY = re.compile(r"""(?P<mark>[.!?]+)["'”’)\]]*\s+(?=["'“‘(\[]*[A-Z
 ENDING = re.compile(r"""[.!?]["'”’)\]]*$""")
 
 
-def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
-    """Sentences of a file with one paragraph a line; every line is a document of its own."""
-    return rows(read_lines(path), spec.get("min_words", 1))
+def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
+    """Sentences of a file with one paragraph a line, every line a document of its own; see `rows`."""
+    dropped = Counter()
+    return rows(read_lines(path), spec.get("min_words", 1), dropped), dropped
 
 
-def rows(documents: Iterable[str], min_words: int) -> tuple[list[dict], Counter]:
-    """Rows {text, document, sentence} and the number of sentences dropped, by reason.
+def rows(documents: Iterable[str], min_words: int, dropped: Counter) -> Iterator[dict]:
+    """Rows {text, document, sentence}; `dropped` counts the sentences that are none, by reason.
 
     Sentences of fewer than `min_words` words, or without a final mark (headings, list items, captions), are
     dropped. `sentence` counts them nevertheless: rows with successive numbers follow each other in the
     document.
     """
-    kept, dropped = [], Counter()
     for document, text in enumerate(documents):
         for index, sentence in enumerate(split_sentences(text)):
             if not ENDING.search(sentence):
@@ -50,8 +50,7 @@ def rows(documents: Iterable[str], min_words: int) -> tuple[list[dict], Counter]
             elif len(sentence.split()) < min_words:
                 dropped[f"shorter than {min_words} words"] += 1
             else:
-                kept.append({"text": sentence, "document": document, "sentence": index})
-    return kept, dropped
+                yield {"text": sentence, "document": document, "sentence": index}
 
 
 def split_sentences(text: str) -> list[str]:

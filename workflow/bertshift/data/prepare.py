@@ -8,7 +8,9 @@ from bertshift.errors import UserError
 from bertshift.files import atomic, sha256, write_json, write_jsonl
 from bertshift.provenance import HUB, MIRROR
 
-Reader = Callable[[Path, Mapping], tuple[list[dict], Counter]]
+# Rows, and a count of what was dropped or mended, which is whole once the rows have been read.
+Rows = tuple[Iterable[dict], Counter]
+Reader = Callable[[Path, Mapping], Rows]
 READERS: dict[str, Reader] = {
     "glue_tsv": glue_tsv.read,
     "squad_json": squad_json.read,
@@ -74,7 +76,7 @@ def _first_existing(name: str, split: str, mirror: Path, candidates: Iterable[st
 def _write(
     name: str,
     spec: Mapping,
-    splits: Mapping[str, tuple[list[dict], Counter]],
+    splits: Mapping[str, Rows],
     origin: str,
     place: str,
     revision: str | None,
@@ -82,11 +84,14 @@ def _write(
     directory: Path,
 ) -> None:
     source = f"{origin}:{place}"
-    empty = [split for split, (found, _) in splits.items() if not found]
-    if empty:
-        raise UserError(f"The {empty[0]} split of {name!r} from {source} has no rows; fetch it again.")
-    rows = list(_identified(splits))
-    counts = {split: len(found) for split, (found, _) in splits.items()}
+    directory, counts = Path(directory), dict.fromkeys(splits, 0)
+    # The sidecar takes its name last: where it is, the examples are whole.
+    with atomic(directory / EXAMPLES) as examples:
+        write_jsonl(examples, _identified(splits, counts))
+        if empty := [split for split in splits if not counts[split]]:
+            raise UserError(f"The {empty[0]} split of {name!r} from {source} has no rows; fetch it again.")
+        digest = sha256(examples)
+        (directory / SIDECAR).unlink(missing_ok=True)
     published = {split: (spec.get("published") or {}).get(split) for split in splits}
     sidecar = {
         "name": name,
@@ -95,6 +100,7 @@ def _write(
         "source": source,
         "revision": revision,
         "source_sha256": dict(checksums),
+        "examples_sha256": digest,
         "rows": counts,
         "published": published,
         "complete": {split: counts[split] == published[split] for split in splits},
@@ -106,24 +112,23 @@ def _write(
         ],
         "irregular": {split: dict(sorted((+counts).items())) for split, (_, counts) in splits.items()},
     }
-    # The sidecar takes its name last: where it is, the examples are whole.
-    (Path(directory) / SIDECAR).unlink(missing_ok=True)
-    with atomic(Path(directory) / EXAMPLES) as examples:
-        write_jsonl(examples, rows)
-        sidecar["examples_sha256"] = sha256(examples)
-    write_json(Path(directory) / SIDECAR, sidecar)
+    write_json(directory / SIDECAR, sidecar)
 
 
-def _identified(splits: Mapping[str, tuple[list[dict], Counter]]) -> Iterator[dict]:
-    """Rows with "id" and "split" in front; the id is the publisher's own where there is one."""
+def _identified(splits: Mapping[str, Rows], counts: dict[str, int]) -> Iterator[dict]:
+    """Rows with "id" and "split" in front, one at a time, counted in `counts`; the id is the publisher's own if there is one."""
     seen = Counter()
     for split, (rows, irregular) in splits.items():
-        for index, row in enumerate(rows):
-            key = row.pop("id", f"{split}-{index}")
-            seen[key] += 1
-            if seen[key] > 1:
-                irregular["repeated ids, numbered apart"] += 1
-                key = f"{key}#{seen[key]}"
+        for row in rows:
+            key = row.pop("id", None)
+            if key is None:
+                key = f"{split}-{counts[split]}"
+            else:
+                seen[key] += 1
+                if seen[key] > 1:
+                    irregular["repeated ids, numbered apart"] += 1
+                    key = f"{key}#{seen[key]}"
+            counts[split] += 1
             yield {"id": key, "split": split, **row}
 
 

@@ -284,14 +284,15 @@ class AnswerSpans:
         return scores.squad_scores(_references(rows), _texts(rows, predictions))
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Scores on `dev` of always giving the most frequent answer of `train`, normalised as for scoring.
+        """Scores on `dev` of always giving the answer that is right for most of its questions, normalised as for scoring.
 
-        With impossible questions that is no answer.
+        Of answers that are right for as many, the one that is so in `train`. For impossible questions that is no answer.
         """
-        answers = (
-            "" if row["impossible"] else scores.normalise_answer(row["answers"][0]["text"]) for row in train
-        )
-        text = scores.most_frequent(answers)
+        right = [
+            [text for each in _references(rows) for text in set(map(scores.normalise_answer, each))]
+            for rows in (dev, train)
+        ]
+        text = scores.most_frequent(sorted(set(right[0])), *right)
         each = scores.squad_scores(_references(dev), [text] * len(dev))
         return {name: float(each[name].mean()) for name in METRICS}
 

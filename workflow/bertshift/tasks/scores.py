@@ -141,10 +141,10 @@ def attachment(
     return {name: np.array(values, dtype=bool) for name, values in right.items()}
 
 
-def most_frequent(values: Iterable):
-    """Ties go to the smallest value."""
-    counts = Counter(values)
-    return min(counts, key=lambda value: (-counts[value], value))
+def most_frequent(candidates: Iterable, scored: Iterable, trained: Iterable):
+    """The candidate most frequent in `scored`; of those as frequent the one more so in `trained`, then the first."""
+    counts, before = Counter(scored), Counter(trained)
+    return max(candidates, key=lambda value: (counts[value], before[value]))
 
 
 def mean(values: Iterable[float]) -> float:

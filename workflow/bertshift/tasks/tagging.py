@@ -122,8 +122,10 @@ class Tagging:
         return dict.fromkeys(self.metrics, right)
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Scores on `dev` of giving every word the most frequent tag of `train`."""
-        tag = scores.most_frequent(_flat(row["upos"] for row in train))
+        """Scores on `dev` of giving every word its most frequent tag; of equals the one more frequent in `train`."""
+        tag = scores.most_frequent(
+            self.labels, *(_flat(row["upos"] for row in rows) for rows in (dev, train))
+        )
         return self.score(dev, [[tag] * len(row["words"]) for row in dev])
 
     def columns(self, rows: Sequence[dict], tags: Sequence[Sequence[str]]) -> dict[str, list]:

@@ -1,7 +1,6 @@
 """Sentence and sentence-pair tasks: classes, or one real number."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -165,8 +164,7 @@ class TextClassification:
         if self.labels is None:
             constant = scores.mean(targets)
         else:
-            scored, trained = Counter(targets), Counter(self.targets(train).tolist())
-            constant = max(range(len(self.labels)), key=lambda label: (scored[label], trained[label]))
+            constant = scores.most_frequent(range(len(self.labels)), targets, self.targets(train).tolist())
         return self.score(dev, np.full(len(dev), constant))
 
     def columns(self, rows: Sequence[dict], predictions: np.ndarray) -> dict[str, list]:

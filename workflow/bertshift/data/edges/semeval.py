@@ -30,7 +30,7 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
 
 def _records(task: str, path: Path) -> Iterator[dict]:
     """The file's blocks are a sentence, its relation and a comment."""
-    lines = read_lines(path)
+    lines = list(read_lines(path))
     for number, line in enumerate(lines, 1):
         if not line[:1].isdigit():
             continue
