@@ -1,5 +1,7 @@
 """Tables of Figures 3 to 7 of Hao et al. 2020 in the shape of real ones, telling the paper's own story."""
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 from made_tables import generator, table
@@ -22,21 +24,21 @@ def svcca(stimuli, layers, end):
     return {(stimuli, "svcca99"): 0.02 + end * depth(layers) ** 2, (stimuli, "svcca99_null"): [0.8] * layers}
 
 
-def compared(metric, model, reference, end, layers, inits, heads):
-    """Between seeds: the one pair of two; between tasks: seed with seed."""
+def compared(metric, model, reference, end, layers, inits, seeds, heads):
+    """Between seeds: every pair; between tasks: seed with seed."""
     stimuli = "+".join(sorted({name.partition("@")[0] for name in (model, reference)}))
     made, more = (js, {"heads": heads}) if metric == "js" else (svcca, {"n": 2400, **RANKS})
-    itself = model == reference
-    rows = table(
-        metric, model, reference, made(stimuli, layers, end), inits, 1 if itself else 2, noise=0.002, **more
-    )
+    numbers = range(1, seeds + 1)
+    pairs = list(combinations(numbers, 2)) if model == reference else [(seed, seed) for seed in numbers]
+    rows = table(metric, model, reference, made(stimuli, layers, end), inits, len(pairs), noise=0.002, **more)
+    rows["seed"], rows["ref_seed"] = zip(*(pairs[number - 1] for number in rows["seed"]))
     if metric == "svcca":
         embeddings = rows[rows["layer"] == 1].assign(layer=0, ref_layer=0)
         moved = embeddings["variant"] == "svcca99"
         rows = pd.concat(
             [embeddings.assign(value=embeddings["value"].mask(moved, 0.01)), rows], ignore_index=True
         )
-    return rows.assign(ref_seed=2 if itself else rows["seed"], failed=False, ref_failed=False)
+    return rows.assign(failed=False, ref_failed=False)
 
 
 def restored(model, layers, inits, seeds, noise=0.003):
@@ -56,12 +58,12 @@ def restored(model, layers, inits, seeds, noise=0.003):
 
 
 def of_hao(layers=24, heads=4, inits=2, seeds=2):
-    """{figure: {path: table}}"""
+    """{item: {path: table}}"""
 
     def between(metric, pairs, ends):
         return {
             f"results/{metric}/{model}_vs_{other}.tsv": compared(
-                metric, model, other, end, layers, inits, heads
+                metric, model, other, end, layers, inits, seeds, heads
             )
             for (model, other), end in zip(pairs, ends, strict=True)
         }
@@ -70,11 +72,11 @@ def of_hao(layers=24, heads=4, inits=2, seeds=2):
     floors = {metric: between(metric, own, [0.1, 0.12, 0.14, 0.16]) for metric in ("js", "svcca")}
     tasks = {metric: between(metric, PAIRS, [0.2, 0.3, 0.4]) for metric in ("js", "svcca")}
     return {
-        "hao2020/figure3": {
+        "figure3": {
             f"results/restored/{model}.tsv": restored(model, layers, inits, seeds) for model in LARGE
         },
-        "hao2020/figure4": floors["js"],
-        "hao2020/figure5": floors["svcca"],
-        "hao2020/figure6": tasks["js"] | floors["js"],
-        "hao2020/figure7": tasks["svcca"] | floors["svcca"],
+        "figure4": floors["js"],
+        "figure5": floors["svcca"],
+        "figure6": tasks["js"] | floors["js"],
+        "figure7": tasks["svcca"] | floors["svcca"],
     }

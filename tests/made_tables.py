@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from bertshift.plots import hao2020_similarity
-
 FOLDER = Path(__file__).parents[1] / "config" / "published"
 PLACE = {
     "scale": "demo",
@@ -20,22 +18,23 @@ ORDER = ["metric", "model", "reference", "stimuli", "init", "seed", "ref_init", 
 
 def table(metric, model, reference, curves, inits=2, seeds=2, heads=0, noise=0.01, n=5000, **extra):
     """`curves`: {(stimuli, variant): [value of layer first..L]}; RSA starts at layer 0, the rest at 1."""
-    random = np.random.default_rng(len(metric) + len(model))
-    rows = []
     first = 0 if metric == "rsa" else 1
-    for init in range(1, inits + 1):
-        for seed in range(1, seeds + 1):
-            for (stimuli, variant), curve in curves.items():
-                for layer, value in enumerate(curve, first):
-                    cells = np.clip(value + random.normal(0, noise, heads + 1), 0, 1)
-                    if heads:
-                        cells[0] = cells[1:].mean()
-                    for head, cell in enumerate(cells):
-                        rows.append({"metric": metric, "model": model, "reference": reference, "stimuli": stimuli,
-                                     "init": init, "seed": seed, "ref_init": init, "ref_seed": 0, "variant": variant,
-                                     "layer": layer, "ref_layer": layer, "head": head, "value": cell, "sd": 0.1, "n": n,
-                                     **PLACE, **extra})  # fmt: skip
-    frame = pd.DataFrame(rows)
+    last = first + len(next(iter(curves.values())))
+    index = pd.MultiIndex.from_product(
+        [range(1, inits + 1), range(1, seeds + 1), curves, range(first, last), range(heads + 1)],
+        names=["init", "seed", "curve", "layer", "head"],
+    )
+    random = np.random.default_rng(len(metric) + len(model))
+    levels = np.array(list(curves.values()))[..., None]
+    cells = np.clip(levels + random.normal(0, noise, [len(level) for level in index.levels]), 0, 1)
+    if heads:
+        cells[..., 0] = cells[..., 1:].mean(-1)
+    frame = index.to_frame(index=False)
+    frame[["stimuli", "variant"]] = frame["curve"].to_list()
+    frame = frame.assign(
+        metric=metric, model=model, reference=reference, ref_init=frame["init"], ref_seed=0, ref_layer=frame["layer"],
+        value=cells.ravel(), sd=0.1, n=n, **PLACE, **extra,
+    )  # fmt: skip
     source = "200/400 (a sample of 9815), world:glue/" + frame["stimuli"] + "/dev.tsv; trained on " + model
     frame["data"] = frame["stimuli"] + " dev " + source + " train 2000/2000 (a sample of 392702), world:glue"
     return frame[ORDER[:15] + list(extra) + ORDER[15:]]
@@ -186,128 +185,4 @@ def of_merchant(layers=12, **runs):
         "figure4": {f"results/sweeps/{t}.keep.tsv": sweep(t, "keep", layers, **runs) for t in FINETUNED},
         "appendix_a": probes,
         "appendix_b": {f"results/mdl/{m}.tsv": mdl(m, **runs) for m in models},
-    }
-
-
-def world(layers=4, heads=4, **replicates):
-    """Inputs of every figure, {figure: {path: table}}, for a model of this shape."""
-    import made_ablations  # these build on this module
-    import made_attention
-    import made_hao
-    import made_patterns
-    import made_reinit
-    import made_relations
-    import made_scores
-    import made_transfer
-
-    def tables(metric, models, reference, make, **more):
-        return {
-            f"results/{metric}/{m}_vs_{reference}.tsv": table(
-                metric, m, reference, make(m, i), **replicates, **more
-            )
-            for i, m in enumerate(models)
-        }
-
-    tasks = ["mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli"]
-    large = ["mnli@large", "rte@large", "sst2@large", "mrpc@large"]
-
-    def cosine(model, i):
-        return {(model, "crop"): falling(layers, 0.4 + 0.04 * i)}
-
-    def cosine_padded(model, i):
-        return {(model, "padded"): falling(layers, 0.5 + 0.04 * i)}
-
-    def js(model, i):
-        return {(model, v): [k * x**4 for x in np.arange(1, layers + 1) / layers * (0.8 - 0.08 * i)]
-                for v, k in (("nats", 1), ("bits", 1 / np.log(2)))}  # fmt: skip
-
-    def svcca(model, i):
-        distances = [0.05 + (0.5 - 0.05 * i) * x**2 for x in np.arange(1, layers + 1) / layers]
-        return {(model, "svcca99"): distances, (model, "svcca99_null"): [0.82 - 0.01 * i] * layers}
-
-    def rsa(model, i):
-        own = model if model in ("mnli", "squad") else "dep"
-        ends = {
-            "wiki": 0.8 - 0.1 * i, "wiki_pair": 0.75 - 0.1 * i, "mnli": 0.5 + 0.1 * i, "squad": 0.7 - 0.3 * i, "dep": 0.45,
-            f"{own}_train": 0.48, {"mnli": "mnli_premise", "squad": "squad_question"}.get(own, "dep_other"): 0.6,
-            f"wiki_like_{own}": 0.72 - 0.1 * i,
-        }  # fmt: skip
-        return {
-            (s, v): falling(layers, end, first=0)
-            for s, end in ends.items()
-            for v in ("content", "all_tokens")
-        }
-
-    def states(model, i):
-        """As SVCCA's, though [CLS] has moved from the first layer on."""
-        depth = np.arange(1, layers + 1) / layers
-        return pd.concat(
-            table(
-                metric, model, "large",
-                {
-                    ("mnli", variant): [(0.4 if tokens == "cls" else 0.05) + (0.4 - 0.05 * i) * x**2 for x in depth],
-                    ("mnli", f"{variant}_null"): [0.92] * layers,
-                },
-                tokens=tokens, **replicates,
-            )
-            for (variant, metric), tokens in product(hao2020_similarity.METRICS.items(), hao2020_similarity.TOKENS)
-        )  # fmt: skip
-
-    def sources_of_change(model, i):
-        whole = {"cosine_distance": 0.5, "js": 0.2}
-        parts = {"total": 1.0, "own": 0.3, "inherited": 0.7}
-        return pd.concat(
-            table(
-                "own_or_inherited", model, "base",
-                {(model, variant): [whole[measure] * part * x**2 for x in np.arange(1, layers + 1) / layers]
-                 for variant, part in parts.items()},
-                heads=heads, measure=measure, **replicates,
-            )
-            for measure in whole
-        )  # fmt: skip
-
-    def steps(model, i):
-        sizes = {"gradient": 0.05, "update": 0.001, "displacement": 0.03}
-        return table(
-            "steps",
-            model,
-            "base",
-            {(model, name): [size] * layers for name, size in sizes.items()},
-            noise=1e-4,
-            **replicates,
-        )
-
-    changed = tables("cosine", tasks, "base", cosine, heads=heads, noise=0.06)
-    padded = tables("cosine", tasks, "base", cosine_padded, heads=heads, noise=0.06)
-    padded = {path.replace("cosine", "cosine_padded"): each for path, each in padded.items()}
-    similar = tables("rsa", FINETUNED, "base", rsa)
-    ranks = {"k_model": 100, "k_reference": 90}
-    others = of_merchant(layers, **replicates)
-    attended = made_attention.of_kovaleva(layers, heads, **replicates)
-    classified = made_patterns.of_kovaleva(layers, heads, **replicates)
-    transferred = made_transfer.of_college(**replicates)
-    college = made_reinit.of_college(layers, heads, **replicates)
-    disabled = made_ablations.of_kovaleva(layers, heads, noise=0.002, **replicates)
-    return {
-        "kovaleva2019/table1": made_scores.of_kovaleva(**replicates),
-        "kovaleva2019/figure5": changed | padded,
-        "kovaleva2019/steps": {f"results/steps/{m}.tsv": steps(m, i) for i, m in enumerate(tasks)} | changed,
-        "kovaleva2019/own_or_inherited": {
-            f"results/own_or_inherited/{m}_vs_base.tsv": sources_of_change(m, i) for i, m in enumerate(tasks)
-        },
-        **{f"kovaleva2019/{item}": attended for item in ("figure6", "figure7", "linguistic")},
-        "kovaleva2019/figure3": made_relations.of_kovaleva(layers, heads, **replicates),
-        **{f"kovaleva2019/figure{n}": disabled for n in (8, 9)},
-        **{f"kovaleva2019/{item}": inputs for item, inputs in classified.items()},
-        **{f"college2020/{item}": inputs for item, inputs in transferred.items()},
-        **{f"college2020/{item}": inputs for item, inputs in college.items()},
-        "hao2020/figure1": tables("js", large, "large", js, heads=heads, noise=0.004),
-        "hao2020/figure2": tables("svcca", large, "large", svcca, n=2400, **ranks),
-        "hao2020/similarity": {
-            f"results/similarity/{m}_vs_large.tsv": states(m, i) for i, m in enumerate(large)
-        },
-        **made_hao.of_hao(layers, heads, **replicates),
-        "merchant2020/figure2": similar,
-        "merchant2020/figure5": similar,
-        **{f"merchant2020/{item}": inputs for item, inputs in others.items()},
     }

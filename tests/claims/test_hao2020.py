@@ -11,7 +11,7 @@ def made():
 
 
 def decided(made, published, item, change=lambda table: table):
-    tables = {path: change(table) for path, table in made[f"hao2020/{item}"].items()}
+    tables = {path: change(table) for path, table in made[item].items()}
     return evaluate(f"hao2020/{item}", tables, published["hao2020"]).set_index("claim")
 
 
@@ -77,7 +77,7 @@ def test_seeds_part_at_a_layer_of_24(made, published):
 
 
 def test_pairs_of_seeds_on_one_pretraining_run_are_replicates(published):
-    tables = of_hao(layers=24, heads=0, inits=1)["hao2020/figure5"]
+    tables = of_hao(layers=24, heads=0, inits=1)["figure5"]
     one = evaluate("hao2020/figure5", tables, published["hao2020"]).set_index("claim").loc["H5.1 (mnli)"]
     assert one["verdict"] == UNTESTED and one["replicates"] == 1  # two seeds are one pair
     path = "results/svcca/mnli@large_vs_mnli@large.tsv"

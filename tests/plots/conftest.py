@@ -2,7 +2,8 @@ from functools import cache
 
 import pytest
 import yaml
-from made_tables import FOLDER, world
+from made_papers import world
+from made_tables import FOLDER
 
 from bertshift.plots import catalogue
 

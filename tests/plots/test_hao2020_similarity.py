@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from made_tables import world
+from made_papers import hao2020
 
 from bertshift.claims import FAILS, HOLDS, evaluate
 from bertshift.plots import hao2020_similarity
@@ -12,7 +12,7 @@ CKA = ["cka_debiased", "cka_debiased_null"]
 @pytest.fixture(scope="module")
 def falling():
     """Tables in which CKA falls with depth on MNLI's tokens, and every other distance rises on all tasks'."""
-    tables = world(6, 2)["hao2020/similarity"]
+    tables = hao2020(6, 2)["similarity"]
     one = tables["results/similarity/mnli@large_vs_large.tsv"]
     chosen = (one["variant"] == "cka_debiased") & (one["tokens"] == "all")
     one.loc[chosen, "value"] = 1 - one.loc[chosen, "value"]

@@ -2,7 +2,8 @@ import re
 
 import numpy as np
 import pytest
-from made_tables import EDGES, FINETUNED, PAPER, VIEWS, of_merchant, world
+from made_papers import merchant2020
+from made_tables import EDGES, FINETUNED, PAPER, VIEWS, of_merchant
 
 from bertshift import stats
 from bertshift.errors import UserError
@@ -249,7 +250,7 @@ def test_code_lengths_are_relative_to_the_same_pretraining_run(published):
 
 
 def test_figure_5_shows_own_controls_thin_and_dep_by_itself(published):
-    inputs = world(12)["merchant2020/figure5"]
+    inputs = merchant2020(12)["figure5"]
     figure, table = catalogue.draw("merchant2020/figure5", inputs, published["merchant2020"])
     assert [axes.get_title() for axes in figure.axes] == ["MNLI model", "SQuAD model", "Dep model"]
     widths = [sorted(line.get_linewidth() for line in axes.get_lines()) for axes in figure.axes]
@@ -270,7 +271,7 @@ def test_figure_5_shows_own_controls_thin_and_dep_by_itself(published):
 
 
 def test_a_single_run_of_rsa_keeps_its_bootstrap_interval(published):
-    inputs = world(12, inits=1, seeds=1)["merchant2020/figure2"]
+    inputs = merchant2020(12, inits=1, seeds=1)["figure2"]
     inputs = {
         path: rows.assign(low=rows["value"] - 0.01, high=rows["value"] + 0.02)
         for path, rows in inputs.items()

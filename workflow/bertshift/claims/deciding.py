@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift import stats
-from bertshift.claims.evidence import Evidence, NotTestableError, labelled
+from bertshift.claims.evidence import Evidence, NotTestableError, Results, labelled
 
 HOLDS, FAILS, UNTESTED = "holds", "fails", "not testable at this scale"
 COLUMNS = ["paper", "figure", "claim", "statement", "place", "strength", "published_value", "measure", "ours", "low",
@@ -94,13 +94,13 @@ def claim(figure: str, id: str, measure: str, cases=("",), published=None, **cri
 def evaluate(figure: str, tables: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
     """One row (COLUMNS) per claim on `<paper>/<item>`, from that figure's tables and its paper's published file."""
     paper, item = figure.split("/")
-    rows = labelled(tables)
-    decided = [_decide(one, rows, published) for one in CLAIMS if (one.paper, one.item) == (paper, item)]
+    results = Results(labelled(tables))
+    decided = [_decide(one, results, published) for one in CLAIMS if (one.paper, one.item) == (paper, item)]
     return pd.DataFrame(decided, columns=COLUMNS)
 
 
-def _decide(one: Claim, rows: pd.DataFrame, published: Mapping) -> dict:
-    facts = published["claims"][one.id]
+def _decide(one: Claim, results: Results, published: Mapping) -> dict:
+    facts, rows = published["claims"][one.id], results.table
     row = {
         "paper": one.paper, "figure": one.item, "claim": one.name, "statement": facts["statement"],
         "place": facts["place"], "strength": facts["strength"], "published_value": _published(one, facts, published),
@@ -109,16 +109,16 @@ def _decide(one: Claim, rows: pd.DataFrame, published: Mapping) -> dict:
         "checkpoint": "; ".join(rows["checkpoint"].astype(str).unique()),
     }  # fmt: skip
     try:
-        values, independent = _values(one, rows)
+        values, independent = _values(one, results)
     except NotTestableError as error:
         return row | {"verdict": UNTESTED, "reason": f"{error}."}
     if one.across:
         seeds = rows.drop_duplicates(["init", "seed"])["seed"]  # a pretrained model's is 0
         row |= {"ours": values[0], "replicates": int((seeds != 0).sum()) or len(seeds)}
         verdict = HOLDS if one.holds(values[0]) else FAILS
-        return row | {"verdict": verdict, "reason": f"One number, over all replicates.{_left_out(one, rows)}"}
+        return row | {"verdict": verdict, "reason": f"One number, over all replicates.{_left_out(one, results)}"}
     single = sum(map(one.holds, values))
-    reason = f"In {single} of {len(values)} replicates by itself.{_left_out(one, rows)}"
+    reason = f"In {single} of {len(values)} replicates by itself.{_left_out(one, results)}"
     row |= {"replicates": len(values), "reason": reason}
     if len(values) < 2:
         few = "one replicate only; at least two are needed."
@@ -137,7 +137,7 @@ def _published(one: Claim, facts: Mapping, published: Mapping) -> str:
     return str(value.get(one.case, "") if isinstance(value, Mapping) else value)
 
 
-def _values(one: Claim, rows: pd.DataFrame) -> tuple[list[float], bool]:
+def _values(one: Claim, results: Results) -> tuple[list[float], bool]:
     """The claim's number for every replicate that has all it needs, and whether these are independent; NotTestable if
     none has.
 
@@ -146,23 +146,22 @@ def _values(one: Claim, rows: pd.DataFrame) -> tuple[list[float], bool]:
     make replicates.
     """
     if one.across:
-        return [one.value(Evidence(rows))], True
-    runs = _by_replicate(one, {init: rows[rows["init"] == init] for init in rows["init"].unique()})
+        return [one.value(Evidence(results))], True
+    runs = _by_replicate(one, results.pretraining_runs)
     if len(runs) > 1:
         return [value for value, _ in runs.values()], True
     [(init, (value, read))] = runs.items()
-    run = stats.with_replicates(rows[rows["init"] == init])
-    seeds = run.loc[run["name"].isin(read) & (run["seed"] != 0), "replicate"].unique()
-    if len(seeds) < 2:
+    seeds = results.pretraining_runs[init].seeds
+    single = {seed: part for seed, part in seeds.items() if part.has_seed_of(read)}
+    if len(single) < 2:
         return [value], True
-    single = {seed: run[(run["seed"] == 0) | (run["replicate"] == seed)] for seed in seeds}
     found = _by_replicate(one, single)
     return [value for value, _ in found.values()], stats.independent(found)
 
 
-def _left_out(one: Claim, rows: pd.DataFrame) -> str:
+def _left_out(one: Claim, results: Results) -> str:
     """A sentence on the runs, or pairs of fine-tuned ones, that the claim does without."""
-    evidence = Evidence(rows)
+    evidence = Evidence(results)
     with suppress(NotTestableError):  # all replicates together may lack what each of them has
         one.value(evidence)
     pairs = sum(ref_seed > 0 for *_, ref_seed in evidence.failed)  # 0 is what it was fine-tuned from
@@ -173,12 +172,12 @@ def _left_out(one: Claim, rows: pd.DataFrame) -> str:
 
 
 def _by_replicate(
-    one: Claim, replicates: Mapping[int | str, pd.DataFrame]
+    one: Claim, replicates: Mapping[int | str, Results]
 ) -> dict[int | str, tuple[float, set[str]]]:
     """The number, and the models it was read from, of every replicate that has them; NotTestable if none has."""
     found, missing = {}, None
-    for number, rows in replicates.items():
-        evidence = Evidence(rows)
+    for number, results in replicates.items():
+        evidence = Evidence(results)
         try:
             found[number] = (one.value(evidence), evidence.read)
         except NotTestableError as error:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -86,15 +87,61 @@ def _name(role: str) -> str:
     return style.stages_of(role) + (".random" if ".random" in role else "")
 
 
+class Results:
+    """Rows of `labelled`, of one replicate or of all. Claims share it: what several of them ask for is looked up once."""
+
+    def __init__(self, table: pd.DataFrame):
+        self.table = table
+        self._chosen: dict[tuple, pd.DataFrame] = {}
+
+    @cached_property
+    def models(self) -> dict[str, pd.DataFrame]:
+        return dict(list(self.table.groupby("name")))
+
+    @cached_property
+    def pretraining_runs(self) -> dict[int, "Results"]:
+        return {init: Results(self.table[self.table["init"] == init]) for init in self.table["init"].unique()}
+
+    @cached_property
+    def seeds(self) -> dict[str, "Results"]:
+        """Of one pretraining run, each fine-tuning seed, or pair of seeds; rows of a pretrained model belong to every one."""
+        table = stats.with_replicates(self.table)
+        seeds = table.loc[table["seed"] != 0, "replicate"].unique()
+        return {seed: Results(table[(table["seed"] == 0) | (table["replicate"] == seed)]) for seed in seeds}
+
+    def has_seed_of(self, names: set[str]) -> bool:
+        """Whether some model of these names is fine-tuned."""
+        return any((self.models[name]["seed"] != 0).any() for name in names if name in self.models)
+
+    def rows(self, name: str, **where) -> pd.DataFrame:
+        """Rows of the model `name` that have these values; NotTestableError if there are none."""
+        key = (name, *where.items())
+        if key not in self._chosen:
+            self._chosen[key] = self._choose(name, where)
+        return self._chosen[key]
+
+    def _choose(self, name: str, where: Mapping) -> pd.DataFrame:
+        label = style.label_of(name)
+        if name not in self.models:
+            raise NotTestableError(f"no results for {label}")
+        rows = self.models[name]
+        chosen = np.ones(len(rows), bool)
+        for column, value in where.items():
+            chosen &= (rows[column] == value).to_numpy()
+            if not chosen.any():
+                raise NotTestableError(f"no {NOUNS.get(column, column)} '{value}' for {label}")
+        return rows[chosen]
+
+
 class Evidence:
-    """Rows of `labelled`, of one replicate or of all. Each number is a mean over the rows that it is about.
+    """What a claim reads of some results. Each number is a mean over the rows that it is about.
 
     NotTestableError says which rows are missing. `read` collects the names of the models that were asked for, `failed`
     the runs of theirs that failed to train and are left out: name and stats.RUN, 0 where there is none.
     """
 
-    def __init__(self, rows: pd.DataFrame):
-        self.models = dict(list(rows.groupby("name")))
+    def __init__(self, results: Results):
+        self.results = results
         self.read: set[str] = set()
         self.failed: set[tuple] = set()
 
@@ -211,18 +258,9 @@ class Evidence:
         return rows
 
     def _rows(self, name: str, **where) -> pd.DataFrame:
-        """Rows of the model `name` that have these values."""
-        label = style.label_of(name)
-        if name not in self.models:
-            raise NotTestableError(f"no results for {label}")
+        rows = self.results.rows(name, **where)
         self.read.add(name)
-        rows = self.models[name]
-        chosen = np.ones(len(rows), bool)
-        for column, value in where.items():
-            chosen &= (rows[column] == value).to_numpy()
-            if not chosen.any():
-                raise NotTestableError(f"no {NOUNS.get(column, column)} '{value}' for {label}")
-        return rows[chosen]
+        return rows
 
 
 NOUNS = {"stimuli": "inputs", "task": "probe of", "head": "mean over heads", "token": "attention to"}

@@ -1,0 +1,139 @@
+"""Made-up tables for every figure, of models of one shape: {item: {path: table}} by paper."""
+
+from itertools import product
+
+import made_ablations
+import made_attention
+import made_hao
+import made_patterns
+import made_reinit
+import made_relations
+import made_scores
+import made_transfer
+import numpy as np
+import pandas as pd
+from made_tables import FINETUNED, falling, of_merchant, table
+
+from bertshift.plots import hao2020_similarity
+
+TASKS = list(made_ablations.TASKS)
+
+
+def each(metric, models, reference, make, **more):
+    """Each model against the reference; `make(model, number)` gives its curves."""
+    return {
+        f"results/{metric}/{m}_vs_{reference}.tsv": table(metric, m, reference, make(m, i), **more)
+        for i, m in enumerate(models)
+    }
+
+
+def kovaleva2019(layers, heads, **replicates):
+    shape = {"layers": layers, "heads": heads} | replicates
+    depth = made_hao.depth(layers)
+
+    def cosine(variant, end):
+        made = each(
+            "cosine", TASKS, "base", lambda model, i: {(model, variant): falling(layers, end + 0.04 * i)},
+            heads=heads, noise=0.06, **replicates,
+        )  # fmt: skip
+        return {path.replace("cosine", "cosine" + "_padded" * (variant == "padded")): one for path, one in made.items()}
+
+    def steps(model):
+        sizes = {"gradient": 0.05, "update": 0.001, "displacement": 0.03}
+        curves = {(model, name): [size] * layers for name, size in sizes.items()}
+        return table("steps", model, "base", curves, noise=1e-4, **replicates)
+
+    def sources_of_change(model):
+        parts = {"total": 1.0, "own": 0.3, "inherited": 0.7}
+        return pd.concat(
+            table(
+                "own_or_inherited", model, "base",
+                {(model, variant): whole * part * depth**2 for variant, part in parts.items()},
+                heads=heads, measure=measure, **replicates,
+            )
+            for measure, whole in (("cosine_distance", 0.5), ("js", 0.2))
+        )  # fmt: skip
+
+    changed = cosine("crop", 0.4)
+    return {
+        "table1": made_scores.of_kovaleva(**replicates),
+        "figure5": changed | cosine("padded", 0.5),
+        "steps": {f"results/steps/{m}.tsv": steps(m) for m in TASKS} | changed,
+        "own_or_inherited": {f"results/own_or_inherited/{m}_vs_base.tsv": sources_of_change(m) for m in TASKS},
+        **dict.fromkeys(("figure6", "figure7", "linguistic"), made_attention.of_kovaleva(**shape)),
+        "figure3": made_relations.of_kovaleva(**shape),
+        **dict.fromkeys(("figure8", "figure9"), made_ablations.of_kovaleva(noise=0.002, **shape)),
+        **made_patterns.of_kovaleva(**shape),
+    }
+
+
+def college2020(layers, heads, **replicates):
+    return made_transfer.of_college(**replicates) | made_reinit.of_college(layers, heads, **replicates)
+
+
+def hao2020(layers, heads, **replicates):
+    depth = made_hao.depth(layers)
+
+    def js(model, i):
+        curve = ((0.8 - 0.08 * i) * depth) ** 4
+        return {(model, "nats"): curve, (model, "bits"): curve / np.log(2)}
+
+    def svcca(model, i):
+        return {
+            (model, "svcca99"): 0.05 + (0.5 - 0.05 * i) * depth**2,
+            (model, "svcca99_null"): [0.82 - 0.01 * i] * layers,
+        }
+
+    def states(model, i):
+        """As SVCCA's, though [CLS] has moved from the first layer on."""
+        return pd.concat(
+            table(
+                metric, model, "large",
+                {
+                    ("mnli", variant): (0.4 if tokens == "cls" else 0.05) + (0.4 - 0.05 * i) * depth**2,
+                    ("mnli", f"{variant}_null"): [0.92] * layers,
+                },
+                tokens=tokens, **replicates,
+            )
+            for (variant, metric), tokens in product(hao2020_similarity.METRICS.items(), hao2020_similarity.TOKENS)
+        )  # fmt: skip
+
+    models = made_hao.LARGE
+    return {
+        "figure1": each("js", models, "large", js, heads=heads, noise=0.004, **replicates),
+        "figure2": each("svcca", models, "large", svcca, n=2400, **made_hao.RANKS, **replicates),
+        "similarity": {f"results/similarity/{m}_vs_large.tsv": states(m, i) for i, m in enumerate(models)},
+        **made_hao.of_hao(layers, heads, **replicates),
+    }
+
+
+def merchant2020(layers, heads=0, **replicates):
+    """Nothing of this paper is by head."""
+
+    def rsa(model, i):
+        own = model if model in ("mnli", "squad") else "dep"
+        ends = {
+            "wiki": 0.8 - 0.1 * i, "wiki_pair": 0.75 - 0.1 * i, "mnli": 0.5 + 0.1 * i, "squad": 0.7 - 0.3 * i, "dep": 0.45,
+            f"{own}_train": 0.48, {"mnli": "mnli_premise", "squad": "squad_question"}.get(own, "dep_other"): 0.6,
+            f"wiki_like_{own}": 0.72 - 0.1 * i,
+        }  # fmt: skip
+        return {
+            (s, v): falling(layers, end, first=0)
+            for s, end in ends.items()
+            for v in ("content", "all_tokens")
+        }
+
+    similar = each("rsa", FINETUNED, "base", rsa, **replicates)
+    return {"figure2": similar, "figure5": similar, **of_merchant(layers, **replicates)}
+
+
+PAPERS = {paper.__name__: paper for paper in (kovaleva2019, college2020, hao2020, merchant2020)}
+
+
+def world(layers=4, heads=4, **replicates):
+    """Inputs of every figure, {figure: {path: table}}, for a model of this shape."""
+    return {
+        f"{paper}/{item}": inputs
+        for paper, make in PAPERS.items()
+        for item, inputs in make(layers, heads, **replicates).items()
+    }
