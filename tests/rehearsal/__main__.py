@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pandas as pd
 import yaml
-from rehearsal.hub import serve
 
 from bertshift.config import SCALES, load_config
 from bertshift.files import read_tsv, write_json, write_text
@@ -33,6 +32,8 @@ def rehearsal(scale: str, folder: Path, *overlays: Path) -> Iterator[tuple[list[
 
     folder: where everything is made. overlays: configuration above that of every rehearsal.
     """
+    from rehearsal.hub import serve  # torch and datasets take seconds
+
     folder.mkdir(parents=True, exist_ok=True)
     for read in ("config", "workflow"):  # which rules look for in the folder where they run
         if not (folder / read).is_symlink():

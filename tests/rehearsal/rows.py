@@ -42,6 +42,7 @@ SPLITS = {
     },
 }  # fmt: skip
 GLUE_SPLITS = {"train": "train", "validation": "dev", "test": "test"}
+CONTEXT = 2  # sentences of a question's context, besides that with the answer
 PARAGRAPHS = 4  # of an article
 ROW_GROUP = 100  # articles
 
@@ -133,14 +134,14 @@ def _questions(rows: list[dict], rng: Random, unanswerable: bool) -> dict[str, p
     """SQuAD's columns: every answer is one of four words, which stands once in its context."""
     made = []
     for row in rows:
-        sentences = row["context"].split(". ")
+        sentences = row["context"].rstrip(".").split(". ")[:CONTEXT]
         impossible = unanswerable and row["impossible"]
         if not unanswerable and row["impossible"]:
             continue
         word = rng.choice(ANSWERS)
         if not impossible:
-            sentences.insert(rng.randrange(len(sentences)), f"It is {word}")
-        context = ". ".join(sentences)
+            sentences.insert(rng.randrange(len(sentences) + 1), f"It is {word}")
+        context = ". ".join(sentences) + "."
         answers = {"text": [], "answer_start": []}
         if not impossible:
             number = max(1, len(row["answers"]))
