@@ -41,10 +41,10 @@ def rehearsal(scale: str, folder: Path, *overlays: Path) -> Iterator[tuple[list[
     config = load_config(read_yaml(OWN) | {"scale": scale}, ROOT)
     # The port is part of the corpora's addresses, and these of the names of their files.
     port = folder / "port"
-    hub, addresses = serve(config, int(port.read_text()) if port.exists() else None)
+    hub, served = serve(config, int(port.read_text()) if port.exists() else None)
     write_text(port, str(hub.server.server_port))
-    write_json(folder / "addresses.yaml", addresses)
-    files = [OWN, AMOUNTS, *overlays, folder / "addresses.yaml"]
+    write_json(folder / "served.yaml", served)
+    files = [OWN, AMOUNTS, folder / "served.yaml", *overlays]
     command = [sys.executable, "-m", "snakemake", "--config", f"scale={scale}", "--configfile", *files]
     command += ["--snakefile", ROOT / "Snakefile", "--directory", folder]
     with hub:

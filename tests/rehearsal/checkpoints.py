@@ -30,10 +30,24 @@ def repositories(bases: Mapping, texts: Iterable[str]) -> dict[tuple[str, str], 
         lowercase = "uncased" in base["vocabulary"]
         if lowercase not in vocabularies:
             vocabularies[lowercase] = vocabulary(texts, lowercase)
-        for checkpoint in base.get("checkpoints", ()):
+        for checkpoint in base["checkpoints"]:
             place = checkpoint["hub"], checkpoint["revision"]
             found[place] = files(place[0], base["layers"], base["heads"], vocabularies[lowercase], lowercase)
     return found
+
+
+def overlay(bases: Mapping) -> dict:
+    """Configuration by which every table and caption says that these are not the checkpoints of that name."""
+    return {
+        "bases": {
+            name: {
+                "checkpoints": [
+                    {**each, "label": f"rehearsal, not {each['hub']}"} for each in base["checkpoints"]
+                ]
+            }
+            for name, base in bases.items()
+        }
+    }
 
 
 def vocabulary(texts: Iterable[str], lowercase: bool) -> list[str]:
@@ -101,7 +115,7 @@ def draw(model: nn.Module, seed: int) -> None:
 
 def _gain(name: str) -> float:
     """Of a map: what it makes of the length of its input."""
-    return 0.5 if name.endswith(("attention.output.dense", "output.dense")) else 1.0
+    return 0.2 if name.endswith(("attention.output.dense", "output.dense")) else 1.0
 
 
 def _first_name(key: str) -> str:

@@ -15,7 +15,7 @@ PORTS = range(20_000, 20_100)  # below those that a system gives to connections
 
 
 def serve(config: Mapping, port: int | None = None) -> tuple[SmallHub, dict]:
-    """(the hub, not yet begun, and the configuration that directs the corpora's addresses to it).
+    """(the hub, not yet begun, and the configuration that directs the corpora's addresses to it and labels checkpoints).
 
     config: the complete configuration of a scale whose data come from the hub.
     """
@@ -28,7 +28,8 @@ def serve(config: Mapping, port: int | None = None) -> tuple[SmallHub, dict]:
         hub.push(repository, commit, files)
     hub.pages = {corpora.place(url): content for url, content in pages.items()}
     digests = {url: hashlib.sha256(content).hexdigest() for url, content in pages.items()}
-    return hub, corpora.overlay(config["edge_sets"], config["relations"], hub.url, digests)
+    directed = corpora.overlay(config["edge_sets"], config["relations"], hub.url, digests)
+    return hub, directed | checkpoints.overlay(config["bases"])
 
 
 def _free_port() -> int:

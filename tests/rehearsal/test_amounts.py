@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 import yaml
+from rehearsal import checkpoints, corpora
 from rehearsal.__main__ import AMOUNTS, OWN, REAL, ROOT, read_yaml
 
 from bertshift.config import load_config, merge
@@ -87,3 +88,24 @@ def test_every_key_of_the_schema_is_known():
     paths = set(keys(schema))
     assert len(paths) > 150
     assert not sorted(path for path in paths if not among(path, MAY_CHANGE) and not among(path, STAYS))
+
+
+@pytest.mark.parametrize("scale", REAL)
+def test_a_hub_changes_addresses_and_what_checkpoints_are_called(scale):
+    own = load_config(read_yaml(OWN) | {"scale": scale}, ROOT)
+    addresses = {each["url"]: "0" * 64 for each in downloads(own)}
+    directed = corpora.overlay(own["edge_sets"], own["relations"], "http://127.0.0.1:1", addresses)
+    changed = merge(own, directed | checkpoints.overlay(own["bases"]))
+    assert all(each["url"].startswith("http://127.0.0.1:1/") for each in downloads(changed))
+    for config in (own, changed):
+        for each in downloads(config):
+            each.clear()
+        for base in config["bases"].values():
+            for each in base["checkpoints"]:
+                assert (each.pop("label", None) is not None) == (config is changed)
+    assert own == changed
+
+
+def downloads(config: dict) -> list[dict]:
+    entries = [each for spec in config["edge_sets"].values() for each in spec.get("download", {}).values()]
+    return [*entries, config["relations"]["download"]]
