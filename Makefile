@@ -3,7 +3,7 @@ VENV := .venv
 READY := $(VENV)/.installed
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: figures test venv clean-venv
+.PHONY: figures test rehearse venv clean-venv
 
 # The environment, then every figure at the scale that config/experiments.yaml names.
 figures: $(READY)
@@ -12,6 +12,11 @@ figures: $(READY)
 # The environment, then the whole test suite.
 test: $(READY)
 	PATH="$(BIN):$$PATH" python -m pytest -q
+
+# A scale's own file whole, small or paper, on made data and narrow models: no network, two CPU cores, about an hour.
+SCALE ?= paper
+rehearse: $(READY)
+	PATH="$(BIN):$$PATH" PYTHONPATH=workflow:tests python -m rehearsal $(SCALE)
 
 # The environment alone.
 venv: $(READY)

@@ -17,24 +17,30 @@ REVISION = "0123456789abcdef0123456789abcdef01234567"
 BUSY = "5" * 40  # a revision for which every answer is status 500
 
 
-def parquet_file(columns: Mapping[str, list], row_group_size: int | None = None) -> bytes:
+def parquet_file(columns: Mapping[str, list] | pa.Table, row_group_size: int | None = None) -> bytes:
     sink = io.BytesIO()
-    parquet.write_table(pa.table(dict(columns)), sink, row_group_size=row_group_size)
+    table = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
+    parquet.write_table(table, sink, row_group_size=row_group_size)
     return sink.getvalue()
 
 
 class SmallHub:
     """`repositories` maps an id to {path: content}, its commit REVISION; `faults` an id to what is wrong with its data files.
+    `pages` are files at addresses of their own, by path.
 
     Faults: drop (the connection breaks midway), drop once (in the first answer only), short (a clean end
     halfway), html (a page with status 200), error (status 500), flipped (one bit differs).
     """
 
     def __init__(
-        self, repositories: Mapping[str, Mapping[str, bytes]], faults: Mapping[str, str] | None = None
+        self,
+        repositories: Mapping[str, Mapping[str, bytes]],
+        faults: Mapping[str, str] | None = None,
+        port: int = 0,
     ):
         self.commits = {repository: {REVISION: files} for repository, files in repositories.items()}
         self.faults, self.requests = faults or {}, Counter()
+        self.pages: dict[str, bytes] = {}
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -54,7 +60,7 @@ class SmallHub:
             def log_message(self, *arguments):
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
@@ -68,10 +74,12 @@ class SmallHub:
 
     def push(self, repository: str, commit: str, files: Mapping[str, bytes]) -> None:
         """A new newest commit: what `main` is from now on."""
-        self.commits[repository][commit] = files
+        self.commits.setdefault(repository, {})[commit] = files
 
     def answer(self, request, body: bool) -> None:
         path = request.path.partition("?")[0]
+        if path in self.pages:
+            return self.send(request, 200, self.pages[path], {}, body)
         resolve = re.fullmatch(r"/(?:datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
         api = re.fullmatch(
             r"/api/(?:datasets|models)/([^/]+/[^/]+)/(revision|tree|paths-info)/([^/]+)/?(.*)", path

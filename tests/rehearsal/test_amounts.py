@@ -1,0 +1,111 @@
+"""What a rehearsal changes of a scale: how much there is of everything, and nothing else."""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+import pytest
+import yaml
+from rehearsal import checkpoints, corpora
+from rehearsal.__main__ import AMOUNTS, OWN, REAL, ROOT, read_yaml
+
+from bertshift.config import load_config, merge
+
+# Keys that a rehearsal may set: rows, steps, epochs, tokens, portions, batches; rates, as a narrow model needs large ones;
+# threads, of which a small machine has few.
+MAY_CHANGE = [
+    *(f"training.{key}" for key in ("learning_rate_scale", "batch_size_scale", "max_train", "max_dev", "norms_every")),
+    "training.per_variant.*",
+    "bases.*.learning_rate_scale",
+    *(f"tasks.*.{key}" for key in ("learning_rate", "batch_size", "epochs", "max_train", "max_dev")),
+    *(f"samples.{key}" for key in ("task", "combined", "text", "svcca_tokens", "tokens", "padded")),
+    *(f"probes.*.{key}" for key in ("learning_rate", "max_steps", "validate_every", "patience", "max_train", "max_dev",
+                                    "max_test", "portions", "epochs")),
+    "sweeps.max_train", "sweeps.max_dev", "sweeps.tasks.*",
+    "ablation.max_dev",
+    "frozen.max_train",
+    *(f"patterns.{key}" for key in ("maps", "max_examples", "classifier.epochs")),
+    "threads.*",
+]  # fmt: skip
+# All others of the schema. A new key goes into one of the lists: is it an amount, or what a rehearsal is to rehearse?
+STAYS = [
+    "scale", "data.*", "world.*", "vocabularies.*", "corpora.*", "bases.*", "stimuli.*", "analyses.*", "annotators.*",
+    "treebank", "edge_tasks.*", "keep_activations", "scored", "figures.*", "cluster.*", "datasets*", "edge_sets*",
+    "relations*", "training.warmup", "training.schedule", "training.optimizer", "training.weight_decay", "training.beta2",
+    "training.epsilon", "training.max_grad_norm", "training.precision", "training.checkpoint_minutes", "training.plateau",
+    "training.max_epochs", "tasks.*.dataset", "tasks.*.kind", "tasks.*.metrics", "tasks.*.max_length", "tasks.*.doc_stride",
+    "tasks.*.max_query_length", "tasks.*.seeds", "tasks.*.warmup", "tasks.*.schedule", "tasks.*.optimizer",
+    "tasks.*.weight_decay", "tasks.*.beta2", "tasks.*.epsilon", "tasks.*.max_grad_norm", "samples.max_length",
+    "samples.padded_length", "probes.*.width", "probes.*.input_dropout", "probes.*.hidden_dropout",
+    "probes.*.min_learning_rate", "probes.*.decay", "probes.*.decay_patience", "probes.*.max_grad_norm",
+    "probes.*.batch_records", "probes.*.probe_seeds", "probes.*.rank", "probes.*.batch_size", "sweeps.runs_at_once",
+    "sweeps.baseline_seeds", "sweeps.head_layers", "sweeps.seeds", "sweeps.pretraining_runs", "ablation.variants",
+    "ablation.confirm", "frozen.heads", "patterns.labels", "patterns.classifier.size", "patterns.classifier.widths",
+    "patterns.classifier.batch_size", "patterns.classifier.learning_rate", "patterns.classifier.folds",
+]  # fmt: skip
+
+
+def leaves(value, path: str = "") -> Iterator[tuple[str, object]]:
+    """(dotted path, value) of everything that is no mapping."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, f"{path}.{key}" if path else key)
+    else:
+        yield path, value
+
+
+def keys(schema: dict, path: str = "") -> Iterator[str]:
+    """The dotted path of every value that a schema knows; * for names that a user chooses."""
+    inside = dict(schema.get("properties", {}))
+    if isinstance(schema.get("additionalProperties"), dict):
+        inside["*"] = schema["additionalProperties"]
+    if not inside:
+        yield path
+    for key, inner in inside.items():
+        yield from keys(inner, f"{path}.{key}" if path else key)
+
+
+def among(path: str, patterns: list[str]) -> bool:
+    return any(fnmatchcase(path, pattern) for pattern in patterns)
+
+
+def test_a_rehearsal_sets_amounts_alone():
+    assert not [path for path, _ in leaves(read_yaml(AMOUNTS)) if not among(path, MAY_CHANGE)]
+
+
+@pytest.mark.parametrize("scale", REAL)
+def test_everything_else_is_the_scales_own(scale):
+    own = read_yaml(OWN) | {"scale": scale}
+    asked, rehearsed = (
+        dict(leaves(load_config(user, ROOT))) for user in (own, merge(own, read_yaml(AMOUNTS)))
+    )
+    set_by_rehearsal = {path for path, _ in leaves(read_yaml(AMOUNTS))}
+    differ = {path for path in asked | rehearsed if asked.get(path) != rehearsed.get(path)}
+    assert differ <= set_by_rehearsal and len(differ) > 20
+
+
+def test_every_key_of_the_schema_is_known():
+    schema = yaml.safe_load((ROOT / "workflow/schemas/experiments.schema.yaml").read_text())
+    paths = set(keys(schema))
+    assert len(paths) > 150
+    assert not sorted(path for path in paths if not among(path, MAY_CHANGE) and not among(path, STAYS))
+
+
+@pytest.mark.parametrize("scale", REAL)
+def test_a_hub_changes_addresses_and_what_checkpoints_are_called(scale):
+    own = load_config(read_yaml(OWN) | {"scale": scale}, ROOT)
+    addresses = {each["url"]: "0" * 64 for each in downloads(own)}
+    directed = corpora.overlay(own["edge_sets"], own["relations"], "http://127.0.0.1:1", addresses)
+    changed = merge(own, directed | checkpoints.overlay(own["bases"]))
+    assert all(each["url"].startswith("http://127.0.0.1:1/") for each in downloads(changed))
+    for config in (own, changed):
+        for each in downloads(config):
+            each.clear()
+        for base in config["bases"].values():
+            for each in base["checkpoints"]:
+                assert (each.pop("label", None) is not None) == (config is changed)
+    assert own == changed
+
+
+def downloads(config: dict) -> list[dict]:
+    entries = [each for spec in config["edge_sets"].values() for each in spec.get("download", {}).values()]
+    return [*entries, config["relations"]["download"]]
