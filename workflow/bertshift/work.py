@@ -282,7 +282,8 @@ def finetune(job: Job, sizes: Sizes) -> Work:
 def sweep(job: Job, sizes: Sizes) -> Work:
     runs = job.settings["runs"].values()
     work = sum((_train(sizes, job.wildcards["model"], run) for run in runs), Work())
-    at_once = min(len(runs), sizes.config["sweeps"]["runs_at_once"])
+    # Where the configuration leaves it to the GPU's memory, at most one a thread.
+    at_once = min(len(runs), sizes.config["sweeps"]["runs_at_once"] or job.threads)
     return replace(work, **{key: getattr(work, key) * at_once for key in ("memory", "device", "scratch")})
 
 

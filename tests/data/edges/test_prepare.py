@@ -41,7 +41,7 @@ def test_records_and_sidecar(root, tmp_path):
     assert len(sidecar.pop("source_sha256")["train.jsonl"]) == 64
     assert sidecar == {
         "name": "mine", "task": "entities", "format": "jiant", "licence": "none",
-        "source": "mirror:train.jsonl,dev.jsonl,test.jsonl", "spans": 1, "multilabel": False,
+        "origin": "mirror", "source": "mirror:train.jsonl,dev.jsonl,test.jsonl", "spans": 1, "multilabel": False,
         "labels": ["A", "B", "C"], "expected": expected,
         "counts": {"train": {"sentences": 2, "records": 1, "targets": 2}, "dev": {"sentences": 2, "records": 1, "targets": 1},
                    "test": {"sentences": 2, "records": 1, "targets": 1}},
