@@ -235,10 +235,11 @@ class Sizes:
         )
 
     def _prepared(self, description: str, key: str):
-        """What a description of data that are there already says; it is read once."""
-        if description not in self._read and (path := Path(description)).is_file():
-            self._read[description] = json.loads(path.read_text(encoding="utf-8"))
-        return self._read.get(description, {}).get(key)
+        """What a description of data that are there already says; it is looked for once."""
+        if description not in self._read:
+            path = Path(description)
+            self._read[description] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return self._read[description].get(key)
 
 
 @dataclass(frozen=True)
