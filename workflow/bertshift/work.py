@@ -183,9 +183,13 @@ class Sizes:
 
     def _stimulus(self, name: str, longest: int) -> list[tuple[float, float]]:
         samples, known = self.config["samples"], self.known["rows"]
-        if name == "edges" or name in known:
-            rows = self._prepared(f"results/stimuli/{name}.json", "rows")
-            rows = rows or (name == "edges" and self._edge_sentences()) or known[name]
+        counted = {
+            "edges": lambda: self._edge_sentences() or known["edges"],
+            "trees": lambda: sum(self.trees().values()),
+            "relations": lambda: known["relations"],
+        }
+        if name in counted:
+            rows = self._prepared(f"results/stimuli/{name}.json", "rows") or counted[name]()
             return [(rows, self.tokens(name, longest))]
         if name in self.config["stimuli"]:
             entry = self.config["stimuli"][name]
@@ -199,6 +203,12 @@ class Sizes:
         each = samples["combined" if len(tasks) > 1 else "task"]
         datasets = [self.config["tasks"][task]["dataset"] for task in tasks]
         return [(min(each, self.rows(one, "dev")), self.tokens(one, longest)) for one in datasets]
+
+    def trees(self) -> dict[str, int]:
+        """Sentences of each split that structural probes read."""
+        rows = {split: self.rows(self.config["treebank"], split) for split in ("train", "dev", "test")}
+        most = self.config["probes"]["structural"].get("max_train")
+        return rows | {"train": min(rows["train"], most or rows["train"])}
 
     def edge_task(self, task: str, settings: ProbeSettings) -> "EdgeTask":
         """What probes of a task read: of records that are there already, or as published, or as many as a world has."""
@@ -538,8 +548,7 @@ def mdl(job: Job, sizes: Sizes) -> Work:
 def structural_probes(job: Job, sizes: Sizes) -> Work:
     how, shape = job.settings, sizes.shape(job.wildcards["model"])
     one = StructuralSettings(**how["probe"])
-    splits = {split: sizes.rows(sizes.config["treebank"], split) for split in ("train", "dev", "test")}
-    splits["train"] = min(splits["train"], one.max_train or splits["train"])
+    splits = sizes.trees()
     length = (sizes.tokens("trees") - 2) / PIECES
     epochs, probes = min(one.epochs, BEST_STRUCTURAL + one.patience), 2 * (shape.layers + 1) * one.probe_seeds
     # Words into a probe's space and back, and the products of a sentence's words with each other.
