@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -113,14 +114,15 @@ class Shape:
         return Work(flops, self.layers * batches, self.width, device=4 * self.parameters)
 
     def updates(self, tokens: float, length: float, steps: float) -> Work:
-        """Training: forward and backward, what the optimiser holds beside the states of a batch, and a checkpoint."""
+        """Training: forward and backward, on disk a checkpoint; in memory, beside the states of a batch, seven of the model:
+        weights, gradients, two of the optimiser's, and where norms are logged the start, the step before, a difference."""
         once = self.passes(tokens, length, steps)
         states = tokens / max(1, steps) * self.layers * 4 * (34 * self.width + 5 * self.heads * length) / 2
         return Work(
             3 * once.flops,
             3 * once.passes,
             self.width,
-            device=16 * self.parameters + states,
+            device=28 * self.parameters + states,
             scratch=12 * self.parameters,
         )
 
@@ -322,6 +324,13 @@ def derive(job: Job, sizes: Sizes) -> Work:
 def dataset(job: Job, sizes: Sizes) -> Work:
     lines = sizes.bytes(job.wildcards["dataset"])
     return Work(text=lines, disk=lines, memory=4 * lines)
+
+
+def edges(job: Job, sizes: Sizes) -> Work:
+    """Corpora of several layouts: reading them takes longer than writing their records."""
+    task = sizes.edge_task(job.wildcards["task"], ProbeSettings(max_dev=sys.maxsize))
+    lines = sum(task.records.values()) * (100 + 70 * task.targets)
+    return Work(text=4 * lines, disk=lines, memory=5 * lines)
 
 
 def stimuli(job: Job, sizes: Sizes) -> Work:
@@ -566,6 +575,7 @@ WORK: dict[str, Callable[[Job, Sizes], Work]] = {
     "checkpoint": checkpoint,
     "derive": derive,
     "dataset": dataset,
+    "edges": edges,
     "stimuli": stimuli,
     "finetune": finetune,
     "sweep": sweep,
