@@ -58,7 +58,7 @@ def estimate(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool
     It is the shipped one times what the finished jobs of its rule took relative to theirs; where none has finished, its
     seconds times what all finished jobs took.
     """
-    costs = shipped(jobs, sizes_of(config, table), table, has_gpu)
+    costs = shipped(jobs, config, table, has_gpu)
     pairs = defaultdict(list)
     for job in jobs:
         if own := own_cost(job):
@@ -76,8 +76,9 @@ def sizes_of(config: Mapping, table: Mapping) -> Sizes:
     return Sizes(config, {key: table[key][data] for key in ("rows", "tokens", "bytes")})
 
 
-def shipped(jobs: Sequence[Job], sizes: Sizes, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
+def shipped(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
     """The cost of every job by its number as the table alone tells."""
+    sizes = sizes_of(config, table)
     return {job.number: of_job(job, sizes, table, has_gpu) for job in jobs}
 
 
@@ -190,7 +191,7 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
 
 def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources) -> str:
     """What is left, by stage: jobs, hours, disk, memory of the largest job, and where the estimate comes from."""
-    expected = shipped(jobs, sizes_of(config, table), table, limits.has_gpu)
+    expected = shipped(jobs, config, table, limits.has_gpu)
     costs = estimate(jobs, config, table, limits.has_gpu)
     seconds, temporary = simulate(jobs, costs, limits)
     stage_of = {rule: stage for stage, rules in table["stages"].items() for rule in rules}
