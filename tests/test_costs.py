@@ -240,5 +240,13 @@ def test_operations_are_told(config, tmp_path, monkeypatch):
     assert f"{told} floating-point operations" in printed and printed.count(told) == 3
 
 
+def test_temporary_disk_is_limited():
+    jobs, each = jobs_of_seconds(1, 1, 5, 5, temporary=True)
+    readers = [replace(jobs[n + 2], after=(n,), temporary=False) for n in (0, 1)]
+    # The second is made when the first has been read; and where one alone is too much, one at a time.
+    assert simulate([*jobs[:2], *readers], each, Resources(cores=2, disk=10)) == (12, 7)
+    assert simulate([*jobs[:2], *readers], each, Resources(cores=2, disk=1)) == (12, 7)
+
+
 def test_durations_as_a_person_says_them():
     assert [duration(n) for n in (40, 1440, 12000, 187200)] == ["40 s", "24 min", "3 h 20 min", "2 days 4 h"]

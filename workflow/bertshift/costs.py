@@ -34,11 +34,15 @@ class Cost:
 
 @dataclass(frozen=True)
 class Resources:
-    """What may be in use at a time, None for no limit; has_gpu: whether a job that can use a GPU gets one."""
+    """What may be in use at a time, None for no limit; has_gpu: whether a job that can use a GPU gets one.
+
+    disk: bytes of temporary files.
+    """
 
     cores: int | None = None
     gpus: int | None = None
     jobs: int | None = None
+    disk: float | None = None
     has_gpu: bool = False
 
 
@@ -162,18 +166,19 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
     def wants(job: Job) -> Counter:
         return Counter({"cores": min(job.threads, most_cores), "gpus": int(job.gpu), "jobs": 1})
 
-    now, held, most = 0.0, 0.0, 0.0
+    now, held, most, room = 0.0, 0.0, 0.0, limits.disk or math.inf
     ready = [number for number, others in waits.items() if not others]
     running = []
     while ready or running:
         # Long jobs first; those that find no room wait.
         for number in sorted(ready, key=lambda number: -costs[number].seconds):
-            if not wants(left[number]) <= free:
+            takes = costs[number].disk * left[number].temporary + costs[number].scratch
+            if not wants(left[number]) <= free or takes and running and held + takes > room:
                 continue
             free -= wants(left[number])
             ready.remove(number)
             heapq.heappush(running, (now + costs[number].seconds, number))
-            held += costs[number].disk * left[number].temporary + costs[number].scratch
+            held += takes
             most = max(most, held)
         now, number = heapq.heappop(running)
         free += wants(left[number])

@@ -57,10 +57,11 @@ def jobs_of(dag):
 
 def limits():
     """What this run may use at a time; of a cluster's GPUs only the limit on jobs is known."""
+    gpu, disk = (workflow.global_resources.get(name) for name in ("gpu", "disk_mb"))
+    disk = disk and disk.value * costs.MB
     if not workflow.local_exec:
-        return costs.Resources(jobs=workflow.nodes, has_gpu=True)
-    limit = workflow.global_resources.get("gpu")
-    return costs.Resources(workflow.cores, limit and int(limit.value), has_gpu=bool(gpus.count()))
+        return costs.Resources(jobs=workflow.nodes, disk=disk, has_gpu=True)
+    return costs.Resources(workflow.cores, gpu and int(gpu.value), disk=disk, has_gpu=bool(gpus.count()))
 
 
 def planned():
