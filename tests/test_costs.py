@@ -241,8 +241,8 @@ def test_operations_are_told(config, tmp_path, monkeypatch):
 
 
 def test_temporary_disk_is_limited():
-    jobs, each = jobs_of_seconds(1, 1, 5, 5, temporary=True)
-    readers = [replace(jobs[n + 2], after=(n,), temporary=False) for n in (0, 1)]
+    jobs, each = jobs_of_seconds(1, 1, 5, 5, temporary=True, limited=7)
+    readers = [replace(jobs[n + 2], after=(n,), temporary=False, limited=0) for n in (0, 1)]
     # The second is made when the first has been read; and where one alone is too much, one at a time.
     assert simulate([*jobs[:2], *readers], each, Resources(cores=2, disk=10)) == (12, 7)
     assert simulate([*jobs[:2], *readers], each, Resources(cores=2, disk=1)) == (12, 7)

@@ -172,17 +172,19 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
     while ready or running:
         # Long jobs first; those that find no room wait.
         for number in sorted(ready, key=lambda number: -costs[number].seconds):
-            takes = costs[number].disk * left[number].temporary + costs[number].scratch
-            if not wants(left[number]) <= free or takes and running and held + takes > room:
+            limited = left[number].limited
+            if not wants(left[number]) <= free or limited and running and limited > room:
                 continue
             free -= wants(left[number])
             ready.remove(number)
             heapq.heappush(running, (now + costs[number].seconds, number))
-            held += takes
+            room -= limited
+            held += costs[number].disk * left[number].temporary + costs[number].scratch
             most = max(most, held)
         now, number = heapq.heappop(running)
         free += wants(left[number])
         held -= costs[number].scratch
+        room += left[number].limited * (not left[number].temporary)
         for reader in readers[number]:
             waits[reader] -= 1
             if not waits[reader]:
@@ -191,6 +193,7 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
             unread[other] -= 1
             if not unread[other]:
                 held -= costs[other].disk * left[other].temporary
+                room += left[other].limited * left[other].temporary
     return now, most
 
 

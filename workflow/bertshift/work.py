@@ -43,7 +43,8 @@ UNKNOWN_ROWS, UNKNOWN_TOKENS = 10_000, 40
 class Job:
     """One job of the workflow: what its rule says of it, and the jobs that it waits for.
 
-    settings: the rule's `params.settings`; output: bytes are counted as temporary where Snakemake deletes them.
+    settings: the rule's `params.settings`; output: bytes are counted as temporary where Snakemake deletes them; limited:
+    the bytes that a limit on temporary files counts for it.
     """
 
     number: int
@@ -54,6 +55,7 @@ class Job:
     gpu: bool = False
     output: tuple[str, ...] = ()
     temporary: bool = False
+    limited: float = 0.0
     record: str | None = None
     needed: bool = True
     after: tuple[int, ...] = ()

@@ -36,7 +36,7 @@ def expected(rulename, wildcards, threads):
 
 def jobs_of(dag):
     """Jobs as the library knows them, without those that only name targets."""
-    jobs = [job for job in dag.jobs if not job.is_norun]
+    jobs, limited = [job for job in dag.jobs if not job.is_norun], workflow.global_resources
     return [
         work.Job(
             dag.jobid(job),
@@ -47,6 +47,7 @@ def jobs_of(dag):
             gpu=bool(job.resources.get("gpu")),
             output=tuple(map(str, job.output)),
             temporary=bool(job.temp_output),
+            limited=(job.scheduler_resources.get("disk_mb", 0) if "disk_mb" in limited else 0) * costs.MB,
             record=job.benchmark and str(job.benchmark),
             needed=dag.needrun(job),
             after=tuple(dag.jobid(other) for other in dag.dependencies[job] if not other.is_norun),
