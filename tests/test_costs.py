@@ -1,13 +1,16 @@
+import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import yaml
 from conftest import ROOT
 
 from bertshift import costs
+from bertshift.activations.store import writing
 from bertshift.config import load_config
-from bertshift.costs import Cost, Resources, duration, estimate, plan, simulate
-from bertshift.work import WORK, Job
+from bertshift.costs import Cost, Resources, duration, estimate, megabytes, minutes, plan, simulate
+from bertshift.work import WORK, Job, Shape, dump_bytes
 
 TABLE = costs.read_table(ROOT / "config/costs.yaml")
 
@@ -15,6 +18,13 @@ TABLE = costs.read_table(ROOT / "config/costs.yaml")
 @pytest.fixture(scope="module")
 def config():
     return load_config(yaml.safe_load((ROOT / "config/experiments.yaml").read_text()), ROOT)
+
+
+@pytest.fixture
+def paper(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    user = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())
+    return load_config(user | {"scale": "paper"}, ROOT)
 
 
 def training(number=1, task="mnli", model="mnli", epochs=3, variants=(), **more):
@@ -45,6 +55,82 @@ def test_work_grows_with_what_is_computed(config, tmp_path, monkeypatch):
     assert work(training(task="squad", model="squad"), config).flops > once.flops
     # Four bytes a parameter: four layers of width 128, 2500 word pieces.
     assert once.disk == pytest.approx(1.22e6 * 4, rel=0.06)
+
+
+def test_every_rule_has_an_estimate_and_a_stage():
+    files = [*(ROOT / "workflow/rules").glob("*.smk")]
+    rules = {name for file in files for name in re.findall(r"^ *rule (\w+):", file.read_text(), re.MULTILINE)}
+    rules = rules - {"plan"} | {"draw"}
+    assert len(rules) > 40
+    assert rules <= TABLE["rules"].keys()
+    assert rules <= {rule for stage in TABLE["stages"].values() for rule in stage}
+    assert WORK.keys() <= rules
+
+
+@pytest.mark.parametrize("how", [("float32", True, None), ("float16", False, None), ("float32", False, 50)])
+def test_a_dump_is_as_large_as_its_file(tmp_path, how):
+    precision, attention, count = how
+    layers, heads, width, lengths = 3, 2, 16, np.array([27, 93] * 20)
+    kept = {"kept_tokens": np.arange(count)} if count else {}
+    index = {
+        "token_ids": np.zeros(lengths.sum(), np.int32),
+        "example_offsets": np.append(0, lengths.cumsum()),
+    }
+    index |= {"map_offsets": np.append(0, (lengths**2).cumsum())} | kept
+    with writing(tmp_path / "a.npz", index, layers, width, heads * attention, precision):
+        pass
+    settings = {"precision": precision, "attention": attention, "sample": count and {"count": count}}
+    said = dump_bytes(Shape(layers, heads, width, 100), [(len(lengths), lengths.mean())], settings)
+    assert said == pytest.approx((tmp_path / "a.npz").stat().st_size, rel=0.05, abs=20_000)
+
+
+def probing(rule, kind, config, **probe):
+    tasks = {task: "" for task in config["edge_tasks"]}
+    settings = {
+        "probe": config["probes"][kind] | probe,
+        "tasks": tasks,
+        "runs": {"a": 1},
+        "variants": ["mix"],
+    }
+    return Job(1, rule, {"model": "mnli"}, settings, gpu=True)
+
+
+def test_probes_hold_the_states_of_a_corpus(paper):
+    # Of EWT's dependencies 16,622 sentences of some 23 word pieces, 13 x 768 numbers of two bytes each.
+    states = 16_622 * 23 * 13 * 768 * 2
+    assert 0.9 * states < work(probing("edge_probes", "edge", paper), paper).device < 3 * states
+    assert 0.5 * states < work(probing("structural_probes", "structural", paper), paper).memory < 3 * states
+
+
+def test_a_code_has_the_patience_of_its_own_library(paper):
+    flops = [
+        work(probing("mdl", "mdl", paper, validate_every=1000, **probe), paper).flops
+        for probe in ({}, {"patience": 10}, {"patience": 20})
+    ]
+    assert flops[0] == flops[1] < flops[2]
+
+
+def test_stimuli_are_as_long_as_their_form_says(paper):
+    sizes = costs.sizes_of(paper, TABLE)
+    (wiki,), (pair,), (like,), (squad,) = map(
+        sizes.stimuli, (["wiki"], ["wiki_pair"], ["wiki_like_squad"], ["squad"])
+    )
+    assert like == squad and pair[1] == 2 * wiki[1] and wiki[0] == 2000
+
+
+def test_whole_articles_are_kept(paper):
+    found = work(Job(1, "dataset", {"dataset": "wikipedia"}), paper)
+    assert 20_000 * 10_000 < found.disk < 20_000 * 100_000 and found.memory > found.disk
+
+
+def test_a_cluster_is_asked_for_what_a_job_needs():
+    cluster = {"margin": 2, "train": {"minutes": 480, "gb": 16}}
+    small, usual, large = Cost(1, 1e8, 0), Cost(3600, 4e9, 0), Cost(1e6, 1e12, 0)
+    assert [minutes(one, cluster, "train", 1) for one in (small, usual, large)] == [10, 120, 480]
+    assert [megabytes(one, cluster, "train", 1) for one in (small, usual, large)] == [2000, 8000, 16000]
+    assert minutes(usual, cluster, "train", 3) == 360 and megabytes(large, cluster, "train", 2) == 32000
+    # A user's cap holds, however low.
+    assert minutes(small, {"margin": 2, "train": {"minutes": 5, "gb": 1}}, "train", 1) == 5
 
 
 def test_pretraining_on_random_lengths_is_estimated(config, tmp_path, monkeypatch):
@@ -137,6 +223,29 @@ def test_temporary_files_are_held_until_all_have_read_them():
     assert simulate([*jobs[:2], *readers], each, Resources(cores=2))[1] == 14
     # On one core, the first is read before the second is made.
     assert simulate([*jobs[:2], *readers], each, Resources(cores=1))[1] == 7
+
+
+def test_what_a_job_needs_while_it_runs_is_temporary(config, tmp_path, monkeypatch):
+    jobs, each = jobs_of_seconds(1, 1)
+    each = {number: replace(cost, scratch=5) for number, cost in each.items()}
+    assert simulate(jobs, each, Resources(cores=2))[1] == 10
+    assert simulate(jobs, each, Resources(cores=1))[1] == 5
+
+
+def test_operations_are_told(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    job = training()
+    told = f"{work(job, config).flops:.1e}".replace("e+", "e")
+    printed = plan([job], config, TABLE, Resources(cores=2))
+    assert f"{told} floating-point operations" in printed and printed.count(told) == 3
+
+
+def test_temporary_disk_is_limited():
+    jobs, each = jobs_of_seconds(1, 1, 5, 5, temporary=True, limited=7)
+    readers = [replace(jobs[n + 2], after=(n,), temporary=False, limited=0) for n in (0, 1)]
+    # The second is made when the first has been read; and where one alone is too much, one at a time.
+    assert simulate([*jobs[:2], *readers], each, Resources(cores=2, disk=10)) == (12, 7)
+    assert simulate([*jobs[:2], *readers], each, Resources(cores=2, disk=1)) == (12, 7)
 
 
 def test_durations_as_a_person_says_them():

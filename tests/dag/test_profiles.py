@@ -99,9 +99,9 @@ def submissions(site):
 
 
 def test_a_gpu_job_goes_to_a_gpu_partition(submissions):
-    first, second = submissions["finetune"]
+    first = submissions["finetune"][0]
     assert first == first | {"-p": "gpu", "--gpus": "1", "-A": "myaccount", "--cpus-per-task": "8"}
-    first, second = submissions["rsa"]
+    first = submissions["rsa"][0]
     assert first == first | {"-p": "cpu", "-A": "myaccount", "--cpus-per-task": "4"} and "--gpus" not in first
 
 

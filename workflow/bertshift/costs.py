@@ -34,11 +34,15 @@ class Cost:
 
 @dataclass(frozen=True)
 class Resources:
-    """What may be in use at a time, None for no limit; has_gpu: whether a job that can use a GPU gets one."""
+    """What may be in use at a time, None for no limit; has_gpu: whether a job that can use a GPU gets one.
+
+    disk: bytes of temporary files.
+    """
 
     cores: int | None = None
     gpus: int | None = None
     jobs: int | None = None
+    disk: float | None = None
     has_gpu: bool = False
 
 
@@ -58,7 +62,7 @@ def estimate(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool
     It is the shipped one times what the finished jobs of its rule took relative to theirs; where none has finished, its
     seconds times what all finished jobs took.
     """
-    costs = shipped(jobs, sizes_of(config, table), table, has_gpu)
+    costs = shipped(jobs, config, table, has_gpu)
     pairs = defaultdict(list)
     for job in jobs:
         if own := own_cost(job):
@@ -76,8 +80,9 @@ def sizes_of(config: Mapping, table: Mapping) -> Sizes:
     return Sizes(config, {key: table[key][data] for key in ("rows", "tokens", "bytes")})
 
 
-def shipped(jobs: Sequence[Job], sizes: Sizes, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
+def shipped(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
     """The cost of every job by its number as the table alone tells."""
+    sizes = sizes_of(config, table)
     return {job.number: of_job(job, sizes, table, has_gpu) for job in jobs}
 
 
@@ -161,22 +166,25 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
     def wants(job: Job) -> Counter:
         return Counter({"cores": min(job.threads, most_cores), "gpus": int(job.gpu), "jobs": 1})
 
-    now, held, most = 0.0, 0.0, 0.0
+    now, held, most, room = 0.0, 0.0, 0.0, limits.disk or math.inf
     ready = [number for number, others in waits.items() if not others]
     running = []
     while ready or running:
         # Long jobs first; those that find no room wait.
         for number in sorted(ready, key=lambda number: -costs[number].seconds):
-            if not wants(left[number]) <= free:
+            limited = left[number].limited
+            if not wants(left[number]) <= free or limited and running and limited > room:
                 continue
             free -= wants(left[number])
             ready.remove(number)
             heapq.heappush(running, (now + costs[number].seconds, number))
+            room -= limited
             held += costs[number].disk * left[number].temporary + costs[number].scratch
             most = max(most, held)
         now, number = heapq.heappop(running)
         free += wants(left[number])
         held -= costs[number].scratch
+        room += left[number].limited * (not left[number].temporary)
         for reader in readers[number]:
             waits[reader] -= 1
             if not waits[reader]:
@@ -185,12 +193,13 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
             unread[other] -= 1
             if not unread[other]:
                 held -= costs[other].disk * left[other].temporary
+                room += left[other].limited * left[other].temporary
     return now, most
 
 
 def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources) -> str:
     """What is left, by stage: jobs, hours, disk, memory of the largest job, and where the estimate comes from."""
-    expected = shipped(jobs, sizes_of(config, table), table, limits.has_gpu)
+    expected = shipped(jobs, config, table, limits.has_gpu)
     costs = estimate(jobs, config, table, limits.has_gpu)
     seconds, temporary = simulate(jobs, costs, limits)
     stage_of = {rule: stage for stage, rules in table["stages"].items() for rule in rules}

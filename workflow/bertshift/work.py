@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -42,7 +43,8 @@ UNKNOWN_ROWS, UNKNOWN_TOKENS = 10_000, 40
 class Job:
     """One job of the workflow: what its rule says of it, and the jobs that it waits for.
 
-    settings: the rule's `params.settings`; output: bytes are counted as temporary where Snakemake deletes them.
+    settings: the rule's `params.settings`; output: bytes are counted as temporary where Snakemake deletes them; limited:
+    the bytes that a limit on temporary files counts for it.
     """
 
     number: int
@@ -53,6 +55,7 @@ class Job:
     gpu: bool = False
     output: tuple[str, ...] = ()
     temporary: bool = False
+    limited: float = 0.0
     record: str | None = None
     needed: bool = True
     after: tuple[int, ...] = ()
@@ -113,14 +116,15 @@ class Shape:
         return Work(flops, self.layers * batches, self.width, device=4 * self.parameters)
 
     def updates(self, tokens: float, length: float, steps: float) -> Work:
-        """Training: forward and backward, what the optimiser holds beside the states of a batch, and a checkpoint."""
+        """Training: forward and backward, on disk a checkpoint; in memory, beside the states of a batch, seven of the model:
+        weights, gradients, two of the optimiser's, and where norms are logged the start, the step before, a difference."""
         once = self.passes(tokens, length, steps)
         states = tokens / max(1, steps) * self.layers * 4 * (34 * self.width + 5 * self.heads * length) / 2
         return Work(
             3 * once.flops,
             3 * once.passes,
             self.width,
-            device=16 * self.parameters + states,
+            device=28 * self.parameters + states,
             scratch=12 * self.parameters,
         )
 
@@ -183,9 +187,13 @@ class Sizes:
 
     def _stimulus(self, name: str, longest: int) -> list[tuple[float, float]]:
         samples, known = self.config["samples"], self.known["rows"]
-        if name == "edges" or name in known:
-            rows = self._prepared(f"results/stimuli/{name}.json", "rows")
-            rows = rows or (name == "edges" and self._edge_sentences()) or known[name]
+        counted = {
+            "edges": lambda: self._edge_sentences() or known["edges"],
+            "trees": lambda: sum(self.trees().values()),
+            "relations": lambda: known["relations"],
+        }
+        if name in counted:
+            rows = self._prepared(f"results/stimuli/{name}.json", "rows") or counted[name]()
             return [(rows, self.tokens(name, longest))]
         if name in self.config["stimuli"]:
             entry = self.config["stimuli"][name]
@@ -199,6 +207,12 @@ class Sizes:
         each = samples["combined" if len(tasks) > 1 else "task"]
         datasets = [self.config["tasks"][task]["dataset"] for task in tasks]
         return [(min(each, self.rows(one, "dev")), self.tokens(one, longest)) for one in datasets]
+
+    def trees(self) -> dict[str, int]:
+        """Sentences of each split that structural probes read."""
+        rows = {split: self.rows(self.config["treebank"], split) for split in ("train", "dev", "test")}
+        most = self.config["probes"]["structural"].get("max_train")
+        return rows | {"train": min(rows["train"], most or rows["train"])}
 
     def edge_task(self, task: str, settings: ProbeSettings) -> "EdgeTask":
         """What probes of a task read: of records that are there already, or as published, or as many as a world has."""
@@ -235,10 +249,11 @@ class Sizes:
         )
 
     def _prepared(self, description: str, key: str):
-        """What a description of data that are there already says; it is read once."""
-        if description not in self._read and (path := Path(description)).is_file():
-            self._read[description] = json.loads(path.read_text(encoding="utf-8"))
-        return self._read.get(description, {}).get(key)
+        """What a description of data that are there already says; it is looked for once."""
+        if description not in self._read:
+            path = Path(description)
+            self._read[description] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return self._read[description].get(key)
 
 
 @dataclass(frozen=True)
@@ -312,6 +327,13 @@ def derive(job: Job, sizes: Sizes) -> Work:
 def dataset(job: Job, sizes: Sizes) -> Work:
     lines = sizes.bytes(job.wildcards["dataset"])
     return Work(text=lines, disk=lines, memory=4 * lines)
+
+
+def edges(job: Job, sizes: Sizes) -> Work:
+    """Corpora of several layouts: reading them takes longer than writing their records."""
+    task = sizes.edge_task(job.wildcards["task"], ProbeSettings(max_dev=sys.maxsize))
+    lines = sum(task.records.values()) * (100 + 70 * task.targets)
+    return Work(text=4 * lines, disk=lines, memory=5 * lines)
 
 
 def stimuli(job: Job, sizes: Sizes) -> Work:
@@ -538,8 +560,7 @@ def mdl(job: Job, sizes: Sizes) -> Work:
 def structural_probes(job: Job, sizes: Sizes) -> Work:
     how, shape = job.settings, sizes.shape(job.wildcards["model"])
     one = StructuralSettings(**how["probe"])
-    splits = {split: sizes.rows(sizes.config["treebank"], split) for split in ("train", "dev", "test")}
-    splits["train"] = min(splits["train"], one.max_train or splits["train"])
+    splits = sizes.trees()
     length = (sizes.tokens("trees") - 2) / PIECES
     epochs, probes = min(one.epochs, BEST_STRUCTURAL + one.patience), 2 * (shape.layers + 1) * one.probe_seeds
     # Words into a probe's space and back, and the products of a sentence's words with each other.
@@ -557,6 +578,7 @@ WORK: dict[str, Callable[[Job, Sizes], Work]] = {
     "checkpoint": checkpoint,
     "derive": derive,
     "dataset": dataset,
+    "edges": edges,
     "stimuli": stimuli,
     "finetune": finetune,
     "sweep": sweep,

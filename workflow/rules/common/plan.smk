@@ -36,7 +36,7 @@ def expected(rulename, wildcards, threads):
 
 def jobs_of(dag):
     """Jobs as the library knows them, without those that only name targets."""
-    jobs = [job for job in dag.jobs if not job.is_norun]
+    jobs, limited = [job for job in dag.jobs if not job.is_norun], workflow.global_resources
     return [
         work.Job(
             dag.jobid(job),
@@ -47,6 +47,7 @@ def jobs_of(dag):
             gpu=bool(job.resources.get("gpu")),
             output=tuple(map(str, job.output)),
             temporary=bool(job.temp_output),
+            limited=(job.scheduler_resources.get("disk_mb", 0) if "disk_mb" in limited else 0) * costs.MB,
             record=job.benchmark and str(job.benchmark),
             needed=dag.needrun(job),
             after=tuple(dag.jobid(other) for other in dag.dependencies[job] if not other.is_norun),
@@ -57,10 +58,11 @@ def jobs_of(dag):
 
 def limits():
     """What this run may use at a time; of a cluster's GPUs only the limit on jobs is known."""
+    gpu, disk = (workflow.global_resources.get(name) for name in ("gpu", "disk_mb"))
+    disk = disk and disk.value * costs.MB
     if not workflow.local_exec:
-        return costs.Resources(jobs=workflow.nodes, has_gpu=True)
-    limit = workflow.global_resources.get("gpu")
-    return costs.Resources(workflow.cores, limit and int(limit.value), has_gpu=bool(gpus.given()))
+        return costs.Resources(jobs=workflow.nodes, disk=disk, has_gpu=True)
+    return costs.Resources(workflow.cores, gpu and int(gpu.value), disk=disk, has_gpu=bool(gpus.given()))
 
 
 def planned():
