@@ -105,8 +105,13 @@ def test_a_gpu_job_goes_to_a_gpu_partition(submissions):
     assert first == first | {"-p": "cpu", "-A": "myaccount", "--cpus-per-task": "4"} and "--gpus" not in first
 
 
+def test_the_login_node_downloads_and_reads_no_corpus(submissions):
+    assert {"stimuli", "edges", "edge_sentences", "relations"} <= set(submissions)
+    assert not {"dataset", "corpus", "checkpoint"} & set(submissions)
+
+
 def test_every_job_asks_for_more_at_its_second_attempt(submissions):
-    assert len(submissions) > 60  # 31 rules, and the figures
+    assert len(submissions) > 60  # 37 rules, and the figures
     for name, (first, second) in submissions.items():
         for option in ("-t", "--mem"):
             assert int(second[option]) == 2 * int(first[option]) > 0, name

@@ -1,6 +1,6 @@
+# Of the rules here these run where the driver does: they may need a network, and hold a row at a time.
 localrules:
     dataset,
-    stimuli,
 
 
 # Everything that figures/all needs from a network, and nothing else: the rest runs without one.
@@ -67,6 +67,8 @@ rule stimuli:
         stimulus=rf"(?!({only(PROBED)})\.)[a-z0-9_+]+",
     conda:
         ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("stimuli"),
         settings=lambda wildcards: settings.canonical(stimuli_settings(wildcards.stimulus)),

@@ -1,7 +1,5 @@
 localrules:
     corpus,
-    edges,
-    edge_sentences,
     trees,
 
 
@@ -36,6 +34,8 @@ rule edges:
         "logs/edges/{task}.cost.tsv"
     conda:
         ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("edges"),
         source=lambda wildcards: settings.canonical(edge_source(wildcards.task)),
@@ -56,6 +56,8 @@ rule edge_sentences:
         "logs/stimuli/edges.cost.tsv"
     conda:
         ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("edge_sentences"),
         settings=settings.canonical(edge_sentence_settings()),

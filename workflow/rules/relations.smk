@@ -1,7 +1,3 @@
-localrules:
-    relations,
-
-
 # Sentences with a predicate and its arguments marked: as annotation, and as inputs that show none of it.
 rule relations:
     input:
@@ -17,6 +13,8 @@ rule relations:
         "logs/relations.cost.tsv"
     conda:
         ENVIRONMENT
+    resources:
+        **reserve("table"),
     params:
         code=code("relations"),
         origin=lambda wildcards: relation_source()[1],

@@ -209,7 +209,9 @@ def import_checkpoint(
     encoder = _encoder_part(state)
     if not any(key.startswith("pooler.") for key in encoder):
         log.warning("%s has no pooler; every model made from it starts with a new one.", source_dir)
-    _check_layout(weights, BertModel(config).state_dict(), encoder, optional="pooler.")
+    with torch.device("meta"):  # names and shapes, without drawing weights
+        expected = BertModel(config).state_dict()
+    _check_layout(weights, expected, encoder, optional="pooler.")
     _check_vocabulary(source_dir, tokenizer, config)
     write_json(run_dir / "config.json", config.to_dict())
     save_tokenizer(run_dir, tokenizer)
