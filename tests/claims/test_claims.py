@@ -74,7 +74,7 @@ def test_missing_evidence_is_not_a_verdict(table, published):
 
 def test_replicates_decide_what_their_mean_does_not_have(table, published, monkeypatch):
     def value(evidence):
-        if evidence.models["mnli"]["init"].nunique() > 1:
+        if evidence.results.models["mnli"]["init"].nunique() > 1:
             raise NotTestableError("the mean of both gains nothing")
         return 1.0
 

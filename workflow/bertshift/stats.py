@@ -14,6 +14,7 @@ UNITS = {"init": "pretraining run", "seed": "seed"}  # what a replicate's name b
 RUN = ["init", "seed", "ref_init", "ref_seed"]  # which replicate of a model, and of what it is compared with
 SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
 PAIRED = " pair"  # a unit that is two of UNITS
+EQUAL = 1e-9  # tables carry ten digits
 BOOTSTRAP = "95% bootstrap over sentences"  # what `low` and `high` of a metric's own table are
 
 
@@ -48,6 +49,14 @@ def estimate(values, level: float = 0.95, independent: bool = True) -> Estimate:
         return Estimate(mean, values.min(0), values.max(0), n, "min-max")
     half = distributions.t.ppf((1 + level) / 2, n - 1) * values.std(0, ddof=1) / np.sqrt(n)
     return Estimate(mean, mean - half, mean + half, n, f"{level:.0%} t")
+
+
+def correlation(values, others) -> float:
+    """Pearson's r; NaN where either has one value alone, of which there is none."""
+    pair = [np.asarray(part, dtype=np.float64).ravel() for part in (values, others)]
+    if min(np.ptp(part) for part in pair) < EQUAL:
+        return np.nan
+    return float(np.corrcoef(*pair)[0, 1])
 
 
 def paired_t(differences) -> float:
@@ -125,16 +134,25 @@ def summarise(table: pd.DataFrame, by: list[str], level: float = 0.95) -> pd.Dat
 
     A replicate's value is the mean of its rows. Where there is one row alone, its own `low` and `high` stand.
     """
-    rows = []
-    for keys, group in with_replicates(table).groupby(by, sort=False):
-        unit = unit_of(group["replicate"].iloc[0])
-        values = group.groupby("replicate", sort=False)["value"].mean()
-        one = estimate(values, level, independent(values.index))
-        interval = (one.low, one.high, one.interval)
-        if len(group) == 1 and "low" in group and group["low"].notna().all():
-            interval = (group["low"].item(), group["high"].item(), BOOTSTRAP)
-        rows.append((*keys, one.mean, *interval[:2], one.replicates, unit, interval[2]))
-    return pd.DataFrame(rows, columns=[*by, "value", "low", "high", "replicates", "unit", "interval"])
+    columns = [*by, "value", "low", "high", "replicates", "unit", "interval"]
+    rows = with_replicates(table).dropna(subset=by)
+    rows["cell"] = rows.groupby(by, sort=False).ngroup()
+    each = rows.groupby(["cell", "replicate"], sort=False)["value"].mean()
+    if not np.isfinite(each).all():
+        estimate(each[~np.isfinite(each)])  # says so
+    values, first = each.unstack(), rows.drop_duplicates("cell").set_index("cell")
+    found = first.assign(unit=first["replicate"].map(unit_of), interval="", replicates=0)
+    own = (rows.groupby("cell").size() == 1) & found.reindex(columns=["low", "high"]).notna().all(axis=1)
+    own_interval = found.reindex(columns=["low", "high"])[own]
+    # Cells with the same replicates at once: a figure may have thousands of cells.
+    for there, cells in values.groupby(list(values.notna().T.to_numpy()), sort=False):
+        names = values.columns[np.array(there)]
+        one = estimate(cells[names].to_numpy().T, level, independent(names))
+        found.loc[cells.index, ["value", "low", "high"]] = np.column_stack([one.mean, one.low, one.high])
+        found.loc[cells.index, ["replicates", "interval"]] = one.replicates, one.interval
+    found.loc[own, ["low", "high"]] = own_interval
+    found.loc[own, "interval"] = BOOTSTRAP
+    return found[columns].reset_index(drop=True)
 
 
 def in_points(table: pd.DataFrame) -> pd.DataFrame:
@@ -185,5 +203,5 @@ def layers_to(scores: Mapping[int, float], share: float = 0.95) -> float:
     fewest, most = scores[min(scores)], scores[max(scores)]
     if most <= fewest:
         return np.nan
-    enough = fewest + share * (most - fewest) - 1e-9  # tables carry ten digits
+    enough = fewest + share * (most - fewest) - EQUAL
     return float(min(layers for layers, score in scores.items() if score >= enough))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bertshift.claims.deciding import claim
-from bertshift.claims.evidence import Evidence
+from bertshift.claims.evidence import Evidence, ratio
 
 _ONE, _TWO = "college2020/figure1", "college2020/figure2"
 TASKS = ["cola", "mrpc", "rte", "wnli"]
@@ -15,7 +15,7 @@ SCORES = {"cola": "mcc", "mrpc": "accuracy", "rte": "accuracy", "wnli": "accurac
 def three_epochs_are_enough(evidence, task):
     losses = evidence.losses(task)
     sixth = max(1, len(losses) // 6)
-    return 1 - losses[-sixth:].mean() / losses[-2 * sixth : -sixth].mean()
+    return 1 - ratio(losses[-sixth:].mean(), losses[-2 * sixth : -sixth].mean(), "the loss before the last steps")
 
 
 def _gain(evidence: Evidence, final: str, first: str) -> float:

@@ -41,8 +41,8 @@ class Claim:
         """Of one value; False for NaN, which stands for `there is no such layer`."""
         if self.strict:
             return bool(self.low < value < self.high)
-        # Tables carry ten digits: a value that equals a bound may miss it by rounding alone.
-        return bool(self.low - 1e-9 <= value <= self.high + 1e-9)
+        # A value that equals a bound may miss it by rounding alone.
+        return bool(self.low - stats.EQUAL <= value <= self.high + stats.EQUAL)
 
     def holds_over(self, values: Sequence[float]) -> bool:
         """Of the values of all replicates."""

@@ -1,11 +1,12 @@
 """What the tables of one figure say about one replicate."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
 from bertshift import stats
 from bertshift.errors import UserError
@@ -14,6 +15,20 @@ from bertshift.plots import style
 
 class NotTestableError(Exception):
     """The tables cannot decide a claim; the message says what is missing."""
+
+
+def ratio(value: float, to: float, what: str) -> float:
+    """`value` as a share or a multiple `to`; NotTestableError where that is 0, with the words `what` for it."""
+    if abs(to) < stats.EQUAL:
+        raise NotTestableError(f"{what} is 0, and nothing is a share or a multiple of that")
+    return value / to
+
+
+def rank_correlation(values: Sequence[float], others: Sequence[float], what: str) -> float:
+    """Spearman's; NotTestableError where either is alike everywhere, with the words `what` for both."""
+    if min(np.ptp(values), np.ptp(others)) < stats.EQUAL:
+        raise NotTestableError(f"{what} does not differ between layers, so that there is no rank correlation")
+    return float(spearmanr(values, others).statistic)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
 """Claims of Hao et al. 2020."""
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from bertshift.claims.deciding import claim
-from bertshift.claims.evidence import Curve
+from bertshift.claims.evidence import Curve, rank_correlation, ratio
 
 _HAO = ["mnli", "rte", "sst2", "mrpc"]
 
@@ -14,7 +13,7 @@ _HAO = ["mnli", "rte", "sst2", "mrpc"]
 )
 def attention_of_last_layers_changes(evidence, task):
     curve = evidence.curve(task, "nats")
-    return curve.mean(20, 24, 24) / max(curve.mean(1, 12, 24), np.finfo(float).tiny)
+    return ratio(curve.mean(20, 24, 24), curve.mean(1, 12, 24), "JS of layers 1 to 12")
 
 
 @claim(
@@ -63,7 +62,8 @@ def hidden_states_move_most_at_the_end(evidence, task):
 )
 def lower_layers_hardly_matter(evidence, task):
     curve = evidence.curve(task, "svcca99")
-    return max(curve[layer] for layer in curve.part(1, 11, 24)) / max(curve[curve.peak], np.finfo(float).tiny)
+    largest = max(curve[layer] for layer in curve.part(1, 11, 24))
+    return ratio(largest, curve[curve.peak], "the distance with any layer restored")
 
 
 @claim(
@@ -90,7 +90,7 @@ def _between_seeds(evidence, task: str, variant: str) -> Curve:
 )  # fmt: skip
 def seeds_differ_in_the_last_layers(evidence, task):
     curve = _between_seeds(evidence, task, "nats")
-    return curve.mean(20, 24, 24) / max(curve.mean(1, 12, 24), np.finfo(float).tiny)
+    return ratio(curve.mean(20, 24, 24), curve.mean(1, 12, 24), "JS of layers 1 to 12")
 
 
 @claim(
@@ -112,14 +112,14 @@ def seeds_part_at_the_ninth_layer(evidence, task):
 )
 def low_layers_agree_across_seeds(evidence, task):
     curve = _between_seeds(evidence, task, "nats")
-    return curve.mean(1, 10, 24) / max(curve.mean(11, 24, 24), np.finfo(float).tiny)
+    return ratio(curve.mean(1, 10, 24), curve.mean(11, 24, 24), "JS of layers 11 to 24")
 
 
 @claim("hao2020/figure5", "H5.1", "rank correlation of distance and layer", _HAO, low=0.9)
 def the_distance_of_seeds_grows_with_depth(evidence, task):
     curve = _between_seeds(evidence, task, "svcca99")
     layers = range(1, curve.layers + 1)
-    return float(spearmanr(layers, [curve[layer] for layer in layers]).statistic)
+    return rank_correlation(layers, [curve[layer] for layer in layers], "the distance")
 
 
 @claim(
@@ -144,7 +144,7 @@ _PAIRS = ["rte-mnli", "mrpc-rte", "mrpc-sst2"]
 )  # fmt: skip
 def low_layers_agree_across_tasks(evidence, pair):
     curve = evidence.curve(pair, "nats")
-    return curve.mean(1, 8, 24) / max(curve.mean(12, 24, 24), np.finfo(float).tiny)
+    return ratio(curve.mean(1, 8, 24), curve.mean(12, 24, 24), "JS of layers 12 to 24")
 
 
 @claim(
@@ -154,7 +154,7 @@ def low_layers_agree_across_tasks(evidence, pair):
 def low_layers_agree_across_tasks_as_across_seeds(evidence, pair, _):
     """What two seeds of one task differ by is the least that two tasks can."""
     floor = max(_between_seeds(evidence, task, "nats").mean(1, 8, 24) for task in pair.split("-"))
-    return evidence.curve(pair, "nats").mean(1, 8, 24) / max(floor, np.finfo(float).tiny)
+    return ratio(evidence.curve(pair, "nats").mean(1, 8, 24), floor, "JS between seeds in layers 1 to 8")
 
 
 def _least_step(evidence, variant: str) -> float:

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from bertshift.claims.deciding import claim
-from bertshift.claims.evidence import Curve
+from bertshift.claims.evidence import Curve, rank_correlation
 
 _FIVE = "kovaleva2019/figure5"
 TASKS = ["mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli"]
@@ -41,7 +40,8 @@ def last_two_layers_change_most(evidence, task, variant):
 def layers_that_moved_further_change_more(evidence, task):
     moved, kept = evidence.curve(task, "displacement"), evidence.curve(task, "crop")
     layers = range(1, moved.layers + 1)
-    return float(spearmanr([moved[k] for k in layers], [1 - kept[k] for k in layers]).statistic)
+    values = ([moved[k] for k in layers], [1 - kept[k] for k in layers])
+    return rank_correlation(*values, "the distance from the start, or the change of attention,")
 
 
 @claim(

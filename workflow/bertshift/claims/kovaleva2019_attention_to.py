@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from bertshift.claims.deciding import claim
-from bertshift.claims.evidence import Evidence, NotTestableError
+from bertshift.claims.evidence import Evidence, NotTestableError, ratio
 
 _SIX, _SEVEN, _WORDS = "kovaleva2019/figure6", "kovaleva2019/figure7", "kovaleva2019/linguistic"
 TASKS = ["mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli"]
@@ -71,7 +71,7 @@ def _heads(evidence: Evidence, task: str, token: str, before: bool = False):
 @claim(_WORDS, "K6.3", "largest head's attention, relative to [CLS] or [SEP]", NOTICED, high=0.5)
 def words_get_little(evidence, task, token):
     special = max(_heads(evidence, task, other).max() for other in ("cls", "sep"))
-    return float(_heads(evidence, task, token).max() / special)
+    return ratio(_heads(evidence, task, token).max(), special, "attention to [CLS] and [SEP]")
 
 
 @claim(_WORDS, "K6.4", "largest gain of a head in attention", NOTICED, low=0.01)

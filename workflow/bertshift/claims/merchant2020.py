@@ -7,7 +7,7 @@ import pandas as pd
 
 from bertshift import stats
 from bertshift.claims.deciding import claim
-from bertshift.claims.evidence import Curve, Evidence, NotTestableError
+from bertshift.claims.evidence import Curve, Evidence, NotTestableError, ratio
 from bertshift.naming import NOTHING_FROZEN
 from bertshift.plots import style
 
@@ -41,8 +41,11 @@ def probes_change_little(evidence):
 
 @claim(_ONE, "T1.2", "largest |Δ| over |Δ of lexical| of the same task", high=1.0)
 def far_less_than_the_baselines(evidence):
-    lexical = np.abs([_delta(evidence, "lexical", task) for task in TASKS])
-    return (np.abs(_deltas(evidence)) / np.maximum(lexical, np.finfo(float).tiny)).max()
+    largest = np.abs(_deltas(evidence)).max(axis=0)
+    return max(
+        ratio(change, abs(_delta(evidence, "lexical", task)), f"Δ of lexical on {style.EDGES[task]}")
+        for task, change in zip(TASKS, largest, strict=True)
+    )
 
 
 @claim(_ONE, "T1.3", "number of 24 Δ from -2 to 0 points", low=13, strict=False)
@@ -389,7 +392,7 @@ def top_layers_lose_more(evidence, task):
 
 
 def _relative_length(evidence: Evidence, model: str, task: str) -> float:
-    return evidence.code_length(model, task) / evidence.code_length("base", task)
+    return ratio(evidence.code_length(model, task), evidence.code_length("base", task), "the code length of base")
 
 
 @claim(

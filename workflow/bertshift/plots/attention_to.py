@@ -9,6 +9,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from bertshift import stats
 from bertshift.errors import UserError
 from bertshift.plots import style, tables
 from bertshift.plots.layers import ends
@@ -77,8 +78,7 @@ def agreement(ours: np.ndarray, theirs: np.ndarray) -> str:
     if ours.shape != theirs.shape:
         return OTHER_SHAPE
     both = np.isfinite(ours) & np.isfinite(theirs)
-    r = np.corrcoef(ours[both], theirs[both])[0, 1]
-    return f"r = {r + 0:.2f}".replace("-", "−")
+    return style.agreement(stats.correlation(ours[both], theirs[both]))
 
 
 def blocks(panels: list[str], heights: list[float]) -> tuple[Figure, list[tuple[int, int, str]], int]:

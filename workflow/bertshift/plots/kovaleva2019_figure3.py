@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bertshift import stats
 from bertshift.errors import UserError
 from bertshift.plots import style, tables
 
@@ -194,8 +195,7 @@ def agreement(ours: pd.DataFrame, paper: pd.DataFrame) -> str:
     ours, paper = _matrix(ours).to_numpy(), _matrix(paper).to_numpy()
     if ours.shape != paper.shape:
         return OTHER
-    r = np.corrcoef(ours.ravel(), paper.ravel())[0, 1]
-    return f"r = {r:.2f} with the paper".replace("-", "−")
+    return style.agreement(stats.correlation(ours, paper), " with the paper")
 
 
 def notes(table: pd.DataFrame, published: Mapping) -> list[str]:

@@ -10,6 +10,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from bertshift import stats
 from bertshift.plots import style, tables
 
 CMAP = "Blues_r"  # the paper's own
@@ -57,7 +58,7 @@ def agreements(table: pd.DataFrame) -> list[pd.DataFrame]:
         )
         places = [rows.set_index(["layer", "head"])["value"].sort_index() for rows in (ours, theirs)]
         if len(ours) and places[0].index.equals(places[1].index):
-            r = np.corrcoef(*places)[0, 1]
+            r = stats.correlation(*places)
             nothing = {"layer": 0, "head": 0, "low": np.nan, "high": np.nan, "provenance": "derived"}
             found.append(
                 ours.head(1).assign(variant=AGREEMENT[variant], series=AGREEMENT[variant], value=r, **nothing)
@@ -134,7 +135,7 @@ def agreement(table: pd.DataFrame, panel: str) -> str:
     rows = table[(table["panel"] == panel) & (table["variant"] == AGREEMENT["padded"])]
     if rows.empty:
         return "not comparable"
-    return f"r = {rows['value'].item() + 0:.2f}".replace("-", "−")
+    return style.agreement(rows["value"].item())
 
 
 def heat_map(axes: Axes, cells: pd.DataFrame) -> None:

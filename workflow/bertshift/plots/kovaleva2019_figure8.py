@@ -108,5 +108,4 @@ def agreement(table: pd.DataFrame, panel: str) -> str:
     ours, theirs = ablations.grid_of(ours), ablations.grid_of(theirs)
     if ours.shape != theirs.shape:
         return "not comparable: shape"
-    r = np.corrcoef(ours.ravel(), theirs.ravel())[0, 1]
-    return f"r = {r + 0:.2f} with ours".replace("-", "−")
+    return style.agreement(stats.correlation(ours, theirs), " with ours")

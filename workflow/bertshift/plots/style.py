@@ -5,6 +5,7 @@ import textwrap
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -143,6 +144,11 @@ def edge_labels(tasks: pd.Series) -> dict[str, str]:
     """The edge-probing tasks that occur, in the paper's order and then any others, with their names for a reader."""
     found = list(tasks.unique())
     return {task: EDGES.get(task, task) for task in [*(t for t in EDGES if t in found), *found]}
+
+
+def agreement(r: float, other: str = "") -> str:
+    """A correlation over the cells of two heat maps (`stats.correlation`), in words that end with `other`."""
+    return f"r = {r + 0:.2f}{other}".replace("-", "−") if np.isfinite(r) else "no r: all alike"
 
 
 def look_of(name: str) -> dict:
