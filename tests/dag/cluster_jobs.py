@@ -16,8 +16,12 @@ from snakemake_executor_plugin_slurm.submit_string import get_submit_command
 from snakemake_executor_plugin_slurm.utils import set_gres_string
 
 
+# What some rules reserve depends on the model.
+SOME = {"model": "base", "kind": "attention", "stimuli": "rte"}
+
+
 def submitted(rule, attempt, partitions):
-    resources = rule.expand_resources(Wildcards(fromdict={}), [], attempt)
+    resources = rule.expand_resources(Wildcards(fromdict=SOME), [], attempt)
     job = SimpleNamespace(name=rule.name, resources=resources, threads=resources._cores)
     account = f"-A {resources.get('slurm_account')}"
     chosen = get_best_partition(partitions, job, logger) if partitions else None
