@@ -262,8 +262,8 @@ def _train_and_test(
     clean = clean_labels(task.name, task.labels)
     sums = evaluate(
         bank,
-        [one.best for one in trained],
-        list(range(len(probes))),
+        torch.stack([one.best for one in trained]),
+        bank.chosen(range(len(probes))),
         test,
         test.records,
         lambda logits, gold: counts_by_view(logits, gold, clean, task.single),

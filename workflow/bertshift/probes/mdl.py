@@ -130,11 +130,12 @@ def _portion(
         return {}
     end = ends[portion]
     following = next((later for later in ends.values() if later > end), end)
-    objective, which = code_length(single), list(range(settings.probe_seeds))
+    objective = code_length(single)
     bank = Bank(
         [Probe(layers, 0, seed) for seed in settings.seeds], test, settings, f"mdl {name} {portion:g}"
     )
-    best = [one.best for one in train(bank, learned, order[:end], examples["dev"], objective)]
+    which = bank.chosen(range(settings.probe_seeds))
+    best = torch.stack([one.best for one in train(bank, learned, order[:end], examples["dev"], objective)])
     bits = []
     if end < following:
         block = evaluate(bank, best, which, learned, order[end:following], objective.statistics)
