@@ -268,19 +268,20 @@ def _answers(split, number, one, predicate, start, end, holds) -> Iterator[str]:
 NAMESPACE = "http://framenet.icsi.berkeley.edu"
 FILLER = "then quite often"  # keeps a predicate apart from its arguments
 ROLES = ("ARG0", "ARG1", "ARG2")
+CHOSEN, LEFT_OUT = 80, 20  # sentences, by the paper's rules
 
 
 def framenet_zip() -> bytes:
     """FrameNet 1.7 with one frame, of one lexical unit, and exemplars that the paper's rules choose or leave out."""
     rng, chosen, others = Random(seed_from(SEED, "rehearsal", "framenet")), {}, {}
-    while len(chosen) < 80:
+    while len(chosen) < CHOSEN:
         row = edges.links(rng)
         if row is None:
             continue
         apart = _apart(row)
         fits = not framenet.left_out(apart["text"], [tuple(apart["predicate"])], _elements(apart), set(ROLES))
         (chosen if fits else others)[apart["text"]] = apart
-    rows = [*chosen.values(), *list(others.values())[:20]]
+    rows = [*chosen.values(), *list(others.values())[:LEFT_OUT]]
     unit = 'status="Created" POS="V" name="do.v" ID="1"'
     element = "".join(f'<FE abbrev="{r}" coreType="Core" name="{r}" ID="1{k}"/>' for k, r in enumerate(ROLES))
     core = "".join(f'<memberFE name="{r}" ID="1{k}"/>' for k, r in enumerate(ROLES))
