@@ -1,7 +1,9 @@
+import re
+
 import pytest
 
 from bertshift.errors import UserError
-from bertshift.naming import Run, pair_runs, parse_comparison, parse_model, runs_of, sweep_of
+from bertshift.naming import Run, nearest_target, pair_runs, parse_comparison, parse_model, runs_of, sweep_of
 
 BASE = {"layers": 12, "heads": 12, "vocabulary": "uncased", "seeds": 2, "checkpoints": [{}, {}]}
 CONFIG = {
@@ -177,3 +179,30 @@ def test_replicates_share_out_the_further_seeds():
     """Two seeds on `cased`, five baselines; three on `large`."""
     assert [row("cola@cased", "seeds", seed)[1] for seed in (1, 2)] == [[1, 3, 5], [2, 4]]
     assert [row("cola@large", "seeds", seed)[1] for seed in (1, 2, 3)] == [[1, 4], [2, 5], [3]]
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("results/cosin/mnli_vs_base.tsv", "write results/cosine/mnli_vs_base.tsv"),
+        ("results/score/mnli.tsv", "write results/scores/mnli.tsv"),
+        ("results/model/mnli/init1/scores.json", "write results/models/mnli/init1/scores.json"),
+        ("results/score.tsv", "write results/scores.tsv"),
+        ("figure/all", "write figures/all"),
+        ("results/cosine/mnli.tsv", "the nearest forms are results/cosine/{model}_vs_{reference}.tsv"),
+    ],
+)
+def test_a_file_that_no_rule_makes_is_told_its_nearest(target, told):
+    forms = {
+        "results/cosine/{model}_vs_{reference}.tsv": r"results/cosine/.+_vs_.+\.tsv",
+        "results/scores/{model}.tsv": r"results/scores/[^/]+\.tsv",
+        "results/models/{model}/init{init}/scores.json": r"results/models/[^/]+/init\d+/scores\.json",
+        "results/scores.tsv": r"results/scores\.tsv",
+    }
+
+    def makes(file):
+        return any(re.fullmatch(form, file) for form in forms.values())
+
+    assert (
+        nearest_target(target, forms, ["figures/all", "plan"], makes) == f"no rule makes '{target}'; {told}."
+    )

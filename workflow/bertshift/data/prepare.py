@@ -3,7 +3,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from bertshift.data import conllu, glue_tsv, hub, plain_text, squad_json
-from bertshift.data.examples import EXAMPLES, SIDECAR
+from bertshift.data.examples import EXAMPLES, NOT_STATED, SIDECAR
 from bertshift.errors import UserError
 from bertshift.files import atomic, sha256, write_json, write_jsonl
 
@@ -19,10 +19,9 @@ READERS: dict[str, Reader] = {
 def prepare_from_mirror(name: str, spec: Mapping, mirror: Path, directory: Path) -> None:
     """Write `directory`/examples.jsonl and dataset.json from files in the publisher's layout below `mirror`.
 
-    `spec` is the data set's entry in config/datasets.yaml. Raises UserError for a missing or damaged file;
+    `spec` is the data set's entry in config/datasets.yaml, as its schema allows it. Raises UserError for a missing or damaged file;
     then neither file is written.
     """
-    _check_entry(name, spec, "mirror")
     mirror, read = Path(mirror), READERS[spec["format"]]
     files = {split: _first_existing(name, split, mirror, spec["mirror"][split]) for split in spec["mirror"]}
     splits = {split: read(mirror / file, spec) for split, file in files.items()}
@@ -37,25 +36,9 @@ def prepare_from_hub(name: str, spec: Mapping, directory: Path, cache: Path | No
     are in the hub client's cache, which HF_HOME names. Raises UserError as `prepare_from_mirror` does, and
     where a bounded number of attempts did not bring the files.
     """
-    _check_entry(name, spec, "hub")
     splits, checksums = hub.read(name, spec, cache)
     source = f"hub:{spec['hub']['id']}@{spec['hub']['revision']}"
     _write(name, spec, splits, source, spec["hub"]["revision"], checksums, directory)
-
-
-def _check_entry(name: str, spec: Mapping, source: str) -> None:
-    if spec.get("format") not in READERS:
-        raise UserError(
-            f"The data set {name!r} has the format {spec.get('format')!r}; write one of {', '.join(READERS)}."
-        )
-    needed = ["kind", "licence", source]
-    if spec["format"] == "glue_tsv":
-        needed += ["columns", "labels" if "range" not in spec else "range"]
-    for key in needed:
-        if key not in spec:
-            raise UserError(
-                f"The data set {name!r} lacks the key {key!r}; add it to the entry in the catalogue."
-            )
 
 
 def _first_existing(name: str, split: str, mirror: Path, candidates: Iterable[str]) -> str:
@@ -85,7 +68,8 @@ def _write(
     published = {split: (spec.get("published") or {}).get(split) for split in splits}
     sidecar = {
         "name": name,
-        **{key: spec[key] for key in ("kind", "format", "licence")},
+        **{key: spec[key] for key in ("kind", "format")},
+        "licence": spec.get("licence", NOT_STATED),
         "source": source,
         "revision": revision,
         "source_sha256": dict(checksums),
