@@ -167,7 +167,7 @@ def test_the_metrics_of_each_kind_of_task():
     schema = {kind: set(then["metrics"]["items"]["enum"]) for kind, then in branches(TASK, "kind").items()}
     assert schema == {kind: set(known) for kind, known in METRICS.items()}
     told = re.search(r"^Metrics are .*?\n\n", GUIDE, re.MULTILINE | re.DOTALL)[0]
-    *parts, last = re.split(r" of (?:classes|regressions|spans), | of tags, and of dependencies ", told)
+    *parts, last = re.split(r" of (?:classes|regressions|spans),\s| of tags, and of dependencies ", told)
     assert [words(part) for part in parts if words(part)] + [words(last)] == [
         set(each) for each in METRICS.values()
     ]

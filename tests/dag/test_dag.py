@@ -216,6 +216,14 @@ def test_what_only_the_rules_know_gets_a_sentence(project, config, sentence):
     assert sentence in project.snakemake("results/mdl/mnli.tsv", "-n", "--config", *config, check=False)
 
 
+def test_a_line_that_is_not_yaml_is_named(copy_project):
+    project = copy_project()
+    experiments = project.folder / "config/experiments.yaml"
+    lines = experiments.read_text().splitlines()
+    experiments.write_text("\n".join([*lines[:9], "scale: small: paper", *lines[9:]]))
+    assert "config/experiments.yaml, line 10: this is not YAML" in project.snakemake("-n", check=False)
+
+
 def test_a_mirror_may_hold_framenet_where_its_download_lies(project, tmp_path):
     framenet = yaml.safe_load((ROOT / "config/relations.yaml").read_text())["download"]["url"]
     file = tmp_path / framenet.partition("://")[2]

@@ -2,6 +2,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -9,8 +10,6 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
-from referencing import Registry
-from referencing.jsonschema import DRAFT202012
 
 from bertshift.errors import UserError
 from bertshift.models.source import RECORDED_IN, SOURCE, hub_name
@@ -31,8 +30,8 @@ _ROWS_OF = {
     "tags": (("treebank",), None),
     "dependencies": (("treebank",), None),
 }
-# What makes a configuration too broken to be searched for names that are not defined.
-_STRUCTURE = {"type", "required", "oneOf", "minItems"}
+# With these mistakes a configuration can still be searched for names that are not defined.
+_HARMLESS = {"additionalProperties", "enum", "pattern"}
 # Of these siblings only one can hold: setting one replaces the other of the scale below it.
 _ALTERNATIVES = [("pretrain", "checkpoints")]
 
@@ -50,9 +49,10 @@ def load_config(user: Mapping, root: Path) -> dict:
     merged = merge(merge(catalogue, read_yaml(root / f"config/scales/{scale}.yaml")), user)
     problems: list[str] = []
     config = _with_text_keys(merged, "", problems)
-    errors = list(_validator(root / "workflow/schemas", "experiments.schema.yaml").iter_errors(config))
+    errors = _filling_validator(_schema(root / "workflow/schemas")).iter_errors(config)
+    errors = sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
     problems += map(_sentence, errors)
-    if not any(error.validator in _STRUCTURE for error in errors):
+    if {error.validator for error in errors} <= _HARMLESS:
         problems += _dangling_references(config)
     if problems:
         told = dict.fromkeys(problems)
@@ -117,16 +117,25 @@ def _with_text_keys(value, path: str, problems: list[str]):
 
 
 def _not_text(value) -> str:
-    """What YAML made of something that was meant as text, and what to write."""
-    words = {True: "yes, on or true", False: "no, off or false"}
+    """How YAML came to something else than text, and what to write."""
     if isinstance(value, bool):
-        word = words[value].partition(",")[0]
-        return f'{value} is to YAML what an unquoted {words[value]} means; write it in quotes, as "{word}".'
-    return f'{value} is a number to YAML; write it in quotes, as "{value}".'
+        words, word = ("yes, on or true", "yes") if value else ("no, off or false", "no")
+        return f'{value} is not text; YAML reads an unquoted {words} so. Write it in quotes, as "{word}".'
+    kind = "a number" if isinstance(value, (int, float)) else f"a {type(value).__name__}"
+    return f'{value} is not text; YAML reads it as {kind}. Write it in quotes, as "{value}".'
 
 
-def _validator(folder: Path, name: str) -> Draft202012Validator:
-    """A validator that fills in defaults; schemas that refer to others name their file in `folder`."""
+def _schema(folder: Path) -> dict:
+    """That of the whole configuration, with those of the catalogues in the places that refer to them."""
+    schema = read_yaml(folder / "experiments.schema.yaml")
+    keys = {
+        key: read_yaml(folder / entry["$ref"]) if "$ref" in entry else entry
+        for key, entry in schema["properties"].items()
+    }
+    return schema | {"properties": keys}
+
+
+def _filling_validator(schema: dict) -> Draft202012Validator:
     check_properties = Draft202012Validator.VALIDATORS["properties"]
 
     def fill_then_check(validator, properties, instance, schema):
@@ -136,9 +145,7 @@ def _validator(folder: Path, name: str) -> Draft202012Validator:
                     instance.setdefault(key, deepcopy(property_schema["default"]))
         yield from check_properties(validator, properties, instance, schema)
 
-    registry = Registry(retrieve=lambda file: DRAFT202012.create_resource(read_yaml(folder / file)))
-    validator = extend(Draft202012Validator, {"properties": fill_then_check})
-    return validator(read_yaml(folder / name), registry=registry)
+    return extend(Draft202012Validator, {"properties": fill_then_check})(schema)
 
 
 def _sentence(error: ValidationError) -> str:
@@ -160,7 +167,7 @@ def _sentence(error: ValidationError) -> str:
         types = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
         if isinstance(value, str) and _looks_numeric(value) and {"integer", "number"} & {*types}:
             return f"{path}: '{value}' is text to YAML; write {_as_yaml_number(value)}."
-        if isinstance(value, (bool, int, float)) and "string" in types:
+        if isinstance(value, (bool, int, float, date)) and "string" in types:
             return f"{path}: {_not_text(value)}"
         wanted = " or ".join(_TYPES[name] for name in types)
         if value is None:
