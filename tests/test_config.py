@@ -73,6 +73,7 @@ def put(path, value):
         (put("bases", {"base": {"pretrain": {"heads": 0}}}), r"bases\.base\.pretrain\.heads: 0 does not fit; expected minimum 1"),
         (put("bases", {"base": {"pretrain": {"heads": 3}}}), r"bases\.base\.pretrain\.width: 128 cannot be divided among 3 heads"),
         (put("scored", [False]), r"scored\.0: False is not text; YAML reads an unquoted no, off or false so\. Write it in quotes, as \"no\""),
+        (put("datasets", {"mine": None}), r"datasets\.mine: nothing is written here; write keys with values"),
         (put("edge_sets", {"gum_pos": {"formt": "gum"}}), r"edge_sets\.gum_pos: unknown key 'formt' \(write 'format'\)"),
         (put("edge_sets", {"mine": {"task": "pos", "files": {}}}), r"edge_sets\.mine: format is missing; the layout"),
         (put("edge_sets", {"gum_pos": {"format": "conll"}}), r"edge_sets\.gum_pos\.format: .* write one of jiant, conllu, .*; the nearest is 'conllu'"),
