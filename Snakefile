@@ -3,9 +3,6 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
-configfile: "config/experiments.yaml"
-
-
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/pretrain.smk"

@@ -1,16 +1,23 @@
 import re
 from copy import deepcopy
+from functools import cache
 
 import pytest
 import yaml
 from conftest import ROOT
 
-from bertshift.config import canonical, load_config, merge, task_settings
+from bertshift.config import canonical, load_config, merge, read_yaml, task_settings
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
 from bertshift.world.generate import SIZES
 
 USER = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())
+read_once = cache(read_yaml)
+
+
+@pytest.fixture(autouse=True)
+def files_are_read_once(monkeypatch):
+    monkeypatch.setattr("bertshift.config.read_yaml", read_once)
 
 
 @pytest.mark.parametrize("scale", ["demo", "small", "paper"])
@@ -53,6 +60,27 @@ def put(path, value):
         (put("probes", {"edge": {"tasks": {"spr": {"max_step": 9}}}}), r"tasks\.spr: unknown key 'max_step' \(write 'max_steps'\)"),
         (put("probes", {"mdl": {"tasks": {"spr": {"portoins": [1.0]}}}}), r"unknown key 'portoins' \(write 'portions'\)"),
         (put("world", {"sizes": {"document": 9}}), r"world\.sizes: unknown key 'document' \(write 'documents'\)"),
+        (put("tasks.mnli.schedule", "slanted_triangular"), r"tasks\.mnli\.schedule: 'slanted_triangular' is not possible; write one of linear"),
+        (put("tasks.squad.metrics", ["exact_macth"]), r"tasks\.squad\.metrics\.0: .* write one of f1, exact_match; the nearest is 'exact_match'"),
+        (put("tasks.dep.metrics", ["mcc"]), r"tasks\.dep\.metrics\.0: 'mcc' is not possible; write one of las_ud"),
+        (put("tasks.mnli.kind", "spans"), r"tasks\.mnli\.kind: spans needs a data set of kind qa; datasets\.mnli is of kind pair"),
+        (put("tasks.stsb", USER["tasks"]["mnli"] | {"dataset": "stsb"}), r"classification needs 'labels', which datasets\.stsb has not; .* write regression"),
+        (put("tasks.mnli.metrics", ["accuracy", "f1"]), r"tasks\.mnli\.metrics: f1 needs two labels, datasets\.mnli has 3"),
+        (put("tasks.mrpc.metrics", ["f1"]), r"tasks\.mrpc\.metrics: f1 does not tell .* add accuracy"),
+        (put("tasks.mnli", None), r"tasks\.mnli: nothing is written here; write keys with values"),
+        (put("stimuli.wiki.split", "train"), r"stimuli\.wiki\.split: no split of 'wikipedia' 'train' is defined; write one of text"),
+        (put("vocabularies", {"demo-cased": {"corpus": "wrold"}}), r"vocabularies\.demo-cased\.corpus: no corpus 'wrold' .* write one of world"),
+        (put("bases", {"base": {"pretrain": {"heads": 0}}}), r"bases\.base\.pretrain\.heads: 0 does not fit; expected minimum 1"),
+        (put("bases", {"base": {"pretrain": {"heads": 3}}}), r"bases\.base\.pretrain\.width: 128 cannot be divided among 3 heads"),
+        (put("scored", [False]), r"scored\.0: False is not text; YAML reads an unquoted no, off or false so\. Write it in quotes, as \"no\""),
+        (put("datasets", {"mine": None}), r"datasets\.mine: nothing is written here; write keys with values"),
+        (put("edge_sets", {"gum_pos": {"formt": "gum"}}), r"edge_sets\.gum_pos: unknown key 'formt' \(write 'format'\)"),
+        (put("edge_sets", {"mine": {"task": "pos", "files": {}}}), r"edge_sets\.mine: format is missing; the layout"),
+        (put("edge_sets", {"gum_pos": {"format": "conll"}}), r"edge_sets\.gum_pos\.format: .* write one of jiant, conllu, .*; the nearest is 'conllu'"),
+        (put("edge_sets", {"gum_pos": {"task": "srl"}}), r"edge_sets\.gum_pos\.task: 'srl' is not possible; write one of pos, constituents, entities, coref"),
+        (put("edge_sets", {"gum_pos": {"files": {"train": "x"}}}), r"edge_sets\.gum_pos\.files: unknown key 'train'; the keys here are archive"),
+        (put("edge_sets", {"gum_pos": {"jiant_compat": True}}), r"edge_sets\.gum_pos\.jiant_compat: True is not possible; write False"),
+        (put("relations", {"file": ["x"]}), r"relations: unknown key 'file' \(write 'files'\)"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_a_sentence_with_path_value_and_remedy(edit, message):
@@ -60,6 +88,71 @@ def test_a_mistake_is_a_sentence_with_path_value_and_remedy(edit, message):
     edit(config)
     with pytest.raises(UserError, match=message):
         load_config(config, ROOT)
+
+
+MINE = {
+    "kind": "pair",
+    "format": "glue_tsv",
+    "mirror": {"train": "my/train.tsv", "dev": ["my/dev.tsv", "my/other.tsv"]},
+    "columns": {"text_a": "first", "text_b": "second", "label": "answer"},
+    "labels": {"no": "wrong", "yes": "right"},
+}
+
+
+def test_a_data_set_of_ones_own_needs_no_licence_and_no_list_of_one_file():
+    mine = load_config(merge(USER, {"datasets": {"mine": MINE}}), ROOT)["datasets"]["mine"]
+    assert mine["mirror"] == {"train": ["my/train.tsv"], "dev": ["my/dev.tsv", "my/other.tsv"]}
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("columns: {text_a: first, text_c: second, label: answer}", r"columns: unknown key 'text_c' \(write 'text_b'\)"),
+        ("columns: {text_a: first, label: answer}", r"columns: text_b is missing; the column of the second text"),
+        ("labels: {no: wrong, yes: right}",
+         r'labels: the key False is not text; YAML reads an unquoted no, .* in quotes, as "no".\n.* True .* yes, .* as "yes"'),
+        ("labels: {0: wrong, 1: right}", r'labels: the key 0 is not text; YAML reads it as a number. Write it in quotes, as "0"'),
+        ('labels: {"0": no, "1": 3}', r'labels\.0: False is not text; .* as "no".\n.*labels\.1: 3 is not text; .* "3"'),
+        ("unlabelled: [-1]", r'unlabelled\.0: -1 is not text; .* as "-1"'),
+        ("range: [0, 5]", r": must have exactly one of: labels or range; it has labels, range"),
+        ("kind: sentense", r"kind: 'sentense' is not possible; .* the nearest is 'sentence'"),
+        ("format: conllu", r"format: 'conllu' is not possible; write glue_tsv"),
+        ("mirror: {trian: my/train.tsv}", r"mirror: unknown key 'trian' \(write 'train'\)"),
+        ("mirror: {train: 3}", r"mirror\.train: 3 is not text; YAML reads it as a number"),
+        ("hub: {id: a/b, revision: main, splits: {train: train}}", r"hub: columns is missing.*\n.*hub\.revision: 'main' does not fit"),
+        ("licence: 2026-01-31", r'licence: 2026-01-31 is not text; YAML reads it as a date. Write it in quotes, as "2026-01-31"'),
+        ("licens: mine", r": unknown key 'licens' \(write 'licence'\)"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_data_set_is_a_sentence(written, message):
+    config = {**USER, "datasets": {"mine": MINE | yaml.safe_load(written)}}
+    with pytest.raises(UserError, match=r"datasets\.mine.*" + message):
+        load_config(config, ROOT)
+
+
+def test_mistakes_are_told_all_at_once():
+    config = deepcopy(USER)
+    for edit in (put("tasks.mnli.epoch", 3), put("tasks.rte.dataset", "rtee"), put("scored", ["mnly"])):
+        edit(config)
+    with pytest.raises(UserError) as told:
+        load_config(config, ROOT)
+    for words in ("unknown key 'epoch'", "no data set 'rtee'", "nearest: mnli"):
+        assert words in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("a: 1\nb: [1\nc: 2\n", r"more.yaml, line 3 \(or 2, where it began\): this is not YAML: .* expected ',' or '\]'"),
+        ("a: 1\n\tb: 2\n", r"more.yaml, line 2: this is not YAML: .*'\\t'"),
+        ("- a\n", r"more.yaml has no keys at its top level"),
+        ("# a: 1\n", r"more.yaml has no keys at its top level"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_not_yaml_is_told_with_its_line(tmp_path, written, message):
+    (tmp_path / "more.yaml").write_text(written)
+    with pytest.raises(UserError, match=message):
+        read_yaml(tmp_path / "more.yaml")
 
 
 def test_a_new_metric_may_have_its_own_inputs():

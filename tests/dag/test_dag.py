@@ -60,7 +60,9 @@ def test_a_row_of_runs_has_its_own_replicates_and_takes_the_plain_model_from_its
 
     project.config = merge(project.config, {"sweeps": {"seeds": 1}})
     assert rows("results/sweeps/mnli.freeze.tsv") == [sweeps[2:3], models[2:3]]
-    printed = project.snakemake("results/sweeps/mnli.freeze/init1_seed2.tsv", "--dry-run", *scale, check=False)
+    printed = project.snakemake(
+        "results/sweeps/mnli.freeze/init1_seed2.tsv", "--dry-run", *scale, check=False
+    )
     assert "'mnli.freeze' has no replicate init1_seed2; raise sweeps.seeds" in printed
 
 
@@ -177,6 +179,12 @@ def test_any_two_models_can_be_named(project, target):
         ("results/gains/upos_vs_upos.tsv", "only two models of one task that classifies, rates or answers"),
         ("results/scores/mnli+rte.carry.tsv", "write 'mnli+rte'"),
         ("results/stimuli/wkii.jsonl", "neither a stimulus nor a task"),
+        (
+            "results/cosin/mnli_vs_base.tsv",
+            "no rule makes 'results/cosin/mnli_vs_base.tsv'; write results/cosine/mnli_",
+        ),
+        ("results/figures/hao2020/figur1.png", "write results/figures/hao2020/figure1.png."),
+        ("figure/all", "no rule makes 'figure/all'; write figures/all."),
     ],
 )
 def test_a_name_that_does_not_exist_gets_a_sentence(project, target, sentence):
@@ -203,12 +211,14 @@ def test_a_mirror_that_lacks_a_file_is_named_before_anything_runs(project, tmp_p
         ("{source: world}", "the generated world has no 'mytask'; set data.source to mirror or hub"),
         ("{source: mirror, mirror: there}", "there has none of my/train.tsv (train split of 'mytask')"),
         ("{source: mirror, mirror: there}", "'mytask' has no 'mirror'; write which files below data.mirror"),
+        ("{source: hub}", "'mytask' has no 'hub'; write where on the hub it is"),
     ],
 )
 def test_a_data_set_of_ones_own_is_not_asked_of_the_world(copy_project, data, sentence):
     project = copy_project()
-    files = {} if "no 'mirror'" in sentence else {"mirror": {"train": ["my/train.tsv"]}}
-    entry = {"kind": "sentence", "format": "glue_tsv", "licence": "mine", **files}
+    files = {} if "no 'mirror'" in sentence else {"mirror": {"train": "my/train.tsv", "dev": "my/dev.tsv"}}
+    columns, labels = {"text_a": "text", "label": "label"}, {"0": "bad", "1": "good"}
+    entry = {"kind": "sentence", "format": "glue_tsv", "columns": columns, "labels": labels, **files}
     project.config = merge(
         project.config,
         {
@@ -221,6 +231,27 @@ def test_a_data_set_of_ones_own_is_not_asked_of_the_world(copy_project, data, se
     if "world" in data:
         made = project.snakemake("results/scores/rte.tsv", *asked)
         assert "world/glue/RTE/dev.tsv" in made and "world/my/" not in made
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        (["edge_tasks={pos: gum_pos, coref: gum_coref}"],
+         "edge_tasks.pos, coref: the generated world has no gum_pos, gum_coref; write world_pos, world_coref, or set"),
+        (["scale=small", "edge_tasks={pos: world_pos}"], "edge_tasks.pos: only the generated world has world_pos"),
+        (["analyses={cosin: {stimuli: [own]}}"], "analyses.cosin: no metric of this name looks at inputs; nearest: cosine."),
+    ],
+)  # fmt: skip
+def test_what_only_the_rules_know_gets_a_sentence(project, config, sentence):
+    assert sentence in project.snakemake("results/mdl/mnli.tsv", "-n", "--config", *config, check=False)
+
+
+def test_a_line_that_is_not_yaml_is_named(copy_project):
+    project = copy_project()
+    experiments = project.folder / "config/experiments.yaml"
+    lines = experiments.read_text().splitlines()
+    experiments.write_text("\n".join([*lines[:9], "scale: small: paper", *lines[9:]]))
+    assert "config/experiments.yaml, line 10: this is not YAML" in project.snakemake("-n", check=False)
 
 
 def test_a_mirror_may_hold_framenet_where_its_download_lies(project, tmp_path):

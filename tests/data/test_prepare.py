@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from bertshift.data.examples import Examples, read_examples, read_sidecar
-from bertshift.data.prepare import READERS, prepare_from_mirror
+from bertshift.data.prepare import prepare_from_mirror
 from bertshift.errors import UserError
 from bertshift.files import sha256
 
@@ -28,13 +28,9 @@ def small_mirror(tmp_path):
 
 def test_catalogue_entries_are_whole():
     for name, spec in CATALOGUE.items():
-        assert spec["kind"] in ("sentence", "pair", "qa", "treebank", "text"), name
-        assert spec["format"] in READERS, name
         assert spec["licence"], name
         assert set(spec["mirror"]) == set(spec["hub"]["splits"]) == set(spec["published"]), name
-        assert len(spec["hub"]["revision"]) == 40, name
         if spec["format"] == "glue_tsv":
-            assert ("labels" in spec) != ("range" in spec), name
             assert set(spec["columns"]) == set(spec["hub"]["columns"]), name
 
 
@@ -82,14 +78,10 @@ def test_a_failure_leaves_nothing_behind(small_mirror, tmp_path):
         read_sidecar(tmp_path / "out")
 
 
-def test_an_incomplete_entry_is_named(small_mirror, tmp_path):
-    for key, message in {
-        "labels": "lacks the key 'labels'",
-        "format": "has the format None; write one of",
-    }.items():
-        spec = {given: value for given, value in CATALOGUE["rte"].items() if given != key}
-        with pytest.raises(UserError, match=f"The data set 'rte' {message}"):
-            prepare_from_mirror("rte", spec, small_mirror, tmp_path / "out")
+def test_a_licence_that_is_not_stated_is_said_so(small_mirror, tmp_path):
+    spec = {key: value for key, value in CATALOGUE["rte"].items() if key != "licence"}
+    prepare_from_mirror("rte", spec, small_mirror, tmp_path / "out")
+    assert read_sidecar(tmp_path / "out")["licence"] == "not stated"
 
 
 def test_repeated_ids_are_told_apart(tmp_path):

@@ -1,7 +1,8 @@
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -15,6 +16,21 @@ from bertshift.naming import Model, inits_of, parse_comparison, parse_model, sha
 from bertshift.plots.catalogue import FIGURES
 
 SCALES = ("demo", "small", "paper")
+CATALOGUES = {
+    "datasets": "config/datasets.yaml",
+    "edge_sets": "config/edges.yaml",
+    "relations": "config/relations.yaml",
+}
+# What the rows of a task's data set must be, and the key of the data set that says what a label is.
+_ROWS_OF = {
+    "classification": (("sentence", "pair"), "labels"),
+    "regression": (("sentence", "pair"), "range"),
+    "spans": (("qa",), None),
+    "tags": (("treebank",), None),
+    "dependencies": (("treebank",), None),
+}
+# With these mistakes a configuration can still be searched for names that are not defined.
+_HARMLESS = {"additionalProperties", "enum", "pattern"}
 # Of these siblings only one can hold: setting one replaces the other of the scale below it.
 _ALTERNATIVES = [("pretrain", "checkpoints")]
 
@@ -28,20 +44,22 @@ def load_config(user: Mapping, root: Path) -> dict:
     scale = user.get("scale", "demo")
     if scale not in SCALES:
         raise UserError(f"scale: {scale!r} is not a scale; write one of {', '.join(SCALES)}.")
-    catalogues = {
-        "datasets": "config/datasets.yaml",
-        "edge_sets": "config/edges.yaml",
-        "relations": "config/relations.yaml",
-    }
-    catalogue = {key: _read_yaml(root / file) for key, file in catalogues.items()}
-    config = merge(merge(catalogue, _read_yaml(root / f"config/scales/{scale}.yaml")), user)
-    schema = _read_yaml(root / "workflow/schemas/experiments.schema.yaml")
-    problems = list(dict.fromkeys(map(_sentence, _filling_validator(schema).iter_errors(config))))
-    problems = problems or _dangling_references(config)
+    catalogue = {key: read_yaml(root / file) for key, file in CATALOGUES.items()}
+    merged = merge(merge(catalogue, read_yaml(root / f"config/scales/{scale}.yaml")), user)
+    problems: list[str] = []
+    config = _with_text_keys(merged, "", problems)
+    errors = _filling_validator(_schema(root / "workflow/schemas")).iter_errors(config)
+    errors = sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
+    problems += map(_sentence, errors)
+    if {error.validator for error in errors} <= _HARMLESS:
+        problems += _dangling_references(config)
     if problems:
-        raise UserError(
-            "\n".join(["the configuration cannot be used as it is:", *(f"  {p}" for p in problems)])
-        )
+        told = dict.fromkeys(problems)
+        raise UserError("\n".join(["the configuration cannot be used as it is:", *(f"  {p}" for p in told)]))
+    for spec in config["datasets"].values():
+        if "mirror" in spec:
+            files = spec["mirror"].items()
+            spec["mirror"] = {split: [each] if isinstance(each, str) else each for split, each in files}
     return config
 
 
@@ -63,11 +81,57 @@ def canonical(value) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _read_yaml(path: Path) -> dict:
+def read_yaml(path: Path) -> dict:
+    """The keys of a YAML file. UserError, with the line, if it is not YAML or has no keys at its top level."""
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
-        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}.") from error
+        raise UserError(f"{path}, {_place_and_reason(error)}; correct it there.") from error
+    if not isinstance(found, dict):
+        raise UserError(f"{path} has no keys at its top level; write lines such as 'scale: demo'.")
+    return found
+
+
+def _place_and_reason(error: yaml.YAMLError) -> str:
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return " ".join(str(error).split())
+    line = error.problem_mark.line + 1
+    begun = error.context_mark.line + 1 if error.context_mark else line
+    where = f"line {line}" if begun == line else f"line {line} (or {begun}, where it began)"
+    return f"{where}: this is not YAML: {', '.join(filter(None, (error.context, error.problem)))}"
+
+
+def _with_text_keys(value, path: str, problems: list[str]):
+    """A copy whose keys are all text; what they were, where YAML reads a number or yes and no, joins `problems`."""
+    if isinstance(value, list):
+        return [_with_text_keys(item, f"{path}.{i}", problems) for i, item in enumerate(value)]
+    if not isinstance(value, Mapping):
+        return value
+    problems += [
+        f"{path.lstrip('.') or 'the top level'}: the key {_not_text(key)}"
+        for key in value
+        if not isinstance(key, str)
+    ]
+    return {str(key): _with_text_keys(below, f"{path}.{key}", problems) for key, below in value.items()}
+
+
+def _not_text(value) -> str:
+    """How YAML came to something else than text, and what to write."""
+    if isinstance(value, bool):
+        words, word = ("yes, on or true", "yes") if value else ("no, off or false", "no")
+        return f'{value} is not text; YAML reads an unquoted {words} so. Write it in quotes, as "{word}".'
+    kind = "a number" if isinstance(value, (int, float)) else f"a {type(value).__name__}"
+    return f'{value} is not text; YAML reads it as {kind}. Write it in quotes, as "{value}".'
+
+
+def _schema(folder: Path) -> dict:
+    """That of the whole configuration, with those of the catalogues in the places that refer to them."""
+    schema = read_yaml(folder / "experiments.schema.yaml")
+    keys = {
+        key: read_yaml(folder / entry["$ref"]) if "$ref" in entry else entry
+        for key, entry in schema["properties"].items()
+    }
+    return schema | {"properties": keys}
 
 
 def _filling_validator(schema: dict) -> Draft202012Validator:
@@ -97,17 +161,46 @@ def _sentence(error: ValidationError) -> str:
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in value]
         return f"{path}: {', '.join(missing)} is missing; {_meaning(schema, missing[0])}"
-    if error.validator == "type" and isinstance(value, str) and _looks_numeric(value):
-        return f"{path}: '{value}' is text to YAML; write {_as_yaml_number(value)}."
-    if error.validator == "enum":
-        return (
-            f"{path}: {value!r} is not possible; write one of {', '.join(map(str, error.validator_value))}."
-        )
-    if error.validator in ("oneOf", "anyOf") and error.context:
-        options = " or ".join(", ".join(option.get("required", [])) for option in error.validator_value)
-        return f"{path}: {value!r} must have exactly one of: {options}."
     meaning = f" ({schema['description'].rstrip('.')})" if "description" in schema else ""
+    if error.validator == "type":
+        types = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
+        if isinstance(value, str) and _looks_numeric(value) and {"integer", "number"} & {*types}:
+            return f"{path}: '{value}' is text to YAML; write {_as_yaml_number(value)}."
+        if isinstance(value, (bool, int, float, date)) and "string" in types:
+            return f"{path}: {_not_text(value)}"
+        wanted = " or ".join(_TYPES[name] for name in types)
+        if value is None:
+            return f"{path}: nothing is written here; write {wanted}{meaning}, or leave the key out."
+        return f"{path}: {value!r} does not fit; write {wanted}{meaning}."
+    if error.validator == "enum":
+        return f"{path}: {value!r} is not possible; write {_one_of(error.validator_value, value)}."
+    if error.validator == "oneOf":
+        options = " or ".join(", ".join(option.get("required", [])) for option in error.validator_value)
+        there = [
+            key for option in error.validator_value for key in option.get("required", []) if key in value
+        ]
+        found = f"it has {', '.join(there)}" if there else "it has none"
+        return f"{path}: must have exactly one of: {options}; {found}."
     return f"{path}: {value!r} does not fit; expected {error.validator} {error.validator_value}{meaning}."
+
+
+_TYPES = {
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "text",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "keys with values",
+    "null": "null",
+}
+
+
+def _one_of(possible: list, value) -> str:
+    near = get_close_matches(str(value), list(map(str, possible)), n=1, cutoff=0.5)
+    known = ", ".join(map(str, possible))
+    if len(possible) == 1:
+        return known
+    return f"one of {known}" + (f"; the nearest is '{near[0]}'" if near else "")
 
 
 def _meaning(schema: Mapping, key: str) -> str:
@@ -150,6 +243,8 @@ def _dangling_references(config: dict) -> list[str]:
         problems.append(f"{key}: is missing; data.source {config['data']['source']} needs it.")
     for name, task in config["tasks"].items():
         check(f"tasks.{name}.dataset", task["dataset"], config["datasets"], "data set")
+        if task["dataset"] in config["datasets"] and task["kind"] in _ROWS_OF:
+            problems += _misfits(name, task, config)
         for base in task["per_base"]:
             check(
                 f"tasks.{name}.per_base",
@@ -164,12 +259,21 @@ def _dangling_references(config: dict) -> list[str]:
             check(f"bases.{name}.pretrain.vocabulary", shape_of(base)["vocabulary"], config["vocabularies"],
                   "vocabulary")  # fmt: skip
             check(f"bases.{name}.pretrain.corpus", base["pretrain"]["corpus"], config["corpora"], "corpus")
+            width, heads = base["pretrain"]["width"], base["pretrain"]["heads"]
+            if width % heads:
+                problems.append(
+                    f"bases.{name}.pretrain.width: {width} cannot be divided among {heads} heads; write a multiple of {heads}."
+                )
         if inits_of(base) < 1:
             problems.append(
                 f"bases.{name}.checkpoints: is empty; list one checkpoint for each pretraining run."
             )
+    for name, vocabulary in config["vocabularies"].items():
+        check(f"vocabularies.{name}.corpus", vocabulary["corpus"], config["corpora"], "corpus")
     for name, stimulus in config["stimuli"].items():
         check(f"stimuli.{name}.dataset", stimulus["dataset"], config["datasets"], "data set")
+        if splits := _splits(stimulus["dataset"], config):
+            check(f"stimuli.{name}.split", stimulus["split"], splits, f"split of '{stimulus['dataset']}'")
         if stimulus["form"] == "like":
             check(
                 f"stimuli.{name}.like",
@@ -210,6 +314,37 @@ def _dangling_references(config: dict) -> list[str]:
             for pair in [*alone, *((figure or {}).get("pairs", []))]:
                 check_names(f"figures.{paper}.{item}", parse_comparison, *pair)
     return problems
+
+
+def _splits(dataset: str, config: Mapping) -> list[str]:
+    """Those that its entry names for the place where data come from; empty if it names none."""
+    spec = config["datasets"].get(dataset, {})
+    return list(
+        spec.get("hub", {}).get("splits", {}) if config["data"]["source"] == "hub" else spec.get("mirror", {})
+    )
+
+
+def _misfits(name: str, task: Mapping, config: Mapping) -> Iterator[str]:
+    """Where a task and its data set do not belong together."""
+    dataset, kind = task["dataset"], task["kind"]
+    spec, (kinds, key) = config["datasets"][dataset], _ROWS_OF[kind]
+    splits = _splits(dataset, config)
+    labels = set(spec.get("labels", {}).values())
+    if spec["kind"] not in kinds:
+        yield (
+            f"tasks.{name}.kind: {kind} needs a data set of kind {' or '.join(kinds)}; "
+            f"datasets.{dataset} is of kind {spec['kind']}."
+        )
+    elif key and key not in spec:
+        other = "regression" if key == "labels" else "classification"
+        yield f"tasks.{name}.kind: {kind} needs '{key}', which datasets.{dataset} has not; add it, or write {other}."
+    elif kind == "classification" and "f1" in task["metrics"] and len(labels) != 2:
+        yield f"tasks.{name}.metrics: f1 needs two labels, datasets.{dataset} has {len(labels)}; write accuracy."
+    elif kind == "classification" and task["metrics"][0] == "f1" and "accuracy" not in task["metrics"]:
+        yield f"tasks.{name}.metrics: f1 does not tell whether a run failed to train; add accuracy after it."
+    for split in ("train", "dev"):
+        if splits and split not in splits:
+            yield f"tasks.{name}.dataset: datasets.{dataset} has no {split} split, only {', '.join(splits)}; add it."
 
 
 def task_settings(model: Model, config: Mapping) -> dict:

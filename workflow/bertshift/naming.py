@@ -1,5 +1,5 @@
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
@@ -120,7 +120,9 @@ def _place(variant: Variant) -> int:
     return list(_VARIANTS).index(variant.kind)
 
 
-def _nearest(word: str, known: list[str]) -> str:
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known names that are like `word`, or all of them, for the end of a sentence."""
+    known = list(known)
     near = get_close_matches(word, known, n=3, cutoff=0.4)
     return "nearest: " + ", ".join(near) if near else "known: " + ", ".join(known)
 
@@ -151,10 +153,10 @@ def parse_model(name: str, config: Mapping) -> Model:
         for task in chain:
             if task not in tasks:
                 raise UserError(
-                    f"model '{name}': no task or checkpoint '{task}'; {_nearest(task, tasks + bases)}."
+                    f"model '{name}': no task or checkpoint '{task}'; {nearest(task, tasks + bases)}."
                 )
         if at and base not in bases:
-            raise UserError(f"model '{name}': no checkpoint '{base}' at this scale; {_nearest(base, bases)}.")
+            raise UserError(f"model '{name}': no checkpoint '{base}' at this scale; {nearest(base, bases)}.")
         model = Model(chain, variants, base or DEFAULT_BASE)
     _check_variants(model, name, config["bases"])
     if model.variant("carry"):
@@ -318,3 +320,25 @@ def parse_comparison(name: str, reference: str, config: Mapping) -> tuple[Model,
         raise UserError(f"'{name}' and '{reference}' split words differently (vocabularies "
                         f"{vocabularies[0]} and {vocabularies[1]}); compare models of one vocabulary.")  # fmt: skip
     return model, other
+
+
+def nearest_target(
+    target: str, patterns: Iterable[str], names: Iterable[str], makes: Callable[[str], bool]
+) -> str:
+    """The sentence for a file that no rule makes: the nearest that one does make, or else the nearest forms of files.
+
+    `patterns` are the files that rules make, with `{wildcards}`; `names` are other things to ask for; `makes` says
+    whether a rule makes a file.
+    """
+    patterns = sorted(set(patterns))
+    folders = {form: form.partition("{")[0].rpartition("/")[0] for form in patterns if "{" in form}
+    here = [form for form, folder in folders.items() if target.startswith(f"{folder}/")]
+    if not here:
+        # The same file in each folder that rules write to, files that have one name, and what is no file.
+        depths = {folder: folder.count("/") + 1 for folder in folders.values()}
+        moved = {"/".join([folder, *target.split("/")[depth:]]) for folder, depth in depths.items()}
+        possible = {*names, *patterns} - {*folders} | {file for file in moved if makes(file)}
+        if near := get_close_matches(target, sorted(possible), n=1, cutoff=0.7):
+            return f"no rule makes '{target}'; write {near[0]}."
+    forms = get_close_matches(target, here or patterns, n=3, cutoff=0)
+    return f"no rule makes '{target}'; the nearest forms are {', '.join(forms)}."

@@ -47,6 +47,15 @@ def user_errors_as_sentences(function):
     return wrapped
 
 
+EXPERIMENTS = "config/experiments.yaml"
+# Snakemake would not say which line is not YAML.
+if Path(EXPERIMENTS).exists():
+    user_errors_as_sentences(settings.read_yaml)(Path(EXPERIMENTS))
+
+
+configfile: EXPERIMENTS
+
+
 config = user_errors_as_sentences(settings.load_config)(config, ROOT)
 
 
@@ -243,8 +252,13 @@ def comparison_inputs(metric):
     return {"model": activations(0), "reference": activations(1), **provenance_inputs(metric)}
 
 
+# Those that look at the inputs of `analyses`; each rule of one adds it here.
+METRICS = set()
+
+
 def provenance_inputs(metric):
     """The files that say what the numbers of a comparison were made from."""
+    METRICS.add(metric)
 
     def descriptions(wildcards):
         return [f"results/stimuli/{name}.json" for name in comparison_stimuli(metric, wildcards)]
@@ -315,6 +329,7 @@ def folders_compared(wildcards):
 include: "common/records.smk"
 include: "common/driver.smk"
 include: "common/disk.smk"
+include: "common/targets.smk"
 include: "common/data.smk"
 include: "common/pretrain.smk"
 include: "common/finetune.smk"

@@ -88,35 +88,15 @@ def test_catalogue_entries_are_whole_and_missing_files_named(name, tmp_path):
 
 def test_catalogue_has_a_generated_set_for_each_task():
     assert [CATALOGUE[f"world_{task}"]["task"] for task in TASKS] == list(TASKS)
-    known = {
-        "task",
-        "format",
-        "licence",
-        "url",
-        "files",
-        "download",
-        "expected",
-        "strict",
-        "jiant_compat",
-        "remark",
-    }
-    assert known >= {key for spec in CATALOGUE.values() for key in spec}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"format": "conll"}, "has the format 'conll'; write one of jiant, conllu"),
-        ({"task": "ner"}, "has the task 'ner'; a jiant file annotates pos, constituents"),
-        ({"format": "gum"}, "The files of the edge set 'mine' must be named archive"),
-        ({"jiant_compat": True}, "jiant_compat, which is for conllu files"),
-    ],
-)
-def test_faults_of_entries(root, tmp_path, change, message):
-    with pytest.raises(UserError, match=message):
-        prepare_edges("mine", SPEC | change, root, tmp_path / "mine")
-    with pytest.raises(UserError, match="lacks the key 'licence'"):
-        prepare_edges("mine", {"task": "pos", "format": "jiant"}, root, tmp_path / "mine")
+def test_a_licence_that_is_not_stated_is_said_so(root, tmp_path):
+    spec = {key: value for key, value in SPEC.items() if key not in ("licence", "url")}
+    prepare_edges("mine", spec, root, tmp_path / "mine")
+    assert read_edge_sidecar(tmp_path / "mine")["licence"] == "not stated"
+    (root / "dev.jsonl").unlink()
+    with pytest.raises(UserError, match=r"needs \(dev\); put it there\.$"):
+        prepare_edges("mine", spec, root, tmp_path / "mine")
 
 
 def test_jiant_compat(tmp_path):

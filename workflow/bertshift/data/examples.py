@@ -17,6 +17,7 @@ from bertshift.seeds import seed_from
 #   text      text, document, sentence               successive numbers are successive sentences
 EXAMPLES = "examples.jsonl"
 SIDECAR = "dataset.json"
+NOT_STATED = "not stated"  # the licence of a data set whose entry names none
 
 
 def read_sidecar(directory: Path) -> dict:

@@ -3,7 +3,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from bertshift.data import conllu, glue_tsv, hub, plain_text, squad_json
-from bertshift.data.examples import EXAMPLES, SIDECAR
+from bertshift.data.examples import EXAMPLES, NOT_STATED, SIDECAR
 from bertshift.errors import UserError
 from bertshift.files import atomic, sha256, write_json, write_jsonl
 from bertshift.provenance import HUB, MIRROR
@@ -24,10 +24,9 @@ def prepare_from_mirror(
 ) -> None:
     """Write `directory`/examples.jsonl and dataset.json from files in the publisher's layout below `mirror`.
 
-    `spec` is the data set's entry in config/datasets.yaml; origin: whether the mirror is the generated world. Raises
+    `spec` is the data set's entry in config/datasets.yaml, as its schema allows it; origin: whether the mirror is the generated world. Raises
     UserError for a missing or damaged file; then neither file is written.
     """
-    _check_entry(name, spec, "mirror")
     mirror, read = Path(mirror), READERS[spec["format"]]
     files = {split: _first_existing(name, split, mirror, spec["mirror"][split]) for split in spec["mirror"]}
     splits = {split: read(mirror / file, spec) for split, file in files.items()}
@@ -42,25 +41,9 @@ def prepare_from_hub(name: str, spec: Mapping, directory: Path, cache: Path | No
     are in the hub client's cache, which HF_HOME names. Raises UserError as `prepare_from_mirror` does, and
     where a bounded number of attempts did not bring the files.
     """
-    _check_entry(name, spec, "hub")
     splits, checksums = hub.read(name, spec, cache)
     place = f"{spec['hub']['id']}@{spec['hub']['revision']}"
     _write(name, spec, splits, HUB, place, spec["hub"]["revision"], checksums, directory)
-
-
-def _check_entry(name: str, spec: Mapping, source: str) -> None:
-    if spec.get("format") not in READERS:
-        raise UserError(
-            f"The data set {name!r} has the format {spec.get('format')!r}; write one of {', '.join(READERS)}."
-        )
-    needed = ["kind", "licence", source]
-    if spec["format"] == "glue_tsv":
-        needed += ["columns", "labels" if "range" not in spec else "range"]
-    for key in needed:
-        if key not in spec:
-            raise UserError(
-                f"The data set {name!r} lacks the key {key!r}; add it to the entry in the catalogue."
-            )
 
 
 def _first_existing(name: str, split: str, mirror: Path, candidates: Iterable[str]) -> str:
@@ -95,7 +78,8 @@ def _write(
     published = {split: (spec.get("published") or {}).get(split) for split in splits}
     sidecar = {
         "name": name,
-        **{key: spec[key] for key in ("kind", "format", "licence")},
+        **{key: spec[key] for key in ("kind", "format")},
+        "licence": spec.get("licence", NOT_STATED),
         "origin": origin,
         "source": source,
         "revision": revision,

@@ -13,6 +13,10 @@ def mirror_files(name):
         known = ", ".join(config["datasets"])
         raise WorkflowError(f"no data set '{name}'; config/datasets.yaml has {known}.")
     if config["data"]["source"] == "hub":
+        if "hub" not in spec:
+            raise WorkflowError(
+                f"config/datasets.yaml: '{name}' has no 'hub'; write where on the hub it is, or set data.source to mirror."
+            )
         return []
     splits = spec.get("mirror", {})
     if config["data"]["source"] == "world":

@@ -19,10 +19,29 @@ DOWNLOADS = {
 }
 
 
+def generated(name):
+    return set(config["edge_sets"][name]["files"].values()) <= set(generate.FILES)
+
+
+def check_generated():
+    """WorkflowError for edge sets that the generated world does not have, of all edge tasks at once."""
+    absent = {task: name for task, name in config["edge_tasks"].items() if not generated(name)}
+    if absent:
+        tasks = [config["edge_sets"][name]["task"] for name in absent.values()]
+        instead = [
+            name for name, spec in config["edge_sets"].items() if generated(name) and spec["task"] in tasks
+        ]
+        raise WorkflowError(
+            f"edge_tasks.{', '.join(absent)}: the generated world has no {', '.join(unique(absent.values()))}; write "
+            f"{', '.join(instead)}, or set data.source to mirror or hub (scale: small)."
+        )
+
+
 def edge_corpus(task):
     """The folder and the files in it: Snakemake makes the world's, a mirror has the others, or they are downloaded."""
     spec, data = edge_set(task), config["data"]
     if data["source"] == "world":
+        check_generated()
         return WORLD, spec["files"]
     mirror = Path(data.get("mirror") or "")
     offered = {part: each["url"].partition("://")[2] for part, each in spec.get("download", {}).items()}
@@ -32,10 +51,16 @@ def edge_corpus(task):
             return str(mirror), files
     if data["source"] == "hub" and offered:
         return CORPORA, offered
+    if generated(config["edge_tasks"][task]):
+        raise WorkflowError(
+            f"edge_tasks.{task}: only the generated world has {config['edge_tasks'][task]}; write a corpus of "
+            "config/edges.yaml, or set data.source to world."
+        )
     missing = [mirror / file for file in spec["files"].values() if not (mirror / file).exists()]
+    whence = f" from {spec['url']}" if "url" in spec else ""
     raise WorkflowError(
-        f"edge_tasks.{task}: {config['edge_tasks'][task]} needs {missing[0]}; fetch it from {spec['url']} "
-        "and put it there, or set data.mirror to the folder that holds it."
+        f"edge_tasks.{task}: {config['edge_tasks'][task]} needs {missing[0]}; fetch it{whence} and put it there, or set "
+        "data.mirror to the folder that holds it."
     )
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from bertshift.data.edges import gum, jiant, ontonotes, propbank, semeval, spr, treebank, uner
 from bertshift.data.edges.records import SIDECAR, SPLITS, TASKS, Split
+from bertshift.data.examples import NOT_STATED
 from bertshift.errors import UserError
 from bertshift.files import sha256, write_json, write_jsonl
 from bertshift.provenance import MIRROR
@@ -34,14 +35,13 @@ FORMATS = {
 def prepare_edges(name: str, spec: Mapping, root: Path, directory: Path, origin: str = MIRROR) -> None:
     """Write `directory`/{train,dev,test}.jsonl and, last, edges.json from the files of `spec` below `root`.
 
-    `spec` is the edge set's entry in config/edges.yaml; `origin` says what `root` is: the generated world, a mirror, or,
+    `spec` is the edge set's entry in config/edges.yaml, as its schema allows it; `origin` says what `root` is: the generated world, a mirror, or,
     as HUB, a folder of files under their publishers' addresses. Records without targets are counted, not written.
     Raises UserError for a missing or damaged file, and for other counts than expected where the entry is strict.
     """
     root, directory = Path(root), Path(directory)
-    read = _format(name, spec).read
     files = _files(name, spec, root)
-    splits = read(spec["task"], files)
+    splits = FORMATS[spec["format"]].read(spec["task"], files)
     if spec.get("jiant_compat"):
         splits = {split: treebank.without_lost_by_jiant(splits[split], files[split]) for split in SPLITS}
     counts = {split: _counts(splits[split]) for split in SPLITS}
@@ -65,7 +65,8 @@ def prepare_edges(name: str, spec: Mapping, root: Path, directory: Path, origin:
     shape = TASKS[spec["task"]]
     sidecar = {
         "name": name,
-        **{key: spec[key] for key in ("task", "format", "licence")},
+        **{key: spec[key] for key in ("task", "format")},
+        "licence": spec.get("licence", NOT_STATED),
         "origin": origin,
         "source": f"{origin}:{','.join(str(path.relative_to(root)) for path in files.values())}",
         "source_sha256": {str(path.relative_to(root)): _digest(path) for path in files.values()},
@@ -101,37 +102,13 @@ def _differences(expected: Mapping, counts: Mapping[str, Mapping[str, int]], lab
                 yield f"{split}: {counts[split].get(unit, 'no')} {unit}, {number} expected"
 
 
-def _format(name: str, spec: Mapping) -> Format:
-    """The format of the entry, if the entry is whole."""
-    for key in ("task", "format", "licence", "url", "files"):
-        if key not in spec:
-            raise UserError(
-                f"The edge set {name!r} lacks the key {key!r}; add it to its entry in the catalogue."
-            )
-    if spec["format"] not in FORMATS:
-        raise UserError(
-            f"The edge set {name!r} has the format {spec['format']!r}; write one of {', '.join(FORMATS)}."
-        )
-    found = FORMATS[spec["format"]]
-    if spec["task"] not in found.tasks:
-        raise UserError(
-            f"The edge set {name!r} has the task {spec['task']!r}; a {spec['format']} file annotates "
-            f"{', '.join(found.tasks)}."
-        )
-    if set(spec["files"]) - set(found.more) != set(found.files):
-        raise UserError(f"The files of the edge set {name!r} must be named {', '.join(found.files)}.")
-    if spec.get("jiant_compat") and spec["format"] != "conllu":
-        raise UserError(f"The edge set {name!r} has jiant_compat, which is for conllu files; remove it.")
-    return found
-
-
 def _files(name: str, spec: Mapping, root: Path) -> dict[str, Path]:
     """Where the entry's files and folders are."""
     for part, path in spec["files"].items():
         if not (root / path).exists():
             raise UserError(
-                f"{root / path} does not exist, which the edge set {name!r} needs ({part}); put it there from "
-                f"{spec['url']}."
+                f"{root / path} does not exist, which the edge set {name!r} needs ({part}); put it there"
+                + (f" from {spec['url']}." if "url" in spec else ".")
             )
     return {part: root / path for part, path in spec["files"].items()}
 
