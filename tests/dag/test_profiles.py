@@ -10,6 +10,7 @@ import yaml
 from conftest import ROOT, TINY
 from snakemake import cli
 
+from bertshift import gpus
 from bertshift.config import merge
 
 PROFILES = ["default", "slurm", "site-example"]
@@ -40,19 +41,24 @@ def test_the_default_profile_gives_cores_and_gpus(parse):
     assert "code" not in {str(trigger).lower() for trigger in args.rerun_triggers}
 
 
-def test_one_job_a_gpu_unless_all_are_told_to_use_one(parse, monkeypatch):
-    def jobs(visible=None):
-        if visible is not None:
-            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-        args = parse("figures/all")
-        return dict(args.resources)["gpu"].value, int(args.cores)
-
+@pytest.mark.parametrize(
+    ("visible", "number"), [(None, 77), ("2", 1), ("3,1", 2), ("GPU-8932f937, MIG-1", 2), ("1,-1,0", 1)]
+)
+def test_as_many_gpu_jobs_as_gpus_are_given(parse, monkeypatch, tmp_path, visible, number):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr("glob.glob", lambda pattern: [pattern] * 77)
-    assert jobs()[0] == 77
-    assert jobs("2")[0] == 1
-    gpus, cores = jobs("")
-    assert gpus == cores
+    for index in range(77):
+        (tmp_path / f"nvidia{index}").touch()
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert dict(parse("figures/all").resources)["gpu"].value == number == len(gpus.given(tmp_path))
+
+
+@pytest.mark.parametrize("visible", ["", "-1", "NoDevFiles"])
+def test_without_a_gpu_cores_alone_limit_jobs(parse, monkeypatch, visible):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    args = parse("figures/all")
+    assert dict(args.resources)["gpu"].value == int(args.cores) and not gpus.given()
 
 
 def test_nothing_of_it_limits_a_cluster(parse):

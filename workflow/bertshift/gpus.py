@@ -2,12 +2,17 @@
 
 import fcntl
 import os
+import re
 import sys
 import time
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 
 DEVICES = Path("/dev")
+DRIVER = Path("/proc/driver/nvidia/version")
+# NVIDIA's oldest driver on Linux for any CUDA of a major version (CUDA release notes, minor version compatibility).
+OLDEST_DRIVER = {"12": 525, "13": 580}
 # Not tempfile.gettempdir(), which may be a folder of each user, or of each job.
 LOCKS = Path("/tmp")
 SECONDS_BETWEEN_TRIES = 2.0
@@ -15,31 +20,87 @@ SECONDS_BETWEEN_TRIES = 2.0
 _held: list[int] = []  # open files: their locks end with the process, however it ends
 
 
-def count(devices: Path = DEVICES) -> int:
-    """How many GPUs this machine has, without asking a library that would take hold of one."""
-    return len(list(devices.glob("nvidia[0-9]*")))
+def given(devices: Path = DEVICES) -> list[str]:
+    """The GPUs that this process may use, without asking a library that would take hold of one.
+
+    Those that CUDA_VISIBLE_DEVICES names (numbers, UUIDs or MIG ids); where it is not set, this machine's, from 0.
+    """
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        return [str(index) for index, _ in enumerate(devices.glob("nvidia[0-9]*"))]
+    # CUDA, too, reads up to the first that is none. NoDevFiles is what Slurm gives a job without a GPU.
+    return list(
+        takewhile(lambda name: name not in ("", "-1", "NoDevFiles"), map(str.strip, visible.split(",")))
+    )
 
 
 def take_one(who: str, devices: Path = DEVICES, locks: Path = LOCKS) -> None:
     """Make a GPU that no other process has taken the only one that this process and its children see, until it ends.
 
-    Waits for one, saying so on stderr as `who`. Does nothing where CUDA_VISIBLE_DEVICES says already what to use, as on
-    a cluster, and where there is no GPU. Call it before CUDA starts.
+    Waits for one, saying so on stderr as `who`. Does nothing where CUDA_VISIBLE_DEVICES names one already, as for a job
+    of a cluster, or none, and where there is no GPU. Call it before CUDA starts.
     """
-    number = count(devices)
-    if number == 0 or "CUDA_VISIBLE_DEVICES" in os.environ:
+    names, chosen = given(devices), "CUDA_VISIBLE_DEVICES" in os.environ
+    if len(names) <= chosen:
         return
-    paths = [locks / f"bertshift-gpu{index}.lock" for index in range(number)]
+    # Slurm may count the GPUs of each of its jobs from 0.
+    where = f"-job{os.environ['SLURM_JOB_ID']}" if chosen and "SLURM_JOB_ID" in os.environ else ""
+    paths = [locks / f"bertshift{where}-gpu{re.sub('[^A-Za-z0-9-]', '_', name)}.lock" for name in names]
     taken = _first_free(paths)
     if taken is None:
-        print(f"{who}: all {number} GPUs are taken by other jobs; waiting for one.", file=sys.stderr)
+        print(f"{who}: all {len(names)} GPUs are taken by other jobs; waiting for one.", file=sys.stderr)
         started = time.monotonic()
         while (taken := _first_free(paths)) is None:
             time.sleep(SECONDS_BETWEEN_TRIES)
-        print(f"{who}: GPU {taken}, after {time.monotonic() - started:.0f} s of waiting.", file=sys.stderr)
-    # CUDA counts the fastest first if not told otherwise, and all jobs must mean the same by a number.
-    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
-    os.environ["CUDA_VISIBLE_DEVICES"] = str(taken)
+        print(
+            f"{who}: GPU {names[taken]}, after {time.monotonic() - started:.0f} s of waiting.",
+            file=sys.stderr,
+        )
+    if not chosen:
+        # CUDA counts the fastest first if not told otherwise, and all jobs must mean the same by a number.
+        os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+    os.environ["CUDA_VISIBLE_DEVICES"] = names[taken]
+
+
+def unusable(devices: Path = DEVICES, driver: Path = DRIVER) -> str | None:
+    """Why torch cannot use the GPU that this process was given, and what to do; None if it can or if there is none.
+
+    Imports torch only if it was given one, by CUDA_VISIBLE_DEVICES, Slurm or a device file.
+    """
+    names = given(devices)
+    if "CUDA_VISIBLE_DEVICES" not in os.environ:
+        names += filter(None, (os.environ.get(name) for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS")))
+    if not names:
+        return None
+    import torch
+
+    if torch.cuda.is_available():
+        return None
+    known = re.search(r"\b\d+\.[\d.]+\b", driver.read_text()) if driver.exists() else None
+    installed = (
+        f"NVIDIA's driver is {known[0]}" if known else f"NVIDIA's driver is not to be found ({driver})"
+    )
+    build = torch.version.cuda
+    oldest = OLDEST_DRIVER.get(build and build.partition(".")[0])
+    if build is None:
+        remedy = (
+            "Install a build with CUDA: unset pip's index of CPU builds (PIP_EXTRA_INDEX_URL, PIP_INDEX_URL), then "
+            "make clean-venv venv."
+        )
+    elif known and oldest and int(known[0].partition(".")[0]) < oldest:
+        remedy = (
+            f"This CUDA needs driver {oldest} or newer: update it, or install a build of torch for an older CUDA "
+            "(https://pytorch.org/get-started)."
+        )
+    else:
+        remedy = (
+            "See whether `nvidia-smi` shows the GPU on this machine; from a container it is seen with "
+            '--apptainer-args="--nv".'
+        )
+    return (
+        f"this job was given a GPU ({names[0]}) that torch cannot use: torch is {torch.__version__}, built "
+        f"{f'for CUDA {build}' if build else 'without CUDA'}, and {installed}. {remedy}"
+    )
 
 
 def _first_free(paths: list[Path]) -> int | None:

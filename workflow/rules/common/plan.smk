@@ -41,7 +41,7 @@ def limits():
     if not workflow.local_exec:
         return costs.Resources(jobs=workflow.nodes, has_gpu=True)
     limit = workflow.global_resources.get("gpu")
-    return costs.Resources(workflow.cores, limit and int(limit.value), has_gpu=bool(gpus.count()))
+    return costs.Resources(workflow.cores, limit and int(limit.value), has_gpu=bool(gpus.given()))
 
 
 def planned():
