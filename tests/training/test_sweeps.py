@@ -1,4 +1,6 @@
 import shutil
+import socket
+from multiprocessing import Pipe
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ from bertshift.files import read_json, write_json, write_jsonl
 from bertshift.losses import moving_average, thinned
 from bertshift.models.loading import save_model
 from bertshift.tasks import TextClassification
+from bertshift.training import sweeps
 from bertshift.training.loop import on_plateau
 from bertshift.training.sweeps import sweep, sweep_tables
 
@@ -91,6 +94,17 @@ def test_what_was_finished_is_kept_and_a_worker_fails_as_the_row_would(places, i
     edited = {"toy": RUNS["toy"] | {"training": RUNS["toy"]["training"] | {"code": "another"}}}
     sweep(edited, *places, tmp_path)
     assert (tmp_path / "toy/scores.json").stat().st_mtime_ns > made
+
+
+def test_a_worker_reaches_no_network(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("sys.stderr", None)  # the worker's own from then on
+    asking = socket.create_connection
+    monkeypatch.setattr(sweeps, "_weightless", lambda *_: lambda *_: asking(("hub.example.invalid", 443)))
+    ours, theirs = Pipe()
+    ours.send(("toy", {}))
+    sweeps._work(theirs, 1, ())
+    assert "this job asked for hub.example.invalid" in str(ours.recv()[1])
 
 
 def test_tables_of_a_row_have_a_row_for_each_run(in_turn):

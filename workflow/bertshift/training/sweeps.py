@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
+from bertshift import network
 from bertshift.files import read_tsv
 from bertshift.losses import thinned
 from bertshift.models.loading import WEIGHTS
@@ -109,9 +110,10 @@ def _work(connection: Connection, threads: int, places: tuple[Path, Path, Path])
     torch.set_num_threads(threads)
     sys.stderr = _Sent(connection)
     try:
-        run = _weightless(*places)
-        while (task := connection.recv()) is not None:
-            connection.send(("done", (task[0], run(*task))))
+        with network.as_allowed():  # what the job around them allows holds for its own process alone
+            run = _weightless(*places)
+            while (task := connection.recv()) is not None:
+                connection.send(("done", (task[0], run(*task))))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the job's error
         error.add_note(traceback.format_exc())
         connection.send(("failed", error))
