@@ -53,9 +53,12 @@ def begin(folder, monkeypatch):
     monkeypatch.setenv(driver.VARIABLE, "")
 
     def begin(submits=False):
-        said = []
-        name = driver.begin(folder, submits, said.append)
-        (folder / f".snakemake/drivers/{name}.json").unlink()  # as at its end
+        said, before = [], records(folder)
+        try:
+            driver.begin(folder, submits, said.append)
+        finally:  # as at its end
+            for path in set(records(folder)) - set(before):
+                path.unlink()
         return said
 
     return begin
@@ -66,11 +69,14 @@ def locked(folder):
 
 
 def records(folder):
-    return sorted((folder / ".snakemake/drivers").iterdir())
+    return sorted((folder / driver.RECORDS).glob("*.json"))
 
 
-def test_a_live_driver_keeps_its_lock_and_its_processes(folder, other, begin):
-    assert not begin()
+def test_beside_a_live_driver_none_begins(folder, other, begin):
+    with pytest.raises(
+        UserError, match=rf"\(process {other.pid} on .* is at work in this folder; .*kill {other.pid} "
+    ):
+        begin()
     assert locked(folder) and other.poll() is None and alive(other.started)
 
 
@@ -92,8 +98,9 @@ def test_a_lock_of_unknown_origin_stays(folder, begin):
 def test_a_dead_driver_beside_a_live_one_lifts_nothing(folder, other, begin):
     record = json.loads(records(folder)[0].read_text())
     write(folder, record | {"name": "bertshift-00000000", "born": "1"})  # its number is another process's now
-    begin()
-    assert locked(folder)
+    with pytest.raises(UserError, match="is at work"):
+        begin()
+    assert locked(folder) and len(records(folder)) == 2
 
 
 def test_a_driver_of_an_earlier_boot_is_dead(folder, other, begin):
@@ -115,9 +122,13 @@ def test_a_driver_elsewhere_is_left_to_the_user(folder, other, begin):
 def test_a_driver_that_was_a_slurm_job_is_dead_when_its_job_is_gone(folder, other, begin, monkeypatch):
     record = json.loads(records(folder)[0].read_text())
     write(folder, record | {"boot": "another", "host": "node7", "slurm_job": "12"})
+    with monkeypatch.context() as without_slurm:
+        without_slurm.setenv("PATH", "/nowhere")
+        assert not driver.at_work(folder)
     monkeypatch.setattr(driver, "_slurm", lambda *_: "12|snakemake|/elsewhere\n")
-    begin()
-    assert locked(folder)
+    assert len(driver.at_work(folder)) == 1
+    with pytest.raises(UserError, match="on node7.* is at work"):
+        begin()
     monkeypatch.setattr(driver, "_slurm", lambda *_: "")
     begin()
     assert not locked(folder)
@@ -139,7 +150,7 @@ def test_only_the_jobs_of_the_dead_in_this_folder_are_cancelled(folder, monkeypa
         return "\n".join(line for line in jobs if line.split("|")[0] not in cancelled)
 
     monkeypatch.setattr(driver, "_slurm", slurm)
-    assert driver.end_jobs(folder, ["bertshift-00000002"], needed=True) == ["1", "5"] == cancelled
+    assert driver.end_jobs(folder, "bertshift-00000002", needed=True) == ["1", "5"] == cancelled
 
 
 def test_nothing_starts_while_slurm_does_not_say_what_runs(folder, begin, monkeypatch, other):

@@ -22,44 +22,35 @@ from bertshift.files import write_json
 
 # In the environment of all that a driver starts, on its own machine.
 VARIABLE = "BERTSHIFT_DRIVER"
+# Within the folder where a driver runs.
+RECORDS = Path(".snakemake/drivers")
 _NAME = re.compile("bertshift-[0-9a-f]{8}")
 # As long as Slurm waits by default between telling a job to stop and killing it.
 SECONDS_TO_STOP = 30.0
 
 
 def begin(folder: Path, submits: bool, say: Callable[[str], None] = print) -> str:
-    """Register this process as a driver of the runs in `folder` and return its name, unique among all drivers.
+    """Register this process as the driver of the runs in `folder` and return its name, unique among all drivers.
 
     What a driver that died has left behind ends first: its processes on this machine, its Slurm jobs (known by the
-    driver's name within theirs, if `submits`, or if it did), and, unless another driver is alive, Snakemake's lock.
-    Training saves a checkpoint when told to stop, so what is started again goes on from there.
+    driver's name within theirs, if `submits`, or if it did), and Snakemake's lock. Training saves a checkpoint when told
+    to stop, so what is started again goes on from there.
 
-    Raises UserError if this machine cannot tell whether a driver is alive, and if Slurm does not answer.
+    Raises UserError as `dead_drivers` does, and if Slurm does not answer.
     """
-    records = folder / ".snakemake" / "drivers"
+    records = folder / RECORDS
     me = _describe(submits)
     mine = records / f"{me['name']}.json"
     write_json(mine, me)  # before looking at others: of two that start at once, neither misses the other
     atexit.register(mine.unlink, missing_ok=True)
+    dead = dead_drivers(folder, me["name"])
     os.environ[VARIABLE] = me["name"]
-
-    others = _others(mine)
-    alive = {path: is_alive(driver) for path, driver in others.items()}
-    for path, driver in others.items():
-        if alive[path] is None:
-            raise UserError(
-                f"{_title(driver)} runs in this folder, and this machine cannot tell whether it is still alive. If "
-                f"it is dead, call the same command there, or delete {path} here and call snakemake --unlock."
-            )
-    dead = {path: driver for path, driver in others.items() if not alive[path]}
-    living = [me["name"], *(driver["name"] for path, driver in others.items() if alive[path])]
 
     jobs = []
     if submits or any(driver["submits"] for driver in dead.values()):
-        jobs = end_jobs(folder, living, needed=bool(dead), say=say)
+        jobs = end_jobs(folder, me["name"], needed=bool(dead), say=say)
     processes = end_processes({driver["name"] for driver in dead.values()})
-    # That took its time: another may have begun.
-    if dead and not _others(mine).keys() - dead.keys():
+    if dead:
         for lock in (folder / ".snakemake" / "locks").glob("*.lock"):
             lock.unlink()
         for path in dead:
@@ -71,6 +62,38 @@ def begin(folder: Path, submits: bool, say: Callable[[str], None] = print) -> st
             f"{processes}); training goes on from its last checkpoint."
         )
     return me["name"]
+
+
+def dead_drivers(folder: Path, me: str | None = None) -> dict[Path, dict]:
+    """The records of drivers in `folder` that died; all but that of the name `me`.
+
+    Raises UserError if one of them is alive, or may be. Two at once would count the same cores and GPUs twice, and the
+    first to end would lift the lock of both.
+    """
+    others = {path: driver for path, driver in _recorded(folder).items() if driver["name"] != me}
+    for path, driver in others.items():
+        alive = is_alive(driver)
+        if alive is None:
+            raise UserError(
+                f"{_title(driver)} runs in this folder, and this machine cannot tell whether it is still alive. If "
+                f"it is dead, call the same command there, or delete {path} here and call snakemake --unlock."
+            )
+        if alive:
+            raise UserError(
+                f"{_title(driver)} is at work in this folder; one at a time. Call this again when it has ended, or end "
+                f"it (Ctrl-C there, or kill {driver['pid']} on {driver['host']}): what it has finished is kept. Dry runs "
+                "(-n), `snakemake plan` and --report may run beside it."
+            )
+    return others
+
+
+def at_work(folder: Path) -> list[str]:
+    """What to call each driver in `folder` that is alive, as far as this machine can tell."""
+    found = []
+    for driver in _recorded(folder).values():
+        with suppress(UserError):
+            found += [_title(driver)] if is_alive(driver) else []
+    return found
 
 
 def keep_telling_logs(record: logging.LogRecord) -> bool:
@@ -93,14 +116,12 @@ def is_alive(driver: dict) -> bool | None:
     return None
 
 
-def end_jobs(
-    folder: Path, living: Iterable[str], needed: bool, say: Callable[[str], None] = print
-) -> list[str]:
-    """Cancel the Slurm jobs that a driver not among `living` submitted in `folder`; wait until they are gone."""
+def end_jobs(folder: Path, me: str, needed: bool, say: Callable[[str], None] = print) -> list[str]:
+    """Cancel the Slurm jobs that a driver of another name than `me` submitted in `folder`; wait until they are gone."""
 
     def left() -> list[str]:
         named = [(job, _NAME.search(name), where) for job, name, where in _queue()]
-        return [job for job, name, where in named if name and name[0] not in living and _same(where, folder)]
+        return [job for job, name, where in named if name and name[0] != me and _same(where, folder)]
 
     try:
         jobs = left()
@@ -167,12 +188,11 @@ def _text(path: str) -> str:
         return ""
 
 
-def _others(mine: Path) -> dict[Path, dict]:
+def _recorded(folder: Path) -> dict[Path, dict]:
     found = {}
-    for path in mine.parent.glob("*.json"):
+    for path in sorted((folder / RECORDS).glob("*.json")):
         with suppress(FileNotFoundError):  # it ended meanwhile
-            if path != mine:
-                found[path] = json.loads(path.read_text())
+            found[path] = json.loads(path.read_text())
     return found
 
 
