@@ -122,7 +122,11 @@ def test_a_driver_elsewhere_is_left_to_the_user(folder, other, begin):
 def test_a_driver_that_was_a_slurm_job_is_dead_when_its_job_is_gone(folder, other, begin, monkeypatch):
     record = json.loads(records(folder)[0].read_text())
     write(folder, record | {"boot": "another", "host": "node7", "slurm_job": "12"})
+    with monkeypatch.context() as without_slurm:
+        without_slurm.setenv("PATH", "/nowhere")
+        assert not driver.at_work(folder)
     monkeypatch.setattr(driver, "_slurm", lambda *_: "12|snakemake|/elsewhere\n")
+    assert len(driver.at_work(folder)) == 1
     with pytest.raises(UserError, match="on node7.* is at work"):
         begin()
     monkeypatch.setattr(driver, "_slurm", lambda *_: "")

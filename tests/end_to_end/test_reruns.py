@@ -36,12 +36,12 @@ def test_a_learning_rate_reruns_its_task_and_what_hangs_on_it(project):
     assert not {"pretrain", "world", "dataset", "rsa"} & rules(jobs)
 
 
-def test_order_of_keys_comments_and_a_fresh_checkout_rerun_nothing(project):
+def test_order_of_keys_comments_a_fresh_checkout_and_how_gpus_are_used_rerun_nothing(project):
     config = project.config
     config["tasks"] = dict(
         reversed([(name, dict(reversed(task.items()))) for name, task in config["tasks"].items()])
     )
-    project.config = dict(reversed(config.items()))
+    project.config = dict(reversed(config.items())) | {"unusable_gpu": "stop"}
     for path in _editable(project.folder):
         path.write_text("# a comment\n" + path.read_text())
         os.utime(path)

@@ -89,7 +89,11 @@ def dead_drivers(folder: Path, me: str | None = None) -> dict[Path, dict]:
 
 def at_work(folder: Path) -> list[str]:
     """What to call each driver in `folder` that is alive, as far as this machine can tell."""
-    return [_title(driver) for driver in _recorded(folder).values() if is_alive(driver)]
+    found = []
+    for driver in _recorded(folder).values():
+        with suppress(UserError):
+            found += [_title(driver)] if is_alive(driver) else []
+    return found
 
 
 def keep_telling_logs(record: logging.LogRecord) -> bool:

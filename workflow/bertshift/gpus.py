@@ -9,8 +9,6 @@ from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
-from bertshift.errors import UserError
-
 DEVICES = Path("/dev")
 DRIVER = Path("/proc/driver/nvidia/version")
 # NVIDIA's oldest driver on Linux for any CUDA of a major version (CUDA release notes, minor version compatibility).
@@ -64,8 +62,8 @@ def take_one(who: str, devices: Path = DEVICES, locks: Path = LOCKS) -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = names[taken]
 
 
-def check_usable(devices: Path = DEVICES, driver: Path = DRIVER) -> None:
-    """Raise UserError if this process was given a GPU and torch cannot use it: on a CPU an hour's work takes a day.
+def unusable(devices: Path = DEVICES, driver: Path = DRIVER) -> str | None:
+    """Why torch cannot use the GPU that this process was given, and what to do; None if it can or if there is none.
 
     Imports torch only if it was given one, by CUDA_VISIBLE_DEVICES, Slurm or a device file.
     """
@@ -73,11 +71,11 @@ def check_usable(devices: Path = DEVICES, driver: Path = DRIVER) -> None:
     if "CUDA_VISIBLE_DEVICES" not in os.environ:
         names += filter(None, (os.environ.get(name) for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS")))
     if not names:
-        return
+        return None
     import torch
 
     if torch.cuda.is_available():
-        return
+        return None
     known = re.search(r"\b\d+\.[\d.]+\b", driver.read_text()) if driver.exists() else None
     installed = (
         f"NVIDIA's driver is {known[0]}" if known else f"NVIDIA's driver is not to be found ({driver})"
@@ -99,10 +97,9 @@ def check_usable(devices: Path = DEVICES, driver: Path = DRIVER) -> None:
             "See whether `nvidia-smi` shows the GPU on this machine; from a container it is seen with "
             '--apptainer-args="--nv".'
         )
-    raise UserError(
+    return (
         f"this job was given a GPU ({names[0]}) that torch cannot use: torch is {torch.__version__}, built "
-        f"{f'for CUDA {build}' if build else 'without CUDA'}, and {installed}. {remedy} To compute on the CPU instead, "
-        "write `unusable_gpu: ignore` in config/experiments.yaml."
+        f"{f'for CUDA {build}' if build else 'without CUDA'}, and {installed}. {remedy}"
     )
 
 

@@ -49,6 +49,16 @@ def _advice(error: BaseException | None) -> str | None:
     return None
 
 
+def _check_gpu(unusable_gpu: str) -> None:
+    """On a CPU an hour of a GPU's work takes a day, so nobody is to find out at the end."""
+    if problem := gpus.unusable():
+        if unusable_gpu == "stop":
+            raise UserError(
+                f"{problem} To compute on the CPU instead, write `unusable_gpu: ignore` in config/experiments.yaml."
+            )
+        print(f"warning: {problem} The job computes on the CPU.", file=sys.stderr)
+
+
 @contextmanager
 def job(snakemake) -> Iterator[None]:
     """Around the body of every script: threads, a GPU for rules that ask for one, log without secrets, no network, and
@@ -69,8 +79,7 @@ def job(snakemake) -> Iterator[None]:
         try:
             if snakemake.resources.get("gpu", 0):
                 gpus.take_one(f"{path.parent.name}/{path.stem}")
-                if snakemake.config["unusable_gpu"] == "stop":
-                    gpus.check_usable()
+                _check_gpu(snakemake.config["unusable_gpu"])
             with network.as_allowed():
                 yield
         except UserError as error:
