@@ -25,7 +25,7 @@ def content(path):
 made_from = [snakemake.rule, str(sorted(map(str, snakemake.params))), *map(content, snakemake.input)]
 for output in snakemake.output:
     path = Path(output)
-    if "." not in path.name:  # a folder
+    if "activations" in path.parts or path.name == "sheet":  # folders
         path.mkdir(parents=True)
         path /= "file"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def replace_with_older(path):
 
 def made(project, config):
     project.config = merge(project.user, config)
-    project.snakemake(*TABLES, "--cores", "2", "--quiet", "all")
+    project.snakemake(*TABLES, "--cores", "2", "--quiet", "rules", "progress")
     return {table: (project.folder / table).read_text() for table in TABLES}
 
 
