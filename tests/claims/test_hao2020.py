@@ -1,3 +1,4 @@
+import numpy as np
 import pandas as pd
 import pytest
 from made_hao import of_hao
@@ -109,3 +110,14 @@ def test_runs_that_failed_to_train_decide_nothing(made, published):
     rows = decided(made, published, "figure3", failed([1, 2]))
     assert set(rows["verdict"]) == {UNTESTED}
     assert rows.loc["H3.1 (mnli)", "reason"] == "every run of MNLI failed to train."
+
+
+def test_what_is_0_in_every_layer_has_no_ratio_and_no_ranks(made, published):
+    for item, claim, words in (
+        ("figure3", "H3.1 (mnli)", "is 0, and nothing"),
+        ("figure4", "H4.1 (mnli)", "is 0, and nothing"),
+        ("figure5", "H5.1 (mnli)", "does not differ between layers"),
+        ("figure6", "H6.1 (rte-mnli)", "is 0, and nothing"),
+    ):
+        row = decided(made, published, item, lambda table: table.assign(value=0.0)).loc[claim]
+        assert row["verdict"] == UNTESTED and words in row["reason"] and np.isnan(row["ours"])

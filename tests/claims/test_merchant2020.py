@@ -139,6 +139,18 @@ def test_a_task_that_was_not_probed_leaves_table_wide_claims_open(decide):
     assert rows.loc["T1.4", "verdict"] == HOLDS
 
 
+def test_nothing_is_a_multiple_of_a_task_that_lexical_probes_solve(decide):
+    """Of a task that probes of the embeddings solve as well, Δ of lexical is 0 but for rounding."""
+
+    def solved(path, table):
+        coref = table.get("task") == "coref"
+        return table.assign(value=table["value"].mask(coref & table["variant"].isin(["lexical", "mix"]), 0.9))
+
+    row = decide("table1", bend=solved).loc["T1.2"]
+    assert row["verdict"] == UNTESTED and np.isnan(row["ours"])
+    assert row["reason"] == "Δ of lexical on Coreference is 0, and nothing is a share or a multiple of that."
+
+
 def test_a_run_is_compared_with_its_own_pretraining_run(published):
     """Replicates: pretraining runs, or the seeds on the only one, against that run's base (seed 0)."""
     for inits, seeds in ((2, 1), (1, 3)):

@@ -47,6 +47,13 @@ def test_every_panel_has_its_own_colours_and_marks_nothing_disabled(paper, item)
     assert (rows == (145 if item == "figure8" else 13)).all()
 
 
+def test_heads_that_all_score_alike_correlate_with_nothing(paper):
+    """As those of a model that gives one answer to every input."""
+    alike = {"results/ablation/rte.tsv": ablation("rte", matrix=np.zeros((12, 12)))}
+    figure, _ = FIGURES["figure8"].draw(alike, paper)
+    assert "RTE, paper\nno r: all alike" in [axes.get_title() for axes in figure.axes]
+
+
 def test_dots_are_heads_of_the_first_pretraining_run(paper):
     q = np.ones((4, 4))
     q[1, 2] = q[3, 0] = 0.01
