@@ -217,6 +217,7 @@ def test_rows_of_runs_have_as_many_replicates_as_the_sweeps_allow(name, sweeps, 
         ("results/model/mnli/init1/scores.json", "write results/models/mnli/init1/scores.json"),
         ("results/score.tsv", "write results/scores.tsv"),
         ("figure/all", "write figures/all"),
+        ("results/figures/a/figur1.png", "write results/figures/a/figure1.png"),
         ("results/cosine/mnli.tsv", "the nearest forms are results/cosine/{model}_vs_{reference}.tsv"),
     ],
 )
@@ -226,6 +227,8 @@ def test_a_file_that_no_rule_makes_is_told_its_nearest(target, told):
         "results/scores/{model}.tsv": r"results/scores/[^/]+\.tsv",
         "results/models/{model}/init{init}/scores.json": r"results/models/[^/]+/init\d+/scores\.json",
         "results/scores.tsv": r"results/scores\.tsv",
+        "results/figures/a/figure1.png": r"results/figures/a/figure1\.png",
+        "results/figures/{paper}.html": r"results/figures/[^/]+\.html",
     }
 
     def makes(file):

@@ -332,7 +332,11 @@ def nearest_target(
     """
     patterns = sorted(set(patterns))
     folders = {form: form.partition("{")[0].rpartition("/")[0] for form in patterns if "{" in form}
-    here = [form for form, folder in folders.items() if target.startswith(f"{folder}/")]
+    here = [
+        form
+        for form, folder in folders.items()
+        if target.startswith(f"{folder}/") and target.count("/") == form.count("/")
+    ]
     if not here:
         # The same file in each folder that rules write to, files that have one name, and what is no file.
         depths = {folder: folder.count("/") + 1 for folder in folders.values()}
