@@ -10,6 +10,9 @@ import pytest
 import yaml
 from data.small_hub import BUSY, REVISION, SmallHub, parquet_file
 
+from bertshift.data import hub
+from bertshift.errors import UserError
+
 ROOT = Path(__file__).parents[2]
 CATALOGUE = yaml.safe_load((ROOT / "config" / "datasets.yaml").read_text(encoding="utf-8"))
 
@@ -228,3 +231,35 @@ def test_attempts_are_bounded(outcome):
     _, _, served = outcome
     # The client's own resumptions (5) within each of our attempts (4), and no more.
     assert all(number <= 30 for number in served.values())
+
+
+class Breaking:
+    """A stream of numbers whose connection breaks after every second one, as often as `faults` says."""
+
+    def __init__(self, faults: int, start: int = 0, end: int = 9, left: list | None = None):
+        self.left = [None] * faults if left is None else left
+        self.start, self.end = start, end
+
+    def skip(self, number: int):
+        return Breaking(0, self.start + number, self.end, self.left)
+
+    def take(self, number: int):
+        return Breaking(0, self.start, min(self.end, self.start + number), self.left)
+
+    def __iter__(self):
+        for done, number in enumerate(range(self.start, self.end)):
+            if done == 2 and self.left:
+                self.left.pop()
+                raise ConnectionError("peer closed connection")
+            yield number
+
+
+def test_a_broken_stream_goes_on_where_it_broke(monkeypatch):
+    monkeypatch.setattr(hub, "FIRST_WAIT", 0)
+    assert list(hub._first(Breaking(hub.ATTEMPTS - 1), 8, "made/wikipedia")) == list(range(8))
+    assert list(hub._first(Breaking(0), 99, "made/wikipedia")) == list(range(9))
+    rows = hub._first(Breaking(hub.ATTEMPTS), 9, "made/wikipedia")
+    with pytest.raises(
+        UserError, match=r"not deliver made/wikipedia in 4 attempts \(ConnectionError: peer closed"
+    ):
+        list(rows)
