@@ -120,3 +120,8 @@ def test_failed_baselines_are_told(published):
     rows.loc[:2, "failed"] = True
     said = reinitialised_heads.failures(reinitialised_heads.deltas({"made": rows}))
     assert f"2 of {len(rows) // 2} runs" in said and "baselines: 4 that failed" in said
+
+
+def test_a_number_that_is_0_but_for_rounding_is_0():
+    written = {value: reinitialised_summaries.number(value, "mean") for value in (-1e-17, 0.0, 2.5e-4, -0.0123)}
+    assert list(written.values()) == ["0", "0", ".00025", "−.012"]

@@ -139,7 +139,7 @@ def number(value: float, statistic: str) -> str:
     if not np.isfinite(value):
         return "–"
     text = reinitialised_heads.short(value)
-    if text == "0" and value:
+    if text == "0" and round(value, 5):
         text = f"{value:.5f}".rstrip("0").replace("0.", ".", 1).replace("-", "−")
     return text
 
