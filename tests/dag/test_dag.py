@@ -60,7 +60,9 @@ def test_a_row_of_runs_has_its_own_replicates_and_takes_the_plain_model_from_its
 
     project.config = merge(project.config, {"sweeps": {"seeds": 1}})
     assert rows("results/sweeps/mnli.freeze.tsv") == [sweeps[2:3], models[2:3]]
-    printed = project.snakemake("results/sweeps/mnli.freeze/init1_seed2.tsv", "--dry-run", *scale, check=False)
+    printed = project.snakemake(
+        "results/sweeps/mnli.freeze/init1_seed2.tsv", "--dry-run", *scale, check=False
+    )
     assert "'mnli.freeze' has no replicate init1_seed2; raise sweeps.seeds" in printed
 
 
