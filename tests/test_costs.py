@@ -150,8 +150,12 @@ def test_a_prepared_data_set_tells_its_own_size(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = work(training(), config)
     (tmp_path / "results/data/mnli").mkdir(parents=True)
-    (tmp_path / "results/data/mnli/dataset.json").write_text('{"rows": {"train": 36, "dev": 5}}')
+    prepared = tmp_path / "results/data/mnli/dataset.json"
+    prepared.write_text('{"rows": {"train": 36, "dev": 5}, "origin": "world"}')
     assert work(training(), config).flops == pytest.approx(before.flops / 100)
+    # Those of another configuration tell nothing.
+    prepared.write_text('{"rows": {"train": 36, "dev": 5}, "origin": "mirror"}')
+    assert work(training(), config) == before
 
 
 def test_finished_jobs_move_an_estimate_to_what_they_took(config, tmp_path, monkeypatch):

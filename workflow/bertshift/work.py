@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bertshift.naming import parse_model, parse_variant, shape_of
 from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
+from bertshift.provenance import GENERATED, ORIGINS
 
 # Of checkpoints, the configuration has neither: all BERTs have heads of 64, and about so many word pieces.
 HEAD_WIDTH, VOCABULARY = 64, 30_522
@@ -250,10 +251,14 @@ class Sizes:
         )
 
     def _prepared(self, description: str, key: str):
-        """What a description of data that are there already says; it is looked for once."""
+        """What a description of data that are there already says, unless it is of the world and real data are meant, or
+        the other way; it is looked for once."""
         if description not in self._read:
             path = Path(description)
-            self._read[description] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            told = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            generated = told.get("origin") == GENERATED or f"({ORIGINS[GENERATED]})" in told.get("data", "")
+            meant = generated == (self.config["data"]["source"] == GENERATED)
+            self._read[description] = told if meant else {}
         return self._read[description].get(key)
 
 
