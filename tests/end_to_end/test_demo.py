@@ -129,6 +129,7 @@ def test_gains_are_differences_of_scores(finished):
 
 def test_activations_go_unless_asked_to_stay(finished):
     assert not list((finished.folder / "results/activations").rglob("*.npz"))
+    assert not list((finished.folder / "results").rglob("*.parts"))
 
 
 def test_a_second_call_has_nothing_to_do(finished):

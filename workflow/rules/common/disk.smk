@@ -33,7 +33,7 @@ def within_disk(select):
 
 
 def temporary(jobs):
-    return {job for job in jobs if job.temp_output}
+    return {job for job in jobs if getattr(job, "temp_output", None)}  # groups of jobs have none
 
 
 def sizes(jobs):
