@@ -120,6 +120,10 @@ def test_failed_baselines_are_told(published):
     rows.loc[:2, "failed"] = True
     said = reinitialised_heads.failures(reinitialised_heads.deltas({"made": rows}))
     assert f"2 of {len(rows) // 2} runs" in said and "baselines: 4 that failed" in said
+    inputs = {"results/reinit_heads/stsb@cased.tsv": made_reinit.heads("stsb").assign(failed=True)}
+    figure, _ = reinitialised_summaries.draw(inputs, published["college2020"], "figure8", "figure6", "layer")
+    lines = figure.texts[-1].get_text().split("\n")
+    assert "failed to train" in " ".join(lines) and not any("  " in line for line in lines)
 
 
 def test_a_number_that_is_0_but_for_rounding_is_0():

@@ -7,6 +7,8 @@ from conftest import ROOT
 from bertshift.config import merge
 from bertshift.files import read_json, read_tsv
 
+HEADS = (6, 8, 10)  # figures of one sweep
+
 SLICE = {
     "training": {"max_train": 48, "max_dev": 40, "norms_every": 1},
     "tasks": {
@@ -14,7 +16,11 @@ SLICE = {
         "cola": {"epochs": 1},
         "squad": {"max_train": 10, "max_dev": 5},
         "dep": {"max_train": 48, "max_dev": 20, "epochs": 1},
+        "stsb": {"max_length": 32, "per_base": {"cased": {"epochs": 1}}},
     },
+    # The heads of the last layer alone, eight rows a run.
+    "bases": {"cased": {"seeds": 1}},
+    "sweeps": {"max_train": 8, "max_dev": 16, "head_layers": [-1], "baseline_seeds": 2},
     "probes": {
         "edge": {"max_train": 150, "max_dev": 50, "max_test": 100, "max_steps": 150, "validate_every": 50},
         "structural": {"max_train": 300, "epochs": 3, "rank": 32},
@@ -29,8 +35,9 @@ SLICE = {
     },
     "figures": {
         "kovaleva2019": {"figure5": {"models": ["rte", "cola"]}},
+        "college2020": {f"figure{number}": {"models": ["stsb@cased"]} for number in HEADS},
         "hao2020": {item: {"models": ["rte"]} for item in ("figure1", "figure2")},
-        "merchant2020": {item: {"models": ["rte"]} for item in ("figure2", "figure5")},
+        "merchant2020": {item: {"models": ["rte"]} for item in ("figure2", "figure3", "figure5")},
     },
     "analyses": {"rsa": {"stimuli": ["wiki", "wiki_pair", "mnli"]}},
 }
@@ -40,7 +47,9 @@ DRAWN = [
     "hao2020/figure1",
     "hao2020/figure2",
     "merchant2020/figure2",
+    "merchant2020/figure3",
     "merchant2020/figure5",
+    *(f"college2020/figure{number}" for number in HEADS),
 ]
 
 
@@ -50,7 +59,7 @@ def sliced(copy_project, mirror, encoder):
     real = yaml.safe_load((ROOT / "docs/real/experiments.yaml").read_text())
     local = {
         "data": {"source": "mirror", "mirror": str(mirror)},
-        "bases": {"base": {"checkpoints": [{"path": str(encoder)}]}},
+        "bases": {name: {"checkpoints": [{"path": str(encoder)}]} for name in ("base", "cased")},
     }
     project.config = merge(merge(merge(project.config, real), SLICE), local)
     figures = [f"results/figures/{name}.png" for name in DRAWN]
@@ -63,7 +72,8 @@ def sliced(copy_project, mirror, encoder):
 def test_figures_come_from_real_data(sliced):
     for name in DRAWN:
         ours = read_tsv(sliced / f"figures/{name}.tsv").query("source == 'ours'")
-        assert ours["value"].notna().all() and ours["data"].str.contains("mirror").all()
+        numbers = ours.loc[ours["series"] != "std", "value"]  # one layer has no spread
+        assert len(numbers) and numbers.notna().all() and ours["data"].str.contains("mirror").all()
 
 
 def test_change_grows_from_nothing_and_stays_in_range(sliced):
@@ -72,6 +82,24 @@ def test_change_grows_from_nothing_and_stays_in_range(sliced):
     rsa = read_tsv(sliced / "rsa/rte_vs_base.tsv").query("variant == 'content' and stimuli == 'wiki'")
     by_layer = rsa.groupby("layer")["value"].mean()
     assert list(by_layer.index) == list(range(7)) and by_layer[0] > 0.999 and by_layer.min() == by_layer[6]
+
+
+def test_a_model_with_one_layer_more_frozen_each_time_is_scored(sliced):
+    table = read_tsv(sliced / "figures/merchant2020/figure3.tsv").query("source == 'ours'")
+    assert set(range(-1, 6)) <= set(table["position"]) and set(table["replicates"]) == {2}
+    assert table["data"].str.contains("rte train 8 of 2490").all()
+
+
+def test_every_head_of_a_layer_is_drawn_anew_and_summed_up(sliced):
+    tables = {
+        n: read_tsv(sliced / f"figures/college2020/figure{n}.tsv").query("source == 'ours'") for n in HEADS
+    }
+    deltas = tables[6].query("series == 'delta'").set_index(["layer", "head"])["value"]
+    assert list(deltas.index) == [(6, head) for head in range(1, 13)] and deltas.nunique() > 1
+    means = {n: table.query("series == 'mean'")["value"] for n, table in tables.items()}
+    assert means[8].tolist() == pytest.approx([deltas.mean()]) and means[10].tolist() == pytest.approx(
+        list(deltas)
+    )
 
 
 def test_complete_data_are_counted_and_samples_are_called_samples(sliced):

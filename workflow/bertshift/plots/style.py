@@ -162,7 +162,7 @@ def caption(figure: Figure, table: pd.DataFrame, *notes: str) -> None:
     The figure grows by the caption, so that a long one does not shrink the plot.
     """
     width = figure.get_figwidth()
-    text = " ".join([provenance(table, shown=2 if width > COLUMN_WIDTH else 1), *notes])
+    text = " ".join([provenance(table, shown=2 if width > COLUMN_WIDTH else 1), *filter(None, notes)])
     lines = textwrap.wrap(text, width=int(width * 18.3))
     below = len(lines) * 0.128 + 0.08  # inches
     height = figure.get_figheight() + below
