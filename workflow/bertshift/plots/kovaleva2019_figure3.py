@@ -180,9 +180,8 @@ def against_null(axes: Axes, ours: pd.DataFrame) -> None:
     axes.axline((0, 0), slope=1, color="#999999", linewidth=0.8)
     for chosen, face in ((above, OURS), (~above, "none")):
         axes.scatter(null[chosen], score[chosen], s=12, facecolor=face, edgecolor=OURS, linewidth=0.7)
-    for (layer, head), down in zip(
-        by[HEADLINE].nsmallest(2, "rank").index, (2, -8)
-    ):  # that are near each other
+    best = by[HEADLINE].nsmallest(2, "rank").index
+    for (layer, head), down in zip(best, (2, -8)):  # which may lie side by side
         place = null[layer, head], score[layer, head]
         side, across = ("left", 4) if place[0] < end / 2 else ("right", -4)
         axes.annotate(
