@@ -36,7 +36,10 @@ def kovaleva2019(layers, heads, **replicates):
             "cosine", TASKS, "base", lambda model, i: {(model, variant): falling(layers, end + 0.04 * i)},
             heads=heads, noise=0.06, **replicates,
         )  # fmt: skip
-        return {path.replace("cosine", "cosine" + "_padded" * (variant == "padded")): one for path, one in made.items()}
+        return {
+            path.replace("cosine", "cosine" + "_padded" * (variant == "padded")): one
+            for path, one in made.items()
+        }
 
     def steps(model):
         sizes = {"gradient": 0.05, "update": 0.001, "displacement": 0.03}
@@ -59,7 +62,9 @@ def kovaleva2019(layers, heads, **replicates):
         "table1": made_scores.of_kovaleva(**replicates),
         "figure5": changed | cosine("padded", 0.5),
         "steps": {f"results/steps/{m}.tsv": steps(m) for m in TASKS} | changed,
-        "own_or_inherited": {f"results/own_or_inherited/{m}_vs_base.tsv": sources_of_change(m) for m in TASKS},
+        "own_or_inherited": {
+            f"results/own_or_inherited/{m}_vs_base.tsv": sources_of_change(m) for m in TASKS
+        },
         **dict.fromkeys(("figure6", "figure7", "linguistic"), made_attention.of_kovaleva(**shape)),
         "figure3": made_relations.of_kovaleva(**shape),
         **dict.fromkeys(("figure8", "figure9"), made_ablations.of_kovaleva(noise=0.002, **shape)),

@@ -48,7 +48,10 @@ def tables_of(paper):
     names = {n: f"{one['hub']}@{one['revision'][:7]}" for n, one in enumerate(base["checkpoints"], 1)}
     made = made_papers.PAPERS[paper](base["layers"], base["heads"], inits=len(names), seeds=base["seeds"])
     return {
-        item: {path: table.assign(scale="paper", checkpoint=table["init"].map(names)) for path, table in inputs.items()}
+        item: {
+            path: table.assign(scale="paper", checkpoint=table["init"].map(names))
+            for path, table in inputs.items()
+        }
         for item, inputs in made.items()
     }
 
@@ -79,7 +82,9 @@ def in_state(table, state, first):
 
 def unchanged(table):
     """As after a fine-tuning that did nothing; what unrelated models would have stays."""
-    table = table.assign(**{column: table[column].where(table[column].isna(), 1.0) for column in ("p", "q") if column in table})
+    table = table.assign(
+        **{column: table[column].where(table[column].isna(), 1.0) for column in ("p", "q") if column in table}
+    )
     if "value" in table:
         null = table.get("variant", pd.Series("", table.index)).str.endswith("_null", na=False)
         value = table["value"].where(null, table["metric"].map(UNCHANGED).fillna(0.5))

@@ -127,5 +127,7 @@ def test_failed_baselines_are_told(published):
 
 
 def test_a_number_that_is_0_but_for_rounding_is_0():
-    written = {value: reinitialised_summaries.number(value, "mean") for value in (-1e-17, 0.0, 2.5e-4, -0.0123)}
+    written = {
+        value: reinitialised_summaries.number(value, "mean") for value in (-1e-17, 0.0, 2.5e-4, -0.0123)
+    }
     assert list(written.values()) == ["0", "0", ".00025", "−.012"]

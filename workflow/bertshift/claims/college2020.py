@@ -15,7 +15,9 @@ SCORES = {"cola": "mcc", "mrpc": "accuracy", "rte": "accuracy", "wnli": "accurac
 def three_epochs_are_enough(evidence, task):
     losses = evidence.losses(task)
     sixth = max(1, len(losses) // 6)
-    return 1 - ratio(losses[-sixth:].mean(), losses[-2 * sixth : -sixth].mean(), "the loss before the last steps")
+    return 1 - ratio(
+        losses[-sixth:].mean(), losses[-2 * sixth : -sixth].mean(), "the loss before the last steps"
+    )
 
 
 def _gain(evidence: Evidence, final: str, first: str) -> float:

@@ -116,7 +116,10 @@ def _decide(one: Claim, results: Results, published: Mapping) -> dict:
         seeds = rows.drop_duplicates(["init", "seed"])["seed"]  # a pretrained model's is 0
         row |= {"ours": values[0], "replicates": int((seeds != 0).sum()) or len(seeds)}
         verdict = HOLDS if one.holds(values[0]) else FAILS
-        return row | {"verdict": verdict, "reason": f"One number, over all replicates.{_left_out(one, results)}"}
+        return row | {
+            "verdict": verdict,
+            "reason": f"One number, over all replicates.{_left_out(one, results)}",
+        }
     single = sum(map(one.holds, values))
     reason = f"In {single} of {len(values)} replicates by itself.{_left_out(one, results)}"
     row |= {"replicates": len(values), "reason": reason}

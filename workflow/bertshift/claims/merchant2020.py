@@ -392,7 +392,9 @@ def top_layers_lose_more(evidence, task):
 
 
 def _relative_length(evidence: Evidence, model: str, task: str) -> float:
-    return ratio(evidence.code_length(model, task), evidence.code_length("base", task), "the code length of base")
+    return ratio(
+        evidence.code_length(model, task), evidence.code_length("base", task), "the code length of base"
+    )
 
 
 @claim(

@@ -180,9 +180,13 @@ def against_null(axes: Axes, ours: pd.DataFrame) -> None:
     axes.axline((0, 0), slope=1, color="#999999", linewidth=0.8)
     for chosen, face in ((above, OURS), (~above, "none")):
         axes.scatter(null[chosen], score[chosen], s=12, facecolor=face, edgecolor=OURS, linewidth=0.7)
-    for layer, head in by[HEADLINE].nsmallest(2, "rank").index:
-        axes.annotate(f"L{layer}H{head}", (null[layer, head], score[layer, head]), (-4, 2), textcoords="offset points",
-                      ha="right", fontsize=7)  # fmt: skip
+    best = by[HEADLINE].nsmallest(2, "rank").index
+    for (layer, head), down in zip(best, (2, -8)):  # which may lie side by side
+        place = null[layer, head], score[layer, head]
+        side, across = ("left", 4) if place[0] < end / 2 else ("right", -4)
+        axes.annotate(
+            f"L{layer}H{head}", place, (across, down), textcoords="offset points", ha=side, fontsize=7
+        )
     axes.set(xlim=(0, end), ylim=(0, end), xlabel="same places, other sentences", ylabel="score")
     axes.set_box_aspect(1)
     axes.set_title(f"{above.sum()} of {len(above)} heads above\n99% of their null", pad=3, fontsize=7.5)

@@ -53,7 +53,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> tuple[Figure
         for row, (variant, label) in enumerate(VARIANTS.items()):
             axes = figure.add_subplot(grid[line * len(VARIANTS) + row, column])
             _dots(axes, table[(table["panel"] == panel) & (table["variant"] == variant)])
-            axes.set(xscale="log", xlim=limits, xticks=[0.01, 0.1, 1], xticklabels=[".01", ".1", "1"])
+            # A .01 would touch the 1 of the panel before it.
+            axes.set(xscale="log", xlim=limits, xticks=[0.01, 0.1, 1], xticklabels=["", ".1", "1"])
             axes.minorticks_off()
             if row == 0:
                 axes.set_title(style.label_of(panel), pad=3)

@@ -74,7 +74,7 @@ def small_multiples(
                     )
             layer_axis(axes, cells["layer"])
             axes.locator_params(axis="x", nbins=4)  # the panels are narrow
-            axes.set_xlabel("layer" if line is grid[-1] else "")
+            axes.set_xlabel("layer" if axes in grid[-1] else "")
         line[0].set_ylim(0, 1.05 * table.loc[table[row] == name, ["value", "high"]].max(axis=None) or 1)
         line[0].set_ylabel(label)
     for axes, panel in zip(grid[0], panels, strict=True):
