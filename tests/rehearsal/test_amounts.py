@@ -38,8 +38,8 @@ STAYS = [
     "samples.padded_length", "probes.*.width", "probes.*.input_dropout", "probes.*.hidden_dropout",
     "probes.*.min_learning_rate", "probes.*.decay", "probes.*.decay_patience", "probes.*.max_grad_norm",
     "probes.*.batch_records", "probes.*.probe_seeds", "probes.*.rank", "probes.*.batch_size", "sweeps.runs_at_once",
-    "sweeps.baseline_seeds", "sweeps.head_layers", "sweeps.seeds", "sweeps.pretraining_runs", "sweeps.per_base.*", "unusable_gpu", "ablation.variants",
-    "ablation.confirm", "frozen.heads", "patterns.labels", "patterns.classifier.size", "patterns.classifier.widths",
+    "sweeps.baseline_seeds", "sweeps.head_layers", "sweeps.seeds", "sweeps.pretraining_runs", "sweeps.per_base.*",
+    "unusable_gpu", "ablation.variants", "ablation.confirm", "frozen.heads", "patterns.labels", "patterns.classifier.size", "patterns.classifier.widths",
     "patterns.classifier.batch_size", "patterns.classifier.learning_rate", "patterns.classifier.folds",
 ]  # fmt: skip
 
