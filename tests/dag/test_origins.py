@@ -158,3 +158,5 @@ def test_what_cannot_be_made_or_has_no_record_is_not_trusted(used, places):
     shutil.rmtree(used.folder / ".snakemake/metadata")
     rules = {job.split()[0] for job in used.reruns(*TABLES)}
     assert {"world", "vocabulary", "pretrain", "dataset", "finetune", "svcca", "edge_probes"} <= rules
+    used.snakemake(*TABLES, "--touch", "--cores", "1")
+    assert not used.reruns(*TABLES)
