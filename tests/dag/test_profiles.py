@@ -36,7 +36,7 @@ def site(tmp_path_factory):
 
 def test_the_default_profile_gives_cores_and_gpus(parse):
     args = parse("figures/all")
-    assert args.cores and "gpu" in dict(args.resources)
+    assert args.cores and set(args.resources) == {"gpu", "disk_mb"}
     assert "code" not in {str(trigger).lower() for trigger in args.rerun_triggers}
 
 
@@ -57,7 +57,7 @@ def test_one_job_a_gpu_unless_all_are_told_to_use_one(parse, monkeypatch):
 
 def test_nothing_of_it_limits_a_cluster(parse):
     args = parse("--profile", "slurm", "figures/all")
-    assert args.executor == "slurm" and args.jobs and not args.cores and not dict(args.resources or {})
+    assert args.executor == "slurm" and args.jobs and not args.cores and set(args.resources) == {"disk_mb"}
     assert args.targets == ["figures/all"] or "figures/all" in args.targets
 
 

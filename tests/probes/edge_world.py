@@ -4,12 +4,27 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from bertshift.activations.store import writing
-from bertshift.files import write_json, write_jsonl
+from bertshift.activations.store import Activations, writing
+from bertshift.files import sha256, write_json, write_jsonl
+from bertshift.parts import Kept
 
 LAYERS, WIDTH = 2, 12
 
 torch.set_num_threads(1)  # on matrices this small, threads only wait for each other
+
+
+@dataclass(frozen=True)
+class Stored:
+    """In the place of a Source: a file of activations that is there."""
+
+    path: Path
+    folder: Path | None = None
+
+    def recipe(self):
+        return {"file": sha256(self.path)}
+
+    def written(self, _):
+        return Activations(self.path)
 
 
 @dataclass
@@ -25,6 +40,14 @@ class Made:
     @property
     def activations(self) -> Path:
         return self.folder / "run.npz"
+
+    @property
+    def source(self) -> Stored:
+        return Stored(self.activations)
+
+    @property
+    def kept(self) -> Kept:
+        return Kept(self.folder / "parts", "code")
 
     def edges(self, task: str, spans: int, splits: dict[str, list[dict]], multilabel: bool = False) -> Path:
         folder = self.folder / task

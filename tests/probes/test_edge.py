@@ -8,6 +8,7 @@ from transformers import BertConfig, BertModel
 
 from bertshift.files import write_json
 from bertshift.models.loading import save_weights
+from bertshift.probes import edge
 from bertshift.probes.edge import COLUMNS, probe, word_vectors
 from bertshift.probes.scores import counts_key, f1, sentences_key
 from bertshift.probes.settings import ProbeSettings
@@ -37,7 +38,7 @@ def test_learns_64_sentences_of_random_labels_by_heart(tmp_path):
     made = make(tmp_path, sentences)
     folder = made.edges("pos", 1, dict.fromkeys(("train", "dev", "test"), records))
     settings = replace(SETTINGS, width=64, max_steps=600, hidden_dropout=0)
-    table, _ = probe("base", {(1, 0): made.activations}, {"pos": folder}, made.sentences, settings)
+    table, _ = probe("base", {(1, 0): made.source}, {"pos": folder}, made.sentences, settings, made.kept)
     assert value(table) > 0.99 and value(table, "top") > 0.99
     assert list(table.columns) == COLUMNS and len(table) == 2 * 3
     assert set(table["n"]) == {128} and set(table["train"]) == {64} and set(table["dropped"]) == {0}
@@ -53,7 +54,7 @@ def test_selectivity_is_0_for_labels_by_word_and_negative_for_noise(tmp_path):
         records = [record(w, *((draw(word), (i, i + 1)) for i, word in enumerate(w))) for w in sentences]
         splits = {"train": records[:110], "dev": records[110:120], "test": records[120:]}
         edges[task] = made.edges(task, 1, splits)
-    table, counts = probe("base", {(2, 1): made.activations}, edges, made.sentences, SETTINGS)
+    table, counts = probe("base", {(2, 1): made.source}, edges, made.sentences, SETTINGS, made.kept)
     by_word, noise = table[table.task == "pos"], table[table.task == "entities"]
     assert value(by_word) > 0.95 and abs(value(by_word, column="selectivity")) < 0.05
     assert value(noise, column="control") > 0.95 and value(noise, column="selectivity") < -0.5
@@ -65,7 +66,7 @@ def test_selectivity_is_0_for_labels_by_word_and_negative_for_noise(tmp_path):
     assert counts[sentences_key("pos")].tolist() == [f"s{number}" for number in range(120, 160)]
 
 
-def test_several_replicates_tasks_variants_and_labels(tmp_path, capsys):
+def test_several_replicates_tasks_variants_and_labels(tmp_path, capsys, monkeypatch):
     sentences = random_sentences(30)
     made = make(tmp_path, sentences, dtype="float16")
     some = [record(w, (["x", "y"] if i % 2 else [], (0, 1), (1, 3))) for i, w in enumerate(sentences)]
@@ -75,11 +76,12 @@ def test_several_replicates_tasks_variants_and_labels(tmp_path, capsys):
         "spr": made.edges("spr", 2, splits[0], multilabel=True),
         "entities": made.edges("entities", 1, splits[1]),
     }
-    dumps = {(1, 1): made.activations, (1, 2): made.activations}
-    vectors = dict.fromkeys(dumps, np.random.default_rng(0).normal(size=(50, 12)).astype(np.float32))
+    sources = {(1, 1): made.source, (1, 2): made.source}
+    vectors = np.random.default_rng(0).normal(size=(50, 12)).astype(np.float32)
+    monkeypatch.setattr(edge, "word_vectors", lambda folder: vectors)
     short = ProbeSettings(width=4, max_steps=2, probe_seeds=2, max_train=10)
     table, counts = probe(
-        "base", dumps, edges, made.sentences, short, ("mix", "top", "lexical", "word_only"), vectors
+        "base", sources, edges, made.sentences, short, made.kept, ("mix", "top", "lexical", "word_only")
     )
     assert len(table) == 2 * 4 * 2 * (2 + 3)  # replicates, variants, seeds; views of both tasks
     assert set(table[table.task == "spr"]["view"]) == {"micro_all", "clean"}

@@ -1,3 +1,6 @@
+import shutil
+import weakref
+
 import numpy as np
 import pytest
 import torch
@@ -5,6 +8,7 @@ from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.files import write_tsv
 from bertshift.models.loading import load_encoder, save_model
+from bertshift.probes import frozen as frozen_module
 from bertshift.probes.frozen import features, frozen, with_provenance
 from bertshift.tasks import load_task
 from bertshift.tasks.scores import accuracy, f1
@@ -112,3 +116,19 @@ def test_the_same_bytes_twice_and_where_they_come_from(start, tmp_path):
         "toys dev 40 of 40 (mirror); linear probes on toys train 50 of 120 (mirror)"
         in (tmp_path / "a").read_text()
     )
+
+
+def test_an_encoder_is_freed_before_the_next_is_loaded(start, tmp_path, monkeypatch):
+    alive, most = weakref.WeakSet(), []
+
+    def watched(*arguments, **options):
+        most.append(len(alive))
+        model = load_encoder(*arguments, **options)
+        alive.add(model)
+        return model
+
+    monkeypatch.setattr(frozen_module, "load_encoder", watched)
+    shutil.copytree(start, tmp_path / "other")
+    starts = {str(folder): {"init": 1, "seed": 0, "heads": SEEDS} for folder in (start, tmp_path / "other")}
+    frozen(CLASSES, starts, ROWS["classes"], SIDECAR)
+    assert most == [0, 0]

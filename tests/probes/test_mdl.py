@@ -1,4 +1,6 @@
 import math
+import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,8 +8,9 @@ import torch
 from probes.edge_world import make, random_sentences, record
 
 from bertshift.errors import UserError
-from bertshift.probes import mdl
-from bertshift.probes.bank import Progress
+from bertshift.parts import Kept
+from bertshift.probes import edge, mdl
+from bertshift.probes.bank import Progress, train
 from bertshift.probes.mdl import COLUMNS, CodeSettings, block_ends, describe, nats
 
 SETTINGS = CodeSettings(
@@ -24,6 +27,11 @@ SETTINGS = CodeSettings(
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     return make(tmp_path_factory.mktemp("mdl"), random_sentences(160, types=20))
+
+
+@pytest.fixture
+def kept(tmp_path):
+    return Kept(tmp_path / "parts", "code")
 
 
 def splits(records):
@@ -50,14 +58,14 @@ def totals(table, task):
     return rows.pivot(index="probe_seed", columns="quantity", values="value")
 
 
-def test_a_probe_that_knows_nothing_costs_the_uniform_code(made, edges, monkeypatch):
+def test_a_probe_that_knows_nothing_costs_the_uniform_code(made, edges, kept, monkeypatch):
     """Holds only if every target is coded once, and in bits."""
 
     def untrained(bank, *_):
         return [Progress(torch.zeros_like(weights), bank.settings) for weights in bank.initial()]
 
     monkeypatch.setattr(mdl, "train", untrained)
-    table = describe("base", {(1, 0): made.activations}, edges, made.sentences, SETTINGS)
+    table = describe("base", {(1, 0): made.source}, edges, made.sentences, SETTINGS, kept)
     assert list(table.columns) == COLUMNS
     targets = sum(1 + number % 3 for number in range(130))
     for task, bits, n in (("pos", targets * math.log2(5), targets), ("spr", 130 * 3, 130)):
@@ -68,8 +76,8 @@ def test_a_probe_that_knows_nothing_costs_the_uniform_code(made, edges, monkeypa
         assert set(coded["n"]) == {n} and set(coded["examples"]) == {130} and set(coded["portion"]) == {1}
 
 
-def test_what_a_probe_can_learn_costs_less_and_more_of_it_helps(made, edges):
-    table = describe("base", {(1, 0): made.activations}, {"pos": edges["pos"]}, made.sentences, SETTINGS)
+def test_what_a_probe_can_learn_costs_less_and_more_of_it_helps(made, edges, kept):
+    table = describe("base", {(1, 0): made.source}, {"pos": edges["pos"]}, made.sentences, SETTINGS, kept)
     found = totals(table, "pos")
     assert (found["compression"] > 1.5).all()
     np.testing.assert_allclose(found["compression"], found["uniform"] / found["codelength"])
@@ -95,3 +103,48 @@ def test_refuses_portions_that_do_not_cover():
     for portions in ((0.5,), (0.5, 0.2, 1), ()):
         with pytest.raises(UserError, match="rising fractions that end with 1"):
             CodeSettings(portions=portions)
+
+
+SHORT = replace(SETTINGS, max_steps=6, validate_every=3)
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_stopped_work_goes_on_and_gives_the_same_table(made, edges, kept, tmp_path, monkeypatch):
+    sources = {(1, 1): made.source, (1, 2): made.source}
+    whole = describe("mnli", sources, edges, made.sentences, SHORT, Kept(tmp_path / "whole", "code"))
+    learned = []
+
+    def stopping(bank, *arguments):
+        if len(learned) == 4:
+            raise Stopped
+        learned.append(bank.name)
+        return train(bank, *arguments)
+
+    monkeypatch.setattr(mdl, "train", stopping)
+    with pytest.raises(Stopped):
+        describe("mnli", sources, edges, made.sentences, SHORT, kept)
+    learned.insert(0, None)  # never stops again
+    again = describe("mnli", sources, edges, made.sentences, SHORT, kept)
+    assert again.to_csv() == whole.to_csv()
+    assert len(learned) == 1 + 2 * 2 * 3  # replicates, tasks and portions that are large enough, each once
+    describe("mnli", sources, edges, made.sentences, replace(SHORT, tasks={"spr": {"width": 8}}), kept)
+    assert set(learned[13:]) == {f"mdl spr {portion}" for portion in (0.3, 0.6, 1)}
+
+
+def test_states_are_freed_before_others_are_read(made, edges, kept, monkeypatch):
+    alive, most = weakref.WeakSet(), []
+
+    class Watched(edge.Features):
+        def __init__(self, *arguments):
+            most.append(len(alive))
+            super().__init__(*arguments)
+            alive.add(self)
+
+    monkeypatch.setattr(edge, "Features", Watched)
+    sources = {(1, 1): made.source, (1, 2): made.source}
+    describe("mnli", sources, edges, made.sentences, SHORT, kept)
+    edge.probe("mnli", sources, edges, made.sentences, SHORT, Kept(kept.folder / "edge", "code"))
+    assert most == [0] * 8 and not alive  # replicates and tasks, of either method

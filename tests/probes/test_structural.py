@@ -3,10 +3,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from probes.edge_world import Stored
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from bertshift.activations.store import Activations, writing
 from bertshift.errors import UserError
+from bertshift.files import write_jsonl
+from bertshift.parts import Kept
 from bertshift.probes import structural
 from bertshift.probes.structural import Probe, Sentences, StructuralSettings, evaluate, fit, word_vectors
 from bertshift.seeds import seed_from
@@ -172,7 +175,9 @@ def test_from_a_file_to_the_table(tmp_path, capsys):
     np.testing.assert_allclose(second, mean, atol=2e-3)
 
     settings = StructuralSettings(epochs=2, max_train=6, probe_seeds=2)
-    table = structural.probe("rte", {(1, 2): tmp_path / "run.npz"}, rows, settings)
+    write_jsonl(tmp_path / "trees.jsonl", rows)
+    sources, kept = {(1, 2): Stored(tmp_path / "run.npz")}, Kept(tmp_path / "parts", "code")
+    table = structural.probe("rte", sources, tmp_path / "trees.jsonl", settings, kept)
     assert list(table.columns) == [
         "metric", "model", "kind", "layer", "split", "measure", "rank", "init", "seed", "probe_seed", "value", "n"
     ]  # fmt: skip
@@ -188,10 +193,12 @@ def test_from_a_file_to_the_table(tmp_path, capsys):
     printed = capsys.readouterr().err
     assert "7 sentences of dev, 1 too long" in printed and "6 sentences of train, 0 too long" in printed
 
-    with pytest.raises(UserError, match="other sentences"):
-        structural.probe("rte", {(1, 2): tmp_path / "run.npz"}, rows[1:], settings)
     with pytest.raises(UserError, match="rank is 7, but .* 6 dimensions"):
-        structural.probe("rte", {(1, 2): tmp_path / "run.npz"}, rows, StructuralSettings(rank=7))
+        structural.probe("rte", sources, tmp_path / "trees.jsonl", StructuralSettings(rank=7), kept)
+    write_jsonl(tmp_path / "trees.jsonl", rows[1:])
+    kept.remove()
+    with pytest.raises(UserError, match="other sentences"):
+        structural.probe("rte", sources, tmp_path / "trees.jsonl", settings, kept)
 
 
 def test_settings_are_checked():

@@ -75,15 +75,18 @@ def unique(names):
     return list(dict.fromkeys(names))
 
 
-def reserve(kind):
-    """Minutes and memory that a job of this kind asks a cluster for, more with each attempt; this machine heeds neither."""
+def reserve(kind, disk_mb=0):
+    """Minutes and memory that a job of this kind asks a cluster for, more with each attempt; this machine heeds neither.
+
+    disk_mb: temporary files that it writes; what else it writes stays, and no limit on a time's would help.
+    """
 
     def asked(which):
         return lambda wildcards, rulename, threads, attempt: which(
             expected(rulename, tuple(wildcards.items()), threads), config["cluster"], kind, attempt
         )
 
-    return {"runtime": asked(costs.minutes), "mem_mb": asked(costs.megabytes)}
+    return {"disk_mb": disk_mb, "runtime": asked(costs.minutes), "mem_mb": asked(costs.megabytes)}
 
 
 def only(names):
@@ -227,10 +230,8 @@ def comparison_inputs(metric):
     """Inputs of one metric for two models: both dumps of every stimulus, and what the numbers were made from."""
 
     def activations(which):
-        return lambda wildcards: ACTIVATIONS.format(
-            metric=dump_of(metric),
-            model=parse_comparison(wildcards)[which],
-            stimuli="-".join(comparison_stimuli(metric, wildcards)),
+        return lambda wildcards: dump_read_by(
+            metric, parse_comparison(wildcards)[which], comparison_stimuli(metric, wildcards)
         )
 
     return {"model": activations(0), "reference": activations(1), **provenance_inputs(metric)}
@@ -313,6 +314,7 @@ def folders_compared(wildcards):
 
 # What the rules of one file ask of the configuration; Snakemake's linter wants functions apart from rules.
 include: "common/driver.smk"
+include: "common/disk.smk"
 include: "common/data.smk"
 include: "common/pretrain.smk"
 include: "common/finetune.smk"

@@ -83,17 +83,13 @@ rule trees:
         "../scripts/trees.py"
 
 
+# Probes extract a replicate's states themselves, read them and delete them: those of all replicates would fill a disk
+# for as long as probes train. What they have finished when they are stopped is kept beside their table.
 rule edge_probes:
     input:
-        **probe_inputs("edge_probes", "edges"),
+        **probe_inputs("edges"),
+        models=models_read,
         edges=edge_sets(),
-        # Their word embeddings are one of the baselines.
-        checkpoints=lambda wildcards: [
-            file
-            for run in runs_of(parse_model(wildcards.model))
-            if run.model.is_checkpoint
-            for file in run_files(run)
-        ],
     output:
         table="results/edge_probes/{model}.tsv",
         counts="results/edge_probes/{model}.npz",
@@ -105,7 +101,7 @@ rule edge_probes:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe"),
+        **reserve("probe", lambda wildcards: disk_of_states(wildcards.model, "edges")),
         gpu=1,
     params:
         code=code("edge_probes"),
@@ -138,7 +134,8 @@ rule edge_probe_deltas:
 
 rule mdl:
     input:
-        **probe_inputs("mdl", "edges"),
+        **probe_inputs("edges"),
+        models=models_read,
         edges=edge_sets(),
     output:
         "results/mdl/{model}.tsv",
@@ -150,7 +147,7 @@ rule mdl:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe"),
+        **reserve("probe", lambda wildcards: disk_of_states(wildcards.model, "edges")),
         gpu=1,
     params:
         code=code("mdl"),
@@ -161,7 +158,8 @@ rule mdl:
 
 rule structural_probes:
     input:
-        **probe_inputs("structural_probes", "trees"),
+        **probe_inputs("trees"),
+        models=models_read,
     output:
         "results/structural_probes/{model}.tsv",
     log:
@@ -172,7 +170,7 @@ rule structural_probes:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe"),
+        **reserve("probe", lambda wildcards: disk_of_states(wildcards.model, "trees")),
         gpu=1,
     params:
         code=code("structural_probes"),

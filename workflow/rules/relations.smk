@@ -26,7 +26,8 @@ rule relations:
 
 rule relation_heads:
     input:
-        **probe_inputs("relation_heads", "relations"),
+        **probe_inputs("relations"),
+        dump=lambda wildcards: dump_read_by("relation_heads", parse_model(wildcards.model), ["relations"]),
         relations="results/relations/relations.jsonl",
     output:
         "results/relation_heads/{model}.tsv",

@@ -7,29 +7,25 @@ with job(snakemake):
 
     import numpy as np
 
+    from bertshift.activations.source import sources
     from bertshift.files import atomic, write_tsv
-    from bertshift.probes.edge import probe, word_vectors
+    from bertshift.parts import Kept
+    from bertshift.probes.edge import probe
     from bertshift.probes.settings import ProbeSettings
     from bertshift.tables import probe_table
 
     settings = json.loads(snakemake.params.settings)
-    folder = Path(snakemake.input.dump) / "edges"
-    dumps = {tuple(replicate): folder / f"{run}.npz" for run, replicate in settings["runs"].items()}
-    words = None
-    if "word_only" in settings["variants"]:
-        words = {
-            tuple(replicate): word_vectors(Path(settings["folders"][run]))
-            for run, replicate in settings["runs"].items()
-        }
+    kept = Kept.beside(snakemake.output.table, snakemake.params.code)
     table, counts = probe(
         settings["model"],
-        dumps,
+        sources(settings, snakemake.input.sentences),
         {task: Path(folder) for task, folder in settings["tasks"].items()},
         Path(snakemake.input.sentences),
         ProbeSettings(**settings["probe"]),
+        kept,
         settings["variants"],
-        words,
     )
     with atomic(snakemake.output.counts) as path, open(path, "wb") as file:
         np.savez(file, **counts)
     write_tsv(snakemake.output.table, probe_table(table, settings, snakemake.input))
+    kept.remove()

@@ -21,18 +21,19 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from bertshift.activations.store import Activations
 from bertshift.memory import in_parts, on_device
 from bertshift.probes.settings import ProbeSettings
-from bertshift.probes.spans import Side, SpanBatch, SpanTokens
+from bertshift.probes.spans import SpanTokens
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
 
 PROGRESS_SECONDS = 5
 # Records of a forward pass that keeps nothing for a backward pass, in training batches.
 EVALUATED_AT_ONCE = 4
+# Of a score, above its level, not to be on a plateau, on which the learning rate falls.
+PLATEAU = 1e-4
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,13 @@ class Features:
             values[depth] = word_vectors[activations.token_ids[self._tokens]]
         self.values = on_device(torch.from_numpy(values), best_device(), "hidden states")
 
-    def take(self, tokens: np.ndarray) -> Tensor:
-        """[layers + 1, n, d] float32 of rows of the activation file."""
-        rows = torch.from_numpy(np.searchsorted(self._tokens, tokens)).to(self.values.device)
-        return self.values[:, rows].to(best_device()).float()
+    def rows(self, tokens: np.ndarray) -> np.ndarray:
+        """Where rows of the activation file are in `values`."""
+        return np.searchsorted(self._tokens, tokens)
+
+    def take(self, rows: Tensor) -> Tensor:
+        """[layers + 1, n, d] float32"""
+        return self.values[:, rows.to(self.values.device)].to(best_device()).float()
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,46 @@ class Examples:
         """The records that have a target."""
         return np.unique(self.spans.record)
 
+    def batch(self, records: np.ndarray) -> "Batch":
+        found = self.spans.batch(records)
+        indices = [self.features.rows(found.tokens), found.targets]
+        for side in found.sides:
+            members = np.diff(np.append(side.bags, len(side.members)))
+            owner = np.repeat(np.arange(len(members)), members)
+            own = [] if side.tokens is None else [side.tokens]
+            indices += [*own, owner, side.members, side.bags]
+        # One copy to the device for all of them.
+        flat = torch.from_numpy(np.concatenate(indices)).to(best_device())
+        rows, targets, *rest = flat.split([len(each) for each in indices])
+        size = len(rest) // len(found.sides)
+        sides = [rest[first : first + size] for first in range(0, len(rest), size)]
+        return Batch(
+            found.record,
+            rows,
+            targets,
+            [Side(*([None] * (4 - size)), *side) for side in sides],
+        )
+
+
+@dataclass(frozen=True)
+class Side:
+    """As spans.Side, on the probes' device; owner [M]: the target of each of the members."""
+
+    tokens: Tensor | None
+    owner: Tensor
+    members: Tensor
+    bags: Tensor
+
+
+@dataclass(frozen=True)
+class Batch:
+    """As spans.SpanBatch: rows [n] of Features, targets [T] and sides on the probes' device, record [T] where numpy is."""
+
+    record: np.ndarray
+    rows: Tensor
+    targets: Tensor
+    sides: list[Side]
+
 
 @dataclass(frozen=True)
 class Objective:
@@ -93,10 +137,6 @@ class Objective:
     loss: Callable[[Tensor, Tensor], Tensor]
     statistics: Callable[[Tensor, Tensor], Tensor]
     score: Callable[[Tensor], Tensor]
-
-
-def as_tensor(indices: np.ndarray) -> Tensor:
-    return torch.from_numpy(indices).to(best_device())
 
 
 def shapes(layers: int, width_in: int, width: int, spans: int, labels: int) -> dict[str, tuple[int, ...]]:
@@ -132,6 +172,23 @@ def initial(layout: dict[str, tuple[int, ...]], seed: int) -> Tensor:
     return torch.cat([part.flatten() for part in parts])
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """Probes `numbers` of a bank, and what a step asks of them, on the probes' device.
+
+    index [k]: the numbers; rank [k, 1]: 0 .. k - 1; outside [k, layers]: layers that a probe does not mix; mixes [k, 1]: whether it mixes more
+    than one; labelling [k, 1]; seed [k]: a row of the bank's seeds.
+    """
+
+    numbers: list[int]
+    index: Tensor
+    rank: Tensor
+    outside: Tensor
+    mixes: Tensor
+    labelling: Tensor
+    seed: Tensor
+
+
 class Bank:
     """K probes over the same features: their layout, and the forward pass of any of them."""
 
@@ -139,11 +196,9 @@ class Bank:
         layers, _, width_in = examples.features.values.shape
         self.probes, self.settings, self.name = list(probes), settings, name
         self.layout = shapes(layers, width_in, settings.width, examples.spans.sides, examples.labels.shape[2])
+        self.seeds = sorted({probe.seed for probe in probes})
+        self._layers = layers
         self._sizes = [math.prod(shape) for shape in self.layout.values()]
-        self._outside = torch.ones(len(probes), layers, dtype=torch.bool, device=best_device())
-        for number, probe in enumerate(probes):
-            self._outside[number, list(probe.layers)] = False
-        self._labelling = torch.tensor([probe.labelling for probe in probes], device=best_device())
 
     def initial(self) -> list[Tensor]:
         return [
@@ -151,35 +206,50 @@ class Bank:
             for probe in self.probes
         ]
 
-    def gold(self, which: list[int], examples: Examples, batch: SpanBatch) -> Tensor:
-        """[k, T, C] 0. or 1., the labels that probe numbers `which` should give."""
-        return examples.labels[:, as_tensor(batch.targets)][self._labelling[which]].float()
+    def chosen(self, numbers: Sequence[int]) -> Chosen:
+        probes, device = [self.probes[number] for number in numbers], best_device()
+        outside = torch.ones(len(probes), self._layers, dtype=torch.bool)
+        for own, probe in zip(outside, probes, strict=True):
+            own[list(probe.layers)] = False
+        mixes = [[len(probe.layers) > 1] for probe in probes]
+        return Chosen(
+            list(numbers),
+            torch.tensor(list(numbers), device=device),
+            torch.arange(len(probes), device=device)[:, None],
+            outside.to(device),
+            torch.tensor(mixes, device=device),
+            torch.tensor([[probe.labelling] for probe in probes], device=device),
+            torch.tensor([self.seeds.index(probe.seed) for probe in probes], device=device),
+        )
+
+    def gold(self, which: Chosen, examples: Examples, batch: Batch) -> Tensor:
+        """[k, T, C] 0. or 1., the labels that these probes should give."""
+        return examples.labels[which.labelling, batch.targets].float()
 
     def logits(
         self,
         weights: Tensor,
-        which: list[int],
+        which: Chosen,
         examples: Examples,
-        batch: SpanBatch,
+        batch: Batch,
         drop: "Dropout | None" = None,
     ) -> Tensor:
-        """weights [k, P] of the probes numbered `which` -> [k, T, C]."""
+        """weights [k, P] of these probes -> [k, T, C]."""
         values = weights.split(self._sizes, dim=1)
         w = {name: v.view(-1, *shape) for (name, shape), v in zip(self.layout.items(), values)}
-        outside = self._outside[which]
-        mix = w["mix"].masked_fill(outside, -math.inf).softmax(1)
+        mix = w["mix"].masked_fill(which.outside, -math.inf).softmax(1)
         # A single layer is taken as it is: only a mix has a scale.
-        mix = mix * torch.where(outside.shape[1] - outside.sum(1, keepdim=True) > 1, w["scale"], 1.0)
-        states = examples.features.take(batch.tokens)
+        mix = mix * torch.where(which.mixes, w["scale"], 1.0)
+        states = examples.features.take(batch.rows)
         x = (mix @ states.flatten(1)).view(-1, *states.shape[1:])
         if drop:
             x = drop.input(x, which)
         h = w["hidden_bias"][:, None]
         per_side = (w[name].unbind(1) for name in ("project", "project_bias", "attend", "hidden"))
         for side, project, bias, attend, hidden in zip(batch.sides, *per_side, strict=True):
-            own = x if side.tokens is None else x.index_select(1, as_tensor(side.tokens))
+            own = x if side.tokens is None else x.index_select(1, side.tokens)
             z = torch.baddbmm(bias[:, None], own, project)
-            h = torch.baddbmm(h, pool(z, torch.bmm(z, attend)[..., 0], side), hidden)
+            h = torch.baddbmm(h, pool(z, torch.bmm(z, attend)[..., 0], side, which.rank), hidden)
         h = F.layer_norm(h.tanh(), h.shape[-1:])
         h = torch.addcmul(w["shift"][:, None], h, w["gain"][:, None])
         if drop:
@@ -187,24 +257,20 @@ class Bank:
         return torch.baddbmm(w["output_bias"][:, None], h, w["output"])
 
 
-def pool(z: Tensor, scores: Tensor, side: Side) -> Tensor:
-    """Softmax-weighted sums over spans: z [k, n, w], scores [k, n] -> [k, T, w]."""
+def pool(z: Tensor, scores: Tensor, side: Side, rank: Tensor) -> Tensor:
+    """Softmax-weighted sums over spans: z [k, n, w], scores [k, n], rank [k, 1] -> [k, T, w]."""
     k, n, width = z.shape
     spans, members = len(side.bags), len(side.members)
-    lengths = np.diff(np.append(side.bags, members))
-    span = as_tensor(np.repeat(np.arange(spans), lengths))
-    inside = as_tensor(side.members)
-    scores = scores[:, inside]
+    scores = scores[:, side.members]
     largest = scores.new_full((k, spans), -math.inf)
-    largest.scatter_reduce_(1, span.expand(k, -1), scores.detach(), "amax")
-    powers = (scores - largest[:, span]).exp()
-    shares = powers / powers.new_zeros(k, spans).index_add(1, span, powers)[:, span]
+    largest.scatter_reduce_(1, side.owner.expand(k, -1), scores.detach(), "amax")
+    powers = (scores - largest[:, side.owner]).exp()
+    shares = powers / powers.new_zeros(k, spans).index_add(1, side.owner, powers)[:, side.owner]
     # One table of all probes' tokens: no [k, members, w] array comes to be.
-    probe = torch.arange(k, device=z.device)[:, None]
     return F.embedding_bag(
-        (inside + probe * n).flatten(),
+        (side.members + rank * n).flatten(),
         z.reshape(k * n, width),
-        (as_tensor(side.bags) + probe * members).flatten(),
+        (side.bags + rank * members).flatten(),
         mode="sum",
         per_sample_weights=shares.flatten(),
     ).view(k, spans, width)
@@ -215,34 +281,30 @@ class Dropout:
 
     def __init__(self, bank: Bank):
         self._settings = bank.settings
-        self._seed = [probe.seed for probe in bank.probes]
-        self._generators = {
-            seed: torch.Generator(best_device()).manual_seed(seed_from(bank.name, "dropout", seed))
-            for seed in set(self._seed)
-        }
+        self._generators = [
+            torch.Generator(best_device()).manual_seed(seed_from(bank.name, "dropout", seed))
+            for seed in bank.seeds
+        ]
 
-    def input(self, x: Tensor, which: list[int]) -> Tensor:
+    def input(self, x: Tensor, which: Chosen) -> Tensor:
         return self._apply(x, which, self._settings.input_dropout)
 
-    def hidden(self, h: Tensor, which: list[int]) -> Tensor:
+    def hidden(self, h: Tensor, which: Chosen) -> Tensor:
         return self._apply(h, which, self._settings.hidden_dropout)
 
-    def _apply(self, x: Tensor, which: list[int], rate: float) -> Tensor:
+    def _apply(self, x: Tensor, which: Chosen, rate: float) -> Tensor:
         if not rate:
             return x
-        seeds = [self._seed[number] for number in which]
-        masks = {
-            seed: x.new_empty(x.shape[1:])
-            .bernoulli_(1 - rate, generator=self._generators[seed])
-            .div_(1 - rate)
-            for seed in sorted(set(seeds))
-        }
-        return x * (masks[seeds[0]] if len(masks) == 1 else torch.stack([masks[seed] for seed in seeds]))
+        masks = x.new_empty(len(self._generators), *x.shape[1:])
+        for mask, generator in zip(masks, self._generators):
+            mask.bernoulli_(1 - rate, generator=generator)
+        masks.div_(1 - rate)
+        return x * (masks if len(masks) == 1 else masks[which.seed])
 
 
 @dataclass
 class Progress:
-    """One probe's weights [P], optimiser, schedule and best score so far."""
+    """One probe's weights [P], learning rate and best score so far."""
 
     weights: Tensor
     settings: ProbeSettings
@@ -251,34 +313,44 @@ class Progress:
     waited: int = 0
 
     def __post_init__(self):
-        settings = self.settings
-        self.weights.requires_grad_()
-        self.best = self.weights.detach().clone()
-        self._optimizer = torch.optim.Adam([self.weights], settings.learning_rate, amsgrad=True, fused=True)
-        self._schedule = ReduceLROnPlateau(
-            self._optimizer,
-            "max",
-            settings.decay,
-            settings.decay_patience,
-            threshold=1e-4,
-            threshold_mode="abs",
-        )
-
-    def step(self, gradient: Tensor) -> None:
-        self.weights.grad = gradient
-        self._optimizer.step()
+        self.best = self.weights.clone()
+        self.rate = self.settings.learning_rate
+        self._level, self._flat = -math.inf, 0
 
     def validated(self, score: float, step: int) -> bool:
         """Take note of a development score; whether to go on."""
-        self._schedule.step(score)
+        self._flat += 1
+        if score > self._level + PLATEAU:
+            self._level, self._flat = score, 0
+        elif self._flat > self.settings.decay_patience:
+            self.rate, self._flat = self.rate * self.settings.decay, 0
         self.waited += 1
         if score > self.score:
             self.score, self.steps, self.waited = score, step, 0
-            self.best.copy_(self.weights.detach())
-        return (
-            self.waited < self.settings.patience
-            and self._optimizer.param_groups[0]["lr"] >= self.settings.min_learning_rate
-        )
+            self.best.copy_(self.weights)
+        return self.waited < self.settings.patience and self.rate >= self.settings.min_learning_rate
+
+
+class Optimizer:
+    """Adam with AMSGrad for all probes of a bank, whose learning rates differ: one call for those that share one."""
+
+    def __init__(self, probes: Sequence[Progress]):
+        self._adam = torch.optim.Adam([one.weights for one in probes], amsgrad=True, fused=True)
+        self.take(probes)
+
+    def take(self, probes: Sequence[Progress]) -> None:
+        """From now on, these are trained, at the rates that they have now."""
+        options, self._probes = self._adam.param_groups[0], list(probes)
+        self._adam.param_groups = [
+            options | {"lr": rate, "params": [one.weights for one in probes if one.rate == rate]}
+            for rate in sorted({one.rate for one in probes})
+        ]
+
+    def step(self, gradients: Tensor) -> None:
+        """gradients [k, P] of the probes."""
+        for one, gradient in zip(self._probes, gradients, strict=True):
+            one.weights.grad = gradient
+        self._adam.step()
 
 
 def train(
@@ -289,30 +361,34 @@ def train(
     Adam with AMSGrad, gradients clipped probe by probe. The order of records depends on the bank's name alone.
     """
     settings = bank.settings
-    probes = [Progress(weights, settings) for weights in bank.initial()]
-    active = list(range(len(probes)))
+    all_weights = torch.stack(bank.initial())
+    probes = [Progress(weights, settings) for weights in all_weights]
+    which, optimizer = bank.chosen(range(len(probes))), Optimizer(probes)
     drop, stream = Dropout(bank), _batches(records, settings.batch_records, seed_from(bank.name, "order"))
     held_out, shown = dev.records, time.monotonic()
     for step in range(1, settings.max_steps + 1):
-        batch = examples.spans.batch(next(stream))
-        weights = torch.stack([probes[number].weights.detach() for number in active]).requires_grad_()
-        logits = bank.logits(weights, active, examples, batch, drop)
-        objective.loss(logits, bank.gold(active, examples, batch)).sum().backward()
+        batch = examples.batch(next(stream))
+        weights = _rows(all_weights, which).detach().requires_grad_()
+        logits = bank.logits(weights, which, examples, batch, drop)
+        objective.loss(logits, bank.gold(which, examples, batch)).sum().backward()
         norms = weights.grad.norm(dim=1, keepdim=True)
-        clipped = weights.grad * (settings.max_grad_norm / (norms + 1e-6)).clamp(max=1)
-        for number, gradient in zip(active, clipped):
-            probes[number].step(gradient)
+        optimizer.step(weights.grad * (settings.max_grad_norm / (norms + 1e-6)).clamp(max=1))
         if step % settings.validate_every == 0 or step == settings.max_steps:
-            current = [probes[number].weights.detach() for number in active]
-            sums = evaluate(bank, current, active, dev, held_out, objective.statistics)
+            sums = evaluate(bank, _rows(all_weights, which), which, dev, held_out, objective.statistics)
             scores = objective.score(sums[:, 0]).tolist()
-            active = [n for n, score in zip(active, scores) if probes[n].validated(score, step)]
-        if not active:
-            break
+            active = [n for n, score in zip(which.numbers, scores) if probes[n].validated(score, step)]
+            if not active:
+                break
+            which = bank.chosen(active)
+            optimizer.take([probes[number] for number in active])
         if time.monotonic() - shown > PROGRESS_SECONDS:
             shown = time.monotonic()
-            print(f"{bank.name}: step {step}, {len(active)} probes", file=sys.stderr, flush=True)
+            print(f"{bank.name}: step {step}, {len(which.numbers)} probes", file=sys.stderr, flush=True)
     return probes
+
+
+def _rows(weights: Tensor, which: Chosen) -> Tensor:
+    return weights if len(which.numbers) == len(weights) else weights[which.index]
 
 
 def _batches(records: np.ndarray, size: int, seed: int) -> Iterator[np.ndarray]:
@@ -326,8 +402,8 @@ def _batches(records: np.ndarray, size: int, seed: int) -> Iterator[np.ndarray]:
 @torch.no_grad()
 def evaluate(
     bank: Bank,
-    weights: Sequence[Tensor],
-    which: list[int],
+    weights: Tensor,
+    which: Chosen,
     examples: Examples,
     records: np.ndarray,
     statistics: Callable[[Tensor, Tensor], Tensor],
@@ -335,21 +411,20 @@ def evaluate(
 ) -> Tensor:
     """Sums of `statistics` over the targets of `records`, for each value of `group` [R] (all in one without it).
 
-    -> [k, groups, m] float64.
+    weights [k, P] of the probes `which` -> [k, groups, m] float64.
     """
-    stacked = torch.stack(list(weights))
     groups = 1 if group is None else int(group.max()) + 1
     sums, size = None, EVALUATED_AT_ONCE * bank.settings.batch_records
 
     def computed(members: np.ndarray) -> tuple[np.ndarray, Tensor]:
-        batch = examples.spans.batch(members)
-        found = statistics(bank.logits(stacked, which, examples, batch), bank.gold(which, examples, batch))
+        batch = examples.batch(members)
+        found = statistics(bank.logits(weights, which, examples, batch), bank.gold(which, examples, batch))
         where = np.zeros(len(batch.record), np.int64) if group is None else group[batch.record]
         return where, found.double()
 
     batches = (records[first : first + size] for first in range(0, len(records), size))
     for _, (where, found) in in_parts(batches, computed, bank.name):
         if sums is None:
-            sums = found.new_zeros(len(which), groups, found.shape[2])
-        sums.index_add_(1, as_tensor(where), found)
+            sums = found.new_zeros(len(which.numbers), groups, found.shape[2])
+        sums.index_add_(1, torch.from_numpy(where).to(found.device), found)
     return sums

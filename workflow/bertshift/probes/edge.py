@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache, partial
 from itertools import chain, product
 from pathlib import Path
 
@@ -12,11 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from bertshift.activations.source import Source
 from bertshift.activations.store import Activations
-from bertshift.data.edges.records import SPLITS, read_edge_sidecar
+from bertshift.data.edges.records import SIDECAR, SPLITS, read_edge_sidecar
 from bertshift.errors import UserError
-from bertshift.files import read_jsonl
+from bertshift.files import read_jsonl, sha256
 from bertshift.models.loading import WEIGHTS, encoder_state, load_config
+from bertshift.parts import Kept, Latest, Part, made
 from bertshift.probes.bank import Bank, Examples, Features, Objective, Probe, evaluate, train
 from bertshift.probes.control import control_labels
 from bertshift.probes.scores import VIEWS, clean_labels, counts, counts_by_view, counts_key, f1, sentences_key
@@ -36,6 +39,8 @@ def binary_loss(logits: Tensor, gold: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(logits, gold, reduction="none").mean((1, 2))
 
 
+Replicate = tuple[int, int]  # (init, seed)
+EDGE_FILES = [*(f"{split}.jsonl" for split in SPLITS), SIDECAR]
 MICRO_F1 = Objective(binary_loss, counts, f1)
 
 
@@ -146,60 +151,110 @@ def variant_layers(variant: str, layers: int) -> tuple[int, ...]:
     }[variant]
 
 
+def recipes(
+    sources: Mapping[Replicate, Source], edges: Mapping[str, Path], settings: ProbeSettings, code: str
+) -> dict[tuple[Replicate, str], dict]:
+    """(replicate, task) -> all that probes of the task on the replicate's states are made from."""
+    of_task = {
+        name: {
+            "task": name,
+            "settings": asdict(settings.of(name)),
+            "edges": [sha256(Path(folder) / file) for file in EDGE_FILES],
+            "code": code,
+        }
+        for name, folder in edges.items()
+    }
+    of_states = {replicate: {"states": source.recipe()} for replicate, source in sources.items()}
+    return {
+        (replicate, name): of_states[replicate] | of_task[name] for replicate, name in product(sources, edges)
+    }
+
+
 def probe(
     model: str,
-    dumps: Mapping[tuple[int, int], Path],
+    sources: Mapping[Replicate, Source],
     edges: Mapping[str, Path],
     sentences: Path,
     settings: ProbeSettings,
+    kept: Kept,
     variants: Sequence[str] = ("mix", "top"),
-    words: Mapping[tuple[int, int], np.ndarray] | None = None,
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     """Train and test the probes of all tasks on every replicate's activations of the stimuli in `sentences`.
 
-    dumps: (init, seed) -> activation file; edges: task -> folder of records; variants: mix (all layers), top (the
-    last one), lexical (layer 0), word_only (`words` of the replicate, see `word_vectors`).
+    sources: (init, seed) -> what the activations come from; edges: task -> folder of records; variants: mix (all
+    layers), top (the last one), lexical (layer 0), word_only (see `word_vectors`). A task of a replicate is a part of the
+    work, with all its variants: their probes share a bank.
 
     Returns a table of COLUMNS and, for comparisons of models, counts of TP, FP, FN named by scores.counts_key.
     F1 is in [0, 1]; `control` is the same probe's on its control task, `selectivity` the difference; n test targets,
     train records, dropped targets (of all splits). Raises UserError as `read_task` and `load_examples` do.
     """
-    seeds = range(1, settings.probe_seeds + 1)
-    rows, table, arrays = read_rows(sentences), [], {}
-    for name, folder in edges.items():
-        own = settings.of(name)
-        task = read_task(name, folder, rows, own, seeds)
-        tested = np.unique(task.words["test"].sentences)
-        total = sum(map(len, task.words.values()))
-        for number, (replicate, path) in enumerate(dumps.items(), 1):
-            print(f"edge_probe: {name}, {number}/{len(dumps)}: {path}", file=sys.stderr, flush=True)
-            activations = Activations(path)
-            examples = load_examples(task, activations, words[replicate] if words else None)
-            layers = [variant_layers(variant, activations.layers) for variant in variants]
-            found = _train_and_test(task, examples, layers, seeds, own, tested)
-            sizes = (
-                len(examples["test"].spans.record),
-                len(examples["train"].records),
-                total - sum(len(split.spans.record) for split in examples.values()),
-            )
-            arrays[sentences_key(name)] = activations.ids[tested]
-            for (variant, view), per_seed in zip(product(variants, VIEWS[: found.shape[1]]), chain(*found)):
-                arrays[counts_key(name, variant, view, *replicate)] = per_seed[:, 0]
-                for seed, (value, control) in zip(seeds, f1(per_seed.sum(axis=2)).tolist()):
-                    keys = ("edge_probe", model, name, variant, view, *replicate, seed)
-                    table.append((*keys, value, control, value - control, *sizes))
+    rows = read_rows(sentences)
+    task = cache(lambda name: read_task(name, edges[name], rows, settings.of(name), settings.of(name).seeds))
+    states = Latest(lambda replicate: sources[replicate].written(kept.folder / "states.npz"))
+
+    def learn(replicate: Replicate, name: str) -> dict:
+        words = word_vectors(sources[replicate].folder) if "word_only" in variants else None
+        return _of_replicate(task(name), states(replicate), words, variants, settings.of(name))
+
+    parts = {
+        (name, replicate): Part(
+            f"{name}_init{replicate[0]}_seed{replicate[1]}",
+            recipe | {"variants": list(variants)},
+            partial(learn, replicate, name),
+        )
+        for (replicate, name), recipe in recipes(sources, edges, settings, kept.code).items()
+    }
+    found = made(parts, kept.folder, "edge_probes")
+    table, arrays = [], {}
+    for name, replicate in product(edges, sources):
+        own = found[name, replicate]
+        arrays[sentences_key(name)] = np.array(own["sentences"])
+        counted = own["counts"].numpy()
+        for (variant, view), per_seed in zip(product(variants, VIEWS[: counted.shape[1]]), chain(*counted)):
+            arrays[counts_key(name, variant, view, *replicate)] = per_seed[:, 0]
+            for seed, (value, control) in zip(settings.of(name).seeds, f1(per_seed.sum(axis=2)).tolist()):
+                keys = ("edge_probe", model, name, variant, view, *replicate, seed)
+                table.append((*keys, value, control, value - control, *own["sizes"]))
     return pd.DataFrame(table, columns=COLUMNS), arrays
+
+
+def _of_replicate(
+    task: EdgeTask,
+    activations: Activations,
+    words: np.ndarray | None,
+    variants: Sequence[str],
+    settings: ProbeSettings,
+) -> dict:
+    """`counts` of `_train_and_test`, ids of the `sentences` that they are of, and `sizes`: n, train, dropped.
+
+    A function of its own, so that its examples are freed before the next ones are read.
+    """
+    examples = load_examples(task, activations, words)
+    layers = [variant_layers(variant, activations.layers) for variant in variants]
+    tested = np.unique(task.words["test"].sentences)
+    counted = _train_and_test(task, examples, layers, settings, tested)
+    total = sum(map(len, task.words.values()))
+    return {
+        "counts": torch.from_numpy(counted),
+        "sentences": activations.ids[tested].tolist(),
+        "sizes": [
+            len(examples["test"].spans.record),
+            len(examples["train"].records),
+            total - sum(len(split.spans.record) for split in examples.values()),
+        ],
+    }
 
 
 def _train_and_test(
     task: EdgeTask,
     examples: Mapping[str, Examples],
     layers: Sequence[tuple[int, ...]],
-    seeds: Sequence[int],
     settings: ProbeSettings,
     tested: np.ndarray,
 ) -> np.ndarray:
     """Counts [variants, views, seeds, own labels or control, sentences `tested`, 3] of probes trained in one bank."""
+    seeds = settings.seeds
     probes = [Probe(own, labelling, seed) for own in layers for seed in seeds for labelling in (0, seed)]
     train_examples, test = examples["train"], examples["test"]
     bank = Bank(probes, test, settings, f"edge_probe {task.name}")
@@ -207,8 +262,8 @@ def _train_and_test(
     clean = clean_labels(task.name, task.labels)
     sums = evaluate(
         bank,
-        [one.best for one in trained],
-        list(range(len(probes))),
+        torch.stack([one.best for one in trained]),
+        bank.chosen(range(len(probes))),
         test,
         test.records,
         lambda logits, gold: counts_by_view(logits, gold, clean, task.single),

@@ -11,9 +11,9 @@ and C bits uniformly. Development data choose when a probe stops; they are not c
 """
 
 import math
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +22,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bertshift.activations.store import Activations
+from bertshift.activations.source import Source
+from bertshift.parts import Kept, Latest, Part, made
 from bertshift.probes.bank import Bank, Examples, Objective, Probe, evaluate, train
-from bertshift.probes.edge import load_examples, read_rows, read_task, variant_layers
+from bertshift.probes.edge import Replicate, load_examples, read_rows, read_task, recipes, variant_layers
 from bertshift.probes.scores import argmax_counts, counts, f1
 from bertshift.probes.settings import CodeSettings
 from bertshift.seeds import seed_from
@@ -70,58 +71,101 @@ def block_ends(portions: Sequence[float], records: int) -> dict[float, int]:
 
 def describe(
     model: str,
-    dumps: Mapping[tuple[int, int], Path],
+    sources: Mapping[Replicate, Source],
     edges: Mapping[str, Path],
     sentences: Path,
     settings: CodeSettings,
+    kept: Kept,
     variant: str = "mix",
 ) -> pd.DataFrame:
     """Online code of every task's training labels, for every replicate and probe seed; arguments as `edge.probe`.
 
-    Returns a table of COLUMNS. quantity: codelength, uniform (bits of the n coded targets), compression (portion 1),
-    and f1 on the n test targets after training on `portion`, `examples` records, of the probe that codes the next
-    block: the likeliest label, or all with p > 0.5 where a target may have several.
+    A part of the work is one portion: the probes that are trained on it. Returns a table of COLUMNS. quantity:
+    codelength, uniform (bits of the n coded targets), compression (portion 1), and f1 on the n test targets after
+    training on `portion`, `examples` records, of the probe that codes the next block: the likeliest label, or all with
+    p > 0.5 where a target may have several.
     """
-    rows, table = read_rows(sentences), []
-    for name, folder in edges.items():
-        own = settings.of(name)
-        task = read_task(name, folder, rows, own)
-        for number, (replicate, path) in enumerate(dumps.items(), 1):
-            print(f"mdl: {name}, {number}/{len(dumps)}: {path}", file=sys.stderr, flush=True)
-            activations = Activations(path)
-            examples = load_examples(task, activations)
-            layers = variant_layers(variant, activations.layers)
-            table += [
-                ("mdl", model, name, *replicate, *row)
-                for row in _online_code(name, task.single, examples, layers, own)
-            ]
+    rows = read_rows(sentences)
+    task = cache(lambda name: read_task(name, edges[name], rows, settings.of(name)))
+    states = Latest(lambda replicate: sources[replicate].written(kept.folder / "states.npz"))
+    examples = Latest(lambda replicate, name: load_examples(task(name), states(replicate)))
+
+    def learn(replicate: Replicate, name: str, portion: float) -> dict:
+        splits = examples(replicate, name)
+        layers = variant_layers(variant, states(replicate).layers)
+        return _portion(name, task(name).single, splits, layers, settings.of(name), portion)
+
+    parts = {
+        (name, replicate, portion): Part(
+            f"{name}_init{replicate[0]}_seed{replicate[1]}_{portion:g}",
+            recipe | {"portion": portion, "variant": variant},
+            partial(learn, replicate, name, portion),
+        )
+        for (replicate, name), recipe in recipes(sources, edges, settings, kept.code).items()
+        for portion in settings.of(name).portions
+    }
+    found = made(parts, kept.folder, "mdl")
+    table = [
+        ("mdl", model, name, *replicate, *row)
+        for name, replicate in product(edges, sources)
+        for row in _online_code(found[name, replicate, portion] for portion in settings.of(name).portions)
+    ]
     return pd.DataFrame(table, columns=COLUMNS)
 
 
-def _online_code(
-    name: str, single: bool, examples: Mapping[str, Examples], layers: tuple[int, ...], settings: CodeSettings
-) -> Iterator[tuple]:
-    seeds = range(1, settings.probe_seeds + 1)
+def _portion(
+    name: str,
+    single: bool,
+    examples: Mapping[str, Examples],
+    layers: tuple[int, ...],
+    settings: CodeSettings,
+    portion: float,
+) -> dict:
+    """What a probe of each seed makes of one portion: `bits` [seeds] of the block after it, none after the last, and
+    `f1` [seeds]; with the sizes that a code's length needs. Nothing where the portion has too few records."""
     learned, test = examples["train"], examples["test"]
     order = np.random.default_rng(seed_from("mdl records", name)).permutation(learned.records)
     ends = block_ends(settings.portions, len(order))
-    starts = list(ends.values())
-    labels, targets = learned.labels.shape[2], len(learned.spans.record)
-    first = int(np.isin(learned.spans.record, order[: starts[0]]).sum())
-    total = np.full(len(seeds), uniform_bits(first, labels, single))
-
+    if portion not in ends:
+        return {}
+    end = ends[portion]
+    following = next((later for later in ends.values() if later > end), end)
     objective = code_length(single)
-    which = list(range(len(seeds)))
-    for (portion, end), following in zip(ends.items(), [*starts[1:], len(order)], strict=True):
-        bank = Bank([Probe(layers, 0, seed) for seed in seeds], test, settings, f"mdl {name} {portion:g}")
-        best = [one.best for one in train(bank, learned, order[:end], examples["dev"], objective)]
-        if end < following:
-            block = evaluate(bank, best, which, learned, order[end:following], objective.statistics)
-            total += block[:, 0, 0].cpu().numpy()
-        found = evaluate(bank, best, which, test, test.records, argmax_counts if single else counts)
-        for seed, value in zip(seeds, f1(found[:, 0]).tolist()):
-            yield seed, "f1", portion, end, value, len(test.spans.record)
-    uniform = uniform_bits(targets, labels, single)
+    bank = Bank(
+        [Probe(layers, 0, seed) for seed in settings.seeds], test, settings, f"mdl {name} {portion:g}"
+    )
+    which = bank.chosen(range(settings.probe_seeds))
+    best = torch.stack([one.best for one in train(bank, learned, order[:end], examples["dev"], objective)])
+    bits = []
+    if end < following:
+        block = evaluate(bank, best, which, learned, order[end:following], objective.statistics)
+        bits = block[:, 0, 0].tolist()
+    found = evaluate(bank, best, which, test, test.records, argmax_counts if single else counts)
+    labels, targets = learned.labels.shape[2], len(learned.spans.record)
+    before = int(np.isin(learned.spans.record, order[:end]).sum())
+    return {
+        "portion": portion,
+        "records": end,
+        "bits": bits,
+        "f1": f1(found[:, 0]).tolist(),
+        "tested": len(test.spans.record),
+        "targets": targets,
+        "uniform": uniform_bits(targets, labels, single),
+        "uniform_before": uniform_bits(before, labels, single),
+    }
+
+
+def _online_code(portions: Iterable[Mapping]) -> Iterator[tuple]:
+    """Rows of a table from what `_portion` gives for each portion."""
+    portions = [one for one in portions if one]
+    seeds = range(1, len(portions[0]["f1"]) + 1)
+    total = np.full(len(seeds), portions[0]["uniform_before"])
+    for one in portions:
+        total += np.array(one["bits"] or 0.0)
+        for seed, value in zip(seeds, one["f1"]):
+            yield seed, "f1", one["portion"], one["records"], value, one["tested"]
+    last = portions[-1]
     for seed, bits in zip(seeds, total.tolist()):
+        uniform = last["uniform"]
         for quantity, value in (("codelength", bits), ("uniform", uniform), ("compression", uniform / bits)):
-            yield seed, quantity, 1, len(order), value, targets
+            yield seed, quantity, 1, last["records"], value, last["targets"]

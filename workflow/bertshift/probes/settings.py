@@ -71,6 +71,10 @@ class ProbeSettings:
         """How many records of each split are read at most."""
         return {"train": self.max_train, "dev": self.max_dev, "test": self.max_test}
 
+    @property
+    def seeds(self) -> range:
+        return range(1, self.probe_seeds + 1)
+
     def of(self, task: str) -> "ProbeSettings":
         """The settings of one task."""
         return replace(self, tasks={}, **self.tasks.get(task, {}))

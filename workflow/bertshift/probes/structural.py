@@ -16,7 +16,8 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +26,12 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
+from bertshift.activations.source import Source
 from bertshift.activations.store import Activations
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
+from bertshift.files import read_jsonl
+from bertshift.parts import Kept, Part, made
 from bertshift.probes import trees
 from bertshift.probes.settings import StructuralSettings
 from bertshift.seeds import seed_from
@@ -321,33 +325,51 @@ def full_precision() -> Iterator[None]:
 
 def probe(
     model: str,
-    dumps: Mapping[tuple[int, int], Path],
-    rows: Sequence[Mapping],
+    sources: Mapping[tuple[int, int], Source],
+    sentences: Path,
     settings: StructuralSettings,
+    kept: Kept,
 ) -> pd.DataFrame:
     """Train depth and distance probes on all layers of every replicate's activations, and test them on dev and test.
 
-    dumps: (init, seed) -> activation file of the sentences in `rows` (words, upos, heads, split), in their order.
+    sources: (init, seed) -> what the activations of `sentences` (words, upos, heads, split) come from. A replicate's
+    probes are a part of the work.
     Returns a table of COLUMNS; layer 0 is the embedding output. Word vectors are held in memory, one replicate's at a
     time: 2.1 GB a 100,000 words for a BERT-base in float16. Raises UserError as `read_splits` does.
     """
-    table = []
-    for number, ((init, seed), path) in enumerate(dumps.items(), 1):
-        print(f"structural_probe: {number}/{len(dumps)}: {path}", file=sys.stderr, flush=True)
-        activations = Activations(path)
-        splits = read_splits(activations, rows, settings)
-        like = splits["train"].batch([0]).vectors
-        probes = [
-            Probe(kind, layer, probe_seed, settings, like)
-            for kind in LOSS
-            for layer in range(activations.layers + 1)
-            for probe_seed in range(1, settings.probe_seeds + 1)
-        ]
-        with full_precision():
-            fit(probes, splits["train"], splits["dev"], settings)
-            table += [
-                ("structural_probe", model, one.kind, one.layer, split, measure, one.rank, init, seed, one.seed, value, n)
-                for split in ("dev", "test")
-                for one, measure, value, n in evaluate(probes, splits[split])
-            ]  # fmt: skip
+    rows = list(read_jsonl(sentences))
+
+    def learn(source: Source) -> dict:
+        activations = source.written(kept.folder / "states.npz")
+        return {"rows": list(_of_replicate(read_splits(activations, rows, settings), settings))}
+
+    parts = {
+        (init, seed): Part(
+            f"init{init}_seed{seed}",
+            {"code": kept.code, "settings": asdict(settings), "states": source.recipe()},
+            partial(learn, source),
+        )
+        for (init, seed), source in sources.items()
+    }
+    table = [
+        ("structural_probe", model, *row[:-3], *replicate, *row[-3:])
+        for replicate, found in made(parts, kept.folder, "structural_probes").items()
+        for row in found["rows"]
+    ]
     return pd.DataFrame(table, columns=COLUMNS)
+
+
+def _of_replicate(splits: Mapping[str, Sentences], settings: StructuralSettings) -> Iterator[tuple]:
+    """Rows of kind, layer, split, measure, rank, probe seed, value and n."""
+    like = splits["train"].batch([0]).vectors
+    probes = [
+        Probe(kind, layer, probe_seed, settings, like)
+        for kind in LOSS
+        for layer in range(like.shape[1])
+        for probe_seed in range(1, settings.probe_seeds + 1)
+    ]
+    with full_precision():
+        fit(probes, splits["train"], splits["dev"], settings)
+        for split in ("dev", "test"):
+            for one, measure, value, n in evaluate(probes, splits[split]):
+                yield one.kind, one.layer, split, measure, one.rank, one.seed, value, n

@@ -1,19 +1,59 @@
+import math
+
+# A dump is called by what it holds, and metrics that look at the same inputs share it: extracting it costs more than they
+# do. In return, where one of them is made anew, so is the deleted dump, and with it run the others.
 # `stimuli` lists one or several input sets, joined by hyphens: one job reads a model once for all of them.
-ACTIVATIONS = "results/activations/{metric}/{model}/{stimuli}"
-METRICS_OF_ATTENTION = ["cosine", "js", "relation_heads"]
-# Who reads what another metric has dumped, if both look at the same inputs: extracting it costs more than either. In
-# return one of the two made anew runs the other as well.
-READS_THE_DUMP_OF = {
-    "attention_to": "cosine",
-    "own_or_inherited": "cosine",
-    "svcca": "js",
-    "similarity": "svcca",
+ACTIVATIONS = "results/activations/{kind}/{model}/{stimuli}"
+KINDS = {
+    # Attention maps and hidden states.
+    "attention": {"attention": True, "precision": "float32", "sample": None},
+    # Hidden states of a sample of tokens: of eleven sets of stimuli, those of all would fill a disk.
+    "sampled": {
+        "attention": False,
+        "precision": "float32",
+        "sample": {"metric": "rsa", "count": config["samples"]["tokens"]},
+    },
+    # Hidden states as probes read them; never a file of its own.
+    "states16": {"attention": False, "precision": "float16", "sample": None},
 }
-PROBES = ["edge_probes", "mdl", "structural_probes"]
+KIND_READ_BY = {
+    "cosine": "attention",
+    "attention_to": "attention",
+    "own_or_inherited": "attention",
+    "js": "attention",
+    "relation_heads": "attention",
+    "svcca": "attention",
+    "similarity": "attention",
+    "rsa": "sampled",
+}
 
 
-def dump_of(metric):
-    return dump_of(READS_THE_DUMP_OF[metric]) if metric in READS_THE_DUMP_OF else metric
+def dump_read_by(metric, model, stimuli):
+    return ACTIVATIONS.format(kind=KIND_READ_BY[metric], model=model, stimuli="-".join(stimuli))
+
+
+def models_read(wildcards):
+    return [file for run in runs_of(parse_model(wildcards.model)) for file in run_files(run)]
+
+
+def dump_settings(kind, runs):
+    folders = {run.name: run.folder for run in runs}
+    return {"runs": folders, "max_length": config["samples"]["max_length"], **KINDS[kind]}
+
+
+def settings_of_dump(wildcards):
+    return dump_settings(wildcards.kind, runs_of(parse_model(wildcards.model)))
+
+
+def disk_of_dump(model, stimuli, dumped):
+    """MB, as the plan expects them."""
+    job = work.Job(0, "activations", {"model": model, "stimuli": stimuli}, dumped)
+    (cost,) = costs.shipped([job], config, COSTS, has_gpu=False).values()
+    return math.ceil(cost.disk / costs.MB)
+
+
+def disk_of_activations(wildcards):
+    return disk_of_dump(wildcards.model, wildcards.stimuli, settings_of_dump(wildcards))
 
 
 def keep(path):

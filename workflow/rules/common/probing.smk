@@ -75,12 +75,9 @@ def tree_settings():
     }
 
 
-def probe_inputs(metric, stimuli):
-    """Inputs of a probe: the dump of all replicates, and the sentences that it was made from."""
+def probe_inputs(stimuli):
+    """Inputs of a probe beside the models of all replicates: the sentences that they read, and what both were made from."""
     return {
-        "dump": lambda wildcards: ACTIVATIONS.format(
-            metric=metric, model=parse_model(wildcards.model), stimuli=stimuli
-        ),
         "sentences": f"results/stimuli/{stimuli}.jsonl",
         "description": f"results/stimuli/{stimuli}.json",
         "sidecars": lambda wildcards: trained_on(parse_model(wildcards.model)),
@@ -88,6 +85,12 @@ def probe_inputs(metric, stimuli):
         "outcomes": lambda wildcards: outcomes(runs_of(parse_model(wildcards.model))),
         "commits": lambda wildcards: records(parse_model(wildcards.model)),
     }
+
+
+def disk_of_states(model, stimuli):
+    """MB of one replicate's states, as probes store them."""
+    run = runs_of(parse_model(model))[0]
+    return disk_of_dump(model, stimuli, dump_settings("states16", [run]))
 
 
 def probe_settings(kind, name):
@@ -99,6 +102,8 @@ def probe_settings(kind, name):
         "probe": {**shared, **config["probes"][kind]},
         "tasks": edge_tasks(),
         "runs": {run.name: [run.init, run.seed] for run in runs},
+        "folders": {run.name: run.folder for run in runs},
+        "max_length": config["samples"]["max_length"],
         "trained": names_of(runs),
         **{
             key: value
@@ -114,7 +119,6 @@ def edge_probe_settings(wildcards):
     return {
         **probe_settings("edge", wildcards.model),
         "variants": ["mix", "top", *lexical],
-        "folders": {run.name: run.folder for run in runs_of(model)},
     }
 
 

@@ -1,0 +1,65 @@
+"""From a model's folder to its activation files."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bertshift.activations.extract import extract
+from bertshift.activations.sampling import sampled
+from bertshift.activations.store import Activations
+from bertshift.files import read_jsonl, sha256
+from bertshift.models.loading import HUB_PATTERNS, load_encoder, load_tokenizer
+from bertshift.tasks.inference import best_device
+
+
+def dump(
+    folder: Path,
+    stimuli: Mapping[Path, Sequence[dict]],
+    max_length: int,
+    attention: bool,
+    precision: str,
+    sample: Mapping | None = None,
+) -> None:
+    """Write what the model in `folder` makes of each set of inputs: {activation file: rows}, the file called by the run
+    and its folder by the inputs.
+
+    attention, precision: as of `extract`; sample: {metric, count} where only the tokens of `sampled` are stored.
+    """
+    model, tokenizer = load_encoder(folder, attention="eager").to(best_device()), load_tokenizer(folder)
+    for out, rows in stimuli.items():
+        print(f"activations: {folder}, {out}: {len(rows)} inputs", file=sys.stderr, flush=True)
+        tokens = partial(sampled, stimuli=out.parent.name, **sample) if sample else None
+        extract(model, tokenizer, rows, out, max_length, attention, dtype=precision, tokens=tokens)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The hidden states of the model in `folder` for the inputs in `stimuli`, as probes read them: all, in float16."""
+
+    folder: Path
+    stimuli: Path
+    max_length: int
+
+    def recipe(self) -> dict:
+        """All that the states depend on apart from code."""
+        files = [self.stimuli, *(self.folder / name for name in HUB_PATTERNS)]
+        return {
+            "files": [sha256(file) for file in files if file.is_file()],
+            "max_length": self.max_length,
+        }
+
+    def written(self, path: Path) -> Activations:
+        """Extracted into `path`; a file that is there is deleted first, so that the disk holds one."""
+        path.unlink(missing_ok=True)
+        dump(self.folder, {path: list(read_jsonl(self.stimuli))}, self.max_length, False, "float16")
+        return Activations(path)
+
+
+def sources(settings: Mapping, stimuli: Path) -> dict[tuple[int, int], Source]:
+    """(init, seed) -> Source, of a rule's settings: `runs` {run: [init, seed]}, `folders` {run: folder}, `max_length`."""
+    return {
+        tuple(replicate): Source(Path(settings["folders"][run]), Path(stimuli), settings["max_length"])
+        for run, replicate in settings["runs"].items()
+    }
