@@ -127,7 +127,9 @@ def of_job(job: Job, sizes: Sizes, table: Mapping, has_gpu: bool) -> Cost:
     moved = sum(getattr(work, key) / cpu[key] for key in ("elements", "text", "written", "read"))
     return Cost(
         rule["seconds"] + computed / rule["speed"] + moved,
-        (rule["memory_mb"] + machine["memory_mb"]) * MB + work.memory + (0 if on_gpu else work.device),
+        (rule["memory_mb"] + machine["memory_mb"]) * MB * work.processes
+        + work.memory
+        + (0 if on_gpu else work.device),
         rule["disk_mb"] * MB + work.disk,
         work.scratch,
         work.device if on_gpu else 0.0,

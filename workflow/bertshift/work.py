@@ -68,7 +68,7 @@ class Work:
     flops: floating-point operations of matrix products, width: of these; host: operations that a CPU makes even where
     there is a GPU; elements: pairs of numbers that it compares; passes: of a batch through a layer. text: JSON lines made (those only read count a fourth); written,
     read: activation files. memory: of the machine; device: of the GPU, or of the machine where there is none. disk: what
-    stays, scratch: what is there beside it while the job runs.
+    stays, scratch: what is there beside it while the job runs. processes: that compute side by side.
     """
 
     flops: float = 0.0
@@ -83,6 +83,7 @@ class Work:
     memory: float = 0.0
     device: float = 0.0
     scratch: float = 0.0
+    processes: int = 1
 
     def __add__(self, other: "Work") -> "Work":
         return Work(
@@ -94,7 +95,7 @@ class Work:
         return replace(self, **{key: getattr(self, key) * times for key in _SUMMED})
 
 
-_LARGEST = ("width", "memory", "device", "scratch")
+_LARGEST = ("width", "memory", "device", "scratch", "processes")
 _SUMMED = tuple(one.name for one in fields(Work) if one.name not in _LARGEST)
 
 
@@ -297,8 +298,10 @@ def finetune(job: Job, sizes: Sizes) -> Work:
 def sweep(job: Job, sizes: Sizes) -> Work:
     runs = job.settings["runs"].values()
     work = sum((_train(sizes, job.wildcards["model"], run) for run in runs), Work())
-    at_once = min(len(runs), sizes.config["sweeps"]["runs_at_once"])
-    return replace(work, **{key: getattr(work, key) * at_once for key in ("memory", "device", "scratch")})
+    # null: as many as a GPU holds.
+    at_once = min(len(runs), sizes.config["sweeps"]["runs_at_once"] or job.threads)
+    side_by_side = {key: getattr(work, key) * at_once for key in ("memory", "device", "scratch")}
+    return replace(work, processes=at_once, **side_by_side)
 
 
 def pretrain(job: Job, sizes: Sizes) -> Work:

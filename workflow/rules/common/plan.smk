@@ -58,11 +58,12 @@ def jobs_of(dag):
 
 def limits():
     """What this run may use at a time; of a cluster's GPUs only the limit on jobs is known."""
-    gpu, disk = (workflow.global_resources.get(name) for name in ("gpu", "disk_mb"))
-    disk = disk and disk.value * costs.MB
+    allowed = {name: one.value for name, one in workflow.global_resources.items() if one.value is not None}
+    disk = allowed["disk_mb"] * costs.MB if "disk_mb" in allowed else None
     if not workflow.local_exec:
         return costs.Resources(jobs=workflow.nodes, disk=disk, has_gpu=True)
-    return costs.Resources(workflow.cores, gpu and int(gpu.value), disk=disk, has_gpu=bool(gpus.count()))
+    gpu = int(allowed["gpu"]) if "gpu" in allowed else None
+    return costs.Resources(workflow.cores, gpu, disk=disk, has_gpu=bool(gpus.count()))
 
 
 def planned():
