@@ -88,6 +88,22 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
     assert first in jobs and not upstream[first] & jobs
 
 
+def test_a_setting_of_one_kind_of_probes_reruns_these_alone(project):
+    config = project.config
+    config["probes"]["mdl"]["patience"] = 7
+    project.config = config
+    assert rules(project.reruns("results/mdl/dep.tsv", "results/edge_probes/dep.tsv")) == {"mdl"}
+
+
+def test_the_window_of_activations_reruns_all_that_read_them(project):
+    config = project.config
+    config["samples"]["max_length"] = 100
+    project.config = config
+    tables = ["results/mdl/dep.tsv", "results/edge_probes/dep.tsv", "results/structural_probes/dep.tsv"]
+    jobs = rules(project.reruns(*tables, "results/rsa/squad_vs_base.tsv"))
+    assert jobs == {"mdl", "edge_probes", "structural_probes", "activations", "rsa"}
+
+
 def test_a_deleted_figure_is_made_again(finished):
     figure = finished.folder / "results/figures/hao2020/figure1.png"
     kept = figure.with_suffix(".kept")
