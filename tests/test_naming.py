@@ -1,7 +1,15 @@
 import pytest
 
 from bertshift.errors import UserError
-from bertshift.naming import Run, pair_runs, parse_comparison, parse_model, runs_of, sweep_of
+from bertshift.naming import (
+    Run,
+    pair_runs,
+    parse_comparison,
+    parse_model,
+    runs_of,
+    sweep_of,
+    sweep_runs_of,
+)
 
 BASE = {"layers": 12, "heads": 12, "vocabulary": "uncased", "seeds": 2, "checkpoints": [{}, {}]}
 CONFIG = {
@@ -151,10 +159,9 @@ def test_models_that_cannot_be_compared():
             pair_runs(alone, alone, config)
 
 
-def row(name, kind, seed=1):
-    sweep = sweep_of(
-        Run(parse_model(name, CONFIG), 1, seed), kind, CONFIG | {"sweeps": {"baseline_seeds": 5}}
-    )
+def row(name, kind, seed=1, **sweeps):
+    config = CONFIG | {"sweeps": {"baseline_seeds": 5} | sweeps}
+    sweep = sweep_of(Run(parse_model(name, CONFIG), 1, seed), kind, config)
     return {position: str(run.model) for position, run in sweep}, [run.seed for _, run in sweep]
 
 
@@ -177,3 +184,23 @@ def test_replicates_share_out_the_further_seeds():
     """Two seeds on `cased`, five baselines; three on `large`."""
     assert [row("cola@cased", "seeds", seed)[1] for seed in (1, 2)] == [[1, 3, 5], [2, 4]]
     assert [row("cola@large", "seeds", seed)[1] for seed in (1, 2, 3)] == [[1, 4], [2, 5], [3]]
+    # The rows that there are make up as many baselines between them.
+    assert row("cola@large", "seeds", 2, seeds=2)[1] == [2, 4]
+    assert row("cola@cased", "seeds", 1, seeds=1)[1] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("name", "sweeps", "expected"),
+    [
+        ("mnli", {}, ["init1_seed1", "init1_seed2", "init2_seed1", "init2_seed2"]),
+        ("mnli", {"seeds": 1}, ["init1_seed1", "init2_seed1"]),
+        ("mnli", {"pretraining_runs": 1}, ["init1_seed1", "init1_seed2"]),
+        ("mnli", {"seeds": 9, "pretraining_runs": 9}, ["init1_seed1", "init1_seed2", "init2_seed1", "init2_seed2"]),
+        ("mnli", {"seeds": 1, "per_base": {"base": {"seeds": None}}, "pretraining_runs": 1}, ["init1_seed1", "init1_seed2"]),
+        ("rte@large", {"seeds": 1, "per_base": {"large": {"seeds": 2}}}, ["init1_seed1", "init1_seed2"]),
+        ("rte@cased", {"seeds": 1, "per_base": {"large": {"seeds": 2}}}, ["init1_seed1"]),
+    ],
+)  # fmt: skip
+def test_rows_of_runs_have_as_many_replicates_as_the_sweeps_allow(name, sweeps, expected):
+    found = sweep_runs_of(parse_model(name, CONFIG), CONFIG | {"sweeps": sweeps})
+    assert [run.name for run in found] == expected

@@ -1,8 +1,14 @@
+import made_reinit
+import made_tables
 import numpy as np
 import pytest
+import yaml
+from conftest import ROOT
 
 from bertshift.claims import CLAIMS, FAILS, HOLDS, UNTESTED, Curve, NotTestableError, evaluate
 from bertshift.claims.deciding import Claim
+from bertshift.config import load_config
+from bertshift.naming import parse_model, sweep_runs_of
 from bertshift.plots import catalogue
 
 TWO, FIVE = "merchant2020/figure2", "kovaleva2019/figure5"
@@ -148,3 +154,24 @@ def test_doubts_are_decided_by_layers(table, published):
         changed = table("mrpc", parts).assign(metric="own_or_inherited", measure="cosine_distance")
         rows = evaluate("kovaleva2019/own_or_inherited", {"a": changed}, published["kovaleva2019"])
         assert rows.set_index("claim").loc["K5.3 (mrpc)", "verdict"] == verdict
+
+
+@pytest.mark.parametrize("figure", [f"college2020/figure{n}" for n in (3, *range(5, 11))] + ["merchant2020/figure3",
+                                                                                              "merchant2020/figure4"])  # fmt: skip
+def test_the_rows_of_runs_at_paper_scale_decide_every_claim_on_them(published, figure):
+    user = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())
+    config = load_config({**user, "scale": "paper"}, ROOT)
+    paper, item = figure.split("/")
+    runs = sweep_runs_of(
+        parse_model({"college2020": "cola@cased", "merchant2020": "mnli"}[paper], config), config
+    )
+    replicates = {"inits": max(run.init for run in runs), "seeds": max(run.seed for run in runs)}
+    made = (
+        made_reinit.of_college(12, 12, **replicates) if paper == "college2020"
+        else made_tables.of_merchant(12, **replicates)
+    )[item]  # fmt: skip
+    named = "google-bert/bert-base-cased@cd5ef92" if paper == "college2020" else "made"
+    tables = {path: table.assign(checkpoint=named) for path, table in made.items()}
+    rows = evaluate(figure, tables, published[paper])
+    assert (rows["verdict"] != UNTESTED).all(), rows[["claim", "reason"]].to_string()
+    assert (rows["replicates"] == len(runs)).all()

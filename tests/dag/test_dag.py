@@ -42,6 +42,36 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 41
 
 
+def test_a_row_of_runs_has_its_own_replicates_and_takes_the_plain_model_from_its_fine_tuning(copy_project):
+    project = copy_project()
+    scale = ["--config", "scale=small"]
+
+    def rows(*targets):
+        made = project.reruns(*targets, *scale)
+        return [sorted(job for job in made if job.startswith(rule)) for rule in ("sweep model", "finetune")]
+
+    sweeps, models = rows("results/sweeps/mnli.freeze.tsv", "results/sweeps/cola@cased.seeds.tsv")
+    assert sweeps == [
+        f"sweep model={model}, sweep={kind}, init=1, seed={seed}"
+        for model, kind in (("cola@cased", "seeds"), ("mnli", "freeze")) for seed in (1, 2)
+    ]  # fmt: skip
+    # Of the five baselines two are models; the row of seeds trains the others.
+    assert models == [f"finetune model={m}, init=1, seed={n}" for m in ("cola@cased", "mnli") for n in (1, 2)]
+
+    project.config = merge(project.config, {"sweeps": {"seeds": 1}})
+    assert rows("results/sweeps/mnli.freeze.tsv") == [sweeps[2:3], models[2:3]]
+    printed = project.snakemake(
+        "results/sweeps/mnli.freeze/init1_seed2.tsv", "--dry-run", *scale, check=False
+    )
+    assert "'mnli.freeze' has no replicate init1_seed2; raise sweeps.seeds" in printed
+
+
+# Merchant et al.: three pretraining runs; BERT Goes to College: two runs of everything, five of what heads are compared with.
+def test_rows_of_runs_are_as_many_as_the_papers(project):
+    jobs = project.jobs("figures/all", "--config", "scale=paper")
+    assert jobs["sweep"] == 3 * 2 * 3 + 2 * (5 + 2 * 2 + 2 * 4 + 2)
+
+
 def test_a_figure_can_be_left_out(copy_project):
     project = copy_project()
     project.config = merge(project.config, {"figures": {"merchant2020": {"figure3": None, "figure4": None}}})

@@ -9,59 +9,17 @@ import torch
 import yaml
 from conftest import ROOT
 from made_toys import CASES, LETTERS, TOKENIZER, model_of
-from transformers import BertConfig, BertForPreTraining, BertModel
+from made_training import TASKS, case
+from transformers import BertConfig, BertModel
 
 from bertshift.ablation.sweep import sweep
 from bertshift.activations.extract import extract
 from bertshift.errors import UserError
-from bertshift.memory import in_parts, on_device
-from bertshift.tasks import load_task
+from bertshift.memory import how_many_fit, in_parts, on_device
 from bertshift.training import loop, pretraining
 from bertshift.training.settings import TrainSettings
 
 torch.set_num_threads(1)
-TREEBANK = [
-    {
-        "id": str(size),
-        "words": LETTERS[:size],
-        # A tag that is not known is no part of the mean.
-        "upos": ["UNKNOWN" if i % 4 == 3 else "XY"[i % 2] for i in range(size)],
-        "heads": list(range(size)),
-        "deprels": ["UNKNOWN" if i % 5 == 4 else ["root", "obj"][i % 2] for i in range(size)],
-    }
-    for size in (9, 1, 4, 12, 2, 7, 3)
-]
-LABELS = {"upos": ["X", "Y"], "deprels": ["root", "obj"]}
-
-
-def parsed(kind, metric):
-    settings = {"name": "toy", "dataset": "bank", "kind": kind, "metrics": [metric], "max_length": 16}
-    task = load_task(settings, {"kind": "treebank"}, [LABELS])
-    return task, TREEBANK
-
-
-TASKS = CASES | {
-    "tags": parsed("tags", "accuracy"),
-    "dependencies": parsed("dependencies", "las_ud"),
-}
-
-
-def case(kind):
-    """(model without dropout, collate, loss, 7 examples)"""
-    if kind == "pretraining":
-        torch.manual_seed(1)
-        config = BertConfig(vocab_size=20, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-                            max_position_embeddings=16)  # fmt: skip
-        ids = pretraining.PieceIds(0, 2, 3, 4, np.arange(5, 20))
-        rng = np.random.default_rng(0)
-        examples = [
-            pretraining.mask(*rng.integers(5, 20, (2, size)).tolist(), size % 2, ids, 16, rng)
-            for size in (6, 1, 2, 5, 3, 1, 6)
-        ]
-        return BertForPreTraining(config).eval(), ids.collate, pretraining.loss, examples
-    task, rows = TASKS[kind]
-    collate = partial(task.collate, pad_id=TOKENIZER.pad_token_id)
-    return model_of(task), collate, task.loss, task.training_examples(rows, TOKENIZER)[:7]
 
 
 @contextmanager
@@ -250,3 +208,21 @@ def test_what_a_gpu_does_not_hold_stays_where_it_is(capsys):
     assert capsys.readouterr().err == (
         "hidden states: 1.0 GB do not fit into the GPU's memory: each batch is copied there\n"
     )
+
+
+GB = 1e9
+
+
+@pytest.mark.parametrize(
+    ("free", "each", "expected"),
+    [
+        (0, 3 * GB, 1),  # no GPU
+        (3 * GB, 3 * GB, 1),  # too small for one: it goes on in parts
+        (8.8 * GB, 3 * GB, 1),  # two would leave nothing free
+        (8.9 * GB, 3 * GB, 2),
+        (80 * GB, 3 * GB, 8),
+        (80 * GB, 17 * GB, 4),
+    ],
+)
+def test_as_many_runs_go_side_by_side_as_memory_holds(free, each, expected):
+    assert how_many_fit(free, each, most=8) == expected

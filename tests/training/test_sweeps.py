@@ -100,7 +100,8 @@ def test_tables_of_a_row_have_a_row_for_each_run(in_turn):
                                                         "checkpoints": {"1": "made"}}}  # fmt: skip
     sidecar = {"name": "toys", "published": {}, "complete": {"train": True, "dev": True}, "rows": {"train": 48, "dev": 24},
                "source": "made", "revision": None, "remarks": []}  # fmt: skip
-    table, losses = sweep_tables(scores, folder, settings, sidecar)
+    folders = {name: folder / name for name in RUNS}
+    table, losses = sweep_tables(dict(reversed(scores.items())), folders, settings, sidecar)
     assert table["model"].tolist() == list(RUNS) and (table["epochs"] == 2).all()
     one = losses[losses["model"] == "toy"]
     steps = pd.read_csv(folder / "toy/steps.tsv", sep="\t")["loss"]

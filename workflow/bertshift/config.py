@@ -191,6 +191,8 @@ def _dangling_references(config: dict) -> list[str]:
             )
     for name in config["sweeps"]["tasks"]:
         check("sweeps.tasks", name, config["tasks"], "task")
+    for base in config["sweeps"]["per_base"]:
+        check("sweeps.per_base", base, {"base": 0, "cased": 0, "large": 0} | config["bases"], "checkpoint")
     for kind in ("edge", "mdl"):
         for name in config["probes"][kind].get("tasks", {}):
             check(f"probes.{kind}.tasks", name, config["edge_tasks"], "edge task")

@@ -1,4 +1,4 @@
-"""Going on where a GPU's memory does not suffice for a batch."""
+"""What a GPU's memory holds, and going on where it does not suffice for a batch."""
 
 import math
 import sys
@@ -13,7 +13,20 @@ from bertshift.errors import UserError
 Members = TypeVar("Members", bound=Sequence)
 Result = TypeVar("Result")
 
+# Of what is free, some stays so; a process takes this much before it computes: CUDA's kernels and libraries.
+MARGIN, OVERHEAD = 0.1, 1e9
+
 _inside = ContextVar("_inside", default=False)
+
+
+def free_bytes() -> int:
+    """Of the GPU's memory; 0 without a GPU."""
+    return torch.cuda.mem_get_info()[0] if torch.cuda.is_available() else 0
+
+
+def how_many_fit(free: float, each: float, most: int) -> int:
+    """Processes of `each` bytes that `free` bytes hold side by side: at least 1, at most `most`."""
+    return max(1, min(most, int((1 - MARGIN) * free / (each + OVERHEAD))))
 
 
 def in_parts(

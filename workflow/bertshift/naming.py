@@ -216,6 +216,17 @@ def runs_of(model: Model, config: Mapping) -> list[Run]:
     return [Run(model, init, seed) for init in range(1, inits + 1) for seed in seeds]
 
 
+def sweep_runs_of(model: Model, config: Mapping) -> list[Run]:
+    """The replicates of a row of runs that differ in one thing: those of the model, as far as `sweeps` allows."""
+    limits = config["sweeps"] | config["sweeps"].get("per_base", {}).get(model.base, {})
+    inits, seeds = limits.get("pretraining_runs"), limits.get("seeds")
+    return [
+        run
+        for run in runs_of(model, config)
+        if run.init <= (inits or run.init) and run.seed <= (seeds or run.seed)
+    ]
+
+
 def inits_of(base: Mapping) -> int:
     return base["pretrain"]["runs"] if "pretrain" in base else len(base["checkpoints"])
 
@@ -273,8 +284,8 @@ def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
     layers 0 to x, counted from 0 as on the paper's axis; `keep` (Figure 4): the number of layers kept. `reinit` (BERT Goes
     to College, Figure 3): the first re-initialised layer, L + 1 for none; `reinitL11` (Figures 5 and 6): one head of layer
     11. A letter at their end is the scheme, `p` the pooler as well, `o` the head's columns of the output projection as
-    well. `seeds`: the plain model with further seeds, as many as `sweeps.baseline_seeds`, shared among the replicates of
-    its pretraining run. UserError for a layer that is not there.
+    well. `seeds`: the plain model with further seeds, as many as `sweeps.baseline_seeds`, shared among the rows of its
+    pretraining run. UserError for a layer that is not there.
     """
     model = run.model
     shape = shape_of(config["bases"][model.base])
@@ -290,8 +301,8 @@ def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
         ends = [(EMBEDDINGS_ONLY, changed("freezeE")), (NOTHING_FROZEN, run)]
         return [*ends, *((x, changed(f"freeze{x}")) for x in range(layers))]
     if kind == "seeds":
-        own = seeds_of(model, config)
-        seeds = range(run.seed, max(own, config["sweeps"]["baseline_seeds"]) + 1, own)
+        rows = max(each.seed for each in sweep_runs_of(model, config))
+        seeds = range(run.seed, max(rows, config["sweeps"]["baseline_seeds"]) + 1, rows)
         return [(seed, replace(run, seed=seed)) for seed in seeds]
     layer, how = re.fullmatch(r"reinit(L\d+)?([a-z]*)", kind).groups()
     if layer:

@@ -1,10 +1,13 @@
 # Runs that differ in one thing, say one layer more frozen each time: a row is one job, as they share data and process.
+# The plain model is taken from `finetune`, where that trains it alike.
 rule sweep:
     input:
         start=lambda wildcards: run_files(run_of(wildcards).parent),
         examples=lambda wildcards: examples(dataset_of(wildcards)),
         sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
         commits=lambda wildcards: records(parse_model(wildcards.model)),
+        scores=outputs_in_row("scores.json"),
+        steps=outputs_in_row("steps.tsv"),
     output:
         scores="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv",
         losses="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.losses.tsv",
@@ -14,12 +17,13 @@ rule sweep:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.cost.tsv"
     conda:
         ENVIRONMENT
-    threads: max(config["threads"]["train"], config["sweeps"]["runs_at_once"])
+    threads: max(config["threads"]["train"], config["sweeps"]["runs_at_once"] or 1)
     resources:
         **reserve("sweep"),
         gpu=1,
-        # Not a parameter: the numbers do not depend on it.
-        runs_at_once=config["sweeps"]["runs_at_once"],
+        # Not parameters: the numbers do not depend on them. 0: as many as the GPU's memory holds.
+        runs_at_once=config["sweeps"]["runs_at_once"] or 0,
+        run_mb=lambda wildcards: largest_run_mb(wildcards),
     params:
         code=code("sweep"),
         settings=lambda wildcards: settings.canonical(sweep_settings(wildcards)),

@@ -6,7 +6,8 @@ from bertshift.jobs import job
 if __name__ == "__main__":  # not in the workers, which import this file
     with job(snakemake):
         from bertshift.data.examples import read_sidecar
-        from bertshift.files import write_tsv
+        from bertshift.files import read_json, write_tsv
+        from bertshift.memory import free_bytes, how_many_fit
         from bertshift.training.sweeps import sweep, sweep_tables
 
         settings = json.loads(snakemake.params.settings)
@@ -14,7 +15,13 @@ if __name__ == "__main__":  # not in the workers, which import this file
             run["training"]["code"] = snakemake.params.code
         start, data = Path(snakemake.params.start), Path(snakemake.input.examples).parent
         folder = Path(snakemake.output.scores).with_suffix("")
-        scores = sweep(settings["runs"], start, data, folder, snakemake.resources.runs_at_once)
-        tables = sweep_tables(scores, folder, settings, read_sidecar(data))
+        resources = snakemake.resources
+        at_once = resources.runs_at_once or how_many_fit(
+            free_bytes(), 1e6 * resources.run_mb, snakemake.threads
+        )
+        scores = sweep(settings["runs"], start, data, folder, at_once)
+        folders = {name: folder / name for name in scores} | settings["models"]
+        scores |= {name: read_json(f"{place}/scores.json") for name, place in settings["models"].items()}
+        tables = sweep_tables(scores, folders, settings, read_sidecar(data))
         write_tsv(snakemake.output.scores, tables[0])
         write_tsv(snakemake.output.losses, tables[1])

@@ -23,13 +23,14 @@ from bertshift.files import write_tsv
 from bertshift.seeds import seed_from
 from bertshift.training import checkpoint
 from bertshift.training.batching import Encoded, length_bucketed
+from bertshift.training.forward import copies_of, forward_pass, to_device
 from bertshift.training.optimizers import build_optimizer
 from bertshift.training.schedules import SCHEDULE
 from bertshift.training.settings import TrainSettings
 
 PROGRESS_SECONDS = 5.0
 # Reading a loss waits for the GPU to catch up, so on a GPU that is done for many steps at once.
-STEPS_BETWEEN_READS = 100
+STEPS_BETWEEN_READS = {"cpu": 1, "cuda": 100}
 
 _ENCODER_LAYER = re.compile(r"(?:^|\.)encoder\.layer\.(\d+)\.")
 _EMBEDDINGS = re.compile(r"(?:^|\.)embeddings\.")
@@ -109,9 +110,7 @@ def train(
 
     def loss_of(batch: dict, *whole: dict) -> Tensor:
         """With the gradients added up in the parameters."""
-        batch = _to_device(batch, device)
-        with torch.autocast(device.type, dtype=autocast_to, enabled=autocast_to is not None):
-            value = loss(model, batch, *whole)
+        value = compute(to_device(batch, device), *whole)
         value.backward()
         return value.detach()
 
@@ -145,7 +144,11 @@ def train(
             )
         return value
 
-    with _own_random_state(device), _told_to_stop() as told_to_stop:
+    with (
+        _own_random_state(device),
+        _told_to_stop() as told_to_stop,
+        forward_pass(model, loss, autocast_to) as compute,
+    ):
         torch.manual_seed(seed_from(seed, "dropout"))
         if (state := checkpoint.load(saved_at, fingerprint)) is not None:
             resume(state)
@@ -250,12 +253,13 @@ class LayerNorms:
             if weight.requires_grad  # a frozen one has norm 0 throughout
         ]
         self.weights = [weight for _, weight in members]
-        self.start = self._copy()
+        with torch.no_grad():
+            self.start = self._copy()
         device = self.weights[0].device
         self.group_of = torch.tensor([number for number, _ in members], device=device)
 
-    def _copy(self) -> list[Tensor]:
-        return [weight.detach().clone() for weight in self.weights]
+    def _copy(self) -> tuple[Tensor, ...]:
+        return copies_of(self.weights, [weight.dtype for weight in self.weights])
 
     def _norms(self, tensors: list[Tensor]) -> Tensor:
         squares = torch.stack(torch._foreach_norm(tensors, 2, dtype=torch.float64)).square()
@@ -263,12 +267,12 @@ class LayerNorms:
         return zeros.index_add_(0, self.group_of, squares).sqrt()
 
     @torch.no_grad()
-    def before_update(self) -> tuple[Tensor, list[Tensor]]:
+    def before_update(self) -> tuple[Tensor, Sequence[Tensor]]:
         gradients = [weight.new_zeros(()) if weight.grad is None else weight.grad for weight in self.weights]
         return self._norms(gradients), self._copy()
 
     @torch.no_grad()
-    def after_update(self, step: int, before: tuple[Tensor, list[Tensor]]) -> Tensor:
+    def after_update(self, step: int, before: tuple[Tensor, Sequence[Tensor]]) -> Tensor:
         gradient, weights = before
         now = [weight.detach() for weight in self.weights]
         update = self._norms(torch._foreach_sub(now, weights))
@@ -290,7 +294,7 @@ class _Log:
     def add(self, loss: Tensor, rate: float) -> None:
         self.rates.append(rate)
         self.unread.append(loss.float())
-        if loss.device.type == "cpu" or len(self.unread) >= STEPS_BETWEEN_READS:
+        if len(self.unread) >= STEPS_BETWEEN_READS[loss.device.type]:
             self.read()
 
     def read(self) -> list[float]:
@@ -358,15 +362,6 @@ def _fingerprint(model, examples, settings, seed, total, device, autocast_to) ->
         },
         sort_keys=True,
     )
-
-
-def _to_device(batch: dict, device: torch.device) -> dict:
-    if device.type == "cpu":
-        return batch
-    return {
-        key: value.pin_memory().to(device, non_blocking=True) if isinstance(value, Tensor) else value
-        for key, value in batch.items()
-    }
 
 
 @contextmanager

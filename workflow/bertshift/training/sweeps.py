@@ -135,20 +135,20 @@ class _Sent:
 
 
 def sweep_tables(
-    scores: Mapping[str, Mapping], folder: Path, settings: Mapping, sidecar: Mapping
+    scores: Mapping[str, Mapping], folders: Mapping[str, Path], settings: Mapping, sidecar: Mapping
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Of a finished row: scores as `score_table` has them, and losses thinned; with position, and layers of the model.
 
-    settings["row"] says of each run which model and replicate it is, and its position.
+    `scores` and `folders` are of each run by name; settings["row"] says which model and replicate it is, and its position.
     """
     parts: tuple[list, list] = ([], [])
-    for name, outcome in scores.items():
-        one = settings["row"][name]
+    for name, one in settings["row"].items():
+        outcome = scores[name]
         provenance = settings["provenance"] | {"model": one["model"], "runs": [[one["init"], one["seed"]]]}
         table = score_table([outcome], provenance, sidecar)
         place = {"position": one["position"], "layers": settings["layers"]}
         parts[0].append(table.assign(epochs=outcome["epochs"], loss=outcome["loss"], **place))
         keys = table.iloc[:1][["model", "task", "init", "seed", "scale", "checkpoint", "data"]]
-        losses = thinned(read_tsv(Path(folder) / name / "steps.tsv")["loss"])
+        losses = thinned(read_tsv(Path(folders[name]) / "steps.tsv")["loss"])
         parts[1].append(losses.merge(keys.assign(metric="loss", **place), how="cross"))
     return pd.concat(parts[0], ignore_index=True), pd.concat(parts[1], ignore_index=True)

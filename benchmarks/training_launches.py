@@ -1,0 +1,224 @@
+"""What a training step asks of a GPU: operations, waits for an answer, and copies to it; and all steps of a scale.
+
+    python benchmarks/training_launches.py [--scale paper] [--precision bfloat16]
+
+Both loops train the same models on the same batches. "Trainer" is the step of transformers.Trainer with its defaults:
+autocast, dynamic padding, clipping, fused AdamW, a scheduler, and its look for losses that are not numbers. Counted are
+the operations that torch dispatches on the CPU and that compute something (views do not), of one step, at a narrow width,
+on which they do not depend; dropout, which a GPU has one kernel for, counts as one each way, and attention's is part of
+its kernel. A GPU splits an operation on a list of tensors into a few kernels; here it is one. Waits are questions that
+need the GPU's answer, as `if mask.all()`. Steps are those of `snakemake figures/all` that fine-tune or sweep, from
+a dry run; nothing is trained for them.
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+import tempfile
+from collections import Counter
+from functools import cache, partial
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "workflow"))
+
+import torch
+from torch import nn
+from torch.optim.lr_scheduler import LambdaLR
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import BertConfig, BertModel
+
+from bertshift import costs, naming, work
+from bertshift.models.heads import DependencyParser, SequenceClassifier, SpanClassifier, TokenClassifier
+from bertshift.models.variants import apply_variants
+from bertshift.tasks.dependency_parsing import NONE, DependencyParsing
+from bertshift.tasks.question_answering import AnswerSpans
+from bertshift.tasks.tagging import Tagging
+from bertshift.tasks.text_classification import TextClassification
+from bertshift.training import loop
+from bertshift.training.batching import Encoded
+from bertshift.training.settings import TrainSettings
+
+BATCH, STEPS, LABELS = 4, 4, ["a", "b", "c"]
+# Kind: its task, its model, and the target of an input of so many tokens.
+KINDS = {
+    "classification": (TextClassification, partial(SequenceClassifier, outputs=3), lambda n: n % 3),
+    "regression": (TextClassification, partial(SequenceClassifier, outputs=1), float),
+    "spans": (AnswerSpans, SpanClassifier, lambda n: (1, n - 2)),
+    "tags": (Tagging, partial(TokenClassifier, labels=LABELS), lambda n: [(i, i % 3) for i in range(1, n - 1)]),
+    "dependencies": (DependencyParsing, partial(DependencyParser, labels=LABELS),
+                     lambda n: [(0, NONE, NONE), *((i, i - 1, i % 3) for i in range(1, n - 1))]),
+}  # fmt: skip
+# Neither launches a kernel: views and empty memory. The last are what the CPU makes of a dropout besides one product.
+FREE = {"view", "_unsafe_view", "t", "transpose", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "alias",
+        "detach", "as_strided", "split", "split_with_sizes", "unbind", "lift_fresh", "empty", "empty_like",
+        "new_empty", "_record_function_enter_new", "_record_function_exit", "bernoulli_", "div_"}  # fmt: skip
+WAITS = {"item", "tolist", "numpy", "cpu", "__bool__", "__float__", "__int__", "nonzero", "masked_select"}
+
+
+class Waits(TorchFunctionMode):
+    def __init__(self, counts: Counter):
+        super().__init__()
+        self.counts = counts
+
+    def __torch_function__(self, function, types, arguments=(), named=None):
+        self.counts["waits"] += getattr(function, "__name__", "") in WAITS
+        return function(*arguments, **(named or {}))
+
+
+class Operations(TorchDispatchMode):
+    def __init__(self, counts: Counter):
+        super().__init__()
+        self.counts = counts
+
+    def __torch_dispatch__(self, operation, types, arguments=(), named=None):
+        name = operation.overloadpacket.__name__
+        # What transformers asks for in C++ terms shows here alone.
+        self.counts["operations"] += name not in FREE and name != "_local_scalar_dense"
+        return operation(*arguments, **(named or {}))
+
+
+def ours(model, examples, collate, loss, precision: str, counts: Counter) -> list[Counter]:
+    """The counts at the beginning of each step's forward pass."""
+    marks = []
+
+    def marked(model, batch):
+        marks.append(counts.copy())
+        # As `to_device` would: one copy for all tensors of a type.
+        counts["copies"] += len({value.dtype for value in batch.values() if isinstance(value, torch.Tensor)})
+        return loss(model, batch)
+
+    settings = TrainSettings(
+        learning_rate=1e-5, batch_size=BATCH, steps=STEPS, precision=precision, norms_every=STEPS - 1,
+        checkpoint_minutes=0,
+    )  # fmt: skip
+    loop.STEPS_BETWEEN_READS = {"cpu": 1000}
+    with tempfile.TemporaryDirectory() as folder, Waits(counts), Operations(counts):
+        loop.train(model, examples, collate, marked, settings, 0, Path(folder))
+    return marks
+
+
+def trainer(model, examples, collate, loss, precision: str, counts: Counter) -> list[Counter]:
+    model.train()
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    plain = [weight for weight in weights if weight.dim() == 1]
+    groups = [
+        {"params": [weight for weight in weights if weight.dim() > 1], "weight_decay": 0.01},
+        {"params": plain, "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=1e-5, fused=True)
+    scheduler = LambdaLR(optimizer, lambda step: 1 - step / STEPS)
+    total, marks = torch.zeros(()), []
+    with Waits(counts), Operations(counts):
+        for start in range(0, STEPS * BATCH, BATCH):
+            batch = collate(examples[start : start + BATCH])
+            marks.append(counts.copy())
+            counts["copies"] += sum(isinstance(value, torch.Tensor) for value in batch.values())
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bfloat16"):
+                value = loss(model, batch)
+            value.backward()
+            value = value.detach()
+            if not (torch.isnan(value) or torch.isinf(value)):  # TrainingArguments.logging_nan_inf_filter
+                total += value
+            nn.utils.clip_grad_norm_(weights, 1.0)
+            optimizer.step()
+            scheduler.step()
+            optimizer.zero_grad()
+    return marks
+
+
+LOOPS = {"Trainer": trainer, "bertshift": ours}
+
+
+@cache
+def step(route: str, kind: str, layers: int, variant: str, precision: str, norms_every: int) -> Counter:
+    """Operations, waits and copies of a step on a padded batch, and of the norms that ours takes now and then."""
+    task, build, target = KINDS[kind]
+    torch.manual_seed(0)
+    bert = BertModel(
+        BertConfig(
+            vocab_size=100, hidden_size=24, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=48,
+            attention_probs_dropout_prob=0.0,
+        )
+    )  # fmt: skip
+    if variant:
+        apply_variants(bert, [naming.parse_variant(variant)], seed=0)
+    *examples, longest = [
+        Encoded(list(range(5, 5 + n)), [0] * n, target(n)) for n in [5, 7, 9, 6] * STEPS + [12]
+    ]
+
+    def collate(members):
+        return task.collate([*members[:-1], longest], pad_id=0)  # so that every batch is padded
+
+    marks = LOOPS[route](build(bert), examples, collate, task.loss, precision, Counter())
+    plain = marks[2] - marks[1]
+    if route == "bertshift" and norms_every:
+        # The first step has norms.
+        with_norms = marks[1] - marks[0]
+        return Counter({key: plain[key] + (with_norms[key] - plain[key]) / norms_every for key in plain})
+    return plain
+
+
+def trainings(scale: str) -> Counter:
+    """{(kind, layers, variant, norms_every): steps} of all fine-tunings and sweeps of a dry run of figures/all."""
+    found: Counter = Counter()
+
+    def collect(jobs, config, table, limits):
+        sizes = work.Sizes(config, {key: table[key]["real"] for key in ("rows", "tokens")})
+        for job in jobs:
+            if job.rule not in ("finetune", "sweep"):
+                continue
+            runs = job.settings["runs"].values() if job.rule == "sweep" else [job.settings]
+            base = config["bases"][naming.parse_model(job.wildcards["model"], config).base]
+            for run in runs:
+                how, (rows, _) = run["training"], sizes.split(run["task"], "train")
+                variant = next((v for v in run["variants"] if v.startswith(("keep", "freeze"))), "")
+                key = run["task"]["kind"], naming.shape_of(base)["layers"], variant, how["norms_every"]
+                found[key] += math.ceil(rows / how["batch_size"]) * how["epochs"]
+        return ""
+
+    # The plan of the workflow, with this in the place of what prints it.
+    from snakemake.cli import main as snakemake
+
+    costs.plan = collect
+    os.environ["BERTSHIFT_PLAN"] = json.dumps({"cores": 1})
+    os.chdir(ROOT)
+    quietly = ["--dry-run", "--cores", "1", "--quiet", "rules", "progress"]
+    try:
+        snakemake(["figures/all", "--config", f"scale={scale}", *quietly])
+    except SystemExit:
+        pass
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--scale", default="paper")
+    parser.add_argument("--precision", default="bfloat16", choices=["bfloat16", "float32"])
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+
+    print(f"One step, 12 layers, {arguments.precision}")
+    print(f"{'kind':16}{'loop':12}{'operations':>12}{'waits':>8}{'copies':>8}")
+    for kind in KINDS:
+        for route in LOOPS:
+            one = step(route, kind, 12, "", arguments.precision, 10)
+            print(f"{kind:16}{route:12}{one['operations']:12.0f}{one['waits']:8.0f}{one['copies']:8.0f}")
+
+    steps = trainings(arguments.scale)
+    print(f"\nAll {sum(steps.values()):,.0f} steps of training at scale {arguments.scale}")
+    for route in LOOPS:
+        total: Counter = Counter()
+        for (kind, layers, variant, norms_every), number in steps.items():
+            one = step(route, kind, layers, variant, arguments.precision, norms_every)
+            total += Counter({key: value * number for key, value in one.items()})
+        print(
+            f"{route:12} operations {total['operations']:.3g}  waits {total['waits']:.3g}  copies {total['copies']:.3g}"
+        )
+
+
+if __name__ == "__main__":
+    main()
