@@ -61,7 +61,7 @@ def largest_run_mb(wildcards):
     for run in sweep_settings(wildcards)["runs"].values():
         length, batch = run["task"]["max_length"], run["training"]["batch_size"]
         shape = sizes.shape(wildcards.model, run["variants"])
-        largest = max(largest, shape.updates(batch * length, length, steps=1).memory)
+        largest = max(largest, shape.updates(batch * length, length, steps=1).device)
     return round(largest / 1e6)
 
 
