@@ -298,8 +298,10 @@ def finetune(job: Job, sizes: Sizes) -> Work:
 def sweep(job: Job, sizes: Sizes) -> Work:
     runs = job.settings["runs"].values()
     work = sum((_train(sizes, job.wildcards["model"], run) for run in runs), Work())
-    # null: as many as a GPU holds.
-    at_once = max(1, min(len(runs), sizes.config["sweeps"]["runs_at_once"] or job.threads))
+    # null: as many as a GPU holds, one a thread at most; a dry run may have fewer threads than the job.
+    at_once = max(
+        1, min(len(runs), sizes.config["sweeps"]["runs_at_once"] or sizes.config["threads"]["train"])
+    )
     side_by_side = {key: getattr(work, key) * at_once for key in ("memory", "device", "scratch")}
     return replace(work, processes=at_once, **side_by_side)
 
