@@ -233,8 +233,7 @@ def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources
             *(line.rstrip() for line in lines),
             "",
             f"{time}; in all {operations(sum(costs[job.number].operations for job in left))} floating-point operations.",
-            f"At most {_bytes(temporary)} more disk at a time, for files that are deleted again: activations that wait to "
-            "be read, checkpoints of what trains.",
+            f"At most {_bytes(temporary)} more disk at a time, for activations until they are read, and for checkpoints.",
             *(machine["origin"] for machine in machines),
             "Memory is that of the largest job.",
         ]
