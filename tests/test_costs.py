@@ -87,6 +87,7 @@ def test_a_dump_is_as_large_as_its_file(tmp_path, how):
 def probing(rule, kind, config, **probe):
     tasks = {task: "" for task in config["edge_tasks"]}
     settings = {
+        "max_length": 384,
         "probe": config["probes"][kind] | probe,
         "tasks": tasks,
         "runs": {"a": 1},

@@ -16,7 +16,7 @@ from snakemake_executor_plugin_slurm.submit_string import get_submit_command
 from snakemake_executor_plugin_slurm.utils import set_gres_string
 
 # A job of each rule.
-WILDCARDS = {"init": "1", "seed": "1", "model": "mnli", "reference": "base", "sweep": "freeze", "metric": "js", "kind": "attention",
+WILDCARDS = {"init": "1", "seed": "1", "model": "mnli", "reference": "base", "sweep": "freeze", "kind": "attention",
              "stimuli": "mnli", "stimulus": "mnli"}  # fmt: skip
 OF_RULE = {
     "derive": {"model": "base.random"},

@@ -537,16 +537,24 @@ def _bank(shape: Shape, one: ProbeSettings, task: EdgeTask, probes: int, train: 
     )
 
 
+def _extracted(job: Job, sizes: Sizes, shape: Shape, stimuli: str) -> Work:
+    """A replicate's states in float16, which are deleted once they are read."""
+    ((inputs, length),) = sizes.stimuli([stimuli], job.settings["max_length"])
+    states = shape.dump(inputs * length, 2)
+    return shape.passes(inputs * length, length) + Work(written=states, scratch=states)
+
+
 def _features(shape: Shape, task: EdgeTask) -> Work:
-    """The states of all tokens in spans in float16, beside those of the task or replicate before; records as read."""
+    """The states of all tokens in spans, in float16; of what was read before no more is there."""
     states, records = shape.dump(task.states, 2), sum(task.records.values())
     return Work(
-        device=2 * states, memory=2 * states / (shape.layers + 1) + 1000 * records * task.targets, read=states
+        device=states, memory=2 * states / (shape.layers + 1) + 1000 * records * task.targets, read=states
     )
 
 
 def edge_probes(job: Job, sizes: Sizes) -> Work:
-    how, shape, work = job.settings, sizes.shape(job.wildcards["model"]), Work()
+    how, shape = job.settings, sizes.shape(job.wildcards["model"])
+    work = _extracted(job, sizes, shape, "edges")
     for name in how["tasks"]:
         one = ProbeSettings(**how["probe"]).of(name)
         # Each beside one of its control task.
@@ -556,7 +564,8 @@ def edge_probes(job: Job, sizes: Sizes) -> Work:
 
 
 def mdl(job: Job, sizes: Sizes) -> Work:
-    how, shape, work = job.settings, sizes.shape(job.wildcards["model"]), Work()
+    how, shape = job.settings, sizes.shape(job.wildcards["model"])
+    work = _extracted(job, sizes, shape, "edges")
     for name in how["tasks"]:
         one = CodeSettings(**how["probe"]).of(name)
         task = sizes.edge_task(name, one)
@@ -577,8 +586,7 @@ def structural_probes(job: Job, sizes: Sizes) -> Work:
     read = epochs * (splits["train"] + splits["dev"]) + splits["test"]
     states = shape.dump(sum(splits.values()) * length, 2)
     work = Work(each * read * probes, 8 * epochs * splits["train"] / one.batch_size, shape.width, read=states)
-    # Those of a replicate beside those of the one before.
-    return work * len(how["runs"]) + Work(memory=min(2, len(how["runs"])) * states)
+    return (work + _extracted(job, sizes, shape, "trees")) * len(how["runs"]) + Work(memory=states)
 
 
 # Rules that are not here cost what the shipped table says, whatever the configuration.
