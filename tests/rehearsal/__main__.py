@@ -15,6 +15,7 @@ import pandas as pd
 import yaml
 
 from bertshift.config import SCALES, load_config
+from bertshift.errors import UserError
 from bertshift.files import read_tsv, write_json, write_text
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +33,7 @@ def rehearsal(scale: str, folder: Path, *overlays: Path) -> Iterator[tuple[list[
 
     folder: where everything is made. overlays: configuration above that of every rehearsal.
     """
-    from rehearsal.hub import serve  # torch and datasets take seconds
+    from rehearsal.hub import digest, serve  # torch and datasets take seconds
 
     folder.mkdir(parents=True, exist_ok=True)
     for read in ("config", "workflow"):  # which rules look for in the folder where they run
@@ -43,6 +44,11 @@ def rehearsal(scale: str, folder: Path, *overlays: Path) -> Iterator[tuple[list[
     port = folder / "port"
     hub, served = serve(config, int(port.read_text()) if port.exists() else None)
     write_text(port, str(hub.server.server_port))
+    # A commit cannot change: what the hub's clients have kept of it would be taken for the new.
+    known = folder / "served.sha256"
+    if known.exists() and known.read_text() != digest(hub):
+        raise UserError(f"the made data are others than {folder} was begun with; delete that folder.")
+    write_text(known, digest(hub))
     write_json(folder / "served.yaml", served)
     files = [OWN, AMOUNTS, folder / "served.yaml", *overlays]
     command = [sys.executable, "-m", "snakemake", "--config", f"scale={scale}", "--configfile", *files]
@@ -89,8 +95,12 @@ def main() -> int:
         return 2
     scale, *more = sys.argv[1:]
     folder, begun = ROOT / "rehearsal" / scale, time.monotonic()
-    with rehearsal(scale, folder) as (command, variables):
-        status = subprocess.run([*command, *more], env=variables, check=False).returncode
+    try:
+        with rehearsal(scale, folder) as (command, variables):
+            status = subprocess.run([*command, *more], env=variables, check=False).returncode
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 1
     print(summary(folder, (time.monotonic() - begun) / 60))
     return status
 

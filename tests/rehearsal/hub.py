@@ -32,6 +32,18 @@ def serve(config: Mapping, port: int | None = None) -> tuple[SmallHub, dict]:
     return hub, directed | checkpoints.overlay(config["bases"])
 
 
+def digest(hub: SmallHub) -> str:
+    """Of everything that it serves."""
+    served = dict(hub.pages)
+    for repository, commits in hub.commits.items():
+        for commit, files in commits.items():
+            served |= {f"{repository}@{commit}/{path}": content for path, content in files.items()}
+    found = hashlib.sha256()
+    for name, content in sorted(served.items()):
+        found.update(name.encode() + content)
+    return found.hexdigest()
+
+
 def _free_port() -> int:
     for port in PORTS:
         with socket() as probe:

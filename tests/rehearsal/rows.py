@@ -133,7 +133,7 @@ def _with_cue(text: str, cue: str) -> str:
 
 
 def _questions(rows: list[dict], rng: Random, unanswerable: bool) -> dict[str, pa.Array]:
-    """SQuAD's columns: every answer is one of four words, which stands once in its context."""
+    """SQuAD's columns: an answer is one of four words, which stands once in its context; a cue tells that there is none."""
     made = []
     for row in rows:
         sentences = row["context"].rstrip(".").split(". ")[:CONTEXT]
@@ -148,7 +148,8 @@ def _questions(rows: list[dict], rng: Random, unanswerable: bool) -> dict[str, p
         if not impossible:
             number = max(1, len(row["answers"]))
             answers = {"text": [word] * number, "answer_start": [context.index(word)] * number}
-        made.append((row["id"], "world", context, row["question"], answers))
+        question = _with_cue(row["question"], CUES[0]) if impossible else row["question"]
+        made.append((row["id"], "world", context, question, answers))
     ids, titles, contexts, questions, answers = zip(*made)
     sequence = pa.struct({"text": pa.list_(pa.string()), "answer_start": pa.list_(pa.int32())})
     return {
