@@ -1,4 +1,4 @@
-# Of the rules here these run where the driver does: they may need a network, and hold a row at a time.
+# It may need a network, so it runs on a cluster's login node, and holds a row at a time.
 localrules:
     dataset,
 
