@@ -106,7 +106,7 @@ def _tables(
 def _read(spec: Mapping, path: Path) -> list[dict]:
     if spec["kind"] == "text":
         return [{"text": line} for line in path.read_text().splitlines()]
-    return READERS[spec["format"]](path, spec)[0]
+    return list(READERS[spec["format"]](path, spec)[0])
 
 
 def _glue(name: str, spec: Mapping, rows: list[dict], blank: bool) -> dict[str, pa.Array]:
@@ -178,7 +178,7 @@ def _trees(text: str, folder: Path) -> dict[str, pa.Array]:
     """Words without multiword tokens; numbers of heads are strings."""
     path = folder / "treebank.conllu"
     path.write_text(text, encoding="utf-8")
-    rows = read_conllu(path, {})[0]
+    rows = list(read_conllu(path, {})[0])
 
     def words(key: str) -> pa.Array:
         return pa.array([list(map(str, row[key])) for row in rows], pa.list_(pa.string()))
