@@ -94,9 +94,9 @@ def test_every_head_of_a_layer_is_drawn_anew_and_summed_up(sliced):
     tables = {
         n: read_tsv(sliced / f"figures/college2020/figure{n}.tsv").query("source == 'ours'") for n in HEADS
     }
-    deltas = tables[6].query("series == 'delta'").set_index(["layer", "head"])["value"]
+    deltas = tables[6].query("series == 'delta'").set_index(["layer", "head"])["value"].sort_index()
     assert list(deltas.index) == [(6, head) for head in range(1, 13)] and deltas.nunique() > 1
-    means = {n: table.query("series == 'mean'")["value"] for n, table in tables.items()}
+    means = {n: table.query("series == 'mean'").sort_values("head")["value"] for n, table in tables.items()}
     assert means[8].tolist() == pytest.approx([deltas.mean()]) and means[10].tolist() == pytest.approx(
         list(deltas)
     )
