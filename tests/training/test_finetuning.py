@@ -183,7 +183,9 @@ def test_spans_are_fine_tuned_too(start, tmp_path):
         "max_query_length": 4,
     }
     many = TrainSettings(learning_rate=1e-2, batch_size=4, steps=200)
-    result = finetune(task, {"train": rows, "dev": rows}, SIDECAR | {"labels": None}, start, tmp_path, many, 1)
+    result = finetune(
+        task, {"train": rows, "dev": rows}, SIDECAR | {"labels": None}, start, tmp_path, many, 1
+    )
     assert result["scores"]["exact_match"] == 1 and result["majority"]["exact_match"] == 0.25
     assert load_task_model(tmp_path).head.out_features == 2
 

@@ -113,7 +113,9 @@ def test_tables_of_a_row_have_a_row_for_each_run(in_turn):
     row = {name: {"model": name, "init": 1, "seed": 1, "position": i} for i, name in enumerate(RUNS)}
     provenance = {"task": "toy", "scale": "demo", "checkpoints": {"1": {"label": "made"}}}
     folders = {name: folder / name for name in RUNS}
-    table, losses = sweep_tables(dict(reversed(scores.items())), folders, {"row": row, "layers": 2, "provenance": provenance})
+    table, losses = sweep_tables(
+        dict(reversed(scores.items())), folders, {"row": row, "layers": 2, "provenance": provenance}
+    )
     assert set(table["data"]) == {"toys train 48 of 48 (generated); toys dev 24 of 24 (generated)"}
     assert table["model"].tolist() == list(RUNS) and (table["epochs"] == 2).all()
     one = losses[losses["model"] == "toy"]
