@@ -38,7 +38,11 @@ def models_read(wildcards):
 
 def recipe_of_dump(metric):
     """What a deleted dump was made by: whoever reads it has this among its own settings, or a change would go unseen."""
-    return {"code": code("activations"), "max_length": config["samples"]["max_length"], **KINDS[KIND_READ_BY[metric]]}
+    return {
+        "code": code("activations"),
+        "max_length": config["samples"]["max_length"],
+        **KINDS[KIND_READ_BY[metric]],
+    }
 
 
 def dump_settings(kind, runs):

@@ -129,9 +129,7 @@ def probe_settings(kind, name):
         "max_length": config["samples"]["max_length"],
         "trained": names_of(runs),
         **{
-            key: value
-            for key, value in provenance(model).items()
-            if key in ["model", "scale", "checkpoints"]
+            key: value for key, value in provenance(model).items() if key in ["model", "scale", "checkpoints"]
         },
     }
 

@@ -18,7 +18,9 @@ def distrusting(prepare_dag):
     @wraps(prepare_dag)
     def wrapped(*args, **kwargs):
         if workflow.dag_settings.allowed_rules:
-            raise WorkflowError("--allowed-rules cannot tell what an input was made from; name files as targets instead.")
+            raise WorkflowError(
+                "--allowed-rules cannot tell what an input was made from; name files as targets instead."
+            )
         if missing := sorted(trigger.name.lower() for trigger in NEEDED_TRIGGERS - workflow.rerun_triggers):
             raise WorkflowError(
                 f"--rerun-triggers leaves out {' and '.join(missing)}: results of another configuration would pass for "
@@ -26,7 +28,9 @@ def distrusting(prepare_dag):
             )
         prepare_dag(*args, **kwargs)
         persistence, dag = workflow.persistence, workflow.dag
-        persistence.has_metadata = lambda job: True  # or Snakemake compares no output of a job where one lacks a record
+        persistence.has_metadata = (
+            lambda job: True
+        )  # or Snakemake compares no output of a job where one lacks a record
         persistence.params_changed = counting_unrecorded(persistence)
         dag.init = refusing_leftovers(dag)
 
@@ -55,23 +59,28 @@ def refusing_leftovers(dag):
         makers_of = OutputIndex(list(workflow.rules)).match_producers
         for job in dag.jobs:
             made = set(chain.from_iterable(dag.dependencies[job].values()))
-            for file in job.input:
-                if file not in made and (makers := list(makers_of(file))):
+            for file in set(job.input) - made:
+                if found := leftover(file, makers_of):
                     raise WorkflowError(
-                        f"{file} was made under another configuration, and cannot be made under this one: "
-                        f"{reason_not_to_make(makers[0], file)}"
+                        f"{found[0]} was made under another configuration, and cannot be made under this one: {found[1]}"
                     )
 
     return wrapped
 
 
-def reason_not_to_make(rule, file):
-    try:
-        wanted, *_ = rule.expand_input(Wildcards(fromdict=dict(rule.get_wildcards(file))))
-    except Exception as error:  # noqa: BLE001 - Snakemake wraps what an input function raises
-        return str(error)
-    lacking = [f for f in wanted if not os.path.exists(f)]
-    return f"{', '.join(lacking) or 'what it is made from'} is missing."
+def leftover(file, makers_of):
+    """(file, reason) of the first one, on the way to `file`, that a rule should make and cannot."""
+    for rule in makers_of(file):
+        try:
+            wanted, *_ = rule.expand_input(Wildcards(fromdict=dict(rule.get_wildcards(file))))
+        except Exception as error:  # noqa: BLE001 - Snakemake wraps what an input function raises
+            return file, error.__context__ or error
+        for below in wanted:
+            if found := leftover(below, makers_of):
+                return found
+            if not os.path.exists(below) and not list(makers_of(below)):
+                return file, f"{below} is missing."
+    return None
 
 
 if workflow.is_main_process:

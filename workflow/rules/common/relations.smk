@@ -30,4 +30,8 @@ def relation_stamps():
 def relation_settings(wildcards):
     runs = runs_of(parse_model(wildcards.model))
     replicates = {run.name: [run.init, run.seed] for run in runs}
-    return provenance(parse_model(wildcards.model)) | {"runs": replicates, "trained": names_of(runs), "dump": recipe_of_dump("relation_heads")}
+    return provenance(parse_model(wildcards.model)) | {
+        "runs": replicates,
+        "trained": names_of(runs),
+        "dump": recipe_of_dump("relation_heads"),
+    }
