@@ -56,7 +56,7 @@ def losses(model, task, runs):
     steps = [pd.DataFrame({"step": range(1, STEPS + 1), "loss": 0.2 + off + falling, "learning_rate": 1e-5})
              for off in runs.values()]  # fmt: skip
     made_from = {"model": model, "task": task, "runs": list(runs), "scale": PLACE["scale"]}
-    checkpoints = {str(init): PLACE["checkpoint"] for init, _ in runs}
+    checkpoints = {str(init): {"label": PLACE["checkpoint"]} for init, _ in runs}
     return loss_table(steps, made_from | {"checkpoints": checkpoints}, data(task))
 
 
