@@ -140,7 +140,7 @@ ENUMERATIONS = {
         set(naming._VARIANTS) - {"bertadam"},
     ],
     "jobs of a cluster": [
-        KEYS["cluster"]["properties"],
+        set(KEYS["cluster"]["properties"]) - {"margin"},
         after(ROWS["cluster.<kind>.minutes"], "kinds are", "(also"),
     ],
     "scales": [KEYS["scale"]["enum"], words(ROWS["scale"])],

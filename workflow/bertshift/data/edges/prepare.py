@@ -9,7 +9,7 @@ from bertshift.data.edges.records import SIDECAR, SPLITS, TASKS, Split
 from bertshift.data.examples import NOT_STATED
 from bertshift.errors import UserError
 from bertshift.files import sha256, write_json, write_jsonl
-from bertshift.provenance import MIRROR
+from bertshift.provenance import HUB, MIRROR
 
 
 class Format(NamedTuple):
@@ -68,7 +68,7 @@ def prepare_edges(name: str, spec: Mapping, root: Path, directory: Path, origin:
         **{key: spec[key] for key in ("task", "format")},
         "licence": spec.get("licence", NOT_STATED),
         "origin": origin,
-        "source": f"{origin}:{','.join(str(path.relative_to(root)) for path in files.values())}",
+        "source": f"{'download' if origin == HUB else origin}:{','.join(str(path.relative_to(root)) for path in files.values())}",
         "source_sha256": {str(path.relative_to(root)): _digest(path) for path in files.values()},
         "spans": shape.spans,
         "multilabel": shape.multilabel,
