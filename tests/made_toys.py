@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from made_sidecars import sidecar
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.tasks.question_answering import AnswerSpans
@@ -20,13 +21,7 @@ SETTINGS = {
     "metrics": ["f1", "accuracy"],
     "max_length": 16,
 }
-SIDECAR = {
-    "name": "toys",
-    "labels": ["no", "yes"],
-    "rows": {"train": 9, "dev": 40},
-    "published": None,
-    "origin": "world",
-}
+SIDECAR = sidecar(train=9, dev=40)
 
 
 def words(least, most):

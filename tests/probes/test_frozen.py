@@ -4,6 +4,7 @@ import weakref
 import numpy as np
 import pytest
 import torch
+from made_sidecars import sidecar
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.files import write_tsv
@@ -19,13 +20,7 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SHARED = {"dataset": "toys", "max_length": 16}
 CLASSES = SHARED | {"name": "classes", "kind": "classification", "metrics": ["f1", "accuracy"]}
 VALUES = SHARED | {"name": "values", "kind": "regression", "metrics": ["pearson", "spearman"]}
-SIDECAR = {
-    "name": "toys",
-    "labels": ["no", "yes"],
-    "rows": {"train": 120, "dev": 40},
-    "published": None,
-    "origin": "mirror",
-}
+SIDECAR = sidecar(train=120, dev=40, origin="mirror")
 SEEDS = [11, 12, 13]
 
 

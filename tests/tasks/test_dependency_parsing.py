@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
+from made_sidecars import sidecar
 from safetensors.torch import load_file
 from transformers import BertConfig, BertModel, BertTokenizer
 
@@ -22,13 +23,7 @@ from bertshift.world.edges import sentence
 
 torch.set_num_threads(1)
 TASK = {"name": "dep", "dataset": "bank", "kind": "dependencies", "metrics": list(METRICS), "max_length": 64}
-TREEBANK = {
-    "kind": "treebank",
-    "name": "ewt",
-    "rows": {"train": 60, "dev": 20},
-    "published": None,
-    "origin": "world",
-}
+TREEBANK = sidecar(train=60, dev=20, name="ewt", kind="treebank")
 
 
 def drawn(number):

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from made_sidecars import sidecar
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.errors import UserError
@@ -80,15 +81,8 @@ def test_it_learns_is_saved_and_read_back(bert, tmp_path):
     draw = np.random.default_rng(0)
     rows = [row(" ".join(draw.choice(["a", "b", "c", "ab", "cb"], draw.integers(1, 5)))) for _ in range(80)]
     rows = [each | {"id": str(i)} for i, each in enumerate(rows)]
-    sidecar = {
-        "kind": "treebank",
-        "name": "ewt",
-        "rows": {"train": 60, "dev": 20},
-        "published": None,
-        "origin": "world",
-    }
     found = finetune(
-        TASK, {"train": rows[:60], "dev": rows[60:]}, sidecar, tmp_path / "start", tmp_path / "run",
+        TASK, {"train": rows[:60], "dev": rows[60:]}, sidecar(train=60, dev=20, kind="treebank"), tmp_path / "start", tmp_path / "run",
         TrainSettings(batch_size=8, epochs=6, learning_rate=5e-3), 1,
     )  # fmt: skip
     tags = [tag for each in rows[60:] for tag in each["upos"]]

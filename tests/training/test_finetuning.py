@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from made_sidecars import sidecar
 from made_toys import SETTINGS as TASK
 from safetensors.torch import load_file
 from transformers import BertConfig, BertForPreTraining, BertTokenizer
@@ -21,13 +22,7 @@ from bertshift.training.settings import TrainSettings
 
 torch.set_num_threads(1)
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-SIDECAR = {
-    "name": "toys",
-    "labels": ["no", "yes"],
-    "rows": {"train": 96, "dev": 48},
-    "published": None,
-    "origin": "world",
-}
+SIDECAR = sidecar(train=96, dev=48)
 SETTINGS = TrainSettings(learning_rate=3e-3, batch_size=8, epochs=4, norms_every=5, checkpoint_minutes=0)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from made_sidecars import sidecar
 from transformers import BertConfig, BertForPreTraining, BertTokenizer
 
 from bertshift.errors import UserError
@@ -49,9 +50,7 @@ def places(tmp_path_factory):
         for i, text in enumerate(texts)
     ]
     write_jsonl(data / "examples.jsonl", rows)
-    sidecar = {"name": "toys", "kind": "sentence", "labels": ["no", "yes"], "rows": {"train": 48, "dev": 24},
-               "published": None, "origin": "world"}  # fmt: skip
-    write_json(data / "dataset.json", sidecar)
+    write_json(data / "dataset.json", sidecar(train=48, dev=24, kind="sentence"))
     return start, data
 
 
