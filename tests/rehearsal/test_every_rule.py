@@ -11,7 +11,7 @@ from bertshift.files import read_tsv
 
 SHOWN = {
     "kovaleva2019": {"figure2": {"models": ["mrpc"]}, "figure5": {"models": ["mrpc"], "reference": "base"}},
-    "college2020": {"table_mrpc": {"models": ["mrpc@cased"]}},
+    "college2020": {"figure3": {"models": ["mrpc@cased"]}},
     "hao2020": {"figure1": {"models": ["rte@large"], "reference": "large"}},
     "merchant2020": {"figure2": {"models": ["mrpc"], "reference": "base"}},
 }
