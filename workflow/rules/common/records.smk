@@ -28,9 +28,8 @@ def distrusting(prepare_dag):
             )
         prepare_dag(*args, **kwargs)
         persistence, dag = workflow.persistence, workflow.dag
-        persistence.has_metadata = (
-            lambda job: True
-        )  # or Snakemake compares no output of a job where one lacks a record
+        # Or Snakemake compares no output of a job where one lacks a record.
+        persistence.has_metadata = lambda job: True
         persistence.params_changed = counting_unrecorded(persistence)
         dag.init = refusing_leftovers(dag)
 
