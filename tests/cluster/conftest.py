@@ -69,6 +69,7 @@ class Interrupted(Project):
         super().__init__(folder)
         shutil.rmtree(folder / RUN)
         shutil.rmtree(folder / ".snakemake")
+        shutil.copytree(finished.folder / ".snakemake/metadata", folder / ".snakemake/metadata")
         self.printed = folder.with_name(f"{folder.name}.printed")
 
     def start(self, *arguments: str) -> None:
