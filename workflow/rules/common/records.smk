@@ -58,7 +58,7 @@ def refusing_leftovers(dag):
         makers_of = OutputIndex(list(workflow.rules)).match_producers
         for job in dag.jobs:
             made = set(chain.from_iterable(dag.dependencies[job].values()))
-            for file in set(job.input) - made:
+            for file in (f for f in job.input if f not in made):
                 if found := leftover(file, makers_of):
                     raise WorkflowError(
                         f"{found[0]} was made under another configuration, and cannot be made under this one: {found[1]}"
@@ -69,9 +69,9 @@ def refusing_leftovers(dag):
 
 def leftover(file, makers_of):
     """(file, reason) of the first one, on the way to `file`, that a rule should make and cannot."""
-    for rule in makers_of(file):
+    for maker in makers_of(file):
         try:
-            wanted, *_ = rule.expand_input(Wildcards(fromdict=dict(rule.get_wildcards(file))))
+            wanted, *_ = maker.expand_input(Wildcards(fromdict=dict(maker.get_wildcards(file))))
         except Exception as error:  # noqa: BLE001 - Snakemake wraps what an input function raises
             return file, error.__context__ or error
         for below in wanted:
