@@ -36,18 +36,17 @@ def models_read(wildcards):
     return [file for run in runs_of(parse_model(wildcards.model)) for file in run_files(run)]
 
 
+def how_dumped(kind):
+    return {"max_length": config["samples"]["max_length"], **KINDS[kind]}
+
+
 def recipe_of_dump(metric):
     """What a deleted dump was made by: whoever reads it has this among its own settings, or a change would go unseen."""
-    return {
-        "code": code("activations"),
-        "max_length": config["samples"]["max_length"],
-        **KINDS[KIND_READ_BY[metric]],
-    }
+    return {"code": code("activations"), **how_dumped(KIND_READ_BY[metric])}
 
 
 def dump_settings(kind, runs):
-    folders = {run.name: run.folder for run in runs}
-    return {"runs": folders, "max_length": config["samples"]["max_length"], **KINDS[kind]}
+    return {"runs": {run.name: run.folder for run in runs}, **how_dumped(kind)}
 
 
 def settings_of_dump(wildcards):
