@@ -1,3 +1,4 @@
+import json
 import re
 from dataclasses import replace
 
@@ -159,6 +160,18 @@ def test_a_prepared_data_set_tells_its_own_size(config, tmp_path, monkeypatch):
     assert work(training(), config) == before
 
 
+def test_a_made_checkpoint_tells_its_own_width(paper, tmp_path):
+    before = work(training(), paper)
+    (tmp_path / "results/pretrained/base/init1").mkdir(parents=True)
+    made = {"num_hidden_layers": 12, "num_attention_heads": 12, "hidden_size": 48, "vocab_size": 2000}
+    described = tmp_path / "results/pretrained/base/init1/config.json"
+    described.write_text(json.dumps(made))
+    assert work(training(), paper).flops < before.flops / 100
+    # One of another configuration tells nothing.
+    described.write_text(json.dumps(made | {"num_hidden_layers": 4}))
+    assert work(training(), paper) == before
+
+
 def test_finished_jobs_move_an_estimate_to_what_they_took(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     left, other = training(9), Job(10, "rsa_of_mine")
@@ -173,9 +186,8 @@ def test_finished_jobs_move_an_estimate_to_what_they_took(config, tmp_path, monk
     # A slow machine is slow for all rules, but what a rule needs says nothing of another's memory.
     assert refined[10].seconds == pytest.approx(3 * alone[10].seconds)
     assert refined[10].memory == alone[10].memory
-    assert "2 of your own jobs, 3.00 of the time expected" in plan(
-        [*own, left], config, TABLE, Resources(cores=2)
-    )
+    told = plan([*own, left], config, TABLE, Resources(cores=2))
+    assert "2 of your own jobs: 3.00 of the time expected, 2.00 of the memory, " in told
 
 
 @pytest.mark.parametrize("text", ["", "s\th:m:s\tmax_rss\tcpu_time\n-\t-\t-\t-\n"])

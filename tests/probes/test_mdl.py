@@ -87,6 +87,24 @@ def test_what_a_probe_can_learn_costs_less_and_more_of_it_helps(made, edges, kep
     assert curve["value"].iloc[-1] > 0.9 and curve["value"].is_monotonic_increasing
 
 
+def test_a_probe_of_few_records_is_validated_more_often(made, edges, kept, monkeypatch):
+    every = [
+        CodeSettings(validate_every=1000).learning_from(records).validate_every
+        for records in (32, 640, 3200, 10_000)
+    ]
+    assert every == [100, 100, 500, 1000]
+    seen = []
+
+    def steps(bank, learned, records, *_):
+        seen.append((len(records), bank.settings.validate_every))
+        return train(bank, learned, records, *_)
+
+    monkeypatch.setattr(mdl, "train", steps)
+    settings = replace(SETTINGS, validate_every=1000, batch_records=1)
+    describe("base", {(1, 0): made.source}, {"pos": edges["pos"]}, made.sentences, settings, kept)
+    assert seen == [(39, 195), (78, 390), (130, 650)]
+
+
 def test_nats():
     logits, gold = torch.tensor([[[0.0, math.log(3)]]]), torch.tensor([[[0.0, 1.0]]])
     assert nats(logits, gold, True).item() == pytest.approx(-math.log(3 / 4))

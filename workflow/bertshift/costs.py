@@ -258,8 +258,12 @@ def _origin(members: Sequence[Job], expected: Mapping[int, Cost], limits: Resour
     kinds = {kind(job) for job, _ in own}
     unknown = [job for job in members if job.needed and kind(job) not in kinds]
     times = {"assumed" if job.gpu and limits.has_gpu else "shipped" for job in unknown}
-    ratio = _ratio([(cost, expected[job.number]) for job, cost in own], "seconds")
-    mine = f"{len(own)} of your own job{'s' * (len(own) > 1)}, {ratio:.2f} of the time expected"
+    pairs = [(cost, expected[job.number]) for job, cost in own]
+    time, memory, disk = (_ratio(pairs, key) for key in ("seconds", "memory", "disk"))
+    mine = (
+        f"{len(own)} of your own job{'s' * (len(own) > 1)}: {time:.2f} of the time expected, "
+        f"{memory:.2f} of the memory, {disk:.2f} of the disk"
+    )
     return "; ".join([mine] * bool(own) + [f"{' and '.join(sorted(times))} times"] * bool(times))
 
 

@@ -136,7 +136,8 @@ class Shape:
 
 
 class Sizes:
-    """How many inputs of how many tokens there are: of prepared data as they are, of others as published.
+    """How many inputs of how many tokens there are, and how wide a model is: of prepared data and of made checkpoints as
+    they are, of others as published.
 
     `known`: {"rows", "tokens" and "bytes" of a row: {name: number}} of what neither tells.
     """
@@ -153,6 +154,10 @@ class Sizes:
             v for v in map(parse_variant, variants or [v.text for v in model.variants]) if v.kind == "keep"
         ]
         layers = int(kept[0]["layers"]) if kept else shape["layers"]
+        made = self._json(f"results/pretrained/{model.base}/init1/config.json")
+        meant = shape["layers"], shape["heads"]
+        if (made.get("num_hidden_layers"), made.get("num_attention_heads")) == meant:
+            return Shape(layers, shape["heads"], made["hidden_size"], made["vocab_size"])
         width = shape.get("width", HEAD_WIDTH * shape["heads"])
         vocabulary = self.config["vocabularies"].get(shape["vocabulary"], {}).get("size", VOCABULARY)
         return Shape(layers, shape["heads"], width, vocabulary)
@@ -252,14 +257,17 @@ class Sizes:
 
     def _prepared(self, description: str, key: str):
         """What a description of data that are there already says, unless it is of the world and real data are meant, or
-        the other way; it is looked for once."""
-        if description not in self._read:
-            path = Path(description)
-            told = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-            generated = told.get("origin") == GENERATED or f"({ORIGINS[GENERATED]})" in told.get("data", "")
-            meant = generated == (self.config["data"]["source"] == GENERATED)
-            self._read[description] = told if meant else {}
-        return self._read[description].get(key)
+        the other way."""
+        told = self._json(description)
+        generated = told.get("origin") == GENERATED or f"({ORIGINS[GENERATED]})" in told.get("data", "")
+        return told.get(key) if generated == (self.config["data"]["source"] == GENERATED) else None
+
+    def _json(self, name: str) -> dict:
+        """Of a file that may be there already, looked for once; empty where it is not."""
+        if name not in self._read:
+            path = Path(name)
+            self._read[name] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return self._read[name]
 
 
 @dataclass(frozen=True)
@@ -571,7 +579,8 @@ def mdl(job: Job, sizes: Sizes) -> Work:
         task = sizes.edge_task(name, one)
         work += _features(shape, task)
         for portion in one.portions:
-            work += _bank(shape, one, task, one.probe_seeds, portion * task.records["train"])
+            records = portion * task.records["train"]
+            work += _bank(shape, one.learning_from(records), task, one.probe_seeds, records)
     return work * len(how["runs"])
 
 

@@ -129,6 +129,7 @@ def _portion(
     if portion not in ends:
         return {}
     end = ends[portion]
+    settings = settings.learning_from(end)
     following = next((later for later in ends.values() if later > end), end)
     objective = code_length(single)
     bank = Bank(

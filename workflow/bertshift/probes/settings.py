@@ -80,9 +80,18 @@ class ProbeSettings:
         return replace(self, tasks={}, **self.tasks.get(task, {}))
 
 
+# jiant validates every 100 steps on its two small corpora, and nowhere more often.
+EPOCHS, FEWEST_STEPS = 5, 100
+
+
 @dataclass(frozen=True, kw_only=True)
 class CodeSettings(ProbeSettings):
-    """As ProbeSettings; portions: the fractions of the training records at which the blocks end, the last one 1."""
+    """As ProbeSettings; portions: the fractions of the training records at which the blocks end, the last one 1.
+
+    A probe of few records is validated more often than every `validate_every` steps: after EPOCHS passes over its records,
+    or FEWEST_STEPS if these are more. Voita and Titov always wait for 1000 steps, of which a probe of 64 records has 500
+    passes, and ten such waits before it stops.
+    """
 
     patience: int = 10
     portions: tuple[float, ...] = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1)
@@ -97,6 +106,11 @@ class CodeSettings(ProbeSettings):
             raise UserError(
                 f"probe setting portions is {list(self.portions)}; write rising fractions that end with 1."
             )
+
+    def learning_from(self, records: float) -> "CodeSettings":
+        """The settings of a probe that learns from so many records."""
+        steps = max(FEWEST_STEPS, int(EPOCHS * records / self.batch_records))
+        return replace(self, validate_every=min(self.validate_every, steps))
 
 
 @dataclass(frozen=True, kw_only=True)
