@@ -24,6 +24,23 @@ def mirror() -> Path:
     return folder
 
 
+# What takes minutes begins first, so that no worker ends long before another; of these, folders share a finished run.
+LONGEST = ["cluster", "end_to_end", "real_input", "rehearsal", "test_paper_shapes.py", "dag"]
+SHARING = ["cluster", "end_to_end"]
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """One worker runs a file, or a folder whose files share a finished run."""
+
+    def part(item) -> str:
+        return item.path.relative_to(ROOT / "tests").parts[0]
+
+    for item in items:
+        group = part(item) if part(item) in SHARING else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: LONGEST.index(part(item)) if part(item) in LONGEST else len(LONGEST))
+
+
 class Project:
     """A copy of the repository whose config/experiments.yaml can be edited, and its snakemake."""
 
