@@ -1,9 +1,11 @@
-"""What runs again after which edit; dry runs on a finished project, each edit undone."""
+"""What runs again after which edit; most are dry runs on a finished project, each edit undone."""
 
 import os
 import shutil
 
 import pytest
+
+from bertshift.config import merge
 
 
 @pytest.fixture
@@ -112,3 +114,21 @@ def test_a_deleted_figure_is_made_again(finished):
         assert rules(finished.reruns("figures/all")) >= {"draw_hao2020_figure1"}
     finally:
         shutil.move(kept, figure)
+
+
+def test_after_another_configuration_real_jobs_make_what_a_fresh_folder_has(finished, copy_project, tmp_path):
+    """What tests/dag/test_origins.py shows with digests in the place of all jobs."""
+    table = "results/cosine/rte_vs_base.tsv"
+    used = type(finished)(tmp_path / "used")
+    shutil.copytree(finished.folder, used.folder, symlinks=True)
+    demo, before = used.config, (used.folder / table).read_bytes()
+    fresh = copy_project()
+    used.config = fresh.config = merge(
+        demo, {"world": {"seed": 2}, "vocabularies": {"demo-uncased": {"size": 500}}}
+    )
+    for project in (used, fresh):
+        project.snakemake(table, "--cores", "2")
+    assert (used.folder / table).read_bytes() == (fresh.folder / table).read_bytes() != before
+    used.config = demo
+    used.snakemake(table, "--cores", "2")
+    assert (used.folder / table).read_bytes() == before
