@@ -160,6 +160,14 @@ def test_a_prepared_data_set_tells_its_own_size(config, tmp_path, monkeypatch):
     assert work(training(), config) == before
 
 
+def test_a_checkpoint_of_ones_own_is_not_downloaded(paper):
+    job = Job(1, "checkpoint", {"base": "base", "init": "1"})
+    fetched = work(job, paper).fetched
+    assert fetched == pytest.approx(4.4e8, rel=0.03) and work(job, paper).disk == 2 * fetched
+    paper["bases"]["base"]["checkpoints"][0] = {"path": "mine"}
+    assert work(job, paper).fetched == 0 and work(job, paper).disk == fetched
+
+
 def test_a_made_checkpoint_tells_its_own_width(paper, tmp_path):
     before = work(training(), paper)
     (tmp_path / "results/pretrained/base/init1").mkdir(parents=True)

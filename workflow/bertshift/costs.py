@@ -124,7 +124,7 @@ def of_job(job: Job, sizes: Sizes, table: Mapping, has_gpu: bool) -> Cost:
     narrow = 1 + machine["half_width"] / work.width if work.width else 1.0
     products = work.flops * narrow / machine["flops"] / (1 if on_gpu else job.threads)
     computed = products + work.host / cpu["flops"] / job.threads + work.passes * machine["pass"]
-    moved = sum(getattr(work, key) / cpu[key] for key in ("elements", "text", "written", "read"))
+    moved = sum(getattr(work, key) / cpu[key] for key in ("elements", "text", "written", "read", "fetched"))
     return Cost(
         rule["seconds"] + computed / rule["speed"] + moved,
         (rule["memory_mb"] + machine["memory_mb"]) * MB * work.processes

@@ -67,9 +67,10 @@ class Work:
     """What a job asks of a machine, in operations and bytes.
 
     flops: floating-point operations of matrix products, width: of these; host: operations that a CPU makes even where
-    there is a GPU; elements: pairs of numbers that it compares; passes: of a batch through a layer. text: JSON lines made (those only read count a fourth); written,
-    read: activation files. memory: of the machine; device: of the GPU, or of the machine where there is none. disk: what
-    stays, scratch: what is there beside it while the job runs. processes: that compute side by side.
+    there is a GPU; elements: pairs of numbers that it compares; passes: of a batch through a layer. text: JSON lines
+    made (those only read count a fourth); written, read: activation files; fetched: from a network. memory: of the
+    machine; device: of the GPU, or of the machine where there is none. disk: what stays, scratch: what is there beside it
+    while the job runs. processes: that compute side by side.
     """
 
     flops: float = 0.0
@@ -80,6 +81,7 @@ class Work:
     text: float = 0.0
     written: float = 0.0
     read: float = 0.0
+    fetched: float = 0.0
     disk: float = 0.0
     memory: float = 0.0
     device: float = 0.0
@@ -334,7 +336,10 @@ def pretrain(job: Job, sizes: Sizes) -> Work:
 
 
 def checkpoint(job: Job, sizes: Sizes) -> Work:
-    return _model(sizes.shape(job.wildcards["base"]), copies=2)  # one is the download's
+    base, shape = job.wildcards["base"], sizes.shape(job.wildcards["base"])
+    if "hub" not in sizes.config["bases"][base]["checkpoints"][int(job.wildcards["init"]) - 1]:
+        return _model(shape)
+    return _model(shape, copies=2) + Work(fetched=4 * shape.parameters)  # a copy stays as it was downloaded
 
 
 def derive(job: Job, sizes: Sizes) -> Work:
