@@ -239,6 +239,8 @@ def test_a_data_set_of_ones_own_is_not_asked_of_the_world(copy_project, data, se
         (["edge_tasks={pos: gum_pos, coref: gum_coref}"],
          "edge_tasks.pos, coref: the generated world has no gum_pos, gum_coref; write world_pos, world_coref, or set"),
         (["scale=small", "edge_tasks={pos: world_pos}"], "edge_tasks.pos: only the generated world has world_pos"),
+        (["scale=small", "bases={base: {checkpoints: [{path: /nowhere}]}}"],
+         "bases.base.checkpoints: there is no folder /nowhere."),
         (["analyses={cosin: {stimuli: [own]}}"], "analyses.cosin: no metric of this name looks at inputs; nearest: cosine."),
     ],
 )  # fmt: skip

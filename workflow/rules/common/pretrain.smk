@@ -37,6 +37,9 @@ def checkpoint_source(wildcards):
         )
     # Another label is no other checkpoint.
     source = {key: value for key, value in sources[int(wildcards.init) - 1].items() if key != "label"}
-    if "path" in source and (folder := Path(source["path"]).expanduser()).is_dir():
+    if "path" in source:
+        folder = Path(source["path"]).expanduser()
+        if not folder.is_dir():
+            raise WorkflowError(f"bases.{wildcards.base}.checkpoints: there is no folder {folder}.")
         source["stamps"] = stamps(sorted(file for file in folder.iterdir() if file.is_file()))
     return source
