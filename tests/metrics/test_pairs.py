@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bertshift.errors import UserError
-from bertshift.metrics import cosine, jensen_shannon, rsa
+from bertshift.metrics import cosine, jensen_shannon, rsa, similarity, svcca
 from bertshift.metrics.pairs import Pair, matched_layers
 
 
@@ -18,6 +18,16 @@ def test_different_tokens_are_refused_with_both_names(make_file):
     two = make_file("two.npz", hidden, [3, 3], token_ids=np.arange(6, dtype=np.int32)[::-1])
     with pytest.raises(UserError, match=r"one\.npz and .*two\.npz .* tokenizer"):
         rsa.compare([Pair(one, two)])
+
+
+@pytest.mark.parametrize("metric", [rsa, svcca, similarity])
+def test_a_layer_whose_tokens_are_all_alike_has_no_row_and_the_others_have(metric, make_file, capsys):
+    states = np.random.default_rng(0).normal(size=(3, 120, 5)).astype(np.float32)
+    base = make_file("base.npz", states, [12] * 10)
+    states[2] = 0.1 * states[2, 0]
+    table = metric.compare([Pair(make_file("collapsed.npz", states, [12] * 10), base)])
+    assert set(table["layer"]) == {0, 1} and table["value"].notna().all()
+    assert "do not differ in layer 2: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("metric", [cosine, jensen_shannon])

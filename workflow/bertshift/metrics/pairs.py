@@ -63,6 +63,15 @@ def matched_layers(model: int, reference: int, first: int = 0) -> list[tuple[int
     return [(layer, (2 * layer * reference + model) // (2 * model)) for layer in range(first, model + 1)]
 
 
+def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") -> None:
+    """That there will be no row, as states are all alike: of [CLS] in the embeddings, of all after a training that collapsed."""
+    print(
+        f"{metric}: {tokens} do not differ in layer {layer}: {pair.model} vs {pair.reference}",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
 def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
     """Rows -> table: the pairs' keys, then COLUMNS, then `extra`."""
     table = pd.DataFrame(list(rows))

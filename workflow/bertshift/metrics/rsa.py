@@ -16,10 +16,12 @@ import pandas as pd
 from bertshift.activations.sampling import two_samples
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
-from bertshift.metrics.pairs import Pair, frame, matched_layers, opened
+from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined
 from bertshift.seeds import seed_from
 
 ROWS = 4096
+# What sums of equal cosines may differ by.
+ROUNDING = 1e-12
 CELLS = 1 << 22  # numbers in a slice of the blocks' moments: 32 MB
 DRAWS = 200
 INTERVAL = ("sd", "low", "high")
@@ -39,23 +41,16 @@ def unit_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
 
 def _pearson(pairs, sum_x, square_x, sum_y, square_y, product):
     """Correlation over pairs from sums over pairs; NaN without spread. Each may be an array of several samples' sums."""
+    spread_x, spread_y = square_x - sum_x**2 / pairs, square_y - sum_y**2 / pairs
+    known = (spread_x > ROUNDING * square_x) & (spread_y > ROUNDING * square_y)
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = (square_x - sum_x**2 / pairs) * (square_y - sum_y**2 / pairs)
-        correlation = (product - sum_x * sum_y / pairs) / np.sqrt(np.where(spread > 0, spread, np.nan))
-    return np.clip(correlation, -1.0, 1.0)
+        spread = np.sqrt(np.where(known, spread_x * spread_y, np.nan))
+        return np.clip((product - sum_x * sum_y / pairs) / spread, -1.0, 1.0)
 
 
 def _check_count(n: int) -> None:
     if n < 3:
         raise UserError(f"RSA needs at least 3 tokens and got {n}: ask for more stimuli.")
-
-
-def _defined(value: float) -> float:
-    if np.isnan(value):
-        raise UserError(
-            "All tokens are equally similar to each other, so RSA is undefined: check the stimuli."
-        )
-    return float(value)
 
 
 class Moments:
@@ -88,7 +83,9 @@ class Moments:
         squares = [(np.vdot(gram, gram) - self.n) / 2 for gram in self.gram]
         product = (np.vdot(self.cross, self.cross) - self.n) / 2
         pairs = self.n * (self.n - 1) / 2
-        value = _defined(_pearson(pairs, sums[0], squares[0], sums[1], squares[1], product))
+        value = float(_pearson(pairs, sums[0], squares[0], sums[1], squares[1], product))
+        if np.isnan(value):
+            raise UserError("All tokens are equally similar to each other, so RSA is undefined.")
         return 1.0 if self.identical else value
 
 
@@ -162,7 +159,7 @@ def compare(pairs: list[Pair], tokens: int = 5000) -> pd.DataFrame:
     tokens: how many are drawn, without replacement, from all of the stimuli's; the same ones for every model and
     layer. n is their number. sd, the score's standard error, and low, high, its 95 % interval, are standard deviation
     and quantiles of 200 bootstrap samples of blocks of examples, as tokens of a sentence are not independent (NaN with
-    fewer than two blocks).
+    fewer than two blocks). A layer in which all tokens are equally similar, as after a training that collapsed, has no row.
     Raises UserError where tokens of a pair differ or are fewer than 3, and for a zero vector.
     """
     return frame(_rows(pairs, tokens), extra=("low", "high"))
@@ -189,12 +186,15 @@ def _rows(pairs: list[Pair], tokens: int):
                 else:
                     u = unit_rows(x, f"hidden layer {layer} in {pair.model}")
                     scores = samples.correlations(u, v, references[key])
+                if np.isnan(scores[0]):
+                    tell_undefined("rsa", pair, layer)
+                    continue
                 yield pair.keys | {
                     "variant": variant,
                     "layer": layer,
                     "ref_layer": ref_layer,
                     "head": 0,
-                    "value": _defined(scores[0]),
+                    "value": float(scores[0]),
                     **(interval(scores[1:]) if len(present) > 1 else dict.fromkeys(INTERVAL, np.nan)),
                     "n": len(positions),
                 }

@@ -10,7 +10,6 @@ All of them are distances, 0 for hidden states that agree and, for unrelated one
 Tokens: all; content, without [CLS] and [SEP]; cls and sep, either by itself.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -20,7 +19,7 @@ from bertshift.activations.sampling import sample_tokens
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics import cka, procrustes, pwcca
-from bertshift.metrics.pairs import Pair, frame, matched_layers, opened
+from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined
 from bertshift.metrics.scatter import Centred, scatter
 from bertshift.metrics.svcca import Principal, can_be_apart
 from bertshift.seeds import seed_from
@@ -86,8 +85,9 @@ def classes(activations: Activations) -> dict[str, np.ndarray]:
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
     """One row a pair, layer, class of tokens and variant of `distances`, nulls among them; n counts tokens.
 
-    tokens: how many are drawn, those that SVCCA draws of the same stimuli; classes are parts of the draw. [CLS] and [SEP]
-    have no rows in a layer where they do not vary, as [CLS] in the embeddings, or where fewer than 4 are drawn.
+    tokens: how many are drawn, those that SVCCA draws of the same stimuli; classes are parts of the draw. A class has no
+    rows in a layer where its tokens do not differ, as [CLS] in the embeddings or all after a training that collapsed, or
+    where fewer than 4 are drawn.
     Raises UserError where tokens of a pair differ, or all that are drawn are too few for SVCCA.
     """
     return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
@@ -114,10 +114,8 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
                     "head": 0,
                     "n": len(positions),
                 }
-                if name in ("cls", "sep") and not (len(x) >= 4 and x.varies and y.varies):
-                    print(
-                        f"similarity: {len(x)} tokens '{name}' do not vary in layer {layer}", file=sys.stderr
-                    )
+                if not (len(x) >= 4 and x.varies and y.varies):
+                    tell_undefined("similarity", pair, layer, f"{len(x)} tokens '{name}'")
                     continue
                 found = list(distances(x, y, orders))
                 if name == "all" and not any(row["metric"] == "svcca" for row in found):

@@ -16,7 +16,7 @@ import pandas as pd
 
 from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
-from bertshift.metrics.pairs import Pair, frame, matched_layers, opened
+from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined
 from bertshift.metrics.scatter import Centred, scatter
 
 
@@ -129,7 +129,8 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
     """One row a pair, layer and variant of `distances`, with k_model, k_reference; n counts tokens, sd is empty.
 
     tokens: how many are drawn, without replacement, from all of the stimuli's, [CLS] and [SEP] among them; the same
-    for every model and layer, and, as the distance depends on n, best the same for every task. None takes all.
+    for every model and layer, and, as the distance depends on n, best the same for every task. None takes all. A layer in
+    which tokens do not differ, as after a training that collapsed, has no rows.
     Raises UserError where tokens of a pair differ or are too few for `distances`.
     """
     return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
@@ -142,6 +143,9 @@ def _rows(pairs: list[Pair], tokens: int | None):
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
             x = Centred(model.hidden(layer), positions)
             y = Centred(reference.hidden(ref_layer), positions)
+            if not (x.varies and y.varies):
+                tell_undefined("svcca", pair, layer)
+                continue
             key = (pair.reference, pair.stimuli, ref_layer)
             if key not in references:
                 references[key] = Principal.of(scatter(y, y))
