@@ -106,7 +106,9 @@ def decided(name, state):
 
 def cases():
     """States and figures; a layer in which a run's tokens are all alike has no rows of the metrics that compare them."""
-    compared = {name for name in catalogue.FIGURES if ALIKE.search(" ".join(catalogue.needs(name, settings())))}
+    compared = {
+        name for name in catalogue.FIGURES if ALIKE.search(" ".join(catalogue.needs(name, settings())))
+    }
     return [(state, name) for state in STATES for name in catalogue.FIGURES] + [
         (COLLAPSED, name) for name in sorted(compared)
     ]
