@@ -23,7 +23,12 @@ def serve(config: Mapping, port: int | None = None) -> tuple[SmallHub, dict]:
     data = rows.repositories(config["datasets"], treebank)
     pages = corpora.addresses(config["edge_sets"], config["relations"])
     models = checkpoints.repositories(config["bases"], _texts(data, treebank))
-    hub = SmallHub({}, port=port or _free_port())
+    try:
+        hub = SmallHub({}, port=port or _free_port())
+    except OSError:
+        raise UserError(
+            f"port {port}, with which this rehearsal began, is taken: end what listens there."
+        ) from None
     for (repository, commit), files in {**data, **models}.items():
         hub.push(repository, commit, files)
     hub.pages = {corpora.place(url): content for url, content in pages.items()}
