@@ -160,6 +160,20 @@ def test_a_prepared_data_set_tells_its_own_size(config, tmp_path, monkeypatch):
     assert work(training(), config) == before
 
 
+def test_claims_hold_the_tables_that_they_read(paper):
+    memory = [work(Job(1, "claims", {"paper": name}), paper).memory for name in ("kovaleva2019", "hao2020")]
+    # Seven tables of nine runs and 12 x 13 heads, 60 kinds of token each.
+    assert 7 * 9 * 156 * 60 * 360 < memory[0] < 3e9 and memory[1] == 0
+
+
+def test_a_table_takes_disk_by_its_rows(paper):
+    told = {"model": "rte", "pairs": [0] * 9, "stimuli": ["rte"]}
+    found = work(Job(1, "cosine", {}, told), paper)
+    assert found.rows == 9 * 12 * 13
+    disk = costs.of_job(Job(1, "cosine", {}, told), costs.sizes_of(paper, TABLE), TABLE, False).disk
+    assert disk == pytest.approx(1e5 + 300 * found.rows)
+
+
 def test_a_checkpoint_of_ones_own_is_not_downloaded(paper):
     job = Job(1, "checkpoint", {"base": "base", "init": "1"})
     fetched = work(job, paper).fetched

@@ -13,6 +13,7 @@ import yaml
 from bertshift.work import WORK, Job, Sizes, Work
 
 MB, GB = 1e6, 1e9
+ROW_BYTES = 300  # of a table
 # No job asks a cluster for less: a slow node, a file system that is busy.
 LEAST_MINUTES, LEAST_GB = 10, 2
 
@@ -108,8 +109,8 @@ def own_cost(job: Job) -> Cost | None:
         seconds = float(row.get("s", ""))
     except ValueError:
         return None
-    # A job that ends at once has no other measure than its time.
-    measured = row.get("max_rss", "NA")
+    # A job that ends at once has no other measure than its time: its memory was looked at as it began, if at all.
+    measured = row.get("max_rss", "NA") if seconds > 1 else "NA"
     memory = 0.0 if measured in ("NA", "-") else float(measured) * MB
     files = [] if job.temporary else [Path(name) for name in job.output]
     return Cost(seconds, memory, sum(file.stat().st_size for file in files if file.is_file()))
@@ -130,7 +131,7 @@ def of_job(job: Job, sizes: Sizes, table: Mapping, has_gpu: bool) -> Cost:
         (rule["memory_mb"] + machine["memory_mb"]) * MB * work.processes
         + work.memory
         + (0 if on_gpu else work.device),
-        rule["disk_mb"] * MB + work.disk,
+        rule["disk_mb"] * MB + work.disk + ROW_BYTES * rule["variants"] * work.rows,
         work.scratch,
         work.device if on_gpu else 0.0,
         work.flops + work.host,

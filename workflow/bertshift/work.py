@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from bertshift.naming import parse_model, parse_variant, shape_of
+from bertshift.naming import parse_model, parse_variant, runs_of, shape_of
 from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
 from bertshift.provenance import GENERATED, ORIGINS
 
@@ -16,8 +16,8 @@ from bertshift.provenance import GENERATED, ORIGINS
 HEAD_WIDTH, VOCABULARY = 64, 30_522
 # A made checkpoint's counts, by the configuration's names.
 MADE = {"hidden_layers": "layers", "attention_heads": "heads"}
-# An encoder is read in batches of so many tokens.
-BATCH_TOKENS = 2048
+# An encoder is read in batches of so many tokens, or of so many inputs that are padded.
+BATCH_TOKENS, PADDED_AT_ONCE = 2048, 8
 # By edge task: spans of a target, and the share of a sentence's tokens that lie in one.
 SPANS = {
     "pos": (1, 1.0),
@@ -34,6 +34,12 @@ TARGETS, LABELS, FRAMES_A_RECORD, FRAMES_A_SENTENCE = 6, 20, 1.2, 3
 # A probe that may train for long finds its best weights after so many epochs, or so many validations if these are fewer;
 # a structural probe after so many epochs.
 BEST_EPOCHS, BEST_VALIDATIONS, BEST_STRUCTURAL = 100, 30, 12
+# Bytes of a publisher's archive.
+ARCHIVE = 2e7
+# Bytes that annotations of an input take, in an archive that is compressed.
+ANNOTATED = 1200
+# Figures whose claims read tables with a row for each head and kind of token; their bytes for a head, and in memory.
+READ_IN_FULL, READ, HELD = {"kovaleva2019": ["figure6", "figure7"]}, 30_000, 210_000
 # Word pieces of a word.
 PIECES = 1.2
 # The mean square of lengths, to the square of their mean.
@@ -70,9 +76,10 @@ class Work:
 
     flops: floating-point operations of matrix products, width: of these; host: operations that a CPU makes even where
     there is a GPU; elements: pairs of numbers that it compares; passes: of a batch through a layer. text: JSON lines
-    made (those only read count a fourth); written, read: activation files; fetched: from a network. memory: of the
-    machine; device: of the GPU, or of the machine where there is none. disk: what stays, scratch: what is there beside it
-    while the job runs. processes: that compute side by side.
+    made (those only read count a fourth); written, read: activation files; fetched: from a network. rows: of its
+    table, to be multiplied by the rule's `variants`. memory: of the machine; device: of the GPU, or of the machine where
+    there is none. disk: what stays beside the table, scratch: what is there beside it while the job runs. processes: that
+    compute side by side.
     """
 
     flops: float = 0.0
@@ -84,6 +91,7 @@ class Work:
     written: float = 0.0
     read: float = 0.0
     fetched: float = 0.0
+    rows: float = 0.0
     disk: float = 0.0
     memory: float = 0.0
     device: float = 0.0
@@ -120,6 +128,11 @@ class Shape:
         flops = tokens * self.layers * (24 * self.width**2 + 4 * length * self.width)
         batches = max(1, tokens / BATCH_TOKENS) if batches is None else batches
         return Work(flops, self.layers * batches, self.width, device=4 * self.parameters)
+
+    def read_often(self, inputs: float, length: float, times: float) -> Work:
+        """Forward passes of the same inputs, each time in whole batches."""
+        tokens = inputs * length
+        return self.passes(times * tokens, length, times * math.ceil(tokens / BATCH_TOKENS))
 
     def updates(self, tokens: float, length: float, steps: float) -> Work:
         """Training: forward and backward, on disk a checkpoint; in memory, beside the states of a batch, seven of the model:
@@ -191,7 +204,11 @@ class Sizes:
     def bytes(self, dataset: str, *splits: str) -> float:
         """Of a data set's JSON lines, all or some splits."""
         splits = splits or self.config["datasets"][dataset].get("published", {}) or ["text"]
-        each = self.known["bytes"].get(dataset, 6 * self.tokens(dataset))
+        lines = Path(f"results/data/{dataset}/examples.jsonl")
+        if lines.is_file() and (prepared := self._prepared(f"results/data/{dataset}/dataset.json", "rows")):
+            each = lines.stat().st_size / sum(prepared.values())
+        else:
+            each = self.known["bytes"].get(dataset, 6 * self.tokens(dataset))
         return each * sum(self.rows(dataset, split) for split in splits)
 
     def stimuli(self, names: list[str], longest: int | None = None) -> list[tuple[float, float]]:
@@ -356,6 +373,12 @@ def dataset(job: Job, sizes: Sizes) -> Work:
     return Work(text=lines, disk=lines, memory=4 * lines)
 
 
+def corpus(job: Job, sizes: Sizes) -> Work:
+    there = Path("results/corpora", job.wildcards["path"])
+    size = there.stat().st_size if there.is_file() else ARCHIVE
+    return Work(fetched=size, disk=size)
+
+
 def edges(job: Job, sizes: Sizes) -> Work:
     """Corpora of several layouts: reading them takes longer than writing their records."""
     task = sizes.edge_task(job.wildcards["task"], ProbeSettings(max_dev=sys.maxsize))
@@ -409,7 +432,12 @@ def maps_compared(job: Job, sizes: Sizes, measures: int = 1) -> Work:
     entries = SPREAD * sum(inputs * length**2 for inputs, length in stimuli) * shape.heads
     elements, both = entries * shape.layers * pairs, 4 * 2 * entries
     # Of each pair of layers the pages that are read.
-    return Work(elements=measures * elements, read=both * shape.layers * pairs, memory=both)
+    return Work(
+        elements=measures * elements,
+        read=both * shape.layers * pairs,
+        memory=both,
+        rows=pairs * len(stimuli) * shape.layers * (shape.heads + 1),
+    )
 
 
 def attention_to(job: Job, sizes: Sizes) -> Work:
@@ -451,7 +479,9 @@ def _states_compared(job: Job, sizes: Sizes, products: int, decompositions: int)
         shape.width, decompositions
     )
     layer = 2 * shape.dump(every) / (shape.layers + 1)
-    return work * layers + Work(memory=layer + 8 * 20 * shape.width**2, read=layer * layers)
+    return work * layers + Work(
+        memory=layer + 8 * 20 * shape.width**2, read=layer * layers, rows=layers * len(stimuli)
+    )
 
 
 def rsa(job: Job, sizes: Sizes) -> Work:
@@ -463,18 +493,25 @@ def rsa(job: Job, sizes: Sizes) -> Work:
         host=2 * moments * layers,
         memory=24 * tokens * shape.width,
         read=2 * 4 * tokens * shape.width * layers,
+        rows=layers,
     )
 
 
 def cosine_padded(job: Job, sizes: Sizes) -> Work:
     shape, pairs, stimuli = _pairs(job, sizes)
     inputs, length = job.settings["inputs"] or stimuli[0][0], job.settings["pad_to"]
-    return shape.passes(2 * pairs * inputs * length, length)
+    # Both models' maps of a batch, while the next is made, and a layer's in float64.
+    maps = 6 * 4 * min(inputs, PADDED_AT_ONCE) * shape.layers * shape.heads * length**2
+    return shape.passes(2 * pairs * inputs * length, length) + Work(
+        device=4 * shape.parameters + maps, rows=pairs * shape.layers * (shape.heads + 1)
+    )
 
 
 def annotations(job: Job, sizes: Sizes) -> Work:
     ((inputs, length), *more) = sizes.stimuli([job.wildcards["stimulus"]])
-    return sizes.shape("base").passes(2 * inputs * length * (1 + len(more)), length)
+    return sizes.shape("base").passes(2 * inputs * length * (1 + len(more)), length) + Work(
+        disk=ANNOTATED * inputs
+    )
 
 
 def ablation(job: Job, sizes: Sizes) -> Work:
@@ -484,16 +521,18 @@ def ablation(job: Job, sizes: Sizes) -> Work:
     times = len(how["ablation"]["variants"]) * shape.layers * (shape.heads + 1) + 1
     confirmed = 2 * how["ablation"]["confirm"] if sample < rows else 0
     # A pass starts at the layer that is changed, so half of the layers are passed.
-    return shape.passes((sample * times / 2 + rows * confirmed) * length, length) * len(how["runs"])
+    work = shape.read_often(sample, length, times / 2) + shape.read_often(rows, length, confirmed)
+    return (work + Work(rows=times)) * len(how["runs"])
 
 
 def restored(job: Job, sizes: Sizes) -> Work:
     how, shape = job.settings, sizes.shape(job.wildcards["model"])
     rows, length = sizes.split(how["task"], "dev")
-    tokens = min(rows, how["max_dev"] or rows) * length + how["tokens"]
+    inputs = min(rows, how["max_dev"] or rows) + how["tokens"] / length
     states = Work(host=8 * how["tokens"] * shape.width**2) + _decompositions(shape.width, 4)
     # A pass starts at the layer that is changed, so half of the layers are passed.
-    return (shape.passes(tokens / 2, length) + states) * ((shape.layers + 1) * len(how["runs"]))
+    once = shape.read_often(inputs, length, 1 / 2) + states
+    return (once + Work(rows=1)) * ((shape.layers + 1) * len(how["runs"]))
 
 
 def frozen(job: Job, sizes: Sizes) -> Work:
@@ -520,7 +559,10 @@ def patterns(job: Job, sizes: Sizes) -> Work:
     inputs = min(inputs, how["max_examples"] or inputs) * len(how["runs"])
     maps = Work(device=4 * shape.parameters + BATCH_TOKENS * length * shape.layers * shape.heads * 4)
     return (
-        shape.passes(inputs * length, length) + maps + _classified(sizes, inputs * shape.layers * shape.heads)
+        shape.passes(inputs * length, length)
+        + maps
+        + _classified(sizes, inputs * shape.layers * shape.heads)
+        + Work(rows=len(how["runs"]) * shape.layers * shape.heads)
     )
 
 
@@ -608,18 +650,32 @@ def structural_probes(job: Job, sizes: Sizes) -> Work:
     return (work + _extracted(job, sizes, shape, "trees")) * len(how["runs"]) + Work(memory=states)
 
 
+def claims(job: Job, sizes: Sizes) -> Work:
+    """Tables of what each head attends to have far more rows than all others that a claim reads."""
+    paper, models = job.wildcards["paper"], set()
+    for item in READ_IN_FULL.get(paper, []):
+        models |= set((sizes.config["figures"][paper].get(item) or {}).get("models", []))
+    rows = 0.0
+    for name in models:
+        shape, model = sizes.shape(name), parse_model(name, sizes.config)
+        rows += len(runs_of(model, sizes.config)) * shape.layers * (shape.heads + 1)
+    return Work(memory=HELD * rows, text=READ * rows)
+
+
 # Rules that are not here cost what the shipped table says, whatever the configuration.
 WORK: dict[str, Callable[[Job, Sizes], Work]] = {
     "pretrain": pretrain,
     "checkpoint": checkpoint,
     "derive": derive,
     "dataset": dataset,
+    "corpus": corpus,
     "edges": edges,
     "stimuli": stimuli,
     "finetune": finetune,
     "sweep": sweep,
     "activations": activations,
     "annotations": annotations,
+    "claims": claims,
     "cosine": maps_compared,
     "js": maps_compared,
     "attention_to": attention_to,
