@@ -132,3 +132,14 @@ def test_after_another_configuration_real_jobs_make_what_a_fresh_folder_has(fini
     used.config = demo
     used.snakemake(table, "--cores", "2")
     assert (used.folder / table).read_bytes() == before
+
+
+def test_runs_of_a_row_are_not_trained_again_for_another_table(finished, tmp_path):
+    used = type(finished)(tmp_path / "used")
+    shutil.copytree(finished.folder, used.folder, symlinks=True)
+    edited, runs = used.folder / "workflow/bertshift/tables.py", "results/sweeps/rte.freeze"
+    trained = {path: path.stat().st_mtime for path in (used.folder / runs).glob("*/*/scores.json")}
+    edited.write_text(edited.read_text() + "\nADDED = True\n")
+    assert "sweep" in rules(used.reruns(f"{runs}.tsv"))
+    used.snakemake(f"{runs}.tsv")
+    assert trained and trained == {path: path.stat().st_mtime for path in trained}

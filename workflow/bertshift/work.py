@@ -152,17 +152,6 @@ class Shape:
         return tokens * (self.layers + 1) * self.width * bytes_each
 
 
-def planned_shape(model: str, variants: list[str] | None, config: Mapping) -> Shape:
-    """As the configuration has it, whatever is there already; variants: others than those of the model's name."""
-    model = parse_model(model, config)
-    shape = shape_of(config["bases"][model.base])
-    kept = [v for v in map(parse_variant, variants or [v.text for v in model.variants]) if v.kind == "keep"]
-    layers = int(kept[0]["layers"]) if kept else shape["layers"]
-    width = shape.get("width", HEAD_WIDTH * shape["heads"])
-    vocabulary = config["vocabularies"].get(shape["vocabulary"], {}).get("size", VOCABULARY)
-    return Shape(layers, shape["heads"], width, vocabulary)
-
-
 class Sizes:
     """How many inputs of how many tokens there are, and how wide a model is: of prepared data and of made checkpoints as
     they are, of others as published.
@@ -175,12 +164,18 @@ class Sizes:
         self._read: dict[str, dict] = {}
 
     def shape(self, model: str, variants: list[str] | None = None) -> Shape:
-        base = parse_model(model, self.config).base
-        planned, told = planned_shape(model, variants, self.config), shape_of(self.config["bases"][base])
-        made = self._json(f"results/pretrained/{base}/init1/config.json")
-        if any(made.get(f"num_{key}") != told[own] for key, own in MADE.items()):
-            return planned
-        return replace(planned, width=made["hidden_size"], vocabulary=made["vocab_size"])
+        model = parse_model(model, self.config)
+        shape = shape_of(self.config["bases"][model.base])
+        kept = [
+            v for v in map(parse_variant, variants or [v.text for v in model.variants]) if v.kind == "keep"
+        ]
+        layers = int(kept[0]["layers"]) if kept else shape["layers"]
+        made = self._json(f"results/pretrained/{model.base}/init1/config.json")
+        if all(made.get(f"num_{key}") == shape[own] for key, own in MADE.items()):
+            return Shape(layers, shape["heads"], made["hidden_size"], made["vocab_size"])
+        width = shape.get("width", HEAD_WIDTH * shape["heads"])
+        vocabulary = self.config["vocabularies"].get(shape["vocabulary"], {}).get("size", VOCABULARY)
+        return Shape(layers, shape["heads"], width, vocabulary)
 
     def rows(self, dataset: str, split: str) -> int:
         if prepared := self._prepared(f"results/data/{dataset}/dataset.json", "rows"):

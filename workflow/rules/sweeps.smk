@@ -25,6 +25,8 @@ rule sweep:
         run_mb=lambda wildcards: largest_run_mb(wildcards),
     params:
         code=code("sweep"),
+        # What makes a run another one: a new column of its table does not.
+        training=code(module="training/finetuning"),
         settings=lambda wildcards: settings.canonical(sweep_settings(wildcards)),
         start=lambda wildcards: run_of(wildcards).parent.folder,
     script:

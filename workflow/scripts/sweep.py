@@ -11,7 +11,7 @@ if __name__ == "__main__":  # not in the workers, which import this file
 
         settings = json.loads(snakemake.params.settings)
         for run in settings["runs"].values():
-            run["training"]["code"] = snakemake.params.code
+            run["training"]["code"] = snakemake.params.training
         start, data = Path(snakemake.params.start), Path(snakemake.input.examples).parent
         folder = Path(snakemake.output.scores).with_suffix("")
         resources = snakemake.resources

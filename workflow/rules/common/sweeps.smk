@@ -60,10 +60,11 @@ def sweep_settings(wildcards):
 
 def largest_run_mb(wildcards):
     """What a run of a row takes of a GPU's memory, at most: with every input of a batch as long as can be."""
+    sizes = work.Sizes(config, known={})
     largest = 0.0
     for run in sweep_settings(wildcards)["runs"].values():
         length, batch = run["task"]["max_length"], run["training"]["batch_size"]
-        shape = work.planned_shape(wildcards.model, run["variants"], config)
+        shape = sizes.shape(wildcards.model, run["variants"])
         largest = max(largest, shape.updates(batch * length, length, steps=1).device)
     return round(largest / 1e6)
 
