@@ -615,7 +615,7 @@ def edge_probes(job: Job, sizes: Sizes) -> Work:
         # Each beside one of its control task.
         task, probes = sizes.edge_task(name, one), 2 * len(how["variants"]) * one.probe_seeds
         work += _bank(shape, one, task, probes, task.records["train"]) + _features(shape, task)
-    return work * len(how["runs"])
+    return (work + Work(rows=1)) * len(how["runs"])
 
 
 def mdl(job: Job, sizes: Sizes) -> Work:
@@ -628,7 +628,7 @@ def mdl(job: Job, sizes: Sizes) -> Work:
         for portion in one.portions:
             records = portion * task.records["train"]
             work += _bank(shape, one.learning_from(records), task, one.probe_seeds, records)
-    return work * len(how["runs"])
+    return (work + Work(rows=1)) * len(how["runs"])
 
 
 def structural_probes(job: Job, sizes: Sizes) -> Work:
@@ -642,7 +642,8 @@ def structural_probes(job: Job, sizes: Sizes) -> Work:
     read = epochs * (splits["train"] + splits["dev"]) + splits["test"]
     states = shape.dump(sum(splits.values()) * length, 2)
     work = Work(each * read * probes, 8 * epochs * splits["train"] / one.batch_size, shape.width, read=states)
-    return (work + _extracted(job, sizes, shape, "trees")) * len(how["runs"]) + Work(memory=states)
+    work += _extracted(job, sizes, shape, "trees") + Work(rows=shape.layers + 1)
+    return work * len(how["runs"]) + Work(memory=states)
 
 
 def claims(job: Job, sizes: Sizes) -> Work:
