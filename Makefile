@@ -13,7 +13,7 @@ figures: $(READY)
 test: $(READY)
 	PATH="$(BIN):$$PATH" python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder
 
-# A scale's own file whole, small or paper, on made data and narrow models: no network, two CPU cores, about an hour.
+# A scale's own file whole, small or paper, on made data and narrow models: no network, two CPU cores, 45 or 20 minutes.
 SCALE ?= paper
 rehearse: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow:tests python -m rehearsal $(SCALE)
