@@ -29,6 +29,7 @@ LONGEST = ["cluster", "end_to_end", "real_input", "rehearsal", "test_paper_shape
 SHARING = ["cluster", "end_to_end"]
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items) -> None:
     """One worker runs a file, or a folder whose files share a finished run."""
 
