@@ -11,7 +11,7 @@ figures: $(READY)
 
 # The environment, then the whole test suite.
 test: $(READY)
-	PATH="$(BIN):$$PATH" python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder
+	PATH="$(BIN):$$PATH" python -m pytest -q -n 2 --no-loadscope-reorder
 
 # A scale's own file whole, small or paper, on made data and narrow models: no network, two CPU cores, 45 or 20 minutes.
 SCALE ?= paper

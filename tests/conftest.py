@@ -29,17 +29,24 @@ LONGEST = ["cluster", "end_to_end", "real_input", "rehearsal", "test_paper_shape
 SHARING = ["cluster", "end_to_end"]
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items) -> None:
-    """One worker runs a file, or a folder whose files share a finished run."""
-
     def part(item) -> str:
         return item.path.relative_to(ROOT / "tests").parts[0]
 
-    for item in items:
-        group = part(item) if part(item) in SHARING else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: LONGEST.index(part(item)) if part(item) in LONGEST else len(LONGEST))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """One worker runs a file, or a folder whose files share a finished run."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = Path(nodeid.partition("::")[0])
+            return str(file.parent if file.parent.name in SHARING else file)
+
+    return Scheduling(config, log)
 
 
 class Project:
