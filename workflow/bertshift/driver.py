@@ -145,6 +145,7 @@ def end_processes(names: Iterable[str]) -> int:
         for process in found:
             with suppress(psutil.Error):
                 stop(process)
+                process.resume()  # one that is suspended would not notice
         while any(map(_is_left, found)) and time.monotonic() < end:
             time.sleep(0.1)
     return len(found)
