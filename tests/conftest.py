@@ -24,8 +24,10 @@ def mirror() -> Path:
     return folder
 
 
-# What takes minutes begins first, so that no worker ends long before another; of these, folders share a finished run.
-LONGEST = ["cluster", "end_to_end", "real_input", "rehearsal", "test_paper_shapes.py", "dag"]
+# What takes minutes begins first, so that no worker ends long before another; beside the first, which interrupts jobs at
+# work, one that takes a single core.
+LONGEST = ["cluster", "test_paper_shapes.py", "end_to_end", "real_input", "rehearsal", "dag"]
+# Folders whose files share a finished run.
 SHARING = ["cluster", "end_to_end"]
 
 
