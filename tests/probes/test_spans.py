@@ -93,10 +93,10 @@ def test_a_batch_holds_each_token_of_the_spans_once_a_record(tmp_path):
     spans = SpanTokens(pieces)
     batch = spans.batch(np.array([3, 2, 0]))
     assert batch.targets.tolist() == [4, 3, 0, 1, 2] and batch.record.tolist() == [3, 2, 0, 0, 0]
-    for number, side in enumerate(batch.sides):
-        members = batch.tokens[side.tokens][side.members]
-        for target, inside in zip(batch.targets, np.split(members, side.bags[1:])):
-            assert inside.tolist() == list(range(pieces.start[number, target], pieces.end[number, target]))
+    members = batch.tokens[np.concatenate(batch.sides)][batch.members]
+    spans = [(side, target) for target in batch.targets for side in range(2)]
+    for span, inside in zip(spans, np.split(members, batch.bags[1:]), strict=True):
+        assert inside.tolist() == list(range(pieces.start[span], pieces.end[span]))
     expected = []
     for number in (3, 2, 0):
         mine = pieces.record == number

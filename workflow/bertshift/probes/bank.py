@@ -87,43 +87,28 @@ class Examples:
 
     def batch(self, records: np.ndarray) -> "Batch":
         found = self.spans.batch(records)
-        indices = [self.features.rows(found.tokens), found.targets]
-        for side in found.sides:
-            members = np.diff(np.append(side.bags, len(side.members)))
-            owner = np.repeat(np.arange(len(members)), members)
-            own = [] if side.tokens is None else [side.tokens]
-            indices += [*own, owner, side.members, side.bags]
+        sizes = np.diff(np.append(found.bags, len(found.members)))
+        span = np.repeat(np.arange(len(sizes)), sizes)
+        own = [tokens for tokens in found.sides if tokens is not None]
+        indices = [self.features.rows(found.tokens), found.targets, span, found.members, found.bags, *own]
         # One copy to the device for all of them.
         flat = torch.from_numpy(np.concatenate(indices)).to(best_device())
-        rows, targets, *rest = flat.split([len(each) for each in indices])
-        size = len(rest) // len(found.sides)
-        sides = [rest[first : first + size] for first in range(0, len(rest), size)]
-        return Batch(
-            found.record,
-            rows,
-            targets,
-            [Side(*([None] * (4 - size)), *side) for side in sides],
-        )
-
-
-@dataclass(frozen=True)
-class Side:
-    """As spans.Side, on the probes' device; owner [M]: the target of each of the members."""
-
-    tokens: Tensor | None
-    owner: Tensor
-    members: Tensor
-    bags: Tensor
+        rows, targets, span, members, bags, *own = flat.split([len(each) for each in indices])
+        return Batch(found.record, rows, targets, span, members, bags, own or [None])
 
 
 @dataclass(frozen=True)
 class Batch:
-    """As spans.SpanBatch: rows [n] of Features, targets [T] and sides on the probes' device, record [T] where numpy is."""
+    """As SpanBatch, record [T] where numpy is, all else on the probes' device: rows [n] of Features, targets [T], and
+    span [M], that of each of the members."""
 
     record: np.ndarray
     rows: Tensor
     targets: Tensor
-    sides: list[Side]
+    span: Tensor
+    members: Tensor
+    bags: Tensor
+    sides: list[Tensor | None]
 
 
 @dataclass(frozen=True)
@@ -244,12 +229,16 @@ class Bank:
         x = (mix @ states.flatten(1)).view(-1, *states.shape[1:])
         if drop:
             x = drop.input(x, which)
-        h = w["hidden_bias"][:, None]
-        per_side = (w[name].unbind(1) for name in ("project", "project_bias", "attend", "hidden"))
-        for side, project, bias, attend, hidden in zip(batch.sides, *per_side, strict=True):
-            own = x if side.tokens is None else x.index_select(1, side.tokens)
-            z = torch.baddbmm(bias[:, None], own, project)
-            h = torch.baddbmm(h, pool(z, torch.bmm(z, attend)[..., 0], side, which.rank), hidden)
+        z, scores = [], []
+        per_side = (w[name].unbind(1) for name in ("project", "project_bias", "attend"))
+        for tokens, project, bias, attend in zip(batch.sides, *per_side, strict=True):
+            own = x if tokens is None else x.index_select(1, tokens)
+            z.append(torch.baddbmm(bias[:, None], own, project))
+            scores.append(torch.bmm(z[-1], attend))
+        # The spans of a target side by side.
+        pooled = pool(torch.cat(z, 1), torch.cat(scores, 1)[..., 0], batch, which.rank)
+        hidden = w["hidden"].flatten(1, 2)
+        h = torch.baddbmm(w["hidden_bias"][:, None], pooled.view(len(weights), -1, hidden.shape[1]), hidden)
         h = F.layer_norm(h.tanh(), h.shape[-1:])
         h = torch.addcmul(w["shift"][:, None], h, w["gain"][:, None])
         if drop:
@@ -257,22 +246,22 @@ class Bank:
         return torch.baddbmm(w["output_bias"][:, None], h, w["output"])
 
 
-def pool(z: Tensor, scores: Tensor, side: Side, rank: Tensor) -> Tensor:
-    """Softmax-weighted sums over spans: z [k, n, w], scores [k, n], rank [k, 1] -> [k, T, w]."""
+def pool(z: Tensor, scores: Tensor, batch: Batch, rank: Tensor) -> Tensor:
+    """Softmax-weighted sums over a batch's spans: z [k, n, w], scores [k, n], rank [k, 1] -> [k, T * S, w]."""
     k, n, width = z.shape
-    spans, members = len(side.bags), len(side.members)
-    scores = scores[:, side.members]
+    spans, members = len(batch.bags), len(batch.members)
+    scores = scores.index_select(1, batch.members)
     largest = scores.new_full((k, spans), -math.inf)
-    largest.scatter_reduce_(1, side.owner.expand(k, -1), scores.detach(), "amax")
-    powers = (scores - largest[:, side.owner]).exp()
-    shares = powers / powers.new_zeros(k, spans).index_add(1, side.owner, powers)[:, side.owner]
+    largest.scatter_reduce_(1, batch.span.expand(k, -1), scores.detach(), "amax")
+    powers = (scores - largest.index_select(1, batch.span)).exp()
+    sums = powers.new_zeros(k, spans).index_add(1, batch.span, powers)
     # One table of all probes' tokens: no [k, members, w] array comes to be.
     return F.embedding_bag(
-        (side.members + rank * n).flatten(),
+        (batch.members + rank * n).flatten(),
         z.reshape(k * n, width),
-        (side.bags + rank * members).flatten(),
+        (batch.bags + rank * members).flatten(),
         mode="sum",
-        per_sample_weights=shares.flatten(),
+        per_sample_weights=(powers / sums.index_select(1, batch.span)).flatten(),
     ).view(k, spans, width)
 
 

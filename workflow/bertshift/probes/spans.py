@@ -127,74 +127,76 @@ def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Side:
-    """One span of every target, over the tokens that are in it: `tokens` [n] index SpanBatch.tokens, None for all.
-
-    members [M]: the spans' tokens as indices of `tokens`, span after span; bags [T]: where each span begins.
-    """
-
-    tokens: np.ndarray | None
-    members: np.ndarray
-    bags: np.ndarray
-
-
-@dataclass(frozen=True)
 class SpanBatch:
-    """Some records: tokens [n] (each once a record), record [T] and targets [T] (numbers within the split), sides."""
+    """Some records: tokens [n] (each once a record), record [T] and targets [T] (numbers within the split).
+
+    sides [S]: the tokens that are in a first or in a second span, as indices of `tokens`; None for all of them. spans
+    follow target by target, a pair together: members [M] are their tokens, as indices of all sides one after the
+    other, and bags [T * S] say where each span begins among them.
+    """
 
     tokens: np.ndarray
     record: np.ndarray
     targets: np.ndarray
-    sides: tuple[Side, ...]
+    sides: list[np.ndarray | None]
+    members: np.ndarray
+    bags: np.ndarray
 
 
 class SpanTokens:
     """The tokens inside the target spans of a split, indexed so that a batch costs a few gathers.
 
-    sentence [R], record [T]: as in PieceTargets; tokens: rows of the activation file. A probe projects and pools tokens one by one, so that the rest of a sentence never matters to it.
+    sentence [R], record [T]: as in PieceTargets; tokens: rows of the activation file. A probe projects and pools tokens
+    one by one, so that the rest of a sentence never matters to it.
     """
 
     def __init__(self, targets: PieceTargets):
         records = np.arange(len(targets.sentence) + 1)
-        self.sentence, self.record = targets.sentence, targets.record
+        self.sentence, self.record, self.sides = targets.sentence, targets.record, len(targets.start)
         self._targets = np.searchsorted(targets.record, records)
-        self._lengths = targets.end - targets.start
-        inside = [ranges(start, length) for start, length in zip(targets.start, self._lengths)]
-        owner = [np.repeat(targets.record, length) for length in self._lengths]
-        self._first_member = [np.append(0, np.cumsum(length))[self._targets] for length in self._lengths]
+        self._lengths = (targets.end - targets.start).T  # [T, S]
+        sizes = self._lengths.ravel()
+        inside = ranges(targets.start.T.ravel(), sizes)
+        self._first_member = np.append(0, np.cumsum(self._lengths.sum(1)))[self._targets]
 
         # A token of two records is in the list twice: records are drawn one by one.
-        width = 1 + max((int(tokens.max()) for tokens in inside if len(tokens)), default=0)
-        keys, where = np.unique(np.concatenate(owner) * width + np.concatenate(inside), return_inverse=True)
+        width = 1 + max(inside, default=0)
+        owner = np.repeat(targets.record, self._lengths.sum(1))
+        keys, self._members = np.unique(owner * width + inside, return_inverse=True)
         self.tokens = keys % width
         self._first_token = np.searchsorted(keys // width, records)
-        self._sides = []
-        for part in np.split(where, np.cumsum([len(tokens) for tokens in inside])[:-1]):
-            tokens, members = (None, part) if len(inside) == 1 else np.unique(part, return_inverse=True)
-            starts = self._first_token if tokens is None else np.searchsorted(tokens, self._first_token)
-            self._sides.append((tokens, members, starts))
+        # Of each side: its tokens, None for all, and where a record's begin.
+        self._own = [(None, self._first_token)]
+        if self.sides > 1:
+            side = np.repeat(np.tile(np.arange(self.sides), len(targets.record)), sizes)
+            self._own = [self._only(side == number) for number in range(self.sides)]
 
-    @property
-    def sides(self) -> int:
-        """Spans of a target."""
-        return len(self._sides)
+    def _only(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """One side's tokens and where a record's begin; `members` [M] bool are its own, and count its tokens hereafter."""
+        tokens, self._members[members] = np.unique(self._members[members], return_inverse=True)
+        return tokens, np.searchsorted(tokens, self._first_token)
 
     def batch(self, records: np.ndarray) -> SpanBatch:
         """The batch of these records, in this order; `tokens` are rows of the activation file."""
         tokens, token_shift = _taken(self._first_token, records)
         targets, _ = _taken(self._targets, records)
-        sides = []
-        for (own, members, starts), first, lengths in zip(self._sides, self._first_member, self._lengths):
+        inside, _ = _taken(self._first_member, records)
+        sides, shifts, before = [], [], 0
+        for own, starts in self._own:
             chosen, shift = _taken(starts, records)
-            inside, _ = _taken(first, records)
-            sides.append(
-                Side(
-                    None if own is None else own[chosen] + np.repeat(token_shift, _sizes(starts, records)),
-                    members[inside] + np.repeat(shift, _sizes(first, records)),
-                    np.cumsum(lengths[targets]) - lengths[targets],
-                )
-            )
-        return SpanBatch(self.tokens[tokens], self.record[targets], targets, tuple(sides))
+            shifts.append(shift + before)
+            sides.append(None if own is None else own[chosen] + np.repeat(token_shift, _sizes(starts, records)))
+            before += len(chosen)
+        spans = np.repeat(np.stack(shifts, 1), _sizes(self._targets, records), axis=0)
+        lengths = self._lengths[targets].ravel()
+        return SpanBatch(
+            self.tokens[tokens],
+            self.record[targets],
+            targets,
+            sides,
+            self._members[inside] + np.repeat(spans.ravel(), lengths),
+            np.cumsum(lengths) - lengths,
+        )
 
 
 def _sizes(starts: np.ndarray, records: np.ndarray) -> np.ndarray:
