@@ -65,6 +65,11 @@ class Project:
     def config(self, config: dict) -> None:
         (self.folder / "config/experiments.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
 
+    def copy(self, folder: Path) -> "Project":
+        """With all that it has made."""
+        shutil.copytree(self.folder, folder, symlinks=True)
+        return Project(folder)
+
     def snakemake(self, *arguments: str, check: bool = True) -> str:
         """Everything it prints; fails the test if it fails."""
         command = [sys.executable, "-m", "snakemake", *arguments]

@@ -119,8 +119,7 @@ def test_a_deleted_figure_is_made_again(finished):
 def test_after_another_configuration_real_jobs_make_what_a_fresh_folder_has(finished, copy_project, tmp_path):
     """What tests/dag/test_origins.py shows with digests in the place of all jobs."""
     table = "results/cosine/rte_vs_base.tsv"
-    used = type(finished)(tmp_path / "used")
-    shutil.copytree(finished.folder, used.folder, symlinks=True)
+    used = finished.copy(tmp_path / "used")
     demo, before = used.config, (used.folder / table).read_bytes()
     fresh = copy_project()
     used.config = fresh.config = merge(
@@ -135,8 +134,7 @@ def test_after_another_configuration_real_jobs_make_what_a_fresh_folder_has(fini
 
 
 def test_runs_of_a_row_are_not_trained_again_for_another_table(finished, tmp_path):
-    used = type(finished)(tmp_path / "used")
-    shutil.copytree(finished.folder, used.folder, symlinks=True)
+    used = finished.copy(tmp_path / "used")
     edited, runs = used.folder / "workflow/bertshift/tables.py", "results/sweeps/rte.freeze"
     trained = {path: path.stat().st_mtime for path in (used.folder / runs).glob("*/*/scores.json")}
     edited.write_text(edited.read_text() + "\nADDED = True\n")

@@ -185,7 +185,9 @@ class SpanTokens:
         for own, starts in self._own:
             chosen, shift = _taken(starts, records)
             shifts.append(shift + before)
-            sides.append(None if own is None else own[chosen] + np.repeat(token_shift, _sizes(starts, records)))
+            sides.append(
+                None if own is None else own[chosen] + np.repeat(token_shift, _sizes(starts, records))
+            )
             before += len(chosen)
         spans = np.repeat(np.stack(shifts, 1), _sizes(self._targets, records), axis=0)
         lengths = self._lengths[targets].ravel()
