@@ -117,6 +117,13 @@ def test_blocks_of_fewer_than_32_records_join_the_uniform_one():
     assert block_ends(default, 20) == {1: 20}
 
 
+def test_records_too_few_for_any_code_but_the_uniform_one_are_told(made, edges, kept, capsys):
+    settings = replace(SETTINGS, portions=(0.1, 1), max_steps=5)
+    table = describe("base", {(1, 0): made.source}, {"pos": edges["pos"]}, made.sentences, settings, kept)
+    assert (totals(table, "pos")["compression"] == 1).all()
+    assert capsys.readouterr().err.count("no portion of the 130 records but the whole has 32") == 1
+
+
 def test_refuses_portions_that_do_not_cover():
     for portions in ((0.5,), (0.5, 0.2, 1), ()):
         with pytest.raises(UserError, match="rising fractions that end with 1"):

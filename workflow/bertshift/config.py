@@ -81,10 +81,24 @@ def canonical(value) -> str:
     return json.dumps(value, sort_keys=True)
 
 
+class _Loader(yaml.SafeLoader):
+    """That of PyYAML takes the last of two equal keys and says nothing."""
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key '{key.value}' stands twice", key.start_mark
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 def read_yaml(path: Path) -> dict:
     """The keys of a YAML file. UserError, with the line, if it is not YAML or has no keys at its top level."""
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        found = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except yaml.YAMLError as error:
         raise UserError(f"{path}, {_place_and_reason(error)}; correct it there.") from error
     if not isinstance(found, dict):

@@ -11,6 +11,7 @@ and C bits uniformly. Development data choose when a probe stops; they are not c
 """
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import product
@@ -126,6 +127,12 @@ def _portion(
     learned, test = examples["train"], examples["test"]
     order = np.random.default_rng(seed_from("mdl records", name)).permutation(learned.records)
     ends = block_ends(settings.portions, len(order))
+    if list(ends) == [portion]:
+        print(
+            f"mdl {name}: no portion of the {len(order)} records but the whole has {MIN_RECORDS} to train a probe on: "
+            "all labels are sent by the uniform code, whatever the model",
+            file=sys.stderr,
+        )
     if portion not in ends:
         return {}
     end = ends[portion]
