@@ -13,6 +13,8 @@ import yaml
 from bertshift.config import merge
 
 ROOT = Path(__file__).parents[1]
+# As many workers as cores run the tests; torch reads it when it is imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(scope="session")
