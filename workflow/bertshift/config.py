@@ -81,29 +81,29 @@ def canonical(value) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-class _Loader(yaml.SafeLoader):
-    """That of PyYAML takes the last of two equal keys and says nothing."""
-
-    def construct_mapping(self, node, deep=False):
-        seen = set()
-        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key '{key.value}' stands twice", key.start_mark
-                )
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
 def read_yaml(path: Path) -> dict:
-    """The keys of a YAML file. UserError, with the line, if it is not YAML or has no keys at its top level."""
+    """The keys of a YAML file. UserError, with the line, if it is not YAML, has a key twice or none at its top level."""
+    text = path.read_text(encoding="utf-8")
     try:
-        found = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        found = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise UserError(f"{path}, {_place_and_reason(error)}; correct it there.") from error
     if not isinstance(found, dict):
         raise UserError(f"{path} has no keys at its top level; write lines such as 'scale: demo'.")
+    for key in _second_keys(yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))):
+        raise UserError(
+            f"{path}, line {key.start_mark.line + 1}: the key '{key.value}' stands twice; write it once."
+        )
     return found
+
+
+def _second_keys(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
+    """Keys that stand before already in their mapping: YAML's readers take the last and say nothing."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    keys = [key for key, _ in pairs if isinstance(key, yaml.ScalarNode)]
+    yield from (key for n, key in enumerate(keys) if key.value in {each.value for each in keys[:n]})
+    for below in [value for _, value in pairs] or (node.value if isinstance(node, yaml.SequenceNode) else []):
+        yield from _second_keys(below)
 
 
 def _place_and_reason(error: yaml.YAMLError) -> str:
