@@ -9,9 +9,7 @@ include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/finetune.smk"
 include: "workflow/rules/sweeps.smk"
 include: "workflow/rules/activations.smk"
-include: "workflow/rules/attention.smk"
-include: "workflow/rules/attention_to.smk"
-include: "workflow/rules/similarity.smk"
+include: "workflow/rules/comparisons.smk"
 include: "workflow/rules/probing.smk"
 include: "workflow/rules/ablation.smk"
 include: "workflow/rules/relations.smk"
@@ -27,5 +25,5 @@ rule:
         "figures/all"
     default_target: True
     input:
-        drawn(figures_of(*PAPERS), "png"),
+        figures.drawn(figures.figures_of(ROOMS, config), "png"),
         "results/figures/index.html",

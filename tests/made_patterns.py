@@ -2,13 +2,12 @@
 
 import numpy as np
 import pandas as pd
-import yaml
-from made_tables import FOLDER, PLACE, generator, runs_of
+from made_tables import PLACE, generator, published, runs_of
 
 from bertshift.patterns.features import CLASSES
 from bertshift.patterns.shares import COLUMNS, MAP_COLUMNS
 
-PAPER = yaml.safe_load((FOLDER / "kovaleva2019.yaml").read_text(encoding="utf-8"))["figure2"]
+PAPER = published("kovaleva2019")["figure2"]
 TASKS = list(PAPER["rows"])
 TOKENS = ["[CLS]", "he", "slept", "[SEP]", "he", "was", "tired", "[SEP]"]
 SPECIAL = "1 4 8"

@@ -4,12 +4,11 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-import yaml
-from made_tables import FOLDER, PLACE
+from made_tables import PLACE, published
 
 from bertshift.ablation.reinitialisation import head_table
 
-PAPER = yaml.safe_load((FOLDER / "college2020.yaml").read_text(encoding="utf-8"))
+PAPER = published("college2020")
 METRICS = {
     "rte": ["accuracy"], "squad2": ["f1", "exact_match"], "stsb": ["pearson", "spearman"], "cola": ["mcc", "accuracy"],
     "mrpc": ["f1", "accuracy"],

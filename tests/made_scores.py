@@ -2,10 +2,9 @@
 
 import numpy as np
 import pandas as pd
-import yaml
-from made_tables import FOLDER, PLACE
+from made_tables import PLACE, published
 
-PAPER = yaml.safe_load((FOLDER / "kovaleva2019.yaml").read_text(encoding="utf-8"))["table1"]
+PAPER = published("kovaleva2019")["table1"]
 METRICS = {"f1_acc": ["f1", "accuracy"], "correlation": ["pearson", "spearman"], "accuracy": ["accuracy"]}
 # Of saying the one class, and the other: (F1, accuracy). Elsewhere the shares of two or three classes.
 ANSWERS = {

@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import yaml
 
-FOLDER = Path(__file__).parents[1] / "config" / "published"
-PLACE = {
-    "scale": "demo",
-    "checkpoint": "4x128 BERT pretrained here on world",
-}
+ROOMS = Path(__file__).parents[1] / "workflow/bertshift/papers"
+PLACE = {"scale": "demo", "checkpoint": "4x128 BERT pretrained here on world"}
 ORDER = ["metric", "model", "reference", "stimuli", "init", "seed", "ref_init", "ref_seed", "variant", "layer",
          "ref_layer", "head", "value", "sd", "n", "scale", "checkpoint", "data"]  # fmt: skip
+
+
+def published(paper):
+    return yaml.safe_load((ROOMS / paper / "published.yaml").read_text(encoding="utf-8"))
 
 
 def table(metric, model, reference, curves, inits=2, seeds=2, heads=0, noise=0.01, n=5000, **extra):
@@ -46,7 +47,7 @@ def falling(layers, end, power=2.5, first=1):
 
 
 FINETUNED = ["mnli", "squad", "dep"]
-PAPER = yaml.safe_load((FOLDER / "merchant2020.yaml").read_text(encoding="utf-8"))["table1"]
+PAPER = published("merchant2020")["table1"]
 EDGES = PAPER["tasks"]
 VIEWS = ["micro_all", "clean", "argmax_accuracy"]
 

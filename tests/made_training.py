@@ -30,10 +30,7 @@ def parsed(kind, metric):
     return task, TREEBANK
 
 
-TASKS = CASES | {
-    "tags": parsed("tags", "accuracy"),
-    "dependencies": parsed("dependencies", "las_ud"),
-}
+TASKS = CASES | {"tags": parsed("tags", "accuracy"), "dependencies": parsed("dependencies", "las_ud")}
 
 
 def case(kind):

@@ -4,12 +4,11 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-import yaml
-from made_tables import FOLDER, PLACE
+from made_tables import PLACE, published
 
-from bertshift.losses import loss_table
+from bertshift.rows.losses import loss_table
 
-PAPER = yaml.safe_load((FOLDER / "college2020.yaml").read_text(encoding="utf-8"))["figure2"]
+PAPER = published("college2020")["figure2"]
 TASKS = PAPER["columns"]
 SIZES = {"cola": 1043, "mrpc": 408, "rte": 277, "wnli": 71}
 STEPS = 60

@@ -116,7 +116,7 @@ ENUMERATIONS = {
         listed(comment("config/edges.yaml", "task").partition(":")[2]),
     ],
     "forms of stimuli": [
-        {"inputs", *re.findall(r'form(?:"\])? == "(\w+)"', read("workflow/bertshift/stimuli.py"))},
+        {"inputs", *re.findall(r'form(?:"\])? == "(\w+)"', read("workflow/bertshift/data/stimuli.py"))},
         STIMULUS["form"]["enum"],
         after(ROWS["stimuli.<name>"] + "|", "`form`:", "|"),
     ],
@@ -126,8 +126,8 @@ ENUMERATIONS = {
         after(ROWS["ablation.variants"], "disabled:", ";"),
     ],
     "variants of names": [
-        naming._VARIANTS,
-        {naming.parse_variant(text).kind for text in naming._FORMS.split(", ")},
+        naming.VARIANTS,
+        {naming.parse_variant(form).kind for kind in naming.VARIANTS.values() for form in kind.forms},
         {
             naming.parse_variant(text).kind
             for text in re.findall(r"[.`]((?:reinit|freeze|keep|carry|random|bertadam|plateau)\w*)", NAMED)
@@ -137,7 +137,7 @@ ENUMERATIONS = {
         TRAINING["per_variant"]["propertyNames"]["enum"],
         words(ROWS["training.per_variant.<kind>"].partition("variant:")[2]),
         # .bertadam says itself how to train.
-        set(naming._VARIANTS) - {"bertadam"},
+        set(naming.VARIANTS) - {"bertadam"},
     ],
     "jobs of a cluster": [
         set(KEYS["cluster"]["properties"]) - {"margin"},

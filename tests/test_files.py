@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from bertshift import files
+from bertshift.data.provenance import describe_split
 from bertshift.errors import UserError
-from bertshift.provenance import describe_split
 from bertshift.seeds import seed_from
 
 
@@ -65,8 +65,8 @@ def test_a_sample_is_called_a_sample():
 SCRIPT = """
 from types import SimpleNamespace
 from bertshift.errors import UserError
-from bertshift.jobs import job
-with job(SimpleNamespace(threads=1, resources={{}}, log=r"{log}")):
+from bertshift.running.jobs import job
+with job(SimpleNamespace(threads=1, params={{}}, resources={{}}, log=r"{log}")):
     {body}
 """
 

@@ -12,11 +12,11 @@ CODE = sorted((ROOT / "workflow").rglob("*.py"))
 NEVER = {"pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "subprocess", "torch.hub"}
 NETWORK = {"socket", "urllib.request", "http.client", "requests", "httpx", "huggingface_hub", "datasets"}
 MAY_IMPORT = {
-    "bertshift/network.py": {"socket"},
+    "bertshift/running/network.py": {"socket"},
     "bertshift/data/edges/download.py": {"urllib.request", "http.client"},
     "bertshift/data/hub.py": {"datasets", "huggingface_hub"},
     "bertshift/models/loading.py": {"huggingface_hub"},
-    "bertshift/driver.py": {"subprocess"},  # squeue and scancel
+    "bertshift/running/driver.py": {"subprocess"},  # squeue and scancel
 }
 CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "ssl._create_unverified_context"}
 METHODS = {"extract", "extractall", "unpack_archive", "read_pickle", "to_pickle", "from_pretrained"}
@@ -110,7 +110,7 @@ def test_only_three_rules_reach_a_network():
         path.stem for path in CODE if path.parent.name == "scripts" and "network.allow()" in path.read_text()
     }
     assert scripts == {"corpus", "checkpoint", "dataset"}
-    rules = (ROOT / "workflow/rules/common/data.smk").read_text()
+    rules = (ROOT / "workflow/rules/hooks.smk").read_text()
     assert set(re.search(r"^FETCHING = \[(.*)\]", rules, re.MULTILINE)[1].split(", ")) == {
         f'"{s}"' for s in scripts
     }

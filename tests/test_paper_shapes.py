@@ -4,19 +4,16 @@ heads and replicates."""
 import re
 import warnings
 from functools import cache
-from pathlib import Path
 
 import made_papers
+import made_tables
 import pandas as pd
 import pytest
-import yaml
 from matplotlib.text import Text
 
-from bertshift import claims
-from bertshift.config import load_config
-from bertshift.plots import catalogue
+from bertshift.papers import catalogue, room
+from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
-ROOT = Path(__file__).parents[1]
 BASES = {"kovaleva2019": "base", "college2020": "cased", "hao2020": "large", "merchant2020": "base"}
 # What is the same in every layer and head where fine-tuning changed nothing; any score is 0.5.
 UNCHANGED = {"cosine": 1.0, "rsa": 1.0} | dict.fromkeys(
@@ -25,42 +22,32 @@ UNCHANGED = {"cosine": 1.0, "rsa": 1.0} | dict.fromkeys(
 STATES = ["all trained", "one run failed", "most runs failed", "nothing changed"]
 COLLAPSED, ALIKE = "one run collapsed", re.compile(r"results/(?:rsa|svcca|similarity)/")
 # Labels by a person are not made up here.
-UNTESTED = {"K2.3 (cross_validated)", "K2.3 (resubstituted)"}
+UNDECIDED = {"K2.3 (cross_validated)", "K2.3 (resubstituted)"}
 SENSELESS, LARGEST = re.compile(r"\b(nan|inf)\b|\de\+\d|\d{9}", re.IGNORECASE), 1e6
-
-
-def yaml_of(path):
-    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
 
 
 @cache
 def settings():
-    return load_config(yaml_of("config/experiments.yaml") | {"scale": "paper"}, ROOT)
+    return made_papers.shipped("paper")
 
 
-@cache
-def published(paper):
-    return yaml_of(f"config/published/{paper}.yaml")
+published = cache(made_tables.published)
 
 
 @cache
 def tables_of(paper):
     base = settings()["bases"][BASES[paper]]
     names = {n: f"{one['hub']}@{one['revision'][:7]}" for n, one in enumerate(base["checkpoints"], 1)}
-    made = made_papers.PAPERS[paper](base["layers"], base["heads"], inits=len(names), seeds=base["seeds"])
+    made = made_papers.tables_of(paper, base["layers"], base["heads"], inits=len(names), seeds=base["seeds"])
     return {
-        item: {
-            path: table.assign(scale="paper", checkpoint=table["init"].map(names))
-            for path, table in inputs.items()
-        }
-        for item, inputs in made.items()
+        path: table.assign(scale="paper", checkpoint=table["init"].map(names)) for path, table in made.items()
     }
 
 
 def needed(name, state):
     """{path: table} of all that a figure and its claims read."""
     paper, item = name.split("/")
-    tables, first = tables_of(paper)[item], settings()["figures"][paper][item]["models"][0]
+    tables, first = tables_of(paper), settings()["figures"][paper][item]["models"][0]
     return {path: in_state(tables[path], state, first) for path in catalogue.needs(name, settings())}
 
 
@@ -101,7 +88,7 @@ def unchanged(table):
 @cache
 def decided(name, state):
     paper = name.split("/")[0]
-    return claims.evaluate(name, needed(name, state), published(paper))
+    return room.decide(name, needed(name, state), published(paper))
 
 
 def cases():
@@ -118,20 +105,20 @@ def cases():
 def test_every_figure_is_drawn_and_every_claim_decided(state, name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of matplotlib on layout, of numpy on numbers that are none
-        figure, table = catalogue.draw(name, needed(name, state), published(name.split("/")[0]))
+        figure, table, _ = room.draw(name, needed(name, state), published(name.split("/")[0]))
         figure.draw_without_rendering()
         rows = decided(name, state)
     texts = figure.findobj(Text, include_self=False)
     assert not [text.get_text() for text in texts if SENSELESS.search(text.get_text())]
     assert len(table) and table["value"].abs().max() < LARGEST
-    assert rows["verdict"].isin([claims.HOLDS, claims.FAILS, claims.UNTESTED]).all()
+    assert rows["verdict"].isin([HOLDS, FAILS, UNTESTED]).all()
     said = rows[["reason", "measure", "published_value"]].agg(" ".join, axis=1)
     assert not [words for words in said if SENSELESS.search(words)] and (rows["reason"] != "").all()
     number = rows["ours"].abs() < LARGEST
-    without = (rows["verdict"] == claims.UNTESTED) | rows["reason"].str.contains("no such layer")
+    without = (rows["verdict"] == UNTESTED) | rows["reason"].str.contains("no such layer")
     assert (number | rows["ours"].isna() & without).all(), rows.loc[~number, ["claim", "ours", "reason"]]
 
 
 def test_few_claims_need_more_than_runs_that_trained():
     rows = pd.concat(decided(name, "all trained") for name in catalogue.FIGURES)
-    assert set(rows.loc[rows["verdict"] == claims.UNTESTED, "claim"]) == UNTESTED
+    assert set(rows.loc[rows["verdict"] == UNTESTED, "claim"]) == UNDECIDED

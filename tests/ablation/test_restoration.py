@@ -13,7 +13,7 @@ from bertshift.files import write_json
 from bertshift.metrics.svcca import svcca
 from bertshift.models.loading import save_model
 from bertshift.models.restore import every_restoration
-from bertshift.tables import restored_table
+from bertshift.rows.tables import restored_table
 
 torch.set_num_threads(1)
 TASK, ROWS = CASES["classification"]

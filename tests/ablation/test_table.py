@@ -12,7 +12,7 @@ from bertshift.errors import UserError
 from bertshift.models.ablate import NOTHING, Ablation, disabled
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_tokenizer, save_model
-from bertshift.significance import benjamini_hochberg, mcnemar
+from bertshift.rows.significance import benjamini_hochberg, mcnemar
 from bertshift.tasks import load_task
 from bertshift.tasks.dependency_parsing import DependencyParsing
 from bertshift.tasks.question_answering import Answer, AnswerSpans

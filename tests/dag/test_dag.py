@@ -162,21 +162,6 @@ def test_any_two_models_can_be_named(project):
     ("target", "sentence"),
     [
         ("results/rsa/mnly_vs_base.tsv", "no task or checkpoint 'mnly'; nearest: mnli"),
-        ("results/js/cola@cased_vs_base.tsv", "compare models of one vocabulary"),
-        ("results/scores/base.tsv", "is not fine-tuned"),
-        ("results/frozen/base.tsv", "'base' is not fine-tuned to classify"),
-        ("results/frozen/squad.tsv", "'squad' is not fine-tuned to classify"),
-        ("results/frozen/rte.keep2.tsv", "without variants; write 'rte'"),
-        ("results/sweeps/cola@cased.reinitL9.tsv", "layer here goes from 1 to 4"),
-        ("results/sweeps/cola.reinit2@cased.reinit.tsv", "give each kind of variant once"),
-        ("results/models/rte.random/init2_seed1/scores.json", "no replicate init2_seed1"),
-        ("results/restored/base.tsv", "is not fine-tuned"),
-        ("results/restored/rte.reinit3.tsv", "weights drawn anew"),
-        ("results/models/rte/init9_seed1/scores.json", "no replicate init9_seed1"),
-        ("results/gains/rte_vs_mrpc.tsv", "only two models of one task"),
-        ("results/gains/upos_vs_upos.tsv", "only two models of one task that classifies, rates or answers"),
-        ("results/scores/mnli+rte.carry.tsv", "write 'mnli+rte'"),
-        ("results/stimuli/wkii.jsonl", "neither a stimulus nor a task"),
         (
             "results/cosin/mnli_vs_base.tsv",
             "no rule makes 'results/cosin/mnli_vs_base.tsv'; write results/cosine/mnli_",
@@ -204,39 +189,8 @@ def test_a_mirror_that_lacks_a_file_is_named_before_anything_runs(project, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("data", "sentence"),
-    [
-        ("{source: world}", "the generated world has no 'mytask'; set data.source to mirror or hub"),
-        ("{source: mirror, mirror: there}", "there has none of my/train.tsv (train split of 'mytask')"),
-        ("{source: mirror, mirror: there}", "'mytask' has no 'mirror'; write which files below data.mirror"),
-        ("{source: hub}", "'mytask' has no 'hub'; write where on the hub it is"),
-    ],
-)
-def test_a_data_set_of_ones_own_is_not_asked_of_the_world(copy_project, data, sentence):
-    project = copy_project()
-    files = {} if "no 'mirror'" in sentence else {"mirror": {"train": "my/train.tsv", "dev": "my/dev.tsv"}}
-    columns, labels = {"text_a": "text", "label": "label"}, {"0": "bad", "1": "good"}
-    entry = {"kind": "sentence", "format": "glue_tsv", "columns": columns, "labels": labels, **files}
-    project.config = merge(
-        project.config,
-        {
-            "datasets": {"mytask": entry},
-            "tasks": {"mytask": project.config["tasks"]["rte"] | {"dataset": "mytask"}},
-        },
-    )
-    asked = ["--dry-run", "--config", f"data={data}"]
-    assert sentence in project.snakemake("results/scores/mytask.tsv", *asked, check=False)
-    if "world" in data:
-        made = project.snakemake("results/scores/rte.tsv", *asked)
-        assert "world/glue/RTE/dev.tsv" in made and "world/my/" not in made
-
-
-@pytest.mark.parametrize(
     ("config", "sentence"),
     [
-        (["edge_tasks={pos: gum_pos, coref: gum_coref}"],
-         "edge_tasks.pos, coref: the generated world has no gum_pos, gum_coref; write world_pos, world_coref, or set"),
-        (["scale=small", "edge_tasks={pos: world_pos}"], "edge_tasks.pos: only the generated world has world_pos"),
         (["scale=small", "bases={base: {checkpoints: [{path: /nowhere}]}}"],
          "bases.base.checkpoints: there is no folder /nowhere."),
         (["analyses={cosin: {stimuli: [own]}}"], "analyses.cosin: no metric of this name looks at inputs; nearest: cosine."),

@@ -10,8 +10,8 @@ import yaml
 from conftest import ROOT, TINY
 from snakemake import cli
 
-from bertshift import gpus
 from bertshift.config import merge
+from bertshift.running import gpus
 
 PROFILES = ["default", "slurm", "site-example"]
 

@@ -6,9 +6,9 @@ import sys
 import pytest
 from conftest import TINY
 
-from bertshift import driver
 from bertshift.config import merge
 from bertshift.files import write_json
+from bertshift.running import driver
 
 TARGET = "results/world/README.txt"
 # Says of each timer that it is started.
@@ -37,7 +37,7 @@ def test_the_scheduler_starts_no_timers(project):
 
     assert not timers(), (
         "Snakemake limits the rate of jobs again, and its timers will cost half a core after some hundred jobs: see "
-        "without_default_rate in workflow/rules/common/driver.smk, and JobScheduler._schedule_reevalutation."
+        "without_default_rate in workflow/rules/hooks.smk, and JobScheduler._schedule_reevalutation."
     )
     assert timers("--max-jobs-per-timespan", "50/1s")  # who asks for a limit gets it
 

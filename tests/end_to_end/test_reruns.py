@@ -64,11 +64,11 @@ def test_a_new_seed_costs_only_its_own_runs(project):
     ("module", "first"),
     [
         ("metrics/svcca.py", "svcca"),
-        ("plots/hao2020_figure2.py", "draw_hao2020_figure2"),
+        ("papers/hao2020/hidden_states.py", "draw_hao2020_figure2"),
         ("training/finetuning.py", "finetune"),
         ("activations/extract.py", "rsa"),
         ("world/lexicon.py", "world"),
-        ("gallery.py", "gallery"),
+        ("papers/gallery.py", "gallery"),
         ("probes/mdl.py", "mdl"),
         ("probes/structural.py", "structural_probes"),
     ],
@@ -135,7 +135,7 @@ def test_after_another_configuration_real_jobs_make_what_a_fresh_folder_has(fini
 
 def test_runs_of_a_row_are_not_trained_again_for_another_table(finished, tmp_path):
     used = finished.copy(tmp_path / "used")
-    edited, runs = used.folder / "workflow/bertshift/tables.py", "results/sweeps/rte.freeze"
+    edited, runs = used.folder / "workflow/bertshift/rows/tables.py", "results/sweeps/rte.freeze"
     trained = {path: path.stat().st_mtime for path in (used.folder / runs).glob("*/*/scores.json")}
     edited.write_text(edited.read_text() + "\nADDED = True\n")
     assert "sweep" in rules(used.reruns(f"{runs}.tsv"))

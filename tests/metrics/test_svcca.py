@@ -4,14 +4,7 @@ import pytest
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import Pair
 from bertshift.metrics.scatter import Centred, scatter
-from bertshift.metrics.svcca import (
-    Principal,
-    compare,
-    correlations,
-    null_distance,
-    null_mean_square,
-    svcca,
-)
+from bertshift.metrics.svcca import Principal, compare, correlations, null_distance, null_mean_square, svcca
 
 
 def two_svd(x, y, share=0.99):

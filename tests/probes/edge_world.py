@@ -6,7 +6,7 @@ import torch
 
 from bertshift.activations.store import Activations, writing
 from bertshift.files import sha256, write_json, write_jsonl
-from bertshift.parts import Kept
+from bertshift.running.parts import Kept
 
 LAYERS, WIDTH = 2, 12
 

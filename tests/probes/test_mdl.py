@@ -8,10 +8,10 @@ import torch
 from probes.edge_world import make, random_sentences, record
 
 from bertshift.errors import UserError
-from bertshift.parts import Kept
 from bertshift.probes import edge, mdl
 from bertshift.probes.bank import Progress, train
 from bertshift.probes.mdl import COLUMNS, CodeSettings, block_ends, describe, nats
+from bertshift.running.parts import Kept
 
 SETTINGS = CodeSettings(
     width=32,

@@ -9,9 +9,9 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from bertshift.activations.store import Activations, writing
 from bertshift.errors import UserError
 from bertshift.files import write_jsonl
-from bertshift.parts import Kept
 from bertshift.probes import structural
 from bertshift.probes.structural import Probe, Sentences, StructuralSettings, evaluate, fit, word_vectors
+from bertshift.running.parts import Kept
 from bertshift.seeds import seed_from
 
 CPU = torch.device("cpu")

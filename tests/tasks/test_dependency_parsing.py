@@ -14,9 +14,9 @@ from bertshift.data.words import word_pieces
 from bertshift.errors import UserError
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_encoder, save_model
+from bertshift.rows.failure import failed
 from bertshift.tasks import load_task
 from bertshift.tasks.dependency_parsing import METRICS, UNREAD, Parse, best_parses
-from bertshift.training.failure import failed
 from bertshift.training.finetuning import finetune, score_untrained, starting_model
 from bertshift.training.settings import TrainSettings
 from bertshift.world.edges import sentence

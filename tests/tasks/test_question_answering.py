@@ -7,6 +7,7 @@ from transformers import BertTokenizer
 
 from bertshift.errors import UserError
 from bertshift.models.heads import SpanClassifier
+from bertshift.tasks.batching import Encoded
 from bertshift.tasks.question_answering import (
     Answer,
     AnswerSpans,
@@ -16,7 +17,6 @@ from bertshift.tasks.question_answering import (
     read_passages,
     split_windows,
 )
-from bertshift.training.batching import Encoded
 
 torch.set_num_threads(1)
 WORDS = [*"abcdefghijklmnopqrstuvwxyz", "##s", "(", ")", "-", ".", "1895", "1943", "born"]

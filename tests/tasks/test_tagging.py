@@ -8,9 +8,9 @@ from transformers import BertConfig, BertModel, BertTokenizer
 from bertshift.errors import UserError
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
+from bertshift.rows.failure import failed
 from bertshift.tasks import load_task
 from bertshift.tasks.tagging import NONE, UNREAD
-from bertshift.training.failure import failed
 from bertshift.training.finetuning import finetune
 from bertshift.training.settings import TrainSettings
 

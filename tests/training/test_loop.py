@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 from transformers import BertConfig, BertModel
 
 from bertshift.errors import UserError
-from bertshift.training.batching import Encoded, pad
+from bertshift.tasks.batching import Encoded, pad
 from bertshift.training.loop import LayerNorms, layer_groups, train
 from bertshift.training.settings import TrainSettings
 

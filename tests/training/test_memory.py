@@ -15,7 +15,7 @@ from transformers import BertConfig, BertModel
 from bertshift.ablation.sweep import sweep
 from bertshift.activations.extract import extract
 from bertshift.errors import UserError
-from bertshift.memory import how_many_fit, in_parts, on_device
+from bertshift.running.memory import how_many_fit, in_parts, on_device
 from bertshift.training import loop, pretraining
 from bertshift.training.settings import TrainSettings
 

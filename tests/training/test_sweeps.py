@@ -11,8 +11,8 @@ from transformers import BertConfig, BertForPreTraining, BertTokenizer
 
 from bertshift.errors import UserError
 from bertshift.files import read_json, write_json, write_jsonl
-from bertshift.losses import moving_average, thinned
 from bertshift.models.loading import save_model
+from bertshift.rows.losses import moving_average, thinned
 from bertshift.tasks import TextClassification
 from bertshift.training import sweeps
 from bertshift.training.loop import on_plateau

@@ -1,6 +1,6 @@
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from datetime import date
 from difflib import get_close_matches
@@ -12,8 +12,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from bertshift.errors import UserError
-from bertshift.naming import Model, inits_of, parse_comparison, parse_model, shape_of
-from bertshift.plots.catalogue import FIGURES
+from bertshift.naming import Model, inits_of, parse_model, shape_of
 
 SCALES = ("demo", "small", "paper")
 CATALOGUES = {
@@ -53,14 +52,33 @@ def load_config(user: Mapping, root: Path) -> dict:
     problems += map(_sentence, errors)
     if {error.validator for error in errors} <= _HARMLESS:
         problems += _dangling_references(config)
-    if problems:
-        told = dict.fromkeys(problems)
-        raise UserError("\n".join(["the configuration cannot be used as it is:", *(f"  {p}" for p in told)]))
+    refuse(problems)
     for spec in config["datasets"].values():
         if "mirror" in spec:
             files = spec["mirror"].items()
             spec["mirror"] = {split: [each] if isinstance(each, str) else each for split, each in files}
     return config
+
+
+def refuse(problems: Iterable[str]) -> None:
+    """UserError with each of these sentences once, if there are any."""
+    if told := dict.fromkeys(problems):
+        raise UserError("\n".join(["the configuration cannot be used as it is:", *(f"  {p}" for p in told)]))
+
+
+def undefined(path: str, name: str, known: Collection[str], kind: str) -> Iterator[str]:
+    """A sentence with the nearest names, if the `name` that key `path` refers to is not among the `known` ones."""
+    if name not in known:
+        near = get_close_matches(str(name), list(known), n=3, cutoff=0.3) or list(known)
+        yield f"{path}: no {kind} '{name}' is defined; write one of {', '.join(near)}."
+
+
+def unusable(path: str, parse: Callable, *names) -> Iterator[str]:
+    """What `parse` has against these names, which stand at key `path`."""
+    try:
+        parse(*names)
+    except UserError as error:
+        yield f"{path}: {error}"
 
 
 def merge(below: Mapping, above: Mapping) -> dict:
@@ -237,16 +255,11 @@ def _dangling_references(config: dict) -> list[str]:
     """What the schema cannot see: names that are used but not defined."""
     problems = []
 
-    def check(path: str, name: str, known, kind: str) -> None:
-        if name not in known:
-            near = get_close_matches(str(name), list(known), n=3, cutoff=0.3) or list(known)
-            problems.append(f"{path}: no {kind} '{name}' is defined; write one of {', '.join(near)}.")
+    def check(path: str, name: str, known: Collection[str], kind: str) -> None:
+        problems.extend(undefined(path, name, known, kind))
 
-    def check_names(path: str, parse: Callable, *names: str) -> None:
-        try:
-            parse(*names, config)
-        except UserError as error:
-            problems.append(f"{path}: {error}")
+    def check_name(path: str, name: str) -> None:
+        problems.extend(unusable(path, parse_model, name, config))
 
     needed = {
         "mirror": ("data.mirror", config["data"].get("mirror")),
@@ -314,19 +327,9 @@ def _dangling_references(config: dict) -> list[str]:
         for name in config["probes"][kind].get("tasks", {}):
             check(f"probes.{kind}.tasks", name, config["edge_tasks"], "edge task")
     for name in config["scored"]:
-        check_names("scored", parse_model, name)
+        check_name("scored", name)
     for kind, name in config["annotators"].items():
-        check_names(f"annotators.{kind}", parse_model, name)
-    known: dict[str, list[str]] = {}
-    for entry in FIGURES.values():
-        known.setdefault(entry.paper, []).append(entry.item)
-    for paper, items in config["figures"].items():
-        check("figures", paper, known, "paper")
-        for item, figure in items.items():
-            check(f"figures.{paper}", item, known.get(paper, [item]), "figure")
-            alone = [(model, figure.get("reference", model)) for model in figure["models"]] if figure else []
-            for pair in [*alone, *((figure or {}).get("pairs", []))]:
-                check_names(f"figures.{paper}.{item}", parse_comparison, *pair)
+        check_name(f"annotators.{kind}", name)
     return problems
 
 

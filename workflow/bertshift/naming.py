@@ -1,26 +1,73 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from bertshift.errors import UserError
 
 DEFAULT_BASE = "base"
 
-# Every way in which a model can differ from plain fine-tuning, in the order in which a name must give them.
-_VARIANTS = {
-    "random": re.compile(r"random"),
-    "reinit": re.compile(r"reinit(?P<layer>0|[1-9]\d*)(?P<scheme>[bcd]?)(?P<pooler>p?)"),
-    "reinit_head": re.compile(
-        r"reinitL(?P<layer>0|[1-9]\d*)H(?P<head>0|[1-9]\d*)(?P<scheme>[bcd]?)(?P<output>o?)"
+Range = Callable[[Mapping], tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One way in which a model can differ from plain fine-tuning.
+
+    pattern: how a name spells it; forms: examples of that; does: what it does, in words; ranges: the lowest and the
+    highest value of a number in its spelling, given a checkpoint's `layers` and `heads`; anew: whether it draws weights
+    anew, which are kept nowhere.
+    """
+
+    pattern: str
+    forms: tuple[str, ...]
+    does: str
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    anew: bool = False
+
+
+def _layers(shape: Mapping) -> tuple[int, int]:
+    return 1, shape["layers"]
+
+
+def _heads(shape: Mapping) -> tuple[int, int]:
+    return 1, shape["heads"]
+
+
+_NUMBER = r"0|[1-9]\d*"
+# In the order in which a name must give them.
+VARIANTS = {
+    "random": Kind("random", ("random",), "starts from random weights", anew=True),
+    "reinit": Kind(
+        rf"reinit(?P<layer>{_NUMBER})(?P<scheme>[bcd]?)(?P<pooler>p?)",
+        ("reinit8",),
+        "draws layers 8 and up anew; a letter names the scheme, p adds the pooler",
+        {"layer": _layers},
+        anew=True,
     ),
-    "freeze": re.compile(r"freeze(?P<through>0|[1-9]\d*|E)"),
-    "keep": re.compile(r"keep(?P<layers>0|[1-9]\d*)"),
-    "carry": re.compile(r"carry"),
-    "bertadam": re.compile(r"bertadam"),
-    "plateau": re.compile(r"plateau"),
+    "reinit_head": Kind(
+        rf"reinitL(?P<layer>{_NUMBER})H(?P<head>{_NUMBER})(?P<scheme>[bcd]?)(?P<output>o?)",
+        ("reinitL11H3",),
+        "draws head 3 of layer 11 anew; a letter names the scheme, o adds the head's part of the output projection",
+        {"layer": _layers, "head": _heads},
+        anew=True,
+    ),
+    "freeze": Kind(
+        rf"freeze(?P<through>{_NUMBER}|E)",
+        ("freeze8", "freezeE"),
+        "trains neither the embeddings nor layers 0 to 8, as Merchant et al. 2020 count; E: the embeddings alone are frozen",
+        {"through": lambda shape: (0, shape["layers"] - 1)},
+    ),
+    "keep": Kind(
+        rf"keep(?P<layers>{_NUMBER})",
+        ("keep5",),
+        "keeps the five lowest layers",
+        {"layers": lambda shape: (0, shape["layers"])},
+    ),
+    "carry": Kind("carry", ("carry",), "begins with the head of the task before"),
+    "bertadam": Kind("bertadam", ("bertadam",), "trains with the optimiser of the original BERT"),
+    "plateau": Kind("plateau", ("plateau",), "trains on at a constant rate until the loss does not fall"),
 }
-_FORMS = "random, reinit8, reinitL11H3, freeze8, freezeE, keep5, carry, bertadam, plateau"
 
 
 @dataclass(frozen=True)
@@ -109,15 +156,17 @@ class Run:
 
 def parse_variant(text: str) -> Variant:
     """One variant from its spelling without the dot; raises UserError with the possible forms."""
-    for kind, pattern in _VARIANTS.items():
-        if match := pattern.fullmatch(text):
+    for kind, how in VARIANTS.items():
+        if match := re.fullmatch(how.pattern, text):
             return Variant(kind, text, tuple(match.groupdict().items()))
-    raise UserError(f"'.{text}' is not a variant of a model; write one of {_FORMS}.")
+    raise UserError(
+        f"'.{text}' is not a variant of a model; write one of {', '.join(form for how in VARIANTS.values() for form in how.forms)}."
+    )
 
 
 def _place(variant: Variant) -> int:
     """Where in a name it stands among others."""
-    return list(_VARIANTS).index(variant.kind)
+    return list(VARIANTS).index(variant.kind)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -168,7 +217,7 @@ def parse_model(name: str, config: Mapping) -> Model:
 
 def _check_variants(model: Model, name: str, bases: Mapping) -> None:
     kinds = [variant.kind for variant in model.variants]
-    order = [kind for kind in _VARIANTS if kind in kinds]
+    order = [kind for kind in VARIANTS if kind in kinds]
     if kinds != order:
         ordered = sorted(model.variants, key=_place)
         once = dict.fromkeys(variant.text for variant in ordered)
@@ -180,14 +229,14 @@ def _check_variants(model: Model, name: str, bases: Mapping) -> None:
             f"model '{name}': .carry keeps the head of an earlier task; name one, as in 'wnli+cola.carry'."
         )
     shape = shape_of(bases[model.base])
-    limits = {("reinit", "layer"): (1, shape["layers"]), ("keep", "layers"): (0, shape["layers"])}
-    limits |= {("reinit_head", "layer"): (1, shape["layers"]), ("reinit_head", "head"): (1, shape["heads"])}
-    limits |= {("freeze", "through"): (0, shape["layers"] - 1)}
-    for (kind, key), (low, high) in limits.items():
-        variant = model.variant(kind)
-        if variant and variant[key] != "E" and not low <= int(variant[key]) <= high:
-            raise UserError(f"model '{name}': '.{variant.text}' is out of range for '{model.base}', whose "
-                            f"{key} here goes from {low} to {high}.")  # fmt: skip
+    for variant in model.variants:
+        for key, limits in VARIANTS[variant.kind].ranges.items():
+            low, high = limits(shape)
+            if variant[key] != "E" and not low <= int(variant[key]) <= high:
+                raise UserError(
+                    f"model '{name}': '.{variant.text}' is out of range for '{model.base}', whose {key} here goes from "
+                    f"{low} to {high}."
+                )
 
 
 def _check_carried_head(model: Model, name: str, config: Mapping) -> None:

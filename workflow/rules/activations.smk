@@ -1,24 +1,26 @@
+from bertshift.requests import activations
+
+
 # All replicates of a model in one job, so that a job is worth its start.
 rule activations:
     input:
-        models=models_read,
-        stimuli=lambda wildcards: [f"results/stimuli/{name}.jsonl" for name in wildcards.stimuli.split("-")],
+        inputs_of(activations.activations),
     output:
-        keep(directory(ACTIVATIONS)),
+        keep(directory(activations.DUMP)),
     log:
         "logs/activations/{kind}_{model}_{stimuli}.log",
     benchmark:
         "logs/activations/{kind}_{model}_{stimuli}.cost.tsv"
     wildcard_constraints:
-        kind=only(set(KIND_READ_BY.values())),
+        kind=only(activations.WRITTEN),
     conda:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse", disk_of_activations),
+        **reserve("analyse", activations.dumped),
         gpu=1,
     params:
         code=code("activations"),
-        settings=lambda wildcards: settings.canonical(settings_of_dump(wildcards)),
+        settings=settings_of(activations.activations),
     script:
         "../scripts/activations.py"

@@ -1,6 +1,6 @@
 import os
 import sys
-from functools import wraps
+from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -10,10 +10,17 @@ ROOT = Path(workflow.basedir)
 LIBRARY = ROOT / "workflow"
 sys.path.insert(0, str(LIBRARY))
 
-from bertshift import codegraph, config as settings, costs, naming, network, stimuli
-from bertshift.errors import UserError
+
+include: "hooks.smk"
+
+
+from bertshift import config as settings, naming
 from bertshift.models.source import SOURCE
-from bertshift.redaction import redact
+from bertshift.papers import catalogue
+from bertshift.planning import costs
+from bertshift.requests import comparing, pretraining
+from bertshift.requests.runs import MODEL_FILES
+from bertshift.running import codegraph, network
 
 # Scripts run in their own process, on this machine or on a cluster node, where this file is parsed again.
 # Only the rules that download may reach a network; they lift this for themselves.
@@ -34,19 +41,6 @@ if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method 
 container: str(IMAGE)
 
 
-def user_errors_as_sentences(function):
-    """Turn a UserError into Snakemake's own error, which it prints without a traceback."""
-
-    @wraps(function)  # Snakemake reads the signature
-    def wrapped(*args, **kwargs):
-        try:
-            return function(*args, **kwargs)
-        except UserError as error:
-            raise WorkflowError(redact(str(error)))
-
-    return wrapped
-
-
 EXPERIMENTS = "config/experiments.yaml"
 # Snakemake would not say which line is not YAML.
 if Path(EXPERIMENTS).exists():
@@ -56,7 +50,9 @@ if Path(EXPERIMENTS).exists():
 configfile: EXPERIMENTS
 
 
-config = user_errors_as_sentences(settings.load_config)(config, ROOT)
+config = pretraining.with_known_commits(user_errors_as_sentences(settings.load_config)(config, ROOT))
+user_errors_as_sentences(comparing.check_analyses)(config)
+user_errors_as_sentences(catalogue.check)(config)
 
 
 wildcard_constraints:
@@ -72,6 +68,33 @@ wildcard_constraints:
     stimuli=r"[a-z0-9_+-]+",
 
 
+@cache
+def answers_of(request):
+    """A request's answers by wildcards, each worked out once."""
+
+    @user_errors_as_sentences
+    @cache
+    def answer(**wildcards):
+        return request(config, **wildcards)
+
+    return answer
+
+
+def answer_to(request):
+    """The answer as a function of wildcards, as rules want it."""
+    return lambda wildcards: answers_of(request)(**dict(wildcards.items()))
+
+
+def inputs_of(request):
+    """The files that a job reads."""
+    return unpack(lambda wildcards: answer_to(request)(wildcards).inputs)
+
+
+def settings_of(request):
+    """What else its output depends on: another value makes it again."""
+    return lambda wildcards: settings.canonical(answer_to(request)(wildcards).settings)
+
+
 def code(*scripts, module=None):
     """A digest of what a rule's scripts do: another one reruns the rule, a comment or a fresh checkout does not."""
     files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
@@ -80,19 +103,15 @@ def code(*scripts, module=None):
     return codegraph.digest(files)
 
 
-def stamps(files):
-    """Size and time of each of the user's own files: what stands at a path may be changed for older files."""
-    return {str(file): [os.stat(file).st_size, os.stat(file).st_mtime_ns] for file in files}
+def only(names):
+    return "|".join(names) or "(?!)"
 
 
-def unique(names):
-    return list(dict.fromkeys(names))
-
-
-def reserve(kind, disk_mb=0):
+def reserve(kind, dumped=None):
     """Minutes and memory that a job of this kind asks a cluster for, more with each attempt; this machine heeds neither.
 
-    disk_mb: temporary files that it writes; what else it writes stays, and no limit on a time's would help.
+    dumped: the request of the activations that it deletes again; what else it writes stays, and no limit on a time's
+    would help.
     """
 
     def asked(which):
@@ -100,246 +119,16 @@ def reserve(kind, disk_mb=0):
             expected(rulename, tuple(wildcards.items()), threads), config["cluster"], kind, attempt
         )
 
-    return {"disk_mb": disk_mb, "runtime": asked(costs.minutes), "mem_mb": asked(costs.megabytes)}
-
-
-def only(names):
-    return "|".join(names) or "(?!)"
-
-
-@user_errors_as_sentences
-def parse_model(name):
-    return naming.parse_model(name, config)
-
-
-@user_errors_as_sentences
-def parse_comparison(wildcards):
-    return naming.parse_comparison(wildcards.model, wildcards.reference, config)
-
-
-MODEL_FILES = [
-    "config.json",
-    "model.safetensors",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "vocab.txt",
-    SOURCE,
-]
-
-
-def run_files(run):
-    return [f"{run.folder}/{name}" for name in MODEL_FILES]
-
-
-def runs_of(model):
-    return naming.runs_of(model, config)
-
-
-def run_of(wildcards):
-    run = naming.Run(parse_model(wildcards.model), int(wildcards.init), int(wildcards.get("seed", 0)))
-    if run not in runs_of(run.model):
-        raise WorkflowError(
-            f"'{run.model}' has no replicate {run.name} at this scale; {naming.MORE_RUNS}, of bases.{run.model.base}."
-        )
-    return run
-
-
-def dataset_of(wildcards):
-    task = parse_model(wildcards.model).task
-    return config["tasks"][task]["dataset"]
-
-
-def runs_to_score(model):
-    if not model.tasks:
-        raise WorkflowError(f"'{model}' is not fine-tuned, so it has no score; name a task's model.")
-    return runs_of(model)
-
-
-def runs_with_scores(wildcards):
-    return runs_to_score(parse_model(wildcards.model))
-
-
-def provenance(model):
     return {
-        "model": str(model),
-        "task": model.task,
-        "runs": [[run.init, run.seed] for run in runs_of(model)],
-        "scale": config["scale"],
-        "checkpoints": checkpoints_of(runs_of(model)),
+        "disk_mb": disk_of(dumped) if dumped else 0,
+        "runtime": asked(costs.minutes),
+        "mem_mb": asked(costs.megabytes),
     }
 
 
-def checkpoints_of(runs):
-    """By pretraining run: what its replicates' folders record of the checkpoint, and the user's own name of it."""
-    found = {}
-    for run in runs:
-        entries = config["bases"][run.model.base].get("checkpoints")
-        label = entries[run.init - 1].get("label") if entries else None
-        found.setdefault(str(run.init), {"label": label, "records": []})["records"].append(
-            f"{run.folder}/{SOURCE}"
-        )
-    return found
+def keep(path):
+    return path if config["keep_activations"] else temp(path)
 
 
-def records(runs):
-    return [f"{run.folder}/{SOURCE}" for run in unique(runs)]
-
-
-def trainings(*models):
-    """One run of every fine-tuning that led to any of the models."""
-    runs = [runs_of(model)[0] for model in models]
-    return unique(stage for run in runs for stage in (run, *run.ancestors) if stage.model.tasks)
-
-
-def training_scores(*models):
-    return [f"{run.folder}/scores.json" for run in trainings(*models)]
-
-
-def trained(runs):
-    """Those that end in a fine-tuning."""
-    return [run for run in runs if run.model.tasks]
-
-
-def outcomes(runs):
-    return [f"{run.folder}/scores.json" for run in trained(runs)]
-
-
-def names_of(runs):
-    """Of the trained, in the order of their outcomes."""
-    return [[str(run.model), run.init, run.seed] for run in trained(runs)]
-
-
-def runs_and_parents(wildcards):
-    """The runs of a model, each with the run that it was fine-tuned from."""
-    runs = runs_with_scores(wildcards)
-    drawn = [v.text for v in runs[0].model.variants if v.kind in ["random", "reinit", "reinit_head"]]
-    if drawn:
-        raise WorkflowError(
-            f"'{runs[0].model}' was fine-tuned from weights drawn anew, which are not kept; name it without .{drawn[0]}."
-        )
-    return [(run, run.parent) for run in runs]
-
-
-def parent_settings(wildcards):
-    pairs = runs_and_parents(wildcards)
-    model = pairs[0][0].model
-    return {
-        **provenance(model),
-        "reference": str(model.parent),
-        "runs": [
-            {
-                "folder": run.folder,
-                "parent": parent.folder,
-                "init": run.init,
-                "seed": run.seed,
-                "ref_init": parent.init,
-                "ref_seed": parent.seed,
-            }
-            for run, parent in pairs
-        ],
-        "trained": names_of(unique(run for pair in pairs for run in pair)),
-    }
-
-
-def comparison_inputs(metric):
-    """Inputs of one metric for two models: both dumps of every stimulus, and what the numbers were made from."""
-
-    def activations(which):
-        return lambda wildcards: dump_read_by(
-            metric, parse_comparison(wildcards)[which], comparison_stimuli(metric, wildcards)
-        )
-
-    return {"model": activations(0), "reference": activations(1), **provenance_inputs(metric)}
-
-
-# Those that look at the inputs of `analyses`; each rule of one adds it here.
-METRICS = set()
-
-
-def provenance_inputs(metric):
-    """The files that say what the numbers of a comparison were made from."""
-    METRICS.add(metric)
-
-    def descriptions(wildcards):
-        return [f"results/stimuli/{name}.json" for name in comparison_stimuli(metric, wildcards)]
-
-    def scores(wildcards):
-        return training_scores(*parse_comparison(wildcards))
-
-    return {
-        "descriptions": descriptions,
-        "scores": scores,
-        "outcomes": lambda wildcards: outcomes(compared_runs(wildcards)),
-        "sources": lambda wildcards: records(compared_runs(wildcards)),
-    }
-
-
-@user_errors_as_sentences
-def comparison_stimuli(metric, wildcards):
-    return stimuli.stimuli_of(metric, *parse_comparison(wildcards), config)
-
-
-def comparison_settings(metric, **more):
-    """Which replicate meets which, by name, and the provenance that every row carries."""
-
-    @user_errors_as_sentences
-    def of(wildcards):
-        model, reference = parse_comparison(wildcards)
-        pairs = naming.pair_runs(model, reference, config)
-        return settings.canonical(
-            {
-                "model": str(model),
-                "reference": str(reference),
-                "stimuli": comparison_stimuli(metric, wildcards),
-                "pairs": [[[run.name, run.init, run.seed] for run in pair] for pair in pairs],
-                "trained": names_of(unique(run for pair in pairs for run in pair)),
-                "scale": config["scale"],
-                "checkpoints": checkpoints_of(run for run, _ in pairs),
-                "dump": recipe_of_dump(metric),
-                **more,
-            }
-        )
-
-    return of
-
-
-@user_errors_as_sentences
-def compared_runs(wildcards):
-    """Every replicate of either model that is compared."""
-    pairs = naming.pair_runs(*parse_comparison(wildcards), config)
-    return unique(run for pair in pairs for run in pair)
-
-
-def weights_compared(wildcards):
-    return [
-        f"{run.folder}/{name}"
-        for run in compared_runs(wildcards)
-        for name in ["config.json", "model.safetensors"]
-    ]
-
-
-def folders_compared(wildcards):
-    """Of each side, where each run's weights are."""
-    sides = dict(zip(["model", "reference"], parse_comparison(wildcards)))
-    runs = compared_runs(wildcards)
-    return {side: {run.name: run.folder for run in runs if run.model == one} for side, one in sides.items()}
-
-
-# What the rules of one file ask of the configuration; Snakemake's linter wants functions apart from rules.
-include: "common/records.smk"
-include: "common/driver.smk"
-include: "common/disk.smk"
-include: "common/targets.smk"
-include: "common/data.smk"
-include: "common/pretrain.smk"
-include: "common/finetune.smk"
-include: "common/sweeps.smk"
-include: "common/activations.smk"
-include: "common/attention.smk"
-include: "common/attention_to.smk"
-include: "common/probing.smk"
-include: "common/ablation.smk"
-include: "common/relations.smk"
-include: "common/patterns.smk"
-include: "common/figures.smk"
-include: "common/plan.smk"
+# Snakemake's linter wants functions apart from rules.
+include: "planning.smk"

@@ -1,3 +1,7 @@
+from bertshift.requests import data
+from bertshift.world import generate
+
+
 # It may need a network, so it runs on a cluster's login node, and holds a row at a time.
 localrules:
     dataset,
@@ -8,7 +12,7 @@ rule:
     name:
         "data/all"
     input:
-        lambda wildcards: fetched_for("figures/all"),
+        fetched,
 
 
 if config["data"]["source"] == "world":
@@ -18,7 +22,7 @@ if config["data"]["source"] == "world":
 
     rule world:
         output:
-            [f"{WORLD}/{file}" for file in generate.FILES],
+            [f"{data.WORLD}/{file}" for file in generate.FILES],
         log:
             "logs/world.log",
         benchmark:
@@ -35,10 +39,10 @@ if config["data"]["source"] == "world":
 # Reaches the network, as `checkpoint` and `corpus` do, only where data.source is hub.
 rule dataset:
     input:
-        files=lambda wildcards: mirror_files(wildcards.dataset),
+        inputs_of(data.dataset),
     output:
-        examples("{dataset}"),
-        sidecar("{dataset}"),
+        data.examples("{dataset}"),
+        data.sidecar("{dataset}"),
     log:
         "logs/dataset/{dataset}.log",
     benchmark:
@@ -47,15 +51,14 @@ rule dataset:
         ENVIRONMENT
     params:
         code=code("dataset"),
-        source=lambda wildcards: settings.canonical(dataset_source(wildcards.dataset)),
+        settings=settings_of(data.dataset),
     script:
         "../scripts/dataset.py"
 
 
 rule stimuli:
     input:
-        examples=lambda wildcards: [examples(name) for name in stimuli_datasets(wildcards)],
-        sidecars=lambda wildcards: [sidecar(name) for name in stimuli_datasets(wildcards)],
+        inputs_of(data.stimuli),
     output:
         rows="results/stimuli/{stimulus}.jsonl",
         description="results/stimuli/{stimulus}.json",
@@ -64,13 +67,13 @@ rule stimuli:
     benchmark:
         "logs/stimuli/{stimulus}.cost.tsv"
     wildcard_constraints:
-        stimulus=rf"(?!({only(PROBED)})\.)[a-z0-9_+]+",
+        stimulus=rf"(?!({only(data.OF_PROBES)})\.)[a-z0-9_+]+",
     conda:
         ENVIRONMENT
     resources:
         **reserve("table"),
     params:
         code=code("stimuli"),
-        settings=lambda wildcards: settings.canonical(stimuli_settings(wildcards.stimulus)),
+        settings=settings_of(data.stimuli),
     script:
         "../scripts/stimuli.py"

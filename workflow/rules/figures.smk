@@ -1,3 +1,10 @@
+from functools import partial
+
+from bertshift.papers.catalogue import FIGURES, ROOMS
+from bertshift.papers.room import module_of
+from bertshift.requests import figures
+
+
 localrules:
     claims,
     all_claims,
@@ -5,24 +12,25 @@ localrules:
     paper_gallery,
 
 
-for name in figures_of(*PAPERS):
-    entry = catalogue.FIGURES[name]
+for name in figures.figures_of(ROOMS, config):
+    paper, item = name.split("/")
+    request = partial(figures.figure, name=name)
 
     rule:
         name:
-            f"draw_{entry.paper}_{entry.item}"
+            f"draw_{paper}_{item}"
         input:
-            tables=figure_tables(name),
-            published=published(entry.paper),
+            inputs_of(request),
         output:
             png=report(
                 f"results/figures/{name}.png",
-                category=PAPERS[entry.paper],
-                caption=f"../report/{entry.paper}_{entry.item}.rst",
-                labels={"figure": entry.item, "shows": entry.title},
+                category=ROOMS[paper].NAME,
+                caption=os.path.abspath(f"results/figures/{name}.txt"),
+                labels={"figure": item, "shows": FIGURES[name].title},
             ),
             pdf=f"results/figures/{name}.pdf",
             tsv=f"results/figures/{name}.tsv",
+            txt=f"results/figures/{name}.txt",
         log:
             f"logs/figures/{name}.log",
         benchmark:
@@ -32,19 +40,15 @@ for name in figures_of(*PAPERS):
         resources:
             **reserve("table"),
         params:
-            code=code("figure", module=f"plots/{entry.paper}_{entry.item}"),
-            name=name,
+            code=code("figure", module=f"papers/{module_of(name)}"),
+            settings=settings_of(request),
         script:
             "../scripts/figure.py"
 
 
-# A paper's claims, decided on the tables of its figures.
 rule claims:
     input:
-        tables=lambda wildcards: unique(
-            table for name in figures_of(wildcards.paper) for table in figure_tables(name)
-        ),
-        published=lambda wildcards: published(wildcards.paper),
+        inputs_of(figures.claims),
     output:
         "results/claims/{paper}.tsv",
     log:
@@ -52,21 +56,19 @@ rule claims:
     benchmark:
         "logs/claims/{paper}.cost.tsv"
     wildcard_constraints:
-        paper=only(PAPERS),
+        paper=only(ROOMS),
     conda:
         ENVIRONMENT
     params:
-        code=code("claims"),
-        tables=lambda wildcards: settings.canonical(
-            {name: figure_tables(name) for name in figures_of(wildcards.paper)}
-        ),
+        code=lambda wildcards: code("claims", module=f"papers/{wildcards.paper}/claims"),
+        settings=settings_of(figures.claims),
     script:
         "../scripts/claims.py"
 
 
 rule all_claims:
     input:
-        tables=[f"results/claims/{paper}.tsv" for paper in PAPERS if figures_of(paper)],
+        inputs_of(figures.all_claims),
     output:
         "results/claims.tsv",
     log:
@@ -83,11 +85,7 @@ rule all_claims:
 
 rule gallery:
     input:
-        figures=drawn(figures_of(*PAPERS), "tsv"),
-        images=drawn(figures_of(*PAPERS), "png"),
-        claims="results/claims.tsv",
-        published=[published(paper) for paper in PAPERS],
-        captions=[caption(name) for name in figures_of(*PAPERS)],
+        inputs_of(figures.gallery),
     output:
         "results/figures/index.html",
     log:
@@ -98,19 +96,14 @@ rule gallery:
         ENVIRONMENT
     params:
         code=code("gallery"),
-        figures=settings.canonical(figures_of(*PAPERS)),
+        settings=settings_of(figures.gallery),
     script:
         "../scripts/gallery.py"
 
 
-# The same page for one paper alone, so that one paper costs only its own runs.
 rule paper_gallery:
     input:
-        figures=lambda wildcards: drawn(figures_of(wildcards.paper), "tsv"),
-        images=lambda wildcards: drawn(figures_of(wildcards.paper), "png"),
-        claims="results/claims/{paper}.tsv",
-        published=lambda wildcards: [published(wildcards.paper)],
-        captions=lambda wildcards: [caption(name) for name in figures_of(wildcards.paper)],
+        inputs_of(figures.paper_gallery),
     output:
         "results/figures/{paper}.html",
     log:
@@ -118,21 +111,21 @@ rule paper_gallery:
     benchmark:
         "logs/gallery/{paper}.cost.tsv"
     wildcard_constraints:
-        paper=only(PAPERS),
+        paper=only(ROOMS),
     conda:
         ENVIRONMENT
     params:
         code=code("gallery"),
-        figures=lambda wildcards: settings.canonical(figures_of(wildcards.paper)),
+        settings=settings_of(figures.paper_gallery),
     script:
         "../scripts/gallery.py"
 
 
-for paper in PAPERS:
+for paper in ROOMS:
 
     rule:
         name:
             f"figures/{paper}"
         input:
-            drawn(figures_of(paper), "png"),
+            figures.drawn(figures.figures_of([paper], config), "png"),
             f"results/figures/{paper}.html",

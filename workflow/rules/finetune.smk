@@ -1,15 +1,15 @@
+from bertshift.requests import finetuning, pretraining
+
+
 # One job a run, so that a new seed costs one job and a kill costs one run.
 rule finetune:
     input:
-        start=lambda wildcards: run_files(run_of(wildcards).parent),
-        examples=lambda wildcards: examples(dataset_of(wildcards)),
-        sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
+        inputs_of(finetuning.finetune),
     output:
-        [f"{RUN}/{name}" for name in MODEL_FILES],
-        f"{RUN}/scores.json",
-        f"{RUN}/predictions.tsv",
-        f"{RUN}/steps.tsv",
-        f"{RUN}/layers.tsv",
+        [
+            f"results/models/{{model}}/init{{init}}_seed{{seed}}/{name}"
+            for name in [*MODEL_FILES, "scores.json", "predictions.tsv", "steps.tsv", "layers.tsv"]
+        ],
     log:
         "logs/finetune/{model}_init{init}_seed{seed}.log",
     benchmark:
@@ -22,8 +22,7 @@ rule finetune:
         gpu=1,
     params:
         code=code("finetune"),
-        settings=lambda wildcards: settings.canonical(finetune_settings(wildcards)),
-        start=lambda wildcards: run_of(wildcards).parent.folder,
+        settings=settings_of(finetuning.finetune),
     script:
         "../scripts/finetune.py"
 
@@ -31,7 +30,7 @@ rule finetune:
 # A checkpoint that is not fine-tuned but changed: `base.random`, `base.keep2`.
 rule derive:
     input:
-        start=lambda wildcards: run_files(run_of(wildcards).checkpoint),
+        inputs_of(pretraining.derive),
     output:
         [f"results/models/{{model}}/init{{init}}/{name}" for name in MODEL_FILES],
     log:
@@ -44,10 +43,7 @@ rule derive:
         **reserve("table"),
     params:
         code=code("derive"),
-        variants=lambda wildcards: settings.canonical(
-            [variant.text for variant in parse_model(wildcards.model).variants]
-        ),
-        start=lambda wildcards: run_of(wildcards).checkpoint.folder,
+        settings=settings_of(pretraining.derive),
     script:
         "../scripts/derive.py"
 
@@ -55,9 +51,7 @@ rule derive:
 # What the task gets from the encoder before: under random heads, and under linear probes.
 rule frozen:
     input:
-        starts=lambda wildcards: [file for start in frozen_starts(wildcards) for file in run_files(start)],
-        examples=lambda wildcards: examples(dataset_of(wildcards)),
-        sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
+        inputs_of(finetuning.frozen),
     output:
         "results/frozen/{model}.tsv",
     log:
@@ -72,7 +66,7 @@ rule frozen:
         gpu=1,
     params:
         code=code("frozen"),
-        settings=lambda wildcards: settings.canonical(frozen_settings(wildcards)),
+        settings=settings_of(finetuning.frozen),
     script:
         "../scripts/frozen.py"
 
@@ -80,17 +74,7 @@ rule frozen:
 # Step sizes by layer, relative to the weights that fine-tuning began with.
 rule steps:
     input:
-        logs=lambda wildcards: [f"{run.folder}/layers.tsv" for run, _ in runs_and_parents(wildcards)],
-        starts=lambda wildcards: unique(
-            f"{parent.folder}/{name}"
-            for _, parent in runs_and_parents(wildcards)
-            for name in ["config.json", "model.safetensors"]
-        ),
-        outcomes=lambda wildcards: outcomes(
-            unique(run for pair in runs_and_parents(wildcards) for run in pair)
-        ),
-        sources=lambda wildcards: records(runs_of(parse_model(wildcards.model))),
-        scores=lambda wildcards: training_scores(parse_model(wildcards.model)),
+        inputs_of(finetuning.steps),
     output:
         "results/steps/{model}.tsv",
     log:
@@ -103,15 +87,14 @@ rule steps:
         **reserve("table"),
     params:
         code=code("steps"),
-        settings=lambda wildcards: settings.canonical(parent_settings(wildcards)),
+        settings=settings_of(finetuning.steps),
     script:
         "../scripts/steps.py"
 
 
 rule scores:
     input:
-        scores=lambda wildcards: [f"{run.folder}/scores.json" for run in runs_with_scores(wildcards)],
-        sources=lambda wildcards: records(runs_of(parse_model(wildcards.model))),
+        inputs_of(finetuning.scores),
     output:
         "results/scores/{model}.tsv",
     log:
@@ -124,7 +107,7 @@ rule scores:
         **reserve("table"),
     params:
         code=code("scores"),
-        provenance=lambda wildcards: settings.canonical(provenance(parse_model(wildcards.model))),
+        settings=settings_of(finetuning.scores),
     script:
         "../scripts/scores.py"
 
@@ -132,11 +115,7 @@ rule scores:
 # Two models of one task, tested against each other on its examples: all replicates in one job.
 rule gains:
     input:
-        scores=gain_inputs("scores.json"),
-        predictions=gain_inputs("predictions.tsv"),
-        sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
-        trainings=lambda wildcards: training_scores(*rivals(wildcards)),
-        sources=lambda wildcards: records(runs_of(parse_model(wildcards.model))),
+        inputs_of(finetuning.gains),
     output:
         "results/gains/{model}_vs_{reference}.tsv",
     log:
@@ -149,16 +128,14 @@ rule gains:
         **reserve("table"),
     params:
         code=code("gains"),
-        settings=lambda wildcards: settings.canonical(gain_settings(wildcards)),
+        settings=settings_of(finetuning.gains),
     script:
         "../scripts/gains.py"
 
 
 rule losses:
     input:
-        steps=lambda wildcards: [f"{run.folder}/steps.tsv" for run in runs_with_scores(wildcards)],
-        trainings=lambda wildcards: training_scores(parse_model(wildcards.model)),
-        sources=lambda wildcards: records(runs_of(parse_model(wildcards.model))),
+        inputs_of(finetuning.losses),
     output:
         "results/losses/{model}.tsv",
     log:
@@ -171,7 +148,7 @@ rule losses:
         **reserve("table"),
     params:
         code=code("losses"),
-        provenance=lambda wildcards: settings.canonical(provenance(parse_model(wildcards.model))),
+        settings=settings_of(finetuning.losses),
     script:
         "../scripts/losses.py"
 

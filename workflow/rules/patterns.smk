@@ -1,11 +1,10 @@
+from bertshift.requests import patterns
+
+
 # Maps for a person to look at, with a proposed class each: of the fine-tuned models of Kovaleva et al. 2019, Figure 2.
 rule pattern_sheet:
     input:
-        models=lambda wildcards: [
-            file for model in labelled_models() for run in runs_of(model) for file in run_files(run)
-        ],
-        stimuli=lambda wildcards: [f"results/stimuli/{model.task}.jsonl" for model in labelled_models()],
-        descriptions=lambda wildcards: [f"results/stimuli/{model.task}.json" for model in labelled_models()],
+        inputs_of(patterns.pattern_sheet),
     output:
         directory("results/patterns/sheet"),
     log:
@@ -20,15 +19,14 @@ rule pattern_sheet:
         gpu=1,
     params:
         code=code("pattern_sheet"),
-        settings=lambda wildcards: settings.canonical(sheet_settings()),
+        settings=settings_of(patterns.pattern_sheet),
     script:
         "../scripts/pattern_sheet.py"
 
 
 rule pattern_classifier:
     input:
-        sheet="results/patterns/sheet",
-        labels=lambda wildcards: corrected_labels(),
+        inputs_of(patterns.pattern_classifier),
     output:
         classifier="results/patterns/classifier/classifier.safetensors",
         predictions="results/patterns/classifier/predictions.tsv",
@@ -46,7 +44,7 @@ rule pattern_classifier:
         gpu=1,
     params:
         code=code("pattern_classifier"),
-        settings=settings.canonical(config["patterns"]["classifier"]),
+        settings=settings_of(patterns.pattern_classifier),
     script:
         "../scripts/pattern_classifier.py"
 
@@ -54,13 +52,7 @@ rule pattern_classifier:
 # All replicates of a model; beside the shares, the few maps that Figures 1 and 10 draw.
 rule patterns:
     input:
-        models=lambda wildcards: [file for run in runs_with_scores(wildcards) for file in run_files(run)],
-        stimuli=lambda wildcards: f"results/stimuli/{parse_model(wildcards.model).task}.jsonl",
-        description=lambda wildcards: f"results/stimuli/{parse_model(wildcards.model).task}.json",
-        classifier="results/patterns/classifier/classifier.safetensors",
-        predictions="results/patterns/classifier/predictions.tsv",
-        outcomes=lambda wildcards: outcomes(runs_with_scores(wildcards)),
-        scores=lambda wildcards: training_scores(parse_model(wildcards.model)),
+        inputs_of(patterns.patterns),
     output:
         shares="results/patterns/{model}.tsv",
         maps="results/patterns/maps/{model}.tsv",
@@ -76,6 +68,6 @@ rule patterns:
         gpu=1,
     params:
         code=code("patterns"),
-        settings=lambda wildcards: settings.canonical(pattern_settings(wildcards)),
+        settings=settings_of(patterns.patterns),
     script:
         "../scripts/patterns.py"

@@ -1,12 +1,15 @@
+from bertshift.requests import pretraining
+
+
 localrules:
     checkpoint,
 
 
 rule vocabulary:
     input:
-        corpus=lambda wildcards: config["corpora"][vocabulary(wildcards)["corpus"]],
+        inputs_of(pretraining.vocabulary),
     output:
-        vocabulary_files("{vocabulary}"),
+        pretraining.vocabulary_files("{vocabulary}"),
     log:
         "logs/vocabulary/{vocabulary}.log",
     benchmark:
@@ -17,7 +20,7 @@ rule vocabulary:
         **reserve("table"),
     params:
         code=code("vocabulary"),
-        settings=lambda wildcards: settings.canonical(vocabulary(wildcards)),
+        settings=settings_of(pretraining.vocabulary),
     script:
         "../scripts/vocabulary.py"
 
@@ -25,18 +28,17 @@ rule vocabulary:
 # Masked-LM and next-sentence pretraining from scratch; one job an independent run.
 rule pretrain:
     input:
-        corpus=lambda wildcards: config["corpora"][architecture(wildcards)["corpus"]],
-        tokenizer=lambda wildcards: vocabulary_files(architecture(wildcards)["vocabulary"]),
+        inputs_of(pretraining.pretrain),
     output:
-        [f"{CHECKPOINT}/{name}" for name in MODEL_FILES],
-        f"{CHECKPOINT}/pretraining.json",
-        f"{CHECKPOINT}/steps.tsv",
+        [f"{pretraining.CHECKPOINT}/{name}" for name in MODEL_FILES],
+        f"{pretraining.CHECKPOINT}/pretraining.json",
+        f"{pretraining.CHECKPOINT}/steps.tsv",
     log:
         "logs/pretrain/{base}_init{init}.log",
     benchmark:
         "logs/pretrain/{base}_init{init}.cost.tsv"
     wildcard_constraints:
-        base=only(PRETRAINED_HERE),
+        base=only(pretraining.pretrained_here(config)),
     conda:
         ENVIRONMENT
     threads: config["threads"]["train"]
@@ -45,32 +47,26 @@ rule pretrain:
         gpu=1,
     params:
         code=code("pretrain"),
-        settings=lambda wildcards: settings.canonical(
-            {key: value for key, value in architecture(wildcards).items() if key != "runs"}
-        ),
+        settings=settings_of(pretraining.pretrain),
     script:
         "../scripts/pretrain.py"
 
 
 rule checkpoint:
     output:
-        [f"{CHECKPOINT}/{name}" for name in MODEL_FILES if name != SOURCE],
+        [f"{pretraining.CHECKPOINT}/{name}" for name in MODEL_FILES if name != SOURCE],
         # Kept when the rule runs again: it holds the commit of an entry without a revision.
-        update(f"{CHECKPOINT}/{SOURCE}"),
+        update(f"{pretraining.CHECKPOINT}/{SOURCE}"),
     log:
         "logs/checkpoint/{base}_init{init}.log",
     benchmark:
         "logs/checkpoint/{base}_init{init}.cost.tsv"
     wildcard_constraints:
-        base=only(PRETRAINED_ELSEWHERE),
+        base=only(pretraining.pretrained_elsewhere(config)),
     conda:
         ENVIRONMENT
     params:
         code=code("checkpoint"),
-        source=lambda wildcards: settings.canonical(checkpoint_source(wildcards)),
-        shape=lambda wildcards: settings.canonical(
-            {key: config["bases"][wildcards.base][key] for key in ["layers", "heads"]}
-        ),
-        cache=config["data"]["cache"],
+        settings=settings_of(pretraining.checkpoint),
     script:
         "../scripts/checkpoint.py"

@@ -1,3 +1,6 @@
+from bertshift.requests import probing
+
+
 localrules:
     corpus,
     trees,
@@ -6,17 +9,17 @@ localrules:
 # A file that a publisher offers. No digest of code: what an address with a commit holds depends on none.
 rule corpus:
     output:
-        f"{CORPORA}/{{path}}",
+        f"{probing.CORPORA}/{{path}}",
     log:
         "logs/corpus/{path}.log",
     benchmark:
         "logs/corpus/{path}.cost.tsv"
     wildcard_constraints:
-        path=only(map(re.escape, DOWNLOADS)),
+        path=only(probing.places_of_downloads(config)),
     conda:
         ENVIRONMENT
     params:
-        source=lambda wildcards: settings.canonical(DOWNLOADS[wildcards.path]),
+        settings=settings_of(probing.corpus),
     script:
         "../scripts/corpus.py"
 
@@ -24,10 +27,9 @@ rule corpus:
 # A corpus as records of edge probing, whatever its publisher's layout.
 rule edges:
     input:
-        files=lambda wildcards: edge_files(wildcards.task),
+        inputs_of(probing.edges),
     output:
-        [f"{EDGES}/{split}.jsonl" for split in PROBE_SPLITS],
-        f"{EDGES}/edges.json",
+        probing.edge_files("{task}"),
     log:
         "logs/edges/{task}.log",
     benchmark:
@@ -38,7 +40,7 @@ rule edges:
         **reserve("table"),
     params:
         code=code("edges"),
-        source=lambda wildcards: settings.canonical(edge_source(wildcards.task)),
+        settings=settings_of(probing.edges),
     script:
         "../scripts/edges.py"
 
@@ -46,7 +48,7 @@ rule edges:
 # Every sentence of every task once, so that all probes of a model share one forward pass.
 rule edge_sentences:
     input:
-        edge_sets(),
+        inputs_of(probing.edge_sentences),
     output:
         rows="results/stimuli/edges.jsonl",
         description="results/stimuli/edges.json",
@@ -60,15 +62,14 @@ rule edge_sentences:
         **reserve("table"),
     params:
         code=code("edge_sentences"),
-        settings=settings.canonical(edge_sentence_settings()),
+        settings=settings_of(probing.edge_sentences),
     script:
         "../scripts/edge_sentences.py"
 
 
 rule trees:
     input:
-        examples=examples(config["treebank"]),
-        sidecar=sidecar(config["treebank"]),
+        inputs_of(probing.trees),
     output:
         rows="results/stimuli/trees.jsonl",
         description="results/stimuli/trees.json",
@@ -80,7 +81,7 @@ rule trees:
         ENVIRONMENT
     params:
         code=code("trees"),
-        settings=settings.canonical(tree_settings()),
+        settings=settings_of(probing.trees),
     script:
         "../scripts/trees.py"
 
@@ -89,9 +90,7 @@ rule trees:
 # for as long as probes train. What they have finished when they are stopped is kept beside their table.
 rule edge_probes:
     input:
-        **probe_inputs("edges"),
-        models=models_read,
-        edges=edge_sets(),
+        inputs_of(probing.edge_probes),
     output:
         table="results/edge_probes/{model}.tsv",
         counts="results/edge_probes/{model}.npz",
@@ -103,20 +102,18 @@ rule edge_probes:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe", lambda wildcards: disk_of_states(wildcards.model, "edges")),
+        **reserve("probe", probing.dumped_edges),
         gpu=1,
     params:
         code=code("edge_probes"),
-        settings=lambda wildcards: settings.canonical(edge_probe_settings(wildcards)),
+        settings=settings_of(probing.edge_probes),
     script:
         "../scripts/edge_probes.py"
 
 
 rule edge_probe_deltas:
     input:
-        model="results/edge_probes/{model}.npz",
-        reference="results/edge_probes/{reference}.npz",
-        table="results/edge_probes/{model}.tsv",
+        inputs_of(probing.edge_probe_deltas),
     output:
         "results/edge_probes/{model}_vs_{reference}.tsv",
     log:
@@ -129,16 +126,14 @@ rule edge_probe_deltas:
         **reserve("table"),
     params:
         code=code("edge_probe_deltas"),
-        settings=lambda wildcards: settings.canonical(delta_settings(wildcards)),
+        settings=settings_of(probing.edge_probe_deltas),
     script:
         "../scripts/edge_probe_deltas.py"
 
 
 rule mdl:
     input:
-        **probe_inputs("edges"),
-        models=models_read,
-        edges=edge_sets(),
+        inputs_of(probing.mdl),
     output:
         "results/mdl/{model}.tsv",
     log:
@@ -149,19 +144,18 @@ rule mdl:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe", lambda wildcards: disk_of_states(wildcards.model, "edges")),
+        **reserve("probe", probing.dumped_edges),
         gpu=1,
     params:
         code=code("mdl"),
-        settings=lambda wildcards: settings.canonical(probe_settings("mdl", wildcards.model)),
+        settings=settings_of(probing.mdl),
     script:
         "../scripts/mdl.py"
 
 
 rule structural_probes:
     input:
-        **probe_inputs("trees"),
-        models=models_read,
+        inputs_of(probing.structural_probes),
     output:
         "results/structural_probes/{model}.tsv",
     log:
@@ -172,10 +166,10 @@ rule structural_probes:
         ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe", lambda wildcards: disk_of_states(wildcards.model, "trees")),
+        **reserve("probe", probing.dumped_trees),
         gpu=1,
     params:
         code=code("structural_probes"),
-        settings=lambda wildcards: settings.canonical(probe_settings("structural", wildcards.model)),
+        settings=settings_of(probing.structural_probes),
     script:
         "../scripts/structural_probes.py"

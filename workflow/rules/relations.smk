@@ -1,7 +1,10 @@
+from bertshift.requests import relations
+
+
 # Sentences with a predicate and its arguments marked: as annotation, and as inputs that show none of it.
 rule relations:
     input:
-        lambda wildcards: relation_source()[0],
+        inputs_of(relations.relations),
     output:
         rows="results/relations/relations.jsonl",
         sidecar="results/relations/relations.json",
@@ -17,17 +20,14 @@ rule relations:
         **reserve("table"),
     params:
         code=code("relations"),
-        origin=lambda wildcards: relation_source()[1],
-        stamps=lambda wildcards: settings.canonical(relation_stamps()),
+        settings=settings_of(relations.relations),
     script:
         "../scripts/relations.py"
 
 
 rule relation_heads:
     input:
-        **probe_inputs("relations"),
-        dump=lambda wildcards: dump_read_by("relation_heads", parse_model(wildcards.model), ["relations"]),
-        relations="results/relations/relations.jsonl",
+        inputs_of(relations.relation_heads),
     output:
         "results/relation_heads/{model}.tsv",
     log:
@@ -41,6 +41,6 @@ rule relation_heads:
         **reserve("analyse"),
     params:
         code=code("relation_heads"),
-        settings=lambda wildcards: settings.canonical(relation_settings(wildcards)),
+        settings=settings_of(relations.relation_heads),
     script:
         "../scripts/relation_heads.py"

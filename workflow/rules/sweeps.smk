@@ -1,12 +1,11 @@
+from bertshift.requests import sweeps
+
+
 # Runs that differ in one thing, say one layer more frozen each time: a row is one job, as they share data and process.
 # The plain model is taken from `finetune`, where that trains it alike.
 rule sweep:
     input:
-        start=lambda wildcards: run_files(run_of(wildcards).parent),
-        examples=lambda wildcards: examples(dataset_of(wildcards)),
-        sidecar=lambda wildcards: sidecar(dataset_of(wildcards)),
-        scores=outputs_in_row("scores.json"),
-        steps=outputs_in_row("steps.tsv"),
+        inputs_of(sweeps.row),
     output:
         scores="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv",
         losses="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.losses.tsv",
@@ -22,21 +21,19 @@ rule sweep:
         gpu=1,
         # Not parameters: the numbers do not depend on them. 0: as many as the GPU's memory holds.
         runs_at_once=config["sweeps"]["runs_at_once"] or 0,
-        run_mb=lambda wildcards: largest_run_mb(wildcards),
+        run_mb=answer_to(sweeps.largest_run_mb),
     params:
         code=code("sweep"),
         # What makes a run another one: a new column of its table does not.
         training=code(module="training/finetuning"),
-        settings=lambda wildcards: settings.canonical(sweep_settings(wildcards)),
-        start=lambda wildcards: run_of(wildcards).parent.folder,
+        settings=settings_of(sweeps.row),
     script:
         "../scripts/sweep.py"
 
 
 rule sweep_table:
     input:
-        scores=lambda wildcards: rows_of_sweep(wildcards.model, wildcards.sweep),
-        losses=lambda wildcards: rows_of_sweep(wildcards.model, wildcards.sweep, "losses.tsv"),
+        inputs_of(sweeps.sweep_table),
     output:
         scores="results/sweeps/{model}.{sweep}.tsv",
         losses="results/sweeps/{model}.{sweep}.losses.tsv",
@@ -57,8 +54,7 @@ rule sweep_table:
 # Every head of some layers re-initialised, beside the plain model with as many seeds as it takes to know chance.
 rule reinit_heads:
     input:
-        heads=lambda wildcards: list(layers_of_rows(wildcards.model)),
-        baselines=lambda wildcards: rows_of_sweep(wildcards.model, "seeds"),
+        inputs_of(sweeps.reinit_heads),
     output:
         "results/reinit_heads/{model}.tsv",
     log:
@@ -71,6 +67,6 @@ rule reinit_heads:
         **reserve("table"),
     params:
         code=code("reinit_heads"),
-        layers=lambda wildcards: settings.canonical(layers_of_rows(wildcards.model)),
+        settings=settings_of(sweeps.reinit_heads),
     script:
         "../scripts/reinit_heads.py"

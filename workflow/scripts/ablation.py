@@ -1,16 +1,14 @@
-import json
 from pathlib import Path
 
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
-with job(snakemake):
+with job(snakemake) as settings:
     import numpy as np
 
     from bertshift.ablation.table import ablate, with_provenance
     from bertshift.data.examples import read_examples, read_sidecar
     from bertshift.files import atomic, read_json, write_tsv
 
-    settings = json.loads(snakemake.params.settings)
     data = Path(snakemake.input.examples).parent
     sidecar = read_sidecar(data)
     table, arrays = ablate(

@@ -1,14 +1,11 @@
-import json
+from bertshift.running.jobs import job
 
-from bertshift.jobs import job
-
-with job(snakemake):
+with job(snakemake) as settings:
     from pathlib import Path
 
     from bertshift.activations.source import dump
     from bertshift.files import read_jsonl
 
-    settings = json.loads(snakemake.params.settings)
     runs, out = settings.pop("runs"), Path(snakemake.output[0])
     stimuli = {Path(file).stem: list(read_jsonl(file)) for file in snakemake.input.stimuli}
     for run, folder in runs.items():

@@ -1,21 +1,19 @@
-import json
 from pathlib import Path
 
-from bertshift import network
-from bertshift.jobs import job
+from bertshift.running import network
+from bertshift.running.jobs import job, settings_of
 
-source, shape = json.loads(snakemake.params.source), json.loads(snakemake.params.shape)
-if "hub" in source:
+if "hub" in settings_of(snakemake)["source"]:
     network.allow()
 
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.models.loading import download_checkpoint, import_checkpoint
     from bertshift.models.shape import check_shape
 
-    directory = Path(snakemake.output[0]).parent
+    source, directory = settings["source"], Path(snakemake.output[0]).parent
     if "hub" in source:
-        cache = Path(snakemake.params.cache)
+        cache = Path(settings["cache"])
         download_checkpoint(source["hub"], source.get("revision"), directory, cache, source.get("lowercase"))
     else:
         import_checkpoint(Path(source["path"]).expanduser(), directory, lowercase=source.get("lowercase"))
-    check_shape(directory, **shape)
+    check_shape(directory, **settings["shape"])

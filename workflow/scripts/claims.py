@@ -1,18 +1,15 @@
-import json
+from bertshift.running.jobs import job
 
-from bertshift.jobs import job
-
-with job(snakemake):
+with job(snakemake) as settings:
     import pandas as pd
     import yaml
 
-    from bertshift.claims import evaluate
     from bertshift.files import read_tsv, write_tsv
+    from bertshift.papers.room import decide
 
     with open(snakemake.input.published, encoding="utf-8") as file:
         published = yaml.safe_load(file)
     decided = [
-        evaluate(name, {path: read_tsv(path) for path in paths}, published)
-        for name, paths in json.loads(snakemake.params.tables).items()
+        decide(name, {path: read_tsv(path) for path in paths}, published) for name, paths in settings.items()
     ]
     write_tsv(snakemake.output[0], pd.concat(decided))

@@ -1,12 +1,11 @@
-import json
 from pathlib import Path
 
-from bertshift import network
-from bertshift.jobs import job
+from bertshift.running import network
+from bertshift.running.jobs import job
 
 network.allow()
 
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.data.edges.download import download
 
-    download(path=Path(snakemake.output[0]), **json.loads(snakemake.params.source))
+    download(path=Path(snakemake.output[0]), **settings)

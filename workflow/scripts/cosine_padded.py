@@ -1,14 +1,12 @@
-import json
+from bertshift.running.jobs import job
 
-from bertshift.jobs import job
-
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.data.examples import sample
     from bertshift.files import read_jsonl, write_tsv
     from bertshift.metrics import cosine_padded
-    from bertshift.tables import compared, comparisons
+    from bertshift.metrics.comparing import comparisons
+    from bertshift.rows.tables import compared
 
-    settings = json.loads(snakemake.params.settings)
     stimuli = {
         name: sample(list(read_jsonl(file)), settings["inputs"], name, "padded")
         for name, file in zip(settings["stimuli"], snakemake.input.stimuli, strict=True)

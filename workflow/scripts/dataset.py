@@ -1,20 +1,17 @@
-import json
 from pathlib import Path
 
-from bertshift import network
-from bertshift.jobs import job
+from bertshift.running import network
+from bertshift.running.jobs import job, settings_of
 
-source = json.loads(snakemake.params.source)
-if source["source"] == "hub":
+if settings_of(snakemake)["source"] == "hub":
     network.allow()
 
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.data.prepare import prepare_from_hub, prepare_from_mirror
 
+    name, spec, source = (settings[key] for key in ("name", "spec", "source"))
     directory = Path(snakemake.output[0]).parent
-    if source["source"] == "hub":
-        prepare_from_hub(source["name"], source["spec"], directory, Path(source["cache"]))
+    if source == "hub":
+        prepare_from_hub(name, spec, directory, Path(settings["cache"]))
     else:
-        prepare_from_mirror(
-            source["name"], source["spec"], Path(source["mirror"]), directory, source["source"]
-        )
+        prepare_from_mirror(name, spec, Path(settings["mirror"]), directory, source)

@@ -1,14 +1,11 @@
-import json
+from bertshift.running.jobs import job
 
-from bertshift.jobs import job
-
-with job(snakemake):
+with job(snakemake) as settings:
     import numpy as np
 
     from bertshift.files import read_tsv, write_tsv
     from bertshift.probes.scores import deltas
 
-    settings = json.loads(snakemake.params.settings)
     table = deltas(
         settings["model"],
         settings["reference"],

@@ -1,20 +1,17 @@
-import json
+from bertshift.running.jobs import job
 
-from bertshift.jobs import job
-
-with job(snakemake):
+with job(snakemake) as settings:
     from pathlib import Path
 
     import numpy as np
 
     from bertshift.activations.source import sources
     from bertshift.files import atomic, write_tsv
-    from bertshift.parts import Kept
     from bertshift.probes.edge import probe
     from bertshift.probes.settings import ProbeSettings
-    from bertshift.tables import probe_table
+    from bertshift.rows.tables import probe_table
+    from bertshift.running.parts import Kept
 
-    settings = json.loads(snakemake.params.settings)
     kept = Kept.beside(snakemake.output.table, snakemake.params.code)
     table, counts = probe(
         settings["model"],

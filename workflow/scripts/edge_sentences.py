@@ -1,14 +1,12 @@
-import json
 from pathlib import Path
 
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.files import write_json, write_jsonl
     from bertshift.probes.sentences import describe, distinct_sentences
     from bertshift.probes.settings import ProbeSettings
 
-    settings = json.loads(snakemake.params.settings)
     folders = {task: Path(folder) for task, folder in settings["tasks"].items()}
     probe = ProbeSettings(**settings["probe"])
     rows = distinct_sentences(folders, {task: probe.of(task).sizes for task in folders})

@@ -1,11 +1,9 @@
-import json
 from pathlib import Path
 
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.data.edges.prepare import prepare_edges
 
-    source = json.loads(snakemake.params.source)
     folder = Path(snakemake.output[0]).parent
-    prepare_edges(source["name"], source["spec"], Path(source["root"]), folder, source["origin"])
+    prepare_edges(settings["name"], settings["spec"], Path(settings["root"]), folder, settings["origin"])

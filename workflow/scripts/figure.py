@@ -1,13 +1,14 @@
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
-with job(snakemake):
+with job(snakemake) as settings:
     import yaml
 
+    from bertshift.figures import style
     from bertshift.files import read_tsv
-    from bertshift.plots import catalogue, style
+    from bertshift.papers.room import draw
 
     with open(snakemake.input.published, encoding="utf-8") as file:
         published = yaml.safe_load(file)
     tables = {path: read_tsv(path) for path in snakemake.input.tables}
-    figure, table = catalogue.draw(snakemake.params.name, tables, published)
-    style.save(figure, table, snakemake.output.png, snakemake.output.pdf, snakemake.output.tsv)
+    outputs = (snakemake.output[kind] for kind in ("png", "pdf", "tsv", "txt"))
+    style.save(draw(settings["name"], tables, published), *outputs)

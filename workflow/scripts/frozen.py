@@ -1,14 +1,12 @@
-import json
 from pathlib import Path
 
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.data.examples import read_examples, read_sidecar
     from bertshift.files import write_tsv
     from bertshift.probes.frozen import frozen, with_provenance
 
-    settings = json.loads(snakemake.params.settings)
     data = Path(snakemake.input.examples).parent
     rows, sidecar = {split: read_examples(data, split) for split in ("train", "dev")}, read_sidecar(data)
     table, used = frozen(settings["task"], settings["starts"], rows, sidecar, settings["max_train"])

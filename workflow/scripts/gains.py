@@ -1,13 +1,10 @@
-import json
+from bertshift.running.jobs import job
 
-from bertshift.jobs import job
-
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.files import read_json, read_tsv, write_tsv
-    from bertshift.gains import Scored, gain_table
-    from bertshift.tables import describe_training
+    from bertshift.rows.gains import Scored, gain_table
+    from bertshift.rows.tables import describe_training
 
-    settings = json.loads(snakemake.params.settings)
     data = describe_training(snakemake.input.trainings)
     runs = [
         Scored(read_json(scores), read_tsv(predictions))

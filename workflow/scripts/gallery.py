@@ -1,17 +1,15 @@
-import json
 from pathlib import Path
 
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
-with job(snakemake):
+with job(snakemake) as names:
     import yaml
 
     from bertshift.files import read_tsv, write_text
-    from bertshift.gallery import render
+    from bertshift.papers.gallery import render
 
-    names = json.loads(snakemake.params.figures)
     published = {
-        Path(file).stem: yaml.safe_load(Path(file).read_text()) for file in snakemake.input.published
+        Path(file).parent.name: yaml.safe_load(Path(file).read_text()) for file in snakemake.input.published
     }
     captions = {name: Path(file).read_text() for name, file in zip(names, snakemake.input.captions)}
     figures = {name: read_tsv(file) for name, file in zip(names, snakemake.input.figures)}

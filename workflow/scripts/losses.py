@@ -1,13 +1,10 @@
-import json
+from bertshift.running.jobs import job
 
-from bertshift.jobs import job
-
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.files import read_tsv, write_tsv
-    from bertshift.losses import loss_table
-    from bertshift.tables import describe_training
+    from bertshift.rows.losses import loss_table
+    from bertshift.rows.tables import describe_training
 
-    provenance = json.loads(snakemake.params.provenance)
     data = describe_training(snakemake.input.trainings)
     steps = [read_tsv(file) for file in snakemake.input.steps]
-    write_tsv(snakemake.output[0], loss_table(steps, provenance, data))
+    write_tsv(snakemake.output[0], loss_table(steps, settings, data))

@@ -1,17 +1,14 @@
-import json
+from bertshift.running.jobs import job
 
-from bertshift.jobs import job
-
-with job(snakemake):
+with job(snakemake) as settings:
     from pathlib import Path
 
     from bertshift.activations.source import sources
     from bertshift.files import write_tsv
-    from bertshift.parts import Kept
     from bertshift.probes.mdl import CodeSettings, describe
-    from bertshift.tables import probe_table
+    from bertshift.rows.tables import probe_table
+    from bertshift.running.parts import Kept
 
-    settings = json.loads(snakemake.params.settings)
     kept = Kept.beside(snakemake.output[0], snakemake.params.code)
     table = describe(
         settings["model"],

@@ -1,8 +1,6 @@
-import json
+from bertshift.running.jobs import job
 
-from bertshift.jobs import job
-
-with job(snakemake):
+with job(snakemake) as settings:
     from pathlib import Path
 
     from bertshift.files import read_tsv, write_tsv
@@ -14,8 +12,7 @@ with job(snakemake):
     sheet, maps = read_tsv(folder / TABLE), read_maps(folder / MAPS)
     if snakemake.input.labels:
         sheet = read_labels(Path(snakemake.input.labels[0]), sheet)
-    settings = classifier.ClassifierSettings(**json.loads(snakemake.params.settings))
-    net, predictions = classifier.fit(sheet, maps, settings)
+    net, predictions = classifier.fit(sheet, maps, classifier.ClassifierSettings(**settings))
     classifier.save(snakemake.output.classifier, net)
     origin = {name: "; ".join(map(str, sheet[name].unique())) for name in ("scale", "checkpoint", "data")}
     write_tsv(snakemake.output.predictions, predictions)

@@ -1,9 +1,9 @@
 import json
 import sys
 
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
-with job(snakemake):
+with job(snakemake) as settings:
     from pathlib import Path
 
     from bertshift.files import atomic, read_json, read_jsonl, write_tsv

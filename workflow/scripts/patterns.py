@@ -1,16 +1,13 @@
-import json
+from bertshift.running.jobs import job
 
-from bertshift.jobs import job
-
-with job(snakemake):
+with job(snakemake) as settings:
     from pathlib import Path
 
     from bertshift.data.examples import sample
     from bertshift.files import read_jsonl, read_tsv, write_tsv
     from bertshift.patterns.shares import measure
-    from bertshift.tables import probe_table
+    from bertshift.rows.tables import probe_table
 
-    settings = json.loads(snakemake.params.settings)
     drawn = list(read_jsonl(snakemake.input.stimuli))
     rows = sample(drawn, settings["max_examples"], settings["task"], "dev")
     shares, maps = measure(

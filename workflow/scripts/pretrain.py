@@ -1,15 +1,13 @@
-import json
 from pathlib import Path
 
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.models.source import pretrained_source, write_source
     from bertshift.seeds import seed_from
     from bertshift.training.pretraining import Lengths, pretrain, read_documents
     from bertshift.training.settings import TrainSettings
 
-    settings = json.loads(snakemake.params.settings)
     architecture = {
         "num_hidden_layers": settings["layers"],
         "num_attention_heads": settings["heads"],

@@ -1,13 +1,13 @@
 from pathlib import Path
 
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.data.relations import prepare_relations, read_relations
     from bertshift.files import write_json, write_jsonl
 
     folder = Path(snakemake.output.rows).parent
-    sidecar = prepare_relations(Path(snakemake.input[0]), folder, snakemake.params.origin)
+    sidecar = prepare_relations(Path(snakemake.input[0]), folder, settings["origin"])
     rows = read_relations(folder)
     write_jsonl(snakemake.output.stimuli, ({"id": row["id"], "text_a": row["text"]} for row in rows))
     write_json(

@@ -1,15 +1,13 @@
-import json
 from pathlib import Path
 
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.ablation.restoration import restore
     from bertshift.data.examples import read_examples, read_sidecar
     from bertshift.files import read_jsonl, write_tsv
-    from bertshift.tables import restored_table
+    from bertshift.rows.tables import restored_table
 
-    settings = json.loads(snakemake.params.settings)
     data = Path(snakemake.input.examples).parent
     table = restore(
         settings["task"],

@@ -1,17 +1,15 @@
-import json
 from pathlib import Path
 
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
-with job(snakemake):
+with job(snakemake) as settings:
     import pandas as pd
 
     from bertshift.files import read_tsv, write_tsv
     from bertshift.models.weights import norms
-    from bertshift.tables import steps_table
+    from bertshift.rows.tables import steps_table
     from bertshift.training.steps import relative_norms
 
-    settings = json.loads(snakemake.params.settings)
     tables = []
     for run, log in zip(settings["runs"], snakemake.input.logs, strict=True):
         keys = {key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")}

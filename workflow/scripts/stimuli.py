@@ -1,16 +1,13 @@
-import json
+from bertshift.running.jobs import job
 
-from bertshift.jobs import job
-
-with job(snakemake):
+with job(snakemake) as settings:
     from pathlib import Path
 
     from bertshift.data.examples import Examples, read_sidecar
+    from bertshift.data.provenance import describe_split
+    from bertshift.data.stimuli import draw_stimuli
     from bertshift.files import write_json, write_jsonl
-    from bertshift.provenance import describe_split
-    from bertshift.stimuli import draw_stimuli
 
-    settings = json.loads(snakemake.params.settings)
     folders = {
         name: Path(file).parent for (name, _), file in zip(settings["sources"], snakemake.input.examples)
     }

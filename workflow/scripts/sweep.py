@@ -1,18 +1,16 @@
-import json
 from pathlib import Path
 
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
 if __name__ == "__main__":  # not in the workers, which import this file
-    with job(snakemake):
+    with job(snakemake) as settings:
         from bertshift.files import read_json, write_tsv
-        from bertshift.memory import free_bytes, how_many_fit
+        from bertshift.running.memory import free_bytes, how_many_fit
         from bertshift.training.sweeps import sweep, sweep_tables
 
-        settings = json.loads(snakemake.params.settings)
         for run in settings["runs"].values():
             run["training"]["code"] = snakemake.params.training
-        start, data = Path(snakemake.params.start), Path(snakemake.input.examples).parent
+        start, data = Path(snakemake.input.start[0]).parent, Path(snakemake.input.examples).parent
         folder = Path(snakemake.output.scores).with_suffix("")
         resources = snakemake.resources
         at_once = resources.runs_at_once or how_many_fit(

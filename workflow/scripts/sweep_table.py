@@ -1,4 +1,4 @@
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
 with job(snakemake):
     import pandas as pd

@@ -1,14 +1,12 @@
-import json
 from pathlib import Path
 
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.data.examples import read_examples, read_sidecar, sample
+    from bertshift.data.provenance import describe_split
     from bertshift.files import write_json, write_jsonl
-    from bertshift.provenance import describe_split
 
-    settings = json.loads(snakemake.params.settings)
     data = Path(snakemake.input.examples).parent
     sidecar = read_sidecar(data)
     splits = {

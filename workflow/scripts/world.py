@@ -1,11 +1,9 @@
-import json
 import os
 from pathlib import Path
 
-from bertshift.jobs import job
+from bertshift.running.jobs import job
 
-with job(snakemake):
+with job(snakemake) as settings:
     from bertshift.world.generate import generate_world
 
-    settings = json.loads(snakemake.params.settings)
     generate_world(Path(os.path.commonpath(snakemake.output)), settings["sizes"], settings["seed"])

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t
 
-from bertshift.significance import benjamini_hochberg
+from bertshift.rows.significance import benjamini_hochberg
 
 GROUP = ["init", "metric"]
 

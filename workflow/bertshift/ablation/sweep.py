@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from transformers import BertTokenizer
 
 from bertshift.ablation.resuming import RememberingTokenizer, resuming
-from bertshift.memory import in_parts
 from bertshift.models.ablate import NOTHING, VARIANTS, Ablation, averaging, every_ablation
 from bertshift.models.restore import Restored
+from bertshift.running.memory import in_parts
 from bertshift.tasks import Task
 from bertshift.tasks.inference import token_batches
 

@@ -9,16 +9,16 @@ import pandas as pd
 
 from bertshift.ablation.sweep import predictions, sweep
 from bertshift.data.examples import sample
+from bertshift.data.provenance import describe_split
 from bertshift.errors import UserError
 from bertshift.models.ablate import NOTHING, Ablation
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_tokenizer
 from bertshift.models.source import checkpoint_names
-from bertshift.provenance import describe_split
-from bertshift.significance import SCORES, benjamini_hochberg, mcnemar, paired_bootstrap, split_half
+from bertshift.rows.failure import failed
+from bertshift.rows.significance import SCORES, benjamini_hochberg, mcnemar, paired_bootstrap, split_half
 from bertshift.tasks import AnswerSpans, Task, TextClassification, load_task
 from bertshift.tasks.inference import best_device
-from bertshift.training.failure import failed
 
 RIGHT_OR_WRONG = ("accuracy", "exact_match")
 CONFIRMED = "uniform"  # the variant of the paper, which figures and claims are about

@@ -13,7 +13,7 @@ import torch
 from bertshift.activations.store import KEPT, Writer, writing
 from bertshift.data.words import word_pieces
 from bertshift.errors import UserError
-from bertshift.memory import in_parts
+from bertshift.running.memory import in_parts
 from bertshift.tasks.text_classification import longest_first
 
 # Rows tokenised at a time: as Python objects, tokens take a hundred times their final size.

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from bertshift.data import conllu, glue_tsv, hub, plain_text, squad_json
 from bertshift.data.examples import EXAMPLES, NOT_STATED, SIDECAR
+from bertshift.data.provenance import HUB, MIRROR
 from bertshift.errors import UserError
 from bertshift.files import atomic, sha256, write_json, write_jsonl
-from bertshift.provenance import HUB, MIRROR
 
 # Rows, and a count of what was dropped or mended, which is whole once the rows have been read.
 Rows = tuple[Iterable[dict], Counter]

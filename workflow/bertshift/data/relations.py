@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bertshift.data import framenet
+from bertshift.data.provenance import GENERATED, ORIGINS
 from bertshift.errors import UserError
 from bertshift.files import read_jsonl, read_tsv, sha256, write_json, write_jsonl
-from bertshift.provenance import GENERATED, ORIGINS
 
 ROWS, SIDECAR = "relations.jsonl", "relations.json"
 # The columns of a table of FrameNet's sentences that are read: spans are pairs of numbers, those of links in JSON.

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from bertshift.figures.style import styled
 from bertshift.patterns.features import CLASSES
 from bertshift.patterns.sheet import TABLE
-from bertshift.plots.style import styled
 
 ACROSS = 8
 CMAP = "Reds"  # as in figure 1

@@ -23,9 +23,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bertshift.activations.store import Activations
-from bertshift.memory import in_parts, on_device
 from bertshift.probes.settings import ProbeSettings
 from bertshift.probes.spans import SpanTokens
+from bertshift.running.memory import in_parts, on_device
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
 

@@ -19,13 +19,13 @@ from bertshift.data.edges.records import SIDECAR, SPLITS, read_edge_sidecar
 from bertshift.errors import UserError
 from bertshift.files import read_jsonl, sha256
 from bertshift.models.loading import WEIGHTS, encoder_state, load_config
-from bertshift.parts import Kept, Latest, Part, made
 from bertshift.probes.bank import Bank, Examples, Features, Objective, Probe, evaluate, train
 from bertshift.probes.control import control_labels
 from bertshift.probes.scores import VIEWS, clean_labels, counts, counts_by_view, counts_key, f1, sentences_key
 from bertshift.probes.sentences import records_used
 from bertshift.probes.settings import ProbeSettings
 from bertshift.probes.spans import Sentence, SpanTokens, WordTargets, align, read_targets
+from bertshift.running.parts import Kept, Latest, Part, made
 from bertshift.tasks.inference import best_device
 
 COLUMNS = [

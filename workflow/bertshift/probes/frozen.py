@@ -14,16 +14,16 @@ import torch
 from torch import Tensor
 
 from bertshift.data.examples import sample
+from bertshift.data.provenance import describe_split
 from bertshift.models.heads import SequenceClassifier
 from bertshift.models.loading import load_encoder, load_tokenizer
 from bertshift.models.source import checkpoint_names
 from bertshift.probes import linear
-from bertshift.provenance import describe_split
 from bertshift.seeds import seed_from
 from bertshift.tasks import TextClassification, load_task
+from bertshift.tasks.batching import Encoded, pad
 from bertshift.tasks.inference import best_device, evaluated
 from bertshift.tasks.scores import is_constant
-from bertshift.training.batching import Encoded, pad
 
 CONSTANT, HEAD = "constant", "random_head"
 COLUMNS = ["metric", "model", "child", "task", "variant", "draw", "answer", "score", "headline", "init", "seed", "value",

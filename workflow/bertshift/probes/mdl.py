@@ -24,11 +24,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bertshift.activations.source import Source
-from bertshift.parts import Kept, Latest, Part, made
 from bertshift.probes.bank import Bank, Examples, Objective, Probe, evaluate, train
 from bertshift.probes.edge import Replicate, load_examples, read_rows, read_task, recipes, variant_layers
 from bertshift.probes.scores import argmax_counts, counts, f1
 from bertshift.probes.settings import CodeSettings
+from bertshift.running.parts import Kept, Latest, Part, made
 from bertshift.seeds import seed_from
 
 COLUMNS = [

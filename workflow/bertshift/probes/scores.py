@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bertshift.errors import UserError
-from bertshift.significance import DRAWS, samples
+from bertshift.rows.significance import DRAWS, samples
 
 DRAWN_AT_ONCE = 2_000_000  # of a bootstrap: 64 MB
 VIEWS = ("micro_all", "clean", "argmax_accuracy")

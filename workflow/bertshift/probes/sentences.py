@@ -3,7 +3,7 @@ from pathlib import Path
 
 from bertshift.data.edges.records import SPLITS, read_edge_sidecar, read_edges
 from bertshift.data.examples import sample
-from bertshift.provenance import ORIGINS
+from bertshift.data.provenance import ORIGINS
 
 
 def records_used(folder: Path, task: str, split: str, sizes: Mapping[str, int | None]) -> list[dict]:

@@ -31,9 +31,9 @@ from bertshift.activations.store import Activations
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
 from bertshift.files import read_jsonl
-from bertshift.parts import Kept, Part, made
 from bertshift.probes import trees
 from bertshift.probes.settings import StructuralSettings
+from bertshift.running.parts import Kept, Part, made
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
 

@@ -18,9 +18,9 @@ from bertshift.data.words import word_pieces
 from bertshift.errors import UserError
 from bertshift.models.biaffine import DependencyParser
 from bertshift.tasks import scores
+from bertshift.tasks.batching import IGNORED, Encoded, cross_entropy, pad
 from bertshift.tasks.inference import evaluated
 from bertshift.tasks.spanning_tree import best_tree
-from bertshift.training.batching import IGNORED, Encoded, cross_entropy, pad
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from bertshift.errors import UserError
-from bertshift.memory import in_parts
-from bertshift.training.batching import Encoded, pad
+from bertshift.running.memory import in_parts
+from bertshift.tasks.batching import Encoded, pad
 
 TOKENS_PER_BATCH = 8192
 

@@ -21,9 +21,9 @@ from transformers import BertModel, BertTokenizer
 from bertshift.errors import UserError
 from bertshift.models.heads import SpanClassifier
 from bertshift.tasks import scores
+from bertshift.tasks.batching import Encoded, pad
 from bertshift.tasks.inference import predict_logits
 from bertshift.tasks.text_classification import piece_ids
-from bertshift.training.batching import Encoded, pad
 
 log = logging.getLogger(__name__)
 

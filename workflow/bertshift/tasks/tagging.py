@@ -15,8 +15,8 @@ from bertshift.data.words import word_pieces
 from bertshift.errors import UserError
 from bertshift.models.heads import TokenClassifier
 from bertshift.tasks import scores
+from bertshift.tasks.batching import IGNORED, Encoded, cross_entropy, pad
 from bertshift.tasks.inference import evaluated
-from bertshift.training.batching import IGNORED, Encoded, cross_entropy, pad
 
 log = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from transformers import BertModel, BertTokenizer
 from bertshift.errors import UserError
 from bertshift.models.heads import SequenceClassifier
 from bertshift.tasks import scores
+from bertshift.tasks.batching import Encoded, pad
 from bertshift.tasks.inference import predict_logits
-from bertshift.training.batching import Encoded, pad
 
 
 def longest_first(a: int, b: int, room: int) -> tuple[int, int]:

@@ -12,17 +12,17 @@ from torch import nn
 from transformers import BertModel, BertTokenizer
 
 from bertshift.data.examples import read_examples, read_sidecar, sample
+from bertshift.data.provenance import describe_split
 from bertshift.files import read_json, read_tsv, write_json, write_tsv
 from bertshift.models.heads import load_task_model, take_head
 from bertshift.models.loading import WEIGHTS, load_encoder, load_tokenizer, save_model
 from bertshift.models.variants import apply_variants
 from bertshift.naming import parse_variant
-from bertshift.provenance import describe_split
+from bertshift.running.checkpoint import parameters_digest, weights_digest
 from bertshift.seeds import seed_from
 from bertshift.tasks import Task, load_task
+from bertshift.tasks.batching import Encoded
 from bertshift.tasks.inference import best_device, check_lengths
-from bertshift.training.batching import Encoded
-from bertshift.training.checkpoint import parameters_digest, weights_digest
 from bertshift.training.loop import train
 from bertshift.training.settings import TrainSettings
 

@@ -20,9 +20,9 @@ from torch import Tensor, nn
 
 from bertshift.errors import UserError
 from bertshift.files import write_tsv
+from bertshift.running import checkpoint
 from bertshift.seeds import seed_from
-from bertshift.training import checkpoint
-from bertshift.training.batching import Encoded, length_bucketed
+from bertshift.tasks.batching import Encoded, length_bucketed
 from bertshift.training.forward import copies_of, forward_pass, to_device
 from bertshift.training.optimizers import build_optimizer
 from bertshift.training.schedules import SCHEDULE

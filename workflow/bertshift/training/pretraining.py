@@ -17,9 +17,9 @@ from transformers import BertConfig, BertForPreTraining
 
 from bertshift.errors import UserError
 from bertshift.files import write_json
-from bertshift.memory import in_parts
+from bertshift.running.memory import in_parts
 from bertshift.seeds import seed_from
-from bertshift.training.batching import Encoded, cross_entropy, pad
+from bertshift.tasks.batching import Encoded, cross_entropy, pad
 from bertshift.training.loop import autocast_dtype, train
 from bertshift.training.settings import TrainSettings
 

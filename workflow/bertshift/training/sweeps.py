@@ -11,11 +11,11 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from bertshift import network
 from bertshift.files import read_tsv
-from bertshift.losses import thinned
 from bertshift.models.loading import WEIGHTS
-from bertshift.tables import score_table
+from bertshift.rows.losses import thinned
+from bertshift.rows.tables import score_table
+from bertshift.running import network
 from bertshift.training.finetuning import trainer
 
 

@@ -13,7 +13,7 @@ from bertshift.data.text_file import is_web_page
 from bertshift.errors import UserError
 from bertshift.files import atomic
 from bertshift.files import sha256 as digest
-from bertshift.network import HERE
+from bertshift.running.network import HERE
 
 ATTEMPTS = 4
 FIRST_WAIT = 2.0  # seconds; doubled after every attempt

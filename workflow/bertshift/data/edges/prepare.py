@@ -7,9 +7,9 @@ from typing import NamedTuple
 from bertshift.data.edges import gum, jiant, ontonotes, propbank, semeval, spr, treebank, uner
 from bertshift.data.edges.records import SIDECAR, SPLITS, TASKS, Split
 from bertshift.data.examples import NOT_STATED
+from bertshift.data.provenance import HUB, MIRROR
 from bertshift.errors import UserError
 from bertshift.files import sha256, write_json, write_jsonl
-from bertshift.provenance import HUB, MIRROR
 
 
 class Format(NamedTuple):

@@ -1,0 +1,72 @@
+"""What workflow/rules/hooks.smk takes from Snakemake beyond its documentation: a new Snakemake may change it."""
+
+import inspect
+
+import pytest
+import snakemake.api  # noqa: F401 - first, as the others import each other in a circle
+from snakemake.dag import DAG
+from snakemake.jobs import Job
+from snakemake.output_index import OutputIndex
+from snakemake.persistence import ParamsChange, PersistenceBase
+from snakemake.rules import Rule
+from snakemake.scheduling.job_scheduler import JobScheduler
+from snakemake.settings.types import SchedulingSettings
+from snakemake.workflow import Workflow
+
+# Of each: whose it is, its name, the parameters that the hooks give it, and what for.
+USED = [
+    (
+        Workflow,
+        "_prepare_dag",
+        {"lock_warn_only", "nolock"},
+        "to refuse a second driver and results without a record",
+    ),
+    (Workflow, "_build_dag", set(), "to tell the nearest name of a target that no rule makes"),
+    (Workflow, "unlock", set(), "to keep the lock of a run that is alive"),
+    (JobScheduler, "job_selector", {"jobs"}, "to count temporary files until they are deleted"),
+    (DAG, "init", set(), "to look at leftovers of another configuration"),
+    (DAG, "needrun", {"job"}, "to know which jobs wait for a temporary file"),
+    (DAG, "noneedrun_finished", {"job"}, "to know what a reader still lacks"),
+    (PersistenceBase, "has_metadata", {"job"}, "to distrust outputs that have no record"),
+    (PersistenceBase, "params_changed", {"job", "file"}, "to count outputs that have no record as changed"),
+    (PersistenceBase, "metadata", set(), "to see whether an output has a record"),
+    (PersistenceBase, "finished", {"job"}, "to let a cluster job record what made its files"),
+    (
+        ParamsChange,
+        "__init__",
+        {"only_old", "only_new", "files"},
+        "to count outputs that have no record as changed",
+    ),
+    (SchedulingSettings, "__init__", {"max_jobs_per_timespan"}, "to take the default rate limit away"),
+    (Rule, "expand_input", {"wildcards"}, "to follow a target to its downloads"),
+    (Rule, "get_wildcards", set(), "to follow a target to its downloads"),
+    (Rule, "is_producer", set(), "to tell the nearest name of a target that no rule makes"),
+    (OutputIndex, "match_producers", set(), "to follow a target to its downloads"),
+]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "parameters", "purpose"), USED, ids=lambda one: getattr(one, "__name__", "")
+)
+def test_snakemake_still_has(owner, name, parameters, purpose):
+    told = f"workflow/rules/hooks.smk uses {owner.__name__}.{name} {purpose}"
+    assert hasattr(owner, name), f"{told}; this Snakemake has none."
+    missing = parameters - inspect.signature(getattr(owner, name)).parameters.keys()
+    assert not missing, f"{told}; this Snakemake's takes no {', '.join(missing)}."
+
+
+@pytest.mark.parametrize(
+    ("owner", "names"),
+    [
+        (DAG, ["dependencies", "depending"]),
+        (JobScheduler, ["running", "resources", "global_resources", "workflow"]),
+        (Job, ["temp_output"]),
+        (Workflow, ["persistence", "dag_settings", "executor_settings", "scheduling_settings", "exec_mode"]),
+    ],
+)
+def test_snakemake_still_keeps(owner, names):
+    source = inspect.getsource(owner)
+    for name in names:
+        assert name in source, (
+            f"workflow/rules/hooks.smk reads `{name}` of {owner.__name__}; this Snakemake has none."
+        )

@@ -1,0 +1,116 @@
+import pytest
+import yaml
+from conftest import ROOT
+
+from bertshift.config import load_config, task_settings, train_size
+from bertshift.data.examples import sample
+from bertshift.data.stimuli import draw_stimuli, sources_of, stimuli_of
+from bertshift.errors import UserError
+from bertshift.naming import parse_model
+
+BASE = {"layers": 12, "heads": 12, "vocabulary": "v", "seeds": 1, "checkpoints": [{}]}
+CONFIG = {
+    "tasks": {name: {"dataset": name} for name in ("mnli", "rte", "squad")},
+    "bases": {"base": BASE},
+    "stimuli": {
+        "wiki": {"dataset": "wikipedia", "form": "sentences", "split": "text"},
+        "wiki_like_mnli": {"dataset": "wikipedia", "form": "like", "split": "text", "like": "mnli"},
+        "mnli_train": {"dataset": "mnli", "form": "inputs", "split": "train"},
+    },
+    "analyses": {"js": {"stimuli": ["own"]}, "rsa": {"stimuli": ["wiki", "own"]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("metric", "model", "reference", "names"),
+    [
+        ("js", "mnli", "base", ["mnli"]),
+        ("js", "rte", "mnli", ["mnli+rte"]),
+        ("js", "base", "base", ["wiki"]),
+        ("rsa", "mnli", "base", ["wiki", "mnli"]),
+        ("rsa", "base", "base", ["wiki"]),
+        ("new", "mnli", "base", ["mnli"]),
+    ],
+)
+def test_what_a_metric_looks_at(metric, model, reference, names):
+    assert stimuli_of(metric, parse_model(model, CONFIG), parse_model(reference, CONFIG), CONFIG) == names
+
+
+def test_both_orders_of_two_tasks_share_their_inputs():
+    models = [parse_model(name, CONFIG) for name in ("rte", "mnli")]
+    assert stimuli_of("js", *models, CONFIG) == stimuli_of("js", *models[::-1], CONFIG)
+    assert sources_of("mnli+rte", CONFIG) == [("mnli", "dev"), ("rte", "dev")]
+    with pytest.raises(UserError, match="write one of wiki, .*, mnli"):
+        sources_of("mnli+rtx", CONFIG)
+
+
+def test_sources_are_the_split_that_is_asked_for_and_what_the_text_should_be_like():
+    assert sources_of("mnli_train", CONFIG) == [("mnli", "train")]
+    assert sources_of("wiki_like_mnli", CONFIG) == [("wikipedia", "text"), ("mnli", "dev")]
+
+
+TEXT = [
+    {"id": f"s{document}.{sentence}", "text": "a b c d e" if sentence != 2 else "short", "document": document,
+     "sentence": sentence}
+    for document in range(2)
+    for sentence in range(5)
+]  # fmt: skip
+
+
+def test_pairs_are_consecutive_sentences_of_one_document():
+    rows = draw_stimuli("wiki_pair", {"wikipedia": TEXT}, {"form": "consecutive_pairs", "number": 99})
+    assert [row["id"] for row in rows] == ["s0.0+s0.1", "s0.3+s0.4", "s1.0+s1.1", "s1.3+s1.4"]
+
+
+def test_text_like_a_task_has_its_lengths_and_stays_within_a_document():
+    inputs = [{"id": f"m{n}", "text_a": "w " * n, "text_b": "v " * 3, "label": "y"} for n in (1, 4, 7)]
+    rows = {"wikipedia": TEXT, "mnli": inputs}
+    drawn = draw_stimuli("wiki_like_mnli", rows, {"form": "like", "number": 99})
+    assert [len(row["text_a"].split()) for row in drawn] == [4, 7, 10]
+    assert all("text_b" not in row for row in drawn)
+    with pytest.raises(UserError, match="no document is as long"):
+        draw_stimuli("x", rows | {"mnli": [{"id": "m", "text_a": "w " * 99}]}, {"form": "like", "number": 1})
+
+
+def test_the_first_text_alone():
+    rows = draw_stimuli(
+        "p", {"d": [{"id": "1", "text_a": "a", "text_b": "b"}]}, {"form": "first", "number": 1}
+    )
+    assert rows == [{"id": "1", "text_a": "a"}]
+
+
+def test_a_sample_is_the_same_each_time_without_repeats_in_order_and_of_its_name():
+    examples = [{"id": f"dev-{i}", "text_a": str(i), "text_b": "x", "label": "y"} for i in range(50)]
+    settings = {"form": "inputs", "number": 20}
+    first, again = (draw_stimuli("rte", {"rte": examples}, settings) for _ in range(2))
+    numbers = [int(row["text_a"]) for row in first]
+    assert first == again and sorted(set(numbers)) == numbers and len(numbers) == 20
+    assert set(first[0]) == {"id", "text_a", "text_b"}
+    assert first != draw_stimuli("mnli", {"mnli": examples}, settings)
+
+
+def test_questions_come_before_their_passage():
+    qa = [{"id": "q", "question": "Who?", "context": "Me.", "answers": [], "impossible": False}]
+    rows = draw_stimuli("squad", {"squad": qa}, {"form": "inputs", "number": 5})
+    assert rows == [{"id": "q", "text_a": "Who?", "text_b": "Me."}]
+
+
+def test_inputs_of_the_training_set_are_among_those_trained_on_by_every_model():
+    user = yaml.safe_load((ROOT / "config/experiments.yaml").read_text()) | {"scale": "small"}
+    user["tasks"]["mnli"]["per_base"]["cased"] = {"max_train": 700}
+    user["training"] = {"max_train": 900}
+    config = load_config(user, ROOT)
+    examples = [{"id": f"train-{i}", "text_a": str(i), "text_b": "x", "label": "y"} for i in range(3000)]
+    settings = {"form": "inputs", "number": 500, "max_train": {"mnli": train_size("mnli", config)}}
+    drawn = {row["id"] for row in draw_stimuli("mnli_train", {"mnli": examples}, settings)}
+    assert len(drawn) == 500
+    for name in ("mnli", "mnli@cased"):
+        size = task_settings(parse_model(name, config), config)["task"]["max_train"]
+        assert drawn <= {row["id"] for row in sample(examples, size, "mnli", "train")}
+    # Where all are trained on, inputs are drawn from all, as they were.
+    user["tasks"]["mnli"]["per_base"]["cased"], user["training"] = {}, {}
+    size = train_size("mnli", load_config(user | {"scale": "paper"}, ROOT))
+    everything = draw_stimuli("mnli_train", {"mnli": examples}, settings | {"max_train": {"mnli": size}})
+    assert size is None and everything == draw_stimuli(
+        "mnli_train", {"mnli": examples}, {**settings, "max_train": {}}
+    )

@@ -1,0 +1,91 @@
+"""README, «adding to it»: a metric, a figure, a variant of names and a task, by the steps that stand there and no others."""
+
+import pytest
+import yaml
+
+from bertshift.files import read_tsv
+
+METRIC = '''"""Mean absolute difference of attention maps."""
+
+import numpy as np
+
+from bertshift.metrics.pairs import attention_rows, frame, head_rows
+
+
+def per_map(p, q):
+    sizes = np.repeat(p.lengths, p.heads) ** 2
+    parts = np.split(abs(p.flat.astype(float) - q.flat), np.cumsum(sizes)[:-1])
+    return np.array([part.mean() for part in parts]).reshape(-1, p.heads)
+
+
+def compare(pairs):
+    rows = attention_rows("distance", pairs, per_map)
+    return frame(row for keys, values in rows for row in head_rows(values, **keys, variant="mean"))
+'''
+FIGURE = '''"""Mean absolute difference of attention, by layer."""
+
+from bertshift.figures import numbers, style
+from bertshift.papers.hao2020 import change
+
+
+@style.styled
+def draw(inputs, published):
+    rows = numbers.stack(inputs, "distance", ["mean"])
+    named = change.named(rows[rows["head"] == 0], "distance")
+    table = numbers.join(numbers.ours(named, "panel", "series"))
+    figure, axes = change.axes_of(table)
+    change.curves(axes, table)
+    return change.finished(figure, axes, table)
+'''
+DATASET = """
+mine:
+  kind: pair
+  format: glue_tsv
+  mirror: {train: glue/RTE/train.tsv, dev: glue/RTE/dev.tsv}
+  columns: {text_a: sentence1, text_b: sentence2, label: label}
+  labels: {entailment: entailment, not_entailment: not_entailment}
+"""
+
+
+@pytest.fixture
+def mine(finished, tmp_path):
+    project = finished.copy(tmp_path / "mine")
+    library = project.folder / "workflow/bertshift"
+
+    def insert(file, place, text):
+        before, found, after = (library / file).read_text().partition(place)
+        assert found
+        (library / file).write_text(before + text + found + after)
+
+    (library / "metrics/distance.py").write_text(METRIC)
+    insert("metrics/registry.py", '    "cosine": ', '    "distance": Metric("distance"),\n')
+
+    (library / "papers/hao2020/distance.py").write_text(FIGURE)
+    entry = 'Figure("Change of attention", compared("distance"), "Mean absolute difference.")'
+    insert("papers/hao2020/__init__.py", '    "figure1": ', f'    "distance": {entry},\n')
+
+    insert(
+        "naming.py",
+        '    "carry": ',
+        '    "unpooled": Kind("unpooled", ("unpooled",), "zeroes the pooler"),\n',
+    )
+    zeroed = 'case "unpooled":\n                model.pooler.dense.weight.data.zero_()\n            '
+    insert("models/variants.py", 'case "freeze":', zeroed)
+
+    config = project.config
+    with open(project.folder / "config/datasets.yaml", "a") as datasets:
+        datasets.write(DATASET)
+    config["tasks"]["mine"] = config["tasks"]["rte"] | {"dataset": "mine"}
+    config["figures"]["hao2020"]["distance"] = {"models": ["mine"], "reference": "base"}
+    project.config = config
+    return project
+
+
+def test_the_steps_of_the_readme_are_enough(mine):
+    assert yaml.safe_load((mine.folder / "config/datasets.yaml").read_text())["mine"]
+    mine.snakemake("results/figures/hao2020/distance.png", "results/scores/mine.unpooled.tsv")
+    drawn = read_tsv(mine.folder / "results/figures/hao2020/distance.tsv")
+    assert set(drawn["series"]) == {"mine"} and set(drawn["layer"]) == {1, 2} and (drawn["value"] > 0).all()
+    scores = read_tsv(mine.folder / "results/scores/mine.unpooled.tsv")
+    assert set(scores["model"]) == {"mine.unpooled"} and scores["init"].nunique() == 2
+    assert "unpooled" in mine.snakemake("results/scores/mine.pooled.tsv", "-n", check=False)

@@ -1,0 +1,25 @@
+from functools import cache
+
+import pytest
+from made_papers import world
+
+from bertshift.papers import room
+
+
+@pytest.fixture(scope="session")
+def made():
+    return world
+
+
+@pytest.fixture(scope="session")
+def drawn_at(published):
+    """(layers, heads) -> {figure: (figure, table, caption)}, drawn once."""
+
+    @cache
+    def draw(layers, heads):
+        inputs = world(layers, heads)
+        return {
+            name: room.draw(name, tables, published[name.split("/")[0]]) for name, tables in inputs.items()
+        }
+
+    return draw

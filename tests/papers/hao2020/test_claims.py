@@ -1,0 +1,126 @@
+import numpy as np
+import pandas as pd
+import pytest
+from made_hao import of_hao
+
+from bertshift.papers import room
+from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
+
+
+@pytest.fixture(scope="module")
+def made():
+    return of_hao(layers=24, heads=0)
+
+
+def decided(made, published, item, change=lambda table: table):
+    tables = {path: change(table) for path, table in made[item].items()}
+    return room.decide(f"hao2020/{item}", tables, published["hao2020"]).set_index("claim")
+
+
+@pytest.mark.parametrize("item", ["figure3", "figure4", "figure5", "figure6", "figure7"])
+def test_the_papers_own_story_holds_and_its_reverse_fails(made, published, item):
+    rows = decided(made, published, item)
+    gradual = rows.index.str.startswith("H4.2")  # no curve of the story has its first leap at layer 9
+    assert (rows["verdict"][~gradual] == HOLDS).all(), rows["verdict"]
+
+    def reversed_layers(table):
+        return table.assign(layer=(25 - table["layer"]).where(table["layer"] > 0, 0))
+
+    rows = decided(made, published, item, reversed_layers)
+    flipped = ~rows.index.str.contains("seeds|H6.2|H7.1")  # these compare like with like
+    assert (rows["verdict"][flipped] == FAILS).all(), rows["verdict"]
+
+
+def test_the_order_of_pairs_decides(made, published):
+    names = {
+        "mnli@large": "sst2@large",
+        "sst2@large": "mnli@large",
+        "rte@large": "mrpc@large",
+        "mrpc@large": "rte@large",
+    }
+
+    def swapped(table):
+        return table.assign(model=table["model"].replace(names), reference=table["reference"].replace(names))
+
+    row = decided(made, published, "figure6", swapped).loc["H6.2"]
+    assert row["verdict"] == UNTESTED and "no results for" in row["reason"]
+
+    def alike(table):
+        return table.assign(
+            value=table["value"].where(table["reference"] != "sst2@large", table["value"] / 4)
+        )
+
+    assert decided(made, published, "figure7", alike).loc["H7.1", "verdict"] == FAILS
+
+
+def test_seeds_part_at_a_layer_of_24(made, published):
+    def leap(layer):
+        return lambda table: table.assign(value=0.01 + 0.2 * (table["layer"] >= layer))
+
+    for layer, verdict in ((9, HOLDS), (13, FAILS)):
+        row = decided(made, published, "figure4", leap(layer)).loc["H4.2 (mrpc)"]
+        assert (row["verdict"], row["ours"]) == (verdict, layer)
+
+    def by_run(*layers):
+        return lambda table: pd.concat(
+            leap(layer)(table[table["init"] == 1]).assign(init=init) for init, layer in enumerate(layers, 1)
+        )
+
+    for layers, verdict in (((7, 12), FAILS), ((7, 9, 13), FAILS), ((9, 10, 11), HOLDS)):
+        row = decided(made, published, "figure4", by_run(*layers)).loc["H4.2 (mrpc)"]
+        assert 9 <= row["ours"] <= 10 and row["verdict"] == verdict  # a mean may lie where no run parts
+    nowhere = decided(made, published, "figure4", by_run(9, 25)).loc["H4.2 (mrpc)"]
+    assert nowhere["verdict"] == FAILS and "no such layer" in nowhere["reason"]
+    single = decided(made, published, "figure4", by_run(25)).loc["H4.2 (mrpc)"]
+    assert single["verdict"] == UNTESTED and single["reason"].startswith("one replicate only")
+    small = of_hao(layers=6, heads=0)
+    assert decided(small, published, "figure4").loc["H4.2 (mrpc)", "verdict"] == UNTESTED
+    assert decided(small, published, "figure4").loc["H4.1 (mnli)", "verdict"] == HOLDS
+
+
+def test_pairs_of_seeds_on_one_pretraining_run_are_replicates(published):
+    tables = of_hao(layers=24, heads=0, inits=1)["figure5"]
+    one = room.decide("hao2020/figure5", tables, published["hao2020"]).set_index("claim").loc["H5.1 (mnli)"]
+    assert one["verdict"] == UNTESTED and one["replicates"] == 1  # two seeds are one pair
+    path = "results/svcca/mnli@large_vs_mnli@large.tsv"
+    one = tables[path]
+    upside_down = one.assign(seed=2, ref_seed=3, value=1 - one["value"])
+    for third, verdict, low in ((one.assign(seed=2, ref_seed=3), HOLDS, 1), (upside_down, FAILS, -1)):
+        tables[path] = pd.concat([one, one.assign(ref_seed=3), third])
+        row = (
+            room.decide("hao2020/figure5", tables, published["hao2020"]).set_index("claim").loc["H5.1 (mnli)"]
+        )
+        assert row["verdict"] == verdict and row["replicates"] == 3
+        # they share seeds, so their range is what the figure has for an interval, too
+        assert (row["low"], row["high"]) == pytest.approx((low, 1), abs=0.01)
+
+
+def test_runs_that_failed_to_train_decide_nothing(made, published):
+    def failed(seeds):
+        return lambda table: table.assign(
+            failed=table["seed"].isin(seeds), value=table["value"].mask(table["seed"].isin(seeds), 0.5)
+        )
+
+    rows = decided(made, published, "figure3", failed([2]))
+    assert rows.loc["H3.1 (mnli)", "verdict"] == HOLDS
+    assert rows.loc["H3.1 (mnli)", "reason"].endswith("Without 2 that failed to train.")
+    rows = decided(made, published, "figure4", lambda table: table.assign(ref_failed=table["init"] == 2))
+    assert rows.loc["H4.1 (mnli)", "reason"] == "one replicate only; at least two are needed."
+    rows = decided(made, published, "figure6", lambda table: table.assign(ref_failed=table["seed"] == 2))
+    assert rows.loc["H6.1 (rte-mnli)", "reason"].endswith(
+        "Without 2 pairs of which one or both failed to train."
+    )
+    rows = decided(made, published, "figure3", failed([1, 2]))
+    assert set(rows["verdict"]) == {UNTESTED}
+    assert rows.loc["H3.1 (mnli)", "reason"] == "every run of MNLI failed to train."
+
+
+def test_what_is_0_in_every_layer_has_no_ratio_and_no_ranks(made, published):
+    for item, claim, words in (
+        ("figure3", "H3.1 (mnli)", "is 0, and nothing"),
+        ("figure4", "H4.1 (mnli)", "is 0, and nothing"),
+        ("figure5", "H5.1 (mnli)", "does not differ between layers"),
+        ("figure6", "H6.1 (rte-mnli)", "is 0, and nothing"),
+    ):
+        row = decided(made, published, item, lambda table: table.assign(value=0.0)).loc[claim]
+        assert row["verdict"] == UNTESTED and words in row["reason"] and np.isnan(row["ours"])

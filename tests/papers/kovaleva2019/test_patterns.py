@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+from made_patterns import maps, of_kovaleva, shares
+
+from bertshift.papers.kovaleva2019 import figure1, figure2
+from bertshift.patterns.features import CLASSES
+
+
+def test_replicates_share_their_labels_so_corrected_shares_keep_a_bootstraps_interval(published):
+    _, table, _ = figure2.draw({"mrpc": shares("mrpc")}, published["kovaleva2019"])
+    ours = table[table["source"] == "ours"].set_index(["series", "pattern"])
+    corrected, classified = ours.loc[("corrected", "block")], ours.loc[("classified", "block")]
+    assert corrected["high"] - corrected["low"] == pytest.approx(4) and "labels" in corrected["interval"]
+    assert classified["interval"] == "min-max" and classified["high"] - classified["low"] < 4
+    paper = table[table["source"] == "published"]
+    assert len(paper) == 5 and paper["value"].sum() == pytest.approx(100, abs=0.2)
+
+
+def test_the_surest_map_of_all_models_and_runs_is_drawn(published):
+    tables = of_kovaleva(2, 2)["figure1"]
+    path = "results/patterns/maps/rte.tsv"
+    row = tables[path].query("variant == 'most_confident' and pattern == 'block' and init == 2").index
+    tables[path].loc[row, "value"] = 1.5
+    figure, table, _ = figure1.draw(tables, published["kovaleva2019"])
+    assert table["pattern"].tolist() == list(CLASSES)
+    block = table.set_index("pattern").loc["block"]
+    assert (block["panel"], block["value"]) == ("rte", 1.5)
+    drawn = figure.axes[3].images[0].get_array()
+    np.testing.assert_array_equal(drawn.ravel(), np.array(block["weights"].split(), float))
+    assert [tick.get_text() for tick in figure.axes[3].get_yticklabels()] == ["[CLS]", "[SEP]", "[SEP]"]
+
+
+def test_one_model_is_enough(published):
+    _, table, _ = figure1.draw({"cola": maps("cola", 2, 2)}, published["kovaleva2019"])
+    assert set(table["panel"]) == {"cola"}

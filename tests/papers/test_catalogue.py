@@ -1,0 +1,224 @@
+import re
+
+import numpy as np
+import pytest
+from made_papers import shipped
+from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
+from matplotlib.container import BarContainer
+
+from bertshift import files
+from bertshift.errors import UserError
+from bertshift.figures import style
+from bertshift.papers import catalogue, room
+
+PROBED = {"models": ["mnli", "dep"], "reference": "base"}
+CONFIG = {
+    "figures": {
+        "kovaleva2019": {"figure5": {"models": ["mrpc", "mnli"], "reference": "base"}},
+        "hao2020": {item: {"models": ["mnli@large"]} for item in ("figure1", "figure6")},
+        "merchant2020": {
+            "table1": PROBED,
+            "figure1": PROBED,
+            "figure3": {"models": ["mnli"]},
+            "appendix_b": {"reference": "base"},
+        },
+    }
+}
+
+
+@pytest.fixture(scope="module", params=[(4, 4), (12, 12)], ids=["4x4", "12x12"])
+def drawn(request, drawn_at):
+    return drawn_at(*request.param)
+
+
+def ink(figure):
+    """Every value of a line or band (y, or x where rows are named), every bar, every cell of a heat map or an image."""
+    for axes in figure.axes:
+        if hasattr(axes, "_colorbar"):
+            continue
+        for line in axes.get_lines():
+            if line.get_transform() == axes.transData:  # not a rule across the panel
+                yield from np.asarray(line.get_xdata() if axes.yaxis_inverted() else line.get_ydata(), float)
+        for bars in axes.containers:
+            if isinstance(bars, BarContainer):
+                yield from (bar.get_height() for bar in bars if bar.get_height())  # 0: of a legend
+        for image in axes.images:
+            yield from image.get_array().compressed()
+        for collection in axes.collections:
+            if isinstance(collection, QuadMesh):
+                cells = np.ma.masked_invalid(collection.get_array())
+                yield from cells.compressed()
+            elif isinstance(collection, PolyCollection) and not isinstance(collection, PathCollection):
+                for path in collection.get_paths():
+                    yield from path.vertices[:, 1]
+
+
+@pytest.mark.parametrize("name", catalogue.FIGURES)
+def test_every_number_drawn_is_in_the_table(drawn, name):
+    figure, table, _ = drawn[name]
+    known = table[["value", "low", "high"]].to_numpy().ravel()
+    if "weights" in table:  # a whole map in each row
+        known = np.array(" ".join(table["weights"]).split(), float)
+    known = np.sort(known[np.isfinite(known)])
+    inked = np.array(list(ink(figure)))
+    assert len(inked) >= 10
+    nearest = known[np.clip(np.searchsorted(known, inked), 1, len(known) - 1)]
+    before = known[np.clip(np.searchsorted(known, inked), 1, len(known) - 1) - 1]
+    assert np.minimum(abs(nearest - inked), abs(before - inked)).max() < 1e-9
+
+
+@pytest.mark.parametrize("name", catalogue.FIGURES)
+def test_every_row_names_the_tables_or_the_place_in_the_paper_that_it_is_from(drawn, made, name):
+    table = drawn[name][1]
+    ours, theirs = (table[table["source"] == source] for source in ("ours", "published"))
+    assert len(ours) + len(theirs) == len(table)
+    named, read = set("; ".join(ours["table"]).split("; ")), set(made()[name])
+    assert named == read or (named < read and set(ours["unit"]) == {"map"})  # of which a few are drawn
+    assert (theirs["table"] == "").all() and (theirs["citation"] != "").all()
+
+
+@pytest.mark.parametrize("name", catalogue.FIGURES)
+def test_a_line_in_the_figure_and_its_caption_tell_a_demo_from_a_reproduction(drawn, name):
+    figure, _, caption = drawn[name]
+    line = " ".join(figure.texts[-1].get_text().split())
+    runs = r"\d[a-z0-9 ]+ \((no interval|interval: .+)\)"
+    assert re.fullmatch(rf"Ours: scale demo; 4x128 BERT pretrained here on world; {runs}\.", line)
+    assert len(line) < 150
+    shows, _, made_from = caption.partition("\n\n")
+    assert shows == catalogue.FIGURES[name].shows and shows[-1] == "."
+    assert made_from.startswith("Ours: scale demo; checkpoint 4x128 BERT") and "sample of 9815" in made_from
+    assert not re.search(r"\bNone\b|  |\n.", made_from)
+
+
+@pytest.mark.parametrize("name", catalogue.FIGURES)
+def test_text_is_legible_and_inside_the_page(drawn, name):
+    figure, *_ = drawn[name]
+    figure.draw_without_rendering()
+    texts = figure.findobj(lambda artist: hasattr(artist, "get_fontsize") and artist.get_text())
+    assert min(text.get_fontsize() for text in texts) >= 7
+    # figure.texts[-1] says what made the figure; nothing may run into it
+    caption = figure.texts[-1].get_window_extent()
+    assert caption.x0 >= 0 and caption.y0 >= 0 and caption.x1 <= figure.bbox.x1
+    for axes in figure.axes:
+        box = axes.get_tightbbox()
+        assert box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1, (
+            axes.get_title()
+        )
+        assert box.y0 >= caption.y1 - 1
+
+
+def test_published_panels_keep_their_shape_beside_a_small_model(drawn):
+    table = drawn["kovaleva2019/figure5"][1]
+    cells = table[(table["panel"] == "qqp") & (table["head"] > 0)].groupby("source").size()
+    assert cells["published"] == 144 and cells["ours"] in (2 * 16, 2 * 144)  # cropped and padded
+    low = table[(table["panel"] == "qqp") & (table["source"] == "published") & (table["head"] > 0)]
+    assert low.loc[low["value"].idxmin(), ["layer", "head"]].tolist() == [11, 11]
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(12, 12), (4, 4)])
+def test_padded_maps_are_compared_with_the_published_panel_where_shapes_agree(made, published, layers, heads):
+    panel = published["kovaleva2019"]["figure5"]["tasks"]["mrpc"]["matrix"]
+    tables = {
+        path: table for path, table in made(layers, heads)["kovaleva2019/figure5"].items() if "mrpc" in path
+    }
+    padded = tables["results/cosine_padded/mrpc_vs_base.tsv"]
+    theirs = np.resize(panel, (layers, heads))
+    cells = padded["head"] > 0
+    padded.loc[cells, "value"] = 0.5 + theirs[padded["layer"][cells] - 1, padded["head"][cells] - 1] / 2
+    figure, table, _ = room.draw("kovaleva2019/figure5", tables, published["kovaleva2019"])
+    r = table[table["variant"].isin(["crop_r", "padded_r"])].set_index("variant")["value"]
+    titles = [axes.get_title() for axes in figure.axes]
+    if layers == 12:
+        assert r["padded_r"] == pytest.approx(1) and -1 < r["crop_r"] < 1 and "r = 1.00" in titles
+    else:
+        assert r.empty and "not comparable" in titles
+
+
+def test_a_task_without_a_published_panel_is_drawn(made, published):
+    tables = made()["kovaleva2019/figure5"]
+    path, table = next(iter(tables.items()))
+    figure, drawn, _ = room.draw(
+        "kovaleva2019/figure5", {path: table.assign(model="cola")}, published["kovaleva2019"]
+    )
+    assert set(drawn["source"]) == {"ours"} and figure.axes
+
+
+def test_same_numbers_same_bytes(made, published, tmp_path):
+    name = "merchant2020/figure2"
+    bytes_of = []
+    for run in ("a", "b"):
+        drawn = room.draw(name, made()[name], published["merchant2020"])
+        paths = [tmp_path / f"{run}.{kind}" for kind in ("png", "pdf", "tsv", "txt")]
+        style.save(drawn, *paths)
+        bytes_of.append([path.read_bytes() for path in paths])
+    assert bytes_of[0] == bytes_of[1]
+    png, pdf, *_ = bytes_of[0]
+    assert b"/FontFile2" in pdf and b"CreationDate" not in pdf and not re.search(rb"/Type3\b", pdf)
+    assert b"Software" not in png and b"tIME" not in png
+    assert files.read_tsv(tmp_path / "a.tsv")["value"].to_numpy() == pytest.approx(
+        drawn[1]["value"].to_numpy(), rel=1e-9
+    )
+
+
+def test_needs_follow_the_configuration():
+    assert catalogue.needs("kovaleva2019/figure5", CONFIG) == [
+        "results/cosine/mrpc_vs_base.tsv",
+        "results/cosine/mnli_vs_base.tsv",
+        "results/cosine_padded/mrpc_vs_base.tsv",
+        "results/cosine_padded/mnli_vs_base.tsv",
+    ]
+    probed = [f"results/edge_probes/{name}.tsv" for name in ("base", "base.random", "mnli", "dep")]
+    deltas = [f"results/edge_probes/{name}_vs_base.tsv" for name in ("mnli", "dep")]
+    assert catalogue.needs("merchant2020/table1", CONFIG) == probed + deltas
+    assert catalogue.needs("merchant2020/figure1", CONFIG) == [
+        f"results/structural_probes/{name}.tsv" for name in ("base", "mnli", "dep")
+    ]
+    assert catalogue.needs("merchant2020/figure3", CONFIG) == ["results/sweeps/mnli.freeze.tsv"]
+    with pytest.raises(UserError, match=r"merchant2020\.appendix_b lacks 'models'"):
+        catalogue.needs("merchant2020/appendix_b", CONFIG)
+    with pytest.raises(UserError, match=r"hao2020\.figure1 lacks 'reference'; .*reference: base"):
+        catalogue.needs("hao2020/figure1", CONFIG)
+    with pytest.raises(UserError, match=r"hao2020\.figure6 lacks 'pairs'; .*pairs: \[\["):
+        catalogue.needs("hao2020/figure6", CONFIG)
+    with pytest.raises(UserError, match="no figure 'hao2020/figure9'"):
+        catalogue.needs("hao2020/figure9", CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("figures", "message"),
+    [
+        ({"hao2020": {"figure1": {"models": ["mnly"]}}}, r"figures\.hao2020\.figure1: .*'mnly'; nearest: mnli"),
+        ({"hao2020": {"figure6": {"models": [], "pairs": [["mnli", "rtee"]]}}}, r"hao2020\.figure6: .*'rtee'; nearest: rte"),
+        ({"hoa2020": {}}, r"figures: no paper 'hoa2020' is defined; write one of hao2020"),
+        ({"hao2020": {"figur1": None}}, r"figures\.hao2020: no figure 'figur1' is defined; write one of figure1"),
+    ],
+)  # fmt: skip
+def test_names_that_there_are_not_are_told_with_the_nearest(figures, message):
+    with pytest.raises(UserError, match="cannot be used as it is:\n  .*" + message):
+        catalogue.check(shipped() | {"figures": figures})
+
+
+def test_the_figures_of_the_shipped_configuration_are_all_that_there_are():
+    catalogue.check(shipped())
+    named = {f"{paper}/{item}" for paper, items in shipped()["figures"].items() for item in items}
+    assert named == set(catalogue.FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("paper", "item", "model", "plain"),
+    [
+        ("kovaleva2019", "table1", "mnli.bertadam", "mnli"),
+        ("college2020", "figure1", "rte.plateau@cased", "rte@cased"),
+        ("college2020", "figure2", "rte.plateau@cased", "rte@cased"),
+    ],
+)
+def test_names_are_not_derived_from_a_model_with_a_variant(paper, item, model, plain):
+    config = {"figures": {paper: {item: {"models": ["cola@cased", model]}}}}
+    with pytest.raises(UserError, match=rf"figures\.{paper}\.{item}: '{model}' .* such as '{plain}'"):
+        catalogue.needs(f"{paper}/{item}", config)
+
+
+def test_a_table_without_the_rows_says_so(made, published):
+    tables = {path: table.assign(metric="js") for path, table in made()["kovaleva2019/figure5"].items()}
+    with pytest.raises(UserError, match="results/cosine/mrpc_vs_base.tsv has no rows of metric 'cosine'"):
+        room.draw("kovaleva2019/figure5", tables, published["kovaleva2019"])

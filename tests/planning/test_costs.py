@@ -1,0 +1,292 @@
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+from conftest import ROOT
+
+from bertshift.activations.store import writing
+from bertshift.config import load_config
+from bertshift.metrics.registry import METRICS
+from bertshift.planning import costs
+from bertshift.planning.costs import Cost, Resources, duration, estimate, megabytes, minutes, plan, simulate
+from bertshift.planning.work import WORK, Job, Shape, dump_bytes
+
+TABLE = costs.read_table(ROOT / "config/costs.yaml")
+
+
+@pytest.fixture(scope="module")
+def config():
+    return load_config(yaml.safe_load((ROOT / "config/experiments.yaml").read_text()), ROOT)
+
+
+@pytest.fixture
+def paper(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    user = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())
+    return load_config(user | {"scale": "paper"}, ROOT)
+
+
+def training(number=1, task="mnli", model="mnli", epochs=3, variants=(), **more):
+    settings = {
+        "task": {"dataset": task, "max_length": 128},
+        "training": {"epochs": epochs, "batch_size": 16},
+        "variants": list(variants),
+    }
+    return Job(number, "finetune", {"model": model}, settings, gpu=True, **more)
+
+
+def finished(tmp_path, job, seconds, megabytes):
+    record = tmp_path / f"{job.number}.cost.tsv"
+    record.write_text(f"s\th:m:s\tmax_rss\tcpu_time\n{seconds}\t0:00:00\t{megabytes}\t1\n")
+    return replace(job, needed=False, record=str(record))
+
+
+def work(job, config):
+    return WORK[job.rule](job, costs.sizes_of(config, TABLE))
+
+
+def test_work_grows_with_what_is_computed(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    once, twice = work(training(epochs=3), config), work(training(epochs=6), config)
+    dev = 2 * once.flops - twice.flops
+    assert 0 < dev < 0.1 * once.flops
+    assert work(training(variants=["keep2"]), config).flops == pytest.approx(once.flops / 2)
+    assert work(training(task="squad", model="squad"), config).flops > once.flops
+    # Four bytes a parameter: four layers of width 128, 2500 word pieces.
+    assert once.disk == pytest.approx(1.22e6 * 4, rel=0.06)
+
+
+def test_every_rule_has_an_estimate_and_a_stage():
+    files = [*(ROOT / "workflow/rules").glob("*.smk")]
+    rules = {name for file in files for name in re.findall(r"^ *rule (\w+):", file.read_text(), re.MULTILINE)}
+    rules = rules - {"plan"} | {"draw", *METRICS}
+    assert len(rules) > 40
+    assert rules <= TABLE["rules"].keys()
+    assert rules <= {rule for stage in TABLE["stages"].values() for rule in stage}
+    assert WORK.keys() <= rules
+
+
+@pytest.mark.parametrize("how", [("float32", True, None), ("float16", False, None), ("float32", False, 50)])
+def test_a_dump_is_as_large_as_its_file(tmp_path, how):
+    precision, attention, count = how
+    layers, heads, width, lengths = 3, 2, 16, np.array([27, 93] * 20)
+    kept = {"kept_tokens": np.arange(count)} if count else {}
+    index = {
+        "token_ids": np.zeros(lengths.sum(), np.int32),
+        "example_offsets": np.append(0, lengths.cumsum()),
+    }
+    index |= {"map_offsets": np.append(0, (lengths**2).cumsum())} | kept
+    with writing(tmp_path / "a.npz", index, layers, width, heads * attention, precision):
+        pass
+    settings = {"precision": precision, "attention": attention, "sample": count and {"count": count}}
+    said = dump_bytes(Shape(layers, heads, width, 100), [(len(lengths), lengths.mean())], settings)
+    assert said == pytest.approx((tmp_path / "a.npz").stat().st_size, rel=0.05, abs=20_000)
+
+
+def probing(rule, kind, config, **probe):
+    tasks = {task: "" for task in config["edge_tasks"]}
+    settings = {
+        "max_length": 384,
+        "probe": config["probes"][kind] | probe,
+        "tasks": tasks,
+        "runs": {"a": 1},
+        "variants": ["mix"],
+    }
+    return Job(1, rule, {"model": "mnli"}, settings, gpu=True)
+
+
+def test_probes_hold_the_states_of_a_corpus(paper):
+    # Of EWT's dependencies 16,622 sentences of some 23 word pieces, 13 x 768 numbers of two bytes each.
+    states = 16_622 * 23 * 13 * 768 * 2
+    assert 0.9 * states < work(probing("edge_probes", "edge", paper), paper).device < 3 * states
+    assert 0.5 * states < work(probing("structural_probes", "structural", paper), paper).memory < 3 * states
+
+
+def test_a_code_has_the_patience_of_its_own_library(paper):
+    flops = [
+        work(probing("mdl", "mdl", paper, validate_every=1000, **probe), paper).flops
+        for probe in ({}, {"patience": 10}, {"patience": 20})
+    ]
+    assert flops[0] == flops[1] < flops[2]
+
+
+def test_stimuli_are_as_long_as_their_form_says(paper):
+    sizes = costs.sizes_of(paper, TABLE)
+    (wiki,), (pair,), (like,), (squad,) = map(
+        sizes.stimuli, (["wiki"], ["wiki_pair"], ["wiki_like_squad"], ["squad"])
+    )
+    assert like == squad and pair[1] == 2 * wiki[1] and wiki[0] == 2000
+
+
+def test_whole_articles_are_kept(paper):
+    found = work(Job(1, "dataset", {"dataset": "wikipedia"}), paper)
+    assert 20_000 * 10_000 < found.disk < 20_000 * 100_000 and found.memory > found.disk
+
+
+def test_a_cluster_is_asked_for_what_a_job_needs():
+    cluster = {"margin": 2, "train": {"minutes": 480, "gb": 16}}
+    small, usual, large = Cost(1, 1e8, 0), Cost(3600, 4e9, 0), Cost(1e6, 1e12, 0)
+    assert [minutes(one, cluster, "train", 1) for one in (small, usual, large)] == [10, 120, 480]
+    assert [megabytes(one, cluster, "train", 1) for one in (small, usual, large)] == [2000, 8000, 16000]
+    assert minutes(usual, cluster, "train", 3) == 360 and megabytes(large, cluster, "train", 2) == 32000
+    # A user's cap holds, however low.
+    assert minutes(small, {"margin": 2, "train": {"minutes": 5, "gb": 1}}, "train", 1) == 5
+
+
+def test_pretraining_on_random_lengths_is_estimated(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    how = config["bases"]["base"]["pretrain"]
+    random, fixed = (
+        work(
+            Job(1, "pretrain", {"base": "base"}, how | {"lengths": {"longest": 512, "short_length": n}}),
+            config,
+        )
+        for n in (None, 128)
+    )
+    assert random == fixed
+
+
+def test_a_prepared_data_set_tells_its_own_size(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = work(training(), config)
+    (tmp_path / "results/data/mnli").mkdir(parents=True)
+    prepared = tmp_path / "results/data/mnli/dataset.json"
+    prepared.write_text('{"rows": {"train": 36, "dev": 5}, "origin": "world"}')
+    assert work(training(), config).flops == pytest.approx(before.flops / 100)
+    # Those of another configuration tell nothing.
+    prepared.write_text('{"rows": {"train": 36, "dev": 5}, "origin": "mirror"}')
+    assert work(training(), config) == before
+
+
+def test_claims_hold_the_tables_that_they_read(paper):
+    memory = [work(Job(1, "claims", {"paper": name}), paper).memory for name in ("kovaleva2019", "hao2020")]
+    # Seven tables of nine runs and 12 x 13 heads, 60 kinds of token each.
+    assert 7 * 9 * 156 * 60 * 360 < memory[0] < 3e9 and memory[1] == 0
+
+
+def test_a_table_takes_disk_by_its_rows(paper):
+    told = {"model": "rte", "pairs": [0] * 9, "stimuli": ["rte"]}
+    found = work(Job(1, "cosine", {}, told), paper)
+    assert found.rows == 9 * 12 * 13
+    disk = costs.of_job(Job(1, "cosine", {}, told), costs.sizes_of(paper, TABLE), TABLE, False).disk
+    assert disk == pytest.approx(1e5 + 300 * found.rows)
+
+
+def test_a_checkpoint_of_ones_own_is_not_downloaded(paper):
+    job = Job(1, "checkpoint", {"base": "base", "init": "1"})
+    fetched = work(job, paper).fetched
+    assert fetched == pytest.approx(4.4e8, rel=0.03) and work(job, paper).disk == 2 * fetched
+    paper["bases"]["base"]["checkpoints"][0] = {"path": "mine"}
+    assert work(job, paper).fetched == 0 and work(job, paper).disk == fetched
+
+
+def test_a_made_checkpoint_tells_its_own_width(paper, tmp_path):
+    before = work(training(), paper)
+    (tmp_path / "results/pretrained/base/init1").mkdir(parents=True)
+    made = {"num_hidden_layers": 12, "num_attention_heads": 12, "hidden_size": 48, "vocab_size": 2000}
+    described = tmp_path / "results/pretrained/base/init1/config.json"
+    described.write_text(json.dumps(made))
+    assert work(training(), paper).flops < before.flops / 100
+    # One of another configuration tells nothing.
+    described.write_text(json.dumps(made | {"num_hidden_layers": 4}))
+    assert work(training(), paper) == before
+
+
+def test_finished_jobs_move_an_estimate_to_what_they_took(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    left, other = training(9), Job(10, "rsa_of_mine")
+    alone = estimate([left, other], config, TABLE, False)
+    own = [
+        finished(tmp_path, training(number), 3 * alone[9].seconds, 2 * alone[9].memory / 1e6)
+        for number in (1, 2)
+    ]
+    refined = estimate([*own, left, other], config, TABLE, False)
+    assert refined[9].seconds == pytest.approx(3 * alone[9].seconds)
+    assert refined[9].memory == pytest.approx(2 * alone[9].memory)
+    # A slow machine is slow for all rules, but what a rule needs says nothing of another's memory.
+    assert refined[10].seconds == pytest.approx(3 * alone[10].seconds)
+    assert refined[10].memory == alone[10].memory
+    told = plan([*own, left], config, TABLE, Resources(cores=2))
+    assert "2 of your own jobs: 3.00 of the time expected, 2.00 of the memory, " in told
+
+
+@pytest.mark.parametrize("text", ["", "s\th:m:s\tmax_rss\tcpu_time\n-\t-\t-\t-\n"])
+def test_a_record_that_tells_nothing_is_none(config, tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    job = finished(tmp_path, training(), 100, 100)
+    (tmp_path / "1.cost.tsv").write_text(text)
+    assert costs.own_cost(job) is None
+
+
+def test_too_short_to_be_measured(tmp_path):
+    assert costs.own_cost(finished(tmp_path, training(), 0.2, "NA")) == Cost(0.2, 0, 0)
+
+
+def test_a_job_that_runs_again_is_not_its_own_measure(tmp_path):
+    assert costs.own_cost(replace(finished(tmp_path, training(), 1, 1), needed=True)) is None
+
+
+def test_a_gpu_counts_gpu_hours(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        plan([training()], config, TABLE, limits).split("total")[1].split()[:3]
+        for limits in (Resources(cores=2), Resources(jobs=100, has_gpu=True))
+    ]
+    assert rows[0][:2] == ["1", "-"] and rows[1][0] == "1" and rows[1][2] == "-"
+    assert "assumed" in plan([training()], config, TABLE, Resources(jobs=100, has_gpu=True))
+
+
+def jobs_of_seconds(*seconds, **more):
+    jobs = [Job(number, "any", **more) for number in range(len(seconds))]
+    return jobs, {number: Cost(one, 0, 7) for number, one in enumerate(seconds)}
+
+
+def test_time_until_the_last_job_ends():
+    jobs, each = jobs_of_seconds(10, 10, 10, 30)
+    assert simulate(jobs, each, Resources(cores=2)) == (30, 0)
+    assert simulate(jobs, each, Resources(jobs=1)) == (60, 0)
+    assert simulate(jobs, each, Resources(cores=8)) == (30, 0)
+    chain = [replace(job, after=(job.number - 1,) if job.number else ()) for job in jobs]
+    assert simulate(chain, each, Resources(cores=8)) == (60, 0)
+    # What needs more threads than there are cores runs with those that there are.
+    assert simulate([replace(job, threads=8) for job in jobs], each, Resources(cores=2)) == (60, 0)
+    assert simulate([replace(job, gpu=True) for job in jobs], each, Resources(cores=8, gpus=1)) == (60, 0)
+    assert simulate([], {}, Resources(cores=2)) == (0, 0)
+
+
+def test_temporary_files_are_held_until_all_have_read_them():
+    jobs, each = jobs_of_seconds(1, 1, 5, 5, temporary=True)
+    readers = [replace(jobs[n + 2], after=(n,), temporary=False) for n in (0, 1)]
+    assert simulate([*jobs[:2], *readers], each, Resources(cores=2))[1] == 14
+    # On one core, the first is read before the second is made.
+    assert simulate([*jobs[:2], *readers], each, Resources(cores=1))[1] == 7
+
+
+def test_what_a_job_needs_while_it_runs_is_temporary(config, tmp_path, monkeypatch):
+    jobs, each = jobs_of_seconds(1, 1)
+    each = {number: replace(cost, scratch=5) for number, cost in each.items()}
+    assert simulate(jobs, each, Resources(cores=2))[1] == 10
+    assert simulate(jobs, each, Resources(cores=1))[1] == 5
+
+
+def test_operations_are_told(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    job = training()
+    told = f"{work(job, config).flops:.1e}".replace("e+", "e")
+    printed = plan([job], config, TABLE, Resources(cores=2))
+    assert f"{told} floating-point operations" in printed and printed.count(told) == 3
+
+
+def test_temporary_disk_is_limited():
+    jobs, each = jobs_of_seconds(1, 1, 5, 5, temporary=True, limited=7)
+    readers = [replace(jobs[n + 2], after=(n,), temporary=False, limited=0) for n in (0, 1)]
+    # The second is made when the first has been read; and where one alone is too much, one at a time.
+    assert simulate([*jobs[:2], *readers], each, Resources(cores=2, disk=10)) == (12, 7)
+    assert simulate([*jobs[:2], *readers], each, Resources(cores=2, disk=1)) == (12, 7)
+
+
+def test_durations_as_a_person_says_them():
+    assert [duration(n) for n in (40, 1440, 12000, 187200)] == ["40 s", "24 min", "3 h 20 min", "2 days 4 h"]

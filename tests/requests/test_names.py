@@ -1,0 +1,125 @@
+"""Names that cannot be served, and what each request answers with; rules say no more than which request they ask."""
+
+import pytest
+import yaml
+from conftest import ROOT
+
+from bertshift.config import load_config, merge
+from bertshift.errors import UserError
+from bertshift.metrics.registry import METRICS
+from bertshift.requests import ablation, comparing, data, finetuning, probing, relations, sweeps
+
+
+def configured(**changes):
+    user = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())
+    return load_config(merge(user, changes), ROOT)
+
+
+@pytest.fixture(scope="module")
+def config():
+    return configured()
+
+
+def run(name, init, seed):
+    return {"model": name, "init": str(init), "seed": str(seed)}
+
+
+@pytest.mark.parametrize(
+    ("request_", "asked", "sentence"),
+    [
+        (comparing.compare, {"metric": "js", "model": "cola@cased", "reference": "base"}, "compare models of one vocabulary"),
+        (finetuning.scores, {"model": "base"}, "is not fine-tuned"),
+        (finetuning.scores, {"model": "mnli+rte.carry"}, "write 'mnli\\+rte'"),
+        (finetuning.frozen, {"model": "base"}, "'base' is not fine-tuned to classify"),
+        (finetuning.frozen, {"model": "squad"}, "'squad' is not fine-tuned to classify"),
+        (finetuning.frozen, {"model": "rte.keep2"}, "without variants; write 'rte'"),
+        (finetuning.finetune, run("rte.random", 2, 1), "no replicate init2_seed1"),
+        (finetuning.finetune, run("rte", 9, 1), "no replicate init9_seed1"),
+        (finetuning.gains, {"model": "rte", "reference": "mrpc"}, "only two models of one task"),
+        (finetuning.gains, {"model": "upos", "reference": "upos"}, "one task that classifies, rates or answers"),
+        (sweeps.row, run("cola@cased", 1, 1) | {"sweep": "reinitL9"}, "layer here goes from 1 to 4"),
+        (sweeps.row, run("cola.reinit2@cased", 1, 1) | {"sweep": "reinit"}, "give each kind of variant once"),
+        (ablation.restored, {"model": "base"}, "is not fine-tuned"),
+        (ablation.restored, {"model": "rte.reinit3"}, "weights drawn anew"),
+        (data.stimuli, {"stimulus": "wkii"}, "neither a stimulus nor a task"),
+    ],
+)  # fmt: skip
+def test_a_name_that_cannot_be_served_gets_a_sentence(config, request_, asked, sentence):
+    with pytest.raises(UserError, match=sentence):
+        request_(config, **asked)
+
+
+@pytest.mark.parametrize(
+    ("request_", "asked", "changes", "sentence"),
+    [
+        (probing.edges, {"task": "pos"}, {"edge_tasks": {"pos": "gum_pos", "coref": "gum_coref"}},
+         "edge_tasks.pos, coref: the generated world has no gum_pos, gum_coref; write world_pos, world_coref, or set"),
+        (probing.edges, {"task": "pos"}, {"scale": "small", "edge_tasks": {"pos": "world_pos"}},
+         "edge_tasks.pos: only the generated world has world_pos"),
+        (relations.relations, {}, {"relations": {"source": "/nowhere"}}, "relations.source: /nowhere does not exist"),
+    ],
+)  # fmt: skip
+def test_data_that_are_not_there_get_a_sentence(request_, asked, changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        request_(configured(**changes), **asked)
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ({"source": "world"}, "the generated world has no 'mytask'; set data.source to mirror or hub"),
+        (
+            {"source": "mirror", "mirror": "there"},
+            r"there has none of my/train.tsv \(train split of 'mytask'\)",
+        ),
+        (
+            {"source": "mirror", "mirror": "there"},
+            "'mytask' has no 'mirror'; write which files below data.mirror",
+        ),
+        ({"source": "hub"}, "'mytask' has no 'hub'; write where on the hub it is"),
+    ],
+)
+def test_a_data_set_of_ones_own_is_not_asked_of_the_world(source, sentence):
+    files = {} if "no 'mirror'" in sentence else {"mirror": {"train": "my/train.tsv", "dev": "my/dev.tsv"}}
+    columns, labels = {"text_a": "text", "label": "label"}, {"0": "bad", "1": "good"}
+    entry = {"kind": "sentence", "format": "glue_tsv", "columns": columns, "labels": labels, **files}
+    config = configured(data=source, datasets={"mytask": entry})
+    with pytest.raises(UserError, match=sentence):
+        data.dataset(config, dataset="mytask")
+    if source["source"] == "world":
+        made = data.dataset(config, dataset="rte").inputs["files"]
+        assert "results/world/glue/RTE/dev.tsv" in made and not any("/my/" in file for file in made)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_comparison_reads_both_dumps_and_what_they_were_made_from(config, metric):
+    asked = comparing.compare(config, metric=metric, model="rte", reference="base")
+    inputs, settings = asked.inputs, asked.settings
+    assert inputs["model"].startswith("results/activations/") and "/rte/" in inputs["model"]
+    assert inputs["reference"] == inputs["model"].replace("/rte/", "/base/", 1)
+    assert inputs["scores"] == ["results/models/rte/init1_seed1/scores.json"]
+    assert inputs["outcomes"] == [f"results/models/rte/init{init}_seed1/scores.json" for init in (1, 2)]
+    assert settings["pairs"] == [[[f"init{n}_seed1", n, 1], [f"init{n}", n, 0]] for n in (1, 2)]
+    assert settings["dump"]["max_length"] == config["samples"]["max_length"]
+    assert ("folders" in settings) == METRICS[metric].weights == ("weights" in inputs)
+
+
+def test_a_row_takes_the_plain_model_from_its_fine_tuning_where_that_is_the_same(config):
+    same = configured(
+        tasks={"rte": {"max_train": 90, "max_dev": 80}},
+        sweeps={"max_dev": 80, "tasks": {"rte": {"max_train": 90}}},
+    )
+    row = sweeps.row(same, **run("rte", 1, 1), sweep="freeze")
+    assert row.settings["models"] == {"rte": "results/models/rte/init1_seed1"}
+    assert row.inputs["steps"] == ["results/models/rte/init1_seed1/steps.tsv"]
+    assert "rte" not in row.settings["runs"] and "rte.freeze0" in row.settings["runs"]
+    other = sweeps.row(config, **run("rte", 1, 1), sweep="freeze")
+    assert not other.settings["models"] and not other.inputs["steps"] and "rte" in other.settings["runs"]
+
+
+def test_probes_read_the_states_of_every_replicate(config):
+    asked = probing.edge_probes(config, model="base")
+    assert asked.settings["variants"] == ["mix", "top", "lexical", "word_only"]
+    assert probing.edge_probes(config, model="rte").settings["variants"] == ["mix", "top"]
+    assert asked.settings["folders"] == {f"init{n}": f"results/pretrained/base/init{n}" for n in (1, 2)}
+    assert len(probing.dumped_edges(config, model="base").settings["runs"]) == 1

@@ -1,0 +1,26 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from bertshift.rows.losses import loss_table, moving_average
+
+
+def test_the_average_is_of_all_losses_so_far_with_falling_weights():
+    values = np.random.default_rng(0).normal(size=50)
+    weights = [0.98 ** np.arange(n)[::-1] for n in range(1, 51)]
+    expected = [np.average(values[: len(each)], weights=each) for each in weights]
+    assert moving_average(values) == pytest.approx(expected)
+    assert moving_average([2.0] * 5) == pytest.approx([2.0] * 5)
+
+
+def test_every_step_of_every_replicate_is_a_row():
+    steps = [
+        pd.DataFrame({"step": [1, 2], "loss": [start, 0.5], "learning_rate": [1e-5, 0]})
+        for start in (1.0, 3.0)
+    ]
+    made_from = {"model": "wnli+cola", "task": "cola", "runs": [[1, 1], [2, 1]], "scale": "demo"}
+    table = loss_table(
+        steps, made_from | {"checkpoints": {"1": {"label": "a"}, "2": {"label": "b"}}}, "cola train"
+    )
+    assert table["init"].tolist() == [1, 1, 2, 2] and table["checkpoint"].tolist() == list("aabb")
+    assert table["value"].tolist() == [1.0, 0.5, 3.0, 0.5] and table["smoothed"][2] == pytest.approx(3.0)

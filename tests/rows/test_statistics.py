@@ -1,0 +1,145 @@
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ttest_1samp
+
+from bertshift.errors import UserError
+from bertshift.rows import statistics
+
+
+def test_intervals_in_closed_form():
+    one, two, three = (
+        statistics.estimate([0.5]),
+        statistics.estimate([0.25, 0.75]),
+        statistics.estimate([1.0, 2.0, 3.0]),
+    )
+    assert (one.mean, one.interval) == (0.5, "none") and np.isnan([one.low, one.high]).all()
+    assert two == statistics.Estimate(0.5, 0.25, 0.75, 2, "min-max")
+    # t(.975, 2) = 4.302652730, standard error 1/sqrt(3)
+    assert (three.high - 2, 2 - three.low) == pytest.approx([4.302652730 / np.sqrt(3)] * 2, rel=1e-9)
+    with pytest.raises(UserError, match="finite"):
+        statistics.estimate([1.0, np.nan])
+
+
+def test_an_estimate_of_curves_is_that_of_every_point():
+    curves = np.random.default_rng(0).normal(size=(4, 3))
+    whole, single = statistics.estimate(curves), [statistics.estimate(column) for column in curves.T]
+    assert whole.low == pytest.approx([one.low for one in single]) and whole.replicates == 4
+    assert np.isnan(statistics.estimate(curves[:1]).high).all()
+
+
+def test_paired_t_is_scipys_and_needs_two_replicates():
+    differences = [0.02, -0.01, 0.03, 0.01, 0.02]
+    assert statistics.paired_t(differences) == pytest.approx(ttest_1samp(differences, 0).pvalue)
+    assert np.isnan(statistics.paired_t([0.1])) and np.isnan(statistics.paired_t([0.1, 0.1]))
+    assert statistics.paired_t([0.0, 0.0]) == 1
+
+
+def test_the_best_of_two_is_the_mean_over_all_pairs():
+    values = [0.5, 0.9, 0.1, 0.5, 0.7]
+    assert statistics.best_of_two(values) == pytest.approx(
+        np.mean([max(pair) for pair in combinations(values, 2)])
+    )
+    assert np.isnan(statistics.best_of_two([0.5]))
+
+
+def rows(keys):
+    return pd.DataFrame([{"init": i, "seed": s, "ref_seed": 0, "layer": 1, "value": v} for i, s, v in keys])
+
+
+def test_seeds_of_one_checkpoint_do_not_count_as_pretraining_runs():
+    many = statistics.summarise(rows([(1, 1, 0.0), (1, 2, 2.0), (2, 1, 4.0), (2, 2, 6.0)]), ["layer"]).iloc[0]
+    assert (many["value"], many["low"], many["high"], many["replicates"]) == (3, 1, 5, 2)
+    assert many["unit"] == "pretraining run"
+    single = statistics.summarise(rows([(1, 1, 0.0), (1, 2, 2.0)]), ["layer"]).iloc[0]
+    assert (single["replicates"], single["unit"]) == (2, "seed")
+
+
+def test_a_run_never_fine_tuned_is_a_pretraining_run():
+    table = rows([(1, 0, 2.0)]).drop(columns="ref_seed")
+    assert statistics.summarise(table, ["layer"]).loc[0, "unit"] == "pretraining run"
+
+
+def test_the_interval_of_a_single_row_is_its_own():
+    one = rows([(1, 1, 0.5)]).assign(low=0.4, high=0.7)
+    alone = statistics.summarise(one, ["layer"]).iloc[0]
+    assert (alone["low"], alone["high"], alone["interval"]) == (0.4, 0.7, statistics.BOOTSTRAP)
+    two = statistics.summarise(pd.concat([one, one.assign(seed=2, value=0.9)]), ["layer"]).iloc[0]
+    assert (two["low"], two["high"], two["interval"]) == (0.5, 0.9, "min-max")
+
+
+def test_pairs_of_seeds_are_not_independent():
+    pairs = [(1, 2, 1.0), (1, 3, 2.0), (2, 3, 6.0)]
+    table = pd.DataFrame(
+        {"init": 1, "seed": a, "ref_seed": b, "layer": 1, "value": value} for a, b, value in pairs
+    )
+    one = statistics.summarise(table, ["layer"]).iloc[0]
+    assert (one["value"], one["low"], one["high"], one["interval"]) == (3, 1, 6, "min-max")
+    assert (one["replicates"], one["unit"]) == (3, "seed pair")
+
+
+def test_pairs_of_pretraining_runs_are_not_independent():
+    pairs = [(1, 2, 1.0), (1, 3, 2.0), (2, 3, 6.0)]
+    table = pd.DataFrame(
+        {"init": a, "seed": 0, "ref_init": b, "ref_seed": 0, "layer": 1, "value": value}
+        for a, b, value in pairs
+    )
+    assert statistics.with_replicates(table)["replicate"].tolist() == ["init1-2", "init1-3", "init2-3"]
+    one = statistics.summarise(table, ["layer"]).iloc[0]
+    assert (one["value"], one["low"], one["high"], one["interval"]) == (3, 1, 6, "min-max")
+    assert (one["replicates"], one["unit"]) == (3, "pretraining run pair")
+    assert statistics.summarise(table.head(1), ["layer"]).loc[0, "unit"] == "pretraining run pair"
+
+
+def test_a_run_is_one_replicate_in_tables_with_and_without_a_reference():
+    alone = rows([(1, 1, 0.0), (1, 2, 1.0)]).drop(columns="ref_seed")
+    compared = rows([(1, 1, 0.0), (1, 2, 1.0)]).assign(ref_init=1)
+    both = pd.concat([alone, compared], ignore_index=True)  # missing numbers make the others floats
+    assert statistics.with_replicates(both)["replicate"].tolist() == ["seed1", "seed2"] * 2
+
+
+def probed(keys):
+    names = ["model", "task", "init", "seed", "probe_seed", "value"]
+    return pd.DataFrame(dict(zip(names, key, strict=True)) for key in keys)
+
+
+def test_a_parent_is_the_mean_of_probes_on_the_same_pretraining_run():
+    parents = probed(
+        [("base", "pos", 1, 0, 1, 0.0), ("base", "pos", 1, 0, 2, 1.0), ("base", "pos", 2, 0, 1, 9.0)]
+    )
+    model = probed([("mnli", "pos", 2, 1, 1, 4.0), ("mnli", "pos", 1, 3, 1, 2.0)])
+    assert statistics.with_parents(model, parents, ["task"])["parent"].tolist() == [9.0, 0.5]
+    with pytest.raises(UserError, match="mnli has task pos, init 1 and its pretrained model has not"):
+        statistics.with_parents(model, parents[parents["init"] == 2], ["task"])
+
+
+def test_spreads_are_nested():
+    """Probes differ by 2 within a seed, seeds by 4 within a run, runs by 10: sd of two is distance / sqrt 2."""
+    table = probed(
+        ("mnli", "pos", init, seed, probe, 10.0 * init + 4 * seed + 2 * probe)
+        for init in (1, 2) for seed in (1, 2) for probe in (1, 2)
+    )  # fmt: skip
+    spreads = statistics.spreads(table, ["task"]).iloc[0]
+    assert spreads[statistics.SPREADS].tolist() == pytest.approx(
+        [2 / np.sqrt(2), 4 / np.sqrt(2), 10 / np.sqrt(2)]
+    )
+    alone = statistics.spreads(table[table["probe_seed"] == 1], ["task"]).iloc[0]
+    assert np.isnan(alone["sd_probe"]) and alone["sd_finetuning"] == pytest.approx(4 / np.sqrt(2))
+
+
+def test_holm_by_hand():
+    # Sorted .01, .03, .04 times 3, 2, 1, never falling: .03, .06, .06.
+    assert statistics.holm(pd.Series([0.04, 0.01, 0.03])).tolist() == pytest.approx([0.06, 0.03, 0.06])
+    assert statistics.holm(pd.Series([0.6, 0.7])).tolist() == [1.0, 1.0]
+
+
+def test_layers_to_a_share_of_the_gain():
+    curve = {0: 10.0, 1: 60.0, 2: 105.0, 3: 104.0, 4: 110.0}
+    assert (
+        statistics.layers_to(curve) == 2
+        and statistics.layers_to(curve, 0.5) == 1
+        and statistics.layers_to(curve, 1.0) == 4
+    )
+    assert np.isnan(statistics.layers_to({0: 5.0, 1: 4.0}))

@@ -1,0 +1,101 @@
+"""Parts of a long job: kept when it is stopped, never taken for those of another configuration."""
+
+import os
+import signal
+import subprocess
+import sys
+import weakref
+
+import pytest
+import torch
+
+from bertshift.running.parts import Kept, Latest, Part, made
+
+
+def parts(calls, **recipe):
+    def make(name):
+        calls.append(name)
+        return {"counts": torch.arange(3), "value": 0.1 + len(name), "ids": [name]}
+
+    names = ("a", "bb", "ccc")
+    return {name: Part(name, {"name": name, **recipe}, lambda name=name: make(name)) for name in names}
+
+
+def test_what_was_finished_is_not_done_again(tmp_path, capsys):
+    calls = []
+    first = parts(calls)
+    first["ccc"] = Part("ccc", {"name": "ccc"}, lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        made(first, tmp_path, "job")
+    assert calls == ["a", "bb"] and sorted(file.name for file in tmp_path.iterdir()) == ["a.pt", "bb.pt"]
+    capsys.readouterr()
+    found = made(parts(calls), tmp_path, "job")
+    assert calls == ["a", "bb", "ccc"] and list(found) == ["a", "bb", "ccc"]
+    assert found["a"]["counts"].tolist() == [0, 1, 2] and found["a"]["value"] == 1.1
+    said = capsys.readouterr().err
+    assert "job: 2 of 3 parts found done" in said and "job: part 3 of 3: ccc" in said
+    assert "part 1 of 3" not in said
+
+
+def test_parts_of_another_recipe_or_half_written_are_made_again(tmp_path):
+    calls = []
+    made(parts(calls, code="x"), tmp_path, "job")
+    made(parts(calls, code="y"), tmp_path, "job")
+    assert calls == ["a", "bb", "ccc"] * 2
+    (tmp_path / "bb.pt").write_bytes((tmp_path / "bb.pt").read_bytes()[:100])
+    (tmp_path / "a.pt").rename(tmp_path / "a.pt.part")
+    made(parts(calls, code="y"), tmp_path, "job")
+    assert calls[6:] == ["a", "bb"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from bertshift.running.parts import Part, made
+
+def make(number):
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    print(number, flush=True)
+    return {"number": number}
+
+made({n: Part(str(n), {"n": n}, lambda n=n: make(n)) for n in range(5)}, Path(sys.argv[1]), "job")
+"""
+
+
+def test_a_kill_loses_one_part(tmp_path):
+    environment = os.environ | {"PYTHONPATH": "workflow"}
+    run = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)], env=environment, capture_output=True, check=False
+    )
+    assert run.returncode == -signal.SIGKILL and run.stdout.split() == [b"0", b"1", b"2"]
+    calls = []
+    numbered = {n: Part(str(n), {"n": n}, lambda n=n: calls.append(n) or {"number": n}) for n in range(5)}
+    assert [one["number"] for one in made(numbered, tmp_path, "job").values()] == [0, 1, 2, 3, 4]
+    assert calls == [3, 4]
+
+
+def test_the_folder_lies_beside_the_output_and_goes(tmp_path):
+    kept = Kept.beside(tmp_path / "mnli.random@large.tsv", "code")
+    assert kept.folder == tmp_path / "mnli.random@large.parts"
+    made(parts([]), kept.folder, "job")
+    kept.remove()
+    assert not kept.folder.exists()
+
+
+def test_the_result_before_is_freed_before_the_next_is_made():
+    class States:
+        pass
+
+    alive = weakref.WeakSet()
+
+    def load(number):
+        assert not alive
+        states = States()
+        alive.add(states)
+        return states
+
+    latest = Latest(load)
+    assert latest(1) is latest(1)
+    latest(2)
+    assert len(alive) == 1

@@ -1,0 +1,132 @@
+"""The guides: links lead somewhere, the README is short, and the tutorial's commands are understood."""
+
+import re
+
+import pytest
+import yaml
+from conftest import ROOT, TINY
+
+from bertshift.config import merge
+from bertshift.files import read_tsv
+
+UNTESTED = "not testable at this scale"
+
+GUIDES = ["README.md", "config/README.md", *(str(f.relative_to(ROOT)) for f in (ROOT / "docs").rglob("*.md"))]
+TUTORIAL = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
+METHODS = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
+DEMO, OWN = TUTORIAL.split("## 7. Your own task")
+
+
+def prose(text):
+    """Without blocks of code."""
+    return re.sub(r"^```.*?^```$|^    [^\n]*$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchor(heading):
+    """As a site that renders Markdown names a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def anchors(text):
+    return {anchor(heading) for heading in re.findall(r"^#+ (.*)$", prose(text), re.MULTILINE)}
+
+
+def broken_links(name):
+    guide = ROOT / name
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(guide.read_text(encoding="utf-8"))):
+        path, _, part = target.partition("#")
+        if "://" in path:
+            continue
+        file = guide.parent / path if path else guide
+        if not file.exists() or (part and part not in anchors(file.read_text(encoding="utf-8"))):
+            yield target
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_every_link_leads_somewhere(name):
+    assert not list(broken_links(name))
+
+
+def test_the_readme_is_short_and_says_what_users_type():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 130
+    for said in (
+        "make figures",
+        "make test",
+        "snakemake figures/all",
+        "snakemake figures/merchant2020",
+        "snakemake results/rsa/mnli_vs_base.tsv",
+        "snakemake --profile slurm figures/all",
+        "config/experiments.yaml",
+    ):
+        assert said in readme, said
+
+
+def test_every_module_that_methods_names_is_there():
+    named = set(re.findall(r"`([a-z_]+/[a-z_]+\.py)`", METHODS))
+    missing = [module for module in named if not (ROOT / "workflow/bertshift" / module).is_file()]
+    assert len(named) > 25 and not missing, missing
+
+
+def test_every_method_has_the_same_six_lines():
+    for entry in re.split(r"^### ", METHODS, flags=re.MULTILINE)[1:]:
+        lines = re.findall(r"^- \*\*(\w+)\*\*:", entry, re.MULTILINE)
+        assert lines == ["Question", "Formula", "Unit", "Null", "Paper", "Where"], entry.splitlines()[0]
+
+
+def test_methods_lists_every_figure():
+    table = METHODS.partition("## All figures")[2].partition("\n## ")[0]
+    figures = yaml.safe_load((ROOT / "config/experiments.yaml").read_text(encoding="utf-8"))["figures"]
+    listed, paper = {}, ""
+    for row in re.findall(r"^\| (.*?) ?\| (.*?) \|", table, re.MULTILINE)[1:]:
+        paper = row[0].strip("`") or paper
+        listed.setdefault(paper, set()).update(re.findall(r"`(\w+)`", row[1]))
+    assert listed == {paper: set(items) for paper, items in figures.items()}
+
+
+def test_findings_are_those_of_the_tables():
+    text = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
+    claims = read_tsv(ROOT / "docs/real/claims.tsv")
+    named = set(re.findall(r"`([A-Z]\d*\.\d+)", text))
+    assert len(named) > 25 and named <= set(claims["claim"].str.split(" ").str[0])
+    number = claims["verdict"].value_counts()
+    told = f"Of {len(claims)} rows in that table, {number['holds']} hold, {number['fails']} fail, and {number[UNTESTED]} are"
+    assert told in " ".join(text.split())
+    figures = len(list((ROOT / "docs/real").glob("*.png")))
+    assert f"all {figures} figures" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def asked(text):
+    """What its commands ask snakemake for."""
+    commands = re.findall(r"^    snakemake (.*)$", text, re.MULTILINE)
+    return [word for command in commands for word in command.split() if word != "-n"]
+
+
+def test_the_tutorials_commands(copy_project):
+    project = copy_project()
+    targets = asked(DEMO)
+    shown = re.findall(r"^    (\w+) +(\d+)$", DEMO, re.MULTILINE)
+    assert project.jobs(targets[0]) == {rule: int(number) for rule, number in shown if rule != "total"}
+
+    project.config = merge(project.config, TINY)
+    assert len(targets) >= 6
+    planned = project.snakemake(*dict.fromkeys(targets), "--dry-run")
+    assert not [target for target in targets if target not in planned]
+
+
+def test_the_tutorials_own_task(copy_project):
+    """Its files, as they stand there, are all that a task needs."""
+    project = copy_project()
+    (kind, data), (entry_kind, entry), (config_kind, config) = re.findall(
+        r"^```(\w+)\n(.*?)^```$", OWN, re.MULTILINE | re.DOTALL
+    )
+    assert (kind, entry_kind, config_kind) == ("tsv", "yaml", "yaml")
+    (project.folder / "mydata").mkdir()
+    for split in ("train", "dev"):
+        (project.folder / f"mydata/{split}.tsv").write_text(data)
+    with (project.folder / "config/datasets.yaml").open("a") as datasets:
+        datasets.write(f"\n{entry}")
+    project.config = merge(project.config, yaml.safe_load(config))
+    jobs = project.jobs(*asked(OWN))
+    assert (jobs["dataset"], jobs["finetune"], jobs["checkpoint"]) == (1, 2, 1)
+    assert (jobs["scores"], jobs["js"], jobs["ablation"]) == (1, 1, 1)

@@ -1,0 +1,180 @@
+import made_reinit
+import made_tables
+import numpy as np
+import pytest
+import yaml
+from conftest import ROOT
+
+from bertshift.config import load_config
+from bertshift.naming import parse_model, sweep_runs_of
+from bertshift.papers import catalogue, room
+from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED, Claims
+from bertshift.verdicts.evidence import Curve, NotTestableError
+
+TWO, FIVE = "merchant2020/figure2", "kovaleva2019/figure5"
+FLAT = [1.0] * 9
+MNLI = [*FLAT, 0.97, 0.93, 0.84, 0.6]  # layers 0..12
+SQUAD = [*FLAT[:8], 0.95, 0.9, 0.84, 0.7, 0.5]
+DEP = [*FLAT[:5], 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.5]
+
+
+def merchant(table, published, models, figure=TWO, stimuli="wiki", **more):
+    tables = {
+        name: table(name, {(stimuli, "content"): curve}, first=0, **more) for name, curve in models.items()
+    }
+    return room.decide(figure, tables, published["merchant2020"]).set_index("claim")
+
+
+def kovaleva(table, published, curve, **more):
+    tables = {"mrpc": table("mrpc", {("mrpc", v): curve for v in ("crop", "padded")}, **more)}
+    tables["qqp"] = table("qqp", {("qqp", v): curve for v in ("crop", "padded")}, **more)
+    return room.decide(FIVE, tables, published["kovaleva2019"]).set_index("claim")
+
+
+def test_the_papers_own_story_holds(table, published):
+    rows = merchant(table, published, {"mnli": MNLI, "squad": SQUAD, "dep": DEP})
+    assert (rows["verdict"] == HOLDS).all(), rows["verdict"]
+    assert rows.loc["F2.2", "ours"] == 5 and rows.loc["F2.4", "published_value"] == "0.84 ± 0.02"
+    assert rows.loc["F2.4", "ours"] == pytest.approx(0.8415)
+    assert (rows["replicates"] == 2).all() and rows["statement"].str.len().min() > 10
+
+
+def test_verdicts_flip_with_the_data(table, published):
+    rising = {
+        "mnli": [*[0.3] * 8, 0.4, 0.5, 0.6, 0.65, 0.7],
+        "squad": [*[0.5] * 8, 0.6, 0.7, 0.8, 0.9, 0.95],
+        "dep": [0.9] * 9 + [0.95] * 4,
+    }
+    rows = merchant(table, published, rising)
+    assert (rows["verdict"] == FAILS).all(), rows["verdict"]
+
+
+@pytest.mark.parametrize(
+    "level, verdict", [(0.7785, HOLDS), (0.7784, FAILS), (0.8985, HOLDS), (0.8986, FAILS)]
+)
+def test_the_tolerance_of_a_printed_value_is_not_widened(table, published, level, verdict):
+    curve = [*MNLI[:11], level, 0.6]  # the two replicates add .001 and .002
+    assert merchant(table, published, {"mnli": curve}).loc["F2.4", "verdict"] == verdict
+
+
+def test_missing_evidence_is_not_a_verdict(table, published):
+    rows = merchant(table, published, {"mnli": MNLI, "squad": SQUAD})
+    for claim in ("F2.1 (dep)", "F2.2", "F2.3", "F2.5"):
+        assert rows.loc[claim, "verdict"] == UNTESTED and "no results for Dep" in rows.loc[claim, "reason"]
+    single = merchant(table, published, {"mnli": MNLI}, inits=1).loc["F2.4"]
+    assert (
+        single["verdict"] == UNTESTED and "one replicate" in single["reason"] and np.isfinite(single["ours"])
+    )
+    small = merchant(table, published, {"mnli": MNLI[::3], "squad": SQUAD[::3]})
+    assert small.loc["F2.4", "verdict"] == UNTESTED and "this one has 4" in small.loc["F2.4", "reason"]
+    assert small.loc["F2.1 (mnli)", "verdict"] == HOLDS  # thirds of the depth exist in a model of 4 layers
+    other = merchant(table, published, {"mnli": MNLI}, figure="merchant2020/figure5", stimuli="wiki")
+    assert "no inputs 'mnli'" in other.loc["F5.1", "reason"]
+
+
+def test_replicates_decide_what_their_mean_does_not_have(table, published):
+    def value(evidence):
+        if evidence.results.models["mnli"]["init"].nunique() > 1:
+            raise NotTestableError("the mean of both gains nothing")
+        return 1.0
+
+    claims = Claims("merchant2020")
+    claims.about("figure2", "F2.2", "a gain", low=0)(value)
+    tables = {"mnli": table("mnli", {("wiki", "content"): MNLI}, first=0)}
+    [row] = claims.decide("figure2", tables, published["merchant2020"]).itertuples()
+    assert (row.paper, row.verdict, row.replicates) == ("merchant2020", HOLDS, 2)
+
+
+def test_the_domain_claims_compare_inputs_of_one_model(table, published):
+    own, wiki = ("mnli", "content"), ("wiki", "content")
+    for first, second, verdict in ((DEP, MNLI, HOLDS), (MNLI, DEP, FAILS)):
+        tables = {"mnli": table("mnli", {own: first, wiki: second}, first=0)}
+        rows = room.decide("merchant2020/figure5", tables, published["merchant2020"]).set_index("claim")
+        assert rows.loc["F5.1", "verdict"] == verdict
+
+
+def test_last_two_layers_and_the_exception(table, published):
+    top = [0.95] * 10 + [0.5, 0.4]
+    rows = kovaleva(table, published, top)
+    assert (
+        rows.loc["K5.1 (mrpc, crop)", "verdict"] == HOLDS and rows.loc["K5.1 (qqp, crop)", "verdict"] == FAILS
+    )
+    assert rows.loc["K5.1 (mrpc, crop)", "ours"] == pytest.approx(0.45)
+    flipped = kovaleva(table, published, top[::-1])
+    assert (
+        flipped.loc["K5.1 (mrpc, crop)", "verdict"] == FAILS
+        and flipped.loc["K5.1 (qqp, crop)", "verdict"] == HOLDS
+    )
+    assert (kovaleva(table, published, top[::3])["verdict"] == UNTESTED).all()
+    # the measure on the digitised figure itself
+    assert rows.loc["K5.1 (mrpc, padded)", "published_value"].startswith("0.226")
+    assert rows.loc["K5.1 (qqp, padded)", "published_value"].startswith("-0.037")
+
+
+def test_disagreeing_replicates_are_counted(table, published):
+    rows = kovaleva(table, published, [0.95] * 10 + [0.5, 0.4])
+    assert rows.loc["K5.1 (mrpc, crop)", "reason"] == "In 2 of 2 replicates by itself."
+    mixed = merchant(table, published, {"mnli": [*MNLI[:11], 0.7, 0.6], "squad": SQUAD}, spread=0.05).loc[
+        "F2.4"
+    ]
+    assert mixed["verdict"] == FAILS and mixed["reason"] == "In 1 of 2 replicates by itself."
+    assert (mixed["low"], mixed["high"]) == pytest.approx((0.75, 0.8))
+
+
+def test_layers_of_another_depth_map_only_where_they_lie_inside():
+    twelve, four = Curve({}, 12), Curve({}, 4)
+    assert (
+        twelve.part(9, 12, 12) == [9, 10, 11, 12]
+        and four.part(9, 12, 12) == [4]
+        and four.part(1, 4, 12) == [1]
+    )
+    assert Curve({}, 24).part(11, 12, 12) == [21, 22, 23, 24] and four.at(6, 12) == 2
+    with pytest.raises(NotTestableError, match="no layer of 4"):
+        four.part(11, 12, 12)
+    with pytest.raises(NotTestableError, match="between two layers"):
+        four.at(7, 12)
+
+
+def test_every_claim_has_its_facts_and_its_figure(published):
+    for paper in catalogue.ROOMS:
+        claims, facts = room.claims_of(paper), published[paper]["claims"]
+        assert {one.id: one.item for one in claims.all} == {id: fact["item"] for id, fact in facts.items()}
+        assert claims.paper == paper and {one.item for one in claims.all} <= set(
+            catalogue.ROOMS[paper].FIGURES
+        )
+        assert len({one.name for one in claims.all}) == len(claims.all)
+
+
+def test_doubts_are_decided_by_layers(table, published):
+    """Attention changes most where weights moved furthest, and by a layer's input; and the other way round."""
+    rising, falling = np.linspace(0.1, 0.6, 12), np.linspace(0.6, 0.1, 12)
+    for moved, verdict in ((rising, HOLDS), (falling, FAILS)):
+        steps = table("mrpc", {("mrpc", "displacement"): moved}).assign(metric="steps")
+        cosine = table("mrpc", {("mrpc", "crop"): 1 - rising}).assign(metric="cosine")
+        rows = room.decide("kovaleva2019/steps", {"a": steps, "b": cosine}, published["kovaleva2019"])
+        assert rows.set_index("claim").loc["K5.2 (mrpc)", "verdict"] == verdict
+        parts = {("mrpc", "inherited"): moved, ("mrpc", "own"): np.full(12, 0.5)}
+        changed = table("mrpc", parts).assign(metric="own_or_inherited", measure="cosine_distance")
+        rows = room.decide("kovaleva2019/own_or_inherited", {"a": changed}, published["kovaleva2019"])
+        assert rows.set_index("claim").loc["K5.3 (mrpc)", "verdict"] == verdict
+
+
+@pytest.mark.parametrize("figure", [f"college2020/figure{n}" for n in (3, *range(5, 11))] + ["merchant2020/figure3",
+                                                                                              "merchant2020/figure4"])  # fmt: skip
+def test_the_rows_of_runs_at_paper_scale_decide_every_claim_on_them(published, figure):
+    user = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())
+    config = load_config({**user, "scale": "paper"}, ROOT)
+    paper, item = figure.split("/")
+    runs = sweep_runs_of(
+        parse_model({"college2020": "cola@cased", "merchant2020": "mnli"}[paper], config), config
+    )
+    replicates = {"inits": max(run.init for run in runs), "seeds": max(run.seed for run in runs)}
+    made = (
+        made_reinit.of_college(12, 12, **replicates) if paper == "college2020"
+        else made_tables.of_merchant(12, **replicates)
+    )[item]  # fmt: skip
+    named = "google-bert/bert-base-cased@cd5ef92" if paper == "college2020" else "made"
+    tables = {path: table.assign(checkpoint=named) for path, table in made.items()}
+    rows = room.decide(figure, tables, published[paper])
+    assert (rows["verdict"] != UNTESTED).all(), rows[["claim", "reason"]].to_string()
+    assert (rows["replicates"] == len(runs)).all()

@@ -1,0 +1,86 @@
+"""Heat maps, and tables with coloured cells."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+
+ACROSS = 7  # tasks side by side, as many as Kovaleva et al. 2019 have
+LOSS_TO_GAIN = LinearSegmentedColormap.from_list("loss to gain", ["#F0A070", "#FFFFFF", "#80B8DE"])
+# Where one, two or three lines of text stand in a cell: shares of its row, from the middle.
+LINES = {1: (0.02,), 2: (-0.18, 0.18), 3: (-0.29, 0, 0.29)}
+
+
+def ends(count: int) -> list[int]:
+    """Numbers that stay legible along a small panel: first, middle, last."""
+    return sorted({1, (count + 1) // 2, count})
+
+
+def ticks(axis: Axis, numbers: Iterable[int], words: Sequence[str] | None = None) -> None:
+    """Ticks of a heat map at its rows or columns of these numbers, counted from 1."""
+    numbers = list(numbers)
+    axis.set_ticks([number - 0.5 for number in numbers], numbers if words is None else words)
+
+
+def heat_map(axes: Axes, matrix: pd.DataFrame | np.ndarray, **look) -> None:
+    """A matrix with its first row on top; a note if there is nothing to draw. Row and column k lie between k − 1 and k."""
+    axes.grid(False)
+    if not matrix.size:
+        axes.set(xticks=[], yticks=[])
+        axes.spines[:].set_visible(False)
+        place = {"ha": "center", "va": "center", "transform": axes.transAxes}
+        axes.text(0.5, 0.5, "not in\nthe paper", color="#666666", **place)
+        return
+    look = {"linecolor": "face", "linewidths": 0.15, "cbar": False} | look
+    labels = {name: look.pop(name, False) for name in ("xticklabels", "yticklabels")}
+    seaborn.heatmap(np.asarray(matrix, float), ax=axes, **labels, **look)
+    axes.set(xlabel="", ylabel="")
+    axes.tick_params(length=1.5, pad=1)
+    if not labels["xticklabels"]:
+        ticks(axes.xaxis, ends(matrix.shape[1]))
+
+
+def colour_bar(
+    figure: Figure, cax: Axes, norm: Normalize, cmap: str, at: Sequence[float], label: str = "", **more
+) -> Colorbar:
+    """The colours of `norm` with ticks `at`, in axes of their own."""
+    bar = figure.colorbar(ScalarMappable(norm, cmap), cax=cax, ticks=at, **more)
+    bar.set_label(label)
+    bar.outline.set_linewidth(0.4)
+    return bar
+
+
+def coloured_table(
+    axes: Axes, fills: np.ndarray, across: Iterable[str], down: Iterable[str], fontsize: float = 8, **look
+) -> None:
+    """Cells of [rows, columns] under their names; the cell of row y and column x, counted from 0, has its centre at (x, y)."""
+    rows, columns = fills.shape
+    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
+    axes.pcolormesh(*edges, fills, **({"edgecolors": "#d9d9d9", "linewidth": 0.5} | look))
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
+    axes.set_xticks(range(columns), across, fontsize=fontsize)
+    axes.set_yticks(range(rows), down, fontsize=fontsize)
+    axes.set_ylim(rows - 0.5, -0.5)
+
+
+def over(axes: Axes, title: str, columns: Iterable[int], above: float = 17) -> None:
+    """A title over neighbouring columns, `above` their middle by so many points, over their names."""
+    columns = list(columns)
+    if columns:
+        place = {"xy": ((columns[0] + columns[-1]) / 2, 1), "xycoords": ("data", "axes fraction")}
+        axes.annotate(title, **place, xytext=(0, above), textcoords="offset points", ha="center", fontsize=8,
+                      fontweight="bold")  # fmt: skip
+
+
+def number(value: float, signed: bool) -> str:
+    """One digit behind the point, as Merchant et al. 2020 print, with a true minus sign and none before 0.0."""
+    return f"{round(value, 1) + 0.0:{'+' if signed and round(value, 1) else ''}.1f}".replace("-", "−")

@@ -1,0 +1,90 @@
+"""Curves over layers, shared by the figures that draw one line per model or input."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from bertshift.figures import style
+
+
+def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "layer", **line) -> None:
+    """One line over column `x` with a band from low to high, drawn where there is an interval."""
+    rows = rows.sort_values(x)
+    axes.plot(rows[x], rows["value"], label=label, **look, **line)
+    if rows["low"].notna().any():
+        axes.fill_between(rows[x], rows["low"], rows["high"], color=look["color"], alpha=0.18, linewidth=0)
+
+
+def layer_axis(axes: Axes, layers: pd.Series) -> None:
+    """Ticks at whole layers, with the embeddings named where they are drawn."""
+    first, last = int(layers.min()), int(layers.max())
+    axes.set_xlim(first - 0.3, last + 0.3)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=13, integer=True))
+    axes.set_xlabel("layer (0 = embeddings)" if first == 0 else "layer")
+
+
+def up_to_one(axes: Axes) -> None:
+    """End the axis just above 1, whatever the range below it."""
+    low = axes.get_ylim()[0]
+    axes.set_ylim(low, 1 + 0.03 * max(1 - low, 1e-6))
+
+
+def legend_above(axes: Axes, columns: int) -> None:
+    """A legend that no curve can run into."""
+    axes.legend(
+        ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 1.0), columnspacing=1.2, borderaxespad=0.3
+    )
+
+
+def by_model(axes: Axes, table: pd.DataFrame, x: str = "layer") -> None:
+    """A line per model of our rows, in the colour of its task; the pretrained model's dashed, on top of what it hides."""
+    for model, rows in table[table["source"] == "ours"].groupby("series", sort=False):
+        line = {"linestyle": "--", "linewidth": 1.0, "zorder": 3} if model == "base" else {}
+        label = style.label_of(model) + style.mark_of(rows)
+        curve(axes, rows, label, style.look_of(style.task_of(model)), x, **line)
+
+
+def small_multiples(
+    table: pd.DataFrame, row: str, rows: Mapping[str, str], variants: Mapping[str, tuple[str, dict]]
+) -> Figure:
+    """A panel per value of the column `row` (with these labels) and model, a line per variant (its label and look).
+
+    Models that have a row in common share its axis; a legend where a panel has several lines.
+    """
+    panels = list(table["panel"].unique())
+    rows = {name: label for name, label in rows.items() if (table[row] == name).any()}
+    figure = Figure(
+        (style.TEXT_WIDTH if len(panels) > 3 else 1.0 + 1.6 * len(panels), 0.5 + 1.15 * len(rows)),
+        layout="constrained",
+    )
+    grid = figure.subplots(len(rows), len(panels), sharex="col", sharey="row", squeeze=False)
+    for line, (name, label) in zip(grid, rows.items(), strict=True):
+        for axes, panel in zip(line, panels, strict=True):
+            cells = table[(table[row] == name) & (table["panel"] == panel)]
+            for variant, (words, look) in variants.items():
+                if (cells["variant"] == variant).any():
+                    curve(
+                        axes, cells[cells["variant"] == variant], words, look | {"markersize": 2.5, "linewidth": 1.1}
+                    )  # fmt: skip
+            layer_axis(axes, cells["layer"])
+            axes.locator_params(axis="x", nbins=4)  # the panels are narrow
+            axes.set_xlabel("layer" if axes in grid[-1] else "")
+        line[0].set_ylim(0, 1.05 * table.loc[table[row] == name, ["value", "high"]].max(axis=None) or 1)
+        line[0].set_ylabel(label)
+    for axes, panel in zip(grid[0], panels, strict=True):
+        axes.set_title(style.label_of(panel) + style.mark_of(table[table["panel"] == panel]))
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    if len(handles) > 1:
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    return figure
+
+
+def star(axes: Axes, x: float, point, color: str, label: str | None = None) -> None:
+    """A published `point` (value, low, high) at `x`."""
+    axes.errorbar(
+        x, point.value, [[point.value - point.low], [point.high - point.value]], label=label, fmt="*", markersize=7,
+        markeredgecolor="black", markeredgewidth=0.5, ecolor="black", elinewidth=0.8, capsize=2, color=color, zorder=5,
+    )  # fmt: skip

@@ -1,0 +1,159 @@
+"""From metric TSVs to the tidy table of a figure: every number drawn is one of its rows."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from bertshift.errors import UserError
+from bertshift.figures import style
+from bertshift.rows import statistics
+
+VALUES = ["value", "low", "high", "replicates", "unit", "interval", "trained", "failed", "source", "provenance", "citation", "scale",
+          "checkpoint", "data", "table"]  # fmt: skip
+COLUMNS = [
+    "panel",
+    "series",
+    "stimuli",
+    "variant",
+    "layer",
+    "head",
+    *VALUES,
+]  # of a figure over layers and heads
+WHOLE = {"layer", "head", "replicates", "trained", "failed", "rank", "position", "layers", "step"}
+NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "k_model", "k_reference", "examples", "portion", "sd_probe",
+           "sd_finetuning", "sd_pretraining", "sd", "least", "most", "constant", "runs", "q", "p_runs", "q_runs",
+           "se"}  # fmt: skip
+
+
+def stack(
+    tables: Mapping[str, pd.DataFrame],
+    metric: str,
+    variants: Iterable[str],
+    stimuli: Iterable[str] | None = None,
+) -> pd.DataFrame:
+    """All rows of one metric, these variants and these stimuli (None: the first that each table lists).
+
+    They keep the order of `tables`. Raises UserError where a table has none.
+    """
+    kept = []
+    for path, table in tables.items():
+        rows = table[(table["metric"] == metric) & table["variant"].isin(list(variants))].assign(table=path)
+        rows = rows[rows["stimuli"].isin(rows["stimuli"].head(1) if stimuli is None else list(stimuli))]
+        if rows.empty:
+            raise UserError(f"{path} has no rows of metric '{metric}', variant {' or '.join(variants)}"
+                            f"{', inputs ' + ' or '.join(stimuli) if stimuli else ''}; delete it and run its rule again.")  # fmt: skip
+        kept.append(rows)
+    if not kept:
+        raise UserError(f"a figure of '{metric}' has no models; list some under its key in 'figures'.")
+    return pd.concat(kept, ignore_index=True)
+
+
+def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
+    """All rows of one metric in the order of `tables`, `series` naming the model's role; UserError if there are none."""
+    kept = []
+    for path, table in tables.items():
+        rows = table[table["metric"] == metric].assign(table=path)
+        roles = {model: style.role_of(model, seeds) for model, seeds in rows.groupby("model")["seed"]}
+        kept.append(rows.assign(series=rows["model"].map(roles)))
+    if not any(map(len, kept)):
+        raise UserError(
+            f"no rows of metric '{metric}' in {', '.join(tables)}; delete them and run their rules again."
+        )
+    return pd.concat([rows for rows in kept if len(rows)], ignore_index=True)
+
+
+def first_run(rows: pd.DataFrame, by: str = "panel") -> pd.DataFrame:
+    """Of the replicates of each `by` those of its first pretraining run with a fine-tuning that did not fail, or else of
+    its first: no mean of heads is one of different heads."""
+    trained = rows[~statistics.failures(rows) & (rows["seed"] > 0)].groupby(by)["init"].min()
+    first = rows.groupby(by)["init"].min()
+    return rows[rows["init"] == rows[by].map(trained.combine_first(first))]
+
+
+def trained(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
+    """The rows of which `means` are taken: without those of runs that failed, unless all of a group of `apart` did."""
+    bad = statistics.failures(rows)
+    return rows[~bad | bad.groupby([rows[key] for key in apart]).transform("all")]
+
+
+def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
+    """Means over replicates by `by`, and where they come from; runs may differ between groups of `apart`.
+
+    Of the runs, `trained` did and `failed` did not learn their task (0 and 0 where the rows do not say); these are left
+    out, unless all failed.
+    """
+    parts = []
+    for _, group in rows.groupby(apart, sort=False):
+        bad = statistics.failures(group)
+        runs = group.assign(bad=bad).drop_duplicates([key for key in statistics.RUN if key in group])
+        part = statistics.summarise(trained(group, apart), by)
+        told = "failed" in group
+        part = part.assign(trained=int((~runs["bad"]).sum()) if told else 0, failed=int(runs["bad"].sum()))
+        for column in ("scale", "checkpoint", "data"):
+            part[column] = "; ".join(map(str, group[column].unique()))
+        parts.append(part.assign(table=each_once(group["table"])))
+    table = pd.concat(parts, ignore_index=True)
+    return table.assign(source="ours", provenance="measured", citation="")
+
+
+def each_once(names: Iterable[str]) -> str:
+    """Names of tables joined by `; `; each of `names` may be several so joined."""
+    return "; ".join(dict.fromkeys("; ".join(map(str, names)).split("; ")))
+
+
+def ours(rows: pd.DataFrame, panel: str, series: str) -> pd.DataFrame:
+    """Means over replicates as rows of a figure's table; `panel` and `series` name columns of `rows`."""
+    by = list(dict.fromkeys([panel, series, "model", "stimuli", "variant", "layer", "head"]))
+    table = means(rows, by, list(dict.fromkeys([series, "model", "stimuli"]))).rename(
+        columns={panel: "panel"}
+    )
+    table["series"] = table["panel"] if series == panel else table[series]
+    return table[COLUMNS]
+
+
+def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:
+    """Rows of published numbers: `columns` give panel, series, layer, head, value and so on, as scalars or lists."""
+    frame = pd.DataFrame(
+        columns if any(isinstance(v, list) for v in columns.values()) else columns | {"source": [""]}
+    )
+    frame = frame.assign(
+        source="published", provenance=entry["provenance"], citation=f"{paper['short']}, {entry['place']}",
+        scale="published", checkpoint=paper["checkpoint"]
+    )  # fmt: skip
+    return frame
+
+
+def reach(values: pd.Series, form: str = ".2f") -> str:
+    """`0.80`, or `0.75 to 0.80`: the least and the largest."""
+    return " to ".join(dict.fromkeys(f"{value:{form}}" for value in (values.min(), values.max())))
+
+
+def cells(matrix) -> dict[str, list]:
+    """Columns layer, head and value of a [layers, heads] matrix, both counted from 1."""
+    matrix = np.asarray(matrix)
+    layer, head = (axis.ravel() + 1 for axis in np.indices(matrix.shape))
+    return {"layer": layer.tolist(), "head": head.tolist(), "value": matrix.ravel().tolist()}
+
+
+def cited(published_file: Mapping, item: str, table: pd.DataFrame, more: str = "") -> str:
+    """A sentence on the published numbers of figure `item`, ending with `more`; empty if `table` has none."""
+    if not (table["source"] == "published").any():
+        return ""
+    paper, entry = published_file["paper"], published_file[item]
+    tolerance = f" (±{entry['tolerance']})" if "tolerance" in entry else ""
+    said = f"{paper['short']}, {entry['place']}, {paper['checkpoint']}, {entry['provenance']}{tolerance}"
+    return f"Paper: {said}{more}."
+
+
+def join(*parts: pd.DataFrame, columns: list[str] = COLUMNS) -> pd.DataFrame:
+    """One table of `columns`; text columns empty rather than missing, so that it reads back alike."""
+    table = pd.concat([part for part in parts if len(part)], ignore_index=True).reindex(columns=columns)
+    for column in table:
+        if column in WHOLE:
+            table[column] = table[column].fillna(0).astype(int)
+        elif column in NUMBERS:
+            table[column] = table[column].astype(float)
+        else:
+            table[column] = table[column].astype(object).where(table[column].notna(), "")
+    return table

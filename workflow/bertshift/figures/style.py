@@ -1,0 +1,223 @@
+"""How every figure looks, and how it is saved: one style sheet, one palette, the same bytes for the same numbers."""
+
+import re
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from bertshift import files
+from bertshift.rows.failure import MARGIN
+
+Drawn = tuple[Figure, pd.DataFrame, str]  # a figure, the table of every number in it, its caption
+SHOWN, LONGEST = 2, 220  # descriptions of data in a caption, characters of each
+LONGEST_NAME = 60  # characters of a checkpoint in the line below a figure
+COLUMN_WIDTH, TEXT_WIDTH = 3.35, 6.9  # inches: one and two columns of a conference page
+
+SHEET = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so every machine draws the same letters
+    "font.size": 7.5,
+    "axes.titlesize": 8,
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "legend.handlelength": 1.8,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 3.5,
+    "figure.dpi": 100,
+    "savefig.dpi": 220,
+    "pdf.fonttype": 42,  # TrueType: letters stay letters
+    "pdf.compression": 6,
+}
+
+# Okabe and Ito's colours, safe for the common colour deficiencies; a marker each, for print in grey.
+PALETTE = {
+    "mnli": ("#0072B2", "o"), "squad": ("#D55E00", "s"), "dep": ("#009E73", "^"), "rte": ("#E69F00", "D"),
+    "sst2": ("#56B4E9", "v"), "mrpc": ("#CC79A7", "P"), "qqp": ("#000000", "X"), "stsb": ("#7F6A00", "<"),
+    "qnli": ("#5E4FA2", ">"), "cola": ("#8C510A", "h"), "wnli": ("#666666", "d"), "squad2": ("#A6300B", "8"),
+    "wiki": ("#000000", "D"), "base": ("#000000", ".")
+}  # fmt: skip
+OTHER = ("#999999", ".")
+
+WORDS = {
+    "mnli": "MNLI", "squad": "SQuAD", "squad2": "SQuAD 2.0", "dep": "Dep", "rte": "RTE", "sst2": "SST-2", "mrpc": "MRPC",
+    "qqp": "QQP", "stsb": "STS-B", "qnli": "QNLI", "cola": "CoLA", "wnli": "WNLI",
+    "base": "Base", "lexical": "Lexical", "word_only": "Word only", "randomized": "Randomized",
+}  # fmt: skip
+
+SCORES = {
+    "f1": "F1", "accuracy": "accuracy", "pearson": "Pearson", "spearman": "Spearman", "mcc": "Matthews",
+    "las_ud": "LAS"
+}  # fmt: skip
+
+# Tasks of the edge probes, in the order of Table 1 of Merchant et al. 2020.
+EDGES = {
+    "pos": "POS", "constituents": "Constituents", "dependencies": "Dependencies", "entities": "Entities", "srl": "SRL",
+    "coref": "Coreference", "spr": "SPR", "relations": "Relations",
+}  # fmt: skip
+
+
+def styled(function):
+    """Run `function` under the style sheet, whatever the caller has set."""
+
+    def wrapper(*args, **kwargs):
+        with matplotlib.rc_context({**matplotlib.rcParamsDefault, **SHEET, "backend": "agg"}):
+            return function(*args, **kwargs)
+
+    wrapper.__doc__, wrapper.__name__ = function.__doc__, function.__name__
+    return wrapper
+
+
+def stages_of(model: str) -> str:
+    """The tasks that a model was fine-tuned on, without variants and checkpoint: `rte+mnli` for `rte+mnli.freeze8@large`."""
+    return re.split(r"[.@]", model)[0]
+
+
+def task_of(model: str) -> str:
+    """The task that colours a model: the last one, `mnli` for `rte+mnli.freeze8@large`."""
+    return stages_of(model).split("+")[-1]
+
+
+def intermediate_of(model: str) -> tuple[str, str]:
+    """The tasks before the last one, and the head that this began with: (`wnli`, `carry`) for `wnli+cola.carry`, two empty
+    texts for `cola`."""
+    earlier = stages_of(model).rpartition("+")[0]
+    return earlier, ("carry" if ".carry" in model else "fresh") if earlier else ""
+
+
+def role_of(model: str, seeds: pd.Series) -> str:
+    """A model's name beside others: its own, or `base` or `randomized` if it was not fine-tuned (seed 0)."""
+    if (seeds != 0).any():
+        return model
+    return "randomized" if ".random" in model else "base"
+
+
+def label_of(model: str) -> str:
+    """A model's name for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; of two compared, `RTE–MNLI@large`."""
+    if "_vs_" in model:
+        first, second = map(label_of, model.split("_vs_"))
+        shared = "@" + first.partition("@")[2]
+        return f"{first.removesuffix(shared) if second.endswith(shared) else first}–{second}"
+    task = task_of(model)
+    return model.replace(task, WORDS.get(task, task), 1) if "+" not in model else model
+
+
+def mark_of(rows: pd.DataFrame) -> str:
+    """What follows the name of a model all of whose runs failed to train."""
+    return " (failed)" if ((rows["trained"] == 0) & (rows["failed"] > 0)).all() else ""
+
+
+def failures(table: pd.DataFrame, column: str = "series") -> str:
+    """A sentence on the runs that failed to train, by model as named in `column`; empty if none did."""
+    bad = table[(table["source"] == "ours") & (table["failed"] > 0)]
+    bad = bad.drop_duplicates([column, "trained", "failed"])
+    if bad.empty:
+        return ""
+    counts = zip(bad[column], bad["trained"], bad["failed"], strict=True)
+    words = ", ".join(f"{label_of(name)} {failed} of {trained + failed}" for name, trained, failed in counts)
+    return (
+        f"Failed to train (a run, or either of two, at most {MARGIN:g} above the majority class): {words}; left out, or "
+        "drawn and marked where all failed."
+    )
+
+
+def edge_labels(tasks: pd.Series) -> dict[str, str]:
+    """The edge-probing tasks that occur, in the paper's order and then any others, with their names for a reader."""
+    found = list(tasks.unique())
+    return {task: EDGES.get(task, task) for task in [*(t for t in EDGES if t in found), *found]}
+
+
+def agreement(r: float, other: str = "") -> str:
+    """A correlation over the cells of two heat maps (`stats.correlation`), in words that end with `other`."""
+    return f"r = {r + 0:.2f}{other}".replace("-", "−") if np.isfinite(r) else "no r: all alike"
+
+
+def look_of(name: str) -> dict:
+    colour, marker = PALETTE.get(name, OTHER)
+    return {"color": colour, "marker": marker}
+
+
+def captioned(figure: Figure, table: pd.DataFrame, *notes: str) -> Drawn:
+    """(figure, table, caption): below the figure a line on what made it; the caption says all of that, and `notes`.
+
+    The figure grows by the line, so that the plot does not shrink.
+    """
+    width = figure.get_figwidth()
+    lines = textwrap.wrap(made_by(table), width=int(width * 18.3))
+    below = len(lines) * 0.128 + 0.08  # inches
+    height = figure.get_figheight() + below
+    figure.set_figheight(height)
+    figure.get_layout_engine().set(rect=(0, below / height, 1, 1 - below / height))
+    place = {"x": 0.05 / width, "y": 0.04 / height, "va": "bottom"}
+    figure.text(s="\n".join(lines), fontsize=7, color="#444444", **place)
+    return figure, table, " ".join([provenance(table), *filter(None, notes)])
+
+
+def made_by(table: pd.DataFrame) -> str:
+    """A short line on our rows in a figure's table: scale, checkpoint, replicates and what the band is."""
+    ours = table[table["source"] == "ours"]
+    scale = ", ".join(map(str, ours["scale"].unique()))
+    first, *others = dict.fromkeys("; ".join(map(str, ours["checkpoint"].unique())).split("; "))
+    more = f" and {len(others)} more" * bool(others)
+    checkpoint = textwrap.shorten(first, LONGEST_NAME, placeholder=" …") + more
+    counts = ours.groupby("unit", sort=False)["replicates"].agg(["min", "max"])
+    runs = " or ".join(
+        f"{' to '.join(dict.fromkeys([str(least), str(most)]))} {unit}{'s' * (most > 1)}"
+        for unit, least, most in counts.itertuples()
+    )
+    return f"Ours: scale {scale}; {checkpoint}; {runs} ({_band(ours['interval'].unique())})."
+
+
+def provenance(table: pd.DataFrame) -> str:
+    """A sentence on the origin of our rows in a figure's table; of several data sets, the first SHOWN."""
+    ours = table[table["source"] == "ours"]
+    groups = ours[["replicates", "unit", "interval"]].drop_duplicates()
+    words = {
+        "scale": _several(ours["scale"]),
+        "checkpoint": _several(ours["checkpoint"]),
+        "mean of": " or ".join(
+            f"{count} {unit}{'s' * (count > 1)} ({_band([interval])})"
+            for count, unit, interval in groups.itertuples(index=False)
+        ),
+        "data": _several(ours["data"]),
+    }
+    return "Ours: " + "; ".join(f"{key} {value}" for key, value in words.items()) + "."
+
+
+def _band(intervals: Iterable[str]) -> str:
+    kinds = [kind for kind in intervals if kind != "none"]
+    return f"interval: {' or '.join(kinds)}" if kinds else "no interval"
+
+
+def _several(column: pd.Series) -> str:
+    values = [str(value) for value in column.unique()]
+    more = f" and {len(values) - SHOWN} more (see the TSV)" if len(values) > SHOWN else ""
+    short = (textwrap.shorten(value, LONGEST, placeholder=" … (see the TSV)") for value in values[:SHOWN])
+    return " | ".join(short) + more
+
+
+@styled
+def save(drawn: Drawn, png: str | Path, pdf: str | Path, tsv: str | Path, txt: str | Path) -> None:
+    """Write the figure twice, its numbers and its caption, each atomically, without dates or software versions."""
+    figure, table, caption = drawn
+    with files.atomic(png) as path:
+        figure.savefig(path, format="png", metadata={"Software": None})
+    with files.atomic(pdf) as path:
+        figure.savefig(path, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
+    files.write_tsv(tsv, table)
+    files.write_text(txt, caption)

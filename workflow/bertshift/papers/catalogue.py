@@ -1,0 +1,51 @@
+"""Every figure of every paper, in the order of the gallery. Imports no plotting library."""
+
+from collections.abc import Iterator, Mapping
+
+from bertshift.config import refuse, undefined, unusable
+from bertshift.errors import UserError
+from bertshift.naming import parse_comparison
+from bertshift.papers import college2020, hao2020, kovaleva2019, merchant2020
+
+ROOMS = {
+    room.__name__.rpartition(".")[2]: room for room in (kovaleva2019, college2020, hao2020, merchant2020)
+}
+FIGURES = {
+    f"{paper}/{item}": figure for paper, room in ROOMS.items() for item, figure in room.FIGURES.items()
+}
+
+
+def needs(name: str, config: Mapping) -> list[str]:
+    """The tables that figure `<paper>/<item>` reads, in the order of `config['figures'][paper][item]`.
+
+    UserError for a figure that there is not, and, with the key's path, for an entry that lacks what the figure needs or
+    has models that it cannot show.
+    """
+    if name not in FIGURES:
+        raise UserError(f"no figure '{name}'; there are {', '.join(FIGURES)}.")
+    paper, item = name.split("/")
+    key = f"figures.{paper}.{item}"
+    try:
+        return FIGURES[name].tables(config["figures"][paper][item])
+    except KeyError as error:
+        more = "pairs: [[mnli, squad]]" if error.args == ("pairs",) else "reference: base"
+        raise UserError(f"{key} lacks {error}; write e.g. '{{models: [mnli, squad], {more}}}'.") from None
+    except UserError as error:
+        raise UserError(f"{key}: {error}") from None
+
+
+def check(config: Mapping) -> None:
+    """UserError where `config['figures']` names a paper, a figure or a model that there is not."""
+    refuse(_problems(config))
+
+
+def _problems(config: Mapping) -> Iterator[str]:
+    for paper, items in config["figures"].items():
+        yield from undefined("figures", paper, ROOMS, "paper")
+        for item, wanted in items.items():
+            known = ROOMS[paper].FIGURES if paper in ROOMS else [item]
+            yield from undefined(f"figures.{paper}", item, known, "figure")
+            wanted = wanted or {"models": []}
+            alone = [(model, wanted.get("reference", model)) for model in wanted["models"]]
+            for pair in [*alone, *wanted.get("pairs", [])]:
+                yield from unusable(f"figures.{paper}.{item}", parse_comparison, *pair, config)

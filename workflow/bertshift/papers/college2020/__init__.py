@@ -1,0 +1,123 @@
+"""BERT Goes to College 2020: its figures and the tables that each one reads."""
+
+from collections.abc import Mapping
+
+from bertshift.errors import UserError
+from bertshift.papers.room import Figure
+from bertshift.papers.tables import alone, plain, sweeps
+
+
+def _chains(wanted: Mapping) -> dict[str, str]:
+    """Each model after fine-tuning on the task of each other, with each kind of head: {chain: the model alone}."""
+    models = list(zip(plain(wanted), wanted["models"]))
+    chains = {
+        f"{first}+{final}{'.carry' * (head == 'carry')}{at}{base}": name
+        for head in wanted.get("heads", ["fresh"])
+        for (final, at, base), name in models
+        for (first, *_), other in models
+        if other != name
+    }
+    if not chains:
+        raise UserError("an intermediate task is one of several; list at least two models.")
+    return chains
+
+
+def _losses(wanted: Mapping) -> list[str]:
+    return [f"results/losses/{model}.tsv" for model in [*wanted["models"], *_chains(wanted)]]
+
+
+def _gains(wanted: Mapping) -> list[str]:
+    """Scores of each model alone, and what each chain gains over it."""
+    gains = [f"results/gains/{chain}_vs_{model}.tsv" for chain, model in _chains(wanted).items()]
+    return alone("scores")(wanted) + gains
+
+
+def _one_head(task: str) -> str:
+    return (
+        f"{task}: score with one head re-initialised before fine-tuning, minus the plain model's. Green is better. Our "
+        "plain score is the mean of the baselines: each has another seed, in the same pretraining run and on the same "
+        "samples. One star: p is at most .05 of being one more such seed (t, n − 1 degrees of freedom). Two stars: also "
+        "at a false discovery rate of .05 among the heads shown. With several pretraining runs, the stars need every "
+        "one. Below stand the report's differences, all to one run. Heads of different models share a number, nothing "
+        "more."
+    )
+
+
+def _summary(task: str, of: str, by: str) -> str:
+    return (
+        f"{task}: the differences of Figure {of}, summarised by {by}, beside the report's summaries. Standard deviations "
+        "divide by n − 1, quartiles are linear, and several replicates give the mean of their summaries. Green is better "
+        f"than the plain model. † marks a summary that does not follow from the report's own Figure {of}."
+    )
+
+
+_REINITIALISED = "Layers from k up are drawn anew before fine-tuning. Dotted: the majority class. Dashed: no layer re-initialised."
+
+NAME = "BERT Goes to College 2020"
+FIGURES = {
+    "figure1": Figure(
+        "Training loss after an intermediate task", _losses,
+        "Training loss of the last stage on each of four tasks, directly and after each of the others as an "
+        "intermediate task. Pale: the loss of every step. Thick: its moving average (decay 0.98). Every stage begins a "
+        "new optimiser and schedule. The paper draws curves without numbers.",
+    ),
+    "figure2": Figure(
+        "Scores after an intermediate task", _gains,
+        "Development scores of four tasks, fine-tuned directly (boxed) and after each of the others as an intermediate "
+        "task. Each cell has the mean over replicates and Δ, its difference to direct fine-tuning. Blue is a gain, "
+        "orange a loss, and both are full at 0.1. * the examples tell the two models apart in every replicate (exact "
+        "McNemar test of accuracy, paired bootstrap of other scores). † the replicates tell them apart (paired t test). "
+        "Each is at a false discovery rate of 5% over all chains of a panel. All runs count, also those that score no "
+        "more than the majority class. Best of 2: what the better of two runs scores on average; the paper prints the "
+        "better of two runs. Grey: the paper, with the binomial standard error of its accuracies.",
+    ),
+    "figure3": Figure(
+        "Scores with the upper layers re-initialised", sweeps("reinit"),
+        "Scores of fine-tuned models whose upper layers were re-initialised, by task; the last place is the plain model. "
+        "Dots are replicates, bands are intervals over them. " + _REINITIALISED + " Stars: the report's scores of complete "
+        "models and, for MRPC, its one score for any k; its curves carry no other numbers. A star of another score (a "
+        "correlation; the report does not say which of two) or of another model is no target.",
+    ),
+    "table_mrpc": Figure(
+        "MRPC with the upper layers re-initialised", sweeps("reinit"),
+        "MRPC by the first re-initialised layer k: accuracy, F1, the mean of both and the training loss of the last "
+        "epoch. Beside them stand the majority class and the report's scores, which for any k are those of the majority "
+        "class.",
+    ),
+    "schemes": Figure(
+        "Ways to re-initialise layers", sweeps("reinit", "reinitb", "reinitd"),
+        "A control of ours: three readings of the way in which the report drew its weights anew. A: a truncated normal "
+        "as BERT's, as the report's section 4.4 says and the first BERT did. B: the call that its section 5.3.2 prints, "
+        "as "
+        "scipy reads its bounds. D: code of the same group, which writes weights of almost 0. " + _REINITIALISED,
+    ),
+    "figure4": Figure(
+        "Training loss with layers re-initialised", sweeps("reinit.losses"),
+        "Training loss of models whose layers from k up were re-initialised. Thick: its moving average (decay 0.98). "
+        "Faint: the loss itself. Black, dashed: no layer re-initialised. The paper's curves carry no numbers.",
+    ),
+    "figure5": Figure(
+        "CoLA with one head re-initialised", alone("reinit_heads"), _one_head("CoLA"),
+        "reinitialised_heads", {"key": "figure5"},
+    ),
+    "figure6": Figure(
+        "STS-B with one head re-initialised", alone("reinit_heads"), _one_head("STS-B"),
+        "reinitialised_heads", {"key": "figure6"},
+    ),
+    "figure7": Figure(
+        "CoLA with one head re-initialised, by layer", alone("reinit_heads"), _summary("CoLA", "5", "layer"),
+        "reinitialised_summaries", {"key": "figure7", "of": "figure5", "by": "layer"},
+    ),
+    "figure8": Figure(
+        "STS-B with one head re-initialised, by layer", alone("reinit_heads"), _summary("STS-B", "6", "layer"),
+        "reinitialised_summaries", {"key": "figure8", "of": "figure6", "by": "layer"},
+    ),
+    "figure9": Figure(
+        "CoLA with one head re-initialised, by head", alone("reinit_heads"), _summary("CoLA", "5", "head"),
+        "reinitialised_summaries", {"key": "figure9", "of": "figure5", "by": "head"},
+    ),
+    "figure10": Figure(
+        "STS-B with one head re-initialised, by head", alone("reinit_heads"), _summary("STS-B", "6", "head"),
+        "reinitialised_summaries", {"key": "figure10", "of": "figure6", "by": "head"},
+    ),
+}  # fmt: skip

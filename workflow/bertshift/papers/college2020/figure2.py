@@ -1,0 +1,179 @@
+"""BERT Goes to College 2020, Figure 2: scores after an intermediate task, beside those of direct fine-tuning."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from bertshift.figures import grids, numbers, style
+from bertshift.rows import statistics
+from bertshift.rows.significance import benjamini_hochberg
+
+COLUMNS = ["panel", "final", "intermediate", "heads", "score", "p", "q", "p_runs", "q_runs", "changed", "n", "se",
+           *numbers.VALUES]  # fmt: skip
+BY = ["model", "final", "intermediate", "heads", "score"]
+TITLES = {
+    "fresh": "A fresh head for the final task",
+    "carry": "The head of the intermediate task, carried over",
+}
+RATE = 0.05
+EXACT = (
+    ", one dev set. Where its cut decimals give away the number of right answers, its score is that, ± its binomial "
+    "standard error"
+)
+SATURATES = 0.1  # of gain
+LABELS, CELL, ROW, HEADER = 0.95, 1.45, 0.8, 0.6  # inches
+LINE = 0.178  # of a row
+
+
+def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+    """Panels `score`, `gain` (over direct fine-tuning), `best_of_two` (where two seeds share a pretraining run) and
+    `majority`; `intermediate` is empty for direct fine-tuning.
+
+    p: over examples, of the least certain replicate; p_runs: over replicates; q and q_runs: Benjamini-Hochberg over all
+    chains with the same `heads`. `se` of a published accuracy: binomial, over the examples.
+    """
+    rows = scores(inputs, published.get("figure2", {}).get("metrics", {}))
+    score = numbers.means(rows, BY, ["model"]).assign(panel="score")
+    chained = rows[rows["intermediate"] != ""]
+    gain = numbers.means(chained.assign(value=chained["delta"]), BY, ["model"]).merge(tests(chained), on=BY)
+    best = rows.groupby(["model", "init"])["value"].agg(statistics.best_of_two).groupby("model").mean()
+    majority = rows.groupby("model")["majority"].first()
+    return numbers.join(
+        score, gain.assign(panel="gain"), _instead(score, best, "best_of_two"),
+        _instead(score[score["intermediate"] == ""], majority, "majority"),
+        *printed(published, list(rows.loc[rows["intermediate"] == "", "final"])), columns=COLUMNS
+    )  # fmt: skip
+
+
+def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd.DataFrame:
+    """One row a replicate of every model, alone or a chain, with the score that `metrics` names for its task, or else
+    the headline. A run at the level of the majority class is a result here, not a failure."""
+    parts = []
+    for path, table in inputs.items():
+        table = table.assign(table=path)
+        if "delta" not in table:
+            table = table.rename(columns={"metric": "score"})
+        chosen = table["score"] == metrics.get(table["task"].iloc[0])
+        parts.append(table[chosen if chosen.any() else table["headline"]])
+    rows = pd.concat(parts, ignore_index=True).drop(
+        columns=["ref_init", "ref_seed", "failed"], errors="ignore"
+    )
+    intermediate, heads = zip(*map(style.intermediate_of, rows["model"]))
+    return rows.assign(final=rows["task"], intermediate=intermediate, heads=heads)
+
+
+def tests(chained: pd.DataFrame) -> pd.DataFrame:
+    found = chained.groupby(BY, as_index=False).agg(
+        p=("p", "max"), n=("n", "min"), changed=("changed", "mean")
+    )
+    runs = statistics.with_replicates(chained).groupby([*BY, "replicate"])["delta"].mean()
+    found = found.merge(runs.groupby(BY).agg(statistics.paired_t).rename("p_runs"), on=BY)
+    for p, q in (("p", "q"), ("p_runs", "q_runs")):
+        found[q] = found.groupby("heads")[p].transform(benjamini_hochberg)
+    return found
+
+
+def _instead(score: pd.DataFrame, values: pd.Series, panel: str) -> pd.DataFrame:
+    """Rows of `score` with another number of each model's in place of the mean; none where there is no such number."""
+    rows = score.assign(panel=panel, value=score["model"].map(values), low=np.nan, high=np.nan)
+    return rows.dropna(subset="value")
+
+
+def printed(published: Mapping, tasks: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """The paper's scores and gains, from counts of right answers where its decimals give these away."""
+    paper, entry = published.get("paper", {}), published.get("figure2", {})
+    for final, row in entry.get("rows", {}).items():
+        if final not in tasks:
+            continue
+        cells = pd.DataFrame({"final": final, "intermediate": entry["columns"], "value": row})
+        facts, counts = entry, entry["exact_correct"].get(final)
+        if counts:
+            facts = entry | {"provenance": entry["exact_correct"]["provenance"]}
+            cells["value"] = np.array(counts["correct"]) / counts["n"]
+            cells["se"] = np.sqrt(cells["value"] * (1 - cells["value"]) / counts["n"])
+            cells["n"] = counts["n"]
+        direct = cells["intermediate"] == final
+        gains = cells.assign(value=cells["value"] - cells.loc[direct, "value"].item(), se=np.nan)[~direct]
+        cells.loc[direct, "intermediate"] = ""
+        for panel, rows in (("score", cells), ("gain", gains)):
+            rows = rows[rows["intermediate"].isin(["", *tasks])].assign(
+                panel=panel, score=entry["metrics"][final]
+            )
+            yield numbers.published(facts, paper, **rows.to_dict("list"))
+
+
+@style.styled
+def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """A matrix of final x intermediate tasks for each kind of head; the paper's numbers in grey."""
+    table = tidy(inputs, published)
+    heads = [name for name in TITLES if name in set(table["heads"])]
+    tasks = list(table.loc[table["panel"] == "majority", "final"])
+    size = max(style.TEXT_WIDTH, LABELS + CELL * len(tasks)), len(heads) * (HEADER + ROW * len(tasks))
+    figure = Figure(size, layout="constrained")
+    for axes, name in zip(figure.subplots(len(heads), 1, squeeze=False)[:, 0], heads):
+        matrix(axes, table[table["heads"].isin(["", name])], tasks)
+        axes.set_title(TITLES[name], fontweight="bold", pad=24)
+    best = "" if (table["panel"] == "best_of_two").any() else "The better of two runs needs two seeds."
+    return style.captioned(figure, table, best, numbers.cited(published, "figure2", table, EXACT))
+
+
+def matrix(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
+    cells = {key: row for key, row in zip(zip(table["source"], table["panel"], table["final"], table["intermediate"]),
+                                          table.itertuples())}  # fmt: skip
+    fills = np.full((len(tasks), len(tasks)), np.nan)
+    for y, final in enumerate(tasks):
+        for x, task in enumerate(tasks):
+            first = "" if task == final else task
+            ours, theirs = (
+                {
+                    panel: cells.get((source, panel, final, first))
+                    for panel in ("score", "gain", "best_of_two")
+                }
+                for source in ("ours", "published")
+            )
+            if ours["gain"]:
+                fills[y, x] = ours["gain"].value
+            lines = [*_ours(ours), *_theirs(theirs)]
+            for line, (text, look) in enumerate(lines):
+                place = y + LINE * (line - (len(lines) - 1) / 2)
+                axes.text(x, place, text, ha="center", va="center", **({"fontsize": 7} | look))
+        axes.add_patch(Rectangle((y - 0.5, y - 0.5), 1, 1, fill=False, linewidth=1.6, zorder=3))
+    names, labels = [style.WORDS.get(task, task) for task in tasks], []
+    for task, name in zip(tasks, names):
+        majority = cells["ours", "majority", task, ""]
+        score = style.SCORES.get(majority.score, majority.score)
+        labels.append(f"{name}\n{score}\nmajority {number(majority.value)}")
+    grids.coloured_table(axes, fills, names, labels, cmap=grids.LOSS_TO_GAIN, vmin=-SATURATES, vmax=SATURATES)
+    axes.tick_params(axis="y", labelsize=7)
+    axes.xaxis.set_label_position("top")
+    axes.set(xlabel="intermediate task", ylabel="final task")
+
+
+def _ours(rows: Mapping) -> Iterator[tuple[str, dict]]:
+    score, gain, best = rows["score"], rows["gain"], rows["best_of_two"]
+    spread = f" [{number(score.low)}, {number(score.high)}]" if np.isfinite(score.low) else ""
+    yield f"{number(score.value)}{spread}", {"fontsize": 8 if spread else 8.5}
+    if gain:
+        marks = "*" * (gain.q <= RATE) + "†" * (gain.q_runs <= RATE)
+        yield f"Δ {number(gain.value, signed=True)} {marks}".rstrip(), {}
+    if best:
+        yield f"best of 2: {number(best.value)}", {}
+
+
+def _theirs(rows: Mapping) -> Iterator[tuple[str, dict]]:
+    score, gain = rows["score"], rows["gain"]
+    if score:
+        error = f" ± {number(score.se)}" if np.isfinite(score.se) else ""
+        yield f"paper {number(score.value)}{error}", {"color": "#404040"}
+    if gain:
+        yield f"paper Δ {number(gain.value, signed=True)}", {"color": "#404040"}
+
+
+def number(value: float, signed: bool = False) -> str:
+    """Three digits behind the point, with a true minus sign and none before zero."""
+    value = round(value, 3) + 0.0
+    return f"{value:{'+' if signed and value else ''}.3f}".replace("-", "−")

@@ -1,0 +1,74 @@
+"""Hao et al. 2020, Investigating learning dynamics of BERT fine-tuning: its figures and the tables that each one reads."""
+
+from bertshift.papers.room import Figure
+from bertshift.papers.tables import alone, between_seeds, between_tasks, compared
+
+_DOTTED = "Dotted: the distance of independent representations of the same ranks and number of tokens."
+_TUNED = "the pretrained and the fine-tuned model"
+_SEEDS = "two models that differ in the seed of fine-tuning alone"
+_TASKS = "models fine-tuned on two tasks"
+_OWN = "Both models see the task's development set."
+_SAMPLE = (
+    "The inputs are a sample of both tasks' development sets (MNLI: matched), as many of each. The sample is drawn "
+    "once, by the names of the tasks, and is the same for every replicate. Dashed: the same between two seeds of one "
+    "task on its own development set"
+)
+_LEFT_OUT = "are left out and counted. The paper draws curves without numbers."
+_RUNS = f"Bands are over replicates. Runs that failed to train {_LEFT_OUT}"
+_PAIRS = f"Means and bands are over all pairs of seeds. Pairs with a run that failed to train {_LEFT_OUT}"
+
+
+def _attention(models: str) -> str:
+    return (
+        f"Jensen-Shannon divergence of attention between {models}, by layer, in nats, averaged over heads, tokens and "
+        "examples. Two disjoint rows of attention would give ln 2 = 0.693 nats."
+    )
+
+
+def _hidden_states(models: str) -> str:
+    return f"SVCCA distance of hidden states between {models}, on the same tokens, by layer. {_DOTTED}"
+
+
+NAME = "Hao et al. 2020"
+FIGURES = {
+    "figure1": Figure(
+        "Change of attention by layer", compared("js"),
+        f"{_attention(_TUNED)} {_RUNS}", "attention",
+    ),
+    "figure2": Figure(
+        "Change of hidden states by layer", compared("svcca"),
+        f"{_hidden_states(_TUNED)} {_RUNS}", "hidden_states",
+    ),
+    "similarity": Figure(
+        "Change of hidden states by other measures", compared("similarity"),
+        "A control of ours for Figure 2. Distance between the hidden states of the pretrained and the fine-tuned model "
+        "by layer, by SVCCA, PWCCA (weighted by the pretrained model), debiased CKA and Procrustes distance. Each is "
+        "divided by what the same tokens give when those of one model are permuted (unrelated). Rows tell all tokens, "
+        "content tokens, [CLS] and [SEP] apart. [CLS] is the same in all embeddings, and canonical correlations need "
+        "more tokens than both models have directions. Bands are over replicates. The table holds distances, nulls and "
+        "the rank correlations between measures.",
+    ),
+    "figure3": Figure(
+        "Output and score with one layer restored", alone("restored"),
+        "Each layer of a fine-tuned model gets back, alone, the weights that it was fine-tuned from; embeddings, pooler "
+        "and head stay. Left: SVCCA distance between the last hidden states of the model and of the changed model, on "
+        "the "
+        f"same development inputs. {_DOTTED} Right: the task's score with that layer restored; dashed, with none. {_RUNS}",
+    ),
+    "figure4": Figure(
+        "Attention of two seeds", between_seeds("js"),
+        f"{_attention(_SEEDS)} {_OWN} {_PAIRS}", "attention",
+    ),
+    "figure5": Figure(
+        "Hidden states of two seeds", between_seeds("svcca"),
+        f"{_hidden_states(_SEEDS)} {_OWN} {_PAIRS}", "hidden_states",
+    ),
+    "figure6": Figure(
+        "Attention of models of two tasks", between_tasks("js"),
+        f"{_attention(_TASKS)} {_SAMPLE}, the least that can be told apart. {_RUNS}", "attention",
+    ),
+    "figure7": Figure(
+        "Hidden states of models of two tasks", between_tasks("svcca"),
+        f"{_hidden_states(_TASKS)} {_SAMPLE}, on as many tokens. {_RUNS}", "hidden_states",
+    ),
+}  # fmt: skip

@@ -1,0 +1,28 @@
+"""Hao et al. 2020, Figures 1, 4 and 6: Jensen-Shannon divergence of two models' attention, by layer.
+
+The two are a model and its pretrained self, two seeds of a model, or models of two tasks.
+"""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from bertshift.figures import numbers, style
+from bertshift.papers.hao2020 import change
+
+
+def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Divergence in nats, mean over heads (head 0), by comparison and layer."""
+    rows = numbers.stack(inputs, "js", ["nats"])
+    return numbers.join(numbers.ours(change.named(rows[rows["head"] == 0], "js"), "panel", "series"))
+
+
+@style.styled
+def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """One line a comparison, with a band over replicates."""
+    table = tidy(inputs)
+    figure, axes = change.axes_of(table)
+    change.curves(axes, table)
+    axes.set_ylabel("JS divergence of attention (nats)")
+    axes.set_ylim(bottom=0)
+    return change.finished(figure, axes, table)

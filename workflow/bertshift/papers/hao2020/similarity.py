@@ -1,0 +1,108 @@
+"""Hao et al. 2020, Figure 2 by other measures than SVCCA, and by class of tokens; a control of ours."""
+
+from collections.abc import Mapping
+from itertools import combinations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bertshift.figures import layers, numbers, style
+
+METRICS = {"svcca99": "svcca", "pwcca_reference": "pwcca", "pwcca_model": "pwcca", "cka_debiased": "cka",
+           "cka_biased": "cka", "procrustes": "procrustes"}  # fmt: skip
+# Those of METRICS that are drawn; the rest is in the table.
+DRAWN = {
+    "svcca99": ("SVCCA", {"color": "#000000", "marker": "o"}),
+    "pwcca_reference": ("PWCCA", {"color": "#E69F00", "marker": "s"}),
+    "cka_debiased": ("CKA", {"color": "#0072B2", "marker": "^"}),
+    "procrustes": ("Procrustes", {"color": "#CC79A7", "marker": "D"}),
+}
+TOKENS = {"all": "all tokens", "content": "content", "cls": "[CLS]", "sep": "[SEP]"}
+COLUMNS = ["panel", "quantity", "tokens", "variant", "layer", *numbers.VALUES]
+RUN = ["model", "stimuli", "init", "seed", "ref_init", "ref_seed"]
+
+
+def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+    """By `quantity`: distances, and those of unrelated states (`<variant>_null`); each replicate's distance as a share of
+    the latter; and Spearman correlations of two measures over a replicate's layers (layer 0, `<variant> ~ <variant>`)."""
+    kept = [numbers.stack(inputs, metric, [name, f"{name}_null"]) for name, metric in METRICS.items()]
+    rows = pd.concat(kept, ignore_index=True)
+    is_null = rows["variant"].str.endswith("_null")
+    related, nulls = rows[~is_null], rows[is_null]
+    cell = [*RUN, "tokens", "layer", "variant"]
+    nulls = nulls.assign(variant=nulls["variant"].str.removesuffix("_null")).set_index(cell)["value"]
+    quantities = {
+        "distance": rows,
+        "share of null": related.assign(
+            value=related["value"] / related.join(nulls.rename("null"), on=cell)["null"]
+        ),
+        "rank correlation": _rank_correlations(related),
+    }
+    everything = pd.concat([part.assign(quantity=name) for name, part in quantities.items()])
+    by = ["panel", "quantity", "tokens", "variant", "layer"]
+    means = numbers.means(everything.assign(panel=everything["model"]), by, ["panel", "quantity"])
+    return numbers.join(means, columns=COLUMNS)
+
+
+def _rank_correlations(rows: pd.DataFrame) -> pd.DataFrame:
+    found = []
+    for _, run in rows.groupby([*RUN, "tokens"], sort=False):
+        ranks = run.pivot(index="layer", columns="variant", values="value").corr("spearman")
+        pairs = combinations([name for name in METRICS if name in ranks], 2)
+        found += [
+            run.iloc[0].to_dict() | {"variant": f"{a} ~ {b}", "layer": 0, "value": ranks.loc[a, b]}
+            for a, b in pairs
+        ]
+    return pd.DataFrame(found).dropna(subset="value")  # a measure that is the same in all layers ranks none
+
+
+@style.styled
+def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """A panel per class of tokens and task, a line per measure over layers, each as a share of its own null."""
+    table = tidy(inputs, published)
+    shares = table[(table["quantity"] == "share of null") & table["variant"].isin(DRAWN)]
+    panels = list(shares["panel"].unique())
+    figure = Figure((style.TEXT_WIDTH, 0.5 + 1.3 * len(TOKENS)), layout="constrained")
+    grid = figure.subplots(len(TOKENS), len(panels), sharex=True, sharey=True, squeeze=False)
+    for line, (tokens, words) in zip(grid, TOKENS.items(), strict=True):
+        for axes, panel in zip(line, panels, strict=True):
+            _curves(axes, shares[(shares["panel"] == panel) & (shares["tokens"] == tokens)])
+        line[0].set_ylabel(words)
+    for axes, panel in zip(grid[0], panels, strict=True):
+        axes.set_title(style.label_of(panel))
+    for axes in grid.ravel():
+        axes.axhline(1, color="#666666", linestyle=":", linewidth=0.9, label="unrelated")
+        layers.layer_axis(axes, shares["layer"])
+        axes.locator_params(axis="x", nbins=6)  # the panels are narrow
+        axes.set(ylim=(0, 1.08), xlabel=axes.get_xlabel() if axes in grid[-1] else "")
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside upper center", ncols=len(labels), columnspacing=1.2, title_fontsize=8,
+        title="Distance from the pretrained model, as a share of that between unrelated states",
+    )  # fmt: skip
+    return style.captioned(
+        figure, table, f"For all tokens the distance of unrelated states is {_nulls(table)}.", _agreement(table),
+        style.failures(table, "panel")
+    )  # fmt: skip
+
+
+def _curves(axes: Axes, rows: pd.DataFrame) -> None:
+    for variant, (label, look) in DRAWN.items():
+        layers.curve(
+            axes, rows[rows["variant"] == variant], label, look | {"markersize": 2.5, "linewidth": 1.1}
+        )
+
+
+def _nulls(table: pd.DataFrame) -> str:
+    nulls = table[table["tokens"] == "all"].groupby("variant")["value"]
+    return ", ".join(
+        f"{numbers.reach(nulls.get_group(f'{name}_null'))} by {label}" for name, (label, _) in DRAWN.items()
+    )
+
+
+def _agreement(table: pd.DataFrame) -> str:
+    pairs = [f"{a} ~ {b}" for a, b in combinations(DRAWN, 2)]
+    by_tokens = table[table["variant"].isin(pairs)].groupby("tokens", sort=False)["value"]
+    ranges = ", ".join(f"{numbers.reach(values)} ({TOKENS[tokens]})" for tokens, values in by_tokens)
+    return f"Rank correlations over layers of any two of these measures: {ranges}."

@@ -1,0 +1,132 @@
+"""Kovaleva et al. 2019, Revealing the dark secrets of BERT: its figures and the tables that each one reads."""
+
+from collections.abc import Mapping
+
+from bertshift.papers.room import Figure
+from bertshift.papers.tables import alone, both, compared, plain
+
+
+def _by_start(wanted: Mapping) -> list[str]:
+    """Scores of each model and of the same from random weights, and what its start gives as it is."""
+    return [
+        path
+        for task, at, base in plain(wanted)
+        for path in (
+            f"results/scores/{task}{at}{base}.tsv",
+            f"results/scores/{task}.random{at}{base}.tsv",
+            f"results/frozen/{task}{at}{base}.tsv",
+        )
+    ]
+
+
+_MARKS = (
+    "White dots: different from nothing disabled in every replicate, at a false discovery rate of 5%. The test is the "
+    "exact McNemar test for accuracy and a paired bootstrap for other scores. Orange: the score with nothing disabled. "
+    "Each panel has its own colours; lighter is worse."
+)
+_FIRST_RUN = (
+    "Heads of different pretraining runs share a number, nothing more. Drawn are those of the first run from which "
+    "fine-tuning learned its task."
+)
+
+NAME = "Kovaleva et al. 2019"
+FIGURES = {
+    "table1": Figure(
+        "Scores by initialisation", _by_start,
+        "Scores on the development sets, in points, by how the encoder starts. The pretrained encoder as it is stands "
+        "under heads that were never trained and under linear probes. The fine-tuned encoder begins with random weights "
+        "or with the pretrained ones. The majority class stands beside both. Grey: the paper. The last columns check "
+        "the fine-tuned models: the paper's own models of Figures 8 and 9, whose scores are not those of its table, and "
+        "published scores of the same checkpoint. Random heads: mean ± sd, [least, most]. Others: mean, [interval]. † "
+        "marks the score of one answer to every input; a number behind † says in how many heads or runs. Blue is above "
+        "the majority class, orange below, and both are full at 50 points. The mean gain is of accuracy and, for STS-B, "
+        "of the mean of both correlations; the paper has one correlation there and does not say which. The optimiser as "
+        "published (.bertadam) is not shown.",
+    ),
+    "figure1": Figure(
+        "Typical attention maps", alone("patterns/maps"),
+        "A typical attention map of each of five classes. Of all maps of the fine-tuned models, over all inputs, "
+        "layers, heads and runs, it is the one that the classifier puts in the class with the highest probability p. "
+        "Queries run down, keys right. Each map has its own scale, from 0. The paper chose its maps by eye.",
+    ),
+    "figure2": Figure(
+        "Shares of five classes of attention maps", alone("patterns"),
+        "Shares of five classes of attention maps over all heads and layers, by task. Three bars stand side by side: as "
+        "the classifier answers, corrected for its cross-validated errors, and as published. Below, class by class, "
+        "stand the same shares with intervals, and those of the rule that proposes labels. The classifier learns from "
+        "labelled maps. Unless a person has corrected the labels, they are that rule's. The correction takes the "
+        "cross-validated confusion; for classes with few labels it says little. Columns of [SEP] make a map vertical, "
+        "so this figure and Figure 6 are not independent.",
+    ),
+    "figure3": Figure(
+        "Heads for predicates and arguments", alone("relation_heads"),
+        "Heads that relate frame-evoking words to core elements of their frame. A head's score on a sentence is the "
+        "largest weight from a piece of a frame element to one of the frame-evoking word, averaged over sentences of "
+        "FrameNet (in the demo: from arguments to predicates of generated sentences). Beside all heads stand the maps "
+        "of the two best for one sentence. Below: the paper's heads, ours calculated as in its notebook, and every "
+        "score against its null. The null is the score of the same pairs of positions in other sentences of as many "
+        "tokens. "
+        + _FIRST_RUN,
+    ),
+    "figure5": Figure(
+        "How much each head's attention changes", compared("cosine", "cosine_padded"),
+        "Cosine similarity of every head's attention maps before and after fine-tuning, averaged over examples and "
+        "replicates. Columns are heads, rows are layers, layer 1 is on top, and darker means more change. The top maps "
+        "are of the real tokens alone. Below them are maps of inputs filled up to one length, with the rows of padded "
+        "queries, as the paper made its panels; these stand next. At the bottom is the mean over heads by layer. r: "
+        "correlation of "
+        "padded and published cells. " + _FIRST_RUN,
+    ),
+    "figure8": Figure(
+        "Scores with one head disabled", alone("ablation"),
+        "Score of a fine-tuned model with one attention head disabled: its tokens attend alike to all tokens. Mean over "
+        "replicates; columns are heads, layer 1 is on top. The paper's panel stands beside ours. Best: the largest "
+        "gain, in points. Other half: the gain of the head that is best on one half of the examples, taken on the "
+        "other. "
+        + _MARKS + " " + _FIRST_RUN,
+    ),
+    "figure9": Figure(
+        "Scores with one layer disabled", alone("ablation"),
+        "Score of a fine-tuned model with all heads of one layer disabled: its tokens attend alike to all tokens. Mean "
+        "over replicates; layer 1 is on top. The paper's panels stand below ours. " + _MARKS,
+    ),
+    "figure6": Figure(
+        "Attention to [SEP] and [CLS]", compared("attention_to"),
+        "Attention to [SEP] and to [CLS] by every head, before and after fine-tuning, and the paper's panel. Mean over "
+        "queries, examples and replicates. Rows are layers, layer 1 is on top, columns are heads, and darker means "
+        "more. "
+        "Where an input has two [SEP], the larger attention counts. " + _FIRST_RUN,
+    ),
+    "figure7": Figure(
+        "What [CLS] attends to in the last layer", compared("attention_to"),
+        "What the last layer's heads attend to for [CLS], before and after fine-tuning, and the paper's strips. Columns "
+        "are heads. Of each kind the token that gets most counts: mean over the examples that have one, and over "
+        "replicates. Blank: no example has one, or the paper does not show it. Punctuation is ours. " + _FIRST_RUN,
+    ),
+    "linguistic": Figure(
+        "Attention to kinds of words, and its weight", compared("attention_to"),
+        "A control of ours; the paper tells of it in words alone (section 4.4). Attention to kinds of words beside "
+        "attention to special tokens, before and after fine-tuning, over all layers and heads. Of each kind the token "
+        "that gets most counts: mean over queries and over examples that have one. Below, attention is multiplied by "
+        "the length of the vector that the head hands over for the token, as a share of the sum over the input's tokens.",
+    ),
+    "figure10": Figure(
+        "All attention maps of one input", alone("patterns/maps"),
+        "The attention maps of all heads (columns) in all layers (rows, layer 1 on top) for one development example of "
+        "a task, drawn at random. In each cell queries run down, keys right. All maps have one scale.",
+    ),
+    "steps": Figure(
+        "Step sizes by layer beside the change of attention", both(alone("steps"), compared("cosine")),
+        "A control of ours, not a figure of the paper. It asks whether the last layers change most because their steps "
+        "are larger. By layer: the mean gradient of a step before clipping, the mean update of a step, and how far the "
+        "weights end from their start. Each is a norm over all weights of the layer, relative to the norm of its "
+        "weights before fine-tuning. Below is the change of attention of Figure 5, mean over heads. If its curve does "
+        "not follow the others, larger steps alone do not move a layer's attention.",
+    ),
+    "own_or_inherited": Figure(
+        "Change of attention by a layer's own weights and by its input", compared("own_or_inherited"),
+        "A control of ours, not a figure of the paper. Change of each layer's attention, mean over heads, if its query "
+        "and key weights, its input, or both are those of the fine-tuned model. The rest is the pretrained model's. The "
+        "two parts need not add up to the whole.",
+    ),
+}  # fmt: skip

@@ -1,0 +1,135 @@
+"""Kovaleva et al. 2019, Figure 2: how common five classes of attention maps are, by task."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bertshift.figures import numbers, style
+from bertshift.papers.kovaleva2019.attention_maps import LABELS
+from bertshift.patterns.scores import ANSWERS
+from bertshift.rows import statistics
+
+COLUMNS = ["panel", "series", "pattern", *numbers.VALUES]
+# From the foot of a bar to its top, in the paper's order and colours.
+COLOURS = dict(zip(LABELS, colormaps["Accent"].colors[:5], strict=True))
+PAPER = "paper"
+# What stands side by side for a task, and its mark below: a bar has no interval.
+BARS = {"classified": "ours", "corrected": "corrected", PAPER: "paper*"}
+MARKS = {
+    "classified": ("classifier", {"marker": "o", "markeredgecolor": "black", "markersize": 5}),
+    "corrected": ("corrected for its errors", {"marker": "s", "color": "white", "markeredgecolor": "black"}),
+    "proposed": ("rule alone", {"marker": "|", "color": "black", "markersize": 6}),
+    PAPER: ("paper*", {"marker": "D", "color": "black"}),
+}
+LABELS_TOO = "95% bootstrap over inputs and labels"
+
+
+def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+    """Shares in percent, mean over replicates, and the paper's."""
+    rows = statistics.in_points(numbers.rows_of(inputs, "pattern_share"))
+    ours = numbers.means(rows, ["model", "variant", "pattern"], ["model"])
+    # Replicates share the labelled maps that corrections are made with, so that their range says too little.
+    trained = rows[~statistics.failures(rows)]
+    bounds = trained.groupby(["model", "variant", "pattern"], as_index=False)[["low", "high"]].mean()
+    bounds = ours[["model", "variant", "pattern"]].merge(bounds, how="left")
+    is_corrected = ours["variant"] == "corrected"
+    ours.loc[is_corrected, ["low", "high"]] = bounds.loc[is_corrected, ["low", "high"]]
+    ours.loc[is_corrected, "interval"] = LABELS_TOO
+    parts = [ours.rename(columns={"model": "panel", "variant": "series"})]
+    entry, paper = published.get("figure2", {}), published.get("paper", {})
+    for model in ours["model"].unique():
+        if shares := entry.get("rows", {}).get(style.task_of(model)):
+            parts.append(
+                numbers.published(
+                    entry, paper, panel=model, series=PAPER, pattern=entry["columns"], value=shares
+                )
+            )
+    return numbers.join(*parts, columns=COLUMNS)
+
+
+@style.styled
+def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """Stacked bars by task, ours, ours corrected and the paper's; below, the same class by class, with intervals."""
+    table = tidy(inputs, published)
+    panels = list(table["panel"].unique())
+    heights = [3.3, 0.55 + 0.2 * len(panels), 0.2]
+    figure = Figure((style.TEXT_WIDTH, sum(heights)), layout="constrained")
+    grid = figure.add_gridspec(3, len(LABELS), height_ratios=heights)
+    bars(figure.add_subplot(grid[0, :]), table, panels)
+    first = None
+    for column, pattern in enumerate(LABELS):
+        axes = first = figure.add_subplot(grid[1, column], sharey=first)
+        intervals(axes, table[table["pattern"] == pattern], panels)
+        axes.set_title(LABELS[pattern], pad=3, fontsize=7.5)
+        axes.tick_params(labelleft=column == 0)
+    handles, labels = axes.get_legend_handles_labels()
+    below = figure.add_subplot(grid[2, :])
+    below.axis("off")
+    below.legend(handles, labels, loc="center", ncols=len(MARKS), borderaxespad=0)
+    return style.captioned(figure, table, *notes(inputs, published, table))
+
+
+def bars(axes: Axes, table: pd.DataFrame, panels: list[str]) -> None:
+    drawn = [name for name in BARS if (table["series"] == name).any()]
+    width = 0.86 / len(drawn)
+    shares = table.set_index(["panel", "series", "pattern"])["value"].sort_index()
+    ticks = []
+    for number, panel in enumerate(panels):
+        for place, series in enumerate(drawn):
+            if (panel, series) not in shares.index:
+                continue
+            x, foot = number + (place - (len(drawn) - 1) / 2) * width, 0.0
+            ticks.append((x, BARS[series]))
+            for pattern, colour in COLOURS.items():
+                share = shares[panel, series, pattern]
+                axes.bar(x, share, 0.9 * width, foot, color=colour, edgecolor="white", linewidth=0.4)
+                foot += share
+    axes.grid(False)
+    axes.set(xlim=(-0.55, len(panels) - 0.45), ylim=(0, 100), ylabel="% of maps")
+    axes.set_xticks(*zip(*ticks), rotation=90)
+    axes.tick_params(axis="x", length=0, pad=1)
+    names = axes.secondary_xaxis("top")
+    names.set_xticks(range(len(panels)), list(map(style.label_of, panels)), fontsize=8)
+    names.tick_params(length=0, pad=2)
+    names.spines[:].set_visible(False)
+    for pattern in reversed(LABELS):
+        axes.bar(0, 0, color=COLOURS[pattern], label=LABELS[pattern])
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.06), ncols=len(LABELS), handlelength=1)
+
+
+def intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
+    """One class: a line of marks for each task."""
+    apart = 0.8 / len(MARKS)
+    for place, (series, (label, look)) in enumerate(MARKS.items()):
+        own = rows[rows["series"] == series]
+        y = np.array([panels.index(panel) for panel in own["panel"]]) + (place - (len(MARKS) - 1) / 2) * apart
+        axes.hlines(y, own["low"], own["high"], color="#888888", linewidth=1, zorder=1)
+        look = {"color": COLOURS[rows["pattern"].iloc[0]], "markersize": 3.5, "markeredgewidth": 0.6} | look
+        if len(own):
+            axes.plot(own["value"], y, linestyle="none", label=label, **look)
+    axes.set(ylim=(len(panels) - 0.5, -0.5), xlabel="%")
+    axes.set_xlim(left=min(0, axes.get_xlim()[0]))
+    axes.set_yticks(range(len(panels)), list(map(style.label_of, panels)))
+    axes.tick_params(axis="y", length=0)
+
+
+def notes(inputs: Mapping[str, pd.DataFrame], published: Mapping, table: pd.DataFrame) -> list[str]:
+    """What the classifier is worth, and where the published shares are from."""
+    one = next(iter(inputs.values())).iloc[0]
+    macro, weighted = (
+        [f"{one[f'f1_{average}_{answer}']:.2f}" for answer in ANSWERS] for average in ("macro", "weighted")
+    )
+    printed = published.get("figure2", {}).get("printed", {}).get("classifier_f1")
+    return [
+        (f"Classifier: macro F1 {macro[0]} (weighted {weighted[0]}) in a cross-validation by input, {macro[1]} ({weighted[1]}) "
+        f"on maps that it was trained on. Of {one['labels']} labels {one['labels_by_person']} are a person's, the rest are "
+        "the rule's."),
+        numbers.cited(
+            published, "figure2", table, ", in points, from bars that the axis cuts at 94 %, rescaled to the numbers of the text; "
+            f"its F1, on maps labelled by hand, is {printed}",
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,255 @@
+"""Kovaleva et al. 2019, Table 1: scores by initialisation, beside constant answers and linear probes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bertshift.errors import UserError
+from bertshift.figures import grids, numbers, style
+from bertshift.rows import statistics
+
+COLUMNS = ["panel", "series", "model", "score", "sd", "least", "most", "constant", "runs", *numbers.VALUES]
+BY = ["model", "series", "score"]
+GROUPS = {
+    "": {"majority": "Majority\nclass"},
+    "Pretrained, as it is": {
+        "random_head": "{} random\nheads", "linear_probe_pooled": "linear probe,\npooled",
+        "linear_probe_mean": "linear probe,\nmean of tokens",
+    },
+    "Fine-tuned": {"random_start": "from random\nweights", "finetuned": "from the\npretrained"},
+    "Fine-tuned, elsewhere": {"figures_8_9": "the paper's\nFigures 8, 9", "transformers": "Transformers\nexamples"},
+}  # fmt: skip
+SERIES = {name: words for group in GROUPS.values() for name, words in group.items()}
+PAPER = {"pretrained": "random_head", "random_init": "random_start", "finetuned": "finetuned"}
+CORRELATIONS, CORRELATION = ("pearson", "spearman"), "correlation"
+SCORES = style.SCORES | {CORRELATION: "mean of both"}
+
+LABELS, CELL, ROW, HEADER = 0.85, 0.86, 0.42, 0.6  # inches
+SATURATES = 50.0  # points from the majority class
+EQUAL = 1e-4  # points; tables carry ten digits
+
+
+def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+    """Panels `score`, `above_majority` and `gain`: what fine-tuning adds to each column, mean over tasks.
+
+    `sd`, `least` and `most` are over all `runs` (heads or replicates), of which `constant` give one answer to every input.
+    """
+    rows = runs(inputs)
+    over_runs = rows.groupby(BY, as_index=False).agg(
+        sd=("value", "std"), least=("value", "min"), most=("value", "max"), constant=("constant", "sum"), runs=("value", "size")
+    )  # fmt: skip
+    score = numbers.means(rows, BY, BY[:2]).merge(over_runs, on=BY).assign(panel="score")
+    is_majority = score["series"] == "majority"
+    majority = score[is_majority].set_index(["model", "score"])[["value", "table"]].add_prefix("majority_")
+    above = score[~is_majority].join(majority, on=["model", "score"]).assign(panel="above_majority")
+    above["table"] = [numbers.each_once(row) for row in zip(above["table"], above["majority_table"])]
+    for column in ("value", "low", "high", "least", "most"):
+        above[column] -= above["majority_value"]
+    gain = numbers.means(gains(rows), BY, ["series"]).assign(panel="gain")
+    return numbers.join(
+        score, above, gain, *printed(published, list(rows["model"].unique())), columns=COLUMNS
+    )
+
+
+def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """One row a score of a head, a probe or a fine-tuned model, in points: model, series, score, draw, init, seed, value,
+    constant (one answer to every input), train (rows fine-tuned on), scale, checkpoint, data.
+
+    `model` is the fine-tuned one also for its start and for the same from random weights.
+    """
+    inputs = {path: table.assign(table=path) for path, table in inputs.items()}
+    frozen = [table for table in inputs.values() if "draw" in table]
+    tuned = [table for table in inputs.values() if "majority" in table]
+    if not frozen or not tuned:
+        raise UserError(f"no scores in {', '.join(inputs)}; delete them and run their rules again.")
+    frozen, tuned = (statistics.in_points(pd.concat(parts, ignore_index=True)) for parts in (frozen, tuned))
+    frozen = frozen.assign(
+        model=frozen["child"], series=frozen["variant"], constant=frozen["answer"].fillna("").astype(str) != ""
+    )  # fmt: skip
+    answers = frozen[frozen["series"] == "constant"]
+    tuned = tuned.rename(columns={"metric": "score"}).assign(
+        series=np.where(tuned["model"].str.contains(".random", regex=False), "random_start", "finetuned"),
+        model=tuned["model"].str.replace(".random", "", regex=False),
+        draw=0,
+    )
+    tuned["constant"] = constants(tuned, answers)
+    majority = tuned[tuned["series"] == "finetuned"].assign(series="majority", constant=False)
+    majority["value"] = statistics.POINTS * majority["majority"]
+    columns = [
+        *BY, "draw", "init", "seed", "value", "constant", "train", "scale", "checkpoint", "data", "table"
+    ]  # fmt: skip
+    rows = pd.concat([majority, frozen[frozen["series"].isin(SERIES)], tuned], ignore_index=True)[columns]
+    correlations = rows[rows["score"].isin(CORRELATIONS)].assign(score=CORRELATION)
+    keys = [column for column in columns if column != "value"]
+    both = correlations.groupby(keys, as_index=False, dropna=False)["value"].agg(value="mean", of="size")
+    return pd.concat([rows, both[both["of"] == len(CORRELATIONS)]], ignore_index=True)[columns]
+
+
+def constants(tuned: pd.DataFrame, answers: pd.DataFrame) -> pd.Series:
+    """For each row: has its run, in every metric, the score of one and the same constant answer?"""
+    pairs = tuned.reset_index().merge(
+        answers[["model", "score", "draw", "init", "value"]], on=["model", "score"], suffixes=("", "_constant")
+    )  # fmt: skip
+    pairs["same"] = (pairs["value"] - pairs["value_constant"]).abs() < EQUAL
+    run = ["model", "series", "init", "seed"]
+    whole = pairs.groupby([*run, "draw_constant", "init_constant"])["same"].all().groupby(run).any()
+    return tuned.join(whole.rename("same"), on=run)["same"].fillna(False).astype(bool)
+
+
+def gains(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of every fine-tuned replicate, its score minus each other column's, mean over the tasks; score `mean`, model ``.
+
+    Replicates of which some task has nothing are left out.
+    """
+    main = {
+        model: next((name for name in ("accuracy", CORRELATION) if name in set(group["score"])), group["score"].iloc[0])
+        for model, group in rows.groupby("model")
+    }  # fmt: skip
+    rows = rows[rows["score"] == rows["model"].map(main)]
+    mine = rows[rows["series"] == "finetuned"]
+    parts = []
+    for series, others in rows[rows["series"] != "finetuned"].groupby("series", sort=False):
+        run = ["init", "seed"] if (others["seed"] != 0).any() else ["init"]
+        tables = numbers.each_once(others["table"])
+        others = others.groupby(["model", *run], as_index=False)["value"].mean()
+        both = mine.merge(others, on=["model", *run], suffixes=("", "_other"))
+        both["value"] -= both["value_other"]
+        both["table"] += f"; {tables}"
+        whole = both.groupby(["init", "seed"])["model"].transform("nunique") == len(main)
+        parts.append(both[whole].assign(series=series, model="", score="mean"))
+    return pd.concat(parts, ignore_index=True)
+
+
+def printed(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """The paper's table, its scores in Figure 8 and those of the same checkpoint elsewhere, for the first model of a task."""
+    paper, one, eight = (published.get(key, {}) for key in ("paper", "table1", "figure8"))
+    first = {style.task_of(model): model for model in reversed(models)}
+    cells, others, high = [], [], []
+    for task, facts in one.get("rows", {}).items():
+        names = {"f1_acc": ["f1", "accuracy"]}.get(facts["metric"], [facts["metric"]])
+        cells += [
+            {"series": series, "model": first.get(task), "score": name, "value": value,
+             "constant": column in one["constant"].get(task, {})}
+            for column, series in PAPER.items() for name, value in zip(names, np.ravel(facts[column]))
+        ]  # fmt: skip
+    for task, facts in one.get("elsewhere", {}).get("rows", {}).items():
+        others += [{"model": first.get(task), "score": name, "value": value} for name, value in facts.items()]
+    for task, facts in eight.get("tasks", {}).items():
+        value = statistics.POINTS * facts["baseline"]
+        high.append({"model": first.get(task), "score": eight["metrics"][task], "value": value})
+    for entry, where, found, more in (
+        (one, paper, cells, {}),
+        (one.get("elsewhere"), one.get("elsewhere"), others, {"series": "transformers"}),
+        (eight, paper, high, {"series": "figures_8_9"}),
+    ):
+        found = [cell for cell in found if cell["model"]]
+        if found:
+            columns = pd.DataFrame(found).to_dict("list") | more
+            yield numbers.published(entry, where, panel="score", **columns)
+    if set(first) == set(one.get("rows", ())) and len(first) == len(
+        models
+    ):  # the paper's mean is over its tasks
+        mean = pd.DataFrame(cells).query("score != 'f1'").groupby("series")["value"].mean()
+        gain = {
+            "random_head": one["mean_gain"]["value"],
+            "random_start": mean["finetuned"] - mean["random_start"],
+        }
+        for (series, value), provenance in zip(gain.items(), ("printed", "derived")):
+            facts = one | {"provenance": provenance}
+            yield numbers.published(
+                facts, paper, panel="gain", series=series, model="", score="mean", value=value
+            )
+
+
+@style.styled
+def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """Rows are scores of tasks, columns what they are scores of; the paper's numbers in grey below ours."""
+    table = tidy(inputs, published)
+    shown = [name for name in SERIES if name in set(table["series"])]
+    scored = table[(table["panel"] == "score") & (table["source"] == "ours")]
+    places = list(scored.groupby(["model", "score"], sort=False).groups)
+    size = max(style.TEXT_WIDTH, LABELS + CELL * len(shown)), HEADER + ROW * (len(places) + 1.4)
+    figure = Figure(size, layout="constrained")
+    axes = figure.add_subplot()
+    above = table[table["panel"] == "above_majority"].set_index(["model", "score", "series"])["value"]
+    fills = [[above.get((*place, name), np.nan) for name in shown] for place in places]
+    heads = scored.loc[scored["series"] == "random_head", "runs"].max()
+    names = [SERIES[name].format(f"{heads:.0f}") for name in shown]
+    labels = [f"{style.label_of(model)}\n{SCORES.get(score, score)}" for model, score in places]
+    look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -SATURATES, "vmax": SATURATES}
+    grids.coloured_table(axes, np.array(fills), names, labels, 7.5, **look)
+    cells = {key: rows for key, rows in table.groupby(["panel", "model", "score", "series"])}
+    for x, name in enumerate(shown):
+        for y, place in enumerate(places):
+            write(axes, x, y, cells.get(("score", *place, name)))
+        write(axes, x, len(places) + 0.2, cells.get(("gain", "", "mean", name)), signed=True)
+    bounds = [y - 0.5 for y in range(1, len(places)) if places[y][0] != places[y - 1][0]]
+    axes.hlines(bounds, -0.5, len(shown) - 0.5, color="#808080", linewidth=0.6)
+    rows = [*range(len(places)), len(places) + 0.2]
+    axes.set_yticks(rows, [*labels, "Mean gain of\nfine-tuning"], fontsize=7.5)
+    axes.set_ylim(len(places) + 0.7, -0.5)
+    for title, group in GROUPS.items():
+        grids.over(axes, title, [x for x, name in enumerate(shown) if name in group], above=26)
+    return style.captioned(figure, table, fewer_rows(runs(inputs)), sources(published, table))
+
+
+def write(axes: Axes, x: float, y: float, cell: pd.DataFrame | None, signed: bool = False) -> None:
+    """Our number with its spread, and a published one in grey."""
+    lines = []
+    for row in () if cell is None else cell.itertuples():
+        if row.source == "published":
+            named = row.series in PAPER.values()
+            lines.append(
+                (
+                    ("paper " if named else "") + grids.number(row.value, signed) + dagger(row),
+                    {"color": "#404040"},
+                )
+            )
+        elif row.series == "random_head" and not signed:
+            lines.append(
+                (f"{grids.number(row.value, False)} ± {grids.number(row.sd, False)}", {"fontsize": 8.5})
+            )
+            lines.append(
+                (f"[{grids.number(row.least, False)}, {grids.number(row.most, False)}]{dagger(row)}", {})
+            )
+        else:
+            lines.append((grids.number(row.value, signed) + dagger(row), {"fontsize": 8.5}))
+            if np.isfinite(row.low) and (signed or row.series != "majority"):
+                lines.append((f"[{grids.number(row.low, signed)}, {grids.number(row.high, signed)}]", {}))
+    for (text, look), line in zip(lines, grids.LINES.get(len(lines), ())):
+        axes.text(x, y + line, text, ha="center", va="center", **({"fontsize": 7} | look))
+
+
+def dagger(row) -> str:
+    """† where the number is a constant answer's, with how many are if it is a mean of several that are not."""
+    if not row.constant > 0:
+        return ""
+    return " †" if not row.constant < row.runs else f" †{row.constant:.0f}"
+
+
+def fewer_rows(rows: pd.DataFrame) -> str:
+    """A warning where random starts were trained on other numbers of rows than pretrained ones."""
+    train = (
+        rows.dropna(subset="train")
+        .groupby("series")["train"]
+        .agg(lambda sizes: sorted(set(sizes.astype(int))))
+    )
+    if "random_start" not in train or train["random_start"] == train["finetuned"]:
+        return ""
+    random, tuned = (", ".join(map(str, train[name])) for name in ("random_start", "finetuned"))
+    return f"Not alike: random weights are trained on {random} rows, pretrained ones on {tuned}."
+
+
+def sources(published: Mapping, table: pd.DataFrame) -> str:
+    """A sentence on the published columns, if there are any."""
+    if not (table["source"] == "published").any():
+        return ""
+    paper, entry = published["paper"], published["table1"]
+    eight, elsewhere = published["figure8"], entry["elsewhere"]
+    return (
+        f"Paper: {paper['short']}, {entry['place']} ({entry['provenance']}), and Figures 8 and 9 with nothing disabled "
+        f"({eight['provenance']}, metrics inferred). {elsewhere['short']}: {elsewhere['place']}; all {elsewhere['checkpoint']}."
+    )

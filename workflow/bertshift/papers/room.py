@@ -1,0 +1,57 @@
+"""What a paper's room holds, found by the paper's name.
+
+A room is the package `bertshift.papers.<paper>`. Its `__init__` has NAME and FIGURES, its `claims` has CLAIMS, its
+`published.yaml` has the paper's numbers, and each of its figures has a module that draws it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+
+PACKAGE = "bertshift.papers"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a paper.
+
+    `tables` names the TSVs that the figure reads, given its entry in the configuration. `shows` begins its caption.
+    `module` draws it; by default this is the room's module of the figure's own name. `arguments` are what `draw` takes
+    there beside the tables and the paper's numbers.
+    """
+
+    title: str
+    tables: Callable[[Mapping], list[str]]
+    shows: str
+    module: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+def module_of(name: str) -> str:
+    """`hao2020/attention`: the room, and its module that draws figure `<paper>/<item>`."""
+    paper, item = name.split("/")
+    return f"{paper}/{_figure(name).module or item}"
+
+
+def draw(name: str, tables: Mapping, published: Mapping):
+    """(figure, table of every number drawn, caption) of figure `<paper>/<item>`; `published` is the paper's file."""
+    entry = _figure(name)
+    module = import_module(f"{PACKAGE}.{module_of(name).replace('/', '.')}")
+    figure, table, notes = module.draw(tables, published, **entry.arguments)
+    return figure, table, f"{entry.shows}\n\n{notes}\n"
+
+
+def claims_of(paper: str):
+    """All `verdicts.deciding.Claims` of a paper."""
+    return import_module(f"{PACKAGE}.{paper}.claims").CLAIMS
+
+
+def decide(name: str, tables: Mapping, published: Mapping):
+    """One row for each claim on figure `<paper>/<item>`, from the figure's tables and the paper's file."""
+    paper, item = name.split("/")
+    return claims_of(paper).decide(item, tables, published)
+
+
+def _figure(name: str) -> Figure:
+    paper, item = name.split("/")
+    return import_module(f"{PACKAGE}.{paper}").FIGURES[item]

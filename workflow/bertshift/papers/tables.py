@@ -1,0 +1,67 @@
+"""Which tables a figure reads: functions of the figure's entry in the configuration."""
+
+from collections.abc import Callable, Mapping
+
+from bertshift.errors import UserError
+
+Tables = Callable[[Mapping], list[str]]
+
+
+def alone(metric: str) -> Tables:
+    """Each model by itself."""
+    return lambda wanted: [f"results/{metric}/{model}.tsv" for model in wanted["models"]]
+
+
+def compared(*metrics: str) -> Tables:
+    """Each model against the reference."""
+    return lambda wanted: [
+        f"results/{metric}/{model}_vs_{wanted['reference']}.tsv"
+        for metric in metrics
+        for model in wanted["models"]
+    ]
+
+
+def between_seeds(metric: str) -> Tables:
+    """Each model's replicates among themselves."""
+    return lambda wanted: [f"results/{metric}/{model}_vs_{model}.tsv" for model in wanted["models"]]
+
+
+def between_tasks(metric: str) -> Tables:
+    """Each pair of models, and beside them the models' own seeds."""
+    return lambda wanted: [
+        *(f"results/{metric}/{model}_vs_{other}.tsv" for model, other in wanted["pairs"]),
+        *between_seeds(metric)(wanted),
+    ]
+
+
+def with_reference(metric: str, *variants: str) -> Tables:
+    """The reference, these variants of it, and each model by itself."""
+    return lambda wanted: [
+        f"results/{metric}/{model}.tsv"
+        for model in [wanted["reference"], *(wanted["reference"] + v for v in variants), *wanted["models"]]
+    ]
+
+
+def sweeps(*kinds: str) -> Tables:
+    """Rows of each model's variants: layers frozen or removed, layers re-initialised."""
+    return lambda wanted: [
+        f"results/sweeps/{model}.{kind}.tsv" for model in wanted["models"] for kind in kinds
+    ]
+
+
+def both(*parts: Tables) -> Tables:
+    """What each of `parts` names, in this order."""
+    return lambda wanted: [path for part in parts for path in part(wanted)]
+
+
+def plain(wanted: Mapping) -> list[tuple[str, str, str]]:
+    """(tasks, "@" or nothing, checkpoint) of each model, of whose name others are built; UserError for one with variants."""
+    names = [model.partition("@") for model in wanted["models"]]
+    for (stem, at, base), model in zip(names, wanted["models"]):
+        task, dot, variants = stem.partition(".")
+        if dot:
+            raise UserError(
+                f"'{model}' has .{variants}, and this figure derives other models from each; name a plain task's "
+                f"model, such as '{task}{at}{base}'."
+            )
+    return names

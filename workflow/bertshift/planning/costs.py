@@ -1,0 +1,298 @@
+"""What is left to do, and what it will take: `snakemake plan`."""
+
+import csv
+import heapq
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from bertshift.metrics.registry import METRICS
+from bertshift.planning.work import WORK, Job, Sizes, Work
+
+MB, GB = 1e6, 1e9
+ROW_BYTES = 300  # of a table
+# No job asks a cluster for less: a slow node, a file system that is busy.
+LEAST_MINUTES, LEAST_GB = 10, 2
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one job, in seconds and bytes: memory of the machine and of a GPU, disk for what stays and, while it runs, more.
+
+    operations: floating-point ones, whatever the machine.
+    """
+
+    seconds: float
+    memory: float
+    disk: float
+    scratch: float = 0.0
+    gpu_memory: float = 0.0
+    operations: float = 0.0
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What may be in use at a time, None for no limit; has_gpu: whether a job that can use a GPU gets one.
+
+    disk: bytes of temporary files.
+    """
+
+    cores: int | None = None
+    gpus: int | None = None
+    jobs: int | None = None
+    disk: float | None = None
+    has_gpu: bool = False
+
+
+def read_table(path: Path) -> dict:
+    """config/costs.yaml."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def kind(job: Job) -> str:
+    """Its rule; figures have a rule each. A new metric of two models is taken for one that reads as much as `cosine`."""
+    if job.rule in METRICS and job.rule not in WORK:
+        return "cosine"
+    return "draw" if job.rule.startswith("draw_") else job.rule
+
+
+def estimate(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
+    """The cost of every job by its number.
+
+    It is the shipped one times what the finished jobs of its rule took relative to theirs; where none has finished, its
+    seconds times what all finished jobs took.
+    """
+    costs = shipped(jobs, config, table, has_gpu)
+    pairs = defaultdict(list)
+    for job in jobs:
+        if own := own_cost(job):
+            pairs[kind(job)].append((own, costs[job.number]))
+    of_all = {"seconds": _ratio([pair for some in pairs.values() for pair in some], "seconds")}
+    ratios = {
+        rule: {key: _ratio(some, key) for key in ("seconds", "memory", "disk")}
+        for rule, some in pairs.items()
+    }
+    return {job.number: _times(costs[job.number], ratios.get(kind(job), of_all)) for job in jobs}
+
+
+def sizes_of(config: Mapping, table: Mapping) -> Sizes:
+    data = "world" if config["data"]["source"] == "world" else "real"
+    return Sizes(config, {key: table[key][data] for key in ("rows", "tokens", "bytes")})
+
+
+def shipped(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
+    """The cost of every job by its number as the table alone tells."""
+    sizes = sizes_of(config, table)
+    return {job.number: of_job(job, sizes, table, has_gpu) for job in jobs}
+
+
+def minutes(cost: Cost, cluster: Mapping, kind: str, attempt: int) -> int:
+    """That a job of this kind asks a cluster for: what it takes with a margin, at most the kind's, times the attempt."""
+    wanted = max(LEAST_MINUTES, cluster["margin"] * cost.seconds / 60)
+    return math.ceil(min(wanted, cluster[kind]["minutes"])) * attempt
+
+
+def megabytes(cost: Cost, cluster: Mapping, kind: str, attempt: int) -> int:
+    """As `minutes`, of the machine's memory."""
+    wanted = max(LEAST_GB, cluster["margin"] * cost.memory / GB)
+    return math.ceil(1000 * min(wanted, cluster[kind]["gb"])) * attempt
+
+
+def own_cost(job: Job) -> Cost | None:
+    """What a finished job took, by the record that Snakemake wrote of it; 0 for what nothing tells."""
+    if job.needed or not job.record or not Path(job.record).is_file():
+        return None
+    with open(job.record, encoding="utf-8") as file:
+        row = next(csv.DictReader(file, delimiter="\t"), {})
+    try:
+        seconds = float(row.get("s", ""))
+    except ValueError:
+        return None
+    # A job that ends at once has no other measure than its time: its memory was looked at as it began, if at all.
+    measured = row.get("max_rss", "NA") if seconds > 1 else "NA"
+    memory = 0.0 if measured in ("NA", "-") else float(measured) * MB
+    files = [] if job.temporary else [Path(name) for name in job.output]
+    return Cost(seconds, memory, sum(file.stat().st_size for file in files if file.is_file()))
+
+
+def of_job(job: Job, sizes: Sizes, table: Mapping, has_gpu: bool) -> Cost:
+    """What the table tells of one job."""
+    rule = table["rules"]["other"] | table["rules"].get(kind(job), {})
+    work = WORK[kind(job)](job, sizes) if kind(job) in WORK else Work()
+    on_gpu = job.gpu and has_gpu
+    cpu, machine = table["machines"]["cpu"], table["machines"]["gpu" if on_gpu else "cpu"]
+    narrow = 1 + machine["half_width"] / work.width if work.width else 1.0
+    products = work.flops * narrow / machine["flops"] / (1 if on_gpu else job.threads)
+    computed = products + work.host / cpu["flops"] / job.threads + work.passes * machine["pass"]
+    moved = sum(getattr(work, key) / cpu[key] for key in ("elements", "text", "written", "read", "fetched"))
+    return Cost(
+        rule["seconds"] + computed / rule["speed"] + moved,
+        (rule["memory_mb"] + machine["memory_mb"]) * MB * work.processes
+        + work.memory
+        + (0 if on_gpu else work.device),
+        rule["disk_mb"] * MB + work.disk + ROW_BYTES * rule["variants"] * work.rows,
+        work.scratch,
+        work.device if on_gpu else 0.0,
+        work.flops + work.host,
+    )
+
+
+def _ratio(pairs: Iterable[tuple[Cost, Cost]], key: str) -> float:
+    """Of what was measured to what was expected, both summed."""
+    known = [(getattr(own, key), getattr(one, key)) for own, one in pairs if getattr(own, key)]
+    return sum(own for own, _ in known) / sum(one for _, one in known) if known else 1.0
+
+
+def _times(cost: Cost, ratios: Mapping[str, float]) -> Cost:
+    return replace(cost, **{key: getattr(cost, key) * ratio for key, ratio in ratios.items()})
+
+
+def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) -> tuple[float, float]:
+    """(seconds until the last job ends, most bytes of temporary files at a time), each job begun as soon as it can be.
+
+    Temporary: until all that read it have run, as Snakemake deletes it; and what a job needs while it runs.
+    """
+    left = {job.number: job for job in jobs if job.needed}
+    before = {number: [other for other in job.after if other in left] for number, job in left.items()}
+    waits = {number: len(others) for number, others in before.items()}
+    readers = defaultdict(list)
+    for number, others in before.items():
+        for other in others:
+            readers[other].append(number)
+    unread = {number: len(them) for number, them in readers.items()}
+    free = Counter(
+        {"cores": limits.cores or 10**9, "gpus": limits.gpus or 10**9, "jobs": limits.jobs or 10**9}
+    )
+    most_cores = free["cores"]
+
+    def wants(job: Job) -> Counter:
+        return Counter({"cores": min(job.threads, most_cores), "gpus": int(job.gpu), "jobs": 1})
+
+    now, held, most, room = 0.0, 0.0, 0.0, limits.disk or math.inf
+    ready = [number for number, others in waits.items() if not others]
+    running = []
+    while ready or running:
+        # Long jobs first; those that find no room wait.
+        for number in sorted(ready, key=lambda number: -costs[number].seconds):
+            limited = left[number].limited
+            if not wants(left[number]) <= free or limited and running and limited > room:
+                continue
+            free -= wants(left[number])
+            ready.remove(number)
+            heapq.heappush(running, (now + costs[number].seconds, number))
+            room -= limited
+            held += costs[number].disk * left[number].temporary + costs[number].scratch
+            most = max(most, held)
+        now, number = heapq.heappop(running)
+        free += wants(left[number])
+        held -= costs[number].scratch
+        room += left[number].limited * (not left[number].temporary)
+        for reader in readers[number]:
+            waits[reader] -= 1
+            if not waits[reader]:
+                ready.append(reader)
+        for other in before[number]:
+            unread[other] -= 1
+            if not unread[other]:
+                held -= costs[other].disk * left[other].temporary
+                room += left[other].limited * left[other].temporary
+    return now, most
+
+
+def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources) -> str:
+    """What is left, by stage: jobs, hours, disk, memory of the largest job, and where the estimate comes from."""
+    expected = shipped(jobs, config, table, limits.has_gpu)
+    costs = estimate(jobs, config, table, limits.has_gpu)
+    seconds, temporary = simulate(jobs, costs, limits)
+    stage_of = {rule: stage for stage, rules in table["stages"].items() for rule in rules}
+    stages = {stage: [] for stage in [*table["stages"], "other"]}
+    for job in jobs:
+        stages[stage_of.get(kind(job), "other")].append(job)
+    left = [job for job in jobs if job.needed]
+    columns = ["GPU-hours", "CPU-hours", "operations", "disk", "memory", "GPU memory"]
+    rows = [["stage", "jobs", *columns, "estimated from"]]
+    rows += [
+        [stage, *_row(members, costs, limits), _origin(members, expected, limits)]
+        for stage, members in stages.items()
+        if members
+    ]
+    rows.append(["total", *_row(jobs, costs, limits), ""])
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = [
+        "  ".join([name.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(cells, widths[1:])), origin])
+        for name, *cells, origin in rows
+    ]
+    room = {"core": limits.cores, "GPU": limits.gpus if limits.has_gpu else None, "job": limits.jobs}
+    room = ", ".join(f"{number} {name}{'s' * (number > 1)}" for name, number in room.items() if number)
+    time = f"About {duration(seconds)} with {room} at a time" if left else "Nothing is left to do"
+    machines = [table["machines"][name] for name in (["cpu", "gpu"] if limits.has_gpu else ["cpu"])]
+    return "\n".join(
+        [
+            f"Left to do for all figures at the scale {config['scale']}:",
+            "",
+            *(line.rstrip() for line in lines),
+            "",
+            f"{time}; in all {operations(sum(costs[job.number].operations for job in left))} floating-point operations.",
+            f"At most {_bytes(temporary)} more disk at a time, for activations until they are read, and for checkpoints.",
+            *(machine["origin"] for machine in machines),
+            "Memory is that of the largest job.",
+        ]
+    )
+
+
+def _row(members: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) -> list[str]:
+    left = [job for job in members if job.needed]
+    gpu = [costs[job.number].seconds for job in left if job.gpu and limits.has_gpu]
+    cpu = [costs[job.number].seconds * job.threads for job in left if not (job.gpu and limits.has_gpu)]
+    disk = sum(costs[job.number].disk for job in left if not job.temporary)
+    memory, on_gpu = (
+        _bytes(max((getattr(costs[job.number], key) for job in left), default=0.0))
+        for key in ("memory", "gpu_memory")
+    )
+    made = operations(sum(costs[job.number].operations for job in left))
+    return [f"{len(left):,}", _hours(gpu), _hours(cpu), made, _bytes(disk), memory, on_gpu if gpu else "-"]
+
+
+def _origin(members: Sequence[Job], expected: Mapping[int, Cost], limits: Resources) -> str:
+    own = [(job, cost) for job in members if (cost := own_cost(job))]
+    kinds = {kind(job) for job, _ in own}
+    unknown = [job for job in members if job.needed and kind(job) not in kinds]
+    times = {"assumed" if job.gpu and limits.has_gpu else "shipped" for job in unknown}
+    pairs = [(cost, expected[job.number]) for job, cost in own]
+    time, memory, disk = (_ratio(pairs, key) for key in ("seconds", "memory", "disk"))
+    mine = (
+        f"{len(own)} of your own job{'s' * (len(own) > 1)}: {time:.2f} of the time expected, "
+        f"{memory:.2f} of the memory, {disk:.2f} of the disk"
+    )
+    return "; ".join([mine] * bool(own) + [f"{' and '.join(sorted(times))} times"] * bool(times))
+
+
+def _hours(seconds: Sequence[float]) -> str:
+    hours = sum(seconds) / 3600
+    return (f"{hours:.2f}" if hours < 10 else f"{hours:,.0f}") if seconds else "-"
+
+
+def _bytes(number: float) -> str:
+    return f"{number / GB:,.1f} GB" if number >= 0.1 * GB else f"{number / MB:,.0f} MB"
+
+
+def operations(number: float) -> str:
+    """As 1.2e19."""
+    return f"{number:.1e}".replace("e+", "e") if number else "-"
+
+
+def duration(seconds: float) -> str:
+    """As a person says it: 40 s, 24 min, 3 h 20 min, 2 days 4 h."""
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min"
+    return f"{hours // 24} days {hours % 24} h"

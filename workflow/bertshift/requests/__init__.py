@@ -1,0 +1,16 @@
+"""From a name to a job: the files that it reads and the settings that it works by.
+
+Each rule has one function here, of the configuration and the rule's wildcards, that returns a Request. The function raises
+UserError, which says what to write instead, where a name cannot be served. Nothing here knows Snakemake.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Request:
+    """inputs: the files that the rule's script reads, by the name that the script knows them by; settings: all else that
+    its output depends on, as JSON can hold it."""
+
+    inputs: dict[str, str | list[str]] = field(default_factory=dict)
+    settings: dict | list = field(default_factory=dict)

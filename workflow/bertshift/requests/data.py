@@ -1,0 +1,105 @@
+"""Data sets, and the inputs that models are compared on."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from bertshift.config import train_size
+from bertshift.data import stimuli as inputs
+from bertshift.errors import UserError
+from bertshift.requests import Request
+from bertshift.requests.runs import unique
+from bertshift.world import generate
+
+WORLD = "results/world"
+# Stimuli with rules of their own: the sentences of all edge tasks, the treebank's, and those with relations marked.
+OF_PROBES = ["edges", "trees", "relations"]
+
+
+def sidecar(dataset: str) -> str:
+    return f"results/data/{dataset}/dataset.json"
+
+
+def examples(dataset: str) -> str:
+    return f"results/data/{dataset}/examples.jsonl"
+
+
+def rows(stimulus: str) -> str:
+    return f"results/stimuli/{stimulus}.jsonl"
+
+
+def description(stimulus: str) -> str:
+    return f"results/stimuli/{stimulus}.json"
+
+
+def stamps(files: Iterable[str | Path]) -> dict[str, list[int]]:
+    """Size and time of each of the user's own files: what stands at a path may be changed for an older file."""
+    return {str(file): [os.stat(file).st_size, os.stat(file).st_mtime_ns] for file in files}
+
+
+def dataset(config: Mapping, dataset: str) -> Request:
+    data, files = config["data"], mirror_files(dataset, config)
+    where = {
+        "world": lambda: {"mirror": WORLD},
+        "mirror": lambda: {"mirror": data["mirror"], "stamps": stamps(files)},
+        "hub": lambda: {"cache": data["cache"]},
+    }
+    spec = config["datasets"][dataset]
+    return Request(
+        {"files": files}, {"name": dataset, "spec": spec, "source": data["source"], **where[data["source"]]()}
+    )
+
+
+def mirror_files(name: str, config: Mapping) -> list[str]:
+    """One file a split: the first candidate of the generated world, the first that exists of a user's mirror."""
+    spec, data = config["datasets"].get(name), config["data"]
+    if spec is None:
+        raise UserError(f"no data set '{name}'; config/datasets.yaml has {', '.join(config['datasets'])}.")
+    if data["source"] == "hub":
+        if "hub" not in spec:
+            raise UserError(
+                f"config/datasets.yaml: '{name}' has no 'hub'; write where on the hub it is, or set data.source to mirror."
+            )
+        return []
+    splits = spec.get("mirror", {})
+    if data["source"] == "world":
+        files = [candidates[0] for candidates in splits.values()]
+        if not files or not set(files) <= set(generate.FILES):
+            raise UserError(
+                f"the generated world has no '{name}'; set data.source to mirror or hub (scale: small)."
+            )
+        return [f"{WORLD}/{file}" for file in files]
+    if not splits:
+        raise UserError(
+            f"config/datasets.yaml: '{name}' has no 'mirror'; write which files below data.mirror hold its splits, "
+            "or set data.source to hub."
+        )
+    root = Path(data.get("mirror") or "")
+    chosen = []
+    for split, candidates in splits.items():
+        found = [root / candidate for candidate in candidates if (root / candidate).is_file()]
+        if not found:
+            raise UserError(
+                f"data.mirror: {root} has none of {', '.join(candidates)} ({split} split of '{name}'); "
+                "put the file there, or set data.source to hub."
+            )
+        chosen.append(str(found[0]))
+    return chosen
+
+
+def stimuli(config: Mapping, stimulus: str) -> Request:
+    form = config["stimuli"].get(stimulus, {}).get("form", "inputs")
+    text = form in ["sentences", "consecutive_pairs"]
+    size = "text" if text else "combined" if "+" in stimulus else "task"
+    sources = inputs.sources_of(stimulus, config)
+    names = unique(name for name, _ in sources)
+    return Request(
+        {"examples": list(map(examples, names)), "sidecars": list(map(sidecar, names))},
+        {
+            "name": stimulus,
+            "sources": sources,
+            "form": form,
+            "number": config["samples"][size],
+            "max_train": {name: train_size(name, config) for name, split in sources if split == "train"},
+        },
+    )

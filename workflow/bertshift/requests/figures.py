@@ -1,0 +1,69 @@
+"""Figures, the verdicts on their claims, and the gallery."""
+
+from collections.abc import Iterable, Mapping
+
+from bertshift.papers.catalogue import FIGURES, ROOMS, needs
+from bertshift.requests import Request
+from bertshift.requests.runs import unique
+
+PUBLISHED = "workflow/bertshift/papers/{paper}/published.yaml"
+
+
+def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
+    """`<paper>/<item>` of those that the configuration has models for; null leaves a figure out."""
+    papers, wanted = list(papers), config["figures"]
+    names = (name.split("/") for name in FIGURES)
+    return [f"{paper}/{item}" for paper, item in names if paper in papers and wanted.get(paper, {}).get(item)]
+
+
+def drawn(names: Iterable[str], ending: str) -> list[str]:
+    return [f"results/figures/{name}.{ending}" for name in names]
+
+
+def figure(config: Mapping, name: str) -> Request:
+    paper, _ = name.split("/")
+    return Request(
+        {"tables": needs(name, config), "published": PUBLISHED.format(paper=paper)}, {"name": name}
+    )
+
+
+def claims(config: Mapping, paper: str) -> Request:
+    """A paper's claims, decided on the tables of its figures."""
+    tables = {name: needs(name, config) for name in figures_of([paper], config)}
+    return Request(
+        {
+            "tables": unique(table for some in tables.values() for table in some),
+            "published": PUBLISHED.format(paper=paper),
+        },
+        tables,
+    )
+
+
+def all_claims(config: Mapping) -> Request:
+    return Request(
+        {"tables": [f"results/claims/{paper}.tsv" for paper in ROOMS if figures_of([paper], config)]}
+    )
+
+
+def gallery(config: Mapping) -> Request:
+    """The page of all papers."""
+    return _page(list(ROOMS), "results/claims.tsv", config)
+
+
+def paper_gallery(config: Mapping, paper: str) -> Request:
+    """The same page for one paper, so that one paper costs only its own runs."""
+    return _page([paper], f"results/claims/{paper}.tsv", config)
+
+
+def _page(papers: list[str], claims: str, config: Mapping) -> Request:
+    names = figures_of(papers, config)
+    return Request(
+        {
+            "figures": drawn(names, "tsv"),
+            "images": drawn(names, "png"),
+            "captions": drawn(names, "txt"),
+            "claims": claims,
+            "published": [PUBLISHED.format(paper=paper) for paper in papers],
+        },
+        names,
+    )

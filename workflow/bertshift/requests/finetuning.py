@@ -1,0 +1,150 @@
+"""Fine-tuning, and the tables made of what it leaves: scores, losses, gains, step sizes; and what a frozen encoder gives."""
+
+from collections.abc import Mapping
+
+from bertshift.config import task_settings
+from bertshift.errors import UserError
+from bertshift.naming import Model, Run, pair_runs, parse_model, runs_of
+from bertshift.requests import Request
+from bertshift.requests.data import examples, sidecar
+from bertshift.requests.runs import (
+    WEIGHTS,
+    against_parents,
+    checkpoints_of,
+    dataset_of,
+    files,
+    inputs_of_table,
+    provenance,
+    records,
+    run_named,
+    runs_and_parents,
+    scored_runs,
+    training_scores,
+    unique,
+)
+from bertshift.seeds import seed_from
+
+
+def task_data(model: Model, config: Mapping) -> dict[str, str]:
+    """The task's data set."""
+    name = dataset_of(model, config)
+    return {"examples": examples(name), "sidecar": sidecar(name)}
+
+
+def finetune(config: Mapping, model: str, init: str, seed: str) -> Request:
+    run = run_named(config, model, init, seed)
+    if not run.model.tasks:
+        raise UserError(f"'{run.model}' is not fine-tuned and has no seed; ask for init{init}.")
+    return Request(
+        {"start": files([run.parent]), **task_data(run.model, config)}, settings_of_run(run, config)
+    )
+
+
+def settings_of_run(run: Run, config: Mapping) -> dict:
+    return {
+        **task_settings(run.model, config),
+        "variants": [variant.text for variant in run.model.variants],
+        # Without the variants and earlier tasks: runs that are compared see the same batches and draw the same head.
+        "seed": finetune_seed(run.model, run.init, run.seed),
+    }
+
+
+def finetune_seed(model: Model, init: int, seed: int) -> int:
+    return seed_from("finetune", model.task, model.base, init, seed)
+
+
+def scores(config: Mapping, model: str) -> Request:
+    model = parse_model(model, config)
+    runs = scored_runs(model, config)
+    return Request(
+        {"scores": files(runs, ["scores.json"]), "sources": records(runs)}, provenance(model, config)
+    )
+
+
+def losses(config: Mapping, model: str) -> Request:
+    model = parse_model(model, config)
+    runs = scored_runs(model, config)
+    return Request(
+        {
+            "steps": files(runs, ["steps.tsv"]),
+            "trainings": training_scores(config, model),
+            "sources": records(runs),
+        },
+        provenance(model, config),
+    )
+
+
+def steps(config: Mapping, model: str) -> Request:
+    """Step sizes by layer, relative to the weights that fine-tuning began with."""
+    model = parse_model(model, config)
+    pairs = runs_and_parents(model, config)
+    return Request(
+        {
+            **inputs_of_table(model, config),
+            "logs": files([run for run, _ in pairs], ["layers.tsv"]),
+            "starts": files(unique(parent for _, parent in pairs), WEIGHTS),
+            "outcomes": files(
+                unique(run for pair in pairs for run in pair if run.model.tasks), ["scores.json"]
+            ),
+        },
+        against_parents(model, config),
+    )
+
+
+def gains(config: Mapping, model: str, reference: str) -> Request:
+    """Two models of one task, whose predictions can be tested against each other example by example."""
+    one, other = parse_model(model, config), parse_model(reference, config)
+    kind = config["tasks"].get(one.task, {}).get("kind")
+    if one.task != other.task or kind not in ["classification", "regression", "spans"]:
+        raise UserError(
+            f"results/gains/{one}_vs_{other}.tsv: only two models of one task that classifies, rates or answers "
+            "can be tested on its examples; write e.g. 'wnli+rte_vs_rte'."
+        )
+    pairs = pair_runs(one, other, config)
+    both = [run for pair in pairs for run in pair]
+    return Request(
+        {
+            "scores": files(both, ["scores.json"]),
+            "predictions": files(both, ["predictions.tsv"]),
+            "sidecar": sidecar(dataset_of(one, config)),
+            "trainings": training_scores(config, one, other),
+            "sources": records(runs_of(one, config)),
+        },
+        provenance(one, config)
+        | {"reference": str(other), "pairs": [[[run.init, run.seed] for run in pair] for pair in pairs]},
+    )
+
+
+def frozen(config: Mapping, model: str) -> Request:
+    """What the task gets from the encoder before: under random heads, and under linear probes."""
+    model = parse_model(model, config)
+    if not model.tasks or config["tasks"][model.task]["kind"] not in ["classification", "regression"]:
+        raise UserError(
+            f"results/frozen/{model}.tsv: '{model}' is not fine-tuned to classify or to rate a text; write e.g. 'mrpc'."
+        )
+    if model.variants:
+        plain = Model(model.tasks, (), model.base)
+        raise UserError(
+            f"results/frozen/{model}.tsv: an encoder is taken as it is, without variants; write '{plain}'."
+        )
+    starts = unique(run.parent for run in runs_of(model, config))
+    heads = range(1, config["frozen"]["heads"] + 1)
+    return Request(
+        {"starts": files(starts), **task_data(model, config)},
+        {
+            **provenance(model, config),
+            "checkpoints": checkpoints_of(starts, config),
+            "model": str(model.parent),
+            "child": str(model),
+            "task": task_settings(model, config)["task"],
+            "max_train": config["frozen"]["max_train"],
+            "starts": {
+                start.folder: {
+                    "init": start.init,
+                    "seed": start.seed,
+                    "heads": [finetune_seed(model, start.init, head) for head in heads],
+                }
+                for start in starts
+            },
+        },
+    )

@@ -1,0 +1,86 @@
+"""Attention maps sorted into classes: the sheet that a person labels, the classifier, and the shares of each class."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bertshift.errors import UserError
+from bertshift.naming import Model, parse_model, runs_of, shape_of
+from bertshift.requests import Request
+from bertshift.requests.data import description, rows
+from bertshift.requests.runs import files, names_of, outcomes, provenance, scored_runs, training_scores
+
+
+def labelled_models(config: Mapping) -> list[Model]:
+    """The models whose maps are labelled: those of Kovaleva et al. 2019, Figure 2."""
+    names = (config["figures"].get("kovaleva2019", {}).get("figure2") or {}).get("models")
+    if not names:
+        raise UserError(
+            "results/patterns: maps to be labelled come from the models of figures.kovaleva2019.figure2, which lists none."
+        )
+    models = [parse_model(name, config) for name in names]
+    if plain := [str(model) for model in models if not model.tasks]:
+        raise UserError(
+            f"figures.kovaleva2019.figure2: {plain[0]} is not fine-tuned and has no inputs of its own; name a task's model."
+        )
+    return models
+
+
+def pattern_sheet(config: Mapping) -> Request:
+    """Maps for a person to look at, with a proposed class each."""
+
+    def one(model: Model) -> dict:
+        shape, kept = shape_of(config["bases"][model.base]), model.variant("keep")
+        layers = int(kept["layers"]) if kept else shape["layers"]
+        runs = {run.folder: [run.init, run.seed] for run in runs_of(model, config)}
+        return {**provenance(model, config), "layers": layers, "heads": shape["heads"], "runs": runs}
+
+    models = labelled_models(config)
+    return Request(
+        {
+            "models": files(run for model in models for run in runs_of(model, config)),
+            "stimuli": [rows(model.task) for model in models],
+            "descriptions": [description(model.task) for model in models],
+        },
+        {
+            "models": {str(model): one(model) for model in models},
+            "maps": config["patterns"]["maps"],
+            "max_length": config["samples"]["max_length"],
+            "scale": config["scale"],
+        },
+    )
+
+
+def pattern_classifier(config: Mapping) -> Request:
+    path = config["patterns"]["labels"]
+    if path and not Path(path).is_file():
+        raise UserError(
+            f"patterns.labels: {path} does not exist; copy results/patterns/sheet/maps.tsv there and correct the labels."
+        )
+    return Request(
+        {"sheet": "results/patterns/sheet", "labels": [path] if path else []},
+        config["patterns"]["classifier"],
+    )
+
+
+def patterns(config: Mapping, model: str) -> Request:
+    """All replicates of a model; beside the shares, the few maps that Figures 1 and 10 draw."""
+    model = parse_model(model, config)
+    runs = scored_runs(model, config)
+    return Request(
+        {
+            "models": files(runs),
+            "stimuli": rows(model.task),
+            "description": description(model.task),
+            "classifier": "results/patterns/classifier/classifier.safetensors",
+            "predictions": "results/patterns/classifier/predictions.tsv",
+            "outcomes": outcomes(runs),
+            "scores": training_scores(config, model),
+        },
+        {
+            **provenance(model, config),
+            "runs": {run.folder: [run.init, run.seed] for run in runs},
+            "trained": names_of(runs),
+            "max_examples": config["patterns"]["max_examples"],
+            "max_length": config["samples"]["max_length"],
+        },
+    )

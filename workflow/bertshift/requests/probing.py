@@ -1,0 +1,209 @@
+"""Corpora of edge tasks, sentences for probes, and probes."""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from bertshift.errors import UserError
+from bertshift.naming import pair_runs, parse_comparison, parse_model, runs_of
+from bertshift.planning.work import Job
+from bertshift.requests import Request
+from bertshift.requests.activations import as_job, settings_of_dump
+from bertshift.requests.data import WORLD, description, examples, rows, sidecar, stamps
+from bertshift.requests.runs import files, inputs_of_table, names_of, provenance, unique
+from bertshift.world import generate
+
+EDGES = "results/edges/{task}"
+SPLITS = ["train", "dev", "test"]
+CORPORA = "results/corpora"
+
+
+def place(address: str) -> str:
+    """Where below CORPORA a download lies: its address without the scheme."""
+    return address.partition("://")[2]
+
+
+def downloads(config: Mapping) -> dict[str, dict]:
+    """What the catalogue's entries download, by its place."""
+    each = [one for spec in config["edge_sets"].values() for one in spec.get("download", {}).values()]
+    return {place(one["url"]): one for one in [*each, config["relations"]["download"]]}
+
+
+def places_of_downloads(config: Mapping) -> list[str]:
+    """As regular expressions."""
+    return list(map(re.escape, downloads(config)))
+
+
+def corpus(config: Mapping, path: str) -> Request:
+    return Request(settings=downloads(config)[path])
+
+
+def edge_set(task: str, config: Mapping) -> Mapping:
+    return config["edge_sets"][config["edge_tasks"][task]]
+
+
+def generated(name: str, config: Mapping) -> bool:
+    return set(config["edge_sets"][name]["files"].values()) <= set(generate.FILES)
+
+
+def check_generated(config: Mapping) -> None:
+    """UserError for edge sets that the generated world does not have, of all edge tasks at once."""
+    absent = {task: name for task, name in config["edge_tasks"].items() if not generated(name, config)}
+    if absent:
+        tasks = [config["edge_sets"][name]["task"] for name in absent.values()]
+        instead = [
+            name
+            for name, spec in config["edge_sets"].items()
+            if generated(name, config) and spec["task"] in tasks
+        ]
+        raise UserError(
+            f"edge_tasks.{', '.join(absent)}: the generated world has no {', '.join(unique(absent.values()))}; write "
+            f"{', '.join(instead)}, or set data.source to mirror or hub (scale: small)."
+        )
+
+
+def edge_corpus(task: str, config: Mapping) -> tuple[str, str, dict[str, str]]:
+    """(origin, folder, files in it): Snakemake makes the world's, a mirror has the others, or they are downloaded."""
+    spec, data = edge_set(task, config), config["data"]
+    if data["source"] == "world":
+        check_generated(config)
+        return "world", WORLD, spec["files"]
+    mirror = Path(data.get("mirror") or "")
+    offered = {part: place(each["url"]) for part, each in spec.get("download", {}).items()}
+    # A mirror may hold downloads too, where they lie below results/corpora.
+    for found in filter(None, [spec["files"], offered]):
+        if all((mirror / file).exists() for file in found.values()):
+            return "mirror", str(mirror), found
+    if data["source"] == "hub" and offered:
+        return "hub", CORPORA, offered
+    name = config["edge_tasks"][task]
+    if generated(name, config):
+        raise UserError(
+            f"edge_tasks.{task}: only the generated world has {name}; write a corpus of "
+            "config/edges.yaml, or set data.source to world."
+        )
+    missing = [mirror / file for file in spec["files"].values() if not (mirror / file).exists()]
+    whence = f" from {spec['url']}" if "url" in spec else ""
+    raise UserError(
+        f"edge_tasks.{task}: {name} needs {missing[0]}; fetch it{whence} and put it there, or set "
+        "data.mirror to the folder that holds it."
+    )
+
+
+def edges(config: Mapping, task: str) -> Request:
+    """A corpus as records of edge probing, whatever its publisher's layout."""
+    origin, root, parts = edge_corpus(task, config)
+    spec = {key: value for key, value in edge_set(task, config).items() if key != "download"}
+    found = [str(Path(root) / file) for file in parts.values()]
+    return Request(
+        {"files": found},
+        {
+            "stamps": stamps(found if origin == "mirror" else []),
+            "name": config["edge_tasks"][task],
+            "spec": {**spec, "files": parts},
+            "root": root,
+            "origin": origin,
+        },
+    )
+
+
+def edge_tasks(config: Mapping) -> dict[str, str]:
+    """The folder of each task's records."""
+    return {task: EDGES.format(task=task) for task in config["edge_tasks"]}
+
+
+def edge_files(task: str) -> list[str]:
+    return [
+        f"{EDGES.format(task=task)}/{name}"
+        for name in (*(f"{split}.jsonl" for split in SPLITS), "edges.json")
+    ]
+
+
+def edge_sidecars(config: Mapping) -> list[str]:
+    """Where the sidecar is, the three splits are whole."""
+    return [f"{folder}/edges.json" for folder in edge_tasks(config).values()]
+
+
+def edge_sentences(config: Mapping) -> Request:
+    """Every sentence of every task once, so that all probes of a model share one forward pass."""
+    return Request(
+        {"sidecars": edge_sidecars(config)}, {"tasks": edge_tasks(config), "probe": config["probes"]["edge"]}
+    )
+
+
+def trees(config: Mapping) -> Request:
+    treebank = config["treebank"]
+    return Request(
+        {"examples": examples(treebank), "sidecar": sidecar(treebank)},
+        {"sizes": {"train": config["probes"]["structural"].get("max_train")}},
+    )
+
+
+def _probe(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
+    """Of every kind of probe."""
+    model = parse_model(model, config)
+    runs = runs_of(model, config)
+    # Online codes are made of edge probes, and trained as these unless the configuration says otherwise.
+    shared = config["probes"]["edge"] if kind == "mdl" else {}
+    said = provenance(model, config)
+    return Request(
+        {
+            "sentences": rows(stimuli),
+            "description": description(stimuli),
+            **inputs_of_table(model, config),
+            "models": files(runs),
+        },
+        {
+            "probe": {**shared, **config["probes"][kind]},
+            "tasks": edge_tasks(config),
+            "runs": {run.name: [run.init, run.seed] for run in runs},
+            "folders": {run.name: run.folder for run in runs},
+            "max_length": config["samples"]["max_length"],
+            "trained": names_of(runs),
+            **{key: said[key] for key in ("model", "scale", "checkpoints")},
+        },
+    )
+
+
+def edge_probes(config: Mapping, model: str) -> Request:
+    asked = _probe(config, "edge", model, "edges")
+    lexical = ["lexical", "word_only"] if parse_model(model, config).is_checkpoint else []
+    return Request(
+        asked.inputs | {"edges": edge_sidecars(config)},
+        asked.settings | {"variants": ["mix", "top", *lexical]},
+    )
+
+
+def edge_probe_deltas(config: Mapping, model: str, reference: str) -> Request:
+    pairs = pair_runs(*parse_comparison(model, reference, config), config)
+    return Request(
+        {
+            "model": f"results/edge_probes/{model}.npz",
+            "reference": f"results/edge_probes/{reference}.npz",
+            "table": f"results/edge_probes/{model}.tsv",
+        },
+        {
+            "model": model,
+            "reference": reference,
+            "pairs": [[[run.init, run.seed], [other.init, other.seed]] for run, other in pairs],
+        },
+    )
+
+
+def mdl(config: Mapping, model: str) -> Request:
+    asked = _probe(config, "mdl", model, "edges")
+    return Request(asked.inputs | {"edges": edge_sidecars(config)}, asked.settings)
+
+
+def structural_probes(config: Mapping, model: str) -> Request:
+    return _probe(config, "structural", model, "trees")
+
+
+def _dumped(config: Mapping, model: str, stimuli: str) -> Job:
+    """One replicate's states, which a probe extracts itself, as the plan knows a dump."""
+    run = runs_of(parse_model(model, config), config)[0]
+    return as_job(model, stimuli, settings_of_dump("states16", [run], config))
+
+
+dumped_edges, dumped_trees = partial(_dumped, stimuli="edges"), partial(_dumped, stimuli="trees")

@@ -1,0 +1,63 @@
+"""Sentences with a predicate and its arguments marked, and the heads that find them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bertshift.errors import UserError
+from bertshift.naming import parse_model, runs_of
+from bertshift.requests import Request
+from bertshift.requests.activations import dump, recipe
+from bertshift.requests.data import WORLD, description, rows, stamps
+from bertshift.requests.probing import CORPORA, place
+from bertshift.requests.runs import inputs_of_table, names_of, provenance
+
+
+def relation_source(config: Mapping) -> tuple[str, str]:
+    """(file, origin) of FrameNet, or of a user's sentences with relations marked."""
+    spec, data = config["relations"], config["data"]
+    if not spec["source"] and data["source"] == "world":
+        return f"{WORLD}/heads/relations.jsonl", "world"
+    mirror = Path(data.get("mirror") or "")
+    # A mirror may hold the download too, where it lies below results/corpora.
+    address = place(spec["download"]["url"])
+    wanted = [spec["source"]] if spec["source"] else [mirror / file for file in [*spec["files"], address]]
+    for path in wanted:
+        if Path(path).exists():
+            return str(path), "mirror"
+    if not spec["source"] and data["source"] == "hub":
+        return f"{CORPORA}/{address}", "hub"
+    if spec["source"]:
+        missing = f"relations.source: {spec['source']} does not exist"
+    else:
+        missing = f"data.mirror: {mirror} has none of {', '.join(spec['files'])}"
+    raise UserError(
+        f"{missing}; fetch FrameNet 1.7 (python -m nltk.downloader -d FOLDER framenet_v17) and put it there, or set "
+        "relations.source to where it is."
+    )
+
+
+def relations(config: Mapping) -> Request:
+    path, origin = relation_source(config)
+    return Request(
+        {"source": path}, {"origin": origin, "stamps": stamps([path] if origin == "mirror" else [])}
+    )
+
+
+def relation_heads(config: Mapping, model: str) -> Request:
+    one = parse_model(model, config)
+    runs = runs_of(one, config)
+    return Request(
+        {
+            "sentences": rows("relations"),
+            "description": description("relations"),
+            **inputs_of_table(one, config),
+            "dump": dump("attention", model, ["relations"]),
+            "relations": "results/relations/relations.jsonl",
+        },
+        provenance(one, config)
+        | {
+            "runs": {run.name: [run.init, run.seed] for run in runs},
+            "trained": names_of(runs),
+            "dump": recipe("attention", config),
+        },
+    )

@@ -1,0 +1,101 @@
+"""What one model scores more than another of the same task, replicate by replicate, tested on the examples."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from bertshift.errors import UserError
+from bertshift.models.source import checkpoint_names
+from bertshift.rows.significance import SCORES, mcnemar, paired_bootstrap
+
+RIGHT_OR_WRONG = ("accuracy", "exact_match")
+
+
+class Scored(NamedTuple):
+    """What fine-tuning left of one run: its scores.json and its predictions.tsv."""
+
+    scores: Mapping
+    predictions: pd.DataFrame
+
+
+def gain_table(
+    pairs: Sequence[tuple[Scored, Scored]], settings: Mapping, sidecar: Mapping, data: str
+) -> pd.DataFrame:
+    """Rows of `gains` for every pair of replicates (model, reference), in the order of settings["pairs"].
+
+    `sidecar` is the data set's; `data` says what both models were trained on. UserError where they were not scored on
+    the same examples.
+    """
+    keys = {"metric": "gain", **{key: settings[key] for key in ("model", "reference", "task")}}
+    checkpoints, rows = checkpoint_names(settings["checkpoints"]), []
+    for (run, other), (names, ref_names) in zip(pairs, settings["pairs"], strict=True):
+        if not run.predictions["id"].equals(other.predictions["id"]):
+            raise UserError(f"{settings['model']} and {settings['reference']} were scored on other examples; delete their "
+                            "runs in results/models and run the rule again.")  # fmt: skip
+        replicate = dict(zip(("init", "seed", "ref_init", "ref_seed"), (*names, *ref_names)))
+        made_from = {
+            "scale": settings["scale"],
+            "checkpoint": checkpoints[str(names[0])],
+            "data": f"{run.scores['data']['dev']}; trained on {data}",
+        }
+        rows += [keys | replicate | row | made_from for row in gains(run, other, sidecar["labels"])]
+    return pd.DataFrame(rows)
+
+
+def gains(run: Scored, other: Scored, labels: Sequence[str] | None) -> Iterator[dict]:
+    """One row a score: value, before (the other's), delta, and p of "no difference" on the same examples.
+
+    p is from an exact McNemar test where an example is right or wrong, else from a paired bootstrap. Of `n` examples
+    `changed` are predicted otherwise, `gained` are right in `run` alone and `lost` in `other` alone (both missing where
+    an example has no right or wrong). `labels` are the classes in their order, None for other tasks.
+    """
+    turned = turns(other.predictions, run.predictions, labels)
+    for score, value in run.scores["scores"].items():
+        before = other.scores["scores"][score]
+        yield {
+            "score": score,
+            "headline": score == run.scores["metric"],
+            "value": value,
+            "before": before,
+            "delta": value - before,
+            "p": p_value(score, other.predictions, run.predictions, labels, run.scores["dataset"]),
+            **turned,
+            "n": len(run.predictions),
+            "majority": run.scores["majority"].get(score, np.nan),
+        }
+
+
+def turns(before: pd.DataFrame, after: pd.DataFrame, labels: Sequence[str] | None) -> dict[str, float]:
+    """How many examples are predicted otherwise, turn right and turn wrong."""
+    said = [table["prediction"].fillna("") for table in (before, after)]
+    counts = {"changed": int((said[0] != said[1]).sum()), "gained": np.nan, "lost": np.nan}
+    if labels or "exact_match" in before:
+        score = "accuracy" if labels else "exact_match"
+        was, now = (right(score, table) for table in (before, after))
+        counts |= {"gained": int((~was & now).sum()), "lost": int((was & ~now).sum())}
+    return counts
+
+
+def right(score: str, predictions: pd.DataFrame) -> np.ndarray:
+    """Which examples are right, for a score in RIGHT_OR_WRONG."""
+    if score == "exact_match":
+        return (predictions[score] == 1).to_numpy()
+    return (predictions["gold"] == predictions["prediction"]).to_numpy()
+
+
+def p_value(
+    score: str, before: pd.DataFrame, after: pd.DataFrame, labels: Sequence[str] | None, dataset: str
+) -> float:
+    """Two-sided, of "both score alike"; all models of a data set are tested on the same samples of its examples."""
+    if score in RIGHT_OR_WRONG:
+        return float(mcnemar(right(score, before), right(score, after)))
+    columns = [before["gold"], before["prediction"], after["prediction"]]
+    if score in before:  # answers have a score each, whose mean is the model's
+        score, columns = "mean", [0 * before[score], before[score], after[score]]
+    elif labels:
+        codes = {label: number for number, label in enumerate(labels)}
+        columns = [column.astype(str).map(codes) for column in columns]
+    gold, was, now = (column.to_numpy() for column in columns)
+    return float(paired_bootstrap(SCORES[score], gold, was, now[None], dataset)[0])

@@ -1,0 +1,162 @@
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from bertshift.data.provenance import describe_split
+from bertshift.files import read_json
+from bertshift.models.source import checkpoint_names
+from bertshift.rows.failure import failed
+
+FIRST = [
+    "metric",
+    "model",
+    "reference",
+    "stimuli",
+    "init",
+    "seed",
+    "ref_init",
+    "ref_seed",
+    "failed",
+    "ref_failed",
+    "variant",
+    "layer",
+    "ref_layer",
+    "head",
+    "value",
+    "sd",
+    "n",
+]
+LAST = ["scale", "checkpoint", "data"]
+
+
+def compared(
+    table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]], used: int | None = None
+) -> pd.DataFrame:
+    """Rows of `comparisons` with what they were made from; `inputs` has the files of `metric_table` but the activations.
+
+    `used`: how many of each stimulus's inputs, if not all.
+    """
+    data = {}
+    for name, description in zip(settings["stimuli"], inputs["descriptions"], strict=True):
+        part = f"{used} of " if used and used < read_json(description)["rows"] else ""
+        data[name] = part + _describe(description, inputs)
+    table["scale"] = settings["scale"]
+    table["checkpoint"] = table["init"].astype(str).map(checkpoint_names(settings["checkpoints"]))
+    if "reference_checkpoints" in settings:  # the table has rows of the reference by itself
+        itself = table["model"] == settings["reference"]
+        names = checkpoint_names(settings["reference_checkpoints"])
+        table.loc[itself, "checkpoint"] = table["init"].astype(str).map(names)[itself]
+    table["data"] = table["stimuli"].map(data)
+    return _ordered(_with_failures(table, settings, inputs))
+
+
+def steps_table(table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Rows of `training.steps.relative_norms` with what they were made from; `inputs` has `outcomes` and `scores`
+    as for `metric_table`."""
+    table = table.assign(
+        **{key: settings[key] for key in ("model", "reference", "scale")},
+        metric="steps",
+        stimuli=settings["task"],
+        ref_layer=table["layer"],
+        head=0,
+        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        data=describe_training(inputs["scores"]),
+    )
+    return _ordered(_with_failures(table, settings, inputs))
+
+
+def restored_table(
+    table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
+) -> pd.DataFrame:
+    """Rows of `ablation.restoration.restore` with what they were made from; `inputs` has the files of `probe_table`,
+    the `outcomes` of `metric_table`, and the `sidecar` of the data set that is scored on."""
+    scored = table["metric"] == "restored_score"
+    dev = describe_split(read_json(inputs["sidecar"]), "dev", table.loc[scored, "n"].iloc[0])
+    seen = read_json(inputs["description"])["data"]
+    table = table.assign(
+        **{key: settings[key] for key in ("model", "reference", "stimuli", "scale")},
+        ref_layer=table["layer"],
+        head=0,
+        sd=float("nan"),
+        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        data=scored.map({True: dev, False: seen}) + _training(inputs),
+    )
+    return _ordered(_with_failures(table, settings, inputs))
+
+
+def _ordered(table: pd.DataFrame) -> pd.DataFrame:
+    return table[[*FIRST, *(column for column in table if column not in FIRST + LAST), *LAST]]
+
+
+def _with_failures(
+    table: pd.DataFrame,
+    settings: Mapping,
+    inputs: Mapping[str, Sequence[str]],
+    sides: Sequence[str] = ("", "ref_"),
+) -> pd.DataFrame:
+    """Columns `failed` and, of both sides, `ref_failed`: true where the run did not learn its task."""
+    outcomes = zip(settings["trained"], inputs["outcomes"], strict=True)
+    known = {tuple(run): failed(read_json(file)) for run, file in outcomes}
+    for side in sides:
+        runs = zip(
+            table["reference" if side else "model"], table[f"{side}init"], table[f"{side}seed"], strict=True
+        )
+        table[f"{side}failed"] = [known.get(run, False) for run in runs]
+    return table
+
+
+def probe_table(
+    table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
+) -> pd.DataFrame:
+    """A probe's rows with what they were made from, and `failed`; `inputs` has the `description` of the sentences probed
+    on, the `scores` of every fine-tuning that led to the model, and the `outcomes` of `metric_table`."""
+    table = table.assign(
+        scale=settings["scale"],
+        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        data=_describe(inputs["description"], inputs),
+    )
+    return _with_failures(table, settings, inputs, [""])
+
+
+def _describe(description: str, inputs: Mapping[str, Sequence[str]]) -> str:
+    return read_json(description)["data"] + _training(inputs)
+
+
+def _training(inputs: Mapping[str, Sequence[str]]) -> str:
+    training = describe_training(inputs["scores"])
+    return f"; trained on {training}" if training else ""
+
+
+def describe_training(scores: Sequence[str]) -> str:
+    """What fine-tunings were trained on, each set of rows once, by the scores.json of one run of each."""
+    return "; ".join(dict.fromkeys(read_json(run)["data"]["train"] for run in scores))
+
+
+def score_table(scores: Sequence[Mapping], provenance: Mapping) -> pd.DataFrame:
+    """One row a replicate and metric: the score, beside it the majority class's, whether the run failed to learn, and
+    what all were made from.
+
+    `scores` are the replicates' scores.json in the order of provenance["runs"].
+    """
+    checkpoints = checkpoint_names(provenance["checkpoints"])
+    rows = [
+        {
+            "model": provenance["model"],
+            "task": provenance["task"],
+            "init": init,
+            "seed": seed,
+            "metric": metric,
+            "headline": metric == replicate["metric"],
+            "value": value,
+            "majority": replicate["majority"].get(metric),
+            "failed": failed(replicate),
+            "train": replicate["rows"]["train"],
+            "dev": replicate["rows"]["dev"],
+            "scale": provenance["scale"],
+            "checkpoint": checkpoints[str(init)],
+            "data": "; ".join(replicate["data"][split] for split in ("train", "dev")),
+        }
+        for (init, seed), replicate in zip(provenance["runs"], scores, strict=True)
+        for metric, value in replicate["scores"].items()
+    ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,101 @@
+import errno
+import gc
+import io
+import json
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bertshift.errors import UserError
+from bertshift.running import gpus, network
+from bertshift.running.redaction import redact
+
+
+class _Tee(io.TextIOBase):
+    def __init__(self, *streams):
+        self.streams = streams
+
+    def write(self, text: str) -> int:
+        shown = redact(text)
+        for stream in self.streams:
+            with suppress(OSError):  # a log on a full disk: the terminal has the text, and the work goes on
+                stream.write(shown)
+                stream.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        for stream in self.streams:
+            with suppress(OSError):
+                stream.flush()
+
+
+def _advice(error: BaseException | None) -> str | None:
+    """What to do about an error that the machine is the cause of."""
+    while error is not None:
+        # safetensors raises an error of its own, which has the number in its text
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "os error 28" in str(error):
+            return (
+                "no space left on the disk; free some and call the same command again: what is finished is kept, and "
+                "training goes on from its last checkpoint."
+            )
+        if type(error).__name__ == "OutOfMemoryError":  # torch's; not every job has imported torch
+            return (
+                "the GPU's memory does not hold this; leave the GPU to this job alone, take one with more, or make "
+                "what it is about smaller (max_length, probes.edge.width, probes.structural.rank)."
+            )
+        error = error.__context__
+    return None
+
+
+def _check_gpu(unusable_gpu: str) -> None:
+    """On a CPU an hour of a GPU's work takes a day, so nobody is to find out at the end."""
+    if problem := gpus.unusable():
+        if unusable_gpu == "stop":
+            raise UserError(
+                f"{problem} To compute on the CPU instead, write `unusable_gpu: ignore` in config/experiments.yaml."
+            )
+        print(f"warning: {problem} The job computes on the CPU.", file=sys.stderr)
+
+
+def settings_of(snakemake):
+    """What the rule's request said beside the files; None for a rule that says nothing."""
+    told = snakemake.params.get("settings")
+    return told and json.loads(told)
+
+
+@contextmanager
+def job(snakemake) -> Iterator[dict | list | None]:
+    """Around the body of every script, which gets the rule's settings: threads, a GPU for rules that ask for one, log
+    without secrets, no network, and errors as one sentence.
+
+    Enter it before numpy or torch is imported: they read the thread count once.
+    """
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+        os.environ[name] = str(snakemake.threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    # Importing torch and transformers makes half a million objects and no garbage: with fewer looks at them a sixth faster.
+    gc.set_threshold(20_000, 50, 100)
+    path = Path(str(snakemake.log))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    terminal = sys.stderr
+    with open(path, "w", encoding="utf-8") as log:
+        sys.stderr = _Tee(terminal, log)
+        try:
+            if snakemake.resources.get("gpu", 0):
+                gpus.take_one(f"{path.parent.name}/{path.stem}")
+                _check_gpu(snakemake.config["unusable_gpu"])
+            with network.as_allowed():
+                yield settings_of(snakemake)
+        except UserError as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(1)
+        except Exception as error:  # noqa: BLE001 - the log must have it, whatever it is
+            traceback.print_exc()
+            if advice := _advice(error):
+                print(f"error: {advice}", file=sys.stderr)
+            sys.exit(1)
+        finally:
+            sys.stderr = terminal

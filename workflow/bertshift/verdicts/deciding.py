@@ -1,0 +1,195 @@
+"""From a claim and the tables of its figure to a verdict.
+
+A statement, its place and its strength are facts of a paper and stand in its `published.yaml` under `claims`. The paper's
+module `claims` says how each is decided: by one number of one replicate, and the range in which the statement holds. The
+number is averaged over replicates, as the papers average their curves; the reason says in how many single replicates the
+statement holds. Ranges that a paper does not give are ours, set before any result was seen.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bertshift.rows import statistics
+from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, labelled
+
+HOLDS, FAILS, UNTESTED = "holds", "fails", "not testable at this scale"
+COLUMNS = ["paper", "figure", "claim", "statement", "place", "strength", "published_value", "measure", "ours", "low",
+           "high", "replicates", "verdict", "reason", "scale", "checkpoint"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`value(evidence)` of one replicate; the claim holds where low <= value <= high (strictly if `strict`).
+
+    The mean over replicates decides. Bounded on both sides, the claim also needs half of the replicates to hold by
+    themselves: the mean of one below and one above (layers 7 and 12 of "9 or 10") lies where no replicate does.
+    """
+
+    id: str
+    item: str
+    value: Callable[[Evidence], float]
+    measure: str
+    low: float = -np.inf
+    high: float = np.inf
+    strict: bool = True
+    across: bool = False  # the value is taken once, over all replicates: it says how they differ
+    case: str = ""
+    # the same number, calculated from the paper's own figure
+    published: Callable[[Mapping], str] | None = None
+
+    def holds(self, value: float) -> bool:
+        """Of one value; False for NaN, which stands for `there is no such layer`."""
+        if self.strict:
+            return bool(self.low < value < self.high)
+        # A value that equals a bound may miss it by rounding alone.
+        return bool(self.low - statistics.EQUAL <= value <= self.high + statistics.EQUAL)
+
+    def holds_over(self, values: Sequence[float]) -> bool:
+        """Of the values of all replicates."""
+        between = np.isfinite(self.low) and np.isfinite(self.high)
+        enough = not between or 2 * sum(map(self.holds, values)) >= len(values)
+        return enough and self.holds(float(np.mean(values)))
+
+    @property
+    def name(self) -> str:
+        return f"{self.id} ({self.case})" if self.case else self.id
+
+    @property
+    def criterion(self) -> str:
+        sign = "<" if self.strict else "≤"
+        if np.isfinite(self.low) and np.isfinite(self.high):
+            return f"{self.low:g} {sign} {self.measure} {sign} {self.high:g}"
+        if np.isfinite(self.low):
+            return f"{self.measure} {'>' if self.strict else '≥'} {self.low:g}"
+        return f"{self.measure} {sign} {self.high:g}"
+
+
+class Claims:
+    """What is decided of one paper's statements, in the order in which its module tells them."""
+
+    def __init__(self, paper: str):
+        self.paper = paper
+        self.all: list[Claim] = []
+
+    def about(self, item: str, id: str, measure: str, cases=("",), published=None, **criterion):
+        """The decorated function gives the number of claim `id` on figure `item`, once for each case.
+
+        A case is words, separated by commas, that the function takes after the evidence; or (words, criterion) where
+        the range differs. `published` takes the paper's file and the same words and gives the paper's number. Without
+        it the paper's number is what its file says under the claim's `published`, for all cases or by case.
+        """
+
+        def register(function):
+            for case in cases:
+                words, own = case if isinstance(case, tuple) else (case, {})
+                parts = words.split(", ") if words else []
+                self.all.append(
+                    Claim(
+                        id, item, lambda evidence, parts=parts: function(evidence, *parts), measure, case=words,
+                        published=published and (lambda facts, parts=parts: published(facts, *parts)), **(criterion | own),
+                    )
+                )  # fmt: skip
+            return function
+
+        return register
+
+    def decide(self, item: str, tables: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+        """One row (COLUMNS) for each claim on figure `item`, from that figure's tables and the paper's published file."""
+        results = Results(labelled(tables))
+        rows = [_decide(one, results, published) for one in self.all if one.item == item]
+        return pd.DataFrame(rows, columns=COLUMNS).assign(paper=self.paper)
+
+
+def _decide(one: Claim, results: Results, published: Mapping) -> dict:
+    facts, rows = published["claims"][one.id], results.table
+    row = {
+        "figure": one.item, "claim": one.name, "statement": facts["statement"],
+        "place": facts["place"], "strength": facts["strength"], "published_value": _published(one, facts, published),
+        "measure": one.criterion, "ours": np.nan, "low": np.nan, "high": np.nan, "replicates": 0,
+        "scale": "; ".join(rows["scale"].astype(str).unique()),
+        "checkpoint": "; ".join(rows["checkpoint"].astype(str).unique()),
+    }  # fmt: skip
+    try:
+        values, independent = _values(one, results)
+    except NotTestableError as error:
+        return row | {"verdict": UNTESTED, "reason": f"{error}."}
+    if one.across:
+        seeds = rows.drop_duplicates(["init", "seed"])["seed"]  # a pretrained model's is 0
+        row |= {"ours": values[0], "replicates": int((seeds != 0).sum()) or len(seeds)}
+        verdict = HOLDS if one.holds(values[0]) else FAILS
+        return row | {
+            "verdict": verdict,
+            "reason": f"One number, over all replicates.{_left_out(one, results)}",
+        }
+    single = sum(map(one.holds, values))
+    reason = f"In {single} of {len(values)} replicates by itself.{_left_out(one, results)}"
+    row |= {"replicates": len(values), "reason": reason}
+    if len(values) < 2:
+        few = "one replicate only; at least two are needed."
+        return row | {"ours": values[0], "verdict": UNTESTED, "reason": few}
+    if np.isnan(values).any():
+        return row | {"verdict": FAILS, "reason": "Some replicate has no such layer. " + row["reason"]}
+    ours = statistics.estimate(values, independent=independent)
+    row |= {"ours": ours.mean, "low": ours.low, "high": ours.high}
+    return row | {"verdict": HOLDS if one.holds_over(values) else FAILS}
+
+
+def _published(one: Claim, facts: Mapping, published: Mapping) -> str:
+    if one.published:
+        return one.published(published)
+    value = facts.get("published", "")
+    return str(value.get(one.case, "") if isinstance(value, Mapping) else value)
+
+
+def _values(one: Claim, results: Results) -> tuple[list[float], bool]:
+    """The claim's number for every replicate that has all it needs, and whether these are independent; NotTestable if
+    none has.
+
+    Replicates are pretraining runs. If only one has what the claim needs, they are the fine-tuning seeds (or pairs of
+    seeds that are compared) on it; a pretrained model's rows (seed 0) belong to every seed, but do not by themselves
+    make replicates.
+    """
+    if one.across:
+        return [one.value(Evidence(results))], True
+    runs = _by_replicate(one, results.pretraining_runs)
+    if len(runs) > 1:
+        return [value for value, _ in runs.values()], True
+    [(init, (value, read))] = runs.items()
+    seeds = results.pretraining_runs[init].seeds
+    single = {seed: part for seed, part in seeds.items() if part.has_seed_of(read)}
+    if len(single) < 2:
+        return [value], True
+    found = _by_replicate(one, single)
+    return [value for value, _ in found.values()], statistics.independent(found)
+
+
+def _left_out(one: Claim, results: Results) -> str:
+    """A sentence on the runs, or pairs of fine-tuned ones, that the claim does without."""
+    evidence = Evidence(results)
+    with suppress(NotTestableError):  # all replicates together may lack what each of them has
+        one.value(evidence)
+    pairs = sum(ref_seed > 0 for *_, ref_seed in evidence.failed)  # 0 is what it was fine-tuned from
+    counts = {"{} that failed to train": len(evidence.failed) - pairs,
+              f"{{}} pair{'s' * (pairs > 1)} of which one or both failed to train": pairs}  # fmt: skip
+    words = " and ".join(text.format(count) for text, count in counts.items() if count)
+    return f" Without {words}." if words else ""
+
+
+def _by_replicate(
+    one: Claim, replicates: Mapping[int | str, Results]
+) -> dict[int | str, tuple[float, set[str]]]:
+    """The number, and the models it was read from, of every replicate that has them; NotTestable if none has."""
+    found, missing = {}, None
+    for number, results in replicates.items():
+        evidence = Evidence(results)
+        try:
+            found[number] = (one.value(evidence), evidence.read)
+        except NotTestableError as error:
+            missing = missing or error
+    if not found:
+        raise missing
+    return found

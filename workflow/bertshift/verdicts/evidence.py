@@ -1,0 +1,301 @@
+"""What the tables of one figure say about one replicate."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from scipy.stats import spearmanr
+
+from bertshift.errors import UserError
+from bertshift.figures import style
+from bertshift.rows import statistics
+
+
+class NotTestableError(Exception):
+    """The tables cannot decide a claim; the message says what is missing."""
+
+
+def ratio(value: float, to: float, what: str) -> float:
+    """`value` as a share or a multiple `to`; NotTestableError where that is 0, with the words `what` for it."""
+    if abs(to) < statistics.EQUAL:
+        raise NotTestableError(f"{what} is 0, and nothing is a share or a multiple of that")
+    return value / to
+
+
+def rank_correlation(values: Sequence[float], others: Sequence[float], what: str) -> float:
+    """Spearman's; NotTestableError where either is alike everywhere, with the words `what` for both."""
+    if min(np.ptp(values), np.ptp(others)) < statistics.EQUAL:
+        raise NotTestableError(f"{what} does not differ between layers, so that there is no rank correlation")
+    return float(spearmanr(values, others).statistic)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One replicate's value per layer, and the number of layers (without embeddings) of its model."""
+
+    values: Mapping[int, float]
+    layers: int
+
+    def __getitem__(self, layer: int) -> float:
+        if layer not in self.values:
+            raise NotTestableError(f"nothing measured at {layer} of {self.layers} layers")
+        return self.values[layer]
+
+    def __sub__(self, other: "Curve") -> "Curve":
+        if self.layers != other.layers:
+            raise NotTestableError(f"models of {self.layers} and of {other.layers} layers are not compared")
+        return Curve({layer: self[layer] - other[layer] for layer in self.values}, self.layers)
+
+    def part(self, first: int, last: int, of: int) -> list[int]:
+        """Our layers whose share of the depth lies wholly within layers first..last of the paper's `of` layers."""
+        low, high = (first - 1) / of - 1e-9, last / of + 1e-9
+        inside = [
+            k for k in range(1, self.layers + 1) if low <= (k - 1) / self.layers and k / self.layers <= high
+        ]
+        if not inside:
+            raise NotTestableError(f"no layer of {self.layers} lies within layers {first} to {last} of {of}")
+        return inside
+
+    def mean(self, first: int, last: int, of: int) -> float:
+        return float(np.mean([self[k] for k in self.part(first, last, of)]))
+
+    def at(self, layer: int, of: int) -> int:
+        """Our layer at the same relative depth, if there is one."""
+        if layer * self.layers % of:
+            raise NotTestableError(f"layer {layer} of {of} falls between two layers of {self.layers}")
+        return layer * self.layers // of
+
+    def exactly(self, of: int) -> "Curve":
+        """Itself; for statements about a level or a layer number, which another depth cannot confirm or refute."""
+        if self.layers != of:
+            raise NotTestableError(f"about a model of {of} layers; this one has {self.layers}")
+        return self
+
+    @property
+    def peak(self) -> int:
+        return max(range(1, self.layers + 1), key=lambda k: self[k])
+
+
+def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """All rows together; `name` says of which model: its tasks (`mrpc`, `mrpc.random`, `wnli+mrpc`), `base` or
+    `randomized`; `rte-mnli` of two fine-tuned models that are compared.
+
+    Where two models of one metric share a name, the first listed stands for it.
+    """
+    parts, first = [], {}
+    for path, table in tables.items():
+        for model, rows in table.groupby("model", sort=False):
+            name = _name(style.role_of(model, rows["seed"]))
+            if "ref_seed" in rows and rows["ref_seed"].gt(0).any():
+                name += f"-{style.task_of(rows['reference'].iloc[0])}"
+            one = path if "position" in rows else model  # the models of a sweep are variants of one
+            if first.setdefault((rows["metric"].iloc[0], name), one) == one:
+                parts.append(rows.assign(name=name))
+    if not parts:
+        raise UserError("claims need the tables of at least one model; list models under 'figures'.")
+    return pd.concat(parts, ignore_index=True)
+
+
+def _name(role: str) -> str:
+    return style.stages_of(role) + (".random" if ".random" in role else "")
+
+
+class Results:
+    """Rows of `labelled`, of one replicate or of all. Claims share it: what several of them ask for is looked up once."""
+
+    def __init__(self, table: pd.DataFrame):
+        self.table = table
+        self._chosen: dict[tuple, pd.DataFrame] = {}
+
+    @cached_property
+    def models(self) -> dict[str, pd.DataFrame]:
+        return dict(list(self.table.groupby("name")))
+
+    @cached_property
+    def pretraining_runs(self) -> dict[int, "Results"]:
+        return {init: Results(self.table[self.table["init"] == init]) for init in self.table["init"].unique()}
+
+    @cached_property
+    def seeds(self) -> dict[str, "Results"]:
+        """Of one pretraining run, each fine-tuning seed, or pair of seeds; rows of a pretrained model belong to every one."""
+        table = statistics.with_replicates(self.table)
+        seeds = table.loc[table["seed"] != 0, "replicate"].unique()
+        return {seed: Results(table[(table["seed"] == 0) | (table["replicate"] == seed)]) for seed in seeds}
+
+    def has_seed_of(self, names: set[str]) -> bool:
+        """Whether some model of these names is fine-tuned."""
+        return any((self.models[name]["seed"] != 0).any() for name in names if name in self.models)
+
+    def rows(self, name: str, **where) -> pd.DataFrame:
+        """Rows of the model `name` that have these values; NotTestableError if there are none."""
+        key = (name, *where.items())
+        if key not in self._chosen:
+            self._chosen[key] = self._choose(name, where)
+        return self._chosen[key]
+
+    def _choose(self, name: str, where: Mapping) -> pd.DataFrame:
+        label = style.label_of(name)
+        if name not in self.models:
+            raise NotTestableError(f"no results for {label}")
+        rows = self.models[name]
+        chosen = np.ones(len(rows), bool)
+        for column, value in where.items():
+            chosen &= (rows[column] == value).to_numpy()
+            if not chosen.any():
+                raise NotTestableError(f"no {NOUNS.get(column, column)} '{value}' for {label}")
+        return rows[chosen]
+
+
+class Evidence:
+    """What a claim reads of some results. Each number is a mean over the rows that it is about.
+
+    NotTestableError says which rows are missing. `read` collects the names of the models that were asked for, `failed`
+    the runs of theirs that failed to train and are left out: name and statistics.RUN, 0 where there is none.
+    """
+
+    def __init__(self, results: Results):
+        self.results = results
+        self.read: set[str] = set()
+        self.failed: set[tuple] = set()
+
+    def curve(self, task: str, variant: str, stimuli: str | None = None) -> Curve:
+        """Head 0 by layer, of the model of `task`, on `stimuli` or else on the first that its table lists."""
+        where = {"head": 0, "variant": variant}
+        stimuli = stimuli or self._rows(task, **where)["stimuli"].iloc[0]
+        return _by("layer", self._trained(self._rows(task, **where, stimuli=stimuli)))
+
+    def changed_by(self, task: str, variant: str) -> Curve:
+        """1 - cosine of attention by layer, due to one variant of `metrics.own_or_inherited`."""
+        rows = self._rows(task, metric="own_or_inherited", measure="cosine_distance", head=0, variant=variant)
+        return _by("layer", self._trained(rows))
+
+    def distance(self, task: str, variant: str) -> Curve:
+        """Of all tokens' hidden states, by layer and one variant of `metrics.similarity`."""
+        return _by("layer", self._trained(self._rows(task, tokens="all", variant=variant)))
+
+    def spearman(self, name: str, kind: str) -> Curve:
+        """A structural probe (`depth`, `distance`) on dev by layer, at the highest rank that was trained."""
+        rows = self._rows(name, metric="structural_probe", kind=kind, measure="spearman", split="dev")
+        return _by("layer", self._trained(rows[rows["rank"] == rows["rank"].max()]))
+
+    def edge_probe(self, name: str, task: str, variant: str) -> float:
+        """Micro-F1 over all labels, in points."""
+        rows = self._rows(name, metric="edge_probe", variant=variant, view="micro_all", task=task)
+        return statistics.POINTS * float(self._trained(rows)["value"].mean())
+
+    def edge_probe_spreads(self, name: str, variant: str) -> pd.DataFrame:
+        """Standard deviations of its F1 between runs (`statistics.spreads`), in points, one row a task."""
+        rows = self._rows(name, metric="edge_probe", variant=variant, view="micro_all")
+        return statistics.spreads(statistics.in_points(self._trained(rows)), ["task"])
+
+    def code_length(self, name: str, task: str) -> float:
+        """Online code length in bits."""
+        rows = self._rows(name, metric="mdl", quantity="codelength", task=task)
+        return float(self._trained(rows)["value"].mean())
+
+    def ablations(self, task: str, metric: str = "ablation") -> pd.DataFrame:
+        """Headline rows of heads (or, head 0, layers) that attend alike to all tokens; `delta` in points.
+
+        What was run on a sample and again on the complete development set has its complete row alone.
+        """
+        rows = self._rows(task, metric=metric, variant="uniform", headline=True)
+        rows = rows.sort_values("sample", kind="stable")  # complete, sample
+        rows = self._trained(rows.drop_duplicates(["init", "seed", "layer", "head"]))
+        return rows.assign(delta=statistics.POINTS * rows["delta"])
+
+    def relation_heads(self, name: str, variant: str) -> pd.DataFrame:
+        """Every head's score for predicates and their arguments, with its rank and its null."""
+        rows = self._rows(name, metric="relation_heads", variant=variant)
+        return rows[rows["head"] > 0]
+
+    def attention_to(
+        self, task: str, token: str, variant: str = "received", before: bool = False
+    ) -> pd.DataFrame:
+        """Every head's (0: their mean) on the task's inputs, of its model or of what that was before fine-tuning."""
+        name = "base" if before else task
+        rows = self._rows(name, metric="attention_to", stimuli=task, token=token, variant=variant)
+        return self._trained(rows)
+
+    def gain(self, chain: str, score: str) -> float:
+        """Of this score, by the tasks before the last one of `wnli+cola`, over the last one alone."""
+        final = style.task_of(chain)
+        return float(self._rows(f"{chain}-{final}", metric="gain", score=score)["delta"].mean())
+
+    def losses(self, name: str) -> np.ndarray:
+        """Training loss by step."""
+        return self._rows(name, metric="loss").groupby("step")["value"].mean().to_numpy()
+
+    def scores(self, name: str) -> pd.DataFrame:
+        """Every metric of a fine-tuned model, in points; `mrpc.random` began with random weights."""
+        rows = self._rows(name)
+        rows = rows[rows["majority"].notna()]
+        return statistics.in_points(
+            rows.assign(score=rows["metric"], majority=statistics.POINTS * rows["majority"])
+        )
+
+    def frozen(self, task: str, variant: str) -> pd.DataFrame:
+        """Every metric of an encoder that is not fine-tuned, in points: under each random head, or under a linear probe."""
+        return statistics.in_points(self._rows("base", metric="frozen", task=task, variant=variant))
+
+    def pattern_shares(self, task: str, pattern: str) -> pd.DataFrame:
+        """What share of the model's attention maps the classifier puts in a class, in points."""
+        rows = self._rows(task, metric="pattern_share", variant="classified", pattern=pattern)
+        return statistics.in_points(self._trained(rows))
+
+    def pattern_classifier(self, task: str) -> pd.DataFrame:
+        """Rows that say what the classifier is worth: the same for every model, whatever that learned."""
+        return self._rows(task, metric="pattern_share", variant="classified")
+
+    def sweep(self, task: str) -> Curve:
+        """The headline score, in points, by position on the sweep's axis.
+
+        Where layers are frozen or dropped, a replicate whose complete run failed to train has nothing to compare with.
+        """
+        rows = statistics.in_points(self._rows(task, headline=True))
+        rows = self._trained(rows.assign(failed=statistics.failed_wholes(rows, ["init", "seed"])))
+        return Curve(_by("position", rows).values, int(rows["layers"].iloc[0]))
+
+    def _trained(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a model's runs that did not fail to train."""
+        bad = statistics.failures(rows)
+        if bad.any():
+            runs = rows[bad].reindex(columns=["name", *statistics.RUN]).fillna(0)
+            self.failed |= set(runs.itertuples(index=False, name=None))
+        if bad.all():
+            raise NotTestableError(f"every run of {style.label_of(rows['name'].iloc[0])} failed to train")
+        return rows[~bad]
+
+    def reinitialised_heads(self, task: str) -> pd.DataFrame:
+        """Headline rows of every head that was re-initialised, by layer and head; `delta` to the plain model's seeds."""
+        rows = self._rows(task, metric="reinit_head", headline=True)
+        for row in rows.drop_duplicates("init").itertuples():
+            self.failed |= {(task, row.init, f"baseline {n}", 0, 0) for n in range(row.baseline_left_out)}
+        return rows
+
+    def _rows(self, name: str, **where) -> pd.DataFrame:
+        rows = self.results.rows(name, **where)
+        self.read.add(name)
+        return rows
+
+
+NOUNS = {"stimuli": "inputs", "task": "probe of", "head": "mean over heads", "token": "attention to"}
+
+
+def of_bert_base(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of bert-base-uncased alone, for what a paper says of heads by number; NotTestableError if there are none."""
+    shape = int(rows["layer"].max()), int(rows["head"].max())
+    if shape != (12, 12):
+        raise NotTestableError(f"about heads of a 12x12 model; this one is {shape[0]}x{shape[1]}")
+    same = rows[rows["checkpoint"].str.contains("bert-base-uncased", regex=False)]
+    if same.empty:
+        raise NotTestableError(
+            f"about heads of bert-base-uncased, which have other numbers in {rows['checkpoint'].iloc[0]}"
+        )
+    return same
+
+
+def _by(column: str, rows: pd.DataFrame) -> Curve:
+    means = {int(key): value for key, value in rows.groupby(column)["value"].mean().items()}
+    return Curve(means, max(means))

@@ -1,0 +1,308 @@
+# Where the workflow reaches into Snakemake beyond what Snakemake documents, all in this file. tests/dag/test_hooks.py says
+# in words which of these names a new Snakemake has changed.
+import os
+from functools import wraps
+from itertools import chain
+from pathlib import Path
+
+from snakemake.exceptions import MissingRuleException, WorkflowError
+from snakemake.io import strip_wildcard_constraints
+from snakemake.iocontainers import Wildcards
+from snakemake.logging import logger
+from snakemake.output_index import OutputIndex
+from snakemake.persistence import ParamsChange
+from snakemake.scheduling.job_scheduler import JobScheduler
+from snakemake.settings.enums import RerunTrigger
+from snakemake_interface_executor_plugins.settings import ExecMode
+
+from bertshift import naming
+from bertshift.errors import UserError
+from bertshift.running import driver
+from bertshift.running.disk import Reader, next_files
+from bertshift.running.redaction import redact
+
+
+def user_errors_as_sentences(function):
+    """Turn a UserError into Snakemake's own error, which it prints without a traceback."""
+
+    @wraps(function)  # Snakemake reads the signature
+    def wrapped(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except UserError as error:
+            raise WorkflowError(redact(str(error)))
+
+    return wrapped
+
+
+# ---- What one configuration made never passes for another's
+
+NEEDED_TRIGGERS = {RerunTrigger.MTIME, RerunTrigger.PARAMS, RerunTrigger.INPUT}
+
+
+def distrusting(prepare_dag):
+    """Snakemake trusts outputs of which it has no record, and outputs whose rule cannot make them any more.
+
+    Both may be of another configuration. The first are made again; at the second, the command stops.
+    """
+
+    @wraps(prepare_dag)
+    def wrapped(*args, **kwargs):
+        if workflow.dag_settings.allowed_rules:
+            raise WorkflowError(
+                "--allowed-rules cannot tell what an input was made from; name files as targets instead."
+            )
+        if missing := sorted(trigger.name.lower() for trigger in NEEDED_TRIGGERS - workflow.rerun_triggers):
+            raise WorkflowError(
+                f"--rerun-triggers leaves out {' and '.join(missing)}: results of another configuration would pass for "
+                "this one's. Leave the option away, or accept what is there with --touch."
+            )
+        prepare_dag(*args, **kwargs)
+        persistence, dag = workflow.persistence, workflow.dag
+        # Or Snakemake compares no output of a job where one lacks a record.
+        persistence.has_metadata = lambda job: True
+        persistence.params_changed = counting_unrecorded(persistence)
+        dag.init = refusing_leftovers(dag)
+
+    return wrapped
+
+
+def counting_unrecorded(persistence):
+    params_changed = persistence.params_changed
+
+    @wraps(params_changed)
+    def wrapped(job, file=None):
+        files = job.output if file is None else [file]
+        unknown = {str(f) for f in files if os.path.exists(f) and persistence.metadata(f) is None}
+        changes = params_changed(job, file=file)
+        return changes | ParamsChange({"no record of what made it"}, set(), unknown) if unknown else changes
+
+    return wrapped
+
+
+def refusing_leftovers(dag):
+    init = dag.init
+
+    @wraps(init)
+    async def wrapped(*args, **kwargs):
+        await init(*args, **kwargs)
+        makers_of = OutputIndex(list(workflow.rules)).match_producers
+        for job in dag.jobs:
+            made = set(chain.from_iterable(dag.dependencies[job].values()))
+            for file in (f for f in job.input if f not in made):
+                if found := leftover(file, makers_of):
+                    raise WorkflowError(
+                        f"{found[0]} was made under another configuration, and cannot be made under this one: {found[1]}"
+                    )
+
+    return wrapped
+
+
+def leftover(file, makers_of):
+    """(file, reason) of the first one, on the way to `file`, that a rule should make and cannot."""
+    for maker in makers_of(file):
+        try:
+            wanted, *_ = maker.expand_input(Wildcards(fromdict=dict(maker.get_wildcards(file))))
+        except Exception as error:  # noqa: BLE001 - Snakemake wraps what an input function raises
+            return file, error.__context__ or error
+        for below in wanted:
+            if found := leftover(below, makers_of):
+                return found
+            if not os.path.exists(below) and not list(makers_of(below)):
+                return file, f"{below} is missing."
+    return None
+
+
+# ---- Names that no rule makes
+
+
+def made(file):
+    return any(rule.is_producer(file) for rule in workflow.rules)
+
+
+def unknown_targets():
+    """The files asked for that no rule makes and that do not exist."""
+    return [
+        target
+        for target in workflow.dag_settings.targets
+        if not workflow.is_rule(target) and not Path(target).exists() and not made(target)
+    ]
+
+
+def told_of(target):
+    """What to write in place of a target that no rule makes."""
+    files = [strip_wildcard_constraints(str(file)) for rule in workflow.rules for file in rule.output]
+    names = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
+    return naming.nearest_target(target, files, names, made)
+
+
+def explaining(build_dag):
+    """Mistakes that only show when all rules are known get a sentence."""
+
+    @wraps(build_dag)
+    def wrapped():
+        try:
+            build_dag()
+        except MissingRuleException:
+            if targets := unknown_targets():
+                raise WorkflowError("\n".join(map(told_of, targets)))
+            raise
+
+    return wrapped
+
+
+# ---- Temporary files
+
+
+def within_disk(select):
+    """Snakemake counts a job's disk_mb until the job ends. Here that of temporary files counts until they are deleted."""
+
+    @wraps(select)
+    def wrapped(scheduler, jobs):
+        if "disk_mb" not in scheduler.global_resources:
+            return select(scheduler, jobs)
+        dag = scheduler.workflow.dag
+        running = temporary(scheduler.running)
+        writers = {job for job in temporary(jobs) if any(map(dag.needrun, dag.depending[job]))}
+        there = {job for job in temporary(dag.jobs) - running if any(Path(f).exists() for f in job.output)}
+        readers = []
+        for reader in {job for writer in writers for job in dag.depending[writer] if dag.needrun(job)}:
+            before = dag.dependencies[reader]
+            left = {job for job in before if not dag.noneedrun_finished(job)}
+            # A file is not made while its reader waits for anything else, a training perhaps.
+            if left <= writers | running:
+                readers.append(Reader(sizes(left & writers), begun=not (running | there).isdisjoint(before)))
+        room = scheduler.resources["disk_mb"] - sum(sizes(there).values())
+        alone = not scheduler.running and writers.issuperset(jobs)
+        now = next_files(readers, room, alone)
+        return select(scheduler, [job for job in jobs if job not in writers or job in now])
+
+    return wrapped
+
+
+def temporary(jobs):
+    return {job for job in jobs if getattr(job, "temp_output", None)}  # groups of jobs have none
+
+
+def sizes(jobs):
+    return {job: job.scheduler_resources.get("disk_mb", 0) for job in jobs}
+
+
+# ---- Drivers: the snakemake processes that work in this folder
+
+
+def taking_over(prepare_dag):
+    """Before a real run plans its jobs: end and clear away what a driver that died left in this folder.
+
+    While one is alive, a second real run is refused. What makes no files may look on, without a lock.
+    """
+
+    @wraps(prepare_dag)
+    @user_errors_as_sentences
+    def wrapped(*args, lock_warn_only, nolock=False, **more):
+        looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {"plan"}
+        if workflow.executor_plugin and not looks_on and not nolock:
+            slurm = workflow.executor_settings
+            submits = hasattr(slurm, "jobname_prefix")
+            name = driver.begin(Path.cwd(), submits, logger.warning)
+            if submits:
+                slurm.jobname_prefix = "_".join(filter(None, [slurm.jobname_prefix, name]))
+        if looks_on:
+            for other in driver.at_work(Path.cwd()):
+                logger.info(f"{other} is at work in this folder: what it is making now counts as not made.")
+        return prepare_dag(*args, lock_warn_only=lock_warn_only, nolock=nolock or looks_on, **more)
+
+    return wrapped
+
+
+def unlocking(unlock):
+    """Lift no lock of a run that is alive."""
+
+    @wraps(unlock)
+    @user_errors_as_sentences
+    def wrapped():
+        driver.dead_drivers(Path.cwd())  # or an error that names the one that is alive
+        unlock()
+
+    return wrapped
+
+
+def recording(finished):
+    """A cluster job records itself what made its files: its driver, which also does, may have died meanwhile."""
+
+    @wraps(finished)
+    async def wrapped(job):
+        mode, workflow.workflow_settings.exec_mode = workflow.exec_mode, ExecMode.DEFAULT
+        try:
+            await finished(job)
+        finally:
+            workflow.workflow_settings.exec_mode = mode
+
+    return wrapped
+
+
+def keeping_records(prepare_dag):
+    @wraps(prepare_dag)
+    def wrapped(*args, **kwargs):
+        prepare_dag(*args, **kwargs)
+        workflow.persistence.finished = recording(workflow.persistence.finished)
+
+    return wrapped
+
+
+# What Snakemake limits its jobs to where nobody asks for a limit: jobs, and seconds.
+DEFAULT_RATE = (100, 1)
+
+
+def without_default_rate(prepare_dag):
+    """Take the default job rate limit away, which costs more than it saves, before the scheduler is made.
+
+    With a limit, each pass of the scheduler starts a timer for another pass, which starts the next, and none ever ends:
+    after some hundred jobs they take half a core, and the end of a run waits for them. No option says "no limit".
+    """
+
+    @wraps(prepare_dag)
+    def wrapped(*args, **kwargs):
+        scheduling = workflow.scheduling_settings
+        limit = scheduling and scheduling.max_jobs_per_timespan
+        if limit and (limit.max_jobs, limit.timespan) == DEFAULT_RATE:
+            object.__setattr__(scheduling, "max_jobs_per_timespan", None)  # the class is frozen
+        return prepare_dag(*args, **kwargs)
+
+    return wrapped
+
+
+# ---- Downloads
+
+# The rules that reach a network, where the configuration says so.
+FETCHING = ["dataset", "checkpoint", "corpus"]
+
+
+def fetched(wildcards, target="figures/all"):
+    """The downloads among all that a target is made from: each file's rule is asked for its inputs, as Snakemake does."""
+    makers_of = OutputIndex(list(workflow.rules)).match_producers
+    queue, seen, found = [(workflow.get_rule(target), ())], set(), []
+    while queue:
+        maker, wildcards = queue.pop()
+        for file in maker.expand_input(Wildcards(fromdict=dict(wildcards)))[0]:
+            for below in makers_of(file):
+                job = below, tuple(below.get_wildcards(file).items())
+                if job not in seen:
+                    seen.add(job)
+                    queue.append(job)
+                    if below.name in FETCHING:
+                        found.append(file)
+    return found
+
+
+# ---- In place of Snakemake's own
+
+logger.addFilter(driver.keep_telling_logs)
+workflow.unlock = unlocking(workflow.unlock)
+if workflow.is_main_process:
+    JobScheduler.job_selector = within_disk(JobScheduler.job_selector)
+    workflow._build_dag = explaining(workflow._build_dag)
+    workflow._prepare_dag = taking_over(distrusting(workflow._prepare_dag))
+else:
+    workflow._prepare_dag = keeping_records(workflow._prepare_dag)
+workflow._prepare_dag = without_default_rate(workflow._prepare_dag)

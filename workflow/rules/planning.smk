@@ -1,0 +1,115 @@
+import json
+import logging
+import math
+import os
+import shlex
+import sys
+from dataclasses import asdict
+from functools import cache
+
+from snakemake.common import NOTHING_TO_BE_DONE_MSG
+from snakemake.iocontainers import Wildcards
+from snakemake.logging import logger
+from snakemake.settings.enums import Quietness
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from bertshift.planning import costs, work
+from bertshift.running import gpus, progress
+
+COSTS = costs.read_table(ROOT / "config/costs.yaml")
+SIZES = costs.sizes_of(config, COSTS)
+
+
+@cache
+def expected(rulename, wildcards, threads):
+    """What a job will cost on a cluster with GPUs, as far as the configuration tells; wildcards: (name, value) pairs."""
+    made_by, wildcards = workflow.get_rule(rulename), Wildcards(fromdict=dict(wildcards))
+    told = made_by.params.get("settings", "{}")
+    job = work.Job(
+        0,
+        rulename,
+        dict(wildcards.items()),
+        json.loads(told(wildcards) if callable(told) else told),
+        threads,
+        gpu="gpu" in made_by.resources,
+    )
+    return costs.of_job(job, SIZES, COSTS, has_gpu=True)
+
+
+def disk_of(dumped):
+    """MB of the dump that this request names, as the plan expects them."""
+
+    def of(wildcards):
+        cost = costs.of_job(answer_to(dumped)(wildcards), SIZES, COSTS, has_gpu=False)
+        return math.ceil(cost.disk / costs.MB)
+
+    return of
+
+
+def jobs_of(dag):
+    """Jobs as the library knows them, without those that only name targets."""
+    jobs, limited = [job for job in dag.jobs if not job.is_norun], workflow.global_resources
+    return [
+        work.Job(
+            dag.jobid(job),
+            job.rule.name,
+            wildcards=job.wildcards_dict,
+            settings=json.loads(job.params.get("settings", "{}")),
+            threads=job.threads,
+            gpu=bool(job.resources.get("gpu")),
+            output=tuple(map(str, job.output)),
+            temporary=bool(job.temp_output),
+            limited=(job.scheduler_resources.get("disk_mb", 0) if "disk_mb" in limited else 0) * costs.MB,
+            record=job.benchmark and str(job.benchmark),
+            needed=dag.needrun(job),
+            after=tuple(dag.jobid(other) for other in dag.dependencies[job] if not other.is_norun),
+        )
+        for job in jobs
+    ]
+
+
+def limits():
+    """What this run may use at a time; of a cluster's GPUs only the limit on jobs is known."""
+    allowed = {name: one.value for name, one in workflow.global_resources.items() if one.value is not None}
+    disk = allowed["disk_mb"] * costs.MB if "disk_mb" in allowed else None
+    if not workflow.local_exec:
+        return costs.Resources(jobs=workflow.nodes, disk=disk, has_gpu=True)
+    gpu = int(allowed["gpu"]) if "gpu" in allowed else None
+    return costs.Resources(workflow.cores, gpu, disk=disk, has_gpu=bool(gpus.given()))
+
+
+def planned():
+    """Expected seconds of every job that is left, and until the last of them ends."""
+    jobs, limited = jobs_of(workflow.dag), limits()
+    expected = costs.estimate(jobs, config, COSTS, limited.has_gpu)
+    seconds, _ = costs.simulate(jobs, expected, limited)
+    return {job.number: expected[job.number].seconds for job in jobs if job.needed}, seconds
+
+
+PLAN = "BERTSHIFT_PLAN"
+
+
+def plan_command(wildcards):
+    """This very command for all figures, as a dry run that knows what the real one may use."""
+    rest = ["figures/all" if argument == "plan" else argument for argument in sys.argv[1:]]
+    told = f"{PLAN}={json.dumps(asdict(limits()))}"
+    quietly = ["--quiet", "rules", "progress", "--dry-run"]
+    return shlex.join(["env", told, sys.executable, "-m", "snakemake", *quietly, *rest])
+
+
+class Planner(logging.Handler):
+    """Prints the plan as soon as the jobs are known; that is all that a dry run for a plan shows."""
+
+    def emit(self, record):
+        if getattr(record, "event", None) == LogEvent.RUN_INFO or record.msg == NOTHING_TO_BE_DONE_MSG:
+            told = costs.Resources(**json.loads(os.environ[PLAN]))
+            print(costs.plan(jobs_of(workflow.dag), config, COSTS, told))
+
+
+if PLAN in os.environ:
+    for handler in logger.handlers:
+        handler.setLevel(logging.WARNING)
+    logger.addHandler(Planner())
+elif workflow.is_main_process:
+    quietness = {"quietness": Quietness.PROGRESS}
+    logger.addHandler(progress.Progress(planned, lambda line: logger.info(line, extra=quietness)))

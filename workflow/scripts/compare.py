@@ -1,0 +1,24 @@
+from bertshift.running.jobs import job
+
+with job(snakemake) as settings:
+    from functools import partial
+    from importlib import import_module
+
+    from bertshift.files import read_json, read_jsonl, write_tsv
+    from bertshift.metrics.comparing import metric_table, model_folders
+    from bertshift.metrics.registry import METRICS
+
+    how, inputs = METRICS[snakemake.rule], snakemake.input
+    given = {}
+    if how.tokens:
+        given["tokens"] = settings["tokens"]
+    if how.weights:
+        given["folders"] = model_folders(settings, inputs)
+    if how.annotations:
+        words = zip(settings["stimuli"], inputs.annotations, inputs.annotators, strict=True)
+        given["annotations"] = {
+            stimulus: (list(read_jsonl(rows)), read_json(record)["annotators"])
+            for stimulus, rows, record in words
+        }
+    compare = partial(import_module(f"bertshift.metrics.{how.module}").compare, **given)
+    write_tsv(snakemake.output[0], metric_table(snakemake.rule, compare, settings, inputs))
