@@ -69,20 +69,15 @@ wildcard_constraints:
 
 
 @cache
-def answers_of(request):
-    """A request's answers by wildcards, each worked out once."""
+def answer_to(request):
+    """A request's answer as a function of wildcards, as rules want it; each is worked out once."""
 
     @user_errors_as_sentences
     @cache
     def answer(**wildcards):
         return request(config, **wildcards)
 
-    return answer
-
-
-def answer_to(request):
-    """The answer as a function of wildcards, as rules want it."""
-    return lambda wildcards: answers_of(request)(**dict(wildcards.items()))
+    return lambda wildcards: answer(**dict(wildcards.items()))
 
 
 def inputs_of(request):

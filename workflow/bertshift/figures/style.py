@@ -143,7 +143,7 @@ def edge_labels(tasks: pd.Series) -> dict[str, str]:
 
 
 def agreement(r: float, other: str = "") -> str:
-    """A correlation over the cells of two heat maps (`stats.correlation`), in words that end with `other`."""
+    """A correlation over the cells of two heat maps (`statistics.correlation`), in words that end with `other`."""
     return f"r = {r + 0:.2f}{other}".replace("-", "−") if np.isfinite(r) else "no r: all alike"
 
 

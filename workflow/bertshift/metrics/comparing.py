@@ -18,7 +18,8 @@ def metric_table(
     """Run one metric over every stimulus and pair of replicates, and say in each row what it was made from.
 
     `inputs` has files: `model` and `reference`, a folder of activations with one for each of settings["stimuli"], and
-    the stimuli's `descriptions`; `scores` are a scores.json of every fine-tuning that led to either model, and `outcomes` are the scores.json of settings["trained"], the runs (model, init, seed) that end in a fine-tuning.
+    the stimuli's `descriptions`; `scores` are a scores.json of every fine-tuning that led to either model, and `outcomes`
+    are the scores.json of settings["trained"], the runs (model, init, seed) that end in a fine-tuning.
     """
     model, reference = Path(inputs["model"]), Path(inputs["reference"])
     pairs = [

@@ -10,12 +10,12 @@ from bertshift.requests.finetuning import task_data
 from bertshift.requests.runs import (
     against_parents,
     files,
+    in_pairs,
     inputs_of_table,
     outcomes,
     provenance,
     runs_and_parents,
     scored_runs,
-    unique,
 )
 
 
@@ -37,7 +37,7 @@ def ablation(config: Mapping, model: str) -> Request:
 def restored(config: Mapping, model: str) -> Request:
     """Every layer with its parent's weights, one at a time, all replicates in one job."""
     model = parse_model(model, config)
-    runs = unique(run for pair in runs_and_parents(model, config) for run in pair)
+    runs = in_pairs(runs_and_parents(model, config))
     samples = config["samples"]
     return Request(
         {

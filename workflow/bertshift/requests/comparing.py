@@ -13,11 +13,11 @@ from bertshift.requests.runs import (
     WEIGHTS,
     checkpoints_of,
     files,
+    in_pairs,
     names_of,
     outcomes,
     records,
     training_scores,
-    unique,
 )
 
 PADDED = "cosine"  # cosine_padded looks at the inputs of this metric
@@ -26,11 +26,12 @@ PADDED = "cosine"  # cosine_padded looks at the inputs of this metric
 def compare(config: Mapping, model: str, reference: str, metric: str) -> Request:
     """One metric of two models, on dumps of both, for every pair of replicates."""
     one, other = parse_comparison(model, reference, config)
-    how, stimuli = METRICS[metric], stimuli_of(metric, one, other, config)
-    runs = runs_compared(one, other, config)
+    how, pairs = METRICS[metric], pair_runs(one, other, config)
+    said, runs = _comparison(one, other, pairs, metric, config), in_pairs(pairs)
+    stimuli = said.settings["stimuli"]
     inputs = {side: dump(how.dump, each, stimuli) for side, each in (("model", one), ("reference", other))}
-    inputs |= inputs_of_comparison(one, other, stimuli, config)
-    settings = settings_of_comparison(one, other, stimuli, config) | {"dump": recipe(how.dump, config)}
+    inputs |= said.inputs
+    settings = said.settings | {"dump": recipe(how.dump, config)}
     if how.tokens:
         settings["tokens"] = config["samples"][how.tokens]
     if how.weights:
@@ -42,24 +43,19 @@ def compare(config: Mapping, model: str, reference: str, metric: str) -> Request
             "annotators": [f"results/annotations/{name}.json" for name in stimuli],
         }
         # Its table has rows of the reference by itself.
-        settings["reference_checkpoints"] = checkpoints_of(
-            [run for run in runs if run.model == other], config
-        )
+        of_reference = [run for run in runs if run.model == other]
+        settings["reference_checkpoints"] = checkpoints_of(of_reference, config)
     return Request(inputs, settings)
 
 
 def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
     """Both models side by side on inputs padded to one length: maps of these are too many to be stored."""
     one, other = parse_comparison(model, reference, config)
-    stimuli, runs = stimuli_of(PADDED, one, other, config), runs_compared(one, other, config)
-    samples = config["samples"]
+    pairs, samples = pair_runs(one, other, config), config["samples"]
+    said, runs = _comparison(one, other, pairs, PADDED, config), in_pairs(pairs)
     return Request(
-        {
-            **inputs_of_comparison(one, other, stimuli, config),
-            "models": files(runs),
-            "stimuli": list(map(rows, stimuli)),
-        },
-        settings_of_comparison(one, other, stimuli, config)
+        {**said.inputs, "models": files(runs), "stimuli": list(map(rows, said.settings["stimuli"]))},
+        said.settings
         | {
             "folders": folders(one, other, runs),
             "inputs": samples["padded"],
@@ -68,34 +64,29 @@ def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
     )
 
 
-def runs_compared(model: Model, reference: Model, config: Mapping) -> list[Run]:
-    """Every replicate of either model that is compared, once."""
-    return unique(run for pair in pair_runs(model, reference, config) for run in pair)
-
-
-def inputs_of_comparison(model: Model, reference: Model, stimuli: list[str], config: Mapping) -> dict:
-    """The files that say what the rows of a comparison were made from, and which runs failed to train."""
-    runs = runs_compared(model, reference, config)
-    return {
-        "descriptions": list(map(description, stimuli)),
-        "scores": training_scores(config, model, reference),
-        "outcomes": outcomes(runs),
-        "sources": records(runs),
-    }
-
-
-def settings_of_comparison(model: Model, reference: Model, stimuli: list[str], config: Mapping) -> dict:
-    """Which replicate meets which, by name, and the provenance that every row carries."""
-    pairs = pair_runs(model, reference, config)
-    return {
-        "model": str(model),
-        "reference": str(reference),
-        "stimuli": stimuli,
-        "pairs": [[[run.name, run.init, run.seed] for run in pair] for pair in pairs],
-        "trained": names_of(runs_compared(model, reference, config)),
-        "scale": config["scale"],
-        "checkpoints": checkpoints_of([run for run, _ in pairs], config),
-    }
+def _comparison(
+    model: Model, reference: Model, pairs: list[tuple[Run, Run]], metric: str, config: Mapping
+) -> Request:
+    """What every comparison asks for: the files that say what its rows were made from and which runs failed to train;
+    which replicate meets which, by name, and the provenance that every row carries."""
+    stimuli, runs = stimuli_of(metric, model, reference, config), in_pairs(pairs)
+    return Request(
+        {
+            "descriptions": list(map(description, stimuli)),
+            "scores": training_scores(config, model, reference),
+            "outcomes": outcomes(runs),
+            "sources": records(runs),
+        },
+        {
+            "model": str(model),
+            "reference": str(reference),
+            "stimuli": stimuli,
+            "pairs": [[[run.name, run.init, run.seed] for run in pair] for pair in pairs],
+            "trained": names_of(runs),
+            "scale": config["scale"],
+            "checkpoints": checkpoints_of([run for run, _ in pairs], config),
+        },
+    )
 
 
 def folders(model: Model, reference: Model, runs: list[Run]) -> dict[str, dict[str, str]]:

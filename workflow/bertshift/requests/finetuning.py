@@ -13,7 +13,9 @@ from bertshift.requests.runs import (
     checkpoints_of,
     dataset_of,
     files,
+    in_pairs,
     inputs_of_table,
+    outcomes,
     provenance,
     records,
     run_named,
@@ -83,9 +85,7 @@ def steps(config: Mapping, model: str) -> Request:
             **inputs_of_table(model, config),
             "logs": files([run for run, _ in pairs], ["layers.tsv"]),
             "starts": files(unique(parent for _, parent in pairs), WEIGHTS),
-            "outcomes": files(
-                unique(run for pair in pairs for run in pair if run.model.tasks), ["scores.json"]
-            ),
+            "outcomes": outcomes(in_pairs(pairs)),
         },
         against_parents(model, config),
     )

@@ -55,6 +55,11 @@ def runs_and_parents(model: Model, config: Mapping) -> list[tuple[Run, Run]]:
     return [(run, run.parent) for run in runs]
 
 
+def in_pairs(pairs: Iterable[tuple[Run, Run]]) -> list[Run]:
+    """Every run of either side, once."""
+    return unique(run for pair in pairs for run in pair)
+
+
 def dataset_of(model: Model, config: Mapping) -> str:
     return config["tasks"][model.task]["dataset"]
 
@@ -134,5 +139,5 @@ def against_parents(model: Model, config: Mapping) -> dict:
             }
             for run, parent in pairs
         ],
-        "trained": names_of(unique(run for pair in pairs for run in pair)),
+        "trained": names_of(in_pairs(pairs)),
     }

@@ -32,7 +32,8 @@ LAST = ["scale", "checkpoint", "data"]
 def compared(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]], used: int | None = None
 ) -> pd.DataFrame:
-    """Rows of `comparisons` with what they were made from; `inputs` has the files of `metric_table` but the activations.
+    """Rows of `metrics.comparing.comparisons` with what they were made from; `inputs` has the files of `metric_table` there
+    but the activations.
 
     `used`: how many of each stimulus's inputs, if not all.
     """
