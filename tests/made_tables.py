@@ -187,3 +187,11 @@ def of_merchant(layers=12, **runs):
         "appendix_a": probes,
         "appendix_b": {f"results/mdl/{m}.tsv": mdl(m, **runs) for m in models},
     }
+
+
+def only_row(table, **where):
+    """The one row whose columns have these values."""
+    for column, value in where.items():
+        table = table[table[column] == value]
+    assert len(table) == 1
+    return table.iloc[0]

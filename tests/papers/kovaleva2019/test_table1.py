@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from made_scores import ANSWERS, HEADS, frozen, of_kovaleva, printed, scores
+from made_tables import only_row
 
 from bertshift.papers.kovaleva2019 import table1
 
@@ -16,11 +17,7 @@ def drawn(paper):
 
 
 def one(table, **where):
-    where = {"panel": "score", "source": "ours"} | where
-    for column, value in where.items():
-        table = table[table[column] == value]
-    assert len(table) == 1
-    return table.iloc[0]
+    return only_row(table, **{"panel": "score", "source": "ours"} | where)
 
 
 def written(figure):

@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 from made_papers import merchant2020
-from made_tables import EDGES, FINETUNED, PAPER, VIEWS, of_merchant
+from made_tables import EDGES, FINETUNED, PAPER, VIEWS, of_merchant, only_row
 
 from bertshift.errors import UserError
 from bertshift.figures import grids
@@ -19,13 +19,6 @@ def draw(item, published, **runs):
 @pytest.fixture(scope="module")
 def table1(published):
     return draw("table1", published, inits=2, seeds=1)
-
-
-def cell(table, **where):
-    for column, value in where.items():
-        table = table[table[column] == value]
-    assert len(table) == 1
-    return table.iloc[0]
 
 
 def written(figure):
@@ -47,7 +40,7 @@ def test_a_cell_of_table_1_says_ours_its_interval_and_the_papers(table1):
     assert len(cells) == 8 * 7
     ours = table[(table["source"] == "ours") & (table["view"] == "micro_all")]
     for name, label in (("mnli", "MNLI"), ("lexical", "Lexical"), ("randomized", "Randomized")):
-        row = cell(ours, panel="delta", series=name, task="relations")
+        row = only_row(ours, panel="delta", series=name, task="relations")
         value, interval, paper = cells[label, "Relations"]
         digits = [float(number.replace("−", "-")) for number in re.findall(r"[−\d.]+", value + interval)]
         assert digits == pytest.approx([row["value"], row["low"], row["high"]], abs=0.0501)
@@ -76,8 +69,8 @@ def test_the_table_holds_every_view_both_readings_of_lexical_and_the_spreads(tab
             (name, task, view) for name in expected for task in EDGES for view in VIEWS
         }
         assert rows["sd_probe"].notna().all() and rows["sd_pretraining"].notna().all()
-    f1, moved = (cell(ours, panel=p, series="squad", task="srl", view="clean") for p in ("f1", "delta"))
-    base = cell(ours, panel="f1", series="base", task="srl", view="clean")
+    f1, moved = (only_row(ours, panel=p, series="squad", task="srl", view="clean") for p in ("f1", "delta"))
+    base = only_row(ours, panel="f1", series="base", task="srl", view="clean")
     assert f1["value"] - base["value"] == pytest.approx(
         moved["value"], abs=1
     )  # two tables with noises of their own
@@ -138,7 +131,7 @@ def test_probes_of_runs_that_failed_are_left_out_and_counted(published, item):
 
 def test_one_run_shows_the_bootstrap_or_the_sd_between_probes(published):
     figure, table, _ = draw("table1", published, inits=1, seeds=1)
-    row = cell(table, panel="delta", series="mnli", task="pos", view="micro_all", source="ours")
+    row = only_row(table, panel="delta", series="mnli", task="pos", view="micro_all", source="ours")
     assert row["interval"] == statistics.BOOTSTRAP and row["high"] - row["low"] == pytest.approx(1.2)
     assert written(figure)["Base", "POS"][1].startswith("sd ")
 
@@ -151,8 +144,8 @@ def test_numbers_are_printed_like_the_papers():
 def test_appendix_a_sets_the_mix_beside_the_top_layer(published):
     figure, table, _ = draw("appendix_a", published)
     value, _, beside = written(figure)["SQuAD", "SRL"]
-    top = cell(table, panel="delta", series="squad", task="srl", variant="top", view="micro_all")
-    mix = cell(table, panel="delta", series="squad", task="srl", variant="mix", view="micro_all")
+    top = only_row(table, panel="delta", series="squad", task="srl", variant="top", view="micro_all")
+    mix = only_row(table, panel="delta", series="squad", task="srl", variant="mix", view="micro_all")
     assert value.startswith(grids.number(top["value"], True))
     assert beside == f"mix {grids.number(mix['value'], True)}"
     assert set(table["source"]) == {"ours"}
@@ -181,7 +174,7 @@ def test_freezing_is_shown_relative_to_each_replicates_own_score(published):
     figure, table, _ = draw("figure3", published, noise=0.0)
     whole = table[(table["panel"] == "percent of unfrozen") & (table["position"] == -1)]
     assert whole["value"].tolist() == [100, 100, 100]
-    half = cell(table, panel="percent of unfrozen", series="dep", position=11)
+    half = only_row(table, panel="percent of unfrozen", series="dep", position=11)
     assert half["value"] == pytest.approx(100 * 0.5 / 0.91)
     hollow = [line for line in figure.axes[0].get_lines() if line.get_markerfacecolor() == "white"]
     assert [line.get_xdata()[0] for line in hollow] == [-0.5] * 3  # between nothing and layer 0
@@ -212,7 +205,7 @@ def test_a_sweep_whose_complete_run_failed_is_left_out_unless_all_are(published,
         figure, table, caption = room.draw(
             f"merchant2020/{item}", inputs | {path: bent}, published["merchant2020"]
         )
-        score = cell(table, panel="score", series="mnli", position=position, source="ours")
+        score = only_row(table, panel="score", series="mnli", position=position, source="ours")
         return (score, caption, figure.axes[0].get_legend_handles_labels()[1])
 
     complete = rows["position"] == position
