@@ -5,6 +5,7 @@ import pytest
 from made_papers import shipped
 from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
 from matplotlib.container import BarContainer
+from texts import clashes
 
 from bertshift import files
 from bertshift.errors import UserError
@@ -93,7 +94,7 @@ def test_a_line_in_the_figure_and_its_caption_tell_a_demo_from_a_reproduction(dr
 @pytest.mark.parametrize("name", catalogue.FIGURES)
 def test_text_is_legible_and_inside_the_page(drawn, name):
     figure, *_ = drawn[name]
-    figure.draw_without_rendering()
+    assert not clashes(figure)
     texts = figure.findobj(lambda artist: hasattr(artist, "get_fontsize") and artist.get_text())
     assert min(text.get_fontsize() for text in texts) >= 7
     # figure.texts[-1] says what made the figure; nothing may run into it
