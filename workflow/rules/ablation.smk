@@ -10,17 +10,11 @@ rule ablation:
         examples="results/ablation/{model}.npz",
     log:
         "logs/ablation/{model}.log",
-    benchmark:
-        "logs/ablation/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse"),
-        gpu=1,
+        **reserve("analyse", gpu=1),
     params:
-        code=code("ablation"),
-        settings=settings_of(ablation.ablation),
+        **depends_on(ablation.ablation),
     script:
         "../scripts/ablation.py"
 
@@ -33,16 +27,10 @@ rule restored:
         "results/restored/{model}.tsv",
     log:
         "logs/restored/{model}.log",
-    benchmark:
-        "logs/restored/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse"),
-        gpu=1,
+        **reserve("analyse", gpu=1),
     params:
-        code=code("restored"),
-        settings=settings_of(ablation.restored),
+        **depends_on(ablation.restored),
     script:
         "../scripts/restored.py"

@@ -9,18 +9,12 @@ rule activations:
         keep(directory(activations.DUMP)),
     log:
         "logs/activations/{kind}_{model}_{stimuli}.log",
-    benchmark:
-        "logs/activations/{kind}_{model}_{stimuli}.cost.tsv"
     wildcard_constraints:
         kind=only(activations.WRITTEN),
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse", activations.dumped),
-        gpu=1,
+        **reserve("analyse", activations.dumped, gpu=1),
     params:
-        code=code("activations"),
-        settings=settings_of(activations.activations),
+        **depends_on(activations.activations),
     script:
         "../scripts/activations.py"

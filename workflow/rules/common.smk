@@ -30,6 +30,7 @@ os.environ.update(
 )
 
 # The same pinned packages for those who do not use .venv: `--sdm conda`, or `--sdm apptainer` with an image built here.
+# `complete_rules` gives it to all rules that run a script.
 ENVIRONMENT = str(ROOT / "envs/bertshift.yaml")
 IMAGE = ROOT / "envs/bertshift.sif"
 if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method and not IMAGE.exists():
@@ -90,6 +91,11 @@ def settings_of(request):
     return lambda wildcards: settings.canonical(answer_to(request)(wildcards).settings)
 
 
+def depends_on(request):
+    """What the output of most rules depends on beside files: the script of the request's name, and its settings."""
+    return {"code": code(request.__name__), "settings": settings_of(request)}
+
+
 def code(*scripts, module=None):
     """A digest of what a rule's scripts do: another one reruns the rule, a comment or a fresh checkout does not."""
     files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
@@ -102,11 +108,11 @@ def only(names):
     return "|".join(names) or "(?!)"
 
 
-def reserve(kind, dumped=None):
+def reserve(kind, dumped=None, **more):
     """Minutes and memory that a job of this kind asks a cluster for, more with each attempt; this machine heeds neither.
 
-    dumped: the request of the activations that it deletes again; what else it writes stays, and no limit on a time's
-    would help.
+    dumped: the request of the activations that the job deletes again. Only these count as `disk_mb`, as the rest of what
+    it writes stays. more: other resources.
     """
 
     def asked(which):
@@ -118,6 +124,7 @@ def reserve(kind, dumped=None):
         "disk_mb": disk_of(dumped) if dumped else 0,
         "runtime": asked(costs.minutes),
         "mem_mb": asked(costs.megabytes),
+        **more,
     }
 
 
