@@ -1,4 +1,5 @@
 import os
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -105,7 +106,7 @@ def code(*scripts, module=None):
 
 
 def only(names):
-    return "|".join(names) or "(?!)"
+    return "|".join(map(re.escape, names)) or "(?!)"
 
 
 def reserve(kind, dumped=None, **more):

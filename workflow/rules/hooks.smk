@@ -255,9 +255,9 @@ def drop_default_rate():
 FETCHING = ["dataset", "checkpoint", "corpus"]
 
 
-def fetched(wildcards, target="figures/all"):
-    """The downloads among all that a target is made from: each file's rule is asked for its inputs, as Snakemake does."""
-    queue, seen, found = [(workflow.get_rule(target), ())], set(), []
+def fetched(wildcards):
+    """The downloads among all that figures/all is made from: each file's rule is asked for its inputs, as Snakemake does."""
+    queue, seen, found = [(workflow.get_rule("figures/all"), ())], set(), []
     while queue:
         maker, wildcards = queue.pop()
         for file in maker.expand_input(Wildcards(fromdict=dict(wildcards)))[0]:

@@ -8,7 +8,7 @@ rule corpus:
     log:
         "logs/corpus/{path}.log",
     wildcard_constraints:
-        path=only(probing.places_of_downloads(config)),
+        path=only(probing.downloads(config)),
     localrule: True
     params:
         settings=settings_of(probing.corpus),

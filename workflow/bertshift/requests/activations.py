@@ -46,7 +46,6 @@ def settings_of_dump(kind: str, runs: Iterable[Run], config: Mapping) -> dict:
 
 
 def activations(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
-    """All replicates of a model in one job, so that a job is worth its start."""
     runs = runs_of(parse_model(model, config), config)
     return Request(
         {"models": files(runs), "stimuli": list(map(rows, stimuli.split("-")))},

@@ -39,12 +39,6 @@ def claims(config: Mapping, paper: str) -> Request:
     )
 
 
-def all_claims(config: Mapping) -> Request:
-    return Request(
-        {"tables": [f"results/claims/{paper}.tsv" for paper in ROOMS if figures_of([paper], config)]}
-    )
-
-
 def gallery(config: Mapping, paper: str | None = None) -> Request:
     """The page of all papers, or of one, which needs no other paper's runs."""
     papers = [paper] if paper else list(ROOMS)
