@@ -110,7 +110,7 @@ def only(names):
 
 
 def reserve(kind, dumped=None, **more):
-    """Minutes and memory that a job of this kind asks a cluster for, more with each attempt; this machine heeds neither.
+    """Minutes and memory that a job of this kind asks a cluster for, more with each attempt. Local runs ignore both.
 
     dumped: the request of the activations that the job deletes again. Only these count as `disk_mb`, as the rest of what
     it writes stays. more: other resources.

@@ -54,26 +54,35 @@ rule frozen:
         "../scripts/frozen.py"
 
 
-# Tables of what the fine-tuning of one model left: step sizes by layer, relative to the weights that it began with; scores;
-# losses.
-for request in (finetuning.steps, finetuning.scores, finetuning.losses):
-    name = request.__name__
+# Step sizes by layer, relative to the weights that fine-tuning began with.
+rule steps:
+    input:
+        inputs_of(finetuning.steps),
+    output:
+        "results/steps/{model}.tsv",
+    log:
+        "logs/steps/{model}.log",
+    resources:
+        **reserve("table"),
+    params:
+        **depends_on(finetuning.steps),
+    script:
+        "../scripts/steps.py"
 
-    rule:
-        name:
-            name
-        input:
-            inputs_of(request),
-        output:
-            f"results/{name}/{{model}}.tsv",
-        log:
-            f"logs/{name}/{{model}}.log",
-        resources:
-            **reserve("table"),
-        params:
-            **depends_on(request),
-        script:
-            f"../scripts/{name}.py"
+
+rule scores:
+    input:
+        inputs_of(finetuning.scores),
+    output:
+        "results/scores/{model}.tsv",
+    log:
+        "logs/scores/{model}.log",
+    resources:
+        **reserve("table"),
+    params:
+        **depends_on(finetuning.scores),
+    script:
+        "../scripts/scores.py"
 
 
 # Two models of one task, tested against each other on its examples: all replicates in one job.
@@ -90,6 +99,21 @@ rule gains:
         **depends_on(finetuning.gains),
     script:
         "../scripts/gains.py"
+
+
+rule losses:
+    input:
+        inputs_of(finetuning.losses),
+    output:
+        "results/losses/{model}.tsv",
+    log:
+        "logs/losses/{model}.log",
+    resources:
+        **reserve("table"),
+    params:
+        **depends_on(finetuning.losses),
+    script:
+        "../scripts/losses.py"
 
 
 rule all_scores:

@@ -86,13 +86,13 @@ def distrust(persistence):
 
 
 @cache
-def index():
+def output_index():
     return OutputIndex(list(workflow.rules))
 
 
 def makers_of(file):
     """The rules that make a file."""
-    return index().match_producers(file)
+    return output_index().match_producers(file)
 
 
 def check_leftovers(dag):
@@ -159,7 +159,7 @@ def explaining(build_dag):
 
 
 def within_disk(select):
-    """Snakemake counts a job's disk_mb until the job ends. Here that of temporary files counts until they are deleted."""
+    """Snakemake counts a job's disk_mb until the job ends. Here a writer of temporary files counts until they are deleted."""
 
     @wraps(select)
     def wrapped(scheduler, jobs):
@@ -173,7 +173,7 @@ def within_disk(select):
         for reader in {job for writer in writers for job in dag.depending[writer] if dag.needrun(job)}:
             before = dag.dependencies[reader]
             left = {job for job in before if not dag.noneedrun_finished(job)}
-            # A file is not made while its reader waits for anything else, a training perhaps.
+            # No file is made while its reader still waits for anything else, such as a training.
             if left <= writers | running:
                 readers.append(Reader(sizes(left & writers), begun=not (running | there).isdisjoint(before)))
         room = scheduler.resources["disk_mb"] - sum(sizes(there).values())
@@ -220,7 +220,7 @@ def unlocking(unlock):
 
 
 def recording(finished):
-    """A cluster job records itself what made its files: its driver, which also does, may have died meanwhile."""
+    """Let a cluster job record what made its files. Its driver does so too, but may have died meanwhile."""
 
     @wraps(finished)
     async def wrapped(job):

@@ -37,7 +37,7 @@ def description(stimulus: str) -> str:
 
 
 def stamps(files: Iterable[str | Path]) -> dict[str, list[int]]:
-    """Size and time of each of the user's own files: what stands at a path may be changed for an older file."""
+    """Size and time of each of the user's own files: a file that replaces another may be older than the results."""
     return {str(file): [os.stat(file).st_size, os.stat(file).st_mtime_ns] for file in files}
 
 
