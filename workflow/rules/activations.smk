@@ -6,7 +6,7 @@ rule activations:
     input:
         inputs_of(activations.activations),
     output:
-        keep(directory(activations.DUMP)),
+        directory(activations.DUMP) if config["keep_activations"] else temp(directory(activations.DUMP)),
     log:
         "logs/activations/{kind}_{model}_{stimuli}.log",
     wildcard_constraints:

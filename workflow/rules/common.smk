@@ -62,6 +62,7 @@ wildcard_constraints:
     dataset=r"[a-z][a-z0-9_]*",
     init=r"\d+",
     seed=r"\d+",
+    paper="|".join(catalogue.ROOMS),
     model=r"(?:(?!_vs_)[^/])+?",
     reference=r"[^/]+",
     stimulus=r"[a-z0-9_+]+",
@@ -72,7 +73,7 @@ wildcard_constraints:
 
 @cache
 def answer_to(request):
-    """A request's answer as a function of wildcards, as rules want it; each is worked out once."""
+    """A request's answer as a function of wildcards, as rules need it. Each answer is worked out once."""
 
     @user_errors_as_sentences
     @cache
@@ -98,7 +99,7 @@ def depends_on(request):
 
 
 def code(*scripts, module=None):
-    """A digest of what a rule's scripts do: another one reruns the rule, a comment or a fresh checkout does not."""
+    """A digest of what a rule's scripts do. Where it changes, the rule reruns; no comment and no fresh checkout changes it."""
     files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
     if module:
         files.append(LIBRARY / "bertshift" / f"{module}.py")
@@ -127,10 +128,6 @@ def reserve(kind, dumped=None, **more):
         "mem_mb": asked(costs.megabytes),
         **more,
     }
-
-
-def keep(path):
-    return path if config["keep_activations"] else temp(path)
 
 
 # Snakemake's linter wants functions apart from rules.

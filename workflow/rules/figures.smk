@@ -41,8 +41,6 @@ rule claims:
         "results/claims/{paper}.tsv",
     log:
         "logs/claims/{paper}.log",
-    wildcard_constraints:
-        paper=only(ROOMS),
     localrule: True
     params:
         code=lambda wildcards: code("claims", module=f"papers/{wildcards.paper}/claims"),
@@ -85,8 +83,6 @@ use rule gallery as paper_gallery with:
         "results/figures/{paper}.html",
     log:
         "logs/gallery/{paper}.log",
-    wildcard_constraints:
-        paper=only(ROOMS),
     localrule: True
 
 

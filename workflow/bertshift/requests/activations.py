@@ -53,10 +53,7 @@ def activations(config: Mapping, kind: str, model: str, stimuli: str) -> Request
     )
 
 
-def as_job(model: str, stimuli: str, settings: Mapping) -> Job:
-    """A dump as the plan knows it."""
-    return Job(0, "activations", {"model": model, "stimuli": stimuli}, settings)
-
-
-def dumped(config: Mapping, kind: str, model: str, stimuli: str) -> Job:
-    return as_job(model, stimuli, activations(config, kind, model, stimuli).settings)
+def dumped(config: Mapping, kind: str, model: str, stimuli: str, replicates: int | None = None) -> Job:
+    """A dump of so many replicates, or of all, as the plan knows it."""
+    runs = runs_of(parse_model(model, config), config)[:replicates]
+    return Job(0, "activations", {"model": model, "stimuli": stimuli}, settings_of_dump(kind, runs, config))

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.naming import pair_runs, parse_comparison, parse_model, runs_of
-from bertshift.planning.work import Job
 from bertshift.requests import Request
-from bertshift.requests.activations import as_job, settings_of_dump
+from bertshift.requests.activations import dumped
 from bertshift.requests.data import WORLD, dataset_files, description, rows, stamps
 from bertshift.requests.runs import files, inputs_of_table, names_of, provenance, unique
 from bertshift.world import generate
@@ -184,10 +183,6 @@ def structural_probes(config: Mapping, model: str) -> Request:
     return _probe(config, "structural", model, "trees")
 
 
-def _dumped(config: Mapping, model: str, stimuli: str) -> Job:
-    """One replicate's states, which a probe extracts itself, as the plan knows a dump."""
-    run = runs_of(parse_model(model, config), config)[0]
-    return as_job(model, stimuli, settings_of_dump("states16", [run], config))
-
-
+# A probe extracts the states of one replicate at a time, and deletes them before those of the next.
+_dumped = partial(dumped, kind="states16", replicates=1)
 dumped_edges, dumped_trees = partial(_dumped, stimuli="edges"), partial(_dumped, stimuli="trees")

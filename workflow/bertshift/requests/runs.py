@@ -64,18 +64,14 @@ def in_pairs(pairs: Iterable[tuple[Run, Run]]) -> list[Run]:
     return unique(run for pair in pairs for run in pair)
 
 
-def fine_tuned(runs: Iterable[Run]) -> list[Run]:
-    return [run for run in runs if run.model.tasks]
-
-
 def outcomes(runs: Iterable[Run]) -> list[str]:
     """The scores.json of each run that ends in a fine-tuning."""
-    return files(fine_tuned(runs), ["scores.json"])
+    return files([run for run in runs if run.model.tasks], ["scores.json"])
 
 
 def names_of(runs: Iterable[Run]) -> list[list]:
     """(model, init, seed) of each run that ends in a fine-tuning, in the order of `outcomes`."""
-    return [[str(run.model), run.init, run.seed] for run in fine_tuned(runs)]
+    return [[str(run.model), run.init, run.seed] for run in runs if run.model.tasks]
 
 
 def training_scores(config: Mapping, *models: Model) -> list[str]:
