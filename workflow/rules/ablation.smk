@@ -12,7 +12,8 @@ rule ablation:
         "logs/ablation/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse", gpu=1),
+        gpu=1,
+        **reserve("analyse"),
     params:
         **depends_on(ablation.ablation),
     script:
@@ -29,7 +30,8 @@ rule restored:
         "logs/restored/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse", gpu=1),
+        gpu=1,
+        **reserve("analyse"),
     params:
         **depends_on(ablation.restored),
     script:

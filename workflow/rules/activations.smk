@@ -13,7 +13,8 @@ rule activations:
         kind=only(activations.WRITTEN),
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse", activations.dumped, gpu=1),
+        gpu=1,
+        **reserve("analyse", activations.dumped),
     params:
         **depends_on(activations.activations),
     script:

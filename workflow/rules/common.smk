@@ -110,11 +110,11 @@ def only(names):
     return "|".join(map(re.escape, names)) or "(?!)"
 
 
-def reserve(kind, dumped=None, **more):
+def reserve(kind, dumped=None):
     """Minutes and memory that a job of this kind asks a cluster for, more with each attempt. Local runs ignore both.
 
     dumped: the request of the activations that the job deletes again. Only these count as `disk_mb`, as the rest of what
-    it writes stays. more: other resources.
+    it writes stays.
     """
 
     def asked(which):
@@ -126,7 +126,6 @@ def reserve(kind, dumped=None, **more):
         "disk_mb": disk_of(dumped) if dumped else 0,
         "runtime": asked(costs.minutes),
         "mem_mb": asked(costs.megabytes),
-        **more,
     }
 
 

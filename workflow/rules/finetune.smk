@@ -14,7 +14,8 @@ rule finetune:
         "logs/finetune/{model}_init{init}_seed{seed}.log",
     threads: config["threads"]["train"]
     resources:
-        **reserve("train", gpu=1),
+        gpu=1,
+        **reserve("train"),
     params:
         **depends_on(finetuning.finetune),
     script:
@@ -47,7 +48,8 @@ rule frozen:
         "logs/frozen/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse", gpu=1),
+        gpu=1,
+        **reserve("analyse"),
     params:
         **depends_on(finetuning.frozen),
     script:

@@ -11,7 +11,8 @@ rule pattern_sheet:
         "logs/patterns/sheet.log",
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse", gpu=1),
+        gpu=1,
+        **reserve("analyse"),
     params:
         **depends_on(patterns.pattern_sheet),
     script:
@@ -30,7 +31,8 @@ rule pattern_classifier:
         "logs/patterns/classifier.log",
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse", gpu=1),
+        gpu=1,
+        **reserve("analyse"),
     params:
         **depends_on(patterns.pattern_classifier),
     script:
@@ -48,7 +50,8 @@ rule patterns:
         "logs/patterns/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse", gpu=1),
+        gpu=1,
+        **reserve("analyse"),
     params:
         **depends_on(patterns.patterns),
     script:

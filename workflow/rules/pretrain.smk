@@ -30,7 +30,8 @@ rule pretrain:
         base=only(pretraining.pretrained_here(config)),
     threads: config["threads"]["train"]
     resources:
-        **reserve("train", gpu=1),
+        gpu=1,
+        **reserve("train"),
     params:
         **depends_on(pretraining.pretrain),
     script:

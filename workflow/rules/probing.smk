@@ -76,7 +76,8 @@ rule edge_probes:
         "logs/edge_probes/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe", probing.dumped_edges, gpu=1),
+        gpu=1,
+        **reserve("probe", probing.dumped_edges),
     params:
         **depends_on(probing.edge_probes),
     script:
@@ -107,7 +108,8 @@ rule mdl:
         "logs/mdl/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe", probing.dumped_edges, gpu=1),
+        gpu=1,
+        **reserve("probe", probing.dumped_edges),
     params:
         **depends_on(probing.mdl),
     script:
@@ -123,7 +125,8 @@ rule structural_probes:
         "logs/structural_probes/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe", probing.dumped_trees, gpu=1),
+        gpu=1,
+        **reserve("probe", probing.dumped_trees),
     params:
         **depends_on(probing.structural_probes),
     script:
