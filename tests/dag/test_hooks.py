@@ -21,10 +21,14 @@ USED = [
         {"lock_warn_only", "nolock"},
         "to refuse a second driver and results without a record",
     ),
-    (Workflow, "_build_dag", set(), "to tell the nearest name of a target that no rule makes"),
+    (
+        Workflow,
+        "_build_dag",
+        set(),
+        "to look at leftovers, and to tell the nearest name of a target that no rule makes",
+    ),
     (Workflow, "unlock", set(), "to keep the lock of a run that is alive"),
     (JobScheduler, "job_selector", {"jobs"}, "to count temporary files until they are deleted"),
-    (DAG, "init", set(), "to look at leftovers of another configuration"),
     (DAG, "needrun", {"job"}, "to know which jobs wait for a temporary file"),
     (DAG, "noneedrun_finished", {"job"}, "to know what a reader still lacks"),
     (PersistenceBase, "has_metadata", {"job"}, "to distrust outputs that have no record"),
@@ -40,8 +44,7 @@ USED = [
     (SchedulingSettings, "__init__", {"max_jobs_per_timespan"}, "to take the default rate limit away"),
     (Rule, "expand_input", {"wildcards"}, "to follow a target to its downloads"),
     (Rule, "get_wildcards", set(), "to follow a target to its downloads"),
-    (Rule, "is_producer", set(), "to tell the nearest name of a target that no rule makes"),
-    (OutputIndex, "match_producers", set(), "to follow a target to its downloads"),
+    (OutputIndex, "match_producers", set(), "to know which rules make a file"),
 ]
 
 
@@ -62,6 +65,7 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
         (JobScheduler, ["running", "resources", "global_resources", "workflow"]),
         (Job, ["temp_output"]),
         (Workflow, ["persistence", "dag_settings", "executor_settings", "scheduling_settings", "exec_mode"]),
+        (Rule, ["script", "conda_env", "benchmark", "benchmark_modifier", "log_modifier"]),
     ],
 )
 def test_snakemake_still_keeps(owner, names):

@@ -10,17 +10,12 @@ rule ablation:
         examples="results/ablation/{model}.npz",
     log:
         "logs/ablation/{model}.log",
-    benchmark:
-        "logs/ablation/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse"),
         gpu=1,
+        **reserve("analyse"),
     params:
-        code=code("ablation"),
-        settings=settings_of(ablation.ablation),
+        **depends_on(ablation.ablation),
     script:
         "../scripts/ablation.py"
 
@@ -33,16 +28,11 @@ rule restored:
         "results/restored/{model}.tsv",
     log:
         "logs/restored/{model}.log",
-    benchmark:
-        "logs/restored/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse"),
         gpu=1,
+        **reserve("analyse"),
     params:
-        code=code("restored"),
-        settings=settings_of(ablation.restored),
+        **depends_on(ablation.restored),
     script:
         "../scripts/restored.py"

@@ -6,21 +6,16 @@ rule activations:
     input:
         inputs_of(activations.activations),
     output:
-        keep(directory(activations.DUMP)),
+        directory(activations.DUMP) if config["keep_activations"] else temp(directory(activations.DUMP)),
     log:
         "logs/activations/{kind}_{model}_{stimuli}.log",
-    benchmark:
-        "logs/activations/{kind}_{model}_{stimuli}.cost.tsv"
     wildcard_constraints:
         kind=only(activations.WRITTEN),
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse", activations.dumped),
         gpu=1,
+        **reserve("analyse", activations.dumped),
     params:
-        code=code("activations"),
-        settings=settings_of(activations.activations),
+        **depends_on(activations.activations),
     script:
         "../scripts/activations.py"

@@ -1,4 +1,5 @@
 import os
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,7 @@ os.environ.update(
 )
 
 # The same pinned packages for those who do not use .venv: `--sdm conda`, or `--sdm apptainer` with an image built here.
+# `complete_rules` gives it to all rules that run a script.
 ENVIRONMENT = str(ROOT / "envs/bertshift.yaml")
 IMAGE = ROOT / "envs/bertshift.sif"
 if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method and not IMAGE.exists():
@@ -60,6 +62,7 @@ wildcard_constraints:
     dataset=r"[a-z][a-z0-9_]*",
     init=r"\d+",
     seed=r"\d+",
+    paper="|".join(catalogue.ROOMS),
     model=r"(?:(?!_vs_)[^/])+?",
     reference=r"[^/]+",
     stimulus=r"[a-z0-9_+]+",
@@ -70,7 +73,7 @@ wildcard_constraints:
 
 @cache
 def answer_to(request):
-    """A request's answer as a function of wildcards, as rules want it; each is worked out once."""
+    """A request's answer as a function of wildcards, as rules need it. Each answer is worked out once."""
 
     @user_errors_as_sentences
     @cache
@@ -90,8 +93,13 @@ def settings_of(request):
     return lambda wildcards: settings.canonical(answer_to(request)(wildcards).settings)
 
 
+def depends_on(request):
+    """What the output of most rules depends on beside files: the script of the request's name, and its settings."""
+    return {"code": code(request.__name__), "settings": settings_of(request)}
+
+
 def code(*scripts, module=None):
-    """A digest of what a rule's scripts do: another one reruns the rule, a comment or a fresh checkout does not."""
+    """A digest of what a rule's scripts do. Where it changes, the rule reruns; no comment and no fresh checkout changes it."""
     files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
     if module:
         files.append(LIBRARY / "bertshift" / f"{module}.py")
@@ -99,14 +107,14 @@ def code(*scripts, module=None):
 
 
 def only(names):
-    return "|".join(names) or "(?!)"
+    return "|".join(map(re.escape, names)) or "(?!)"
 
 
 def reserve(kind, dumped=None):
-    """Minutes and memory that a job of this kind asks a cluster for, more with each attempt; this machine heeds neither.
+    """Minutes and memory that a job of this kind asks a cluster for, more with each attempt. Local runs ignore both.
 
-    dumped: the request of the activations that it deletes again; what else it writes stays, and no limit on a time's
-    would help.
+    dumped: the request of the activations that the job deletes again. Only these count as `disk_mb`, as the rest of what
+    it writes stays.
     """
 
     def asked(which):
@@ -119,10 +127,6 @@ def reserve(kind, dumped=None):
         "runtime": asked(costs.minutes),
         "mem_mb": asked(costs.megabytes),
     }
-
-
-def keep(path):
-    return path if config["keep_activations"] else temp(path)
 
 
 # Snakemake's linter wants functions apart from rules.

@@ -16,10 +16,6 @@ for metric, how in METRICS.items():
             f"results/{metric}/{{model}}_vs_{{reference}}.tsv",
         log:
             f"logs/{metric}/{{model}}_vs_{{reference}}.log",
-        benchmark:
-            f"logs/{metric}/{{model}}_vs_{{reference}}.cost.tsv"
-        conda:
-            ENVIRONMENT
         threads: config["threads"]["analyse"]
         resources:
             **reserve("analyse"),
@@ -38,17 +34,12 @@ rule cosine_padded:
         "results/cosine_padded/{model}_vs_{reference}.tsv",
     log:
         "logs/cosine_padded/{model}_vs_{reference}.log",
-    benchmark:
-        "logs/cosine_padded/{model}_vs_{reference}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse"),
         gpu=1,
+        **reserve("analyse"),
     params:
-        code=code("cosine_padded"),
-        settings=settings_of(comparing.cosine_padded),
+        **depends_on(comparing.cosine_padded),
     script:
         "../scripts/cosine_padded.py"
 
@@ -62,16 +53,11 @@ rule annotations:
         record="results/annotations/{stimulus}.json",
     log:
         "logs/annotations/{stimulus}.log",
-    benchmark:
-        "logs/annotations/{stimulus}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse"),
         gpu=1,
+        **reserve("analyse"),
     params:
-        code=code("annotations"),
-        settings=settings_of(comparing.annotations),
+        **depends_on(comparing.annotations),
     script:
         "../scripts/annotations.py"

@@ -2,11 +2,6 @@ from bertshift.requests import data
 from bertshift.world import generate
 
 
-# It may need a network, so it runs on a cluster's login node, and holds a row at a time.
-localrules:
-    dataset,
-
-
 # Everything that figures/all needs from a network, and nothing else: the rest runs without one.
 rule:
     name:
@@ -17,18 +12,12 @@ rule:
 
 if config["data"]["source"] == "world":
 
-    localrules:
-        world,
-
     rule world:
         output:
             [f"{data.WORLD}/{file}" for file in generate.FILES],
         log:
             "logs/world.log",
-        benchmark:
-            "logs/world.cost.tsv"
-        conda:
-            ENVIRONMENT
+        localrule: True
         params:
             code=code("world"),
             settings=settings.canonical(config["world"]),
@@ -36,7 +25,8 @@ if config["data"]["source"] == "world":
             "../scripts/world.py"
 
 
-# Reaches the network, as `checkpoint` and `corpus` do, only where data.source is hub.
+# Reaches the network, as `checkpoint` and `corpus` do, only where data.source is hub. It runs on a cluster's login node,
+# which has one, and holds a row at a time.
 rule dataset:
     input:
         inputs_of(data.dataset),
@@ -45,13 +35,9 @@ rule dataset:
         data.sidecar("{dataset}"),
     log:
         "logs/dataset/{dataset}.log",
-    benchmark:
-        "logs/dataset/{dataset}.cost.tsv"
-    conda:
-        ENVIRONMENT
+    localrule: True
     params:
-        code=code("dataset"),
-        settings=settings_of(data.dataset),
+        **depends_on(data.dataset),
     script:
         "../scripts/dataset.py"
 
@@ -64,16 +50,11 @@ rule stimuli:
         description="results/stimuli/{stimulus}.json",
     log:
         "logs/stimuli/{stimulus}.log",
-    benchmark:
-        "logs/stimuli/{stimulus}.cost.tsv"
     wildcard_constraints:
         stimulus=rf"(?!({only(data.OF_PROBES)})\.)[a-z0-9_+]+",
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:
-        code=code("stimuli"),
-        settings=settings_of(data.stimuli),
+        **depends_on(data.stimuli),
     script:
         "../scripts/stimuli.py"

@@ -4,14 +4,6 @@ from bertshift.papers.catalogue import FIGURES, ROOMS
 from bertshift.papers.room import module_of
 from bertshift.requests import figures
 
-
-localrules:
-    claims,
-    all_claims,
-    gallery,
-    paper_gallery,
-
-
 for name in figures.figures_of(ROOMS, config):
     paper, item = name.split("/")
     request = partial(figures.figure, name=name)
@@ -33,10 +25,6 @@ for name in figures.figures_of(ROOMS, config):
             txt=f"results/figures/{name}.txt",
         log:
             f"logs/figures/{name}.log",
-        benchmark:
-            f"logs/figures/{name}.cost.tsv"
-        conda:
-            ENVIRONMENT
         resources:
             **reserve("table"),
         params:
@@ -53,12 +41,7 @@ rule claims:
         "results/claims/{paper}.tsv",
     log:
         "logs/claims/{paper}.log",
-    benchmark:
-        "logs/claims/{paper}.cost.tsv"
-    wildcard_constraints:
-        paper=only(ROOMS),
-    conda:
-        ENVIRONMENT
+    localrule: True
     params:
         code=lambda wildcards: code("claims", module=f"papers/{wildcards.paper}/claims"),
         settings=settings_of(figures.claims),
@@ -68,15 +51,12 @@ rule claims:
 
 rule all_claims:
     input:
-        inputs_of(figures.all_claims),
+        tables=[f"results/claims/{paper}.tsv" for paper in ROOMS if figures.figures_of([paper], config)],
     output:
         "results/claims.tsv",
     log:
         "logs/all_claims.log",
-    benchmark:
-        "logs/all_claims.cost.tsv"
-    conda:
-        ENVIRONMENT
+    localrule: True
     params:
         code=code("concatenate"),
     script:
@@ -90,35 +70,20 @@ rule gallery:
         "results/figures/index.html",
     log:
         "logs/gallery.log",
-    benchmark:
-        "logs/gallery.cost.tsv"
-    conda:
-        ENVIRONMENT
+    localrule: True
     params:
-        code=code("gallery"),
-        settings=settings_of(figures.gallery),
+        **depends_on(figures.gallery),
     script:
         "../scripts/gallery.py"
 
 
-rule paper_gallery:
-    input:
-        inputs_of(figures.paper_gallery),
+# One paper's page needs only that paper's runs.
+use rule gallery as paper_gallery with:
     output:
         "results/figures/{paper}.html",
     log:
         "logs/gallery/{paper}.log",
-    benchmark:
-        "logs/gallery/{paper}.cost.tsv"
-    wildcard_constraints:
-        paper=only(ROOMS),
-    conda:
-        ENVIRONMENT
-    params:
-        code=code("gallery"),
-        settings=settings_of(figures.paper_gallery),
-    script:
-        "../scripts/gallery.py"
+    localrule: True
 
 
 for paper in ROOMS:

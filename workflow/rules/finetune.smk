@@ -12,17 +12,12 @@ rule finetune:
         ],
     log:
         "logs/finetune/{model}_init{init}_seed{seed}.log",
-    benchmark:
-        "logs/finetune/{model}_init{init}_seed{seed}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["train"]
     resources:
-        **reserve("train"),
         gpu=1,
+        **reserve("train"),
     params:
-        code=code("finetune"),
-        settings=settings_of(finetuning.finetune),
+        **depends_on(finetuning.finetune),
     script:
         "../scripts/finetune.py"
 
@@ -35,15 +30,10 @@ rule derive:
         [f"results/models/{{model}}/init{{init}}/{name}" for name in MODEL_FILES],
     log:
         "logs/derive/{model}_init{init}.log",
-    benchmark:
-        "logs/derive/{model}_init{init}.cost.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:
-        code=code("derive"),
-        settings=settings_of(pretraining.derive),
+        **depends_on(pretraining.derive),
     script:
         "../scripts/derive.py"
 
@@ -56,17 +46,12 @@ rule frozen:
         "results/frozen/{model}.tsv",
     log:
         "logs/frozen/{model}.log",
-    benchmark:
-        "logs/frozen/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse"),
         gpu=1,
+        **reserve("analyse"),
     params:
-        code=code("frozen"),
-        settings=settings_of(finetuning.frozen),
+        **depends_on(finetuning.frozen),
     script:
         "../scripts/frozen.py"
 
@@ -79,15 +64,10 @@ rule steps:
         "results/steps/{model}.tsv",
     log:
         "logs/steps/{model}.log",
-    benchmark:
-        "logs/steps/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:
-        code=code("steps"),
-        settings=settings_of(finetuning.steps),
+        **depends_on(finetuning.steps),
     script:
         "../scripts/steps.py"
 
@@ -99,15 +79,10 @@ rule scores:
         "results/scores/{model}.tsv",
     log:
         "logs/scores/{model}.log",
-    benchmark:
-        "logs/scores/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:
-        code=code("scores"),
-        settings=settings_of(finetuning.scores),
+        **depends_on(finetuning.scores),
     script:
         "../scripts/scores.py"
 
@@ -120,15 +95,10 @@ rule gains:
         "results/gains/{model}_vs_{reference}.tsv",
     log:
         "logs/gains/{model}_vs_{reference}.log",
-    benchmark:
-        "logs/gains/{model}_vs_{reference}.cost.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:
-        code=code("gains"),
-        settings=settings_of(finetuning.gains),
+        **depends_on(finetuning.gains),
     script:
         "../scripts/gains.py"
 
@@ -140,15 +110,10 @@ rule losses:
         "results/losses/{model}.tsv",
     log:
         "logs/losses/{model}.log",
-    benchmark:
-        "logs/losses/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:
-        code=code("losses"),
-        settings=settings_of(finetuning.losses),
+        **depends_on(finetuning.losses),
     script:
         "../scripts/losses.py"
 
@@ -160,10 +125,6 @@ rule all_scores:
         "results/scores.tsv",
     log:
         "logs/all_scores.log",
-    benchmark:
-        "logs/all_scores.cost.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:

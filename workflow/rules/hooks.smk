@@ -1,7 +1,7 @@
 # Where the workflow reaches into Snakemake beyond what Snakemake documents, all in this file. tests/dag/test_hooks.py says
 # in words which of these names a new Snakemake has changed.
 import os
-from functools import wraps
+from functools import cache, wraps
 from itertools import chain
 from pathlib import Path
 
@@ -35,39 +35,42 @@ def user_errors_as_sentences(function):
     return wrapped
 
 
+# ---- What every rule with a script has
+
+
+def complete_rules():
+    """Every rule with a script gets the environment of all and, beside its log, a record of what each of its jobs cost.
+
+    Snakemake itself has no defaults for rules.
+    """
+    for each in workflow.rules:
+        if each.script:
+            each.conda_env, each.benchmark_modifier = ENVIRONMENT, each.log_modifier
+            each.benchmark = each.log[0].replace(".log", ".cost.tsv")
+
+
 # ---- What one configuration made never passes for another's
+# Snakemake trusts outputs of which it has no record, and outputs whose rule cannot make them any more. Both may be of
+# another configuration. The first are made again; at the second, the command stops.
 
 NEEDED_TRIGGERS = {RerunTrigger.MTIME, RerunTrigger.PARAMS, RerunTrigger.INPUT}
 
 
-def distrusting(prepare_dag):
-    """Snakemake trusts outputs of which it has no record, and outputs whose rule cannot make them any more.
-
-    Both may be of another configuration. The first are made again; at the second, the command stops.
-    """
-
-    @wraps(prepare_dag)
-    def wrapped(*args, **kwargs):
-        if workflow.dag_settings.allowed_rules:
-            raise WorkflowError(
-                "--allowed-rules cannot tell what an input was made from; name files as targets instead."
-            )
-        if missing := sorted(trigger.name.lower() for trigger in NEEDED_TRIGGERS - workflow.rerun_triggers):
-            raise WorkflowError(
-                f"--rerun-triggers leaves out {' and '.join(missing)}: results of another configuration would pass for "
-                "this one's. Leave the option away, or accept what is there with --touch."
-            )
-        prepare_dag(*args, **kwargs)
-        persistence, dag = workflow.persistence, workflow.dag
-        # Or Snakemake compares no output of a job where one lacks a record.
-        persistence.has_metadata = lambda job: True
-        persistence.params_changed = counting_unrecorded(persistence)
-        dag.init = refusing_leftovers(dag)
-
-    return wrapped
+def check_options():
+    """Refuse options under which Snakemake does not look at what an output was made from."""
+    if workflow.dag_settings.allowed_rules:
+        raise WorkflowError(
+            "--allowed-rules cannot tell what an input was made from; name files as targets instead."
+        )
+    if missing := sorted(trigger.name.lower() for trigger in NEEDED_TRIGGERS - workflow.rerun_triggers):
+        raise WorkflowError(
+            f"--rerun-triggers leaves out {' and '.join(missing)}: results of another configuration would pass for "
+            "this one's. Leave the option away, or accept what is there with --touch."
+        )
 
 
-def counting_unrecorded(persistence):
+def distrust(persistence):
+    """Let an output without a record count as changed."""
     params_changed = persistence.params_changed
 
     @wraps(params_changed)
@@ -77,28 +80,32 @@ def counting_unrecorded(persistence):
         changes = params_changed(job, file=file)
         return changes | ParamsChange({"no record of what made it"}, set(), unknown) if unknown else changes
 
-    return wrapped
+    persistence.params_changed = wrapped
+    # Or Snakemake compares no output of a job where one lacks a record.
+    persistence.has_metadata = lambda job: True
 
 
-def refusing_leftovers(dag):
-    init = dag.init
-
-    @wraps(init)
-    async def wrapped(*args, **kwargs):
-        await init(*args, **kwargs)
-        makers_of = OutputIndex(list(workflow.rules)).match_producers
-        for job in dag.jobs:
-            made = set(chain.from_iterable(dag.dependencies[job].values()))
-            for file in (f for f in job.input if f not in made):
-                if found := leftover(file, makers_of):
-                    raise WorkflowError(
-                        f"{found[0]} was made under another configuration, and cannot be made under this one: {found[1]}"
-                    )
-
-    return wrapped
+@cache
+def output_index():
+    return OutputIndex(list(workflow.rules))
 
 
-def leftover(file, makers_of):
+def makers_of(file):
+    """The rules that make a file."""
+    return output_index().match_producers(file)
+
+
+def check_leftovers(dag):
+    for job in dag.jobs:
+        made = set(chain.from_iterable(dag.dependencies[job].values()))
+        for file in (f for f in job.input if f not in made):
+            if found := leftover(file):
+                raise WorkflowError(
+                    f"{found[0]} was made under another configuration, and cannot be made under this one: {found[1]}"
+                )
+
+
+def leftover(file):
     """(file, reason) of the first one, on the way to `file`, that a rule should make and cannot."""
     for maker in makers_of(file):
         try:
@@ -106,9 +113,9 @@ def leftover(file, makers_of):
         except Exception as error:  # noqa: BLE001 - Snakemake wraps what an input function raises
             return file, error.__context__ or error
         for below in wanted:
-            if found := leftover(below, makers_of):
+            if found := leftover(below):
                 return found
-            if not os.path.exists(below) and not list(makers_of(below)):
+            if not os.path.exists(below) and not makers_of(below):
                 return file, f"{below} is missing."
     return None
 
@@ -116,16 +123,12 @@ def leftover(file, makers_of):
 # ---- Names that no rule makes
 
 
-def made(file):
-    return any(rule.is_producer(file) for rule in workflow.rules)
-
-
 def unknown_targets():
     """The files asked for that no rule makes and that do not exist."""
     return [
         target
         for target in workflow.dag_settings.targets
-        if not workflow.is_rule(target) and not Path(target).exists() and not made(target)
+        if not workflow.is_rule(target) and not Path(target).exists() and not makers_of(target)
     ]
 
 
@@ -133,7 +136,7 @@ def told_of(target):
     """What to write in place of a target that no rule makes."""
     files = [strip_wildcard_constraints(str(file)) for rule in workflow.rules for file in rule.output]
     names = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
-    return naming.nearest_target(target, files, names, made)
+    return naming.nearest_target(target, files, names, makers_of)
 
 
 def explaining(build_dag):
@@ -147,6 +150,7 @@ def explaining(build_dag):
             if targets := unknown_targets():
                 raise WorkflowError("\n".join(map(told_of, targets)))
             raise
+        check_leftovers(workflow.dag)
 
     return wrapped
 
@@ -155,7 +159,7 @@ def explaining(build_dag):
 
 
 def within_disk(select):
-    """Snakemake counts a job's disk_mb until the job ends. Here that of temporary files counts until they are deleted."""
+    """Snakemake counts a job's disk_mb until the job ends. Here a writer of temporary files counts until they are deleted."""
 
     @wraps(select)
     def wrapped(scheduler, jobs):
@@ -169,7 +173,7 @@ def within_disk(select):
         for reader in {job for writer in writers for job in dag.depending[writer] if dag.needrun(job)}:
             before = dag.dependencies[reader]
             left = {job for job in before if not dag.noneedrun_finished(job)}
-            # A file is not made while its reader waits for anything else, a training perhaps.
+            # No file is made while its reader still waits for anything else, such as a training.
             if left <= writers | running:
                 readers.append(Reader(sizes(left & writers), begun=not (running | there).isdisjoint(before)))
         room = scheduler.resources["disk_mb"] - sum(sizes(there).values())
@@ -191,28 +195,16 @@ def sizes(jobs):
 # ---- Drivers: the snakemake processes that work in this folder
 
 
-def taking_over(prepare_dag):
+def take_over():
     """Before a real run plans its jobs: end and clear away what a driver that died left in this folder.
 
-    While one is alive, a second real run is refused. What makes no files may look on, without a lock.
+    UserError while one is alive.
     """
-
-    @wraps(prepare_dag)
-    @user_errors_as_sentences
-    def wrapped(*args, lock_warn_only, nolock=False, **more):
-        looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {"plan"}
-        if workflow.executor_plugin and not looks_on and not nolock:
-            slurm = workflow.executor_settings
-            submits = hasattr(slurm, "jobname_prefix")
-            name = driver.begin(Path.cwd(), submits, logger.warning)
-            if submits:
-                slurm.jobname_prefix = "_".join(filter(None, [slurm.jobname_prefix, name]))
-        if looks_on:
-            for other in driver.at_work(Path.cwd()):
-                logger.info(f"{other} is at work in this folder: what it is making now counts as not made.")
-        return prepare_dag(*args, lock_warn_only=lock_warn_only, nolock=nolock or looks_on, **more)
-
-    return wrapped
+    slurm = workflow.executor_settings
+    submits = hasattr(slurm, "jobname_prefix")
+    name = driver.begin(Path.cwd(), submits, logger.warning)
+    if submits:
+        slurm.jobname_prefix = "_".join(filter(None, [slurm.jobname_prefix, name]))
 
 
 def unlocking(unlock):
@@ -228,7 +220,7 @@ def unlocking(unlock):
 
 
 def recording(finished):
-    """A cluster job records itself what made its files: its driver, which also does, may have died meanwhile."""
+    """Let a cluster job record what made its files. Its driver does so too, but may have died meanwhile."""
 
     @wraps(finished)
     async def wrapped(job):
@@ -241,35 +233,20 @@ def recording(finished):
     return wrapped
 
 
-def keeping_records(prepare_dag):
-    @wraps(prepare_dag)
-    def wrapped(*args, **kwargs):
-        prepare_dag(*args, **kwargs)
-        workflow.persistence.finished = recording(workflow.persistence.finished)
-
-    return wrapped
-
-
 # What Snakemake limits its jobs to where nobody asks for a limit: jobs, and seconds.
 DEFAULT_RATE = (100, 1)
 
 
-def without_default_rate(prepare_dag):
+def drop_default_rate():
     """Take the default job rate limit away, which costs more than it saves, before the scheduler is made.
 
     With a limit, each pass of the scheduler starts a timer for another pass, which starts the next, and none ever ends:
     after some hundred jobs they take half a core, and the end of a run waits for them. No option says "no limit".
     """
-
-    @wraps(prepare_dag)
-    def wrapped(*args, **kwargs):
-        scheduling = workflow.scheduling_settings
-        limit = scheduling and scheduling.max_jobs_per_timespan
-        if limit and (limit.max_jobs, limit.timespan) == DEFAULT_RATE:
-            object.__setattr__(scheduling, "max_jobs_per_timespan", None)  # the class is frozen
-        return prepare_dag(*args, **kwargs)
-
-    return wrapped
+    scheduling = workflow.scheduling_settings
+    limit = scheduling and scheduling.max_jobs_per_timespan
+    if limit and (limit.max_jobs, limit.timespan) == DEFAULT_RATE:
+        object.__setattr__(scheduling, "max_jobs_per_timespan", None)  # the class is frozen
 
 
 # ---- Downloads
@@ -278,10 +255,9 @@ def without_default_rate(prepare_dag):
 FETCHING = ["dataset", "checkpoint", "corpus"]
 
 
-def fetched(wildcards, target="figures/all"):
-    """The downloads among all that a target is made from: each file's rule is asked for its inputs, as Snakemake does."""
-    makers_of = OutputIndex(list(workflow.rules)).match_producers
-    queue, seen, found = [(workflow.get_rule(target), ())], set(), []
+def fetched(wildcards):
+    """The downloads among all that figures/all is made from: each file's rule is asked for its inputs, as Snakemake does."""
+    queue, seen, found = [(workflow.get_rule("figures/all"), ())], set(), []
     while queue:
         maker, wildcards = queue.pop()
         for file in maker.expand_input(Wildcards(fromdict=dict(wildcards)))[0]:
@@ -297,12 +273,38 @@ def fetched(wildcards, target="figures/all"):
 
 # ---- In place of Snakemake's own
 
+
+def preparing(prepare_dag):
+    """What drivers and cluster jobs do when the rules are known and before jobs are planned.
+
+    A command that makes no files may look on beside a driver at work, without a lock.
+    """
+
+    @wraps(prepare_dag)
+    @user_errors_as_sentences
+    def wrapped(*args, lock_warn_only, nolock=False, **more):
+        complete_rules()
+        drop_default_rate()
+        if not workflow.is_main_process:
+            prepare_dag(*args, lock_warn_only=lock_warn_only, nolock=nolock, **more)
+            workflow.persistence.finished = recording(workflow.persistence.finished)
+            return
+        check_options()
+        looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {"plan"}
+        if looks_on:
+            for other in driver.at_work(Path.cwd()):
+                logger.info(f"{other} is at work in this folder: what it is making now counts as not made.")
+        elif workflow.executor_plugin and not nolock:
+            take_over()
+        prepare_dag(*args, lock_warn_only=lock_warn_only, nolock=nolock or looks_on, **more)
+        distrust(workflow.persistence)
+
+    return wrapped
+
+
 logger.addFilter(driver.keep_telling_logs)
 workflow.unlock = unlocking(workflow.unlock)
+workflow._prepare_dag = preparing(workflow._prepare_dag)
 if workflow.is_main_process:
     JobScheduler.job_selector = within_disk(JobScheduler.job_selector)
     workflow._build_dag = explaining(workflow._build_dag)
-    workflow._prepare_dag = taking_over(distrusting(workflow._prepare_dag))
-else:
-    workflow._prepare_dag = keeping_records(workflow._prepare_dag)
-workflow._prepare_dag = without_default_rate(workflow._prepare_dag)

@@ -9,17 +9,12 @@ rule pattern_sheet:
         directory("results/patterns/sheet"),
     log:
         "logs/patterns/sheet.log",
-    benchmark:
-        "logs/patterns/sheet.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse"),
         gpu=1,
+        **reserve("analyse"),
     params:
-        code=code("pattern_sheet"),
-        settings=settings_of(patterns.pattern_sheet),
+        **depends_on(patterns.pattern_sheet),
     script:
         "../scripts/pattern_sheet.py"
 
@@ -34,17 +29,12 @@ rule pattern_classifier:
         confusion="results/patterns/classifier/confusion.tsv",
     log:
         "logs/patterns/classifier.log",
-    benchmark:
-        "logs/patterns/classifier.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse"),
         gpu=1,
+        **reserve("analyse"),
     params:
-        code=code("pattern_classifier"),
-        settings=settings_of(patterns.pattern_classifier),
+        **depends_on(patterns.pattern_classifier),
     script:
         "../scripts/pattern_classifier.py"
 
@@ -58,16 +48,11 @@ rule patterns:
         maps="results/patterns/maps/{model}.tsv",
     log:
         "logs/patterns/{model}.log",
-    benchmark:
-        "logs/patterns/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("analyse"),
         gpu=1,
+        **reserve("analyse"),
     params:
-        code=code("patterns"),
-        settings=settings_of(patterns.patterns),
+        **depends_on(patterns.patterns),
     script:
         "../scripts/patterns.py"

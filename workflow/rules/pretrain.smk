@@ -1,10 +1,6 @@
 from bertshift.requests import pretraining
 
 
-localrules:
-    checkpoint,
-
-
 rule vocabulary:
     input:
         inputs_of(pretraining.vocabulary),
@@ -12,15 +8,10 @@ rule vocabulary:
         pretraining.vocabulary_files("{vocabulary}"),
     log:
         "logs/vocabulary/{vocabulary}.log",
-    benchmark:
-        "logs/vocabulary/{vocabulary}.cost.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:
-        code=code("vocabulary"),
-        settings=settings_of(pretraining.vocabulary),
+        **depends_on(pretraining.vocabulary),
     script:
         "../scripts/vocabulary.py"
 
@@ -35,19 +26,14 @@ rule pretrain:
         f"{pretraining.CHECKPOINT}/steps.tsv",
     log:
         "logs/pretrain/{base}_init{init}.log",
-    benchmark:
-        "logs/pretrain/{base}_init{init}.cost.tsv"
     wildcard_constraints:
         base=only(pretraining.pretrained_here(config)),
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["train"]
     resources:
-        **reserve("train"),
         gpu=1,
+        **reserve("train"),
     params:
-        code=code("pretrain"),
-        settings=settings_of(pretraining.pretrain),
+        **depends_on(pretraining.pretrain),
     script:
         "../scripts/pretrain.py"
 
@@ -59,14 +45,10 @@ rule checkpoint:
         update(f"{pretraining.CHECKPOINT}/{SOURCE}"),
     log:
         "logs/checkpoint/{base}_init{init}.log",
-    benchmark:
-        "logs/checkpoint/{base}_init{init}.cost.tsv"
     wildcard_constraints:
         base=only(pretraining.pretrained_elsewhere(config)),
-    conda:
-        ENVIRONMENT
+    localrule: True
     params:
-        code=code("checkpoint"),
-        settings=settings_of(pretraining.checkpoint),
+        **depends_on(pretraining.checkpoint),
     script:
         "../scripts/checkpoint.py"

@@ -1,23 +1,15 @@
 from bertshift.requests import probing
 
 
-localrules:
-    corpus,
-    trees,
-
-
 # A file that a publisher offers. No digest of code: what an address with a commit holds depends on none.
 rule corpus:
     output:
         f"{probing.CORPORA}/{{path}}",
     log:
         "logs/corpus/{path}.log",
-    benchmark:
-        "logs/corpus/{path}.cost.tsv"
     wildcard_constraints:
-        path=only(probing.places_of_downloads(config)),
-    conda:
-        ENVIRONMENT
+        path=only(probing.downloads(config)),
+    localrule: True
     params:
         settings=settings_of(probing.corpus),
     script:
@@ -32,15 +24,10 @@ rule edges:
         probing.edge_files("{task}"),
     log:
         "logs/edges/{task}.log",
-    benchmark:
-        "logs/edges/{task}.cost.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:
-        code=code("edges"),
-        settings=settings_of(probing.edges),
+        **depends_on(probing.edges),
     script:
         "../scripts/edges.py"
 
@@ -54,15 +41,10 @@ rule edge_sentences:
         description="results/stimuli/edges.json",
     log:
         "logs/stimuli/edges.log",
-    benchmark:
-        "logs/stimuli/edges.cost.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:
-        code=code("edge_sentences"),
-        settings=settings_of(probing.edge_sentences),
+        **depends_on(probing.edge_sentences),
     script:
         "../scripts/edge_sentences.py"
 
@@ -75,13 +57,9 @@ rule trees:
         description="results/stimuli/trees.json",
     log:
         "logs/stimuli/trees.log",
-    benchmark:
-        "logs/stimuli/trees.cost.tsv"
-    conda:
-        ENVIRONMENT
+    localrule: True
     params:
-        code=code("trees"),
-        settings=settings_of(probing.trees),
+        **depends_on(probing.trees),
     script:
         "../scripts/trees.py"
 
@@ -96,17 +74,12 @@ rule edge_probes:
         counts="results/edge_probes/{model}.npz",
     log:
         "logs/edge_probes/{model}.log",
-    benchmark:
-        "logs/edge_probes/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe", probing.dumped_edges),
         gpu=1,
+        **reserve("probe", probing.dumped_edges),
     params:
-        code=code("edge_probes"),
-        settings=settings_of(probing.edge_probes),
+        **depends_on(probing.edge_probes),
     script:
         "../scripts/edge_probes.py"
 
@@ -118,15 +91,10 @@ rule edge_probe_deltas:
         "results/edge_probes/{model}_vs_{reference}.tsv",
     log:
         "logs/edge_probe_deltas/{model}_vs_{reference}.log",
-    benchmark:
-        "logs/edge_probe_deltas/{model}_vs_{reference}.cost.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:
-        code=code("edge_probe_deltas"),
-        settings=settings_of(probing.edge_probe_deltas),
+        **depends_on(probing.edge_probe_deltas),
     script:
         "../scripts/edge_probe_deltas.py"
 
@@ -138,17 +106,12 @@ rule mdl:
         "results/mdl/{model}.tsv",
     log:
         "logs/mdl/{model}.log",
-    benchmark:
-        "logs/mdl/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe", probing.dumped_edges),
         gpu=1,
+        **reserve("probe", probing.dumped_edges),
     params:
-        code=code("mdl"),
-        settings=settings_of(probing.mdl),
+        **depends_on(probing.mdl),
     script:
         "../scripts/mdl.py"
 
@@ -160,16 +123,11 @@ rule structural_probes:
         "results/structural_probes/{model}.tsv",
     log:
         "logs/structural_probes/{model}.log",
-    benchmark:
-        "logs/structural_probes/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
-        **reserve("probe", probing.dumped_trees),
         gpu=1,
+        **reserve("probe", probing.dumped_trees),
     params:
-        code=code("structural_probes"),
-        settings=settings_of(probing.structural_probes),
+        **depends_on(probing.structural_probes),
     script:
         "../scripts/structural_probes.py"

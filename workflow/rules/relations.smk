@@ -12,15 +12,10 @@ rule relations:
         description="results/stimuli/relations.json",
     log:
         "logs/relations.log",
-    benchmark:
-        "logs/relations.cost.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:
-        code=code("relations"),
-        settings=settings_of(relations.relations),
+        **depends_on(relations.relations),
     script:
         "../scripts/relations.py"
 
@@ -32,15 +27,10 @@ rule relation_heads:
         "results/relation_heads/{model}.tsv",
     log:
         "logs/relation_heads/{model}.log",
-    benchmark:
-        "logs/relation_heads/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: config["threads"]["analyse"]
     resources:
         **reserve("analyse"),
     params:
-        code=code("relation_heads"),
-        settings=settings_of(relations.relation_heads),
+        **depends_on(relations.relation_heads),
     script:
         "../scripts/relation_heads.py"

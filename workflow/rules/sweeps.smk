@@ -11,14 +11,10 @@ rule sweep:
         losses="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.losses.tsv",
     log:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.log",
-    benchmark:
-        "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.cost.tsv"
-    conda:
-        ENVIRONMENT
     threads: max(config["threads"]["train"], config["sweeps"]["runs_at_once"] or 1)
     resources:
-        **reserve("sweep"),
         gpu=1,
+        **reserve("sweep"),
         # Not parameters: the numbers do not depend on them. 0: as many as the GPU's memory holds.
         runs_at_once=config["sweeps"]["runs_at_once"] or 0,
         run_mb=answer_to(sweeps.largest_run_mb),
@@ -39,10 +35,6 @@ rule sweep_table:
         losses="results/sweeps/{model}.{sweep}.losses.tsv",
     log:
         "logs/sweep_table/{model}.{sweep}.log",
-    benchmark:
-        "logs/sweep_table/{model}.{sweep}.cost.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:
@@ -59,14 +51,9 @@ rule reinit_heads:
         "results/reinit_heads/{model}.tsv",
     log:
         "logs/reinit_heads/{model}.log",
-    benchmark:
-        "logs/reinit_heads/{model}.cost.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         **reserve("table"),
     params:
-        code=code("reinit_heads"),
-        settings=settings_of(sweeps.reinit_heads),
+        **depends_on(sweeps.reinit_heads),
     script:
         "../scripts/reinit_heads.py"

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Request:
-    """inputs: the files that the rule's script reads, by the name that the script knows them by; settings: all else that
-    its output depends on, as JSON can hold it."""
+    """inputs: the files that the rule's script reads, by the script's names for them; settings: all else that its output
+    depends on, as JSON can hold it."""
 
     inputs: dict[str, str | list[str]] = field(default_factory=dict)
     settings: dict | list = field(default_factory=dict)

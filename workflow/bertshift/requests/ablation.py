@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from bertshift.config import task_settings
-from bertshift.naming import parse_model
 from bertshift.requests import Request
 from bertshift.requests.data import description, rows
 from bertshift.requests.finetuning import task_data
@@ -15,14 +14,12 @@ from bertshift.requests.runs import (
     outcomes,
     provenance,
     runs_and_parents,
-    scored_runs,
+    scored_model,
 )
 
 
 def ablation(config: Mapping, model: str) -> Request:
-    """Every head and every layer disabled, all replicates in one job."""
-    model = parse_model(model, config)
-    runs = scored_runs(model, config)
+    model, runs = scored_model(model, config)
     return Request(
         {"models": files(runs), "scores": files(runs, ["scores.json"]), **task_data(model, config)},
         {
@@ -35,9 +32,8 @@ def ablation(config: Mapping, model: str) -> Request:
 
 
 def restored(config: Mapping, model: str) -> Request:
-    """Every layer with its parent's weights, one at a time, all replicates in one job."""
-    model = parse_model(model, config)
-    runs = in_pairs(runs_and_parents(model, config))
+    model, pairs = runs_and_parents(model, config)
+    runs = in_pairs(pairs)
     samples = config["samples"]
     return Request(
         {
@@ -49,7 +45,7 @@ def restored(config: Mapping, model: str) -> Request:
             "description": description(model.task),
         },
         {
-            **against_parents(model, config),
+            **against_parents(model, pairs, config),
             "task": task_settings(model, config)["task"],
             "stimuli": model.task,
             "tokens": samples["svcca_tokens"],

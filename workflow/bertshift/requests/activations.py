@@ -10,14 +10,14 @@ from bertshift.requests.runs import files
 from bertshift.running import codegraph
 
 SCRIPT = codegraph.PACKAGE.parent / "scripts/activations.py"
-# A dump is called by what it holds, and metrics that look at the same inputs share it: extracting it costs more than they
-# do. In return, where one of them is made anew, so is the deleted dump, and with it run the others.
+# The name says what a dump holds. All metrics on the same inputs share a dump, as its extraction costs more than they do.
+# Where one of these metrics must be computed again, the deleted dump is made again too, and all of them run again.
 # `stimuli` lists one or several input sets, joined by hyphens: one job reads a model once for all of them.
 DUMP = "results/activations/{kind}/{model}/{stimuli}"
 KINDS = {
     # Attention maps and hidden states.
     "attention": {"attention": True, "precision": "float32", "sample": None},
-    # Hidden states of a sample of tokens: of eleven sets of stimuli, those of all would fill a disk.
+    # Hidden states of a sample of tokens: those of all tokens of eleven sets of stimuli would fill a disk.
     "sampled": {"attention": False, "precision": "float32", "sample": "tokens"},
     # Hidden states as probes read them; never a file of its own.
     "states16": {"attention": False, "precision": "float16", "sample": None},
@@ -37,7 +37,7 @@ def how_dumped(kind: str, config: Mapping) -> dict:
 
 
 def recipe(kind: str, config: Mapping) -> dict:
-    """What a deleted dump was made by: each of its readers has this among its settings, or a change would go unseen."""
+    """How a dump is made. Each reader has this among its settings: the dump itself is deleted, and could not show a change."""
     return {"code": codegraph.digest([SCRIPT]), **how_dumped(kind, config)}
 
 
@@ -46,7 +46,6 @@ def settings_of_dump(kind: str, runs: Iterable[Run], config: Mapping) -> dict:
 
 
 def activations(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
-    """All replicates of a model in one job, so that a job is worth its start."""
     runs = runs_of(parse_model(model, config), config)
     return Request(
         {"models": files(runs), "stimuli": list(map(rows, stimuli.split("-")))},
@@ -54,10 +53,7 @@ def activations(config: Mapping, kind: str, model: str, stimuli: str) -> Request
     )
 
 
-def as_job(model: str, stimuli: str, settings: Mapping) -> Job:
-    """A dump as the plan knows it."""
-    return Job(0, "activations", {"model": model, "stimuli": stimuli}, settings)
-
-
-def dumped(config: Mapping, kind: str, model: str, stimuli: str) -> Job:
-    return as_job(model, stimuli, activations(config, kind, model, stimuli).settings)
+def dumped(config: Mapping, kind: str, model: str, stimuli: str, replicates: int | None = None) -> Job:
+    """A dump of so many replicates, or of all, as the plan knows it."""
+    runs = runs_of(parse_model(model, config), config)[:replicates]
+    return Job(0, "activations", {"model": model, "stimuli": stimuli}, settings_of_dump(kind, runs, config))

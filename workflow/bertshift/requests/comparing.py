@@ -49,7 +49,6 @@ def compare(config: Mapping, model: str, reference: str, metric: str) -> Request
 
 
 def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
-    """Both models side by side on inputs padded to one length: maps of these are too many to be stored."""
     one, other = parse_comparison(model, reference, config)
     pairs, samples = pair_runs(one, other, config), config["samples"]
     said, runs = _comparison(one, other, pairs, PADDED, config), in_pairs(pairs)
@@ -95,13 +94,9 @@ def folders(model: Model, reference: Model, runs: list[Run]) -> dict[str, dict[s
     return {side: {run.name: run.folder for run in runs if run.model == one} for side, one in sides.items()}
 
 
-def annotators(config: Mapping) -> list[Run]:
-    """The runs that say what the words of a stimulus are: the first replicates of a tagger and of a parser."""
-    return [runs_of(parse_model(config["annotators"][kind], config), config)[0] for kind in ("tags", "trees")]
-
-
 def annotations(config: Mapping, stimulus: str) -> Request:
-    runs = annotators(config)
+    models = [parse_model(config["annotators"][kind], config) for kind in ("tags", "trees")]
+    runs = [runs_of(model, config)[0] for model in models]
     return Request(
         {"rows": rows(stimulus), "models": files(runs), "scores": files(runs, ["scores.json"])},
         [run.folder for run in runs],

@@ -24,6 +24,10 @@ def examples(dataset: str) -> str:
     return f"results/data/{dataset}/examples.jsonl"
 
 
+def dataset_files(name: str) -> dict[str, str]:
+    return {"examples": examples(name), "sidecar": sidecar(name)}
+
+
 def rows(stimulus: str) -> str:
     return f"results/stimuli/{stimulus}.jsonl"
 
@@ -33,21 +37,20 @@ def description(stimulus: str) -> str:
 
 
 def stamps(files: Iterable[str | Path]) -> dict[str, list[int]]:
-    """Size and time of each of the user's own files: what stands at a path may be changed for an older file."""
+    """Size and time of each of the user's own files: a file that replaces another may be older than the results."""
     return {str(file): [os.stat(file).st_size, os.stat(file).st_mtime_ns] for file in files}
 
 
 def dataset(config: Mapping, dataset: str) -> Request:
     data, files = config["data"], mirror_files(dataset, config)
-    where = {
-        "world": lambda: {"mirror": WORLD},
-        "mirror": lambda: {"mirror": data["mirror"], "stamps": stamps(files)},
-        "hub": lambda: {"cache": data["cache"]},
-    }
-    spec = config["datasets"][dataset]
-    return Request(
-        {"files": files}, {"name": dataset, "spec": spec, "source": data["source"], **where[data["source"]]()}
-    )
+    settings = {"name": dataset, "spec": config["datasets"][dataset], "source": data["source"]}
+    if data["source"] == "world":
+        settings["mirror"] = WORLD
+    elif data["source"] == "mirror":
+        settings |= {"mirror": data["mirror"], "stamps": stamps(files)}
+    else:
+        settings["cache"] = data["cache"]
+    return Request({"files": files}, settings)
 
 
 def mirror_files(name: str, config: Mapping) -> list[str]:

@@ -39,30 +39,16 @@ def claims(config: Mapping, paper: str) -> Request:
     )
 
 
-def all_claims(config: Mapping) -> Request:
-    return Request(
-        {"tables": [f"results/claims/{paper}.tsv" for paper in ROOMS if figures_of([paper], config)]}
-    )
-
-
-def gallery(config: Mapping) -> Request:
-    """The page of all papers."""
-    return _page(list(ROOMS), "results/claims.tsv", config)
-
-
-def paper_gallery(config: Mapping, paper: str) -> Request:
-    """The same page for one paper, so that one paper costs only its own runs."""
-    return _page([paper], f"results/claims/{paper}.tsv", config)
-
-
-def _page(papers: list[str], claims: str, config: Mapping) -> Request:
+def gallery(config: Mapping, paper: str | None = None) -> Request:
+    """The page of all papers, or of one, which needs no other paper's runs."""
+    papers = [paper] if paper else list(ROOMS)
     names = figures_of(papers, config)
     return Request(
         {
             "figures": drawn(names, "tsv"),
             "images": drawn(names, "png"),
             "captions": drawn(names, "txt"),
-            "claims": claims,
+            "claims": f"results/claims/{paper}.tsv" if paper else "results/claims.tsv",
             "published": [PUBLISHED.format(paper=paper) for paper in papers],
         },
         names,

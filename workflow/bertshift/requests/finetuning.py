@@ -6,12 +6,11 @@ from bertshift.config import task_settings
 from bertshift.errors import UserError
 from bertshift.naming import Model, Run, pair_runs, parse_model, runs_of
 from bertshift.requests import Request
-from bertshift.requests.data import examples, sidecar
+from bertshift.requests.data import dataset_files
 from bertshift.requests.runs import (
     WEIGHTS,
     against_parents,
     checkpoints_of,
-    dataset_of,
     files,
     in_pairs,
     inputs_of_table,
@@ -20,7 +19,7 @@ from bertshift.requests.runs import (
     records,
     run_named,
     runs_and_parents,
-    scored_runs,
+    scored_model,
     training_scores,
     unique,
 )
@@ -29,8 +28,7 @@ from bertshift.seeds import seed_from
 
 def task_data(model: Model, config: Mapping) -> dict[str, str]:
     """The task's data set."""
-    name = dataset_of(model, config)
-    return {"examples": examples(name), "sidecar": sidecar(name)}
+    return dataset_files(config["tasks"][model.task]["dataset"])
 
 
 def finetune(config: Mapping, model: str, init: str, seed: str) -> Request:
@@ -56,16 +54,14 @@ def finetune_seed(model: Model, init: int, seed: int) -> int:
 
 
 def scores(config: Mapping, model: str) -> Request:
-    model = parse_model(model, config)
-    runs = scored_runs(model, config)
+    model, runs = scored_model(model, config)
     return Request(
         {"scores": files(runs, ["scores.json"]), "sources": records(runs)}, provenance(model, config)
     )
 
 
 def losses(config: Mapping, model: str) -> Request:
-    model = parse_model(model, config)
-    runs = scored_runs(model, config)
+    model, runs = scored_model(model, config)
     return Request(
         {
             "steps": files(runs, ["steps.tsv"]),
@@ -77,9 +73,7 @@ def losses(config: Mapping, model: str) -> Request:
 
 
 def steps(config: Mapping, model: str) -> Request:
-    """Step sizes by layer, relative to the weights that fine-tuning began with."""
-    model = parse_model(model, config)
-    pairs = runs_and_parents(model, config)
+    model, pairs = runs_and_parents(model, config)
     return Request(
         {
             **inputs_of_table(model, config),
@@ -87,7 +81,7 @@ def steps(config: Mapping, model: str) -> Request:
             "starts": files(unique(parent for _, parent in pairs), WEIGHTS),
             "outcomes": outcomes(in_pairs(pairs)),
         },
-        against_parents(model, config),
+        against_parents(model, pairs, config),
     )
 
 
@@ -106,7 +100,7 @@ def gains(config: Mapping, model: str, reference: str) -> Request:
         {
             "scores": files(both, ["scores.json"]),
             "predictions": files(both, ["predictions.tsv"]),
-            "sidecar": sidecar(dataset_of(one, config)),
+            "sidecar": task_data(one, config)["sidecar"],
             "trainings": training_scores(config, one, other),
             "sources": records(runs_of(one, config)),
         },
@@ -116,7 +110,6 @@ def gains(config: Mapping, model: str, reference: str) -> Request:
 
 
 def frozen(config: Mapping, model: str) -> Request:
-    """What the task gets from the encoder before: under random heads, and under linear probes."""
     model = parse_model(model, config)
     if not model.tasks or config["tasks"][model.task]["kind"] not in ["classification", "regression"]:
         raise UserError(

@@ -7,7 +7,7 @@ from bertshift.errors import UserError
 from bertshift.naming import Model, parse_model, runs_of, shape_of
 from bertshift.requests import Request
 from bertshift.requests.data import description, rows
-from bertshift.requests.runs import files, names_of, outcomes, provenance, scored_runs, training_scores
+from bertshift.requests.runs import files, names_of, outcomes, provenance, scored_model, training_scores
 
 
 def labelled_models(config: Mapping) -> list[Model]:
@@ -26,8 +26,6 @@ def labelled_models(config: Mapping) -> list[Model]:
 
 
 def pattern_sheet(config: Mapping) -> Request:
-    """Maps for a person to look at, with a proposed class each."""
-
     def one(model: Model) -> dict:
         shape, kept = shape_of(config["bases"][model.base]), model.variant("keep")
         layers = int(kept["layers"]) if kept else shape["layers"]
@@ -63,9 +61,7 @@ def pattern_classifier(config: Mapping) -> Request:
 
 
 def patterns(config: Mapping, model: str) -> Request:
-    """All replicates of a model; beside the shares, the few maps that Figures 1 and 10 draw."""
-    model = parse_model(model, config)
-    runs = scored_runs(model, config)
+    model, runs = scored_model(model, config)
     return Request(
         {
             "models": files(runs),

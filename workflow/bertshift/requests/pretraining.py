@@ -5,7 +5,6 @@ from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.models.source import as_asked_before
-from bertshift.naming import parse_model
 from bertshift.requests import Request
 from bertshift.requests.data import stamps
 from bertshift.requests.runs import files, run_named
@@ -33,10 +32,8 @@ def with_known_commits(config: dict) -> dict:
 
 
 def vocabulary_files(name: str) -> list[str]:
-    return [
-        f"results/vocabularies/{name}/{file}"
-        for file in ("tokenizer.json", "tokenizer_config.json", "vocab.txt")
-    ]
+    files = ("tokenizer.json", "tokenizer_config.json", "vocab.txt")
+    return [f"results/vocabularies/{name}/{file}" for file in files]
 
 
 def vocabulary(config: Mapping, vocabulary: str) -> Request:
@@ -71,8 +68,5 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
 
 
 def derive(config: Mapping, model: str, init: str) -> Request:
-    """A checkpoint that is not fine-tuned but changed: `base.random`, `base.keep2`."""
-    start = run_named(config, model, init).checkpoint
-    return Request(
-        {"start": files([start])}, [variant.text for variant in parse_model(model, config).variants]
-    )
+    run = run_named(config, model, init)
+    return Request({"start": files([run.checkpoint])}, [variant.text for variant in run.model.variants])

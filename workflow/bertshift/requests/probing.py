@@ -1,21 +1,18 @@
 """Corpora of edge tasks, sentences for probes, and probes."""
 
-import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.naming import pair_runs, parse_comparison, parse_model, runs_of
-from bertshift.planning.work import Job
 from bertshift.requests import Request
-from bertshift.requests.activations import as_job, settings_of_dump
-from bertshift.requests.data import WORLD, description, examples, rows, sidecar, stamps
+from bertshift.requests.activations import dumped
+from bertshift.requests.data import WORLD, dataset_files, description, rows, stamps
 from bertshift.requests.runs import files, inputs_of_table, names_of, provenance, unique
 from bertshift.world import generate
 
 EDGES = "results/edges/{task}"
-SPLITS = ["train", "dev", "test"]
 CORPORA = "results/corpora"
 
 
@@ -28,11 +25,6 @@ def downloads(config: Mapping) -> dict[str, dict]:
     """What the catalogue's entries download, by its place."""
     each = [one for spec in config["edge_sets"].values() for one in spec.get("download", {}).values()]
     return {place(one["url"]): one for one in [*each, config["relations"]["download"]]}
-
-
-def places_of_downloads(config: Mapping) -> list[str]:
-    """As regular expressions."""
-    return list(map(re.escape, downloads(config)))
 
 
 def corpus(config: Mapping, path: str) -> Request:
@@ -92,7 +84,6 @@ def edge_corpus(task: str, config: Mapping) -> tuple[str, str, dict[str, str]]:
 
 
 def edges(config: Mapping, task: str) -> Request:
-    """A corpus as records of edge probing, whatever its publisher's layout."""
     origin, root, parts = edge_corpus(task, config)
     spec = {key: value for key, value in edge_set(task, config).items() if key != "download"}
     found = [str(Path(root) / file) for file in parts.values()]
@@ -114,10 +105,8 @@ def edge_tasks(config: Mapping) -> dict[str, str]:
 
 
 def edge_files(task: str) -> list[str]:
-    return [
-        f"{EDGES.format(task=task)}/{name}"
-        for name in (*(f"{split}.jsonl" for split in SPLITS), "edges.json")
-    ]
+    files = ("train.jsonl", "dev.jsonl", "test.jsonl", "edges.json")
+    return [f"{EDGES.format(task=task)}/{file}" for file in files]
 
 
 def edge_sidecars(config: Mapping) -> list[str]:
@@ -126,18 +115,14 @@ def edge_sidecars(config: Mapping) -> list[str]:
 
 
 def edge_sentences(config: Mapping) -> Request:
-    """Every sentence of every task once, so that all probes of a model share one forward pass."""
     return Request(
         {"sidecars": edge_sidecars(config)}, {"tasks": edge_tasks(config), "probe": config["probes"]["edge"]}
     )
 
 
 def trees(config: Mapping) -> Request:
-    treebank = config["treebank"]
-    return Request(
-        {"examples": examples(treebank), "sidecar": sidecar(treebank)},
-        {"sizes": {"train": config["probes"]["structural"].get("max_train")}},
-    )
+    sizes = {"train": config["probes"]["structural"].get("max_train")}
+    return Request(dataset_files(config["treebank"]), {"sizes": sizes})
 
 
 def _probe(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
@@ -147,12 +132,14 @@ def _probe(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
     # Online codes are made of edge probes, and trained as these unless the configuration says otherwise.
     shared = config["probes"]["edge"] if kind == "mdl" else {}
     said = provenance(model, config)
+    labels = {"edges": edge_sidecars(config)} if stimuli == "edges" else {}
     return Request(
         {
             "sentences": rows(stimuli),
             "description": description(stimuli),
             **inputs_of_table(model, config),
             "models": files(runs),
+            **labels,
         },
         {
             "probe": {**shared, **config["probes"][kind]},
@@ -169,10 +156,7 @@ def _probe(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
 def edge_probes(config: Mapping, model: str) -> Request:
     asked = _probe(config, "edge", model, "edges")
     lexical = ["lexical", "word_only"] if parse_model(model, config).is_checkpoint else []
-    return Request(
-        asked.inputs | {"edges": edge_sidecars(config)},
-        asked.settings | {"variants": ["mix", "top", *lexical]},
-    )
+    return Request(asked.inputs, asked.settings | {"variants": ["mix", "top", *lexical]})
 
 
 def edge_probe_deltas(config: Mapping, model: str, reference: str) -> Request:
@@ -192,18 +176,13 @@ def edge_probe_deltas(config: Mapping, model: str, reference: str) -> Request:
 
 
 def mdl(config: Mapping, model: str) -> Request:
-    asked = _probe(config, "mdl", model, "edges")
-    return Request(asked.inputs | {"edges": edge_sidecars(config)}, asked.settings)
+    return _probe(config, "mdl", model, "edges")
 
 
 def structural_probes(config: Mapping, model: str) -> Request:
     return _probe(config, "structural", model, "trees")
 
 
-def _dumped(config: Mapping, model: str, stimuli: str) -> Job:
-    """One replicate's states, which a probe extracts itself, as the plan knows a dump."""
-    run = runs_of(parse_model(model, config), config)[0]
-    return as_job(model, stimuli, settings_of_dump("states16", [run], config))
-
-
+# A probe extracts the states of one replicate at a time, and deletes them before those of the next.
+_dumped = partial(dumped, kind="states16", replicates=1)
 dumped_edges, dumped_trees = partial(_dumped, stimuli="edges"), partial(_dumped, stimuli="trees")

@@ -15,21 +15,20 @@ from bertshift.requests.runs import inputs_of_table, names_of, provenance
 def relation_source(config: Mapping) -> tuple[str, str]:
     """(file, origin) of FrameNet, or of a user's sentences with relations marked."""
     spec, data = config["relations"], config["data"]
-    if not spec["source"] and data["source"] == "world":
+    mirror, address = Path(data.get("mirror") or ""), place(spec["download"]["url"])
+    if spec["source"]:
+        wanted, missing = [spec["source"]], f"relations.source: {spec['source']} does not exist"
+    elif data["source"] == "world":
         return f"{WORLD}/heads/relations.jsonl", "world"
-    mirror = Path(data.get("mirror") or "")
-    # A mirror may hold the download too, where it lies below results/corpora.
-    address = place(spec["download"]["url"])
-    wanted = [spec["source"]] if spec["source"] else [mirror / file for file in [*spec["files"], address]]
+    else:
+        # A mirror may hold the download too, where it lies below results/corpora.
+        wanted = [mirror / file for file in [*spec["files"], address]]
+        missing = f"data.mirror: {mirror} has none of {', '.join(spec['files'])}"
     for path in wanted:
         if Path(path).exists():
             return str(path), "mirror"
     if not spec["source"] and data["source"] == "hub":
         return f"{CORPORA}/{address}", "hub"
-    if spec["source"]:
-        missing = f"relations.source: {spec['source']} does not exist"
-    else:
-        missing = f"data.mirror: {mirror} has none of {', '.join(spec['files'])}"
     raise UserError(
         f"{missing}; fetch FrameNet 1.7 (python -m nltk.downloader -d FOLDER framenet_v17) and put it there, or set "
         "relations.source to where it is."

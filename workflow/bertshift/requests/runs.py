@@ -38,21 +38,25 @@ def run_named(config: Mapping, model: str, init: str, seed: str = "0") -> Run:
     return run
 
 
-def scored_runs(model: Model, config: Mapping) -> list[Run]:
-    """The replicates of a model that was fine-tuned; UserError for another."""
+def scored_model(name: str, config: Mapping) -> tuple[Model, list[Run]]:
+    """The model of this name and its replicates; UserError for one that was not fine-tuned."""
+    model = parse_model(name, config)
     if not model.tasks:
         raise UserError(f"'{model}' is not fine-tuned, so it has no score; name a task's model.")
-    return runs_of(model, config)
+    return model, runs_of(model, config)
 
 
-def runs_and_parents(model: Model, config: Mapping) -> list[tuple[Run, Run]]:
-    """Each replicate with the run that it was fine-tuned from; UserError where that run's weights are not kept."""
-    runs = scored_runs(model, config)
+def runs_and_parents(name: str, config: Mapping) -> tuple[Model, list[tuple[Run, Run]]]:
+    """The model of this name and its runs, each with the run that it was fine-tuned from.
+
+    UserError where that run's weights are not kept.
+    """
+    model, runs = scored_model(name, config)
     if drawn := [variant.text for variant in model.variants if VARIANTS[variant.kind].anew]:
         raise UserError(
             f"'{model}' was fine-tuned from weights drawn anew, which are not kept; name it without .{drawn[0]}."
         )
-    return [(run, run.parent) for run in runs]
+    return model, [(run, run.parent) for run in runs]
 
 
 def in_pairs(pairs: Iterable[tuple[Run, Run]]) -> list[Run]:
@@ -60,22 +64,14 @@ def in_pairs(pairs: Iterable[tuple[Run, Run]]) -> list[Run]:
     return unique(run for pair in pairs for run in pair)
 
 
-def dataset_of(model: Model, config: Mapping) -> str:
-    return config["tasks"][model.task]["dataset"]
-
-
-def fine_tuned(runs: Iterable[Run]) -> list[Run]:
-    return [run for run in runs if run.model.tasks]
-
-
 def outcomes(runs: Iterable[Run]) -> list[str]:
     """The scores.json of each run that ends in a fine-tuning."""
-    return files(fine_tuned(runs), ["scores.json"])
+    return files([run for run in runs if run.model.tasks], ["scores.json"])
 
 
 def names_of(runs: Iterable[Run]) -> list[list]:
     """(model, init, seed) of each run that ends in a fine-tuning, in the order of `outcomes`."""
-    return [[str(run.model), run.init, run.seed] for run in fine_tuned(runs)]
+    return [[str(run.model), run.init, run.seed] for run in runs if run.model.tasks]
 
 
 def training_scores(config: Mapping, *models: Model) -> list[str]:
@@ -122,9 +118,8 @@ def inputs_of_table(model: Model, config: Mapping) -> dict[str, list[str]]:
     }
 
 
-def against_parents(model: Model, config: Mapping) -> dict:
+def against_parents(model: Model, pairs: list[tuple[Run, Run]], config: Mapping) -> dict:
     """Settings of a table that compares each replicate with the run that it was fine-tuned from."""
-    pairs = runs_and_parents(model, config)
     return {
         **provenance(model, config),
         "reference": str(model.parent),

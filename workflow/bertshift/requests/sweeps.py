@@ -7,7 +7,7 @@ from bertshift.naming import Model, Run, parse_model, runs_of, shape_of, sweep_o
 from bertshift.planning.work import Sizes
 from bertshift.requests import Request
 from bertshift.requests.finetuning import settings_of_run, task_data
-from bertshift.requests.runs import checkpoints_of, files, provenance, run_named, scored_runs, unique
+from bertshift.requests.runs import checkpoints_of, files, provenance, run_named, scored_model, unique
 
 
 def samples(task: str, config: Mapping) -> dict[str, int]:
@@ -39,8 +39,6 @@ def plain_runs(model: Model, members: Mapping[str, tuple[int, Run]], config: Map
 
 
 def row(config: Mapping, model: str, sweep: str, init: str, seed: str) -> Request:
-    """One replicate's row: a job, as its runs share data and process. The plain model's is taken from `finetune`, where
-    that trains it alike."""
     run = run_named(config, model, init, seed)
     members = row_of(run, sweep, config)
     plain = plain_runs(run.model, members, config)
@@ -84,8 +82,7 @@ def largest_run_mb(config: Mapping, model: str, sweep: str, init: str, seed: str
 
 def rows_of(name: str, sweep: str, config: Mapping, ending: str = "tsv") -> list[str]:
     """The files of all replicates' rows."""
-    model = parse_model(name, config)
-    scored_runs(model, config)
+    model, _ = scored_model(name, config)
     return [f"results/sweeps/{name}.{sweep}/{run.name}.{ending}" for run in sweep_runs_of(model, config)]
 
 
@@ -96,10 +93,7 @@ def sweep_table(config: Mapping, model: str, sweep: str) -> Request:
 
 
 def reinit_heads(config: Mapping, model: str) -> Request:
-    """Every head of some layers re-initialised, beside the plain model with as many seeds as it takes to know chance.
-
-    settings: the layer of each file of `heads`, counted from 1 where the configuration counts from the top.
-    """
+    """settings: the layer of each file of `heads`, counted from 1 where the configuration counts from the top."""
     layers = shape_of(config["bases"][parse_model(model, config).base])["layers"]
     wanted = unique(n if n > 0 else layers + 1 + n for n in config["sweeps"]["head_layers"])
     rows = {file: layer for layer in wanted for file in rows_of(model, f"reinitL{layer}", config)}
