@@ -12,8 +12,8 @@ rule ablation:
         "logs/ablation/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        gpu=1,
         **reserve("analyse"),
+        gpu=1,
     params:
         **depends_on(ablation.ablation),
     script:
@@ -30,8 +30,8 @@ rule restored:
         "logs/restored/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        gpu=1,
         **reserve("analyse"),
+        gpu=1,
     params:
         **depends_on(ablation.restored),
     script:

@@ -13,8 +13,8 @@ rule activations:
         kind=only(activations.WRITTEN),
     threads: config["threads"]["analyse"]
     resources:
-        gpu=1,
         **reserve("analyse", activations.dumped),
+        gpu=1,
     params:
         **depends_on(activations.activations),
     script:

@@ -36,8 +36,8 @@ rule cosine_padded:
         "logs/cosine_padded/{model}_vs_{reference}.log",
     threads: config["threads"]["analyse"]
     resources:
-        gpu=1,
         **reserve("analyse"),
+        gpu=1,
     params:
         **depends_on(comparing.cosine_padded),
     script:
@@ -55,8 +55,8 @@ rule annotations:
         "logs/annotations/{stimulus}.log",
     threads: config["threads"]["analyse"]
     resources:
-        gpu=1,
         **reserve("analyse"),
+        gpu=1,
     params:
         **depends_on(comparing.annotations),
     script:

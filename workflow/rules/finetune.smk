@@ -14,8 +14,8 @@ rule finetune:
         "logs/finetune/{model}_init{init}_seed{seed}.log",
     threads: config["threads"]["train"]
     resources:
-        gpu=1,
         **reserve("train"),
+        gpu=1,
     params:
         **depends_on(finetuning.finetune),
     script:
@@ -48,8 +48,8 @@ rule frozen:
         "logs/frozen/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        gpu=1,
         **reserve("analyse"),
+        gpu=1,
     params:
         **depends_on(finetuning.frozen),
     script:

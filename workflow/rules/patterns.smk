@@ -11,8 +11,8 @@ rule pattern_sheet:
         "logs/patterns/sheet.log",
     threads: config["threads"]["analyse"]
     resources:
-        gpu=1,
         **reserve("analyse"),
+        gpu=1,
     params:
         **depends_on(patterns.pattern_sheet),
     script:
@@ -31,8 +31,8 @@ rule pattern_classifier:
         "logs/patterns/classifier.log",
     threads: config["threads"]["analyse"]
     resources:
-        gpu=1,
         **reserve("analyse"),
+        gpu=1,
     params:
         **depends_on(patterns.pattern_classifier),
     script:
@@ -50,8 +50,8 @@ rule patterns:
         "logs/patterns/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        gpu=1,
         **reserve("analyse"),
+        gpu=1,
     params:
         **depends_on(patterns.patterns),
     script:

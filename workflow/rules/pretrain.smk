@@ -30,8 +30,8 @@ rule pretrain:
         base=only(pretraining.pretrained_here(config)),
     threads: config["threads"]["train"]
     resources:
-        gpu=1,
         **reserve("train"),
+        gpu=1,
     params:
         **depends_on(pretraining.pretrain),
     script:

@@ -76,8 +76,8 @@ rule edge_probes:
         "logs/edge_probes/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        gpu=1,
         **reserve("probe", probing.dumped_edges),
+        gpu=1,
     params:
         **depends_on(probing.edge_probes),
     script:
@@ -108,8 +108,8 @@ rule mdl:
         "logs/mdl/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        gpu=1,
         **reserve("probe", probing.dumped_edges),
+        gpu=1,
     params:
         **depends_on(probing.mdl),
     script:
@@ -125,8 +125,8 @@ rule structural_probes:
         "logs/structural_probes/{model}.log",
     threads: config["threads"]["analyse"]
     resources:
-        gpu=1,
         **reserve("probe", probing.dumped_trees),
+        gpu=1,
     params:
         **depends_on(probing.structural_probes),
     script:

@@ -13,9 +13,9 @@ rule sweep:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.log",
     threads: max(config["threads"]["train"], config["sweeps"]["runs_at_once"] or 1)
     resources:
-        gpu=1,
         **reserve("sweep"),
         # Not parameters: the numbers do not depend on them. 0: as many as the GPU's memory holds.
+        gpu=1,
         runs_at_once=config["sweeps"]["runs_at_once"] or 0,
         run_mb=answer_to(sweeps.largest_run_mb),
     params:
