@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -34,9 +35,8 @@ def up_to_one(axes: Axes) -> None:
 
 def legend_above(axes: Axes, columns: int) -> None:
     """A legend that no curve can run into."""
-    axes.legend(
-        ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 1.0), columnspacing=1.2, borderaxespad=0.3
-    )
+    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "borderaxespad": 0.3}
+    axes.legend(ncols=columns, columnspacing=1.2, **place)
 
 
 def by_model(axes: Axes, table: pd.DataFrame, x: str = "layer") -> None:
@@ -54,37 +54,40 @@ def small_multiples(
 
     Models that have a row in common share its axis; a legend where a panel has several lines.
     """
-    panels = list(table["panel"].unique())
+    panels = dict(list(table.groupby("panel", sort=False)))
     rows = {name: label for name, label in rows.items() if (table[row] == name).any()}
-    figure = Figure(
-        (style.TEXT_WIDTH if len(panels) > 3 else 1.0 + 1.6 * len(panels), 0.5 + 1.15 * len(rows)),
-        layout="constrained",
-    )
+    width = style.TEXT_WIDTH if len(panels) > 3 else 1.0 + 1.6 * len(panels)
+    figure = Figure((width, 0.5 + 1.15 * len(rows)), layout="constrained")
     grid = figure.subplots(len(rows), len(panels), sharex="col", sharey="row", squeeze=False)
     for line, (name, label) in zip(grid, rows.items(), strict=True):
-        for axes, panel in zip(line, panels, strict=True):
-            cells = table[(table[row] == name) & (table["panel"] == panel)]
+        for axes, cells in zip(line, panels.values(), strict=True):
+            cells = cells[cells[row] == name]
             for variant, (words, look) in variants.items():
-                if (cells["variant"] == variant).any():
-                    curve(
-                        axes, cells[cells["variant"] == variant], words, look | {"markersize": 2.5, "linewidth": 1.1}
-                    )  # fmt: skip
+                shown = cells[cells["variant"] == variant]
+                if len(shown):
+                    curve(axes, shown, words, look | {"markersize": 2.5, "linewidth": 1.1})
             layer_axis(axes, cells["layer"])
             axes.locator_params(axis="x", nbins=4)  # the panels are narrow
             axes.set_xlabel("layer" if axes in grid[-1] else "")
-        line[0].set_ylim(0, 1.05 * table.loc[table[row] == name, ["value", "high"]].max(axis=None) or 1)
-        line[0].set_ylabel(label)
-    for axes, panel in zip(grid[0], panels, strict=True):
-        axes.set_title(style.label_of(panel) + style.mark_of(table[table["panel"] == panel]))
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    if len(handles) > 1:
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+        highest = table.loc[table[row] == name, ["value", "high"]].max(axis=None)
+        line[0].set(ylim=(0, 1.05 * highest or 1), ylabel=label)
+    for axes, (panel, cells) in zip(grid[0], panels.items(), strict=True):
+        axes.set_title(style.label_of(panel) + style.mark_of(cells))
+    if len(grid[0, 0].get_lines()) > 1:
+        legend_over(figure, grid[0, 0])
     return figure
 
 
-def star(axes: Axes, x: float, point, color: str, label: str | None = None) -> None:
-    """A published `point` (value, low, high) at `x`."""
+def legend_over(figure: Figure, axes: Axes, *more: Artist) -> None:
+    """A legend in one line above all panels, for the lines of `axes` and `more`."""
+    handles = [*axes.get_legend_handles_labels()[0], *more]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+
+
+def star(axes: Axes, x: float, point, label: str | None = None) -> None:
+    """A published `point` (series, value, low, high) at `x`, in the colour of its task."""
     axes.errorbar(
         x, point.value, [[point.value - point.low], [point.high - point.value]], label=label, fmt="*", markersize=7,
-        markeredgecolor="black", markeredgewidth=0.5, ecolor="black", elinewidth=0.8, capsize=2, color=color, zorder=5,
+        markeredgecolor="black", markeredgewidth=0.5, ecolor="black", elinewidth=0.8, capsize=2, zorder=5,
+        color=style.look_of(style.task_of(point.series))["color"],
     )  # fmt: skip

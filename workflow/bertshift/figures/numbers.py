@@ -11,15 +11,8 @@ from bertshift.rows import statistics
 
 VALUES = ["value", "low", "high", "replicates", "unit", "interval", "trained", "failed", "source", "provenance", "citation", "scale",
           "checkpoint", "data", "table"]  # fmt: skip
-COLUMNS = [
-    "panel",
-    "series",
-    "stimuli",
-    "variant",
-    "layer",
-    "head",
-    *VALUES,
-]  # of a figure over layers and heads
+# Of a figure over layers and heads.
+COLUMNS = ["panel", "series", "stimuli", "variant", "layer", "head", *VALUES]
 WHOLE = {"layer", "head", "replicates", "trained", "failed", "rank", "position", "layers", "step"}
 NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "k_model", "k_reference", "examples", "portion", "sd_probe",
            "sd_finetuning", "sd_pretraining", "sd", "least", "most", "constant", "runs", "q", "p_runs", "q_runs",
@@ -27,19 +20,16 @@ NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "k_model", "k_reference",
 
 
 def stack(
-    tables: Mapping[str, pd.DataFrame],
-    metric: str,
-    variants: Iterable[str],
-    stimuli: Iterable[str] | None = None,
+    tables: Mapping[str, pd.DataFrame], metric: str, variants: Iterable[str], stimuli: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """All rows of one metric, these variants and these stimuli (None: the first that each table lists).
+    """All rows of one metric, these variants and these stimuli (none given: the first that each table lists).
 
     They keep the order of `tables`. Raises UserError where a table has none.
     """
     kept = []
     for path, table in tables.items():
         rows = table[(table["metric"] == metric) & table["variant"].isin(list(variants))].assign(table=path)
-        rows = rows[rows["stimuli"].isin(rows["stimuli"].head(1) if stimuli is None else list(stimuli))]
+        rows = rows[rows["stimuli"].isin(list(stimuli) or rows["stimuli"].head(1))]
         if rows.empty:
             raise UserError(f"{path} has no rows of metric '{metric}', variant {' or '.join(variants)}"
                             f"{', inputs ' + ' or '.join(stimuli) if stimuli else ''}; delete it and run its rule again.")  # fmt: skip
@@ -53,14 +43,12 @@ def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
     """All rows of one metric in the order of `tables`, `series` naming the model's role; UserError if there are none."""
     kept = []
     for path, table in tables.items():
-        rows = table[table["metric"] == metric].assign(table=path)
-        roles = {model: style.role_of(model, seeds) for model, seeds in rows.groupby("model")["seed"]}
-        kept.append(rows.assign(series=rows["model"].map(roles)))
-    if not any(map(len, kept)):
-        raise UserError(
-            f"no rows of metric '{metric}' in {', '.join(tables)}; delete them and run their rules again."
-        )
-    return pd.concat([rows for rows in kept if len(rows)], ignore_index=True)
+        for model, rows in table[table["metric"] == metric].groupby("model", sort=False):
+            kept.append(rows.assign(table=path, series=style.role_of(model, rows["seed"])))
+    if not kept:
+        paths = ", ".join(tables)
+        raise UserError(f"no rows of metric '{metric}' in {paths}; delete them and run their rules again.")
+    return pd.concat(kept, ignore_index=True)
 
 
 def first_run(rows: pd.DataFrame, by: str = "panel") -> pd.DataFrame:
@@ -85,16 +73,16 @@ def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
     """
     parts = []
     for _, group in rows.groupby(apart, sort=False):
-        bad = statistics.failures(group)
-        runs = group.assign(bad=bad).drop_duplicates([key for key in statistics.RUN if key in group])
+        runs = group.assign(bad=statistics.failures(group))
+        runs = runs.drop_duplicates([key for key in statistics.RUN if key in group])
         part = statistics.summarise(trained(group, apart), by)
         told = "failed" in group
         part = part.assign(trained=int((~runs["bad"]).sum()) if told else 0, failed=int(runs["bad"].sum()))
-        for column in ("scale", "checkpoint", "data"):
-            part[column] = "; ".join(map(str, group[column].unique()))
-        parts.append(part.assign(table=each_once(group["table"])))
-    table = pd.concat(parts, ignore_index=True)
-    return table.assign(source="ours", provenance="measured", citation="")
+        facts = group[["scale", "checkpoint", "data"]].agg(
+            lambda values: "; ".join(map(str, values.unique()))
+        )
+        parts.append(part.assign(**facts, table=each_once(group["table"])))
+    return pd.concat(parts, ignore_index=True).assign(source="ours", provenance="measured", citation="")
 
 
 def each_once(names: Iterable[str]) -> str:
@@ -104,24 +92,17 @@ def each_once(names: Iterable[str]) -> str:
 
 def ours(rows: pd.DataFrame, panel: str, series: str) -> pd.DataFrame:
     """Means over replicates as rows of a figure's table; `panel` and `series` name columns of `rows`."""
-    by = list(dict.fromkeys([panel, series, "model", "stimuli", "variant", "layer", "head"]))
-    table = means(rows, by, list(dict.fromkeys([series, "model", "stimuli"]))).rename(
-        columns={panel: "panel"}
-    )
-    table["series"] = table["panel"] if series == panel else table[series]
-    return table[COLUMNS]
+    rows = rows.assign(panel=rows[panel], series=rows[series])
+    return means(rows, [*COLUMNS[:6], "model"], ["series", "model", "stimuli"])[COLUMNS]
 
 
 def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:
     """Rows of published numbers: `columns` give panel, series, layer, head, value and so on, as scalars or lists."""
-    frame = pd.DataFrame(
-        columns if any(isinstance(v, list) for v in columns.values()) else columns | {"source": [""]}
-    )
-    frame = frame.assign(
+    one_row = not any(isinstance(values, list) for values in columns.values())
+    return pd.DataFrame(columns, index=[0] if one_row else None).assign(
         source="published", provenance=entry["provenance"], citation=f"{paper['short']}, {entry['place']}",
         scale="published", checkpoint=paper["checkpoint"]
     )  # fmt: skip
-    return frame
 
 
 def reach(values: pd.Series, form: str = ".2f") -> str:

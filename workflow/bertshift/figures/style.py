@@ -20,30 +20,14 @@ COLUMN_WIDTH, TEXT_WIDTH = 3.35, 6.9  # inches: one and two columns of a confere
 
 SHEET = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so every machine draws the same letters
-    "font.size": 7.5,
-    "axes.titlesize": 8,
-    "axes.labelsize": 7.5,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "legend.frameon": False,
-    "legend.handlelength": 1.8,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.5,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "lines.linewidth": 1.4,
-    "lines.markersize": 3.5,
-    "figure.dpi": 100,
+    "font.size": 7.5, "axes.titlesize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
+    "legend.frameon": False, "legend.handlelength": 1.8,
+    "axes.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.grid": True, "axes.axisbelow": True, "grid.color": "#e6e6e6", "grid.linewidth": 0.5,
+    "xtick.major.width": 0.6, "ytick.major.width": 0.6, "lines.linewidth": 1.4, "lines.markersize": 3.5,
     "savefig.dpi": 220,
     "pdf.fonttype": 42,  # TrueType: letters stay letters
-    "pdf.compression": 6,
-}
+}  # fmt: skip
 
 # Okabe and Ito's colours, safe for the common colour deficiencies; a marker each, for print in grey.
 PALETTE = {
@@ -157,46 +141,38 @@ def captioned(figure: Figure, table: pd.DataFrame, *notes: str) -> Drawn:
 
     The figure grows by the line, so that the plot does not shrink.
     """
+    made_by, made_by_in_full = origin(table)
     width = figure.get_figwidth()
-    lines = textwrap.wrap(made_by(table), width=int(width * 18.3))
+    lines = textwrap.wrap(made_by, width=int(width * 18.3))
     below = len(lines) * 0.128 + 0.08  # inches
     height = figure.get_figheight() + below
     figure.set_figheight(height)
     figure.get_layout_engine().set(rect=(0, below / height, 1, 1 - below / height))
     place = {"x": 0.05 / width, "y": 0.04 / height, "va": "bottom"}
     figure.text(s="\n".join(lines), fontsize=7, color="#444444", **place)
-    return figure, table, " ".join([provenance(table), *filter(None, notes)])
+    return figure, table, " ".join([made_by_in_full, *filter(None, notes)])
 
 
-def made_by(table: pd.DataFrame) -> str:
-    """A short line on our rows in a figure's table: scale, checkpoint, replicates and what the band is."""
+def origin(table: pd.DataFrame) -> tuple[str, str]:
+    """A short line and a long one on our rows in a figure's table: scale, checkpoint, replicates, what the band is, data."""
     ours = table[table["source"] == "ours"]
-    scale = ", ".join(map(str, ours["scale"].unique()))
-    first, *others = dict.fromkeys("; ".join(map(str, ours["checkpoint"].unique())).split("; "))
-    more = f" and {len(others)} more" * bool(others)
-    checkpoint = textwrap.shorten(first, LONGEST_NAME, placeholder=" …") + more
     counts = ours.groupby("unit", sort=False)["replicates"].agg(["min", "max"])
     runs = " or ".join(
         f"{' to '.join(dict.fromkeys([str(least), str(most)]))} {unit}{'s' * (most > 1)}"
         for unit, least, most in counts.itertuples()
     )
-    return f"Ours: scale {scale}; {checkpoint}; {runs} ({_band(ours['interval'].unique())})."
-
-
-def provenance(table: pd.DataFrame) -> str:
-    """A sentence on the origin of our rows in a figure's table; of several data sets, the first SHOWN."""
-    ours = table[table["source"] == "ours"]
-    groups = ours[["replicates", "unit", "interval"]].drop_duplicates()
-    words = {
-        "scale": _several(ours["scale"]),
-        "checkpoint": _several(ours["checkpoint"]),
-        "mean of": " or ".join(
-            f"{count} {unit}{'s' * (count > 1)} ({_band([interval])})"
-            for count, unit, interval in groups.itertuples(index=False)
-        ),
-        "data": _several(ours["data"]),
-    }
-    return "Ours: " + "; ".join(f"{key} {value}" for key, value in words.items()) + "."
+    means = " or ".join(
+        f"{count} {unit}{'s' * (count > 1)} ({_band([interval])})"
+        for count, unit, interval in ours.groupby(["replicates", "unit", "interval"], sort=False).groups
+    )
+    first, *others = dict.fromkeys("; ".join(ours["checkpoint"].unique()).split("; "))
+    more = f" and {len(others)} more" if others else ""
+    checkpoint = textwrap.shorten(first, LONGEST_NAME, placeholder=" …") + more
+    scale, checkpoints, data = (_several(ours[column]) for column in ("scale", "checkpoint", "data"))
+    return (
+        f"Ours: scale {scale}; {checkpoint}; {runs} ({_band(ours['interval'].unique())}).",
+        f"Ours: scale {scale}; checkpoint {checkpoints}; mean of {means}; data {data}.",
+    )
 
 
 def _band(intervals: Iterable[str]) -> str:
@@ -205,7 +181,8 @@ def _band(intervals: Iterable[str]) -> str:
 
 
 def _several(column: pd.Series) -> str:
-    values = [str(value) for value in column.unique()]
+    """The first SHOWN of its values, each shortened to LONGEST."""
+    values = list(column.unique())
     more = f" and {len(values) - SHOWN} more (see the TSV)" if len(values) > SHOWN else ""
     short = (textwrap.shorten(value, LONGEST, placeholder=" … (see the TSV)") for value in values[:SHOWN])
     return " | ".join(short) + more

@@ -60,27 +60,28 @@ class Claim:
 
     @property
     def criterion(self) -> str:
-        sign = "<" if self.strict else "≤"
-        if np.isfinite(self.low) and np.isfinite(self.high):
-            return f"{self.low:g} {sign} {self.measure} {sign} {self.high:g}"
-        if np.isfinite(self.low):
-            return f"{self.measure} {'>' if self.strict else '≥'} {self.low:g}"
-        return f"{self.measure} {sign} {self.high:g}"
+        less, more = "<>" if self.strict else "≤≥"
+        if np.isinf(self.low):
+            return f"{self.measure} {less} {self.high:g}"
+        if np.isinf(self.high):
+            return f"{self.measure} {more} {self.low:g}"
+        return f"{self.low:g} {less} {self.measure} {less} {self.high:g}"
 
 
 class Claims:
-    """What is decided of one paper's statements, in the order in which its module tells them."""
+    """What is decided of one paper's statements."""
 
     def __init__(self, paper: str):
         self.paper = paper
         self.all: list[Claim] = []
 
-    def about(self, item: str, id: str, measure: str, cases=("",), published=None, **criterion):
+    def about(self, item: str, id: str, measure: str, cases=("",), given=(), published=None, **criterion):
         """The decorated function gives the number of claim `id` on figure `item`, once for each case.
 
-        A case is words, separated by commas, that the function takes after the evidence; or (words, criterion) where
-        the range differs. `published` takes the paper's file and the same words and gives the paper's number. Without
-        it the paper's number is what its file says under the claim's `published`, for all cases or by case.
+        It takes the evidence, what is `given`, and the words of the case. These are separated by commas; a case is
+        (words, criterion) where its range differs. `published` takes the paper's file and the words of the case and
+        gives the paper's number. Without it the paper's number is what its file says under the claim's `published`, for
+        all cases or by case.
         """
 
         def register(function):
@@ -89,7 +90,7 @@ class Claims:
                 parts = words.split(", ") if words else []
                 self.all.append(
                     Claim(
-                        id, item, lambda evidence, parts=parts: function(evidence, *parts), measure, case=words,
+                        id, item, lambda evidence, parts=parts: function(evidence, *given, *parts), measure, case=words,
                         published=published and (lambda facts, parts=parts: published(facts, *parts)), **(criterion | own),
                     )
                 )  # fmt: skip
@@ -98,9 +99,13 @@ class Claims:
         return register
 
     def decide(self, item: str, tables: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-        """One row (COLUMNS) for each claim on figure `item`, from that figure's tables and the paper's published file."""
-        results = Results(labelled(tables))
-        rows = [_decide(one, results, published) for one in self.all if one.item == item]
+        """One row (COLUMNS) for each claim on figure `item`, from that figure's tables and the paper's published file.
+
+        The rows have the order of the paper's file.
+        """
+        results, order = Results(labelled(tables)), list(published["claims"])
+        about = sorted((one for one in self.all if one.item == item), key=lambda one: order.index(one.id))
+        rows = [_decide(one, results, published) for one in about]
         return pd.DataFrame(rows, columns=COLUMNS).assign(paper=self.paper)
 
 
@@ -117,25 +122,22 @@ def _decide(one: Claim, results: Results, published: Mapping) -> dict:
         values, independent = _values(one, results)
     except NotTestableError as error:
         return row | {"verdict": UNTESTED, "reason": f"{error}."}
+    row |= {"ours": float(np.mean(values)), "replicates": len(values)}
     if one.across:
         seeds = rows.drop_duplicates(["init", "seed"])["seed"]  # a pretrained model's is 0
-        row |= {"ours": values[0], "replicates": int((seeds != 0).sum()) or len(seeds)}
-        verdict = HOLDS if one.holds(values[0]) else FAILS
-        return row | {
-            "verdict": verdict,
-            "reason": f"One number, over all replicates.{_left_out(one, results)}",
-        }
-    single = sum(map(one.holds, values))
-    reason = f"In {single} of {len(values)} replicates by itself.{_left_out(one, results)}"
-    row |= {"replicates": len(values), "reason": reason}
-    if len(values) < 2:
-        few = "one replicate only; at least two are needed."
-        return row | {"ours": values[0], "verdict": UNTESTED, "reason": few}
+        row["replicates"] = int((seeds != 0).sum()) or len(seeds)
+        reason = "One number, over all replicates."
+    elif len(values) < 2:
+        return row | {"verdict": UNTESTED, "reason": "one replicate only; at least two are needed."}
+    else:
+        reason = f"In {sum(map(one.holds, values))} of {len(values)} replicates by itself."
     if np.isnan(values).any():
-        return row | {"verdict": FAILS, "reason": "Some replicate has no such layer. " + row["reason"]}
-    ours = statistics.estimate(values, independent=independent)
-    row |= {"ours": ours.mean, "low": ours.low, "high": ours.high}
-    return row | {"verdict": HOLDS if one.holds_over(values) else FAILS}
+        reason = f"Some replicate has no such layer. {reason}"
+    else:
+        ours = statistics.estimate(values, independent=independent)
+        row |= {"low": ours.low, "high": ours.high}
+    verdict = HOLDS if one.holds_over(values) else FAILS
+    return row | {"verdict": verdict, "reason": reason + _left_out(one, results)}
 
 
 def _published(one: Claim, facts: Mapping, published: Mapping) -> str:
@@ -156,15 +158,13 @@ def _values(one: Claim, results: Results) -> tuple[list[float], bool]:
     if one.across:
         return [one.value(Evidence(results))], True
     runs = _by_replicate(one, results.pretraining_runs)
-    if len(runs) > 1:
-        return [value for value, _ in runs.values()], True
-    [(init, (value, read))] = runs.items()
-    seeds = results.pretraining_runs[init].seeds
-    single = {seed: part for seed, part in seeds.items() if part.has_seed_of(read)}
-    if len(single) < 2:
-        return [value], True
-    found = _by_replicate(one, single)
-    return [value for value, _ in found.values()], statistics.independent(found)
+    if len(runs) == 1:
+        [(init, (_, read))] = runs.items()
+        seeds = results.pretraining_runs[init].seeds
+        single = {seed: part for seed, part in seeds.items() if part.has_seed_of(read)}
+        if len(single) > 1:
+            runs = _by_replicate(one, single)
+    return [value for value, _ in runs.values()], statistics.independent(map(str, runs))
 
 
 def _left_out(one: Claim, results: Results) -> str:
@@ -183,13 +183,13 @@ def _by_replicate(
     one: Claim, replicates: Mapping[int | str, Results]
 ) -> dict[int | str, tuple[float, set[str]]]:
     """The number, and the models it was read from, of every replicate that has them; NotTestable if none has."""
-    found, missing = {}, None
+    found, missing = {}, []
     for number, results in replicates.items():
         evidence = Evidence(results)
         try:
             found[number] = (one.value(evidence), evidence.read)
         except NotTestableError as error:
-            missing = missing or error
+            missing.append(error)
     if not found:
-        raise missing
+        raise missing[0]
     return found

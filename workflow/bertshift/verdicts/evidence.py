@@ -115,7 +115,7 @@ class Results:
 
     @cached_property
     def pretraining_runs(self) -> dict[int, "Results"]:
-        return {init: Results(self.table[self.table["init"] == init]) for init in self.table["init"].unique()}
+        return {init: Results(rows) for init, rows in self.table.groupby("init", sort=False)}
 
     @cached_property
     def seeds(self) -> dict[str, "Results"]:
@@ -136,23 +136,21 @@ class Results:
         return self._chosen[key]
 
     def _choose(self, name: str, where: Mapping) -> pd.DataFrame:
-        label = style.label_of(name)
         if name not in self.models:
-            raise NotTestableError(f"no results for {label}")
+            raise NotTestableError(f"no results for {style.label_of(name)}")
         rows = self.models[name]
-        chosen = np.ones(len(rows), bool)
         for column, value in where.items():
-            chosen &= (rows[column] == value).to_numpy()
-            if not chosen.any():
-                raise NotTestableError(f"no {NOUNS.get(column, column)} '{value}' for {label}")
-        return rows[chosen]
+            rows = rows[rows[column] == value]
+            if rows.empty:
+                raise NotTestableError(f"no {NOUNS.get(column, column)} '{value}' for {style.label_of(name)}")
+        return rows
 
 
 class Evidence:
     """What a claim reads of some results. Each number is a mean over the rows that it is about.
 
-    NotTestableError says which rows are missing. `read` collects the names of the models that were asked for, `failed`
-    the runs of theirs that failed to train and are left out: name and statistics.RUN, 0 where there is none.
+    NotTestableError says which rows are missing. `read` collects the names of the models that were asked for. `failed`
+    collects their runs that failed to train and are left out: name and statistics.RUN, 0 where there is none.
     """
 
     def __init__(self, results: Results):
@@ -164,45 +162,39 @@ class Evidence:
         """Head 0 by layer, of the model of `task`, on `stimuli` or else on the first that its table lists."""
         where = {"head": 0, "variant": variant}
         stimuli = stimuli or self._rows(task, **where)["stimuli"].iloc[0]
-        return _by("layer", self._trained(self._rows(task, **where, stimuli=stimuli)))
+        return _by("layer", self._trained(task, **where, stimuli=stimuli))
 
     def changed_by(self, task: str, variant: str) -> Curve:
         """1 - cosine of attention by layer, due to one variant of `metrics.own_or_inherited`."""
-        rows = self._rows(task, metric="own_or_inherited", measure="cosine_distance", head=0, variant=variant)
-        return _by("layer", self._trained(rows))
+        where = {"metric": "own_or_inherited", "measure": "cosine_distance"}
+        return _by("layer", self._trained(task, **where, head=0, variant=variant))
 
     def distance(self, task: str, variant: str) -> Curve:
         """Of all tokens' hidden states, by layer and one variant of `metrics.similarity`."""
-        return _by("layer", self._trained(self._rows(task, tokens="all", variant=variant)))
+        return _by("layer", self._trained(task, tokens="all", variant=variant))
 
     def spearman(self, name: str, kind: str) -> Curve:
         """A structural probe (`depth`, `distance`) on dev by layer, at the highest rank that was trained."""
-        rows = self._rows(name, metric="structural_probe", kind=kind, measure="spearman", split="dev")
-        return _by("layer", self._trained(rows[rows["rank"] == rows["rank"].max()]))
+        where = {"metric": "structural_probe", "measure": "spearman", "split": "dev"}
+        rows = self._trained(name, **where, kind=kind)
+        return _by("layer", rows[rows["rank"] == rows["rank"].max()])
 
-    def edge_probe(self, name: str, task: str, variant: str) -> float:
-        """Micro-F1 over all labels, in points."""
-        rows = self._rows(name, metric="edge_probe", variant=variant, view="micro_all", task=task)
-        return statistics.POINTS * float(self._trained(rows)["value"].mean())
-
-    def edge_probe_spreads(self, name: str, variant: str) -> pd.DataFrame:
-        """Standard deviations of its F1 between runs (`statistics.spreads`), in points, one row a task."""
-        rows = self._rows(name, metric="edge_probe", variant=variant, view="micro_all")
-        return statistics.spreads(statistics.in_points(self._trained(rows)), ["task"])
+    def edge_probes(self, name: str, variant: str, **where) -> pd.DataFrame:
+        """Micro-F1 over all labels, from 0 to 1."""
+        return self._trained(name, metric="edge_probe", view="micro_all", variant=variant, **where)
 
     def code_length(self, name: str, task: str) -> float:
         """Online code length in bits."""
-        rows = self._rows(name, metric="mdl", quantity="codelength", task=task)
-        return float(self._trained(rows)["value"].mean())
+        return float(self._trained(name, metric="mdl", quantity="codelength", task=task)["value"].mean())
 
     def ablations(self, task: str, metric: str = "ablation") -> pd.DataFrame:
         """Headline rows of heads (or, head 0, layers) that attend alike to all tokens; `delta` in points.
 
         What was run on a sample and again on the complete development set has its complete row alone.
         """
-        rows = self._rows(task, metric=metric, variant="uniform", headline=True)
+        rows = self._trained(task, metric=metric, variant="uniform", headline=True)
         rows = rows.sort_values("sample", kind="stable")  # complete, sample
-        rows = self._trained(rows.drop_duplicates(["init", "seed", "layer", "head"]))
+        rows = rows.drop_duplicates(["init", "seed", "layer", "head"])
         return rows.assign(delta=statistics.POINTS * rows["delta"])
 
     def relation_heads(self, name: str, variant: str) -> pd.DataFrame:
@@ -215,13 +207,12 @@ class Evidence:
     ) -> pd.DataFrame:
         """Every head's (0: their mean) on the task's inputs, of its model or of what that was before fine-tuning."""
         name = "base" if before else task
-        rows = self._rows(name, metric="attention_to", stimuli=task, token=token, variant=variant)
-        return self._trained(rows)
+        return self._trained(name, metric="attention_to", stimuli=task, token=token, variant=variant)
 
     def gain(self, chain: str, score: str) -> float:
         """Of this score, by the tasks before the last one of `wnli+cola`, over the last one alone."""
-        final = style.task_of(chain)
-        return float(self._rows(f"{chain}-{final}", metric="gain", score=score)["delta"].mean())
+        name = f"{chain}-{style.task_of(chain)}"
+        return float(self._rows(name, metric="gain", score=score)["delta"].mean())
 
     def losses(self, name: str) -> np.ndarray:
         """Training loss by step."""
@@ -229,11 +220,9 @@ class Evidence:
 
     def scores(self, name: str) -> pd.DataFrame:
         """Every metric of a fine-tuned model, in points; `mrpc.random` began with random weights."""
-        rows = self._rows(name)
-        rows = rows[rows["majority"].notna()]
-        return statistics.in_points(
-            rows.assign(score=rows["metric"], majority=statistics.POINTS * rows["majority"])
-        )
+        rows = self._rows(name).dropna(subset="majority")
+        rows = rows.assign(score=rows["metric"], majority=statistics.POINTS * rows["majority"])
+        return statistics.in_points(rows)
 
     def frozen(self, task: str, variant: str) -> pd.DataFrame:
         """Every metric of an encoder that is not fine-tuned, in points: under each random head, or under a linear probe."""
@@ -241,8 +230,8 @@ class Evidence:
 
     def pattern_shares(self, task: str, pattern: str) -> pd.DataFrame:
         """What share of the model's attention maps the classifier puts in a class, in points."""
-        rows = self._rows(task, metric="pattern_share", variant="classified", pattern=pattern)
-        return statistics.in_points(self._trained(rows))
+        rows = self._trained(task, metric="pattern_share", variant="classified", pattern=pattern)
+        return statistics.in_points(rows)
 
     def pattern_classifier(self, task: str) -> pd.DataFrame:
         """Rows that say what the classifier is worth: the same for every model, whatever that learned."""
@@ -254,10 +243,20 @@ class Evidence:
         Where layers are frozen or dropped, a replicate whose complete run failed to train has nothing to compare with.
         """
         rows = statistics.in_points(self._rows(task, headline=True))
-        rows = self._trained(rows.assign(failed=statistics.failed_wholes(rows, ["init", "seed"])))
+        rows = self._without_failures(rows.assign(failed=statistics.failed_wholes(rows, ["init", "seed"])))
         return Curve(_by("position", rows).values, int(rows["layers"].iloc[0]))
 
-    def _trained(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def reinitialised_heads(self, task: str) -> pd.DataFrame:
+        """Headline rows of every head that was re-initialised, by layer and head; `delta` to the plain model's seeds."""
+        rows = self._rows(task, metric="reinit_head", headline=True)
+        for row in rows.drop_duplicates("init").itertuples():
+            self.failed |= {(task, row.init, f"baseline {n}", 0, 0) for n in range(row.baseline_left_out)}
+        return rows
+
+    def _trained(self, name: str, **where) -> pd.DataFrame:
+        return self._without_failures(self._rows(name, **where))
+
+    def _without_failures(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The rows of a model's runs that did not fail to train."""
         bad = statistics.failures(rows)
         if bad.any():
@@ -266,13 +265,6 @@ class Evidence:
         if bad.all():
             raise NotTestableError(f"every run of {style.label_of(rows['name'].iloc[0])} failed to train")
         return rows[~bad]
-
-    def reinitialised_heads(self, task: str) -> pd.DataFrame:
-        """Headline rows of every head that was re-initialised, by layer and head; `delta` to the plain model's seeds."""
-        rows = self._rows(task, metric="reinit_head", headline=True)
-        for row in rows.drop_duplicates("init").itertuples():
-            self.failed |= {(task, row.init, f"baseline {n}", 0, 0) for n in range(row.baseline_left_out)}
-        return rows
 
     def _rows(self, name: str, **where) -> pd.DataFrame:
         rows = self.results.rows(name, **where)
@@ -285,14 +277,13 @@ NOUNS = {"stimuli": "inputs", "task": "probe of", "head": "mean over heads", "to
 
 def of_bert_base(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of bert-base-uncased alone, for what a paper says of heads by number; NotTestableError if there are none."""
-    shape = int(rows["layer"].max()), int(rows["head"].max())
-    if shape != (12, 12):
-        raise NotTestableError(f"about heads of a 12x12 model; this one is {shape[0]}x{shape[1]}")
+    shape = f"{rows['layer'].max():.0f}x{rows['head'].max():.0f}"
+    if shape != "12x12":
+        raise NotTestableError(f"about heads of a 12x12 model; this one is {shape}")
     same = rows[rows["checkpoint"].str.contains("bert-base-uncased", regex=False)]
     if same.empty:
-        raise NotTestableError(
-            f"about heads of bert-base-uncased, which have other numbers in {rows['checkpoint'].iloc[0]}"
-        )
+        other = rows["checkpoint"].iloc[0]
+        raise NotTestableError(f"about heads of bert-base-uncased, which have other numbers in {other}")
     return same
 
 

@@ -19,8 +19,8 @@ FIGURES = {
         "F1 in points, micro-averaged over all labels, of edge probes on a learned mix of all layers. First the "
         "pretrained model, then differences from it: of its embedding output (lexical), of word embeddings without "
         "positions (word only), of weights that were never trained (randomized), and of the fine-tuned models. Grey: "
-        "the paper, on its own "
-        "corpora. " + _CELLS,
+        "the paper, on its own corpora. " + _CELLS,
+        "edge_probes", {"variant": "mix"},
     ),
     "figure1": Figure(
         "Structural probes by layer", with_reference("structural_probes"),
@@ -28,8 +28,7 @@ FIGURES = {
         "correlation of predicted with true depths and distances in the dependency tree, mean over sentence lengths of "
         "5 to 50 words. Below: the share of roots and of undirected attachments that the same probes find, because "
         "correlation and recovered trees need not agree (Hall Maudslay et al. 2020). Layer 0 is the embedding output. "
-        "Bands are over "
-        "replicates. " + _NO_NUMBERS,
+        "Bands are over replicates. " + _NO_NUMBERS,
     ),
     "figure2": Figure(
         "Similarity to the pretrained model on Wikipedia", compared("rsa"),
@@ -48,24 +47,24 @@ FIGURES = {
     ),
     "figure4": Figure(
         "Scores with the upper layers removed", sweeps("keep"),
-        "Scores after fine-tuning the first layers alone, the others removed, in points and in percent of the gain from "
-        "no layer to all of them. Dotted lines: layers to 95 % of that gain. Stars: the paper's scores of complete "
-        "models; its curves carry no numbers, and its score of Dep is no standard LAS. Bands are over replicates.",
+        "Scores after fine-tuning the first layers alone, the others removed, in points and in percent of the gain "
+        "from no layer to all of them. Dotted lines: layers to 95 % of that gain. Stars: the paper's scores of "
+        "complete models; its curves carry no numbers, and its score of Dep is no standard LAS. Bands are over "
+        "replicates.",
     ),
     "figure5": Figure(
         "Similarity inside and outside the training domain", compared("rsa"),
         "Representational similarity (RSA) to the pretrained parent by layer, for inputs of the model's own kind "
         "(thick), of the other task, and from Wikipedia. Special tokens are left out; lower means more change. Thin "
         "lines are controls: premises or questions alone, inputs from the training set, and Wikipedia in the format or "
-        "in the lengths "
-        "of the model's own inputs. Bands are over replicates. " + _NO_NUMBERS,
+        "in the lengths of the model's own inputs. Bands are over replicates. " + _NO_NUMBERS,
     ),
     "appendix_a": Figure(
         "Edge probes on the top layer", _EDGE_PROBES,
         "F1 in points, micro-averaged over all labels, of edge probes that see the last layer only, in the layout of "
         "Table 1: the pretrained model, then differences from it. Grey: the same of probes on a mix of all layers, as "
-        "in Table 1. "
-        "The appendix's own numbers are not at hand. " + _CELLS,
+        "in Table 1. The appendix's own numbers are not at hand. " + _CELLS,
+        "edge_probes", {"variant": "top"},
     ),
     "appendix_b": Figure(
         "Description length of edge probes", with_reference("mdl"),

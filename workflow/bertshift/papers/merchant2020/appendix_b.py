@@ -11,70 +11,63 @@ from bertshift.figures import layers, numbers, style
 from bertshift.rows import statistics
 
 KEYS = ["series", "task", "portion", "examples"]
-COLUMNS = ["panel", *KEYS, *numbers.VALUES]
 ACROSS = 4
+RELATIVE, KBITS = "relative code length", "code length (kbit)"
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Code length (kbit, and relative to the pretrained model's), compression, F1 by portion; no published numbers."""
     rows = numbers.rows_of(inputs, "mdl")
     length = rows[rows["quantity"] == "codelength"]
     base = length["series"] == "base"
     paired = statistics.with_parents(length[~base], length[base], ["task"])
     paired["table"] += "; " + numbers.each_once(length.loc[base, "table"])
-    parts = {
-        "relative code length": paired.assign(value=paired["value"] / paired["parent"]),
-        "code length (kbit)": length.assign(value=length["value"] / 1000),
+    panels = {
+        RELATIVE: paired.assign(value=paired["value"] / paired["parent"]),
+        KBITS: length.assign(value=length["value"] / 1000),
         "compression": rows[rows["quantity"] == "compression"],
         "f1": statistics.in_points(rows[rows["quantity"] == "f1"]),
     }
-    return numbers.join(
-        *(numbers.means(rows, KEYS, ["series", "task"]).assign(panel=panel) for panel, rows in parts.items()),
-        columns=COLUMNS,
-    )
+    means = (numbers.means(rows, KEYS, KEYS[:2]).assign(panel=panel) for panel, rows in panels.items())
+    return numbers.join(*means, columns=["panel", *KEYS, *numbers.VALUES])
 
 
 @style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Above: each model's code length over the pretrained model's, by task. Below: F1 by number of examples."""
-    table = tidy(inputs, published)
+    table = tidy(inputs)
     tasks = style.edge_labels(table["task"])
     rows = -(-len(tasks) // ACROSS)
-    figure = Figure((style.TEXT_WIDTH, 0.8 + 0.27 * len(tasks) + 1.35 * rows), layout="constrained")
-    grid = figure.add_gridspec(1 + rows, ACROSS, height_ratios=[0.4 + 0.27 * len(tasks)] + [1.35] * rows)
+    heights = [0.4 + 0.27 * len(tasks), *[1.35] * rows]
+    figure = Figure((style.TEXT_WIDTH, sum(heights) + 0.4), layout="constrained")
+    grid = figure.add_gridspec(1 + rows, ACROSS, height_ratios=heights)
     lengths(figure.add_subplot(grid[0, :]), table, tasks)
-    for place, task in enumerate(tasks):
+    for place, (task, title) in enumerate(tasks.items()):
         axes = figure.add_subplot(grid[1 + place // ACROSS, place % ACROSS])
         curve = table[(table["panel"] == "f1") & (table["task"] == task)]
         layers.by_model(axes, curve, "examples")
-        ends = sorted(
-            {curve["examples"].min(), curve["examples"].max()}
-        )  # more numbers would lie on each other
-        axes.set(title=tasks[task], xscale="log", xticks=ends, xticklabels=[f"{end:.0f}" for end in ends])
+        ends = sorted({*curve["examples"].agg(["min", "max"])})  # more numbers would lie on each other
+        axes.set(title=title, xscale="log", xticks=ends, xticklabels=[f"{end:.0f}" for end in ends])
         axes.xaxis.set_minor_formatter(NullFormatter())
-        if place % ACROSS == 0:
-            axes.set_ylabel("F1 (points)")
-        if place + ACROSS >= len(tasks):
-            axes.set_xlabel("training examples")
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+        axes.set_ylabel("F1 (points)" if place % ACROSS == 0 else "")
+        axes.set_xlabel("training examples" if place + ACROSS >= len(tasks) else "")
+    layers.legend_over(figure, axes)
     return style.captioned(figure, table, style.failures(table))
 
 
 def lengths(axes: Axes, table: pd.DataFrame, tasks: Mapping[str, str]) -> None:
     """A point and interval per model and task; 1 is the pretrained model, whose kilobits stand beside the task's name."""
-    ratios = table[table["panel"] == "relative code length"]
+    ratios = table[table["panel"] == RELATIVE]
     models = list(ratios["series"].unique())
     for order, name in enumerate(models):
         rows = ratios[ratios["series"] == name]
         y = [list(tasks).index(task) + 0.7 * ((order + 0.5) / len(models) - 0.5) for task in rows["task"]]
         look = style.look_of(style.task_of(name))
-        axes.plot(rows["value"], y, linestyle="", label=style.label_of(name), **look)
+        axes.plot(rows["value"], y, linestyle="", **look)
         axes.hlines(y, rows["low"], rows["high"], color=look["color"], linewidth=1)
     axes.axvline(1, color="black", linewidth=0.8)
-    of_base = (table["panel"] == "code length (kbit)") & (table["series"] == "base")
-    base = table[of_base].set_index("task")["value"]
-    axes.set_yticks(range(len(tasks)), [f"{words} ({base[task]:.3g} kbit)" for task, words in tasks.items()])
+    kbits = table[(table["panel"] == KBITS) & (table["series"] == "base")].set_index("task")["value"]
+    axes.set_yticks(range(len(tasks)), [f"{words} ({kbits[task]:.3g} kbit)" for task, words in tasks.items()])
     axes.set_yticks([place + 0.5 for place in range(len(tasks) - 1)], minor=True)
     axes.tick_params(axis="y", which="both", length=0)
     axes.grid(False, axis="y")

@@ -12,105 +12,96 @@ from bertshift.verdicts.deciding import Claims
 from bertshift.verdicts.evidence import Curve, Evidence, NotTestableError, ratio
 
 CLAIMS = Claims("merchant2020")
-claim = CLAIMS.about
 FINETUNED = ["mnli", "squad", "dep"]
 TASKS = list(style.EDGES)
 
+
+def _first_of_two(there: list[bool]) -> float:
+    """The first layer k, from 0, that is `there` together with layer k + 1; NaN if there is none."""
+    return next((float(k) for k in range(len(there) - 1) if there[k] and there[k + 1]), np.nan)
+
+
 # ---- Table 1
+
+table1 = partial(CLAIMS.about, "table1")
 
 
 def _f1(evidence: Evidence, model: str, task: str, variant: str = "mix") -> float:
     """In points; `lexical` is the pretrained model's embedding output."""
-    where = ("base", task, "lexical") if model == "lexical" else (model, task, variant)
-    return evidence.edge_probe(*where)
+    if model == "lexical":
+        model, variant = "base", "lexical"
+    return statistics.POINTS * float(evidence.edge_probes(model, variant, task=task)["value"].mean())
 
 
-def _delta(evidence: Evidence, model: str, task: str, variant: str = "mix") -> float:
+@table1(
+    "T1.4", "Δ of MNLI on constituents", given=["mnli", "constituents"], low=-3.5, high=-1.0, strict=False
+)
+@table1(
+    "T1.5", "Δ of SQuAD", ["pos", "dependencies", "srl"], given=["squad"], low=-3.5, high=-1.0, strict=False
+)
+@table1("T1.6", "Δ of Dep on constituents", given=["dep", "constituents"], low=2.0, strict=False)
+@table1("T1.7", "Δ of Dep", ["coref", "spr", "relations"], given=["dep"], high=0.0)
+@table1("T1.9", "Δ of Dep on dependencies", given=["dep", "dependencies"], low=-0.5, strict=False)
+def delta(evidence, model, task, variant="mix"):
+    """F1 minus that of the pretrained model, in points."""
     return _f1(evidence, model, task, variant) - _f1(evidence, "base", task, variant)
 
 
 def _deltas(evidence: Evidence) -> np.ndarray:
     """[fine-tuned models, tasks]"""
-    return np.array([[_delta(evidence, model, task) for task in TASKS] for model in FINETUNED])
+    return np.array([[delta(evidence, model, task) for task in TASKS] for model in FINETUNED])
 
 
-@claim("table1", "T1.1", "mean |Δ| over 3 models and 8 tasks, in points", high=1.5, strict=False)
+@table1("T1.1", "mean |Δ| over 3 models and 8 tasks, in points", high=1.5, strict=False)
 def probes_change_little(evidence):
     return np.abs(_deltas(evidence)).mean()
 
 
-@claim("table1", "T1.2", "largest |Δ| over |Δ of lexical| of the same task", high=1.0)
+@table1("T1.2", "largest |Δ| over |Δ of lexical| of the same task", high=1.0)
 def far_less_than_the_baselines(evidence):
     largest = np.abs(_deltas(evidence)).max(axis=0)
     return max(
-        ratio(change, abs(_delta(evidence, "lexical", task)), f"Δ of lexical on {style.EDGES[task]}")
+        ratio(change, abs(delta(evidence, "lexical", task)), f"Δ of lexical on {style.EDGES[task]}")
         for task, change in zip(TASKS, largest, strict=True)
     )
 
 
-@claim("table1", "T1.3", "number of 24 Δ from -2 to 0 points", low=13, strict=False)
-def most_changes_are_small_drops(evidence):
+@table1("T1.3", "number of 24 Δ from -2 to 0 points", given=[-2, 0], low=13, strict=False)
+@table1("T1.10", "number of 24 |Δ| up to 1.4 points", given=[-1.4, 1.4], low=16, strict=False)
+def most_changes_are_small(evidence, least, most):
     deltas = _deltas(evidence)
-    return float(((deltas >= -2) & (deltas <= 0)).sum())
+    return float(((deltas >= least) & (deltas <= most)).sum())
 
 
-@claim("table1", "T1.4", "Δ of MNLI on constituents", low=-3.5, high=-1.0, strict=False)
-def mnli_loses_constituents(evidence):
-    return _delta(evidence, "mnli", "constituents")
-
-
-@claim("table1", "T1.5", "Δ of SQuAD", ["pos", "dependencies", "srl"], low=-3.5, high=-1.0, strict=False)
-def squad_loses_syntax(evidence, task):
-    return _delta(evidence, "squad", task)
-
-
-@claim("table1", "T1.6", "Δ of Dep on constituents", low=2.0, strict=False)
-def dep_gains_constituents(evidence):
-    return _delta(evidence, "dep", "constituents")
-
-
-@claim("table1", "T1.7", "Δ of Dep", ["coref", "spr", "relations"], high=0.0)
-def dep_loses_semantics(evidence, task):
-    return _delta(evidence, "dep", task)
-
-
-@claim("table1", "T1.8", "largest F1 of randomized minus lexical over tasks", high=0.0)
+@table1("T1.8", "largest F1 of randomized minus lexical over tasks", high=0.0)
 def randomized_is_below_lexical(evidence):
     return max(_f1(evidence, "randomized", task) - _f1(evidence, "lexical", task) for task in TASKS)
-
-
-@claim("table1", "T1.9", "Δ of Dep on dependencies", low=-0.5, strict=False)
-def dep_keeps_dependencies(evidence):
-    return _delta(evidence, "dep", "dependencies")
-
-
-@claim("table1", "T1.10", "number of 24 |Δ| up to 1.4 points", low=16, strict=False)
-def effects_are_like_seeds(evidence):
-    return float((np.abs(_deltas(evidence)) <= 1.4).sum())
 
 
 _KINDS = dict(zip(("probes", "fine-tuning", "pretraining"), statistics.SPREADS))
 
 
-@claim(
-    "table1", "T1.11", "sd of F1 between runs of one kind, pooled over models and tasks",
+@table1(
+    "T1.11", "sd of F1 between runs of one kind, pooled over models and tasks",
     [("probes", {"high": 0.8}), ("fine-tuning", {"high": 1.1}), ("pretraining", {"high": 1.5})], strict=False, across=True,
 )  # fmt: skip
 def runs_vary_this_much(evidence, kind):
-    spreads = pd.concat([evidence.edge_probe_spreads(name, "mix") for name in ("base", *FINETUNED)])
+    rows = pd.concat([evidence.edge_probes(name, "mix") for name in ("base", *FINETUNED)])
+    spreads = statistics.spreads(statistics.in_points(rows), ["name", "task"])
     pooled = np.sqrt((spreads[_KINDS[kind]] ** 2).mean())
     if np.isnan(pooled):
         raise NotTestableError(f"no two runs differ in {kind} alone")
     return float(pooled)
 
 
-@claim("table1", "T1.12", "least Δ over 3 models and 8 tasks", low=-5.0)
+@table1("T1.12", "least Δ over 3 models and 8 tasks", low=-5.0)
 def nothing_is_forgotten(evidence):
     return _deltas(evidence).min()
 
 
 # ---- Figure 1
 
+figure1 = partial(CLAIMS.about, "figure1")
 _PROBES = ["depth", "distance"]
 _KEPT = [f"{task}, {kind}" for task in ("mnli", "squad") for kind in _PROBES]
 
@@ -119,28 +110,25 @@ def _lift(evidence: Evidence, model: str, kind: str) -> Curve:
     return evidence.spearman(model, kind) - evidence.spearman("base", kind)
 
 
-@claim(
-    "figure1", "F1.1", "first of two layers at which Dep is 0.01 above base", _PROBES, low=4, high=6, strict=False
-)  # fmt: skip
+@figure1("F1.1", "first of two layers at which Dep is 0.01 above base", _PROBES, low=4, high=6, strict=False)
 def dep_improves_syntax_early(evidence, kind):
     lift = _lift(evidence, "dep", kind).exactly(12)
-    above = [lift[k] > 0.01 for k in range(13)]
-    return next((float(k) for k in range(12) if above[k] and above[k + 1]), np.nan)
+    return _first_of_two([lift[k] > 0.01 for k in range(13)])
 
 
-@claim("figure1", "F1.2", "largest |difference to base| below the last layer", _KEPT, high=0.03, strict=False)
+@figure1("F1.2", "largest |difference to base| below the last layer", _KEPT, high=0.03, strict=False)
 def syntax_is_kept(evidence, task, kind):
     lift = _lift(evidence, task, kind)
     return max(abs(lift[k]) for k in range(lift.layers))
 
 
-@claim("figure1", "F1.3", "difference to base at the last layer", _KEPT, high=0.0)
+@figure1("F1.3", "difference to base at the last layer", _KEPT, high=0.0)
 def the_last_layer_drops(evidence, task, kind):
     lift = _lift(evidence, task, kind)
     return lift[lift.layers]
 
 
-@claim("figure1", "F1.4", "best layer of Dep minus best layer of base", _PROBES, low=0.0)
+@figure1("F1.4", "best layer of Dep minus best layer of base", _PROBES, low=0.0)
 def there_is_headroom(evidence, kind):
     dep, base = (evidence.spearman(model, kind) for model in ("dep", "base"))
     return max(dep.values.values()) - max(base.values.values())
@@ -148,107 +136,98 @@ def there_is_headroom(evidence, kind):
 
 # ---- Figure 2
 
-_WIKI = partial(Evidence.curve, variant="content", stimuli="wiki")
+figure2 = partial(CLAIMS.about, "figure2")
 
 
-@claim(
-    "figure2", "F2.1", "mean RSA of layers 1 to 4 minus that of layers 9 to 12", ["mnli", "squad", "dep"], low=0.0
-)  # fmt: skip
+def _rsa(evidence: Evidence, task: str, stimuli: str = "wiki") -> Curve:
+    return evidence.curve(task, "content", stimuli)
+
+
+@figure2("F2.1", "mean RSA of layers 1 to 4 minus that of layers 9 to 12", FINETUNED, low=0.0)
 def changes_arise_at_the_top(evidence, task):
-    curve = _WIKI(evidence, task)
+    curve = _rsa(evidence, task)
     return curve.mean(1, 4, 12) - curve.mean(9, 12, 12)
 
 
-@claim(
-    "figure2", "F2.2", "first of two layers at which Dep is 0.05 below MNLI and SQuAD", low=4, high=6, strict=False
-)  # fmt: skip
+@figure2("F2.2", "first of two layers at which Dep is 0.05 below MNLI and SQuAD", low=4, high=6, strict=False)
 def dep_departs_early(evidence):
-    dep, mnli, squad = (_WIKI(evidence, task).exactly(12) for task in ("dep", "mnli", "squad"))
-    below = [dep[k] < min(mnli[k], squad[k]) - 0.05 for k in range(13)]
-    return next((float(k) for k in range(12) if below[k] and below[k + 1]), np.nan)
+    dep, mnli, squad = (_rsa(evidence, task).exactly(12) for task in ("dep", "mnli", "squad"))
+    return _first_of_two([dep[k] < min(mnli[k], squad[k]) - 0.05 for k in range(13)])
 
 
-@claim(
-    "figure2", "F2.3", "largest RSA of Dep minus the lower of MNLI and SQuAD, layers 6 to 11", high=0.02,
-    strict=False
-)  # fmt: skip
+@figure2(
+    "F2.3", "largest RSA of Dep minus the lower of MNLI and SQuAD, layers 6 to 11", high=0.02, strict=False
+)
 def dep_changes_deepest(evidence):
-    dep, mnli, squad = (_WIKI(evidence, task) for task in ("dep", "mnli", "squad"))
+    dep, mnli, squad = (_rsa(evidence, task) for task in ("dep", "mnli", "squad"))
     return max(dep[k] - min(mnli[k], squad[k]) for k in dep.part(6, 11, 12))
 
 
-@claim("figure2", "F2.4", "RSA of MNLI at layer 11", low=0.78, high=0.90, strict=False)
-def mnli_level(evidence):
-    return _WIKI(evidence, "mnli").exactly(12)[11]
+@figure2("F2.4", "RSA of MNLI at layer 11", given=["mnli", 11], low=0.78, high=0.90, strict=False)
+@figure2("F2.6a", "RSA of SQuAD at layer 7", given=["squad", 7], low=0.9, strict=False)
+def level(evidence, task, layer):
+    curve = _rsa(evidence, task)
+    return curve.exactly(12)[layer]
 
 
-@claim(
-    "figure2", "F2.5", "least RSA of MNLI minus the higher of SQuAD and Dep, layers 1 to 11", low=-0.02, strict=False
-)  # fmt: skip
+@figure2(
+    "F2.5", "least RSA of MNLI minus the higher of SQuAD and Dep, layers 1 to 11", low=-0.02, strict=False
+)
 def mnli_changes_least(evidence):
-    mnli, squad, dep = (_WIKI(evidence, task) for task in ("mnli", "squad", "dep"))
+    mnli, squad, dep = (_rsa(evidence, task) for task in ("mnli", "squad", "dep"))
     return min(mnli[k] - max(squad[k], dep[k]) for k in mnli.part(1, 11, 12))
 
 
-@claim("figure2", "F2.6a", "RSA of SQuAD at layer 7", low=0.9, strict=False)
-def squad_stays_through_seven(evidence):
-    return _WIKI(evidence, "squad").exactly(12)[7]
-
-
-@claim("figure2", "F2.6b", "drop of SQuAD from layer 7 to 11 minus twice its drop from 1 to 7", low=0.0)
+@figure2("F2.6b", "drop of SQuAD from layer 7 to 11 minus twice its drop from 1 to 7", low=0.0)
 def squad_drops_after_seven(evidence):
-    curve = _WIKI(evidence, "squad").exactly(12)
-    return (curve[7] - curve[11]) - 2 * (curve[1] - curve[7])
+    one, seven, eleven = (level(evidence, "squad", layer) for layer in (1, 7, 11))
+    return (seven - eleven) - 2 * (one - seven)
 
 
-@claim("figure2", "F2.7", "RSA of SQuAD minus MNLI at the second-to-last layer", high=0.0)
+@figure2("F2.7", "RSA of SQuAD minus MNLI at the second-to-last layer", high=0.0)
 def squad_is_steeper(evidence):
-    squad, mnli = _WIKI(evidence, "squad"), _WIKI(evidence, "mnli")
+    squad, mnli = (_rsa(evidence, task) for task in ("squad", "mnli"))
     return squad[squad.layers - 1] - mnli[mnli.layers - 1]
 
 
-# ---- Figure 3: layers counted from 0, as on its axis
+# ---- Figure 3: it counts layers from 0, so that 9 layers are frozen through layer 8
+
+figure3 = partial(CLAIMS.about, "figure3")
 
 
 def _lost(evidence: Evidence, task: str) -> Curve:
     """Points lost by number of frozen layers."""
     sweep = evidence.sweep(task)
-    full = sweep[NOTHING_FROZEN]
-    return Curve(
-        {x + 1: full - score for x, score in sweep.values.items() if x >= NOTHING_FROZEN}, sweep.layers
-    )
+    lost = {last + 1: sweep[NOTHING_FROZEN] - score for last, score in sweep.values.items()}
+    return Curve({frozen: points for frozen, points in lost.items() if frozen >= 0}, sweep.layers)
 
 
-@claim(
-    "figure3", "F3.1", "points lost, frozen through layer 8 of 12", ["mnli", "squad"], high=3.0, strict=False
+@figure3(
+    "F3.1", "points lost, frozen through layer 8 of 12", ["mnli", "squad"], given=[9], high=3.0, strict=False
 )
-def few_unfrozen_layers_suffice(evidence, task):
+@figure3("F3.5", "points lost with every layer frozen", FINETUNED, given=[12], low=5.0, strict=False)
+def lost_at_this_depth(evidence, frozen, task):
+    """With as many of 12 layers frozen, or the same share of another number."""
     lost = _lost(evidence, task)
-    return lost[lost.at(9, 12)]
+    return lost[lost.at(frozen, 12)]
 
 
-@claim("figure3", "F3.2a", "points that MNLI loses, frozen through layer 9", high=1.0, strict=False)
-def mnli_needs_two_layers(evidence):
-    return _lost(evidence, "mnli").exactly(12)[10]
+@figure3(
+    "F3.2a", "points that MNLI loses, frozen through layer 9", given=["mnli", 10], high=1.0, strict=False
+)
+@figure3(
+    "F3.2b", "points that MNLI loses, frozen through layer 11", given=["mnli", 12], low=3.0, strict=False
+)
+@figure3("F3.3a", "points that SQuAD loses, frozen through layer 8", given=["squad", 9], low=1.0)
+@figure3(
+    "F3.3b", "points that SQuAD loses, frozen through layer 6", given=["squad", 7], high=1.0, strict=False
+)
+def lost_of_twelve(evidence, task, frozen):
+    return _lost(evidence, task).exactly(12)[frozen]
 
 
-@claim("figure3", "F3.2b", "points that MNLI loses, frozen through layer 11", low=3.0, strict=False)
-def mnli_suffers_without_them(evidence):
-    return _lost(evidence, "mnli").exactly(12)[12]
-
-
-@claim("figure3", "F3.3a", "points that SQuAD loses, frozen through layer 8", low=1.0)
-def squad_drops_with_three_layers(evidence):
-    return _lost(evidence, "squad").exactly(12)[9]
-
-
-@claim("figure3", "F3.3b", "points that SQuAD loses, frozen through layer 6", high=1.0, strict=False)
-def squad_keeps_up_with_five(evidence):
-    return _lost(evidence, "squad").exactly(12)[7]
-
-
-@claim(
-    "figure3", "F3.4", "loss of Dep minus the larger of MNLI and SQuAD, frozen through this layer",
+@figure3(
+    "F3.4", "loss of Dep minus the larger of MNLI and SQuAD, frozen through this layer",
     [f"{layer}, {unit}" for layer in (4, 6) for unit in ("points", "share")], low=0.0,
 )  # fmt: skip
 def dep_drops_faster(evidence, layer, unit):
@@ -263,40 +242,26 @@ def dep_drops_faster(evidence, layer, unit):
     return loss("dep") - max(loss("mnli"), loss("squad"))
 
 
-@claim("figure3", "F3.5", "points lost with every layer frozen", FINETUNED, low=5.0, strict=False)
-def a_frozen_encoder_is_worse(evidence, task):
-    lost = _lost(evidence, task)
-    return lost[lost.layers]
-
-
 # ---- Figure 4
 
-
-def _short_of_all(evidence: Evidence, task: str, case: str) -> float:
-    """Points below all layers, with as many kept as `case` begins with."""
-    kept = evidence.sweep(task).exactly(12)
-    return kept[12] - kept[int(case.split()[0])]
+figure4 = partial(CLAIMS.about, "figure4")
 
 
-@claim(
-    "figure4", "F4.1", "points that MNLI lacks to all layers",
-    [("3 layers", {"high": 8.0}), ("6 layers", {"high": 4.0})], strict=False,
+@figure4(
+    "F4.1", "points that MNLI lacks to all layers", [("3 layers", {"high": 8.0}), ("6 layers", {"high": 4.0})],
+    given=["mnli"], strict=False,
 )  # fmt: skip
-def mnli_needs_three_layers(evidence, case):
-    return _short_of_all(evidence, "mnli", case)
-
-
-@claim(
-    "figure4", "F4.2", "points that SQuAD lacks to all layers",
-    [("5 layers", {"high": 8.0}), ("6 layers", {"high": 5.0})], strict=False,
+@figure4(
+    "F4.2", "points that SQuAD lacks to all layers", [("5 layers", {"high": 8.0}), ("6 layers", {"high": 5.0})],
+    given=["squad"], strict=False,
 )  # fmt: skip
-def squad_needs_five_layers(evidence, case):
-    return _short_of_all(evidence, "squad", case)
+def points_below_all_layers(evidence, task, kept):
+    scores = evidence.sweep(task).exactly(12)
+    return scores[12] - scores[int(kept.removesuffix(" layers"))]
 
 
-@claim(
-    "figure4", "F4.3", "layers to 95 % of the gain from none to all, Dep minus the larger of MNLI and SQuAD", low=0.0,
-    strict=False,
+@figure4(
+    "F4.3", "layers to 95 % of the gain from none to all, Dep minus the larger of MNLI and SQuAD", low=0.0, strict=False
 )  # fmt: skip
 def dep_needs_more_layers(evidence):
     def needed(task):
@@ -310,72 +275,58 @@ def dep_needs_more_layers(evidence):
 
 # ---- Figure 5
 
+figure5 = partial(CLAIMS.about, "figure5")
 _SINGLE = {"mnli": "mnli_premise", "squad": "squad_question"}
 
 
-def _against_wiki(evidence, task: str, stimuli: str) -> float:
-    other = evidence.curve(task, "content", stimuli)
-    return other.mean(9, 12, 12) - _WIKI(evidence, task).mean(9, 12, 12)
+@figure5("F5.1", "mean RSA of layers 9 to 12, MNLI pairs minus Wikipedia", given=["mnli", "mnli"], high=0.0)
+@figure5(
+    "F5.2", "mean RSA of layers 9 to 12, SQuAD pairs minus Wikipedia", given=["squad", "squad"], high=0.0
+)
+def minus_wikipedia(evidence, task, stimuli):
+    return _rsa(evidence, task, stimuli).mean(9, 12, 12) - _rsa(evidence, task).mean(9, 12, 12)
 
 
-@claim("figure5", "F5.1", "mean RSA of layers 9 to 12, MNLI pairs minus Wikipedia", high=0.0)
-def mnli_changes_its_domain(evidence):
-    return _against_wiki(evidence, "mnli", "mnli")
-
-
-@claim("figure5", "F5.2", "mean RSA of layers 9 to 12, SQuAD pairs minus Wikipedia", high=0.0)
-def squad_changes_its_domain(evidence):
-    return _against_wiki(evidence, "squad", "squad")
-
-
-@claim(
-    "figure5", "F5.3", "RSA of the last layer minus the middle one",
+@figure5(
+    "F5.3", "RSA of the last layer minus the middle one",
     [f"{task}, {stimuli}" for task in _SINGLE for stimuli in ("mnli", "squad", "wiki")], high=0.0,
 )  # fmt: skip
 def all_inputs_diverge(evidence, task, stimuli):
-    curve = evidence.curve(task, "content", stimuli)
+    curve = _rsa(evidence, task, stimuli)
     return curve[curve.at(12, 12)] - curve[curve.at(6, 12)]
 
 
-@claim(
-    "figure5", "F5.4", "largest |RSA of dev minus train inputs| over layers", list(_SINGLE), high=0.03, strict=False
-)  # fmt: skip
+@figure5(
+    "F5.4", "largest |RSA of dev minus train inputs| over layers", list(_SINGLE), high=0.03, strict=False
+)
 def train_inputs_give_the_same(evidence, task):
-    dev = evidence.curve(task, "content", task)
-    train = evidence.curve(task, "content", f"{task}_train")
+    dev, train = (_rsa(evidence, task, stimuli) for stimuli in (task, f"{task}_train"))
     return max(abs(dev[k] - train[k]) for k in range(dev.layers + 1))
 
 
-@claim(
-    "figure5", "F5.5", "mean RSA of layers 9 to 12, single sentences minus Wikipedia", list(_SINGLE), high=0.0
-)
+@figure5("F5.5", "mean RSA of layers 9 to 12, single sentences minus Wikipedia", list(_SINGLE), high=0.0)
 def single_sentences_too(evidence, task):
-    return _against_wiki(evidence, task, _SINGLE[task])
+    return minus_wikipedia(evidence, task, _SINGLE[task])
 
 
 # ---- Appendices, as far as the body tells of them
 
+appendix_a, appendix_b = (partial(CLAIMS.about, item) for item in ("appendix_a", "appendix_b"))
 
-@claim(
-    "appendix_a", "A.1", "mean Δ of top-layer probes minus that of mix probes", ["mnli", "squad"], high=0.0
-)
+
+@appendix_a("A.1", "mean Δ of top-layer probes minus that of mix probes", ["mnli", "squad"], high=0.0)
 def top_layers_lose_more(evidence, task):
-    top, mix = ([_delta(evidence, task, probe, variant) for probe in TASKS] for variant in ("top", "mix"))
+    top, mix = ([delta(evidence, task, probe, variant) for probe in TASKS] for variant in ("top", "mix"))
     return np.mean(top) - np.mean(mix)
 
 
-def _relative_length(evidence: Evidence, model: str, task: str) -> float:
-    return ratio(
-        evidence.code_length(model, task), evidence.code_length("base", task), "the code length of base"
-    )
+@appendix_b("B.2", "code length of Dep over base on dependencies", given=["dep", "dependencies"], high=0.95)
+def relative_length(evidence, model, task):
+    own, base = (evidence.code_length(name, task) for name in (model, "base"))
+    return ratio(own, base, "the code length of base")
 
 
-@claim("appendix_b", "B.1", "share of 24 code lengths within 10 % of base", low=0.6, strict=False)
+@appendix_b("B.1", "share of 24 code lengths within 10 % of base", low=0.6, strict=False)
 def description_lengths_hardly_differ(evidence):
-    ratios = [_relative_length(evidence, model, task) for model in FINETUNED for task in TASKS]
-    return np.mean([abs(ratio - 1) <= 0.1 for ratio in ratios])
-
-
-@claim("appendix_b", "B.2", "code length of Dep over base on dependencies", high=0.95)
-def parsing_makes_dependencies_easier(evidence):
-    return _relative_length(evidence, "dep", "dependencies")
+    ratios = [relative_length(evidence, model, task) for model in FINETUNED for task in TASKS]
+    return np.mean([abs(one - 1) <= 0.1 for one in ratios])

@@ -7,39 +7,34 @@ from matplotlib.figure import Figure
 
 from bertshift.figures import layers, numbers, style
 
-COLUMNS = ["panel", "series", "kind", "measure", "split", "rank", "layer", *numbers.VALUES]
-# The two probes side by side, each with the measure of whole trees that belongs to it below.
+KEYS = ["panel", "series", "kind", "measure", "split", "rank", "layer"]
+# The two probes side by side, each with the measure of whole trees that belongs to it below: panel, title, label.
 PANELS = [
-    [
-        ("depth", "spearman", "Depth probe", "Spearman"),
-        ("distance", "spearman", "Distance probe", "Spearman"),
-    ],
-    [("depth", "root_accuracy", "", "root accuracy"), ("distance", "uuas", "", "UUAS")],
-]
+    ("depth spearman", "Depth probe", "Spearman"), ("distance spearman", "Distance probe", "Spearman"),
+    ("depth root_accuracy", "", "root accuracy"), ("distance uuas", "", "UUAS"),
+]  # fmt: skip
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Every measure of both probes by layer, on dev and test; the paper prints no number of this figure."""
     rows = numbers.rows_of(inputs, "structural_probe")
     rows = rows.assign(panel=rows["kind"] + " " + rows["measure"])
-    return numbers.join(numbers.means(rows, COLUMNS[:7], ["series"]), columns=COLUMNS)
+    return numbers.join(numbers.means(rows, KEYS, ["series"]), columns=[*KEYS, *numbers.VALUES])
 
 
 @style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One line per model over layers 0 (embeddings) to L, on dev, of probes of the highest rank that was trained."""
-    table = tidy(inputs, published)
+    table = tidy(inputs)
     rank = table["rank"].max()
     shown = table[(table["split"] == "dev") & (table["rank"] == rank)]
     figure = Figure((style.TEXT_WIDTH, 4.1), layout="constrained")
     grid = figure.subplots(2, 2, sharex=True, height_ratios=[1.6, 1])
-    for row, panels in zip(grid, PANELS, strict=True):
-        for axes, (kind, measure, title, label) in zip(row, panels, strict=True):
-            layers.by_model(axes, shown[(shown["kind"] == kind) & (shown["measure"] == measure)])
-            layers.layer_axis(axes, shown["layer"])
-            axes.set(title=title, ylabel=label)
-            if title:
-                axes.set_xlabel("")
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    for axes, (panel, title, label) in zip(grid.flat, PANELS, strict=True):
+        layers.by_model(axes, shown[shown["panel"] == panel])
+        layers.layer_axis(axes, shown["layer"])
+        axes.set(title=title, ylabel=label)
+    for axes in grid[0]:
+        axes.set_xlabel("")
+    layers.legend_over(figure, grid[0, 0])
     return style.captioned(figure, table, f"Probes have rank {rank}.", style.failures(table))

@@ -11,20 +11,18 @@ from bertshift.figures import layers, numbers, style
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
     """Our similarity per model on `wiki`, and the published points, placed at the same distance from the last layer."""
     rows = numbers.stack(inputs, "rsa", ["content"], ["wiki"]).assign(panel="wiki")
-    entry, paper = published.get("figure2", {}), published.get("paper", {})
-    parts = [numbers.ours(rows, "panel", "model")]
     models = {style.task_of(model): model for model in reversed(rows["model"].unique())}
-    for point in entry.get("points", []):
-        if point["task"] in models:
-            parts.append(
-                numbers.published(
-                    entry | {"place": point["place"]}, paper, panel="wiki", series=models[point["task"]],
-                    stimuli=point["stimuli"], variant=f"layer {point['layer']} of {point['layers']}",
-                    layer=[int(rows["layer"].max()) - (point["layers"] - point["layer"])], value=[point["value"]],
-                    low=[point["value"] - point["plus_minus"]], high=[point["value"] + point["plus_minus"]],
-                )
-            )  # fmt: skip
-    return numbers.join(*parts)
+    entry = published["figure2"]
+    points = [
+        numbers.published(
+            entry | {"place": point["place"]}, published["paper"], panel="wiki", series=models[point["task"]],
+            stimuli=point["stimuli"], variant=f"layer {point['layer']} of {point['layers']}",
+            layer=rows["layer"].max() - (point["layers"] - point["layer"]), value=point["value"],
+            low=point["value"] - point["plus_minus"], high=point["value"] + point["plus_minus"],
+        )
+        for point in entry["points"] if point["task"] in models
+    ]  # fmt: skip
+    return numbers.join(numbers.ours(rows, "panel", "model"), *points)
 
 
 @style.styled
@@ -37,7 +35,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     layers.layer_axis(axes, table["layer"])
     for point in table[table["source"] == "published"].itertuples():
         name = f"{style.label_of(point.series)} published, {point.variant}"
-        layers.star(axes, point.layer, point, style.look_of(style.task_of(point.series))["color"], name)
+        layers.star(axes, point.layer, point, name)
     axes.set_ylabel("RSA with the pretrained model")
     layers.up_to_one(axes)
     layers.legend_above(axes, 2)

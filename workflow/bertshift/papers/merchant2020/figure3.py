@@ -3,46 +3,35 @@
 from collections.abc import Mapping
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from bertshift.figures import numbers, style, sweeps
+from bertshift.figures import style
 from bertshift.naming import EMBEDDINGS_ONLY, NOTHING_FROZEN
+from bertshift.papers.merchant2020 import scores_by_depth
 
+PERCENT = "percent of unfrozen"
 MIDWAY = -0.5  # where the axis shows frozen embeddings: more than nothing, less than a layer
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
     """Scores in points, the same in percent of each replicate's score with nothing frozen, and the paper's at that end."""
-    rows = sweeps.scores(inputs)
-    unfrozen = rows["position"] == NOTHING_FROZEN
-    rows = sweeps.with_score(rows, unfrozen, "unfrozen")
-    some = rows[rows["unfrozen"] > 0]
-    return numbers.join(
-        sweeps.means(rows, "score", rows["value"]), sweeps.printed(published, rows[unfrozen]),
-        sweeps.means(some, "percent of unfrozen", 100 * some["value"] / some["unfrozen"]), columns=sweeps.COLUMNS
-    )  # fmt: skip
+    rows = scores_by_depth.scores(inputs)
+    return scores_by_depth.tidy(rows, published, PERCENT, rows["position"] == NOTHING_FROZEN, "unfrozen")
 
 
 @style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """The paper's axis: -1 with nothing frozen, then the last frozen layer from 0; a hollow marker for embeddings alone."""
     table = tidy(inputs, published)
-    figure = Figure((style.TEXT_WIDTH, 2.6), layout="constrained")
-    grid = figure.subplots(1, 2)
-    for axes, panel in zip(grid, ("score", "percent of unfrozen"), strict=True):
-        sweeps.curves(axes, table[table["position"] != EMBEDDINGS_ONLY], panel)
-        for point in table[(table["panel"] == panel) & (table["position"] == EMBEDDINGS_ONLY)].itertuples():
+    embeddings = table["position"] == EMBEDDINGS_ONLY
+    figure, left, right = scores_by_depth.panels(table[~embeddings], PERCENT, "score with nothing frozen")
+    ticks = range(-1, int(table["layers"].max()))
+    for axes, panel in ((left, "score"), (right, PERCENT)):
+        for point in table[embeddings & (table["panel"] == panel)].itertuples():
             axes.plot(
                 MIDWAY, point.value, **style.look_of(style.task_of(point.series)), markerfacecolor="white"
             )
-        last = int(table["layers"].max()) - 1
         axes.set(
-            xlim=(-1.7, last + 0.4), xticks=range(-1, last + 1), xlabel="last frozen layer, from 0 (−1 = nothing)"
-        )  # fmt: skip
-    grid[0].set_ylabel("score (points)")
-    grid[1].set_ylabel("% of the score with nothing frozen")
-    sweeps.legend(figure, grid[0])
-    return style.captioned(
-        figure, table, sweeps.failures(table, "unfrozen"),
-        sweeps.left_out(table, "percent of unfrozen", "which score 0 with nothing frozen")
-    )  # fmt: skip
+            xlim=(-1.7, ticks[-1] + 0.4), xticks=ticks, xlabel="last frozen layer, from 0 (−1 = nothing)"
+        )
+    why = "which score 0 with nothing frozen"
+    return style.captioned(figure, table, scores_by_depth.left_out(table, PERCENT, "unfrozen", why))

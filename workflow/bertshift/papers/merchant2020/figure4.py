@@ -3,52 +3,43 @@
 from collections.abc import Mapping
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from bertshift.figures import numbers, style, sweeps
+from bertshift.figures import numbers, style
+from bertshift.papers.merchant2020 import scores_by_depth
 from bertshift.rows import statistics
 
+PERCENT = "percent of gain"
 SHARE = 0.95
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
     """Scores in points by layers kept; percent of the gain from none to all; layers to 95 % of it, by replicate."""
-    rows = sweeps.scores(inputs)
-    complete = rows["position"] == rows["layers"]
-    rows = sweeps.with_score(sweeps.with_score(rows, rows["position"] == 0, "empty"), complete, "complete")
-    gains = rows[rows["complete"] > rows["empty"]]
-    gain = 100 * (gains["value"] - gains["empty"]) / (gains["complete"] - gains["empty"])
-    one = gains.drop_duplicates(sweeps.RUN)  # a row for each run, in the order of the groups
-    runs = (run.set_index("position")["value"] for _, run in gains.groupby(sweeps.RUN, sort=False))
-    enough = [statistics.layers_to(run.to_dict(), SHARE) for run in runs]
-    return numbers.join(
-        sweeps.means(rows, "score", rows["value"]), sweeps.printed(published, rows[complete]),
-        sweeps.means(gains, "percent of gain", gain),
-        sweeps.means(one.assign(position=one["layers"]), "layers_to_95pct", enough), columns=sweeps.COLUMNS
-    )  # fmt: skip
+    rows = scores_by_depth.scores(inputs)
+    is_complete = rows["position"] == rows["layers"]
+    empty = scores_by_depth.at(rows, rows["position"] == 0, "empty")
+    table = scores_by_depth.tidy(rows, published, PERCENT, is_complete, "complete", empty)
+    curves = rows.set_index("position").groupby(scores_by_depth.RUN, sort=False)["value"]
+    enough = curves.agg(lambda curve: statistics.layers_to(curve.to_dict(), SHARE))
+    runs = rows.drop_duplicates(scores_by_depth.RUN).assign(
+        position=rows["layers"]
+    )  # in the order of the curves
+    reached = scores_by_depth.means(runs, "layers_to_95pct", enough.to_numpy())
+    return numbers.join(table, reached, columns=scores_by_depth.COLUMNS)
 
 
 @style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Scores by number of layers kept, and how much of the gain from no layer to all of them is reached."""
     table = tidy(inputs, published)
-    figure = Figure((style.TEXT_WIDTH, 2.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    for axes, panel in ((left, "score"), (right, "percent of gain")):
-        sweeps.curves(axes, table, panel)
+    figure, left, right = scores_by_depth.panels(table, PERCENT, "gain from none to all")
+    for axes in (left, right):
         axes.set(xticks=range(table["layers"].max() + 1), xlabel="layers kept (0 = embeddings)")
     right.axhline(100 * SHARE, color="#666666", linewidth=0.8, linestyle="--")
-    reached = []
-    for row in table[table["panel"] == "layers_to_95pct"].itertuples():
-        right.axvline(
-            row.value, color=style.look_of(style.task_of(row.series))["color"], linewidth=0.9, linestyle=":"
-        )
-        reached.append(f"{style.label_of(row.series)} {row.value:.3g}")
-    left.set_ylabel("score (points)")
-    right.set_ylabel("% of the gain from none to all")
-    sweeps.legend(figure, left)
-    return style.captioned(
-        figure, table, f"Layers to 95 % of the gain, mean over replicates: {', '.join(reached) or 'no task gains'}.",
-        sweeps.failures(table, "complete"),
-        sweeps.left_out(table, "percent of gain", "in which more layers gain nothing")
-    )  # fmt: skip
+    reached = table[table["panel"] == "layers_to_95pct"].set_index("series")["value"]
+    for model, kept in reached.items():
+        colour = style.look_of(style.task_of(model))["color"]
+        right.axvline(kept, color=colour, linewidth=0.9, linestyle=":")
+    words = ", ".join(f"{style.label_of(model)} {kept:.3g}" for model, kept in reached.items())
+    enough = f"Layers to 95 % of the gain, mean over replicates: {words or 'no task gains'}."
+    left_out = scores_by_depth.left_out(table, PERCENT, "complete", "in which more layers gain nothing")
+    return style.captioned(figure, table, enough, left_out)

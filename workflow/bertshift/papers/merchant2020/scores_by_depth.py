@@ -1,0 +1,116 @@
+"""Scores of fine-tunings that freeze or drop layers, shared by Figures 3 and 4 of Merchant et al. 2020."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from bertshift.errors import UserError
+from bertshift.figures import layers, numbers, style
+from bertshift.rows import statistics
+
+KEYS = ["panel", "series", "metric", "position", "layers"]
+COLUMNS = [*KEYS, *numbers.VALUES]
+RUN = ["series", "init", "seed"]
+BESIDE = 0.4  # of a layer: the paper's scores stand beside ours, not on them
+
+
+def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Every run's headline score, in points; `series` is the model that each table varies, itself one of its rows.
+
+    A frozen or shortened model at the level of the majority class is a result, not a failure. A replicate whose complete
+    run failed to train has nothing to compare with: it is left out, unless all of a model's did (`failed`). `dropped` is
+    how many of the model's replicates are left out.
+    """
+    kept = [
+        rows.assign(series=min(rows["model"], key=len), table=path)
+        for path, rows in inputs.items() if len(rows)
+    ]  # fmt: skip
+    if not kept:
+        raise UserError(f"{', '.join(inputs)} hold no run; delete them and run their rules again.")
+    rows = pd.concat(kept, ignore_index=True)
+    rows = statistics.in_points(rows[rows["headline"]])
+    bad = statistics.failed_wholes(rows, RUN)
+    all_bad = bad.groupby(rows["series"]).transform("all")
+    left_out = bad & ~all_bad
+    counts = rows[left_out].drop_duplicates(RUN).groupby("series").size()
+    rows = rows.assign(failed=all_bad, dropped=rows["series"].map(counts).fillna(0).astype(int))
+    return rows[~left_out].reset_index(drop=True)
+
+
+def at(rows: pd.DataFrame, there: pd.Series, end: str) -> pd.Series:
+    """For each of the `scores`, that of the same model and replicate `there` (a mask), at this `end` of the sweep."""
+    found = rows[RUN].merge(rows.loc[there, [*RUN, "value"]], on=RUN, how="left")
+    if found["value"].isna().any():
+        run = found.loc[found["value"].isna(), RUN].iloc[0].to_dict()
+        raise UserError(f"the sweep of {run} lacks its {end} end; delete its table and run its rule again.")
+    return found["value"]
+
+
+def tidy(
+    rows: pd.DataFrame, published: Mapping, relative: str, complete: pd.Series, end: str, empty=0
+) -> pd.DataFrame:
+    """The `scores`, the paper's, and in panel `relative` ours in percent of the gain from `empty` to complete runs.
+
+    `complete` (a mask) says which rows are of complete runs, at this `end` of the sweep. `empty` is a score for each row.
+    """
+    gain = at(rows, complete, end) - empty
+    percent = 100 * (rows["value"] - empty) / gain.where(gain > 0)
+    return numbers.join(
+        means(rows, "score", rows["value"]), printed(published, rows[complete]), means(rows, relative, percent),
+        columns=COLUMNS
+    )  # fmt: skip
+
+
+def means(rows: pd.DataFrame, panel: str, value: pd.Series) -> pd.DataFrame:
+    """`value`, for each of `rows` one or NaN, averaged over the replicates that have it, as rows of panel `panel`."""
+    rows = rows.assign(panel=panel, value=value).dropna(subset="value")
+    if rows.empty:
+        return rows
+    found = numbers.means(rows, KEYS, ["series"])
+    dropped = rows.drop_duplicates("series").set_index("series")["dropped"]
+    return found.assign(failed=found["failed"] + found["series"].map(dropped))
+
+
+def printed(published: Mapping, complete: pd.DataFrame) -> pd.DataFrame:
+    """The paper's scores of complete fine-tuning, where ours stand, the rows of `complete`: the first model of a task."""
+    entry = published["training"]
+    facts = pd.DataFrame(entry["tasks"]).T.rename_axis("task").reset_index()
+    ends = complete.drop_duplicates("task")[["task", "series", "position", "layers"]].merge(facts, on="task")
+    low, high = (ends["value"] + sign * ends["plus_minus"] for sign in (-1, 1))
+    columns = ends[["series", "metric", "position", "layers", "value"]].assign(low=low, high=high)
+    return numbers.published(entry, published["paper"], panel="score", **columns.to_dict("list"))
+
+
+def panels(table: pd.DataFrame, relative: str, in_percent_of: str) -> tuple[Figure, Axes, Axes]:
+    """The scores, and beside them the panel `relative`: a line per model over `position`, the paper's scores as stars."""
+    figure = Figure((style.TEXT_WIDTH, 2.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.set_ylabel("score (points)")
+    right.set_ylabel(f"% of the {in_percent_of}")
+    for axes, panel in ((left, "score"), (right, relative)):
+        shown = table[table["panel"] == panel]
+        for model, rows in shown[shown["source"] == "ours"].groupby("series", sort=False):
+            metric = rows["metric"].iloc[0]
+            label = f"{style.label_of(model)} ({style.SCORES.get(metric, metric)}){style.mark_of(rows)}"
+            layers.curve(axes, rows, label, style.look_of(style.task_of(model)), "position")
+        for point in shown[shown["source"] == "published"].itertuples():
+            layers.star(axes, point.position + (-BESIDE if point.position < 0 else BESIDE), point)
+    star = {"linestyle": "", "marker": "*", "markersize": 7, "color": "black"}
+    layers.legend_over(figure, left, Line2D([], [], label="paper, nothing ablated", **star))
+    return figure, left, right
+
+
+def left_out(table: pd.DataFrame, relative: str, end: str, why: str) -> str:
+    """Of replicates whose `end` failed to train, and of those that `relative` lacks; empty if there are none."""
+    failed = style.failures(table[table["panel"] == "score"])
+    ours = table[table["source"] == "ours"]
+    counts = ours.groupby(["panel", "series"])["replicates"].max().groupby("panel").sum()
+    missing = counts["score"] - counts.get(relative, 0)
+    said = [
+        f"{failed} A replicate fails with its {end} run alone." if failed else "",
+        f"Right: without {missing} of {counts['score']} replicates, {why}." if missing else "",
+    ]
+    return " ".join(filter(None, said))
