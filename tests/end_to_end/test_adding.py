@@ -33,8 +33,7 @@ def draw(inputs, published):
     rows = numbers.stack(inputs, "distance", ["mean"])
     named = change.named(rows[rows["head"] == 0], "distance")
     table = numbers.join(numbers.ours(named, "panel", "series"))
-    figure, axes = change.axes_of(table)
-    change.curves(axes, table)
+    figure, axes = change.curves(table)
     return change.finished(figure, axes, table)
 '''
 DATASET = """

@@ -32,23 +32,29 @@ def _gains(wanted: Mapping) -> list[str]:
     return alone("scores")(wanted) + gains
 
 
-def _one_head(task: str) -> str:
-    return (
+def _one_head(key: str, task: str) -> Figure:
+    return Figure(
+        f"{task} with one head re-initialised", alone("reinit_heads"),
         f"{task}: score with one head re-initialised before fine-tuning, minus the plain model's. Green is better. Our "
-        "plain score is the mean of the baselines: each has another seed, in the same pretraining run and on the same "
-        "samples. One star: p is at most .05 of being one more such seed (t, n − 1 degrees of freedom). Two stars: also "
-        "at a false discovery rate of .05 among the heads shown. With several pretraining runs, the stars need every "
-        "one. Below stand the report's differences, all to one run. Heads of different models share a number, nothing "
-        "more."
-    )
+        "plain score is the mean of the baselines: the plain model with other seeds, of the same pretraining run and on "
+        "the same samples. One star: the chance that one more such seed differs as much is at most .05 (t test, n − 1 "
+        "degrees of freedom). Two stars: the same at a false discovery rate of .05 among the heads shown. With several "
+        "pretraining runs, a star needs all of them. Below are the report's differences to its one plain run. Heads of "
+        "the same number in two models are not the same head.",
+        "reinitialised_heads", {"key": key},
+    )  # fmt: skip
 
 
-def _summary(task: str, of: str, by: str) -> str:
-    return (
-        f"{task}: the differences of Figure {of}, summarised by {by}, beside the report's summaries. Standard deviations "
+def _summary(key: str, task: str, of: str, by: str) -> Figure:
+    """Of the differences in figure `of`, by `layer` or by `head`."""
+    shown = of.replace("figure", "Figure ")
+    return Figure(
+        f"{task} with one head re-initialised, by {by}", alone("reinit_heads"),
+        f"{task}: the differences of {shown}, summarised by {by}, beside the report's summaries. Standard deviations "
         "divide by n − 1, quartiles are linear, and several replicates give the mean of their summaries. Green is better "
-        f"than the plain model. † marks a summary that does not follow from the report's own Figure {of}."
-    )
+        f"than the plain model. † marks a summary that does not follow from the report's own {shown}.",
+        "reinitialised_summaries", {"key": key, "of": of, "by": by},
+    )  # fmt: skip
 
 
 _REINITIALISED = "Layers from k up are drawn anew before fine-tuning. Dotted: the majority class. Dashed: no layer re-initialised."
@@ -75,8 +81,8 @@ FIGURES = {
         "Scores with the upper layers re-initialised", sweeps("reinit"),
         "Scores of fine-tuned models whose upper layers were re-initialised, by task; the last place is the plain model. "
         "Dots are replicates, bands are intervals over them. " + _REINITIALISED + " Stars: the report's scores of complete "
-        "models and, for MRPC, its one score for any k; its curves carry no other numbers. A star of another score (a "
-        "correlation; the report does not say which of two) or of another model is no target.",
+        "models and, for MRPC, its one score for any k; its curves carry no other numbers. Do not "
+        "compare with a star of another model or of another score (the report does not say which correlation it used).",
     ),
     "table_mrpc": Figure(
         "MRPC with the upper layers re-initialised", sweeps("reinit"),
@@ -86,38 +92,19 @@ FIGURES = {
     ),
     "schemes": Figure(
         "Ways to re-initialise layers", sweeps("reinit", "reinitb", "reinitd"),
-        "A control of ours: three readings of the way in which the report drew its weights anew. A: a truncated normal "
-        "as BERT's, as the report's section 4.4 says and the first BERT did. B: the call that its section 5.3.2 prints, "
-        "as "
-        "scipy reads its bounds. D: code of the same group, which writes weights of almost 0. " + _REINITIALISED,
+        "A control of ours: three ways to read how the report drew its weights anew. A: BERT's own truncated normal, as "
+        "the report's section 4.4 says. B: the call that its section 5.3.2 prints, as scipy reads its bounds. D: code of "
+        "the same group, which writes weights of almost 0. " + _REINITIALISED,
     ),
     "figure4": Figure(
         "Training loss with layers re-initialised", sweeps("reinit.losses"),
         "Training loss of models whose layers from k up were re-initialised. Thick: its moving average (decay 0.98). "
         "Faint: the loss itself. Black, dashed: no layer re-initialised. The paper's curves carry no numbers.",
     ),
-    "figure5": Figure(
-        "CoLA with one head re-initialised", alone("reinit_heads"), _one_head("CoLA"),
-        "reinitialised_heads", {"key": "figure5"},
-    ),
-    "figure6": Figure(
-        "STS-B with one head re-initialised", alone("reinit_heads"), _one_head("STS-B"),
-        "reinitialised_heads", {"key": "figure6"},
-    ),
-    "figure7": Figure(
-        "CoLA with one head re-initialised, by layer", alone("reinit_heads"), _summary("CoLA", "5", "layer"),
-        "reinitialised_summaries", {"key": "figure7", "of": "figure5", "by": "layer"},
-    ),
-    "figure8": Figure(
-        "STS-B with one head re-initialised, by layer", alone("reinit_heads"), _summary("STS-B", "6", "layer"),
-        "reinitialised_summaries", {"key": "figure8", "of": "figure6", "by": "layer"},
-    ),
-    "figure9": Figure(
-        "CoLA with one head re-initialised, by head", alone("reinit_heads"), _summary("CoLA", "5", "head"),
-        "reinitialised_summaries", {"key": "figure9", "of": "figure5", "by": "head"},
-    ),
-    "figure10": Figure(
-        "STS-B with one head re-initialised, by head", alone("reinit_heads"), _summary("STS-B", "6", "head"),
-        "reinitialised_summaries", {"key": "figure10", "of": "figure6", "by": "head"},
-    ),
+    "figure5": _one_head("figure5", "CoLA"),
+    "figure6": _one_head("figure6", "STS-B"),
+    "figure7": _summary("figure7", "CoLA", of="figure5", by="layer"),
+    "figure8": _summary("figure8", "STS-B", of="figure6", by="layer"),
+    "figure9": _summary("figure9", "CoLA", of="figure5", by="head"),
+    "figure10": _summary("figure10", "STS-B", of="figure6", by="head"),
 }  # fmt: skip

@@ -1,11 +1,13 @@
 """What BERT Goes to College 2020 says, and the number of ours that decides it."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
+from bertshift.papers.college2020.reinitialised_heads import cells_of
 from bertshift.verdicts.deciding import Claims
 from bertshift.verdicts.evidence import Curve, Evidence, NotTestableError, ratio
 
@@ -23,57 +25,50 @@ SCORES = {"cola": "mcc", "mrpc": "accuracy", "rte": "accuracy", "wnli": "accurac
 def three_epochs_are_enough(evidence, task):
     losses = evidence.losses(task)
     sixth = max(1, len(losses) // 6)
-    return 1 - ratio(
-        losses[-sixth:].mean(), losses[-2 * sixth : -sixth].mean(), "the loss before the last steps"
-    )
+    before, last = losses[-2 * sixth : -sixth], losses[-sixth:]
+    return 1 - ratio(last.mean(), before.mean(), "the loss before the last steps")
 
 
-def _gain(evidence: Evidence, final: str, first: str) -> float:
-    return evidence.gain(f"{first}+{final}", SCORES[final])
+def _about_gains(id: str, measure: str, cases=("",), **criterion):
+    """The decorated function takes a function gain(final task, intermediate task), ours or the paper's, and the case."""
+
+    def register(number):
+        def ours(evidence, *case):
+            return number(lambda final, first: evidence.gain(f"{first}+{final}", SCORES[final]), *case)
+
+        def printed(published, *case):
+            return f"{number(partial(_gain_printed, published['figure2']), *case):+.3f}"
+
+        claim("figure2", id, measure, cases, printed, **criterion)(ours)
+
+    return register
 
 
-def _gain_printed(published: Mapping, final: str, first: str) -> float:
+def _gain_printed(figure: Mapping, final: str, first: str) -> float:
     """The paper's gain, from counts of right answers where its decimals give these away."""
-    figure = published["figure2"]
     counts = figure["exact_correct"].get(final, {"n": 1, "correct": figure["rows"][final]})
     scores = dict(zip(figure["columns"], counts["correct"], strict=True))
     return (scores[first] - scores[final]) / counts["n"]
 
 
-@claim(
-    "figure2", "C2.1", "gain from WNLI as intermediate task", ["cola", "mrpc", "rte"], low=0.0,
-    published=lambda published, final: f"{_gain_printed(published, final, 'wnli'):+.3f}",
-)  # fmt: skip
-def wnli_helps_every_task(evidence, final):
-    return _gain(evidence, final, "wnli")
+@_about_gains("C2.1", "gain from WNLI as intermediate task", ["cola", "mrpc", "rte"], low=0.0)
+def wnli_helps_every_task(gain, final):
+    return gain(final, "wnli")
 
 
-@claim(
-    "figure2", "C2.2", "gain of CoLA from this intermediate task", ["rte", "wnli"], low=0.0,
-    published=lambda published, first: f"{_gain_printed(published, 'cola', first):+.3f}",
-)  # fmt: skip
-def inference_helps_cola(evidence, first):
-    return _gain(evidence, "cola", first)
+@_about_gains("C2.2", "gain of CoLA from this intermediate task", ["rte", "wnli"], low=0.0)
+def inference_helps_cola(gain, first):
+    return gain("cola", first)
 
 
-@claim(
-    "figure2", "C2.3", "score of CoLA after WNLI minus after RTE", low=0.0,
-    published=lambda published: f"{_gain_printed(published, 'cola', 'wnli') - _gain_printed(published, 'cola', 'rte'):+.3f}",
-)  # fmt: skip
-def wnli_helps_cola_more_than_rte(evidence):
-    return _gain(evidence, "cola", "wnli") - _gain(evidence, "cola", "rte")
+@_about_gains("C2.3", "score of CoLA after WNLI minus after RTE", low=0.0)
+def wnli_helps_cola_more_than_rte(gain):
+    return gain("cola", "wnli") - gain("cola", "rte")
 
 
-@claim(
-    "figure2", "C2.4", "largest gain from an intermediate task", ["rte", "wnli"], high=0.0,
-    published=lambda published, final: f"{_largest(_gain_printed, published, final):+.3f}",
-)  # fmt: skip
-def direct_is_best(evidence, final):
-    return _largest(_gain, evidence, final)
-
-
-def _largest(gain, source, final: str) -> float:
-    return max(gain(source, final, first) for first in INTERMEDIATE if first != final)
+@_about_gains("C2.4", "largest gain from an intermediate task", ["rte", "wnli"], high=0.0)
+def direct_is_best(gain, final):
+    return max(gain(final, first) for first in INTERMEDIATE if first != final)
 
 
 # ---- Figure 3: layers re-initialised
@@ -81,9 +76,9 @@ def _largest(gain, source, final: str) -> float:
 REINITIALISED = ["rte", "squad2", "stsb", "cola", "mrpc"]
 
 
-def _reinitialised(sweep: Curve) -> list[float]:
-    """Scores with layers k and up re-initialised, k = 1..L."""
-    return [sweep[k] for k in range(1, sweep.layers + 1)]
+def _scores(sweep: Curve, first: int, last: int) -> list[float]:
+    """With layers k and up re-initialised, for k from `first` to `last`; L + 1 is the plain model."""
+    return [sweep[k] for k in range(first, last + 1)]
 
 
 @claim(
@@ -91,11 +86,12 @@ def _reinitialised(sweep: Curve) -> list[float]:
 )  # fmt: skip
 def upper_layers_of_rte_are_better_drawn_anew(evidence):
     sweep = evidence.sweep("rte").exactly(12)
-    return min(sweep[k] for k in range(8, 13)) - sweep[13]
+    return min(_scores(sweep, 8, 12)) - sweep[13]
 
 
 def _rises(evidence: Evidence, task: str) -> float:
-    scores = [*_reinitialised(evidence.sweep(task)), evidence.sweep(task)[evidence.sweep(task).layers + 1]]
+    sweep = evidence.sweep(task)
+    scores = _scores(sweep, 1, sweep.layers + 1)
     if np.ptp(scores) == 0:
         return 0.0
     return float(spearmanr(range(len(scores)), scores).statistic)
@@ -108,20 +104,19 @@ def squad_rises(evidence):
 
 @claim("figure3", "C3.3", "largest score with k up to 8, in points", high=10.0)
 def stsb_needs_eight_layers(evidence):
-    sweep = evidence.sweep("stsb").exactly(12)
-    return max(sweep[k] for k in range(1, 9))
+    return max(_scores(evidence.sweep("stsb").exactly(12), 1, 8))
 
 
 @claim("figure3", "C3.4", "rise from k = 10 to 11 minus the largest other one, in points", low=0.0)
 def cola_needs_ten_layers(evidence):
-    sweep = evidence.sweep("cola").exactly(12)
-    steps = np.diff([*_reinitialised(sweep), sweep[13]])
+    steps = np.diff(_scores(evidence.sweep("cola").exactly(12), 1, 13))
     return float(steps[9] - np.delete(steps, 9).max())
 
 
 @claim("figure3", "C3.5", "range of the score over all k, in points", high=0.1)
 def mrpc_has_one_score(evidence):
-    return float(np.ptp(_reinitialised(evidence.sweep("mrpc"))))
+    sweep = evidence.sweep("mrpc")
+    return float(np.ptp(_scores(sweep, 1, sweep.layers)))
 
 
 @claim("figure3", "C3.6", "rank correlation of score and k", REINITIALISED, low=0.0)
@@ -153,40 +148,14 @@ def mrpc_is_the_majority_class(evidence):
 
 # ---- Heads
 
-_HEADS = {"cola": ("figure5", "figure7", "figure9"), "stsb": ("figure6", "figure8", "figure10")}
 
-
-def _differences_printed(published: Mapping, task: str) -> pd.DataFrame:
-    rows = published[_HEADS[task][0]]["rows"]
-    return pd.DataFrame(
-        {"layer": int(name.removeprefix("layer_")), "head": head, "delta": value}
-        for name, values in rows.items() for head, value in enumerate(values, 1)
-    )  # fmt: skip
-
-
-def _least_on_top(rows: pd.DataFrame, layers: int) -> float:
-    """Of the two last layers, as far as they were re-initialised."""
-    top = rows[rows["layer"] >= layers - 1]
-    if top.empty:
-        raise NotTestableError(f"no head of layers {layers - 1} and {layers} was re-initialised")
-    return float(top.groupby(["layer", "head"])["delta"].mean().min())
-
-
-def _third_quartile(rows: pd.DataFrame, layer: int) -> float:
-    rows = rows[rows["layer"] == layer]
+def _differences(rows: pd.DataFrame, *layers: int) -> pd.Series:
+    """Of each head of these layers, as far as they were re-initialised."""
+    rows = rows[rows["layer"].isin(layers)]
     if rows.empty:
-        raise NotTestableError(f"no head of layer {layer} was re-initialised")
-    return float(rows.groupby("head")["delta"].mean().quantile(0.75))
-
-
-def _of_head(rows: pd.DataFrame, head: int, statistic: str) -> float:
-    """Over layers, to the digits that tables carry: some of the paper's are 0."""
-    return round(float(rows[rows["head"] == head].groupby("layer")["delta"].mean().agg(statistic)), 9)
-
-
-def _summarised(entry: Mapping, head: int, statistic: str) -> str:
-    """As the paper prints it: more digits than its differences have."""
-    return f"{entry['rows'][statistic][head - 1]:g}"
+        which = f"layer{'s' * (len(layers) > 1)} {' and '.join(map(str, layers))}"
+        raise NotTestableError(f"no head of {which} was re-initialised")
+    return rows.groupby(["layer", "head"])["delta"].mean()
 
 
 def _named(evidence: Evidence, task: str) -> pd.DataFrame:
@@ -198,47 +167,50 @@ def _named(evidence: Evidence, task: str) -> pd.DataFrame:
     return rows
 
 
-def _register(task: str, numbers: list[str]) -> None:
-    """The statements on one task's heads; `numbers` are the claims'."""
-    heads, by_layer, by_head = _HEADS[task]
-    top, low, harmful, last, first = numbers
+def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> None:
+    """The statements on one task's heads, each on one of these figures; `head_1` is the range for C9.3 and C10.3."""
 
-    @claim(
-        heads, top, "least difference of a head of the last two layers", low=0.0,
-        published=lambda published: f"{_least_on_top(_differences_printed(published, task), 12):.3f}",
+    def printed(published: Mapping) -> pd.DataFrame:
+        return cells_of(published[heads]).rename(columns={"value": "delta"})
+
+    def claim_on(figure: str, number: int, *about, **criterion):
+        return claim(figure, f"{figure.replace('figure', 'C')}.{number}", *about, **criterion)
+
+    @claim_on(
+        heads, 1, "least difference of a head of the last two layers", low=0.0,
+        published=lambda published: f"{_differences(printed(published), 11, 12).min():.3f}",
     )  # fmt: skip
     def any_head_on_top_does_harm(evidence):
         rows = evidence.reinitialised_heads(task)
-        return _least_on_top(rows, int(rows["layers"].iloc[0]))
+        layers = int(rows["layers"].iloc[0])
+        return float(_differences(rows, layers - 1, layers).min())
 
-    @claim(
-        by_layer, low, "third quartile of a layer's differences", ["1", "2"], high=0.0,
-        published=lambda published, layer: f"{_third_quartile(_differences_printed(published, task), int(layer)):.4f}",
+    @claim_on(
+        by_layer, 1, "third quartile of a layer's differences", ["1", "2"], high=0.0,
+        published=lambda published, layer: f"{_differences(printed(published), int(layer)).quantile(0.75):.4f}",
     )  # fmt: skip
     def lower_heads_are_needed(evidence, layer):
-        return _third_quartile(evidence.reinitialised_heads(task), int(layer))
+        return float(_differences(evidence.reinitialised_heads(task), int(layer)).quantile(0.75))
 
-    @claim(
-        by_head, harmful, "largest difference of a head in any layer", ["head 4", "head 9"], high=0.0,
-        published=lambda published, head: _summarised(published[by_head], int(head[5:]), "max"),
-    )  # fmt: skip
-    def two_heads_are_needed_everywhere(evidence, head):
-        return _of_head(_named(evidence, task), int(head[5:]), "max")
+    def about_head(number: int, measure: str, statistic: str, cases=("",), head="", **criterion) -> None:
+        """The statistic is taken over layers, of one head: that of the case, such as `head 4`, or else `head`."""
 
-    @claim(
-        by_head, last, "mean difference of head 12", low=0.0,
-        published=lambda published: _summarised(published[by_head], 12, "mean"),
-    )  # fmt: skip
-    def head_12_is_better_drawn_anew(evidence):
-        return _of_head(_named(evidence, task), 12, "mean")
+        def ours(evidence, case=head):
+            rows = _named(evidence, task)
+            deltas = rows[rows["head"] == int(case[5:])].groupby("layer")["delta"].mean()
+            return round(
+                float(deltas.agg(statistic)), 9
+            )  # the digits that tables carry: some of the paper's are 0
 
-    @claim(
-        by_head, first, "mean difference of head 1", **({"low": 0.0} if task == "cola" else {"high": 0.0}),
-        published=lambda published: _summarised(published[by_head], 1, "mean"),
-    )  # fmt: skip
-    def head_1_differs_between_tasks(evidence):
-        return _of_head(_named(evidence, task), 1, "mean")
+        def summarised(published, case=head):  # with more digits than the paper's differences have
+            return f"{published[by_head]['rows'][statistic][int(case[5:]) - 1]:g}"
+
+        claim_on(by_head, number, measure, cases, summarised, **criterion)(ours)
+
+    about_head(1, "largest difference of a head in any layer", "max", ["head 4", "head 9"], high=0.0)
+    about_head(2, "mean difference of head 12", "mean", head="head 12", low=0.0)
+    about_head(3, "mean difference of head 1", "mean", head="head 1", **head_1)
 
 
-_register("cola", ["C5.1", "C7.1", "C9.1", "C9.2", "C9.3"])
-_register("stsb", ["C6.1", "C8.1", "C10.1", "C10.2", "C10.3"])
+_register("cola", "figure5", "figure7", "figure9", low=0.0)
+_register("stsb", "figure6", "figure8", "figure10", high=0.0)

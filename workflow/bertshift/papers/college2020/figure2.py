@@ -90,20 +90,16 @@ def printed(published: Mapping, tasks: Sequence[str]) -> Iterator[pd.DataFrame]:
         if final not in tasks:
             continue
         cells = pd.DataFrame({"final": final, "intermediate": entry["columns"], "value": row})
-        facts, counts = entry, entry["exact_correct"].get(final)
-        if counts:
+        cells["score"], facts = entry["metrics"][final], entry
+        if counts := entry["exact_correct"].get(final):
             facts = entry | {"provenance": entry["exact_correct"]["provenance"]}
-            cells["value"] = np.array(counts["correct"]) / counts["n"]
-            cells["se"] = np.sqrt(cells["value"] * (1 - cells["value"]) / counts["n"])
-            cells["n"] = counts["n"]
-        direct = cells["intermediate"] == final
+            share, n = np.array(counts["correct"]) / counts["n"], counts["n"]
+            cells = cells.assign(value=share, se=np.sqrt(share * (1 - share) / n), n=n)
+        cells = cells[cells["intermediate"].isin(tasks)].replace({"intermediate": {final: ""}})
+        direct = cells["intermediate"] == ""
         gains = cells.assign(value=cells["value"] - cells.loc[direct, "value"].item(), se=np.nan)[~direct]
-        cells.loc[direct, "intermediate"] = ""
-        for panel, rows in (("score", cells), ("gain", gains)):
-            rows = rows[rows["intermediate"].isin(["", *tasks])].assign(
-                panel=panel, score=entry["metrics"][final]
-            )
-            yield numbers.published(facts, paper, **rows.to_dict("list"))
+        yield numbers.published(facts, paper, panel="score", **cells.to_dict("list"))
+        yield numbers.published(facts, paper, panel="gain", **gains.to_dict("list"))
 
 
 @style.styled
@@ -122,55 +118,43 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def matrix(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
-    cells = {key: row for key, row in zip(zip(table["source"], table["panel"], table["final"], table["intermediate"]),
-                                          table.itertuples())}  # fmt: skip
-    fills = np.full((len(tasks), len(tasks)), np.nan)
-    for y, final in enumerate(tasks):
-        for x, task in enumerate(tasks):
-            first = "" if task == final else task
-            ours, theirs = (
-                {
-                    panel: cells.get((source, panel, final, first))
-                    for panel in ("score", "gain", "best_of_two")
-                }
-                for source in ("ours", "published")
-            )
-            if ours["gain"]:
-                fills[y, x] = ours["gain"].value
-            lines = [*_ours(ours), *_theirs(theirs)]
-            for line, (text, look) in enumerate(lines):
-                place = y + LINE * (line - (len(lines) - 1) / 2)
-                axes.text(x, place, text, ha="center", va="center", **({"fontsize": 7} | look))
-        axes.add_patch(Rectangle((y - 0.5, y - 0.5), 1, 1, fill=False, linewidth=1.6, zorder=3))
-    names, labels = [style.WORDS.get(task, task) for task in tasks], []
-    for task, name in zip(tasks, names):
-        majority = cells["ours", "majority", task, ""]
-        score = style.SCORES.get(majority.score, majority.score)
-        labels.append(f"{name}\n{score}\nmajority {number(majority.value)}")
-    grids.coloured_table(axes, fills, names, labels, cmap=grids.LOSS_TO_GAIN, vmin=-SATURATES, vmax=SATURATES)
+    """One kind of head: a row per final task, a column per intermediate task, direct fine-tuning on the diagonal."""
+    gains = table[(table["source"] == "ours") & (table["panel"] == "gain")]
+    fills = gains.groupby(["final", "intermediate"])["value"].last().unstack().reindex(tasks, columns=tasks)
+    names = [style.WORDS.get(task, task) for task in tasks]
+    majorities = table[table["panel"] == "majority"].itertuples()
+    down = [f"{name}\n{style.SCORES.get(row.score, row.score)}\nmajority {number(row.value)}"
+            for name, row in zip(names, majorities)]  # fmt: skip
+    look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -SATURATES, "vmax": SATURATES}
+    grids.coloured_table(axes, fills.to_numpy(), names, down, **look)
+    for (final, first), rows in table.groupby(["final", "intermediate"]):
+        x, y = tasks.index(first or final), tasks.index(final)
+        lines = list(lines_of({(row.source, row.panel): row for row in rows.itertuples()}))
+        for line, (text, look) in enumerate(lines):
+            place = y + LINE * (line - (len(lines) - 1) / 2)
+            axes.text(x, place, text, ha="center", va="center", **{"fontsize": 7} | look)
+        if x == y:
+            axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, linewidth=1.6, zorder=3))
     axes.tick_params(axis="y", labelsize=7)
     axes.xaxis.set_label_position("top")
     axes.set(xlabel="intermediate task", ylabel="final task")
 
 
-def _ours(rows: Mapping) -> Iterator[tuple[str, dict]]:
-    score, gain, best = rows["score"], rows["gain"], rows["best_of_two"]
+def lines_of(cell: Mapping) -> Iterator[tuple[str, dict]]:
+    """The lines of text in a cell and their looks, from its rows by source and panel."""
+    score, grey = cell["ours", "score"], {"color": "#404040"}
     spread = f" [{number(score.low)}, {number(score.high)}]" if np.isfinite(score.low) else ""
     yield f"{number(score.value)}{spread}", {"fontsize": 8 if spread else 8.5}
-    if gain:
+    if gain := cell.get(("ours", "gain")):
         marks = "*" * (gain.q <= RATE) + "†" * (gain.q_runs <= RATE)
         yield f"Δ {number(gain.value, signed=True)} {marks}".rstrip(), {}
-    if best:
+    if best := cell.get(("ours", "best_of_two")):
         yield f"best of 2: {number(best.value)}", {}
-
-
-def _theirs(rows: Mapping) -> Iterator[tuple[str, dict]]:
-    score, gain = rows["score"], rows["gain"]
-    if score:
+    if score := cell.get(("published", "score")):
         error = f" ± {number(score.se)}" if np.isfinite(score.se) else ""
-        yield f"paper {number(score.value)}{error}", {"color": "#404040"}
-    if gain:
-        yield f"paper Δ {number(gain.value, signed=True)}", {"color": "#404040"}
+        yield f"paper {number(score.value)}{error}", grey
+    if gain := cell.get(("published", "gain")):
+        yield f"paper Δ {number(gain.value, signed=True)}", grey
 
 
 def number(value: float, signed: bool = False) -> str:

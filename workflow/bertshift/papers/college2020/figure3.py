@@ -1,65 +1,131 @@
-"""BERT Goes to College, Figure 3: scores with layers k and up re-initialised."""
+"""BERT Goes to College, Figure 3: scores with layers k and up re-initialised.
+
+`schemes` and `table_mrpc` show rows of the same kind, and use what stands here.
+"""
 
 from collections.abc import Iterator, Mapping
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bertshift.figures import numbers, style
-from bertshift.papers.college2020 import reinitialised_layers
+from bertshift.errors import UserError
+from bertshift.figures import layers, numbers, style
 
-COLUMNS = 3
-LABELS = {"reinit": "fine-tuned as the plain model", "reinit.plateau": "until the loss is on a plateau"}
+COLUMNS = ["panel", "series", "score", "position", "layers", "run", *numbers.VALUES]
+BY = COLUMNS[:5]
+PLATEAU = ".plateau"
+MAJORITY, PAPER = "majority", "paper"
 CORRELATIONS = ("pearson", "spearman")
+ACROSS = 3
+# The label of each series, and how its line differs from others of the task's colour.
+LINES = {
+    "reinit": ("fine-tuned as the plain model", {}),
+    "reinit.plateau": ("until the loss is on a plateau", {"linestyle": "-.", "markerfacecolor": "white"}),
+}
+BESIDE = {
+    "no layer re-initialised": {"color": "#444444", "linestyle": "--", "linewidth": 0.8},
+    "majority class": {"color": "#666666", "linestyle": ":"},
+    "paper": {"color": "white", "marker": "*", "markersize": 7, "markeredgecolor": "black"},
+}
+
+
+def runs(inputs: Mapping[str, pd.DataFrame], headline: bool = True) -> pd.DataFrame:
+    """Every run's scores: `panel` is the plain model, `series` what the path says is done to it (`reinit`, `reinitb`),
+    with PLATEAU if it trains until the loss does not fall; `run` its replicate.
+
+    A model at the level of the majority class is a result here, not a failure.
+    """
+    kept = []
+    for path, table in inputs.items():
+        if table.empty:
+            raise UserError(f"{path} holds no run; delete it and run its rule again.")
+        model, kind = min(table["model"], key=len), path.removesuffix(".tsv").rpartition(".")[2]
+        series = kind + PLATEAU * (PLATEAU in model)
+        rows = table.assign(panel=model.replace(PLATEAU, ""), series=series, table=path)
+        kept.append(rows[rows["headline"]] if headline else rows)
+    rows = pd.concat(kept, ignore_index=True).rename(columns={"metric": "score"})
+    run = "init" + rows["init"].astype(str) + "_seed" + rows["seed"].astype(str)
+    return rows.assign(run=run).drop(columns="failed", errors="ignore")
+
+
+def means(rows: pd.DataFrame) -> pd.DataFrame:
+    """Means over replicates, each replicate where there are several (`run`), and the majority class, at position 0."""
+    mean = numbers.means(rows, BY, ["panel", "series"])
+    made_from = mean.drop(columns=["value", "low", "high"])
+    single = rows[[*BY, "run", "value"]].merge(made_from, on=BY)
+    constant = rows.drop_duplicates(["panel", "score", "init", "seed"]).dropna(subset="majority")
+    constant = constant.assign(value=constant["majority"], series=MAJORITY, position=0)
+    constant = numbers.means(constant, BY, ["panel", "score"])
+    return numbers.join(mean, single[single["replicates"] > 1], constant, columns=COLUMNS)
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
     """Our rows, and the paper's numbers: complete models, and of MRPC the one score of every k."""
-    table = reinitialised_layers.tidy(reinitialised_layers.runs(inputs))
-    return numbers.join(table, *printed(table, published), columns=reinitialised_layers.COLUMNS)
+    table = means(runs(inputs))
+    return numbers.join(table, *printed(table, published), columns=COLUMNS)
 
 
 def printed(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
     paper, known, three = (published.get(key, {}) for key in ("paper", "baselines", "figure3"))
     for panel, rows in table.groupby("panel", sort=False):
         task, score, depth = style.task_of(panel), rows["score"].iloc[0], int(rows["layers"].iloc[0])
-        none = known.get(task, {})
-        value = none.get("correlation" if score in CORRELATIONS else score)
-        facts = {"panel": panel, "series": "paper", "score": score, "layers": depth}
-        if value is not None:
-            yield numbers.published(known, paper, **facts, position=depth + 1, value=value)
+        complete = known.get(task, {}).get("correlation" if score in CORRELATIONS else score)
         any_layer = three.get(task, {}).get("any_layer", {}).get(score)
-        if any_layer is not None:
-            yield numbers.published(
-                three, paper, **facts, position=list(range(1, depth + 1)), value=any_layer
-            )
+        for entry, positions, value in (
+            (known, [depth + 1], complete), (three, list(range(1, depth + 1)), any_layer)
+        ):  # fmt: skip
+            if value is not None:
+                yield numbers.published(entry, paper, panel=panel, series=PAPER, score=score, layers=depth,
+                                        position=positions, value=value)  # fmt: skip
 
 
 @style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One panel per task; the last place on the axis is the plain model."""
     table = tidy(inputs, published)
-    panels = list(table["panel"].unique())
-    columns = min(COLUMNS, len(panels) + 1)
-    lines = -(-(len(panels) + 1) // columns)
+    places = table["panel"].nunique() + 1  # the last one is the legend's
+    columns = min(ACROSS, places)
+    lines = -(-places // columns)
     figure = Figure((style.TEXT_WIDTH, 2.0 * lines), layout="constrained")
-    grid = figure.subplots(lines, columns, squeeze=False).ravel()
-    for axes, panel in zip(grid, panels):
+    for place, (panel, rows) in enumerate(table.groupby("panel", sort=False), 1):
         colour = style.look_of(style.task_of(panel))
-        looks = {"reinit": colour, "reinit.plateau": colour | {"linestyle": "-.", "markerfacecolor": "white"}}
-        reinitialised_layers.draw_panel(axes, table[table["panel"] == panel], LABELS, looks)
-    for axes in grid[len(panels) :]:
-        axes.axis("off")
-    shown = [name for name in LABELS if name in set(table["series"])]
-    lines = [Line2D([], [], color="#444444", marker="o", linestyle="-" if name == "reinit" else "-.", label=LABELS[name],
-                    markerfacecolor="#444444" if name == "reinit" else "white") for name in shown]  # fmt: skip
-    lines.append(
-        Line2D([], [], color="#444444", linestyle="--", linewidth=0.8, label="no layer re-initialised")
-    )
-    lines.append(Line2D([], [], color="#666666", linestyle=":", label="majority class"))
-    lines.append(
-        Line2D([], [], color="white", marker="*", markersize=7, markeredgecolor="black", label="paper")
-    )
-    grid[len(panels)].legend(handles=lines, loc="center")
+        looks = {series: (label, colour | look) for series, (label, look) in LINES.items()}
+        draw_panel(figure.add_subplot(lines, columns, place), rows, looks)
+    shown = [LINES[series] for series in LINES if series in set(table["series"])]
+    keys = [
+        Line2D([], [], label=label, **{"color": "#444444", "marker": "o"} | look) for label, look in shown
+    ]
+    keys += [Line2D([], [], label=label, **look) for label, look in BESIDE.items()]
+    beside = figure.add_subplot(lines, columns, places)
+    beside.axis("off")
+    beside.legend(handles=keys, loc="center")
     return style.captioned(figure, table, numbers.cited(published, "figure3", table))
+
+
+def draw_panel(axes: Axes, table: pd.DataFrame, looks: Mapping[str, tuple[str, dict]]) -> None:
+    """A line per series, with its label and look, over the first re-initialised layer; dots for replicates, stars where
+    the paper has a number."""
+    ours, theirs = (table[table["source"] == source] for source in ("ours", "published"))
+    depth = int(ours["layers"].max())
+    for series, (label, look) in looks.items():
+        rows = ours[ours["series"] == series]
+        mean, single = rows[rows["run"] == ""], rows[rows["run"] != ""]
+        if mean.empty:
+            continue
+        layers.curve(axes, mean, label, look, "position")
+        axes.scatter(single["position"], single["value"], s=5, color=look["color"], linewidth=0, alpha=0.6)
+        plain = mean.set_index("position")["value"][depth + 1]
+        axes.axhline(plain, color=look["color"], linewidth=0.8, linestyle="--")
+    for value in ours.loc[ours["series"] == MAJORITY, "value"]:
+        axes.axhline(value, color="#666666", linewidth=0.9, linestyle=":")
+    for point in theirs.itertuples():
+        axes.plot(point.position, point.value, linestyle="", zorder=5, **BESIDE["paper"])
+    ticks = [*range(1, depth + 1, 1 if depth < 10 else 2 if depth <= 12 else 4), depth + 1]
+    axes.set_xticks(ticks, [*ticks[:-1], "none"])
+    score = ours["score"].iloc[0]
+    axes.set(
+        xlim=(0.6, depth + 1.6), xlabel="first re-initialised layer k",
+        title=f"{style.label_of(ours['panel'].iloc[0])} ({style.SCORES.get(score, score)})",
+    )  # fmt: skip

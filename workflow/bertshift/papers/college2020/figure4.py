@@ -13,8 +13,10 @@ from bertshift.figures import numbers, style
 from bertshift.rows import statistics
 
 COLUMNS = ["panel", "series", "position", "layers", "step", *numbers.VALUES]
+BY = COLUMNS[:5]
 PLACE = ["scale", "checkpoint", "data", "table"]
-KINDS = {"loss": "value", "smoothed": "smoothed"}
+LOOKS = {"loss": {"alpha": 0.25, "linewidth": 0.6}, "smoothed": {"linewidth": 1.2}}
+ACROSS = 3
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
@@ -22,21 +24,19 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     this step; their range where there are several."""
     parts = []
     for path, table in inputs.items():
-        panel = min(table["model"], key=len)
-        rows = statistics.with_replicates(on_common_steps(table.assign(table=path)))
-        unit = statistics.UNITS[rows["replicate"].iloc[0][:4]]
-        for series, column in KINDS.items():
-            each = rows.groupby(["position", "layers", "step", "replicate"], as_index=False)[column].mean()
-            part = each.groupby(["position", "layers", "step"], as_index=False)[column].agg(
-                value="mean", low="min", high="max", replicates="size"
-            )
-            alone = part["replicates"] == 1
-            part.loc[alone, ["low", "high"]] = np.nan
-            part = part.assign(
-                panel=panel, series=series, unit=unit, interval=np.where(alone, "none", "min-max"), source="ours",
-                provenance="measured", **{key: "; ".join(map(str, rows[key].unique())) for key in PLACE},
-            )  # fmt: skip
-            parts.append(part)
+        about = {"panel": min(table["model"], key=len), "table": path}
+        curves = on_common_steps(table.rename(columns={"value": "loss"}).assign(**about))
+        rows = statistics.with_replicates(curves)
+        rows = rows.melt(["panel", "position", "layers", "step", "replicate"], list(LOOKS), "series")
+        each = rows.groupby([*BY, "replicate"])["value"].mean().groupby(BY)
+        part = each.agg(value="mean", low="min", high="max", replicates="size").reset_index()
+        several = part["replicates"] > 1
+        part[["low", "high"]] = part[["low", "high"]].where(several)
+        part = part.assign(
+            interval=np.where(several, "min-max", "none"), source="ours", provenance="measured"
+        )
+        made_from = {key: "; ".join(map(str, curves[key].unique())) for key in PLACE}
+        parts.append(part.assign(unit=statistics.unit_of(rows["replicate"].iloc[0]), **made_from))
     return numbers.join(*parts, columns=COLUMNS)
 
 
@@ -49,7 +49,7 @@ def on_common_steps(table: pd.DataFrame) -> pd.DataFrame:
         longest = max((run["step"].to_numpy() for run in runs), key=max)
         for run in runs:
             steps = longest[longest <= run["step"].max()]
-            curves = {name: np.interp(steps, run["step"], run[name]) for name in KINDS.values()}
+            curves = {name: np.interp(steps, run["step"], run[name]) for name in LOOKS}
             parts.append(run.iloc[np.zeros(len(steps), int)].assign(step=steps, **curves))
     return pd.concat(parts, ignore_index=True)
 
@@ -58,34 +58,24 @@ def on_common_steps(table: pd.DataFrame) -> pd.DataFrame:
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One panel per task, a line for each first re-initialised layer; the plain model in black."""
     table = tidy(inputs, published)
-    panels = list(table["panel"].unique())
-    columns = min(3, len(panels))
+    panels = table.groupby("panel", sort=False)
+    columns = min(ACROSS, len(panels))
     lines = -(-len(panels) // columns)
     depth = int(table["layers"].max())
     figure = Figure((style.TEXT_WIDTH, 1.9 * lines + 0.3), layout="constrained")
-    grid = figure.subplots(lines, columns, squeeze=False).ravel()
     colours = matplotlib.colormaps["viridis"].resampled(depth)
-    for axes, panel in zip(grid, panels):
-        of_panel = table[table["panel"] == panel]
-        for position, rows in of_panel.groupby("position"):
-            none = position > rows["layers"].iloc[0]
-            look = {"color": "black" if none else colours(position - 1), "zorder": 3 if none else 2}
-            for series, weight in (
-                ("loss", {"alpha": 0.25, "linewidth": 0.6}),
-                ("smoothed", {"linewidth": 1.2}),
-            ):
-                curve = rows[rows["series"] == series]
-                axes.plot(
-                    curve["step"], curve["value"], **look, **weight,
-                    linestyle="--" if none and series == "smoothed" else "-"
-                )  # fmt: skip
+    for place, (panel, curves) in enumerate(panels):
+        axes = figure.add_subplot(lines, columns, place + 1)
+        for (position, layers, series), rows in curves.groupby(["position", "layers", "series"]):
+            look = {"color": colours(position - 1), "zorder": 2} | LOOKS[series]
+            if position > layers:  # none is re-initialised
+                look |= {"color": "black", "zorder": 3, "linestyle": "--" if series == "smoothed" else "-"}
+            axes.plot(rows["step"], rows["value"], **look)
         axes.set(title=style.label_of(panel), xlabel="step", ylim=(0, None))
-    for axes in grid[len(panels) :]:
-        axes.axis("off")
-    for axes in grid[::columns]:
-        axes.set_ylabel("training loss")
+        if place % columns == 0:
+            axes.set_ylabel("training loss")
     bar = figure.colorbar(
-        ScalarMappable(BoundaryNorm(np.arange(depth + 1) + 0.5, depth), colours), ax=list(grid), fraction=0.03, pad=0.02,
+        ScalarMappable(BoundaryNorm(np.arange(depth + 1) + 0.5, depth), colours), ax=figure.axes, fraction=0.03, pad=0.02,
         ticks=range(1, depth + 1, 1 if depth <= 12 else 3),
     )  # fmt: skip
     bar.set_label("first re-initialised layer")

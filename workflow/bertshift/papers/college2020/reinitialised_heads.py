@@ -50,32 +50,41 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd
 
 
 def printed(rows: pd.DataFrame, published: Mapping, key: str) -> Iterator[pd.DataFrame]:
-    """The paper's differences and its one baseline, beside the first model of the same task."""
+    """The paper's differences and its one baseline."""
     paper, entry = published.get("paper", {}), published.get(key, {})
-    panels = [panel for panel in rows["panel"].unique() if style.task_of(panel) == entry.get("task")]
-    for panel in panels[:1]:
+    for panel in beside(rows, entry):
         facts = {"panel": panel, "score": entry["metric"]}
         yield numbers.published(entry, paper, series=BASELINE, value=entry["baseline"], runs=1, **facts)
-        for name, values in entry["rows"].items():
-            heads = list(range(1, len(values) + 1))
-            layer = int(name.removeprefix("layer_"))
-            yield numbers.published(
-                entry, paper, series=DELTA, layer=layer, head=heads, value=values, **facts
-            )
+        yield numbers.published(entry, paper, series=DELTA, **facts, **cells_of(entry).to_dict("list"))
+
+
+def beside(rows: pd.DataFrame, entry: Mapping) -> list[str]:
+    """The panel beside which the paper's numbers stand: the first model of the same task, if there is one."""
+    return [panel for panel in rows["panel"].unique() if style.task_of(panel) == entry.get("task")][:1]
+
+
+def cells_of(entry: Mapping, down: str = "layer", across: str = "head") -> pd.DataFrame:
+    """Columns `down`, `across` and `value`: every number of a table that the paper prints, row by row.
+
+    `layer` and `head` are numbers, counted from 1; `series` is a statistic.
+    """
+    return pd.DataFrame(
+        {down: int(name.removeprefix("layer_")) if down == "layer" else name, across: other, "value": value}
+        for name, values in entry["rows"].items()
+        for other, value in zip(range(1, len(values) + 1) if across == "head" else entry["columns"], values)
+    )
 
 
 @style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> style.Drawn:
     """A heat map of layers x heads with its numbers, and the paper's below it."""
     table = tidy(inputs, published, key)
-    shown = [(panel, source) for panel in table["panel"].unique() for source in ("ours", "published")
-             if ((table["panel"] == panel) & (table["source"] == source)).any()]  # fmt: skip
-    cells = [table[(table["panel"] == panel) & (table["source"] == source)] for panel, source in shown]
-    heights = [part.loc[part["layer"] > 0, "layer"].nunique() for part in cells]
-    figure = Figure((style.TEXT_WIDTH, 0.55 * len(cells) + 0.25 * sum(heights)), layout="constrained")
-    grid = figure.subplots(len(cells), 1, height_ratios=heights, squeeze=False)[:, 0]
-    for axes, part in zip(grid, cells, strict=True):
-        draw_cells(figure, axes, part)
+    parts = [part for _, panel in table.groupby("panel", sort=False) for _, part in panel.groupby("source")]
+    heights = [part.loc[part["layer"] > 0, "layer"].nunique() for part in parts]
+    figure = Figure((style.TEXT_WIDTH, 0.55 * len(parts) + 0.25 * sum(heights)), layout="constrained")
+    grid = figure.subplots(len(parts), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for axes, part in zip(grid, parts, strict=True):
+        draw_cells(figure, axes, part[part["series"] == DELTA])
         axes.set_title(title(part, comparable(table)), loc="left", pad=3)
     grid[-1].set_xlabel("head")
     said = by_chance(table), failures(deltas(inputs)), numbers.cited(published, key, table)
@@ -83,32 +92,30 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> st
     return figure, table, caption
 
 
-def draw_cells(figure: Figure, axes: Axes, part: pd.DataFrame) -> None:
-    cells = part[part["series"] == DELTA]
-    values = cells.pivot(index="layer", columns="head", values="value")
-    largest = max(values.abs().max(axis=None), 1e-4)
+def draw_cells(figure: Figure, axes: Axes, cells: pd.DataFrame) -> None:
     stars = np.select([cells["q"] <= LEVEL, cells["p"] <= LEVEL], ["**", "*"], "")
-    texts = cells.assign(text=cells["value"].map(short) + stars).pivot(
-        index="layer", columns="head", values="text"
-    )
+    cells = cells.assign(text=cells["value"].map(short) + stars)
+    grid = cells.set_index(["layer", "head"])[["value", "text"]].unstack()
+    largest = max(cells["value"].abs().max(), 1e-4)
     grids.heat_map(
-        axes, values, cmap=CMAP, vmin=-largest, vmax=largest, linecolor="white", linewidths=0.5, annot=texts, fmt="",
-        annot_kws={"fontsize": 7}, xticklabels=list(values.columns), yticklabels=[f"layer {layer}" for layer in values.index],
+        axes, grid["value"], cmap=CMAP, vmin=-largest, vmax=largest, linecolor="white", linewidths=0.5, annot=grid["text"],
+        fmt="", annot_kws={"fontsize": 7}, xticklabels=list(grid["value"]),
+        yticklabels=[f"layer {layer}" for layer in grid.index],
     )  # fmt: skip
     axes.tick_params(length=0, rotation=0)
-    bar = figure.colorbar(
-        axes.collections[0], ax=axes, fraction=0.025, pad=0.01, ticks=[-largest, 0, largest]
-    )
-    bar.ax.set_yticklabels([short(-largest), "0", short(largest)], fontsize=7)
+    ticks = [-largest, 0, largest]
+    bar = figure.colorbar(axes.collections[0], ax=axes, fraction=0.025, pad=0.01, ticks=ticks)
+    bar.ax.set_yticklabels(map(short, ticks), fontsize=7)
     bar.outline.set_linewidth(0.4)
 
 
-def title(part: pd.DataFrame, comparable: bool) -> str:
+def title(part: pd.DataFrame, same: bool) -> str:
+    """`same`: the paper's numbers are of the same heads as ours."""
     base = part[part["series"] == BASELINE].iloc[0]
     score = style.SCORES.get(base["score"], base["score"])
     if base["source"] == "published":
-        beside = "" if comparable else "; other heads or another model, not comparable"
-        return f"Paper: {score}, one baseline of {short(base['value'])}{beside}"
+        other = "" if same else "; other heads or another model, not comparable"
+        return f"Paper: {score}, one baseline of {short(base['value'])}{other}"
     sd = f" ± {short(base['sd'])} (sd)" if np.isfinite(base["sd"]) else ""
     return f"{style.label_of(base['panel'])}, ours: {score}, {base['runs']:.0f} baselines of {short(base['value'])}{sd}"
 
@@ -130,9 +137,7 @@ def short(value: float) -> str:
 def by_chance(table: pd.DataFrame) -> str:
     """How many heads have a star, beside how many of as many other seeds would."""
     tested = table[(table["source"] == "ours") & (table["series"] == DELTA) & table["p"].notna()]
-    found = (tested["p"] <= LEVEL).sum()
-    return (
-        f"Of {len(tested)} heads tested {found} have a star; {LEVEL * len(tested):.2g} would by chance."
-        if len(tested)
-        else ""
-    )
+    if tested.empty:
+        return ""
+    found, chance = (tested["p"] <= LEVEL).sum(), LEVEL * len(tested)
+    return f"Of {len(tested)} heads tested {found} have a star; {chance:.2g} would by chance."

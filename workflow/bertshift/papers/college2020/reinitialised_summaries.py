@@ -8,67 +8,44 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
-from bertshift.papers.college2020 import reinitialised_heads
-from bertshift.papers.college2020.reinitialised_heads import CMAP
+from bertshift.papers.college2020 import reinitialised_heads as heads
 
-STATISTICS = ["count", "mean", "std", "min", "p25", "p50", "p75", "max"]
 COLUMNS = ["panel", "series", "layer", "head", *numbers.VALUES]
 BY = COLUMNS[:4]
-COLOURED = [name for name in STATISTICS if name not in ("count", "std")]
+STATISTICS = ["count", "mean", "std", "min", "p25", "p50", "p75", "max"]
+SPREADLESS = ["count", "std"]  # no differences, so that they have no colour
 EXACT = 0.00105  # the paper prints three decimals, some cut and some rounded
 CALCULATED = "derived"
 
 
-def summary(values: pd.Series) -> dict[str, float]:
-    """Sample standard deviation (ddof 1; none of one value), linear quartiles."""
-    quartiles = values.quantile([0.25, 0.5, 0.75])
-    ends = {"min": values.min(), "max": values.max()}
-    return {"count": float(len(values)), "mean": values.mean(), "std": values.std(), **ends} | dict(
-        zip(["p25", "p50", "p75"], quartiles)
-    )
-
-
-def summaries(rows: pd.DataFrame, by: str, apart: list[str]) -> pd.DataFrame:
-    """Long rows (`series` names the statistic) of `value` for each of `apart` and of `by` (layer or head)."""
-    other = {"layer": "head", "head": "layer"}[by]
-    found = [
-        dict(zip([*apart, by], keys)) | {"series": name, other: 0, "value": value}
-        for keys, group in rows.groupby([*apart, by], sort=False)
-        for name, value in summary(group["value"]).items()
-        if np.isfinite(value)
-    ]
-    return pd.DataFrame(found)
+def summaries(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Rows of `value` by `by` and `series`, which names the statistic. Standard deviations have ddof 1 (none of one value),
+    quartiles are linear."""
+    wide = rows.groupby(by, sort=False)["value"].describe().set_axis(STATISTICS, axis=1)
+    wide = wide[["count", "mean", "std", "min", "max", "p25", "p50", "p75"]]  # the order of the rows
+    return wide.rename_axis(columns="series").stack().dropna().rename("value").reset_index()
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: str, by: str) -> pd.DataFrame:
     """Summaries of each replicate, averaged over replicates; the paper's figure `key`, as it is printed and as its
     differences, in its figure `of`, give it (provenance `derived`)."""
-    rows = reinitialised_heads.deltas(inputs)
-    made_from = ["panel", "init", "seed", "scale", "checkpoint", "data", "table"]
-    mean = numbers.means(summaries(rows, by, made_from), BY, ["panel"])
-    return numbers.join(mean, *printed(rows, published, key, of, by), columns=COLUMNS)
+    rows = heads.deltas(inputs)
+    ours = summaries(rows, ["panel", "init", "seed", "scale", "checkpoint", "data", "table", by])
+    ours = ours.assign(**{"head" if by == "layer" else "layer": 0})
+    return numbers.join(
+        numbers.means(ours, BY, ["panel"]), *printed(rows, published, key, of, by), columns=COLUMNS
+    )
 
 
 def printed(rows: pd.DataFrame, published: Mapping, key: str, of: str, by: str) -> Iterator[pd.DataFrame]:
     paper, entry, source = (published.get(name, {}) for name in ("paper", key, of))
-    panels = [panel for panel in rows["panel"].unique() if style.task_of(panel) == entry.get("task")]
-    for panel in panels[:1]:
-        cells = [
-            {"layer": int(name.removeprefix("layer_")), "head": head, "value": value}
-            for name, values in source["rows"].items() for head, value in enumerate(values, 1)
-        ]  # fmt: skip
-        derived = summaries(pd.DataFrame(cells), by, []).to_dict("list")
-        yield numbers.published(
-            {"provenance": CALCULATED, "place": f"{entry['place']}, from {source['place']}"}, paper, panel=panel, **derived
-        )  # fmt: skip
-        if by == "layer":
-            said = [(int(name.removeprefix("layer_")), 0, statistic, value) for name, values in entry["rows"].items()
-                    for statistic, value in zip(entry["columns"], values, strict=True)]  # fmt: skip
-        else:
-            said = [(0, head, statistic, value) for statistic, values in entry["rows"].items()
-                    for head, value in enumerate(values, 1)]  # fmt: skip
-        columns = dict(zip(["layer", "head", "series", "value"], map(list, zip(*said, strict=True))))
-        yield numbers.published(entry, paper, panel=panel, **columns)
+    for panel in heads.beside(rows, entry):
+        derived = entry | {"provenance": CALCULATED, "place": f"{entry['place']}, from {source['place']}"}
+        down, across = ("layer", "series") if by == "layer" else ("series", "head")
+        for facts, cells in (
+            (derived, summaries(heads.cells_of(source), [by])), (entry, heads.cells_of(entry, down, across))
+        ):  # fmt: skip
+            yield numbers.published(facts, paper, panel=panel, **cells.to_dict("list"))
 
 
 @style.styled
@@ -77,67 +54,64 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: s
     table = tidy(inputs, published, key, of, by)
     parts = []
     for panel, rows in table.groupby("panel", sort=False):
-        parts.append((f"{style.label_of(panel)}, ours", rows[rows["source"] == "ours"], None))
-        theirs = rows[rows["source"] == "published"]
-        if len(theirs):
-            is_derived = theirs["provenance"] == CALCULATED
-            same = reinitialised_heads.comparable(rows)
-            title = "Paper" + ("" if same else f"; other {by}s or another model, not comparable")
-            parts.append((title, theirs[~is_derived], theirs[is_derived]))
-    heights = [part[by].nunique() if by == "layer" else len(STATISTICS) for _, part, _ in parts]
+        parts.append((f"{style.label_of(panel)}, ours", rows[rows["source"] == "ours"]))
+        if (rows["source"] == "published").any():
+            other = "" if heads.comparable(rows) else f"; other {by}s or another model, not comparable"
+            parts.append((f"Paper{other}", with_derived(rows)))
+    heights = [part[by].nunique() if by == "layer" else len(STATISTICS) for _, part in parts]
     figure = Figure((style.TEXT_WIDTH, 0.5 * len(parts) + 0.24 * sum(heights)), layout="constrained")
     grid = figure.subplots(len(parts), 1, height_ratios=heights, squeeze=False)[:, 0]
-    for axes, (title, part, derived) in zip(grid, parts, strict=True):
-        draw_table(axes, part, derived, by)
+    for axes, (title, part) in zip(grid, parts, strict=True):
+        draw_table(axes, part, by)
         axes.set_title(title, loc="left", pad=3 if by == "head" else 14)
-    return style.captioned(
-        figure, table, corrections(table, by), reinitialised_heads.failures(reinitialised_heads.deltas(inputs))
-    )  # fmt: skip
+    return style.captioned(figure, table, corrections(table, by), heads.failures(heads.deltas(inputs)))
 
 
-def draw_table(axes: Axes, part: pd.DataFrame, derived: pd.DataFrame | None, by: str) -> None:
-    """The summaries of `part`; † where those of `derived` differ."""
-    grid, other = (
-        (part if rows is None else rows).pivot(index=by, columns="series", values="value").reindex(columns=STATISTICS)
-        for rows in (part, derived)
-    )  # fmt: skip
-    wrong = (other - grid).abs() > EXACT
-    texts = grid.apply(lambda column: [number(value, column.name) for value in column]) + wrong.replace(
-        {True: " †", False: ""}
+def draw_table(axes: Axes, part: pd.DataFrame, by: str) -> None:
+    """The summaries of `part`; † where they differ from `derived`, if it has that column."""
+    wrong = differs(part) if "derived" in part else False
+    texts = part["value"].map(number).where(part["series"] != "count", part["value"].map("{:g}".format))
+    cells = part.assign(text=texts + np.where(wrong, " †", ""))
+    values, texts = (
+        cells.pivot(index=by, columns="series", values=name).reindex(columns=STATISTICS)
+        for name in ("value", "text")
     )
-    coloured = grid.assign(**{name: np.nan for name in STATISTICS if name not in COLOURED})
-    across, down = STATISTICS, [f"layer {number}" for number in grid.index]
+    values[SPREADLESS] = np.nan
+    largest = 1.3 * max(values.abs().max(axis=None), 1e-4)
+    across, down = STATISTICS, [f"layer {layer}" for layer in values.index]
     if by == "head":
-        coloured, texts, across, down = coloured.T, texts.T, list(map(str, grid.index)), STATISTICS
-    largest = 1.3 * max(coloured.abs().max(axis=None), 1e-4)
-    look = {"cmap": CMAP, "vmin": -largest, "vmax": largest, "edgecolors": "white"}
-    grids.coloured_table(axes, coloured.to_numpy(float), across, down, 7, **look)
-    for (y, x), text in np.ndenumerate(texts.to_numpy()):
+        values, texts, across, down = values.T, texts.T, list(map(str, values.index)), STATISTICS
+    look = {"cmap": heads.CMAP, "vmin": -largest, "vmax": largest, "edgecolors": "white"}
+    grids.coloured_table(axes, values.to_numpy(float), across, down, 7, **look)
+    for (y, x), text in np.ndenumerate(texts.fillna("–").to_numpy()):
         axes.text(x, y, text, ha="center", va="center", fontsize=7)
 
 
-def number(value: float, statistic: str) -> str:
-    if statistic == "count":
-        return f"{value:g}"
-    if not np.isfinite(value):
-        return "–"
-    text = reinitialised_heads.short(value)
+def number(value: float) -> str:
+    """Three decimals, or five for what is 0 in three but not in five."""
+    text = heads.short(value)
     if text == "0" and round(value, 5):
         text = f"{value:.5f}".rstrip("0").replace("0.", ".", 1).replace("-", "−")
     return text
 
 
-def wrong(table: pd.DataFrame) -> pd.DataFrame:
-    """The paper's cells that its own differences do not give, with `derived`, what they give."""
+def with_derived(table: pd.DataFrame) -> pd.DataFrame:
+    """The paper's cells as printed, with `derived`: what the paper's own differences give."""
     theirs = table[table["source"] == "published"]
-    derived = theirs[theirs["provenance"] == CALCULATED][[*BY, "value"]].rename(columns={"value": "derived"})
-    both = theirs[theirs["provenance"] != CALCULATED].merge(derived, on=BY)
-    return both[(both["value"] - both["derived"]).abs() > EXACT]
+    calculated = theirs["provenance"] == CALCULATED
+    derived = theirs[calculated].rename(columns={"value": "derived"})
+    return theirs[~calculated].merge(derived[[*BY, "derived"]], on=BY, how="left")
+
+
+def differs(cells: pd.DataFrame) -> pd.Series:
+    return (cells["value"] - cells["derived"]).abs() > EXACT
 
 
 def corrections(table: pd.DataFrame, by: str) -> str:
-    cells = [
+    """A sentence on the paper's cells that do not follow from its differences; empty if all do."""
+    cells = with_derived(table)
+    said = [
         f"{row.series} of {by} {getattr(row, by)} {row.derived:.4f}".replace("-", "−")
-        for row in wrong(table).itertuples()
+        for row in cells[differs(cells)].itertuples()
     ]
-    return f"† Not what the paper's differences give: {', '.join(cells)}." if cells else ""
+    return f"† Not what the paper's differences give: {', '.join(said)}." if said else ""

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
-from bertshift.papers.college2020 import reinitialised_layers
+from bertshift.papers.college2020 import figure3
 
 MEAN, LOSS = "accuracy_and_f1", "loss"
 SCORES = {"accuracy": "accuracy", "f1": "F1", MEAN: "mean of both", LOSS: "training loss,\nlast epoch"}
-PAPER = "paper"
+# The columns of the table: whose number, and which.
+COLUMNS = [("ours", score) for score in SCORES] + [("published", score) for score in SCORES if score != LOSS]
 EXACT = 5e-4  # the paper cuts scores after three decimals
 LABELS, CELL, ROW = 1.5, 0.95, 0.3  # inches
 
@@ -20,25 +20,20 @@ LABELS, CELL, ROW = 1.5, 0.95, 0.3  # inches
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
     """Accuracy, F1, their mean and the loss of the last epoch by k; the majority class (position 0); the paper's scores,
     and what always saying "paraphrase" gives on the development set of MRPC."""
-    rows = reinitialised_layers.runs(inputs, headline=False)
+    rows = figure3.runs(inputs, headline=False)
     rows = rows[rows["score"].isin(SCORES)]
     run = ["panel", "series", "position", "init", "seed"]
     both = rows.groupby(run, as_index=False)[["value", "majority"]].mean()
-    first = rows.drop_duplicates(run).drop(columns=["value", "majority"])
-    mean = first.merge(both, on=run).assign(score=MEAN)
+    first = rows.drop_duplicates(run)
+    mean = first.drop(columns=["value", "majority"]).merge(both, on=run).assign(score=MEAN)
     loss = first.assign(score=LOSS, value=first["loss"], majority=np.nan)
-    table = reinitialised_layers.tidy(pd.concat([rows, mean, loss], ignore_index=True))
-    constant = pd.concat([rows, mean]).drop_duplicates(["panel", "score", "init", "seed"])
-    constant = constant.assign(value=constant["majority"], series=reinitialised_layers.MAJORITY, position=0)
-    constant = numbers.means(constant, reinitialised_layers.BY, ["panel", "score"])
-    measured = table[(table["run"] == "") & (table["series"] != reinitialised_layers.MAJORITY)]
-    return numbers.join(measured, constant, *printed(table, published), columns=reinitialised_layers.COLUMNS)
+    table = figure3.means(pd.concat([rows, mean, loss], ignore_index=True))
+    return numbers.join(table[table["run"] == ""], *printed(table, published), columns=figure3.COLUMNS)
 
 
 def printed(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
     """The paper's scores of any k, of none (position L + 1), and of the majority class (0)."""
     paper, entry = published.get("paper", {}), published.get("figure3", {})
-    facts = entry.get("mrpc", {})
     panels = [panel for panel in table["panel"].unique() if style.task_of(panel) == "mrpc"]
     for panel in panels[:1]:
         depth = int(table.loc[table["panel"] == panel, "layers"].iloc[0])
@@ -46,9 +41,9 @@ def printed(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
             ("any_layer", list(range(1, depth + 1)), "printed"), ("no_reinit", [depth + 1], "printed"),
             ("majority", [0], "derived"),
         ):  # fmt: skip
-            for score, value in facts.get(key, {}).items():
+            for score, value in entry.get("mrpc", {}).get(key, {}).items():
                 yield numbers.published(
-                    entry | {"provenance": provenance, "place": "table of MRPC"}, paper, panel=panel, series=PAPER,
+                    entry | {"provenance": provenance, "place": "table of MRPC"}, paper, panel=panel, series=figure3.PAPER,
                     score=score, layers=depth, position=positions, value=value,
                 )  # fmt: skip
 
@@ -57,38 +52,30 @@ def printed(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Rows are the first re-initialised layer; ours, and the paper's scores to the right. The first model is drawn."""
     table = tidy(dict([next(iter(inputs.items()))]), published)
-    [own] = set(table["series"]) - {reinitialised_layers.MAJORITY, PAPER}
     depth = int(table["layers"].max())
     positions = [*range(1, depth + 2), 0]
-    columns = [(own, score) for score in SCORES] + [(PAPER, score) for score in list(SCORES)[:3]]
-    figure = Figure((LABELS + CELL * len(columns), 0.75 + ROW * len(positions)), layout="constrained")
+    figure = Figure((LABELS + CELL * len(COLUMNS), 0.75 + ROW * len(positions)), layout="constrained")
     axes = figure.add_subplot()
-    cells = {(row.series, row.score, row.position): row for row in table.itertuples()}
-    fills = np.full((len(positions), len(columns)), np.nan)
-    for y, position in enumerate(positions):
-        for x, (series, score) in enumerate(columns):
-            mine = reinitialised_layers.MAJORITY if position == 0 and series == own else series
-            row = cells.get((mine, score, position))
-            if row is None:
-                continue
-            if score != LOSS:
-                fills[y, x] = row.value
-            write(axes, x, y, row)
-    across = [("paper,\n" if series == PAPER else "") + SCORES[score] for series, score in columns]
+    scores = table[table["score"] != LOSS].pivot(
+        index="position", columns=["source", "score"], values="value"
+    )
+    fills = scores.reindex(index=positions, columns=COLUMNS).to_numpy()
+    across = [("paper,\n" if source == "published" else "") + SCORES[score] for source, score in COLUMNS]
     down = [f"from layer {k} up" for k in positions[:-2]] + ["no layer", "majority class"]
     grids.coloured_table(axes, fills, across, down, 7, cmap="Blues", vmin=0, vmax=2)
+    for row in table.itertuples():
+        place = COLUMNS.index((row.source, row.score)), positions.index(row.position)
+        colour = "black" if row.source == "ours" else "#404040"
+        axes.text(*place, text_of(row), ha="center", va="center", fontsize=7, color=colour, linespacing=0.95)
     axes.axvline(len(SCORES) - 0.5, color="#808080", linewidth=0.8)
     axes.axhline(depth - 0.5, color="#808080", linewidth=0.8)
     axes.set_title(f"{style.label_of(table['panel'].iloc[0])}, re-initialised …", pad=4, loc="left")
     return style.captioned(figure, table, identity(table, published))
 
 
-def write(axes: Axes, x: int, y: int, row) -> None:
+def text_of(row) -> str:
     text, low, high = (f"{value:.3f}" for value in (row.value, row.low, row.high))
-    if low != high:  # nor are both missing
-        text += f"\n[{low}, {high}]"
-    colour = "black" if row.source == "ours" else "#404040"
-    axes.text(x, y, text, ha="center", va="center", fontsize=7, color=colour, linespacing=0.95)
+    return text if low == high else f"{text}\n[{low}, {high}]"  # without an interval both are nan
 
 
 def identity(table: pd.DataFrame, published: Mapping) -> str:

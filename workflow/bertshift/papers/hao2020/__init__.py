@@ -51,8 +51,7 @@ FIGURES = {
     "figure3": Figure(
         "Output and score with one layer restored", alone("restored"),
         "Each layer of a fine-tuned model gets back, alone, the weights that it was fine-tuned from; embeddings, pooler "
-        "and head stay. Left: SVCCA distance between the last hidden states of the model and of the changed model, on "
-        "the "
+        "and head stay. Left: SVCCA distance between the last hidden states of the model and of the changed model, on the "
         f"same development inputs. {_DOTTED} Right: the task's score with that layer restored; dashed, with none. {_RUNS}",
     ),
     "figure4": Figure(

@@ -21,8 +21,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One line a comparison, with a band over replicates."""
     table = tidy(inputs)
-    figure, axes = change.axes_of(table)
-    change.curves(axes, table)
-    axes.set_ylabel("JS divergence of attention (nats)")
-    axes.set_ylim(bottom=0)
+    figure, axes = change.curves(table)
+    axes.set(ylabel="JS divergence of attention (nats)", ylim=(0, None))
     return change.finished(figure, axes, table)

@@ -1,5 +1,7 @@
 """Curves of how far two models are apart, layer by layer: what `attention` and `hidden_states` share."""
 
+from itertools import cycle
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -7,7 +9,11 @@ from matplotlib.figure import Figure
 from bertshift.figures import layers, style
 
 # Pairs of tasks, in colours that no task of theirs has.
-PAIRS = [("#D55E00", "s"), ("#009E73", "^"), ("#000000", "X"), ("#5E4FA2", ">"), ("#8C510A", "h")]
+PAIRS = [
+    {"color": "#D55E00", "marker": "s"}, {"color": "#009E73", "marker": "^"}, {"color": "#000000", "marker": "X"},
+    {"color": "#5E4FA2", "marker": ">"}, {"color": "#8C510A", "marker": "h"},
+]  # fmt: skip
+FLOOR = {"linestyle": "--", "linewidth": 0.9, "marker": ""}
 
 
 def named(rows: pd.DataFrame, panel: str) -> pd.DataFrame:
@@ -18,35 +24,29 @@ def named(rows: pd.DataFrame, panel: str) -> pd.DataFrame:
     )
 
 
-def axes_of(table: pd.DataFrame) -> tuple[Figure, Axes]:
-    """Wide where the legend has many lines."""
-    wide = table["series"].nunique() > 5
-    figure = Figure((style.TEXT_WIDTH if wide else style.COLUMN_WIDTH, 2.5), layout="constrained")
-    return figure, figure.add_subplot()
-
-
 def looks_of(table: pd.DataFrame) -> dict[str, dict]:
     """The look of each series: that of its task, or one of PAIRS."""
-    names = list(table["series"].unique())
-    pairs = [name for name in names if "_vs_" in name]
-    cycle = {name: PAIRS[number % len(PAIRS)] for number, name in enumerate(pairs)}
+    pairs = cycle(PAIRS)
     return {
-        name: dict(zip(("color", "marker"), cycle[name], strict=True))
-        if name in cycle
-        else style.look_of(style.task_of(name))
-        for name in names
+        name: next(pairs) if "_vs_" in name else style.look_of(style.task_of(name))
+        for name in table["series"].unique()
     }
 
 
-def curves(axes: Axes, table: pd.DataFrame) -> None:
-    """Beside pairs of tasks, seeds of one task are thin and dashed: the floor of what can be told apart."""
+def curves(table: pd.DataFrame) -> tuple[Figure, Axes]:
+    """A figure with one line a series; wide where they are many.
+
+    Beside pairs of tasks, seeds of one task are thin and dashed: the floor of what can be told apart.
+    """
     looks = looks_of(table)
-    floor = {"linestyle": "--", "linewidth": 0.9, "marker": ""}
+    figure = Figure((style.TEXT_WIDTH if len(looks) > 5 else style.COLUMN_WIDTH, 2.5), layout="constrained")
+    axes = figure.add_subplot()
     paired = any("_vs_" in series for series in looks)
     for series, rows in table.groupby("series", sort=False):
         beside = paired and "_vs_" not in series
         label = f"{style.label_of(series)}{' seeds' * beside}{style.mark_of(rows)}"
-        layers.curve(axes, rows, label, looks[series] | (floor if beside else {}))
+        layers.curve(axes, rows, label, looks[series] | (FLOOR if beside else {}))
+    return figure, axes
 
 
 def finished(figure: Figure, axes: Axes, table: pd.DataFrame, *notes: str) -> style.Drawn:

@@ -36,8 +36,7 @@ def distances(rows: pd.DataFrame) -> pd.DataFrame:
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One line a comparison, with a band over replicates and its ceiling under independence."""
     table = tidy(inputs)
-    figure, axes = change.axes_of(table)
-    change.curves(axes, table[table["variant"] == DISTANCE])
+    figure, axes = change.curves(table[table["variant"] == DISTANCE])
     ceilings(axes, table[table["variant"] == CEILING])
     axes.set(ylabel="SVCCA distance", ylim=(0, 1))
     return change.finished(figure, axes, table, ceiling_note(table))

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from itertools import combinations
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from bertshift.figures import layers, numbers, style
 
@@ -62,36 +60,19 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A panel per class of tokens and task, a line per measure over layers, each as a share of its own null."""
     table = tidy(inputs, published)
     shares = table[(table["quantity"] == "share of null") & table["variant"].isin(DRAWN)]
-    panels = list(shares["panel"].unique())
-    figure = Figure((style.TEXT_WIDTH, 0.5 + 1.3 * len(TOKENS)), layout="constrained")
-    grid = figure.subplots(len(TOKENS), len(panels), sharex=True, sharey=True, squeeze=False)
-    for line, (tokens, words) in zip(grid, TOKENS.items(), strict=True):
-        for axes, panel in zip(line, panels, strict=True):
-            _curves(axes, shares[(shares["panel"] == panel) & (shares["tokens"] == tokens)])
-        line[0].set_ylabel(words)
-    for axes, panel in zip(grid[0], panels, strict=True):
-        axes.set_title(style.label_of(panel))
-    for axes in grid.ravel():
-        axes.axhline(1, color="#666666", linestyle=":", linewidth=0.9, label="unrelated")
-        layers.layer_axis(axes, shares["layer"])
-        axes.locator_params(axis="x", nbins=6)  # the panels are narrow
-        axes.set(ylim=(0, 1.08), xlabel=axes.get_xlabel() if axes in grid[-1] else "")
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside upper center", ncols=len(labels), columnspacing=1.2, title_fontsize=8,
-        title="Distance from the pretrained model, as a share of that between unrelated states",
-    )  # fmt: skip
+    figure = layers.small_multiples(shares, "tokens", TOKENS, DRAWN)
+    figure.set_size_inches(style.TEXT_WIDTH, 0.5 + 1.3 * len(TOKENS))  # one model, too, has this legend
+    for axes in figure.axes:
+        axes.axhline(1, color="#666666", linestyle=":", linewidth=0.9)
+        axes.set_ylim(0, 1.08)
+    [legend] = figure.legends
+    legend.set_title(
+        "Distance from the pretrained model, as a share of that between unrelated states (dotted)"
+    )
     return style.captioned(
         figure, table, f"For all tokens the distance of unrelated states is {_nulls(table)}.", _agreement(table),
         style.failures(table, "panel")
     )  # fmt: skip
-
-
-def _curves(axes: Axes, rows: pd.DataFrame) -> None:
-    for variant, (label, look) in DRAWN.items():
-        layers.curve(
-            axes, rows[rows["variant"] == variant], label, look | {"markersize": 2.5, "linewidth": 1.1}
-        )
 
 
 def _nulls(table: pd.DataFrame) -> str:
