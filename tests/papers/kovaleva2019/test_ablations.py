@@ -138,11 +138,9 @@ def test_runs_that_failed_to_train_are_left_out_and_told(paper):
         _, drawn, caption = module.draw({"rte": table}, paper)
         ours = drawn[(drawn["source"] == "ours") & (drawn["variant"] == "uniform")]
         assert (ours["failed"] >= 1).all() and (item == "figure9" or (ours["significant"] == 1).all())
-        assert ours["value"].to_numpy() == pytest.approx(
-            module.tidy({"rte": alone[alone["seed"] == 1]}, {})
-            .query("variant == 'uniform'")["value"]
-            .to_numpy()
-        )
+        expected = module.tidy({"rte": alone[alone["seed"] == 1]}, paper)
+        expected = expected.query("source == 'ours' and variant == 'uniform'")["value"].to_numpy()
+        assert ours["value"].to_numpy() == pytest.approx(expected)
         assert "Failed to train" in caption
 
 
@@ -165,7 +163,7 @@ def test_titles_say_what_the_best_head_gains_and_whether_panels_agree(paper):
         "MRPC (F1), ours\nbest +1.1, other half +0.6" in titles
         and "MRPC, paper\nr = 1.00 with ours" in titles
     )
-    assert "RTE, paper\nnot comparable: shape" in titles
+    assert "RTE, paper\nnot comparable" in titles
     assert re.search(
         r"accuracy\), ours\nbest [+−]0\.\d, other half", titles[[t[:3] for t in titles].index("RTE")]
     )

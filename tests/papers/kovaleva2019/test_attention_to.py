@@ -1,31 +1,38 @@
 import numpy as np
+import pandas as pd
 import pytest
 from made_attention import attention_to as made
 from made_attention import of_kovaleva
 
 from bertshift.errors import UserError
+from bertshift.figures import numbers
 from bertshift.papers import room
-from bertshift.papers.kovaleva2019 import attention_to
+from bertshift.papers.kovaleva2019 import panels
 
 
 def draw(item, published, inputs):
     return room.draw(f"kovaleva2019/{item}", inputs, published["kovaleva2019"])
 
 
-def labels(figure):
-    return [axes.get_xlabel() for axes in figure.axes if axes.get_xlabel()]
+def compared(figure):
+    """What stands above the published panels; above others stand names of models, or nothing."""
+    titles = [axes.get_title() for axes in figure.axes]
+    return [title for title in titles if title not in ("", "MRPC", "QQP")]
 
 
 def test_correlation_only_between_the_same_heads(published):
     for item in ("figure6", "figure7"):
         figure, _, _ = draw(item, published, of_kovaleva(12, 12, tasks=["mrpc", "qqp"], inits=1))
-        assert all(label.startswith("r = ") for label in labels(figure))
+        assert compared(figure) and all(words.startswith("r = ") for words in compared(figure))
         for shape in ((4, 4), (6, 12)):
             figure, _, _ = draw(item, published, of_kovaleva(*shape, tasks=["mrpc", "qqp"], inits=1))
-            assert set(labels(figure)) == {attention_to.OTHER_SHAPE}
-    a, b = np.random.default_rng(0).normal(size=(2, 9, 12))
-    a[3] = np.nan
-    assert attention_to.agreement(a, b) == f"r = {np.corrcoef(a[~np.isnan(a)], b[~np.isnan(a)])[0, 1]:.2f}".replace("-", "−")  # fmt: skip
+            assert set(compared(figure)) == {panels.NOT_COMPARABLE}
+    ours, theirs = (
+        pd.DataFrame(numbers.cells(one)) for one in np.random.default_rng(0).normal(size=(2, 9, 12))
+    )
+    fewer = ours[ours["layer"] != 3]  # as a kind of token that no input of ours has
+    both = fewer["value"], theirs["value"][fewer.index]
+    assert panels.agreement(fewer, theirs) == f"r = {np.corrcoef(*both)[0, 1]:.2f}".replace("-", "−")
 
 
 def test_before_and_after_are_told_apart_and_stay_apart(published):
@@ -49,7 +56,7 @@ def test_the_control_shows_mean_and_largest_head_of_each_replicate(published):
         where = largest & (table["init"] == init) & (table["layer"] == layer) & (table["head"] == head)
         table.loc[where, "value"] = 0.5
     figure, drawn, caption = draw("linguistic", published, {"results/attention_to/rte_vs_base.tsv": table})
-    assert "Control" in figure.get_suptitle() and set(drawn["source"]) == {"ours"}
+    assert "Control" in figure.legends[0].get_title().get_text() and set(drawn["source"]) == {"ours"}
     noun = drawn[(drawn["token"] == "noun") & (drawn["variant"] == "received") & (drawn["when"] == "after")]
     found = noun.set_index("statistic")["value"]
     assert found["largest"] == pytest.approx(0.5)

@@ -7,12 +7,8 @@ import pandas as pd
 import seaborn
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.cm import ScalarMappable
-from matplotlib.colorbar import Colorbar
-from matplotlib.colors import LinearSegmentedColormap, Normalize
-from matplotlib.figure import Figure
+from matplotlib.colors import LinearSegmentedColormap
 
-ACROSS = 7  # tasks side by side, as many as Kovaleva et al. 2019 have
 LOSS_TO_GAIN = LinearSegmentedColormap.from_list("loss to gain", ["#F0A070", "#FFFFFF", "#80B8DE"])
 # Where one, two or three lines of text stand in a cell: shares of its row, from the middle.
 LINES = {1: (0.02,), 2: (-0.18, 0.18), 3: (-0.29, 0, 0.29)}
@@ -45,16 +41,6 @@ def heat_map(axes: Axes, matrix: pd.DataFrame | np.ndarray, **look) -> None:
     axes.tick_params(length=1.5, pad=1)
     if not labels["xticklabels"]:
         ticks(axes.xaxis, ends(matrix.shape[1]))
-
-
-def colour_bar(
-    figure: Figure, cax: Axes, norm: Normalize, cmap: str, at: Sequence[float], label: str = "", **more
-) -> Colorbar:
-    """The colours of `norm` with ticks `at`, in axes of their own."""
-    bar = figure.colorbar(ScalarMappable(norm, cmap), cax=cax, ticks=at, **more)
-    bar.set_label(label)
-    bar.outline.set_linewidth(0.4)
-    return bar
 
 
 def coloured_table(

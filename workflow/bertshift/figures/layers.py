@@ -10,6 +10,8 @@ from matplotlib.ticker import MaxNLocator
 
 from bertshift.figures import style
 
+LEGEND_LETTERS, LEGEND_HANDLE = 20, 6  # letters of a legend in an inch, and as many as a handle takes
+
 
 def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "layer", **line) -> None:
     """One line over column `x` with a band from low to high, drawn where there is an interval."""
@@ -79,9 +81,11 @@ def small_multiples(
 
 
 def legend_over(figure: Figure, axes: Axes, *more: Artist) -> None:
-    """A legend in one line above all panels, for the lines of `axes` and `more`."""
+    """A legend above all panels, for the lines of `axes` and `more`, side by side as far as they find room."""
     handles = [*axes.get_legend_handles_labels()[0], *more]
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    words = sum(len(handle.get_label()) + LEGEND_HANDLE for handle in handles)
+    rows = -(-words // int(figure.get_figwidth() * LEGEND_LETTERS))
+    figure.legend(handles=handles, loc="outside upper center", ncols=-(-len(handles) // rows))
 
 
 def star(axes: Axes, x: float, point, label: str | None = None) -> None:

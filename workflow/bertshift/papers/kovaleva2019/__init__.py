@@ -65,8 +65,7 @@ FIGURES = {
         "FrameNet (in the demo: from arguments to predicates of generated sentences). Beside all heads stand the maps "
         "of the two best for one sentence. Below: the paper's heads, ours calculated as in its notebook, and every "
         "score against its null. The null is the score of the same pairs of positions in other sentences of as many "
-        "tokens. "
-        + _FIRST_RUN,
+        "tokens. " + _FIRST_RUN,
     ),
     "figure5": Figure(
         "How much each head's attention changes", compared("cosine", "cosine_padded"),
@@ -74,16 +73,14 @@ FIGURES = {
         "replicates. Columns are heads, rows are layers, layer 1 is on top, and darker means more change. The top maps "
         "are of the real tokens alone. Below them are maps of inputs filled up to one length, with the rows of padded "
         "queries, as the paper made its panels; these stand next. At the bottom is the mean over heads by layer. r: "
-        "correlation of "
-        "padded and published cells. " + _FIRST_RUN,
+        "correlation of padded and published cells. " + _FIRST_RUN,
     ),
     "figure8": Figure(
         "Scores with one head disabled", alone("ablation"),
         "Score of a fine-tuned model with one attention head disabled: its tokens attend alike to all tokens. Mean over "
         "replicates; columns are heads, layer 1 is on top. The paper's panel stands beside ours. Best: the largest "
         "gain, in points. Other half: the gain of the head that is best on one half of the examples, taken on the "
-        "other. "
-        + _MARKS + " " + _FIRST_RUN,
+        "other. " + _MARKS + " " + _FIRST_RUN,
     ),
     "figure9": Figure(
         "Scores with one layer disabled", alone("ablation"),
@@ -94,8 +91,7 @@ FIGURES = {
         "Attention to [SEP] and [CLS]", compared("attention_to"),
         "Attention to [SEP] and to [CLS] by every head, before and after fine-tuning, and the paper's panel. Mean over "
         "queries, examples and replicates. Rows are layers, layer 1 is on top, columns are heads, and darker means "
-        "more. "
-        "Where an input has two [SEP], the larger attention counts. " + _FIRST_RUN,
+        "more. Where an input has two [SEP], the larger attention counts. " + _FIRST_RUN,
     ),
     "figure7": Figure(
         "What [CLS] attends to in the last layer", compared("attention_to"),

@@ -1,32 +1,32 @@
 """Scores with heads or layers disabled, shared by Figures 8 and 9 of Kovaleva et al. 2019."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
+from bertshift.papers.kovaleva2019 import panels
 
 COLUMNS = ["panel", "series", "score", "variant", "layer", "head", "sample", "significant", *numbers.VALUES]
 CMAP, BASELINE = "Purples", "#E69F00"  # the paper's own colours
-RATE = 0.05
+DISABLED, RATE = "uniform", 0.05
 INFERRED = "; its metrics are inferred from the ranges"
 
 
-def scores(inputs: Mapping[str, pd.DataFrame], variant: str = "uniform") -> pd.DataFrame:
-    """Headline rows of `variant` and of the model as it is; `panel` is the model. UserError where a table has none."""
+def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Headline rows of heads DISABLED and of the model as it is; `panel` is the model. UserError where a table has none."""
     rows = numbers.rows_of(inputs, "ablation")
-    rows = rows[rows["headline"] & rows["variant"].isin([variant, "none"])]
-    lacking = set(rows["model"]) - set(rows.loc[rows["variant"] == variant, "model"])
+    rows = rows[rows["headline"] & rows["variant"].isin([DISABLED, "none"])]
+    lacking = set(rows["model"]) - set(rows.loc[rows["variant"] == DISABLED, "model"])
     if lacking:
         raise UserError(
-            f"results/ablation/{min(lacking)}.tsv has no variant '{variant}'; list it under ablation.variants."
+            f"results/ablation/{min(lacking)}.tsv has no variant '{DISABLED}'; list it under ablation.variants."
         )
     return rows.assign(panel=rows["model"])
 
@@ -50,28 +50,21 @@ def of_sweep(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["sample"] == rows.groupby("panel")["sample"].transform("max")]  # complete, sample
 
 
-def on_most(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of a panel with rows on the complete set these, else those on a sample."""
-    return rows[rows["sample"] == rows.groupby("panel")["sample"].transform("min")]
+def run_again(rows: pd.DataFrame) -> pd.DataFrame:
+    """Cells on the complete development set where the sweep is on a sample."""
+    return rows[rows["variant"] == DISABLED].drop(of_sweep(rows).index, errors="ignore")
 
 
-def published(
-    entry: Mapping, paper: Mapping, scores: Mapping[str, str], panels: list[str], cells: str
-) -> list[pd.DataFrame]:
-    """The paper's panels of the same tasks; `cells` is the key of its numbers, by layer or by layer and head."""
-    parts = []
-    for panel in panels:
-        task = style.task_of(panel)
-        if task not in entry.get("tasks", {}):
-            continue
-        facts = {"panel": panel, "series": "paper", "score": scores.get(task, "")}
-        values = np.asarray(entry["tasks"][task][cells])
-        numbered = numbers.cells(values.reshape(len(values), -1)) | ({"head": 0} if values.ndim == 1 else {})
-        parts += [
-            numbers.published(entry, paper, variant="none", value=entry["tasks"][task]["baseline"], **facts),
-            numbers.published(entry, paper, variant="uniform", **numbered, **facts),
-        ]
-    return parts
+def published(facts: Mapping, item: str, models: Iterable[str]) -> Iterator[pd.DataFrame]:
+    """The paper's panels of the same tasks, by layer and head or, in Figure 9, by layer alone."""
+    for model, task in panels.papers(facts, item, models):
+        values = np.asarray(task["matrix"] if "matrix" in task else task["layers"])
+        cells = numbers.cells(values.reshape(len(values), -1)) | ({"head": 0} if values.ndim == 1 else {})
+        score = facts["figure8"]["metrics"][style.task_of(model)]
+        for variant, numbered in (("none", {"value": task["baseline"]}), (DISABLED, cells)):
+            yield numbers.published(
+                facts[item], facts["paper"], panel=model, series="paper", score=score, variant=variant, **numbered
+            )  # fmt: skip
 
 
 def join(*parts: pd.DataFrame) -> pd.DataFrame:
@@ -79,49 +72,50 @@ def join(*parts: pd.DataFrame) -> pd.DataFrame:
     return table.assign(significant=pd.to_numeric(table["significant"]))
 
 
-def cells_of(table: pd.DataFrame, panel: str, source: str) -> tuple[pd.DataFrame, float]:
-    """What one panel shows: its cells of the sweep, and the score with nothing disabled."""
-    rows = of_sweep(table[(table["panel"] == panel) & (table["source"] == source)])
-    base = rows.loc[rows["variant"] == "none", "value"]
-    return rows[rows["variant"] == "uniform"], float(base.iloc[0]) if len(base) else np.nan
+def by_source(table: pd.DataFrame, panel: str) -> list[pd.DataFrame]:
+    """The rows of a panel that are ours, and the paper's."""
+    return [table[(table["panel"] == panel) & (table["source"] == name)] for name in ("ours", "published")]
 
 
-def grid_of(cells: pd.DataFrame) -> np.ndarray:
-    """[layers, heads], or [layers, 1] for whole layers."""
-    return cells.pivot(index="layer", columns="head", values="value").to_numpy(float)
+def cells_of(rows: pd.DataFrame, variant: str = DISABLED) -> pd.DataFrame:
+    """Of one panel's rows those that its colours show."""
+    rows = of_sweep(rows)
+    return rows[rows["variant"] == variant]
 
 
-def draw_cells(axes: Axes, cells: pd.DataFrame, base: float) -> Normalize:
-    """Layer 1 on top; the colours span the cells and the score with nothing disabled."""
-    values = grid_of(cells)
-    low, high = min(values.min(), base), max(values.max(), base)
+def draw(axes: Axes, rows: pd.DataFrame) -> None:
+    """One panel in colours of its own, which span its cells and the score with nothing disabled: heads, the bar below
+    them, or whole layers, the bar at their right. Dots are on what is significant, frames around what was run again."""
+    cells = cells_of(rows)
+    matrix = panels.matrix_of(cells)
+    if cells.empty:
+        grids.heat_map(axes, matrix)
+        return
+    base = cells_of(rows, "none")["value"].iloc[0]
+    low, high = min(cells["value"].min(), base), max(cells["value"].max(), base)
     norm = Normalize(low, high) if high > low else Normalize(low - 5e-4, high + 5e-4)
-    grids.heat_map(axes, values, cmap=CMAP, norm=norm)
-    marked = cells[(cells["significant"] == 1) & (cells["source"] == "ours")]
-    across = marked["head"].where(marked["head"] > 0, 1)
+    if (cells["head"] == 0).all():
+        panels.heat_map(axes, matrix, list(matrix.index), None, cmap=CMAP, norm=norm)
+        axes.set_xticks([])
+        _bar(axes, norm, base, location="right", aspect=16, fraction=0.3)
+    else:
+        panels.heat_map(axes, matrix, cmap=CMAP, norm=norm)
+        _bar(axes, norm, base, location="bottom", aspect=18)
+    marked = cells[cells["significant"] == 1]
+    across = marked["head"].clip(lower=1)
     axes.scatter(across - 0.5, marked["layer"] - 0.5, s=7, color="white", edgecolor="black", linewidth=0.5)
-    grids.ticks(axes.yaxis, grids.ends(len(values)))
-    return norm
-
-
-def run_again(table: pd.DataFrame, panel: str, source: str) -> pd.DataFrame:
-    """Its cells on the complete development set where the sweep is on a sample."""
-    rows = table[(table["panel"] == panel) & (table["source"] == source) & (table["variant"] == "uniform")]
-    return rows.drop(of_sweep(rows).index)
-
-
-def frame(axes: Axes, cells: pd.DataFrame) -> None:
-    for place in zip(cells["head"] - 1, cells["layer"] - 1, strict=True):
+    again = run_again(rows)
+    for place in zip(again["head"] - 1, again["layer"] - 1):
         axes.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor="black", linewidth=0.8))
 
 
-def bar(figure: Figure, cax: Axes, norm: Normalize, base: float, orientation: str) -> None:
+def _bar(axes: Axes, norm: Normalize, base: float, **look) -> None:
     """A colour bar with five ticks, and a line where nothing is disabled."""
-    at = np.linspace(norm.vmin, norm.vmax, 5)
-    drawn = grids.colour_bar(figure, cax, norm, CMAP, at, orientation=orientation)
     digits = 3 if norm.vmax - norm.vmin >= 0.004 else 4
-    drawn.formatter = FuncFormatter(lambda value, _: f"{value:.{digits}f}".replace("0.", ".", 1))
-    drawn.update_ticks()
-    cax.tick_params(length=1.5, pad=1, labelsize=7)
-    line = cax.axvline if orientation == "horizontal" else cax.axhline
+    bar = panels.colour_bar(
+        np.array([axes]), norm, CMAP, ticks=np.linspace(norm.vmin, norm.vmax, 5),
+        format=FuncFormatter(lambda value, _: f"{value:.{digits}f}".replace("0.", ".", 1)), **look,
+    )  # fmt: skip
+    bar.ax.tick_params(length=1.5, pad=1, labelsize=7)
+    line = bar.ax.axvline if bar.orientation == "horizontal" else bar.ax.axhline
     line(base, color=BASELINE, linewidth=1.8)

@@ -33,8 +33,3 @@ def drawn(rows: pd.DataFrame) -> pd.DataFrame:
 def matrix_of(row) -> np.ndarray:
     """[length, length] of a row of the table."""
     return np.array(row.weights.split(), float).reshape(row.length, row.length)
-
-
-def special_of(row) -> np.ndarray:
-    """Positions of [CLS] and [SEP], counted from 0."""
-    return np.array(str(row.special).split(), int) - 1

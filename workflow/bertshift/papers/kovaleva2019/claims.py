@@ -19,10 +19,11 @@ from bertshift.verdicts.evidence import (
 CLAIMS = Claims("kovaleva2019")
 claim = CLAIMS.about
 TASKS = ["mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli"]
+CLASSES = [task for task in TASKS if task != "stsb"]
+HEAD = ["layer", "head"]
+NOT_MORE = {"low": -np.inf, "high": 0.0, "strict": False}  # of tasks that the paper calls exceptions
 
 # ---- Table 1: what pretraining and fine-tuning add
-
-CLASSES = [task for task in TASKS if task != "stsb"]
 
 
 def _points(rows: pd.DataFrame) -> float:
@@ -112,16 +113,13 @@ def _shares_digitised(published: Mapping, task: str, end: str) -> str:
     return f"{_to_the_next(shares, task, end):.1f} ({entry['provenance']})"
 
 
-def _share(evidence: Evidence, task: str) -> float:
-    return float(evidence.pattern_shares(task, "heterogeneous")["value"].mean())
-
-
 @claim(
     "figure2", "K2.1", "heterogeneous share minus that of the next task, in points",
     [("mrpc, lowest", {"high": 0.0}), ("qqp, highest", {"low": 0.0})], strict=False, published=_shares_digitised,
 )  # fmt: skip
 def heterogeneous_at_the_ends(evidence, task, end):
-    return _to_the_next({name: _share(evidence, name) for name in TASKS}, task, end)
+    shares = {name: evidence.pattern_shares(name, "heterogeneous")["value"].mean() for name in TASKS}
+    return float(_to_the_next(shares, task, end))
 
 
 @claim(
@@ -129,10 +127,11 @@ def heterogeneous_at_the_ends(evidence, task, end):
     [("mrpc", {"low": 27.0, "high": 37.0}), ("qqp", {"low": 56.0, "high": 66.0})],
 )  # fmt: skip
 def heterogeneous_in_numbers(evidence, task):
-    checkpoint = evidence.pattern_shares(task, "heterogeneous")["checkpoint"].iloc[0]
+    shares = evidence.pattern_shares(task, "heterogeneous")
+    checkpoint = shares["checkpoint"].iloc[0]
     if "bert-base-uncased" not in checkpoint:
         raise NotTestableError(f"about shares in bert-base-uncased, not in {checkpoint}")
-    return _share(evidence, task)
+    return float(shares["value"].mean())
 
 
 @claim(
@@ -149,7 +148,6 @@ def the_classifier_is_good(evidence, answer):
 
 _HEADLINE, _OF_THE_FIGURE = "max_fe_to_lu", "code_zip"
 _NAMED = {"L1H2": (1, 2), "L7H6": (7, 6)}
-_HEAD = ["layer", "head"]
 
 # Each is one number over all pretraining runs, as the paper has one: what varies here are sentences.
 
@@ -159,7 +157,7 @@ _HEAD = ["layer", "head"]
 )  # fmt: skip
 def two_heads_stand_out(evidence, head):
     rows = of_bert_base(evidence.relation_heads("base", _OF_THE_FIGURE))
-    return float(rows.groupby(_HEAD)["rank"].mean()[_NAMED[head]])
+    return float(rows.groupby(HEAD)["rank"].mean()[_NAMED[head]])
 
 
 @claim(
@@ -167,8 +165,8 @@ def two_heads_stand_out(evidence, head):
     across=True,
 )  # fmt: skip
 def the_predicate_looks_at_its_arguments(evidence):
-    other = evidence.relation_heads("base", "max_lu_to_fe").set_index(["init", *_HEAD])["value"]
-    best = _two_best(evidence).set_index(["init", *_HEAD])["value"]
+    other = evidence.relation_heads("base", "max_lu_to_fe").set_index(["init", *HEAD])["value"]
+    best = _two_best(evidence).set_index(["init", *HEAD])["value"]
     return float((other[best.index] - best).mean())
 
 
@@ -178,9 +176,10 @@ def the_predicate_looks_at_its_arguments(evidence):
 )  # fmt: skip
 def position_is_not_enough(evidence, heads):
     """Of the two the lesser; of all the largest, though of 144 one is above without any reason."""
-    if heads == "two best heads":
-        return float(_excess(_two_best(evidence)).min().mean())
-    return float(_excess(evidence.relation_heads("base", _HEADLINE)).max().mean())
+    two = heads == "two best heads"
+    rows = _two_best(evidence) if two else evidence.relation_heads("base", _HEADLINE)
+    excess = (rows["value"] - rows["null_99"]).groupby(rows["init"])
+    return float((excess.min() if two else excess.max()).mean())
 
 
 def _two_best(evidence: Evidence) -> pd.DataFrame:
@@ -189,13 +188,7 @@ def _two_best(evidence: Evidence) -> pd.DataFrame:
     return rows[rows["rank"] <= 2]
 
 
-def _excess(rows: pd.DataFrame):
-    return (rows["value"] - rows["null_99"]).groupby(rows["init"])
-
-
 # ---- Figure 5, and controls beside it: change of attention
-
-_EXCEPTION = {"low": -np.inf, "high": 0.0, "strict": False}
 
 
 def _last_two(curve: Curve) -> float:
@@ -212,7 +205,7 @@ def _last_two_digitised(published: Mapping, task: str, variant: str) -> str:
 @claim(
     "figure5", "K5.1", "least cosine below the last two layers minus most within them",
     [f"{task}, {variant}" for task in ("mrpc", "stsb", "sst2", "rte", "qnli", "mnli") for variant in ("crop", "padded")]
-    + [(f"qqp, {variant}", _EXCEPTION) for variant in ("crop", "padded")],
+    + [(f"qqp, {variant}", NOT_MORE) for variant in ("crop", "padded")],
     low=0.0, published=_last_two_digitised,
 )  # fmt: skip
 def last_two_layers_change_most(evidence, task, variant):
@@ -244,7 +237,6 @@ def last_layers_inherit_their_change(evidence, task):
 EXCEPTIONS = ("stsb", "rte", "qnli")
 KINDS = ("pron", "noun", "verb", "obj", "subj", "neg", "cls", "sep")  # of the paper's Figure 7
 NOTICED = ["mrpc, noun", "mrpc, obj", "rte, noun", "rte, obj", "qqp, noun", "qqp, obj", "qnli, neg"]
-NOT_MORE = {"low": -np.inf, "high": 0.0, "strict": False}
 
 
 def _layer_means(evidence: Evidence, task: str, token: str) -> np.ndarray:
@@ -289,9 +281,9 @@ def one_sep_gets_more(evidence, token):
 # ---- Words, of which there is no figure
 
 
-def _weights_of_heads(evidence: Evidence, task: str, token: str, before: bool = False):
+def _weights_of_heads(evidence: Evidence, task: str, token: str, before: bool = False) -> pd.Series:
     rows = evidence.attention_to(task, token, before=before)
-    return rows[rows["head"] > 0].groupby(["layer", "head"])["value"].mean()
+    return rows[rows["head"] > 0].groupby(HEAD)["value"].mean()
 
 
 @claim("linguistic", "K6.3", "largest head's attention, relative to [CLS] or [SEP]", NOTICED, high=0.5)
@@ -302,11 +294,8 @@ def words_get_little(evidence, task, token):
 
 @claim("linguistic", "K6.4", "largest gain of a head in attention", NOTICED, low=0.01)
 def some_head_gains(evidence, task, token):
-    return float(
-        (
-            _weights_of_heads(evidence, task, token) - _weights_of_heads(evidence, task, token, before=True)
-        ).max()
-    )
+    after, before = (_weights_of_heads(evidence, task, token, before=when) for when in (False, True))
+    return float((after - before).max())
 
 
 # ---- Figure 7
@@ -352,10 +341,11 @@ def punctuation_instead(evidence, task):
     return _lead(_weights(evidence, task, "punct"), "punct")
 
 
-# ---- Figure 8: heads disabled
+# ---- Figures 8 and 9: heads, and layers, disabled. All gains are in points.
 
 RUN = ["init", "seed"]
 OTHER_HALF = "other half"
+_FRAMES, _SHARED = [(1, 2), (7, 6)], [(4, 1), (2, 12)]  # heads that the paper names: (layer, head)
 
 
 def _disabled(evidence: Evidence, task: str) -> pd.DataFrame:
@@ -371,8 +361,13 @@ def _gains_digitised(published: Mapping, item: str, task: str) -> np.ndarray:
     return statistics.POINTS * (scores - counts["baseline"]) / counts.get("n", 1)
 
 
+def _digitised(item: str, number: Callable[[np.ndarray], float]) -> Callable[[Mapping, str], str]:
+    """A number of the gains in a task's panel of figure `item`, in words."""
+    return lambda published, task: f"{number(_gains_digitised(published, item, task)):.2f} (digitised)"
+
+
 def _largest_digitised(published: Mapping, task: str, chosen: str = "") -> str:
-    return "" if chosen else f"{_gains_digitised(published, 'figure8', task).max():.2f} (digitised)"
+    return "" if chosen else _digitised("figure8", np.max)(published, task)
 
 
 @claim(
@@ -388,23 +383,16 @@ def some_head_does_harm(evidence, task, chosen=""):
     if chosen:
         return float(evidence.ablations(task, "ablation_split_half")["delta"].mean())
     heads = _disabled(evidence, task)
-    complete = heads["sample"] == "complete"
-    return float(heads[complete if complete.any() else ~complete].groupby(RUN)["delta"].max().mean())
-
-
-def _mean_digitised(published: Mapping, task: str) -> str:
-    return f"{_gains_digitised(published, 'figure8', task).mean():.2f} (digitised)"
+    surest = heads[heads["sample"] == heads["sample"].min()]  # complete, sample
+    return float(surest.groupby(RUN)["delta"].max().mean())
 
 
 @claim(
-    "figure8", "K8.2", "mean gain over all heads, in points", ["mrpc", "rte"], low=0.0, published=_mean_digitised
+    "figure8", "K8.2", "mean gain over all heads, in points", ["mrpc", "rte"], low=0.0,
+    published=_digitised("figure8", np.mean),
 )  # fmt: skip
 def a_random_head_does_harm(evidence, task):
     return float(_disabled(evidence, task)["delta"].mean())
-
-
-def _are(rows: pd.DataFrame, heads: list[tuple[int, int]]) -> pd.Series:
-    return pd.Series(list(zip(rows["layer"], rows["head"], strict=True)), index=rows.index).isin(heads)
 
 
 def _of_frames_digitised(published: Mapping, task: str) -> str:
@@ -418,12 +406,8 @@ def _of_frames_digitised(published: Mapping, task: str) -> str:
 )  # fmt: skip
 def frame_semantic_heads_are_not_needed(evidence, task):
     """Two heads named beforehand are two tests of each run, not 144: p is corrected for these (Bonferroni)."""
-    rows = of_bert_base(_disabled(evidence, task))
-    two = rows[_are(rows, [(1, 2), (7, 6)])]
+    two = of_bert_base(_disabled(evidence, task)).set_index(HEAD).loc[_FRAMES]
     return float((-two["delta"]).where(two["p"] <= 0.05 / len(two), 0.0).clip(lower=0.0).max())
-
-
-_SHARED = [(4, 1), (2, 12)]
 
 
 def _rank_digitised(published: Mapping, task: str) -> str:
@@ -437,12 +421,8 @@ def _rank_digitised(published: Mapping, task: str) -> str:
     published=_rank_digitised,
 )  # fmt: skip
 def two_tasks_share_their_important_disabled(evidence, task):
-    rows = of_bert_base(_disabled(evidence, task))
-    gains = rows.groupby(["layer", "head"])["delta"].mean()
+    gains = of_bert_base(_disabled(evidence, task)).groupby(HEAD)["delta"].mean()
     return float(max((gains < gains[head]).sum() + 1 for head in _SHARED))
-
-
-# ---- Figure 9: layers disabled
 
 
 def _whole_layers(evidence: Evidence, task: str) -> Curve:
@@ -451,13 +431,9 @@ def _whole_layers(evidence: Evidence, task: str) -> Curve:
     return Curve(gains.to_dict(), int(gains.index.max()))
 
 
-def _layers_digitised(published: Mapping, task: str, of=np.max) -> str:
-    return f"{of(_gains_digitised(published, 'figure9', task)):.2f} (digitised)"
-
-
 @claim(
     "figure9", "K9.1", "gain from disabling layer 1 of 12 in RTE, in points", low=1.6, strict=False,
-    published=lambda published: _layers_digitised(published, "rte", of=lambda gains: gains[0]),
+    published=lambda published: _digitised("figure9", lambda gains: gains[0])(published, "rte"),
 )  # fmt: skip
 def the_first_layer_harms_rte(evidence):
     return _whole_layers(evidence, "rte").mean(1, 1, 12)
@@ -465,14 +441,15 @@ def the_first_layer_harms_rte(evidence):
 
 @claim(
     "figure9", "K9.2", "least gain from disabling one layer, in points", ["qnli", "mnli"], low=-0.2, strict=False,
-    published=lambda published, task: _layers_digitised(published, task, of=np.min),
+    published=_digitised("figure9", np.min),
 )  # fmt: skip
 def a_layer_costs_little(evidence, task):
     return min(_whole_layers(evidence, task).values.values())
 
 
 @claim(
-    "figure9", "K9.3", "largest gain from disabling one layer, in points", TASKS[:5], low=0.0, published=_layers_digitised
+    "figure9", "K9.3", "largest gain from disabling one layer, in points", TASKS[:5], low=0.0,
+    published=_digitised("figure9", np.max),
 )  # fmt: skip
 def some_layer_does_harm(evidence, task):
     return max(_whole_layers(evidence, task).values.values())

@@ -36,12 +36,13 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def attention(axes: Axes, row) -> None:
-    weights, special = attention_maps.matrix_of(row), attention_maps.special_of(row)
     axes.grid(False)
-    axes.imshow(weights, CMAP, vmin=0, interpolation="nearest")
+    axes.imshow(attention_maps.matrix_of(row), CMAP, vmin=0, interpolation="nearest")
+    special = [int(position) - 1 for position in str(row.special).split()]
     words = ["[CLS]", *["[SEP]"] * (len(special) - 1)]
     axes.set_xticks(special, words, rotation=90)
     axes.set_yticks(special, words)
     axes.tick_params(length=1.5, pad=1)
+    axes.tick_params(axis="x", pad=3.5)  # clear of the lowest name at the left
     place = f"{style.label_of(row.panel)}, L{row.layer}H{row.head}"
     axes.set_xlabel(f"{place}\np = {row.value:.2f}")

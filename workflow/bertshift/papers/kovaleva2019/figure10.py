@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from bertshift.figures import grids, style
-from bertshift.papers.kovaleva2019 import attention_maps
+from bertshift.papers.kovaleva2019 import attention_maps, panels
 
 CMAP = "Oranges"  # the paper's own
 ACROSS = 2
@@ -26,21 +25,19 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A grid of layers x heads for each model, all on one scale."""
     table = tidy(inputs)
-    panels = list(table.groupby("panel", sort=False))
-    down = -(-len(panels) // ACROSS)
+    models = list(table.groupby("panel", sort=False))
+    down = -(-len(models) // ACROSS)
     height = 0.5 + 3 * table["layer"].max() / table["head"].max()  # the cells are squares
     figure = Figure((style.TEXT_WIDTH, height * down), layout="constrained")
     norm = Normalize(0, max(attention_maps.matrix_of(row).max() for row in table.itertuples()))
     grid = figure.subplots(down, ACROSS, squeeze=False)
-    for axes, (panel, rows) in zip(grid.flat, panels):
+    for axes, (model, rows) in zip(grid.flat, models):
         mosaic(axes, rows, norm)
         first = rows.iloc[0]
-        axes.set_title(f"{style.label_of(panel)}, {first['example']} ({first['length']} tokens)", pad=4)
-    for axes in grid.flat[len(panels) :]:
+        axes.set_title(f"{style.label_of(model)}, {first['example']} ({first['length']} tokens)", pad=4)
+    for axes in grid.flat[len(models) :]:
         axes.axis("off")
-    bar = figure.colorbar(ScalarMappable(norm, CMAP), ax=grid, fraction=0.02, pad=0.01)
-    bar.set_label("attention")
-    bar.outline.set_linewidth(0.4)
+    panels.colour_bar(grid, norm, CMAP, aspect=20, fraction=0.02, pad=0.01, label="attention")
     return style.captioned(figure, table)
 
 

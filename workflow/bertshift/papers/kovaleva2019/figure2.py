@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from bertshift.figures import numbers, style
 from bertshift.papers.kovaleva2019.attention_maps import LABELS
+from bertshift.papers.kovaleva2019.panels import papers
 from bertshift.patterns.scores import ANSWERS
 from bertshift.rows import statistics
 
@@ -40,14 +41,10 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     ours.loc[is_corrected, ["low", "high"]] = bounds.loc[is_corrected, ["low", "high"]]
     ours.loc[is_corrected, "interval"] = LABELS_TOO
     parts = [ours.rename(columns={"model": "panel", "variant": "series"})]
-    entry, paper = published.get("figure2", {}), published.get("paper", {})
-    for model in ours["model"].unique():
-        if shares := entry.get("rows", {}).get(style.task_of(model)):
-            parts.append(
-                numbers.published(
-                    entry, paper, panel=model, series=PAPER, pattern=entry["columns"], value=shares
-                )
-            )
+    entry = published["figure2"]
+    for model, shares in papers(published, "figure2", ours["model"].unique(), "rows"):
+        facts = {"panel": model, "series": PAPER, "pattern": entry["columns"], "value": shares}
+        parts.append(numbers.published(entry, published["paper"], **facts))
     return numbers.join(*parts, columns=COLUMNS)
 
 
@@ -60,9 +57,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     figure = Figure((style.TEXT_WIDTH, sum(heights)), layout="constrained")
     grid = figure.add_gridspec(3, len(LABELS), height_ratios=heights)
     bars(figure.add_subplot(grid[0, :]), table, panels)
-    first = None
     for column, pattern in enumerate(LABELS):
-        axes = first = figure.add_subplot(grid[1, column], sharey=first)
+        axes = figure.add_subplot(grid[1, column])
         intervals(axes, table[table["pattern"] == pattern], panels)
         axes.set_title(LABELS[pattern], pad=3, fontsize=7.5)
         axes.tick_params(labelleft=column == 0)
@@ -74,23 +70,21 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def bars(axes: Axes, table: pd.DataFrame, panels: list[str]) -> None:
-    drawn = [name for name in BARS if (table["series"] == name).any()]
+    """One stack of classes for each of BARS, side by side for each task."""
+    shares = (
+        table[table["series"].isin(list(BARS))].set_index(["panel", "series", "pattern"])["value"].unstack()
+    )
+    drawn = [name for name in BARS if name in shares.index.levels[1]]
     width = 0.86 / len(drawn)
-    shares = table.set_index(["panel", "series", "pattern"])["value"].sort_index()
-    ticks = []
-    for number, panel in enumerate(panels):
-        for place, series in enumerate(drawn):
-            if (panel, series) not in shares.index:
-                continue
-            x, foot = number + (place - (len(drawn) - 1) / 2) * width, 0.0
-            ticks.append((x, BARS[series]))
-            for pattern, colour in COLOURS.items():
-                share = shares[panel, series, pattern]
-                axes.bar(x, share, 0.9 * width, foot, color=colour, edgecolor="white", linewidth=0.4)
-                foot += share
+    middle = (len(drawn) - 1) / 2
+    x = np.array([panels.index(panel) + (drawn.index(name) - middle) * width for panel, name in shares.index])
+    feet = np.zeros(len(x))
+    for pattern, colour in COLOURS.items():
+        axes.bar(x, shares[pattern], 0.9 * width, feet, color=colour, edgecolor="white", linewidth=0.4)
+        feet += shares[pattern]
     axes.grid(False)
     axes.set(xlim=(-0.55, len(panels) - 0.45), ylim=(0, 100), ylabel="% of maps")
-    axes.set_xticks(*zip(*ticks), rotation=90)
+    axes.set_xticks(x, [BARS[name] for _, name in shares.index], rotation=90)
     axes.tick_params(axis="x", length=0, pad=1)
     names = axes.secondary_xaxis("top")
     names.set_xticks(range(len(panels)), list(map(style.label_of, panels)), fontsize=8)
@@ -120,10 +114,9 @@ def intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
 def notes(inputs: Mapping[str, pd.DataFrame], published: Mapping, table: pd.DataFrame) -> list[str]:
     """What the classifier is worth, and where the published shares are from."""
     one = next(iter(inputs.values())).iloc[0]
-    macro, weighted = (
-        [f"{one[f'f1_{average}_{answer}']:.2f}" for answer in ANSWERS] for average in ("macro", "weighted")
-    )
-    printed = published.get("figure2", {}).get("printed", {}).get("classifier_f1")
+    macro = [f"{one[f'f1_macro_{answer}']:.2f}" for answer in ANSWERS]
+    weighted = [f"{one[f'f1_weighted_{answer}']:.2f}" for answer in ANSWERS]
+    printed = published["figure2"]["printed"]["classifier_f1"]
     return [
         (f"Classifier: macro F1 {macro[0]} (weighted {weighted[0]}) in a cross-validation by input, {macro[1]} ({weighted[1]}) "
         f"on maps that it was trained on. Of {one['labels']} labels {one['labels_by_person']} are a person's, the rest are "

@@ -6,20 +6,11 @@ import pandas as pd
 from matplotlib.colors import Normalize
 
 from bertshift.figures import numbers, style
-from bertshift.papers.kovaleva2019 import attention_to
-from bertshift.papers.kovaleva2019.attention_to import AFTER, KINDS
+from bertshift.papers.kovaleva2019 import attention_to, panels
+from bertshift.papers.kovaleva2019.attention_to import AFTER, WORDS
 
-TOKENS = [
-    "pron",
-    "noun",
-    "verb",
-    "obj",
-    "subj",
-    "neg",
-    "cls",
-    "sep",
-    "punct",
-]  # the paper's order; punctuation is ours
+# The paper's order; punctuation is ours.
+TOKENS = ["pron", "noun", "verb", "obj", "subj", "neg", "cls", "sep", "punct"]
 CMAP, NORM = "YlGn", Normalize(0, 0.5)  # the paper's own
 
 
@@ -28,47 +19,26 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     rows = attention_to.rows_of(inputs, ["from_cls"], TOKENS)
     last = rows.groupby(["panel", "when"])["layer"].transform("max")
     rows = numbers.first_run(rows[(rows["layer"] == last) & (rows["head"] > 0)])
-    parts = [attention_to.means(rows)]
-    entry, paper = published.get("figure7", {}), published.get("paper", {})
-    for panel in rows["panel"].unique():
-        for token, strip in entry.get("tasks", {}).get(style.task_of(panel), {}).items():
-            parts.append(
-                numbers.published(
-                    entry, paper, panel=panel, when=AFTER, token=token, variant="from_cls", layer=paper["layers"],
-                    head=list(range(1, len(strip) + 1)), value=strip,
-                )
-            )  # fmt: skip
-    return numbers.join(*parts, columns=attention_to.COLUMNS)
+    paper = published["paper"]
+    strips = [
+        numbers.published(
+            published["figure7"], paper, panel=panel, when=AFTER, token=token, variant="from_cls", layer=paper["layers"],
+            head=list(range(1, len(strip) + 1)), value=strip,
+        )
+        for panel, kinds in panels.papers(published, "figure7", rows["panel"].unique())
+        for token, strip in kinds.items()
+    ]  # fmt: skip
+    return numbers.join(attention_to.means(rows), *strips, columns=attention_to.COLUMNS)
 
 
 @style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Heat maps of kinds of tokens x heads per task: before and after fine-tuning, and the published strips."""
     table = tidy(inputs, published)
-    rows = {
-        (when, source): "published*" if source == "published" else when
-        for when, source in KINDS if source in set(table["source"])
-    }  # fmt: skip
-    figure = attention_to.draw_maps(
-        list(table["panel"].unique()), rows, lambda *shown: _cells(table, *shown), lambda panel, *_: _agreement(table, panel),
-        1.45 * len(rows), 1.6, [attention_to.WORDS[token] for token in TOKENS], NORM, CMAP,
-        "attention of [CLS] in the last layer",
+    kinds = {token: WORDS[token] for token in TOKENS}
+    figure, _ = panels.heat_maps(
+        table, ["when", "source"], attention_to.shown(table), NORM, CMAP, aspect=1.6, kinds=kinds,
+        ticks=[0, 0.05, 0.125, 0.25, 0.5], label="attention of [CLS] in the last layer",
     )  # fmt: skip
     cited = numbers.cited(published, "figure7", table, attention_to.COMPARED)
     return style.captioned(figure, table, cited, style.failures(table, "panel"))
-
-
-def _cells(table: pd.DataFrame, panel: str, when: str, source: str) -> pd.DataFrame:
-    """[kinds, heads], NaN for a kind that there is not."""
-    cells = attention_to.grid_of(table, "token", panel=panel, when=when, source=source)
-    return cells.reindex(TOKENS) if len(cells) else cells
-
-
-def _agreement(table: pd.DataFrame, panel: str) -> str:
-    ours, theirs = (_cells(table, panel, AFTER, source).to_numpy(float) for source in ("ours", "published"))
-    last = table[(table["panel"] == panel) & (table["when"] == AFTER)].groupby("source")["layer"].max()
-    return (
-        attention_to.OTHER_SHAPE
-        if theirs.size and last.nunique() > 1
-        else attention_to.agreement(ours, theirs)
-    )

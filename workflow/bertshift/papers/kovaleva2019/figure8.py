@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bertshift.figures import grids, numbers, style
-from bertshift.papers.kovaleva2019 import ablations
+from bertshift.figures import numbers, style
+from bertshift.papers.kovaleva2019 import ablations, panels
 from bertshift.rows import statistics
 
 PAIRS = 2  # of ours and the paper's panel, side by side
@@ -27,26 +27,21 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     """
     rows = numbers.first_run(ablations.scores(inputs))
     heads = rows[(rows["head"] > 0) | (rows["layer"] == 0)]
-    entry, paper = published.get("figure8", {}), published.get("paper", {})
     return ablations.join(
         ablations.means(heads),
         ablations.means(gains(heads, inputs)),
-        *ablations.published(entry, paper, entry.get("metrics", {}), list(rows["panel"].unique()), "matrix"),
+        *ablations.published(published, "figure8", rows["panel"].unique()),
     )
 
 
 def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Rows of GAIN, on the complete development set if heads were run again on it, and HONEST, one a replicate."""
-    replicate = ["model", "init", "seed"]
-    best = (
-        ablations.on_most(heads[heads["head"] > 0])
-        .sort_values("delta")
-        .groupby(replicate, as_index=False)
-        .last()
-    )
+    tried = heads[heads["head"] > 0]
+    surest = tried[tried["sample"] == tried.groupby("panel")["sample"].transform("min")]  # complete, sample
+    best = surest.sort_values("delta").groupby(["model", "init", "seed"], as_index=False).last()
     halves = numbers.rows_of(inputs, "ablation_split_half")
-    halves = numbers.first_run(halves[halves["variant"] == "uniform"].assign(panel=halves["model"]))
-    both = pd.concat([best.assign(variant=GAIN), halves.assign(variant=HONEST)])
+    halves = halves[halves["variant"] == ablations.DISABLED].assign(panel=halves["model"])
+    both = pd.concat([best.assign(variant=GAIN), numbers.first_run(halves).assign(variant=HONEST)])
     return both.assign(value=both["delta"], layer=0, head=0, q=np.nan)
 
 
@@ -54,53 +49,31 @@ def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFra
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Heat maps of layers x heads, each with its own colours and colour bar, ours and the paper's side by side."""
     table = tidy(inputs, published)
-    panels = list(table["panel"].unique())
-    lines = -(-len(panels) // PAIRS)
+    models = list(table["panel"].unique())
+    lines = -(-len(models) // PAIRS)
     figure = Figure((style.TEXT_WIDTH, 0.2 + 2.12 * lines), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, wspace=0.05)
-    grid = figure.add_gridspec(2 * lines, 2 * PAIRS, height_ratios=[1, 0.055] * lines)
-    framed = False
-    for number, panel in enumerate(panels):
-        line, pair = divmod(number, PAIRS)
-        for side, source in enumerate(("ours", "published")):
-            place = 2 * line, 2 * pair + side
-            cells, base = ablations.cells_of(table, panel, source)
-            axes = figure.add_subplot(grid[place])
-            axes.set_box_aspect(1)
-            axes.set_title(title(table, panel, source), pad=3, fontsize=7.5)
-            if cells.empty:
-                grids.heat_map(axes, cells)
-                continue
-            again = ablations.run_again(table, panel, source)
-            norm = ablations.draw_cells(axes, cells, base)
-            ablations.frame(axes, again)
-            framed |= len(again) > 0
-            ablations.bar(figure, figure.add_subplot(grid[place[0] + 1, place[1]]), norm, base, "horizontal")
-            if place[1] == 0:
-                axes.set_ylabel("layer")
+    grid = figure.subplots(lines, 2 * PAIRS, squeeze=False).reshape(-1, 2)
+    for model, pair in zip(models, grid):
+        both = ablations.by_source(table, model)
+        for axes, rows, title in zip(pair, both, titles(style.label_of(model), *both)):
+            ablations.draw(axes, rows)
+            axes.set_title(title, pad=3, fontsize=7.5)
+        if pair[0].get_subplotspec().is_first_col():
+            pair[0].set_ylabel("layer")
+    for unused in grid[len(models) :].flat:
+        unused.remove()
+    framed = len(ablations.run_again(table[table["source"] == "ours"]))
     return style.captioned(
         figure, table, FRAMES if framed else "", style.failures(table, "panel"),
         numbers.cited(published, "figure8", table, ablations.INFERRED)
     )  # fmt: skip
 
 
-def title(table: pd.DataFrame, panel: str, source: str) -> str:
-    label = style.label_of(panel)
-    if source == "published":
-        return f"{label}, paper\n{agreement(table, panel)}"
-    rows = table[(table["panel"] == panel) & (table["source"] == "ours")].set_index("variant")
-    score = rows["score"].iloc[0]
-    best, honest = (statistics.POINTS * rows.loc[key, "value"] for key in (GAIN, HONEST))
+def titles(label: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[str, str]:
+    """Of our panel, what the best head gains; of the paper's, the correlation over heads with ours."""
+    score = ours["score"].iloc[0]
+    best, honest = statistics.POINTS * ours.set_index("variant").loc[[GAIN, HONEST], "value"]
     gained = f"best {best:+.1f}, other half {honest:+.1f}".replace("-", "−")
-    return f"{label} ({style.SCORES.get(score, score)}), ours\n{gained}"
-
-
-def agreement(table: pd.DataFrame, panel: str) -> str:
-    """The correlation of the two panels over heads, if they have the same ones."""
-    ours, theirs = (ablations.cells_of(table, panel, source)[0] for source in ("ours", "published"))
-    if theirs.empty:
-        return ""
-    ours, theirs = ablations.grid_of(ours), ablations.grid_of(theirs)
-    if ours.shape != theirs.shape:
-        return "not comparable: shape"
-    return style.agreement(statistics.correlation(ours, theirs), " with ours")
+    r = panels.agreement(*map(ablations.cells_of, (ours, theirs)), other=" with ours")
+    return f"{label} ({style.SCORES.get(score, score)}), ours\n{gained}", f"{label}, paper\n{r}"

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import statistics
+from bertshift.rows.statistics import POINTS
 
 COLUMNS = ["panel", "series", "model", "score", "sd", "least", "most", "constant", "runs", *numbers.VALUES]
 BY = ["model", "series", "score"]
@@ -77,7 +78,7 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     )
     tuned["constant"] = constants(tuned, answers)
     majority = tuned[tuned["series"] == "finetuned"].assign(series="majority", constant=False)
-    majority["value"] = statistics.POINTS * majority["majority"]
+    majority["value"] = POINTS * majority["majority"]
     columns = [
         *BY, "draw", "init", "seed", "value", "constant", "train", "scale", "checkpoint", "data", "table"
     ]  # fmt: skip
@@ -125,43 +126,34 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
 
 def printed(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]:
     """The paper's table, its scores in Figure 8 and those of the same checkpoint elsewhere, for the first model of a task."""
-    paper, one, eight = (published.get(key, {}) for key in ("paper", "table1", "figure8"))
+    paper, one, eight = (published[key] for key in ("paper", "table1", "figure8"))
+    elsewhere, names = one["elsewhere"], {"f1_acc": ["f1", "accuracy"]}
+    cells = [
+        {"task": task, "series": series, "score": name, "value": value, "constant": column in one["constant"].get(task, {})}
+        for task, facts in one["rows"].items() for column, series in PAPER.items()
+        for name, value in zip(names.get(facts["metric"], [facts["metric"]]), np.ravel(facts[column]))
+    ]  # fmt: skip
+    others = [
+        {"task": task, "series": "transformers", "score": name, "value": value}
+        for task, facts in elsewhere["rows"].items() for name, value in facts.items()
+    ]  # fmt: skip
+    high = [
+        {"task": task, "series": "figures_8_9", "score": eight["metrics"][task], "value": POINTS * facts["baseline"]}
+        for task, facts in eight["tasks"].items()
+    ]  # fmt: skip
     first = {style.task_of(model): model for model in reversed(models)}
-    cells, others, high = [], [], []
-    for task, facts in one.get("rows", {}).items():
-        names = {"f1_acc": ["f1", "accuracy"]}.get(facts["metric"], [facts["metric"]])
-        cells += [
-            {"series": series, "model": first.get(task), "score": name, "value": value,
-             "constant": column in one["constant"].get(task, {})}
-            for column, series in PAPER.items() for name, value in zip(names, np.ravel(facts[column]))
-        ]  # fmt: skip
-    for task, facts in one.get("elsewhere", {}).get("rows", {}).items():
-        others += [{"model": first.get(task), "score": name, "value": value} for name, value in facts.items()]
-    for task, facts in eight.get("tasks", {}).items():
-        value = statistics.POINTS * facts["baseline"]
-        high.append({"model": first.get(task), "score": eight["metrics"][task], "value": value})
-    for entry, where, found, more in (
-        (one, paper, cells, {}),
-        (one.get("elsewhere"), one.get("elsewhere"), others, {"series": "transformers"}),
-        (eight, paper, high, {"series": "figures_8_9"}),
-    ):
-        found = [cell for cell in found if cell["model"]]
-        if found:
-            columns = pd.DataFrame(found).to_dict("list") | more
-            yield numbers.published(entry, where, panel="score", **columns)
-    if set(first) == set(one.get("rows", ())) and len(first) == len(
-        models
-    ):  # the paper's mean is over its tasks
+    for entry, where, found in ((one, paper, cells), (elsewhere, elsewhere, others), (eight, paper, high)):
+        found = pd.DataFrame(found)
+        found = found.assign(model=found.pop("task").map(first)).dropna(subset="model")
+        yield numbers.published(entry, where, panel="score", **found.to_dict("list"))
+    if set(first) == set(one["rows"]) and len(first) == len(models):  # the paper's mean is over its tasks
         mean = pd.DataFrame(cells).query("score != 'f1'").groupby("series")["value"].mean()
-        gain = {
-            "random_head": one["mean_gain"]["value"],
-            "random_start": mean["finetuned"] - mean["random_start"],
-        }
-        for (series, value), provenance in zip(gain.items(), ("printed", "derived")):
-            facts = one | {"provenance": provenance}
-            yield numbers.published(
-                facts, paper, panel="gain", series=series, model="", score="mean", value=value
-            )
+        gain = mean["finetuned"] - mean["random_start"]
+        for series, value, provenance in (
+            ("random_head", one["mean_gain"]["value"], "printed"), ("random_start", gain, "derived")
+        ):  # fmt: skip
+            facts = {"panel": "gain", "series": series, "model": "", "score": "mean", "value": value}
+            yield numbers.published(one | {"provenance": provenance}, paper, **facts)
 
 
 @style.styled
@@ -198,27 +190,20 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 def write(axes: Axes, x: float, y: float, cell: pd.DataFrame | None, signed: bool = False) -> None:
     """Our number with its spread, and a published one in grey."""
-    lines = []
+    lines, large = [], {"fontsize": 8.5}
     for row in () if cell is None else cell.itertuples():
+        value, sd, low, high, least, most = (
+            grids.number(number, signed) for number in (row.value, row.sd, row.low, row.high, row.least, row.most)
+        )  # fmt: skip
         if row.source == "published":
-            named = row.series in PAPER.values()
-            lines.append(
-                (
-                    ("paper " if named else "") + grids.number(row.value, signed) + dagger(row),
-                    {"color": "#404040"},
-                )
-            )
+            paper = "paper " if row.series in PAPER.values() else ""
+            lines.append((f"{paper}{value}{dagger(row)}", {"color": "#404040"}))
         elif row.series == "random_head" and not signed:
-            lines.append(
-                (f"{grids.number(row.value, False)} ± {grids.number(row.sd, False)}", {"fontsize": 8.5})
-            )
-            lines.append(
-                (f"[{grids.number(row.least, False)}, {grids.number(row.most, False)}]{dagger(row)}", {})
-            )
+            lines += [(f"{value} ± {sd}", large), (f"[{least}, {most}]{dagger(row)}", {})]
         else:
-            lines.append((grids.number(row.value, signed) + dagger(row), {"fontsize": 8.5}))
+            lines.append((value + dagger(row), large))
             if np.isfinite(row.low) and (signed or row.series != "majority"):
-                lines.append((f"[{grids.number(row.low, signed)}, {grids.number(row.high, signed)}]", {}))
+                lines.append((f"[{low}, {high}]", {}))
     for (text, look), line in zip(lines, grids.LINES.get(len(lines), ())):
         axes.text(x, y + line, text, ha="center", va="center", **({"fontsize": 7} | look))
 
@@ -232,11 +217,8 @@ def dagger(row) -> str:
 
 def fewer_rows(rows: pd.DataFrame) -> str:
     """A warning where random starts were trained on other numbers of rows than pretrained ones."""
-    train = (
-        rows.dropna(subset="train")
-        .groupby("series")["train"]
-        .agg(lambda sizes: sorted(set(sizes.astype(int))))
-    )
+    known = rows.dropna(subset="train").astype({"train": int})
+    train = known.groupby("series")["train"].agg(lambda sizes: sorted(set(sizes)))
     if "random_start" not in train or train["random_start"] == train["finetuned"]:
         return ""
     random, tuned = (", ".join(map(str, train[name])) for name in ("random_start", "finetuned"))
