@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from bertshift.figures import style
 
-LEGEND_LETTERS, LEGEND_HANDLE = 20, 6  # letters of a legend in an inch, and as many as a handle takes
+LEGEND_LETTERS, LEGEND_HANDLE = 18, 5  # letters of a legend in an inch, and as many as a handle takes
 
 
 def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "layer", **line) -> None:
@@ -83,9 +83,9 @@ def small_multiples(
 def legend_over(figure: Figure, axes: Axes, *more: Artist) -> None:
     """A legend above all panels, for the lines of `axes` and `more`, side by side as far as they find room."""
     handles = [*axes.get_legend_handles_labels()[0], *more]
-    words = sum(len(handle.get_label()) + LEGEND_HANDLE for handle in handles)
-    rows = -(-words // int(figure.get_figwidth() * LEGEND_LETTERS))
-    figure.legend(handles=handles, loc="outside upper center", ncols=-(-len(handles) // rows))
+    longest = max(len(handle.get_label()) for handle in handles) + LEGEND_HANDLE
+    columns = max(1, int(figure.get_figwidth() * LEGEND_LETTERS) // longest)
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)))
 
 
 def star(axes: Axes, x: float, point, label: str | None = None) -> None:

@@ -75,7 +75,7 @@ class Claims:
         self.paper = paper
         self.all: list[Claim] = []
 
-    def about(self, item: str, id: str, measure: str, cases=("",), given=(), published=None, **criterion):
+    def about(self, item: str, id: str, measure: str, cases=("",), *, given=(), published=None, **criterion):
         """The decorated function gives the number of claim `id` on figure `item`, once for each case.
 
         It takes the evidence, what is `given`, and the words of the case. These are separated by commas; a case is

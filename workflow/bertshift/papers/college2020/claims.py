@@ -39,7 +39,7 @@ def _about_gains(id: str, measure: str, cases=("",), **criterion):
         def printed(published, *case):
             return f"{number(partial(_gain_printed, published['figure2']), *case):+.3f}"
 
-        claim("figure2", id, measure, cases, printed, **criterion)(ours)
+        claim("figure2", id, measure, cases, published=printed, **criterion)(ours)
 
     return register
 
@@ -205,7 +205,7 @@ def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> N
         def summarised(published, case=head):  # with more digits than the paper's differences have
             return f"{published[by_head]['rows'][statistic][int(case[5:]) - 1]:g}"
 
-        claim_on(by_head, number, measure, cases, summarised, **criterion)(ours)
+        claim_on(by_head, number, measure, cases, published=summarised, **criterion)(ours)
 
     about_head(1, "largest difference of a head in any layer", "max", ["head 4", "head 9"], high=0.0)
     about_head(2, "mean difference of head 12", "mean", head="head 12", low=0.0)
