@@ -54,8 +54,8 @@ def model_of(task, layers, heads, width):
 
 def one_by_one(task, model, rows, tokenizer):
     found = {NOTHING: task.predict(model, rows, tokenizer)}
-    for ablation in every_ablation(model.bert, ["uniform"]):
-        with disabled(model.bert, ablation):
+    for ablation in every_ablation(model.encoder, ["uniform"]):
+        with disabled(model.encoder, ablation):
             found[ablation] = task.predict(model, rows, tokenizer)
     return found
 

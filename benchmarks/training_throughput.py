@@ -83,7 +83,9 @@ def loss(model: nn.Module, batch: dict) -> torch.Tensor:
     return cross_entropy(model.classifier(model.dropout(output.pooler_output)), batch["labels"])
 
 
-def run_ours(model: nn.Module, examples: list[Encoded], args: argparse.Namespace) -> float:
+def run_ours(
+    model: nn.Module, examples: list[Encoded], args: argparse.Namespace, collate=collate, loss=loss
+) -> float:
     settings = TrainSettings(
         learning_rate=2e-5, batch_size=args.batch_size, epochs=1, precision=args.precision, weight_decay=0.0
     )

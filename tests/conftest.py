@@ -121,10 +121,10 @@ TINY = {
             "probe_test": 10,
         }
     },
-    "vocabularies": {"demo-uncased": {"size": 600}, "demo-cased": {"size": 600}},
+    "vocabularies": {f"demo-{name}": {"size": 600} for name in ("uncased", "cased", "roberta", "gpt2")},
     "bases": {
         name: {"pretrain": {"layers": layers, "heads": 2, "width": 32, "feedforward": 64, "epochs": 0.5}}
-        for name, layers in (("base", 2), ("cased", 2), ("large", 3))
+        for name, layers in (("base", 2), ("cased", 2), ("large", 3), ("roberta", 2), ("gpt2", 2))
     },
     "samples": {"task": 24, "combined": 12, "text": 40, "tokens": 300, "svcca_tokens": 300},
     "figures": {
@@ -148,6 +148,7 @@ TINY = {
             **{item: {"models": ["dep"]} for item in ("table1", "figure1", "figure4", "appendix_a", "appendix_b")},
             "figure3": {"models": ["rte"]},
         },
+        "beyond": {f"{kind}coders": {"models": ["rte", f"rte@{base}"]} for kind, base in (("en", "roberta"), ("de", "gpt2"))},
     },
     "tasks": {"dep": {"epochs": 1}, "upos": {"epochs": 1}},
     "sweeps": {"baseline_seeds": 2, "head_layers": [-1]},

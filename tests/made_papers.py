@@ -138,7 +138,31 @@ def merchant2020(layers, heads=0, **replicates):
     return {"figure2": similar, "figure5": similar, **of_merchant(layers, **replicates)}
 
 
-MADE = (kovaleva2019, college2020, hao2020, merchant2020)
+def beyond(layers, heads, **replicates):
+    depth = np.arange(1, layers + 1) / layers
+
+    def of(model, base, end):
+        """The later layers change most."""
+        curves = {
+            "js": ({("mnli", "nats"): end * depth**3}, {"heads": heads, "noise": 0.004}),
+            "rsa": ({("wiki", "content"): falling(layers, 1 - end, first=0)}, {}),
+            "svcca": ({("mnli", "svcca99"): end * depth**2, ("mnli", "svcca99_null"): [0.8] * layers}, made_hao.RANKS),
+        }  # fmt: skip
+        return {
+            f"results/{metric}/{model}_vs_{base}.tsv": table(
+                metric, model, base, of_metric, **more, **replicates
+            )
+            for metric, (of_metric, more) in curves.items()
+        }
+
+    bert = of("mnli", "base", 0.3)
+    return {
+        "encoders": bert | of("mnli@roberta", "roberta", 0.4),
+        "decoders": bert | of("mnli@gpt2", "gpt2", 0.5),
+    }
+
+
+MADE = (kovaleva2019, college2020, hao2020, merchant2020, beyond)
 
 
 @cache

@@ -69,6 +69,10 @@ def put(path, value):
         (put("vocabularies", {"demo-cased": {"corpus": "wrold"}}), r"vocabularies\.demo-cased\.corpus: no corpus 'wrold' .* write one of world"),
         (put("bases", {"base": {"pretrain": {"heads": 0}}}), r"bases\.base\.pretrain\.heads: 0 does not fit; expected minimum 1"),
         (put("bases", {"base": {"pretrain": {"heads": 3}}}), r"bases\.base\.pretrain\.width: 128 cannot be divided among 3 heads"),
+        (put("bases", {"cased": {"parent": "bass"}}), r"bases\.cased\.parent: no checkpoint 'bass' is defined; write one of base"),
+        (put("bases", {"base": {"parent": "base"}}), r"bases\.base\.parent: base, base never ends"),
+        (put("bases", {"base": {"parent": "cased"}, "cased": {"parent": "base"}}), r"bases\.cased\.parent: cased, base, cased never ends"),
+        (put("bases", {"cased": {"parent": "base"}}), r"bases\.cased\.parent: 'cased' has vocabulary: demo-cased, its parent 'base' demo"),
         (put("scored", [False]), r"scored\.0: False is not text; YAML reads an unquoted no, off or false so\. Write it in quotes, as \"no\""),
         (put("datasets", {"mine": None}), r"datasets\.mine: nothing is written here; write keys with values"),
         (put("edge_sets", {"gum_pos": {"formt": "gum"}}), r"edge_sets\.gum_pos: unknown key 'formt' \(write 'format'\)"),
@@ -184,7 +188,7 @@ def test_what_is_said_of_real_data_without_a_network_asks_for_nothing_else():
     assert yaml.safe_load(re.sub("^# ", "", commented, flags=re.MULTILINE)) | {"scale": "small"} == recipe
     config = load_config({**USER, **recipe}, ROOT)
     sources = [source for base in config["bases"].values() for source in base["checkpoints"]]
-    assert sources == [{"path": "/path/to/bert"}] * 3
+    assert sources == [{"path": "/path/to/bert"}] * 5
     assert not any(edge_set.startswith("world") for edge_set in config["edge_tasks"].values())
 
 

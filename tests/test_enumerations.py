@@ -12,10 +12,12 @@ from bertshift.data.edges.records import TASKS
 from bertshift.data.hub import COLUMNS
 from bertshift.data.prepare import READERS
 from bertshift.models.ablate import VARIANTS
+from bertshift.models.families import FAMILIES
 from bertshift.tasks import dependency_parsing, question_answering, scores
 from bertshift.training.optimizers import EPSILON
 from bertshift.training.schedules import SCHEDULE
 from bertshift.training.settings import OPTIMIZERS, PRECISIONS, SCHEDULES
+from bertshift.training.vocabulary import BYTE_LEVEL
 
 
 def read(name):
@@ -65,6 +67,8 @@ def branches(schema, key):
 
 TASK = KEYS["tasks"]["additionalProperties"]
 TRAINING = KEYS["training"]["properties"]
+PRETRAIN = KEYS["bases"]["additionalProperties"]["properties"]["pretrain"]["properties"]
+VOCABULARY = KEYS["vocabularies"]["additionalProperties"]["properties"]
 STIMULUS = KEYS["stimuli"]["additionalProperties"]["properties"]
 DATASET, EDGE_SET = DATASETS["additionalProperties"], EDGES["additionalProperties"]
 NAMED = README.partition("A model is named by")[2].partition("A model compared")[0]
@@ -86,6 +90,16 @@ ENUMERATIONS = {
         TASK["properties"]["optimizer"]["enum"],
         TASK["properties"]["per_base"]["additionalProperties"]["properties"]["optimizer"]["enum"],
         after(HOW + "|", "optimisers", "|"),
+    ],
+    "families to pretrain": [
+        FAMILIES,
+        PRETRAIN["family"]["enum"],
+        words(ROWS["bases.<name>.pretrain.family"].rpartition(" BERT needs")[0]),
+    ],
+    "byte-level vocabularies": [
+        BYTE_LEVEL,
+        VOCABULARY["special"]["enum"],
+        after(ROWS["vocabularies.<name>"] + "|", "has `special`:", "|"),
     ],
     "precisions": [PRECISIONS, TRAINING["precision"]["enum"]],
     "kinds of tasks": [

@@ -19,9 +19,12 @@ MAY_IMPORT = {
     "bertshift/running/driver.py": {"subprocess"},  # squeue and scancel
 }
 CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "ssl._create_unverified_context"}
-METHODS = {"extract", "extractall", "unpack_archive", "read_pickle", "to_pickle", "from_pretrained"}
-# Of these functions the one keyword that makes them safe.
-ONLY_WITH = {"torch.load": ("weights_only", True)}
+METHODS = {"extract", "extractall", "unpack_archive", "read_pickle", "to_pickle"}
+# Of these functions and methods the keywords that make them safe.
+ONLY_WITH = {
+    "torch.load": {"weights_only": True},
+    "from_pretrained": {"local_files_only": True, "trust_remote_code": False},
+}
 NOT_WITH = {"trust_remote_code": True, "allow_pickle": True, "verify": False}
 
 
@@ -55,7 +58,8 @@ def problems(source: str, may_import=frozenset()) -> list[str]:
             found.append(name)
         if name.startswith("yaml.") and name not in ("yaml.safe_load", "yaml.safe_dump", "yaml.compose"):
             found.append(name)
-        if name in ONLY_WITH and given.get(ONLY_WITH[name][0]) is not ONLY_WITH[name][1]:
+        needed = ONLY_WITH.get(name) or ONLY_WITH.get(method, {})
+        if any(given.get(key) is not value for key, value in needed.items()):
             found.append(name)
         found += [key for key, value in NOT_WITH.items() if given.get(key, not value) in (value, ...)]
     return found
@@ -84,6 +88,7 @@ def test_the_code_is_clean():
         "import shutil\nshutil.unpack_archive(path, folder)",
         "import pandas as pd\npd.read_pickle(path)",
         "BertModel.from_pretrained(name)",
+        "AutoModel.from_pretrained(name, local_files_only=True)",
         "load(name, trust_remote_code=True)",
         "get(url, verify=False)",
         "import urllib.request",

@@ -5,6 +5,7 @@ import pytest
 from bertshift.errors import UserError
 from bertshift.naming import (
     Run,
+    lineage,
     nearest_target,
     pair_runs,
     parse_comparison,
@@ -148,6 +149,15 @@ def test_a_model_meets_its_own_parent_its_twin_or_itself():
     assert _pairs("mnli", "mnli.random") == [("init1_seed1", "init1_seed1"), ("init1_seed2", "init1_seed2")]
     assert _pairs("mnli.random", "mnli.random") == [("init1_seed1", "init1_seed2")]
     assert _pairs("mnli@large", "mnli") == [("init1_seed1", "init1_seed1"), ("init1_seed2", "init1_seed2")]
+
+
+def test_a_checkpoint_meets_the_one_that_it_was_trained_from(monkeypatch):
+    tuned = {**BASE, "parent": "base"}
+    bases = CONFIG["bases"] | {"chat": {**tuned, "parent": "tuned"}, "tuned": tuned}
+    monkeypatch.setitem(CONFIG, "bases", bases)
+    assert _pairs("tuned", "base") == _pairs("base", "chat") == [("init1", "init1"), ("init2", "init2")]
+    assert lineage("chat", bases) == ["chat", "tuned", "base"]
+    assert lineage("a", {"a": {"parent": "b"}, "b": {"parent": "a"}}) == ["a", "b", "a"]
 
 
 def test_models_that_cannot_be_compared():

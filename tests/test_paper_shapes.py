@@ -14,7 +14,13 @@ from texts import clashes, shown
 from bertshift.papers import catalogue, room
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
-BASES = {"kovaleva2019": "base", "college2020": "cased", "hao2020": "large", "merchant2020": "base"}
+BASES = {
+    "kovaleva2019": "base",
+    "college2020": "cased",
+    "hao2020": "large",
+    "merchant2020": "base",
+    "beyond": "base",
+}
 # What is the same in every layer and head where fine-tuning changed nothing; any score is 0.5.
 UNCHANGED = {"cosine": 1.0, "rsa": 1.0} | dict.fromkeys(
     ["js", "svcca", "pwcca", "cka", "procrustes", "own_or_inherited", "restored", "steps", "gain"], 0.0

@@ -32,9 +32,9 @@ def fine_tuned_from(model, amount=0.1):
 def edited(model, parent, layer):
     """The state dict itself, changed at the sixteen tensors of one layer."""
     copy, prefix = deepcopy(model), f"encoder.layer.{layer - 1}."
-    theirs = {key: value for key, value in parent.bert.state_dict().items() if key.startswith(prefix)}
+    theirs = {key: value for key, value in parent.encoder.state_dict().items() if key.startswith(prefix)}
     assert len(theirs) == 16
-    copy.bert.load_state_dict(copy.bert.state_dict() | theirs)
+    copy.encoder.load_state_dict(copy.encoder.state_dict() | theirs)
     return copy
 
 
@@ -54,16 +54,16 @@ def test_restored_layers_are_those_of_an_edited_state_dict():
     model = fine_tuned_from(parent)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     index = encode(TOKENIZER, ROWS, 16)
-    restorations = every_restoration(model.bert, parent.bert)
-    moved = list(movement(model.bert, restorations, index, None, "toys"))
+    restorations = every_restoration(model.encoder, parent.encoder)
+    moved = list(movement(model.encoder, restorations, index, None, "toys"))
     scored = list(scores(TASK, model, restorations, ROWS, TOKENIZER))
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
-    whole = last_states(model.bert, index)
+    whole = last_states(model.encoder, index)
     distances = []
     for layer in (1, 2, 3):
         by_hand = edited(model, parent, layer)
-        expected = svcca(whole, last_states(by_hand.bert, index))
+        expected = svcca(whole, last_states(by_hand.encoder, index))
         found = {row["variant"]: row for row in moved if row["layer"] == layer}
         assert {name: (row["value"], row["k_model"], row["k_reference"]) for name, row in found.items()} == {
             name: (pytest.approx(value, abs=1e-4), *sizes) for name, (value, *sizes) in expected.items()
@@ -82,10 +82,10 @@ def test_restored_layers_are_those_of_an_edited_state_dict():
 def test_restored_from_itself_nothing_moves(kind):
     task, rows = CASES[kind]
     model = model_of(task)
-    restorations = every_restoration(model.bert, deepcopy(model).bert)
+    restorations = every_restoration(model.encoder, deepcopy(model).encoder)
     index = encode(TOKENIZER, CASES["classification"][1], 16)
     distances = [
-        row["value"] for row in movement(model.bert, restorations, index, 150, "toys") if row["headline"]
+        row["value"] for row in movement(model.encoder, restorations, index, 150, "toys") if row["headline"]
     ]
     assert distances == pytest.approx([0] * 3, abs=1e-6)
     table = pd.DataFrame(scores(task, model, restorations, rows, TOKENIZER))
@@ -99,8 +99,8 @@ def test_restored_from_itself_nothing_moves(kind):
 
 def test_a_parent_of_another_shape_is_refused():
     with pytest.raises(UserError, match="of the same shape"):
-        every_restoration(model_of(TASK).bert, model_of(TASK, layers=2).bert)
-    assert len(every_restoration(model_of(TASK, layers=2).bert, model_of(TASK).bert)) == 2
+        every_restoration(model_of(TASK).encoder, model_of(TASK, layers=2).encoder)
+    assert len(every_restoration(model_of(TASK, layers=2).encoder, model_of(TASK).encoder)) == 2
     with pytest.raises(UserError, match=r"tasks\.dep: layers are restored in models of classification"):
         restore({"name": "dep", "kind": "dependencies"}, [], [], {}, [], None, 16)
 
@@ -108,7 +108,7 @@ def test_a_parent_of_another_shape_is_refused():
 def test_all_replicates_of_a_saved_model(tmp_path):
     rows = [row | {"split": "dev"} for row in ROWS]
     parent = model_of(TASK)
-    save_model(tmp_path / "parent", parent.bert, TOKENIZER)
+    save_model(tmp_path / "parent", parent.encoder, TOKENIZER)
     runs = []
     for seed, amount in ((1, 0.0), (2, 0.1)):
         save_model(tmp_path / f"seed{seed}", fine_tuned_from(parent, amount), TOKENIZER)

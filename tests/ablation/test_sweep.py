@@ -23,18 +23,18 @@ def test_every_ablation_predicts_what_the_changed_model_predicts(monkeypatch, ki
     monkeypatch.setattr(sweeping, "CHARACTERS", {"cpu": characters})
     task, rows = CASES[kind]
     model = model_of(task)
-    encoder, before = model.bert, {name: value.clone() for name, value in model.state_dict().items()}
+    encoder, before = model.encoder, {name: value.clone() for name, value in model.state_dict().items()}
     found = sweep(task, model, rows, TOKENIZER)
-    assert model.bert is encoder
+    assert model.encoder is encoder
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
-    with averaging(model.bert) as means:
+    with averaging(model.encoder) as means:
         plain = task.predict(model, rows, TOKENIZER)
-    assert list(found) == [NOTHING, *every_ablation(model.bert)]
+    assert list(found) == [NOTHING, *every_ablation(model.encoder)]
     assert np.array_equal(found[NOTHING], plain) if kind != "spans" else found[NOTHING] == plain
     different = 0
     for ablation, ours in found.items():
-        with disabled(model.bert, ablation, means):
+        with disabled(model.encoder, ablation, means):
             theirs = task.predict(model, rows, TOKENIZER)
         if kind == "spans":
             assert numbers(theirs) == [tuple(answer) for answer in ours]
@@ -65,7 +65,7 @@ def test_a_layers_attention_runs_once_for_all_its_ablations(monkeypatch):
     task, rows = CASES["classification"]
     model = model_of(task)
     calls = [0, 0, 0]
-    for number, layer in enumerate(model.bert.encoder.layer):
+    for number, layer in enumerate(model.encoder.encoder.layer):
         layer.attention.self.register_forward_hook(
             lambda *_, number=number: calls.__setitem__(number, calls[number] + 1)
         )
@@ -87,4 +87,4 @@ def test_an_encoder_refuses_what_it_cannot_resume():
         encoder.advance()
         with pytest.raises(ValueError, match="new inputs"):
             task.predict(model, rows[5:], TOKENIZER)
-    assert not isinstance(model.bert, ResumingEncoder)
+    assert not isinstance(model.encoder, ResumingEncoder)

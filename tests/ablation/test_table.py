@@ -11,7 +11,8 @@ from bertshift.ablation.table import Headline, ablate, replicate, with_provenanc
 from bertshift.errors import UserError
 from bertshift.models.ablate import NOTHING, Ablation, disabled
 from bertshift.models.heads import load_task_model
-from bertshift.models.loading import load_tokenizer, save_model
+from bertshift.models.loading import save_model
+from bertshift.models.tokenizer import load_tokenizer
 from bertshift.rows.significance import benjamini_hochberg, mcnemar
 from bertshift.tasks import load_task
 from bertshift.tasks.dependency_parsing import DependencyParsing
@@ -174,7 +175,7 @@ def test_the_extremes_of_a_sample_are_run_again_on_all_examples(saved):
         assert (low, high) == (swept["delta"].min(), swept["delta"].max())
         model, tokenizer = load_task_model(Path(folder)), load_tokenizer(Path(folder))
         for layer, head, f1 in rerun[["layer", "head", "value"]].itertuples(index=False):
-            with disabled(model.bert, Ablation("uniform", layer, head) if layer else NOTHING):
+            with disabled(model.encoder, Ablation("uniform", layer, head) if layer else NOTHING):
                 said = task.predict(model, rows, tokenizer)
             assert f1 == task.score(rows, said)["f1"]
         assert heads["q"].to_numpy() == pytest.approx(benjamini_hochberg([*heads["p"], 1, 1])[:2])

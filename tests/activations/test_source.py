@@ -10,7 +10,8 @@ from bertshift.activations.extract import extract
 from bertshift.activations.source import Source, dump
 from bertshift.activations.store import Activations
 from bertshift.files import write_jsonl
-from bertshift.models.loading import load_encoder, load_tokenizer, save_model
+from bertshift.models.loading import load_encoder, save_model
+from bertshift.models.tokenizer import load_tokenizer
 
 ROWS = [{"id": str(n), "words": ["a", "b"][: 1 + n % 2] * (1 + n)} for n in range(4)]
 
@@ -33,7 +34,7 @@ def test_the_states_of_a_source_are_all_of_its_stimuli_in_float16(folder):
     path = folder / "parts/states.npz"
     found = Source(folder / "model", folder / "edges.jsonl", 16).written(path)
     expected = folder / "expected.npz"
-    model, tokenizer = load_encoder(folder / "model", attention="eager"), load_tokenizer(folder / "model")
+    model, tokenizer = load_encoder(folder / "model"), load_tokenizer(folder / "model")
     extract(model, tokenizer, ROWS, expected, 16, attention=False, dtype="float16")
     assert path.read_bytes() == expected.read_bytes() and found.hidden(2).dtype == np.float16
 

@@ -18,14 +18,15 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     assert jobs == project.jobs("figures/all")
     assert_data_all_fetches_the_same(project, jobs)
     # Kovaleva: 7 tasks, one of them Merchant's as well; SQuAD and Dep; on 2 pretraining runs; Hao: 4 tasks x 2 seeds;
-    # one tagger; 7 from random weights; College: 4 tasks alone, and after each of the 3 others.
-    assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1 + 7 + 4 + 12
+    # one tagger; 7 from random weights; College: 4 tasks alone, and after each of the 3 others; 2 seeds of two other families.
+    assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1 + 7 + 4 + 12 + 2 * 2
     assert (jobs["frozen"], jobs["scores"], jobs["gains"], jobs["losses"]) == (7, 14 + 4, 12, 16)
-    assert jobs["pretrain"] == 4
+    assert jobs["pretrain"] == 6
     assert jobs["cosine_padded"] == jobs["cosine"]
-    assert (jobs["cosine"], jobs["rsa"], jobs["similarity"], jobs["restored"]) == (7, 3, 4, 4)
-    # Hao: with the parent, between seeds, and three pairs of tasks; both read the same dumps.
-    assert (jobs["js"], jobs["svcca"]) == (4 + 4 + 3,) * 2
+    # Merchant's three, and MNLI of two other families.
+    assert (jobs["cosine"], jobs["rsa"], jobs["similarity"], jobs["restored"]) == (7, 3 + 2, 4, 4)
+    # Hao: with the parent, between seeds, and three pairs of tasks; both read the same dumps. MNLI of three families.
+    assert (jobs["js"], jobs["svcca"]) == (4 + 4 + 3 + 3,) * 2
     # Base, randomized, and Merchant's three; a row of the sweeps is one job a replicate.
     assert (jobs["edge_probes"], jobs["edge_probe_deltas"], jobs["mdl"], jobs["structural_probes"]) == (
         5,
@@ -39,7 +40,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     # tasks, and these tasks' seeds.
     assert jobs["sweep"] == 3 * 2 * 2 + 5 + 2 * 2 + 2 * 2 + 2
     assert (jobs["sweep_table"], jobs["reinit_heads"]) == (3 * 2 + 5 + 2 * 2, 2)
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 41
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 43
 
 
 def test_a_row_of_runs_has_its_own_replicates_and_takes_the_plain_model_from_its_fine_tuning(copy_project):
@@ -81,7 +82,7 @@ def test_a_figure_can_be_left_out(copy_project):
 
 
 # Three pretraining runs of `base` at the paper's scale, as Merchant et al. averaged over.
-@pytest.mark.parametrize(("scale", "checkpoints"), [("small", 3), ("paper", 5)])
+@pytest.mark.parametrize(("scale", "checkpoints"), [("small", 5), ("paper", 7)])
 def test_the_same_figures_at_every_scale(project, scale, checkpoints):
     jobs = project.jobs("figures/all", "--config", f"scale={scale}")
     assert (

@@ -3,7 +3,7 @@ from itertools import chain
 import pytest
 from transformers import BertTokenizer
 
-from bertshift.data.words import word_pieces
+from bertshift.models.tokenizer import word_pieces
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PIECES = [

@@ -18,9 +18,9 @@ TABLE, FOLDER = "results/frozen/rte@other.tsv", "results/pretrained/other/init1"
 def hub(finished, monkeypatch):
     """Serves a run that was pretrained here, as a pickle, with a vocabulary that says its case elsewhere."""
     folder = finished.folder / "results/pretrained/base/init1"
-    files = {
-        name: (folder / name).read_bytes() for name in ("config.json", "vocab.txt", "tokenizer_config.json")
-    }
+    files = {name: (folder / name).read_bytes() for name in ("config.json", "tokenizer_config.json")}
+    numbers = json.loads((folder / "tokenizer.json").read_bytes())["model"]["vocab"]
+    files["vocab.txt"] = "\n".join(sorted(numbers, key=numbers.get)).encode()
     pickle = io.BytesIO()
     torch.save(load((folder / "model.safetensors").read_bytes()), pickle)
     with SmallHub({"made/bert": files | {"pytorch_model.bin": pickle.getvalue()}}) as hub:

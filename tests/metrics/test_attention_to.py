@@ -57,11 +57,23 @@ def test_kinds_hold_as_the_tokenizer_cuts_and_the_window_ends(tokens, capsys):
                                  "deprels": ["root", "advmod"]}}  # fmt: skip
     tokens.ids, tokens.offsets = np.array(["0"]), np.array([0, 5])
     tokens.special, tokens.segment = np.array([1, 0, 0, 0, 0], bool), np.zeros(5, int)
-    tokens.char_start = np.array([0, 0, 3, 4, 7])  # [CLS] don ' t, and a piece that begins in no word
-    assert token_kinds(tokens, [one])["neg"].tolist() == [2, 3]
-    assert "1 of 5 word pieces begin in no word" in capsys.readouterr().err
+    tokens.char_start = np.array([0, 0, 3, 4, 7])  # [CLS] don ' t, and a piece of the spaces behind
+    assert token_kinds(tokens, [one])["neg"].tolist() == [2, 3, 4]
+    assert word_of_token(tokens, [{"id": "0", "text_a": {}}]).tolist() == [-1] * 5
+    assert "4 of 5 word pieces are of a text without words" in capsys.readouterr().err
     with pytest.raises(UserError, match="hold different inputs"):
         word_of_token(tokens, [one | {"id": "7"}])
+
+
+def test_a_decoders_first_token_is_of_no_other_kind(tokens):
+    """Without [CLS] and [SEP] "He" comes first: heads rest on it for its place, not for the pronoun."""
+    own = np.array([1, 2, 3, 4, 5, 7, 8, 9, 12])
+    tokens.offsets, tokens.special = np.array([0, 8, 9]), np.zeros(9, bool)
+    tokens.char_start, tokens.segment = STARTS[own], SEGMENT[own]
+    assert {kind: places.tolist() for kind, places in token_kinds(tokens, TEXTS).items()} == {
+        "cls": [0, 8], "sep": [], "punct": [7], "noun": [5], "verb": [1, 2, 4, 6], "pron": [], "subj": [5], "obj": [],
+        "neg": [3],
+    }  # fmt: skip
 
 
 def brute_force(maps, norms, kinds, ends):
@@ -135,9 +147,10 @@ def test_both_models_stand_in_one_table_once(make_file, monkeypatch, capsys):
         name: make_file(f"{name}.npz", np.zeros((2, 14, 4), np.float32), LENGTHS, [[softmax(rng, 2, n) for n in LENGTHS]])
         for name in ("s1", "s2", "base")
     }  # fmt: skip
-    monkeypatch.setattr(attention_to, "value_maps", lambda folder: [folder])
+    monkeypatch.setattr(attention_to, "load_encoder", lambda folder: folder)
+    monkeypatch.setattr(attention_to, "Rerun", lambda folder, file: folder)
     monkeypatch.setattr(
-        attention_to, "value_norms", lambda states, folder: np.full((2, 14), float(folder.name))
+        attention_to, "value_norms", lambda folder, layer, states: np.full((2, 14), float(folder.name))
     )
     monkeypatch.setattr(
         attention_to,

@@ -70,6 +70,18 @@ def test_padded_is_the_cosine_of_the_padded_maps(tmp_path):
     assert saved["value"].to_numpy() == pytest.approx([*table["value"]] * 2, rel=1e-6)
 
 
+def test_padded_models_must_cut_inputs_alike(tmp_path):
+    model, tokenizer, rows = padded_toys()
+    words = [word for word, _ in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])]
+    save_model(tmp_path / "model", model, tokenizer)
+    other = BertTokenizer(vocab={word: i for i, word in enumerate([*words[:5], *words[:4:-1]])})
+    save_model(tmp_path / "other", model, other)
+    with pytest.raises(UserError, match="model and .*other cut the inputs into other tokens"):
+        cosine_padded.compare_saved(
+            [(tmp_path / "model", tmp_path / "other", {"stimuli": "toys"})], {"toys": rows}, 12
+        )
+
+
 def test_padded_models_must_have_the_same_heads_and_enough_positions():
     (model, tokenizer, rows), (other, _, _) = padded_toys(), padded_toys(num_attention_heads=4)
     with pytest.raises(UserError, match="2 layers x 2 heads and of 2 x 4"):

@@ -7,7 +7,6 @@ from scipy.spatial.distance import cosine, jensenshannon
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.activations.extract import extract
-from bertshift.metrics import own_or_inherited
 from bertshift.metrics.own_or_inherited import compare
 from bertshift.metrics.pairs import Pair
 from bertshift.models.loading import save_model
@@ -60,8 +59,7 @@ def maps_of(model, layer):
     return [model(**text, output_attentions=True).attentions[layer - 1][0].double().numpy() for text in texts]
 
 
-def test_each_part_is_what_a_spliced_model_shows(models, files, monkeypatch):
-    monkeypatch.setattr(own_or_inherited, "CELLS", 100)  # several chunks
+def test_each_part_is_what_a_spliced_model_shows(models, files):
     table = compare([Pair(files[0][0], files[1][0])], dict(files))
     assert len(table) == LAYERS * 4 * 3 * 2 and (table["n"] == len(ROWS)).all()
     values = table.set_index(["variant", "measure", "layer", "head"])["value"]

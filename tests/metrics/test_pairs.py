@@ -38,6 +38,36 @@ def test_other_numbers_of_heads_are_refused_with_a_way_out(metric, make_file):
         metric.compare([Pair(one, two)])
 
 
+def test_maps_of_decoders_count_the_cells_that_are_seen(make_file):
+    """The zeros above the diagonal change neither value nor n: the same by rows of what each query sees."""
+    rng, lengths = np.random.default_rng(0), [1, 2, 5, 9]
+    maps = [
+        [np.stack([[seen(rng, q, n) for q in range(n)] for _ in range(2)]) for n in lengths] for _ in range(2)
+    ]
+    paths = [make_file(f"{k}.npz", np.zeros((2, 17, 3)), lengths, [side]) for k, side in enumerate(maps)]
+    js, cos = np.zeros((2, 4, 2))
+    for k, (p, q) in enumerate(zip(*maps, strict=True)):
+        for head in range(2):
+            rows = [
+                (p[head, i, : i + 1].astype(float), q[head, i, : i + 1].astype(float))
+                for i in range(len(p[0]))
+            ]
+            middles = [(a + b) / 2 for a, b in rows]
+            js[k, head] = np.mean(
+                [(a @ np.log(a / m) + b @ np.log(b / m)) / 2 for (a, b), m in zip(rows, middles)]
+            )
+            a, b = map(np.concatenate, zip(*rows, strict=True))
+            cos[k, head] = a @ b / np.sqrt(a @ a * (b @ b))
+    for metric, expected in ((jensen_shannon, js), (cosine, cos)):
+        table = metric.compare([Pair(*paths)]).query("variant != 'bits' and head > 0")
+        np.testing.assert_allclose(table["value"], expected.mean(axis=0), rtol=1e-6)
+        assert (table["n"] == 4).all()
+
+
+def seen(rng, query, length):
+    return np.append(rng.dirichlet(np.ones(query + 1)), np.zeros(length - query - 1)).astype(np.float32)
+
+
 def test_columns_keep_the_keys_first(attention_pair):
     model, base, *_ = attention_pair
     table = jensen_shannon.compare([Pair(model, base, {"model": "rte", "seed": 1})])

@@ -198,7 +198,7 @@ def test_the_map_shown_is_the_papers_sentence_or_that_of_the_highest_score(dump)
     a = head.pivot(index="query", columns="key", values="value").to_numpy()
     np.testing.assert_array_equal(a, maps[1][2][0].astype(float))
     first = head[head["query"] == 1]
-    assert first["key_token"].tolist() == ["[CLS]", "the", "cat", "saw", "ann", "[SEP]"]
+    assert first["key_token"].tolist() == ["[first]", "the", "cat", "saw", "ann", "[separator]"]
     assert first["key_part"].tolist() == ["", "argument", "argument", "predicate", "argument", ""]
     papers = [*RELATIONS[:4], marked(4, "He was becoming agitated .")]
     lengths = [*LENGTHS[:4], 7]

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,12 @@ def test_classes_of_tokens_are_told_apart(pair):
         assert value["cls", 2] == pytest.approx(null["cls", 2], abs=0.2) and null["cls", 2] > 0.4
         assert 0.001 < value["all", 2] < null["all", 2]
         assert ("cls", 0) not in value and value["sep", 0] == pytest.approx(0, abs=1e-7)
+
+
+def test_a_decoder_has_first_tokens_and_no_separators():
+    made = SimpleNamespace(special=np.zeros(5, bool), offsets=np.array([0, 3, 5]))
+    found = {name: np.flatnonzero(member).tolist() for name, member in similarity.classes(made).items()}
+    assert found == {"all": [0, 1, 2, 3, 4], "content": [1, 2, 4], "cls": [0, 3], "sep": []}
 
 
 def test_svcca_is_that_of_its_own_table(pair):

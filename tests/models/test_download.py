@@ -12,27 +12,29 @@ from safetensors.torch import load_file
 from transformers import BertConfig, BertForPreTraining, BertTokenizer
 
 from bertshift.errors import UserError
-from bertshift.models.loading import download_checkpoint, import_checkpoint, load_tokenizer, save_model
+from bertshift.models.loading import download_checkpoint, import_checkpoint, save_model
 from bertshift.models.source import (
     as_asked_before,
     carry_source,
     checkpoint_names,
+    family_in,
     hub_source,
     local_source,
     write_source,
 )
+from bertshift.models.tokenizer import load_tokenizer
 
 torch.set_num_threads(1)
 LATER, REPOSITORY = "b" * 40, "made/bert"
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word"]
 
 
 def state(seed):
     torch.manual_seed(seed)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word"]
     config = BertConfig(
-        vocab_size=len(words), hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
+        vocab_size=len(WORDS), hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
     )
-    return BertForPreTraining(config), BertTokenizer(vocab={word: i for i, word in enumerate(words)})
+    return BertForPreTraining(config), BertTokenizer(vocab={word: i for i, word in enumerate(WORDS)})
 
 
 def files(folder, seed, *weights):
@@ -40,6 +42,7 @@ def files(folder, seed, *weights):
     model, tokenizer = state(seed)
     save_model(folder, model, tokenizer)
     found = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "tokenizer.json"}
+    found["vocab.txt"] = "\n".join(WORDS).encode()
     pickle = io.BytesIO()
     torch.save(model.state_dict(), pickle)
     found |= {"pytorch_model.bin": pickle.getvalue(), "tf_model.h5": b"never asked for"}
@@ -171,6 +174,11 @@ def test_a_table_is_told_the_checkpoint_by_the_weights(tmp_path):
     records = [str(tmp_path / name / "source.json") for name in ("one", "other")]
     assert checkpoint_names({"1": {"label": None, "records": records}}) == {"1": f"a/b@{REVISION[:7]}"}
     assert checkpoint_names({"2": {"label": "mine", "records": records}}) == {"2": "mine"}
+    for family, name in {"roberta": "mine, family roberta", "bert": "mine"}.items():
+        write_source(tmp_path / "one", {"name": "x", "family": family})
+        assert checkpoint_names({"1": {"label": "mine", "records": records}}) == {"1": name}
+        assert family_in(name) == family
+    write_source(tmp_path / "one", hub_source("a/b", REVISION, pinned=True))
     write_source(tmp_path / "other", local_source(tmp_path / "bert"))
     with pytest.raises(
         UserError, match=rf"one/source.json says a/b@{REVISION[:7]}, .*says local bert; delete the folder"

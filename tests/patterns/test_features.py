@@ -50,6 +50,13 @@ def test_uniform_attention_is_heterogeneous_at_any_length():
         found = of(np.full((length, length), 1 / length), special, np.zeros(length))
         assert found[0] == pytest.approx(min(3 / length, 1))
         assert CLASSES[propose(found, length)] == "heterogeneous"
+        causal = np.tril(np.ones((length, length))) / np.arange(1, length + 1)[:, None]
+        found = of(causal, np.arange(length) == 0, np.zeros(length))
+        assert CLASSES[propose(found, length, causal=True)] == "heterogeneous"
+        for k, least in enumerate([0.6, 0.5] if length > 2 else []):
+            bound = np.eye(3)[k] * max(least, 1.5 * found[k])
+            assert CLASSES[propose(bound * (1 - 1e-6), length, causal=True)] == "heterogeneous"
+            assert CLASSES[propose(bound * (1 + 1e-6), length, causal=True)] == ["vertical", "diagonal"][k]
     # Six tokens: 0.6 would be vertical, but uniform attention has 0.5 there.
     assert CLASSES[propose(np.array([0.7, 0, 0]), 6)] == "heterogeneous"
     assert CLASSES[propose(np.array([0.76, 0, 0]), 6)] == "vertical"

@@ -149,6 +149,18 @@ def test_pretraining_on_random_lengths_is_estimated(config, tmp_path, monkeypatc
     assert random == fixed
 
 
+def test_a_decoder_predicts_every_word(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    how = config["bases"]["base"]["pretrain"]
+    encoder, decoder = (
+        work(Job(1, "pretrain", {"base": "base"}, how | {"family": family}), config).flops
+        for family in ("roberta", "gpt2")
+    )
+    masked = 0.15 * 6 * how["width"] * config["vocabularies"][how["vocabulary"]]["size"]
+    weights = 3 * 24 * how["width"] ** 2 * how["layers"]
+    assert 1 < decoder / encoder < 1 + masked / 0.15 / weights
+
+
 def test_a_prepared_data_set_tells_its_own_size(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = work(training(), config)

@@ -11,15 +11,22 @@ from tempfile import TemporaryDirectory
 import torch
 from safetensors.torch import save
 from torch import Tensor, nn
-from transformers import BertConfig, BertForPreTraining
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, BertConfig, BertForPreTraining
+from transformers.pytorch_utils import Conv1D
 
+from bertshift.models.families import FAMILIES as FAMILY_ROWS
+from bertshift.models.family import matrix
+from bertshift.models.tokenizer import load_tokenizer
 from bertshift.seeds import seed_from
-from bertshift.training.vocabulary import SPECIAL_TOKENS, save_tokenizer
+from bertshift.training.architectures import config_of
+from bertshift.training.vocabulary import SPECIAL_TOKENS, save_tokenizer, train_byte_bpe
 
 UNITS = 4  # of a head
 NARROWEST = 32
 POSITIONS = 512
 UNUSED = 10
+PIECES = 2000
+FAMILIES = {"FacebookAI/roberta-base": "roberta", "openai-community/gpt2": "gpt2"}
 
 
 def repositories(bases: Mapping, texts: Iterable[str]) -> dict[tuple[str, str], dict[str, bytes]]:
@@ -32,6 +39,9 @@ def repositories(bases: Mapping, texts: Iterable[str]) -> dict[tuple[str, str], 
             vocabularies[lowercase] = vocabulary(texts, lowercase)
         for checkpoint in base["checkpoints"]:
             place = checkpoint["hub"], checkpoint["revision"]
+            if family := FAMILIES.get(place[0]):
+                found[place] = files_of(family, base["layers"], base["heads"], texts)
+                continue
             found[place] = files(place[0], base["layers"], base["heads"], vocabularies[lowercase], lowercase)
     return found
 
@@ -97,6 +107,26 @@ def files(repository: str, layers: int, heads: int, words: list[str], lowercase:
     return found
 
 
+def files_of(family: str, layers: int, heads: int, texts: Iterable[str]) -> dict[str, bytes]:
+    """What a repository of another family than BERT's holds."""
+    width = max(UNITS * heads, NARROWEST)
+    shape = {
+        "num_hidden_layers": layers, "num_attention_heads": heads, "hidden_size": width, "intermediate_size": 2 * width,
+        "max_position_embeddings": POSITIONS, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,
+    }  # fmt: skip
+    with TemporaryDirectory() as folder:
+        train_byte_bpe(texts, PIECES, False, family, Path(folder))
+        tokenizer = load_tokenizer(Path(folder))
+        names = ("bos_token_id", "eos_token_id", "pad_token_id")
+        special = {name: getattr(tokenizer, name) for name in names}
+        config = config_of(family, shape, len(tokenizer), special, POSITIONS)
+        kind = AutoModelForCausalLM if FAMILY_ROWS[family].causal else AutoModelForMaskedLM
+        model = kind.from_config(config)
+        draw(model, seed_from("rehearsal", family))
+        model.save_pretrained(folder)
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
 def draw(model: nn.Module, seed: int) -> None:
     """Weights from which a task is learnt in tens of steps: words that lie far apart, and layers that change them little."""
     generator = torch.Generator().manual_seed(seed)
@@ -107,15 +137,17 @@ def draw(model: nn.Module, seed: int) -> None:
 
     for name, part in model.named_modules():
         if isinstance(part, nn.Embedding):
-            normal(part.weight, 1.0 if name.endswith("word_embeddings") else 0.2)
-        elif isinstance(part, nn.Linear):
-            normal(part.weight, _gain(name) * part.in_features**-0.5)
-            nn.init.zeros_(part.bias)
+            normal(part.weight, 1.0 if name.endswith(("word_embeddings", "wte")) else 0.2)
+        elif isinstance(part, nn.Linear | Conv1D):
+            if name != "lm_head":  # whose weights are those of the words
+                normal(part.weight, _gain(name) * matrix(part).shape[1] ** -0.5)
+            if part.bias is not None:
+                nn.init.zeros_(part.bias)
 
 
 def _gain(name: str) -> float:
     """Of a map: what it makes of the length of its input."""
-    return 0.2 if name.endswith(("attention.output.dense", "output.dense")) else 1.0
+    return 0.2 if name.endswith(("output.dense", "c_proj")) else 1.0
 
 
 def _first_name(key: str) -> str:

@@ -14,12 +14,15 @@ SHOWN = {
     "college2020": {"figure3": {"models": ["mrpc@cased"]}},
     "hao2020": {"figure1": {"models": ["rte@large"], "reference": "large"}},
     "merchant2020": {"figure2": {"models": ["mrpc"], "reference": "base"}},
+    "beyond": {"encoders": {"models": ["mrpc", "mrpc@roberta"]}, "decoders": {"models": ["mrpc", "mrpc@gpt2"]}},
 }
+WITHOUT_CLAIMS = {"beyond"}
 TABLES = [
     "attention_to/mrpc_vs_base", "own_or_inherited/mrpc_vs_base", "svcca/rte@large_vs_large", "similarity/rte@large_vs_large",
     "relation_heads/base", "steps/mrpc", "losses/mrpc", "gains/rte+mrpc@cased_vs_mrpc@cased", "frozen/mrpc", "ablation/mrpc",
     "restored/rte@large", "reinit_heads/mrpc@cased", "edge_probes/mrpc_vs_base", "edge_probes/base.random", "mdl/base",
-    "structural_probes/base", "scores",
+    "structural_probes/base", "ablation/mrpc@gpt2", "attention_to/mrpc@roberta_vs_roberta", "own_or_inherited/mrpc@gpt2_vs_gpt2",
+    "scores",
 ]  # fmt: skip
 TARGETS = ["figures/all", *(f"results/{name}.tsv" for name in TABLES), "results/figures/hao2020.html"]
 # Where a scale's checkpoints and data are made here rather than downloaded, and what prints a plan and makes nothing.
@@ -30,6 +33,7 @@ NAMES_OF_TARGETS = {
     "figures/college2020",
     "figures/hao2020",
     "figures/merchant2020",
+    "figures/beyond",
 }
 
 
@@ -41,7 +45,8 @@ def slice_of(config: dict) -> dict:
         for paper, items in config["figures"].items()
     }
     return {
-        "bases": {"base": {"seeds": 1, "checkpoints": first}, "cased": {"seeds": 1}, "large": {"seeds": 1}},
+        "bases": {"base": {"seeds": 1, "checkpoints": first}}
+        | {name: {"seeds": 1} for name in ("cased", "large", "roberta", "gpt2")},
         "figures": figures,
         "scored": ["mrpc"],
         "analyses": {"rsa": {"stimuli": ["wiki", "mrpc"]}},
@@ -91,4 +96,4 @@ def test_no_rule_is_left_out_and_each_runs(run):
     assert len(rules) > 45 and rules - asked <= ELSEWHERE | NAMES_OF_TARGETS
     run("--", *TARGETS)
     claims = read_tsv(run.folder / "results/claims.tsv")
-    assert set(claims["paper"]) == set(SHOWN) and (claims["scale"] == "paper").all()
+    assert set(claims["paper"]) == SHOWN.keys() - WITHOUT_CLAIMS and (claims["scale"] == "paper").all()

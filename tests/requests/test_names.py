@@ -7,7 +7,7 @@ from conftest import ROOT
 from bertshift.config import load_config, merge
 from bertshift.errors import UserError
 from bertshift.metrics.registry import METRICS
-from bertshift.requests import ablation, comparing, data, finetuning, probing, relations, sweeps
+from bertshift.requests import ablation, comparing, data, finetuning, pretraining, probing, relations, sweeps
 
 
 def configured(**changes):
@@ -57,6 +57,14 @@ def test_a_name_that_cannot_be_served_gets_a_sentence(config, request_, asked, s
         (probing.edges, {"task": "pos"}, {"scale": "small", "edge_tasks": {"pos": "world_pos"}},
          "edge_tasks.pos: only the generated world has world_pos"),
         (relations.relations, {}, {"relations": {"source": "/nowhere"}}, "relations.source: /nowhere does not exist"),
+        (pretraining.vocabulary, {"vocabulary": "demo-cased"}, {"vocabularies": {"demo-cased": {"special": "gpt2"}}},
+         "vocabularies.demo-cased.special: .*; write kind: byte_bpe"),
+        (pretraining.pretrain, {"base": "base", "init": "1"}, {"bases": {"base": {"pretrain": {"vocabulary": "demo-gpt2"}}}},
+         "bases.base.pretrain.vocabulary: 'demo-gpt2' does not fit family bert; name a vocabulary of kind wordpiece"),
+        (pretraining.pretrain, {"base": "roberta", "init": "1"}, {"bases": {"roberta": {"pretrain": {"vocabulary": "demo-gpt2"}}}},
+         "does not fit family roberta; .* special: roberta"),
+        (pretraining.pretrain, {"base": "base", "init": "1"}, {"bases": {"base": {"pretrain": {"family": "mpnet"}}}},
+         "does not fit family mpnet; name a vocabulary of kind byte_bpe"),
     ],
 )  # fmt: skip
 def test_data_that_are_not_there_get_a_sentence(request_, asked, changes, sentence):

@@ -10,10 +10,10 @@ from made_sidecars import sidecar
 from safetensors.torch import load_file
 from transformers import BertConfig, BertModel, BertTokenizer
 
-from bertshift.data.words import word_pieces
 from bertshift.errors import UserError
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_encoder, save_model
+from bertshift.models.tokenizer import word_pieces
 from bertshift.rows.failure import failed
 from bertshift.tasks import load_task
 from bertshift.tasks.dependency_parsing import METRICS, UNREAD, Parse, best_parses
@@ -275,8 +275,8 @@ def test_twelve_sentences_are_learned_by_heart(start, tmp_path):
         best_parses(model, batch)[0][:, 1:] == batch["targets"][:, 1:, 1].clamp(min=0).numpy()
     ).mean() > 0.95
     encoder = load_encoder(run).state_dict()
-    assert encoder.keys() == model.bert.state_dict().keys()
-    assert all(torch.equal(encoder[key], value) for key, value in model.bert.state_dict().items())
+    assert encoder.keys() == model.encoder.state_dict().keys()
+    assert all(torch.equal(encoder[key], value) for key, value in model.encoder.state_dict().items())
 
 
 def test_a_head_can_be_carried_where_the_labels_are_the_same(start, tmp_path):

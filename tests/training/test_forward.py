@@ -5,6 +5,7 @@ import torch
 from made_training import TASKS, case
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import BertForPreTraining
 
 from bertshift.training import loop
 from bertshift.training.forward import forward_pass, moved, padding_bias
@@ -73,6 +74,10 @@ def gradients(model, value):
     return value.detach(), found
 
 
+def encoder_of(model):
+    return model.bert if isinstance(model, BertForPreTraining) else model.encoder
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [None, torch.bfloat16])
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
@@ -82,8 +87,8 @@ def test_loss_and_gradients_are_those_of_transformers_and_autocast_to_the_bit(ki
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = dropout
-    model.bert.embeddings.requires_grad_(False)
-    model.bert.encoder.layer[0].requires_grad_(False)
+    encoder_of(model).embeddings.requires_grad_(False)
+    encoder_of(model).encoder.layer[0].requires_grad_(False)
     batch = collate(examples[:5])
     torch.manual_seed(0)
     with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):

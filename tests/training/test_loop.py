@@ -23,7 +23,7 @@ CONFIG = BertConfig(
 class Classifier(nn.Module):
     def __init__(self):
         super().__init__()
-        self.bert = BertModel(CONFIG)
+        self.encoder = BertModel(CONFIG)
         self.head = nn.Linear(16, 2)
 
 
@@ -44,7 +44,7 @@ def collate(examples):
 
 def loss(model, batch):
     inputs = {key: batch[key] for key in ("input_ids", "token_type_ids", "attention_mask")}
-    return cross_entropy(model.head(model.bert(**inputs).pooler_output), batch["labels"])
+    return cross_entropy(model.head(model.encoder(**inputs).pooler_output), batch["labels"])
 
 
 def settings(**changes) -> TrainSettings:
@@ -185,9 +185,9 @@ def test_training_learns_logs_every_step_and_leaves_the_random_state(tmp_path):
 
 def test_norms_are_those_of_the_weights(tmp_path):
     start = new_model()
-    start.bert.embeddings.requires_grad_(False)
+    start.encoder.embeddings.requires_grad_(False)
     model = new_model()
-    model.bert.embeddings.requires_grad_(False)
+    model.encoder.embeddings.requires_grad_(False)
     run(tmp_path, model=model)
     rows = pd.read_csv(tmp_path / "layers.tsv", sep="\t")
     assert list(rows) == ["step", "layer", "gradient_norm", "update_norm", "distance_from_start"]

@@ -152,7 +152,7 @@ def test_ablations_stay_the_same(kind, capsys, monkeypatch):
     task, rows = CASES[kind]
     model = model_of(task)
     expected = sweep(task, model, rows, TOKENIZER)
-    whole = model.bert.encoder.layer[1].intermediate.forward
+    whole = model.encoder.encoder.layer[1].intermediate.forward
 
     def limited(states):
         if states.shape[0] * states.shape[1] > 100:
@@ -160,7 +160,7 @@ def test_ablations_stay_the_same(kind, capsys, monkeypatch):
         return whole(states)
 
     # Runs out in the second layer: the first ablations are done, and their inputs are kept.
-    monkeypatch.setattr(model.bert.encoder.layer[1].intermediate, "forward", limited)
+    monkeypatch.setattr(model.encoder.encoder.layer[1].intermediate, "forward", limited)
     found = sweep(task, model, rows, TOKENIZER)
     said = capsys.readouterr().err
     assert "evaluation: out of memory" in said and f"{task.name}: out of memory" in said

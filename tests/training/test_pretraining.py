@@ -4,13 +4,24 @@ import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer
-from transformers import AutoModelForMaskedLM, BertConfig, BertForPreTraining
+from transformers import (
+    CONFIG_MAPPING,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    BertConfig,
+    BertForPreTraining,
+)
 
 from bertshift.errors import UserError
+from bertshift.models.families import FAMILIES
+from bertshift.models.loading import load_encoder
+from bertshift.models.tokenizer import load_tokenizer
+from bertshift.training.architectures import config_of
 from bertshift.training.loop import layer_groups
 from bertshift.training.pretraining import (
     Lengths,
     PieceIds,
+    Words,
     draw_examples,
     encode_documents,
     logits,
@@ -22,7 +33,7 @@ from bertshift.training.pretraining import (
     split_held_out,
 )
 from bertshift.training.settings import TrainSettings
-from bertshift.training.vocabulary import train_wordpiece
+from bertshift.training.vocabulary import train_byte_bpe, train_wordpiece
 
 IDS = PieceIds(pad=0, cls=2, sep=3, mask=4, ordinary=np.arange(5, 400))
 ARCHITECTURE = {
@@ -192,7 +203,6 @@ def test_pretraining_learns_saves_and_depends_on_the_seed_alone(corpus, tmp_path
         "steps.tsv",
         "tokenizer.json",
         "tokenizer_config.json",
-        "vocab.txt",
     ]
     loaded = AutoModelForMaskedLM.from_pretrained(tmp_path / "one")
     assert torch.equal(loaded.cls.predictions.decoder.weight, loaded.bert.embeddings.word_embeddings.weight)
@@ -231,3 +241,133 @@ def test_input_that_cannot_be_trained_on_is_named(corpus, tmp_path, documents, c
             tmp_path,
             Lengths(longest=max_length),
         )
+
+
+@pytest.fixture(scope="module")
+def byte_level(corpus, tmp_path_factory):
+    """{"roberta", "gpt2": folder with a vocabulary}"""
+    folder = tmp_path_factory.mktemp("byte_level")
+    texts = [sentence for document in corpus[0] for sentence in document]
+    for special in ("roberta", "gpt2"):
+        train_byte_bpe(texts, 330, True, special, folder / special)
+    return {special: folder / special for special in ("roberta", "gpt2")}
+
+
+def words_of(folder, longest=32, **more):
+    return Words(folder, Lengths(longest=longest, short=0.0), **more)
+
+
+def test_sequences_are_consecutive_sentences_as_the_tokenizer_cuts_and_joins_them(corpus, byte_level):
+    words, document = words_of(byte_level["roberta"], causal=False), corpus[0][0]
+    tokenizer = words.tokenizer
+    encoded = words.encode([document])[0]
+    texts = words.texts(encoded, np.random.default_rng(0))
+    whole = " ".join(document)
+    for number, text in enumerate(texts):
+        read = tokenizer.decode(text)
+        assert read in whole and len(text) <= 30
+        assert tokenizer(read)["input_ids"] == [tokenizer.cls_token_id, *text, tokenizer.sep_token_id]
+        assert number == len(texts) - 1 or len(text) == 30
+    begun = [next(n for n, (first, _) in enumerate(encoded) if text[: len(first)] == first) for text in texts]
+    assert begun == sorted(begun)
+    assert tokenizer.decode(texts[0]).startswith(document[0])
+    assert tokenizer.decode(texts[-1]).endswith(document[-1])
+
+
+def test_masked_words_alone_and_next_words(corpus, byte_level):
+    generator = np.random.default_rng(0)
+    encoder = words_of(byte_level["roberta"], causal=False)
+    documents = encoder.encode(corpus[0])
+    changed = []
+    for example in encoder.draw(documents, generator):
+        positions, found = example.target
+        assert example.input_ids[0] == encoder.tokenizer.cls_token_id
+        assert not {0, len(example) - 1} & set(positions) and len(positions) == max(
+            1, round(0.15 * len(example))
+        )
+        changed += [example.input_ids[position] for position in positions]
+    assert np.mean(np.array(changed) == encoder.tokenizer.mask_token_id) == pytest.approx(0.8, abs=0.1)
+    one, same, other = (encoder.draw(documents, np.random.default_rng(seed)) for seed in (0, 0, 1))
+    assert one == same != other
+
+    decoder = words_of(byte_level["gpt2"], causal=True)
+    for example in decoder.draw(decoder.encode(corpus[0]), generator):
+        positions, found = example.target
+        assert positions == list(range(len(example) - 1)) and found == example.input_ids[1:]
+
+
+@pytest.mark.parametrize("family", ["roberta", "distilbert", "gpt2", "llama"])
+def test_the_loss_of_words_is_the_full_models(corpus, byte_level, family):
+    causal = FAMILIES[family].causal
+    words = words_of(byte_level["gpt2" if causal else "roberta"], causal=causal)
+    batch = words.ids.collate(words.draw(words.encode(corpus[0]), np.random.default_rng(0))[:7])
+    special = {
+        f"{name}_token_id": getattr(words.tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")
+    }
+    config = config_of(family, ARCHITECTURE, len(words.tokenizer), special, 32)
+    torch.manual_seed(0)
+    model = (AutoModelForCausalLM if causal else AutoModelForMaskedLM).from_config(config).eval()
+    labels = torch.full_like(batch["input_ids"], -100)
+    # transformers shifts the labels of a decoder itself
+    labels.view(-1)[batch["masked"] + causal] = batch["words"]
+    inputs = {key: batch[key] for key in ("input_ids", "attention_mask")}
+    torch.testing.assert_close(loss(model, batch), model(**inputs, labels=labels).loss)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_can_be_made_of_one_set_of_keys(family):
+    special = {f"{name}_token_id": number for number, name in enumerate(("bos", "pad", "eos"))}
+    changes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "intermediate_size": 56}
+    architecture = ARCHITECTURE | changes
+    config = config_of(family, architecture, 300, special, 32)
+    kind = AutoModelForCausalLM if FAMILIES[family].causal else AutoModelForMaskedLM
+    model = kind.from_config(config)
+    assert type(config) is CONFIG_MAPPING[family]
+    assert (config.num_hidden_layers, config.num_attention_heads, config.hidden_size) == (2, 2, 32)
+    assert config.pad_token_id == 1 and config.vocab_size == 300
+    assert {56, 112} & {len(weight) for weight in model.base_model.parameters()}  # modernbert has two in one
+    assert all(
+        module.p == 0
+        for name, module in model.base_model.named_modules()
+        if isinstance(module, torch.nn.Dropout)
+    )
+    ids = torch.arange(32)[None] % 290 + 5
+    assert model(ids).logits.shape == (1, 32, 300)
+
+
+@pytest.mark.parametrize(("family", "predicted"), [("roberta", "masked_word"), ("gpt2", "next_word")])
+def test_other_families_learn_save_and_depend_on_the_seed_alone(
+    corpus, byte_level, tmp_path, family, predicted
+):
+    steps = TrainSettings(learning_rate=5e-3, batch_size=16, steps=60, warmup=0.1)
+    made = []
+    for name in ("one", "same"):
+        summary = pretrain(
+            corpus[0],
+            byte_level[family],
+            ARCHITECTURE,
+            steps,
+            1,
+            tmp_path / name,
+            Lengths(longest=32),
+            family,
+        )
+        made.append((tmp_path / name / "model.safetensors").read_bytes())
+    assert made[0] == made[1]
+    held_out = summary["held_out"]
+    assert held_out.keys() == {"examples", f"{predicted}s", f"{predicted}_loss", f"{predicted}_accuracy"}
+    assert held_out[f"{predicted}_loss"] < 3 < np.log(summary["vocabulary"])
+    encoder = load_encoder(tmp_path / "one")
+    assert encoder.config.model_type == family
+    assert encoder.config.pad_token_id == load_tokenizer(tmp_path / "one").pad_token_id
+    assert encoder.config.max_position_embeddings == 32 + 2 * (family == "roberta")
+
+
+def test_vocabularies_that_do_not_fit_a_family_are_named(corpus, byte_level, tmp_path):
+    for family, folder, words in (
+        ("roberta", byte_level["gpt2"], "no mask"),
+        ("mpnet", corpus[1], "byte_bpe"),
+        ("bert", byte_level["roberta"], "use a BERT tokenizer"),
+    ):
+        with pytest.raises(UserError, match=words):
+            pretrain(corpus[0], folder, ARCHITECTURE, SETTINGS, 0, tmp_path, Lengths(longest=32), family)

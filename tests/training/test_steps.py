@@ -39,5 +39,5 @@ def test_norms_take_every_weight_of_a_layer_once(tmp_path, prefix):
         {prefix + name: torch.tensor(value) for name, value in tensors.items()},
         tmp_path / "model.safetensors",
     )
-    (tmp_path / "config.json").write_text('{"num_hidden_layers": 2}')
+    (tmp_path / "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 2}')
     assert norms(tmp_path) == pytest.approx([5, 13, 2])

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -5,7 +6,8 @@ import pytest
 from transformers import AutoTokenizer
 
 from bertshift.errors import UserError
-from bertshift.training.vocabulary import train_wordpiece
+from bertshift.models.tokenizer import layout_of, load_tokenizer
+from bertshift.training.vocabulary import train_byte_bpe, train_wordpiece
 
 # Every pair of letters is about equally frequent, so the merges are decided by ties.
 TEXTS = [
@@ -18,7 +20,8 @@ TEXTS = [
 def test_vocabulary_loads_offline_and_splits_as_bert(tmp_path):
     train_wordpiece(TEXTS, 120, True, tmp_path)
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-    pieces = (tmp_path / "vocab.txt").read_text().split("\n")[:-1]
+    numbers = json.loads((tmp_path / "tokenizer.json").read_text())["model"]["vocab"]
+    pieces = sorted(numbers, key=numbers.get)
     assert pieces[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     assert tokenizer.convert_ids_to_tokens(range(len(pieces))) == pieces
     assert len(set(pieces)) == len(pieces) <= 120
@@ -34,14 +37,40 @@ def test_cased_vocabulary_keeps_case_and_accents(tmp_path):
     assert "".join(tokenizer.tokenize("Ça The")).replace("##", "") == "ÇaThe"
 
 
-def test_same_bytes_in_another_process(tmp_path):
-    train_wordpiece(TEXTS, 120, True, tmp_path / "here")
-    code = (
-        "import sys; sys.path[:0] = sys.argv[3:]; from bertshift.training.vocabulary import train_wordpiece;"
-        "train_wordpiece(eval(sys.argv[2]), 120, True, sys.argv[1])"
+@pytest.mark.parametrize("special", ["roberta", "gpt2"])
+def test_byte_level_vocabulary_loads_offline_and_joins_as_its_family(tmp_path, special):
+    train_byte_bpe(TEXTS, 300, special == "roberta", special, tmp_path)
+    tokenizer = load_tokenizer(tmp_path)
+    assert 256 < len(tokenizer) <= 300
+    for text in ("Ça va? Sing,", " \t☃ <mask>"):  # every byte is known
+        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        assert tokenizer.decode(ids) == (text.lower() if special == "roberta" else text)
+        assert not set(ids) & layout_of(tokenizer).special
+    assert (
+        AutoTokenizer.from_pretrained(tmp_path)("the cat")["input_ids"] == tokenizer("the cat")["input_ids"]
     )
-    subprocess.run([sys.executable, "-c", code, tmp_path / "there", repr(TEXTS), *sys.path], check=True)
-    for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
+    layout = layout_of(tokenizer)
+    assert (layout.one, layout.two) == {
+        "roberta": (((0,), (2,)), ((0,), (2, 2), (2,))),
+        "gpt2": (((), ()), ((), (), ())),
+    }[special]
+    names = ["bos_token", "pad_token", "eos_token", "unk_token"]
+    expected = ["<s>", "<pad>", "</s>", "<unk>"] if special == "roberta" else ["<|endoftext|>"] * 4
+    assert [getattr(tokenizer, name) for name in names] == expected
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["train_wordpiece(texts, 120, True, folder)", "train_byte_bpe(texts, 290, True, 'roberta', folder)"],
+)
+def test_same_bytes_in_another_process(tmp_path, call):
+    code = (
+        "import sys; sys.path[:0] = sys.argv[3:]; from bertshift.training.vocabulary import *;"
+        f"folder, texts = sys.argv[1], eval(sys.argv[2]); {call}"
+    )
+    for name in ("here", "there"):
+        subprocess.run([sys.executable, "-c", code, tmp_path / name, repr(TEXTS), *sys.path], check=True)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
 
@@ -50,3 +79,7 @@ def test_impossible_vocabularies_are_named(tmp_path):
         train_wordpiece([" ", ""], 100, True, tmp_path)
     with pytest.raises(UserError, match="write a vocabulary size of at least 64"):
         train_wordpiece(TEXTS, 40, True, tmp_path)
+    with pytest.raises(UserError, match="no words"):
+        train_byte_bpe([" ", ""], 300, True, "gpt2", tmp_path)
+    with pytest.raises(UserError, match="write a size of at least 261"):
+        train_byte_bpe(TEXTS, 260, True, "roberta", tmp_path)

@@ -57,6 +57,17 @@ def test_the_tolerance_of_a_printed_value_is_not_widened(table, published, level
     assert merchant(table, published, {"mnli": curve}).loc["F2.4", "verdict"] == verdict
 
 
+def test_of_another_family_there_is_a_number_and_no_verdict(table, published):
+    tables = {"mnli": table("mnli", {("wiki", "content"): MNLI}, first=0)}
+    tables["squad"] = table("squad", {("wiki", "content"): SQUAD}, first=0)
+    tables["mnli"]["checkpoint"] = "roberta-base@e2da8e2, family roberta"
+    rows = room.decide(TWO, tables, published["merchant2020"]).set_index("claim")
+    row = rows.loc["F2.1 (mnli)"]
+    assert row["verdict"] == UNTESTED and np.isfinite([row["ours"], row["low"]]).all()
+    assert row["reason"] == "as in BERT? The paper speaks of BERT; this is roberta."
+    assert rows.loc["F2.1 (squad)", "verdict"] == HOLDS  # of BERT, in the same figure
+
+
 def test_missing_evidence_is_not_a_verdict(table, published):
     rows = merchant(table, published, {"mnli": MNLI, "squad": SQUAD})
     for claim in ("F2.1 (dep)", "F2.2", "F2.3", "F2.5"):

@@ -12,7 +12,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from bertshift.errors import UserError
-from bertshift.naming import Model, inits_of, parse_model, shape_of
+from bertshift.naming import Model, inits_of, lineage, parse_model, shape_of
 
 SCALES = ("demo", "small", "paper")
 CATALOGUES = {
@@ -295,6 +295,9 @@ def _dangling_references(config: dict) -> list[str]:
             problems.append(
                 f"bases.{name}.checkpoints: is empty; list one checkpoint for each pretraining run."
             )
+        if "parent" in base:
+            check(f"bases.{name}.parent", base["parent"], config["bases"], "checkpoint")
+            problems += _strange_parent(name, config["bases"])
     for name, vocabulary in config["vocabularies"].items():
         check(f"vocabularies.{name}.corpus", vocabulary["corpus"], config["corpora"], "corpus")
     for name, stimulus in config["stimuli"].items():
@@ -331,6 +334,25 @@ def _dangling_references(config: dict) -> list[str]:
     for kind, name in config["annotators"].items():
         check_name(f"annotators.{kind}", name)
     return problems
+
+
+def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
+    """Why a checkpoint cannot be compared with the parent that it names, layer by layer, head by head and token by token."""
+    names = lineage(name, bases)
+    if names.count(names[-1]) > 1:
+        yield (
+            f"bases.{name}.parent: {', '.join(names)} never ends; leave out the parent of the checkpoint that came first."
+        )
+    if (parent := bases[name]["parent"]) in bases and parent != name:
+        ours, theirs = (
+            {**shape_of(base), "checkpoints": inits_of(base)} for base in (bases[name], bases[parent])
+        )
+        for key in ("layers", "heads", "vocabulary", "checkpoints"):
+            if ours[key] != theirs[key]:
+                yield (
+                    f"bases.{name}.parent: '{name}' has {key}: {ours[key]}, its parent '{parent}' {theirs[key]}; name the "
+                    "checkpoint that it was trained from, with as many checkpoints as it has."
+                )
 
 
 def _splits(dataset: str, config: Mapping) -> list[str]:

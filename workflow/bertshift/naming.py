@@ -257,6 +257,14 @@ def shape_of(base: Mapping) -> Mapping:
     return base.get("pretrain") or base
 
 
+def lineage(base: str, bases: Mapping) -> list[str]:
+    """A checkpoint, its `parent`, the parent of that and so on; where these never end, the last name stands there twice."""
+    names = [base]
+    while (parent := bases.get(names[-1], {}).get("parent")) and names.count(names[-1]) == 1:
+        names.append(parent)
+    return names
+
+
 def runs_of(model: Model, config: Mapping) -> list[Run]:
     """Every replicate of a model: pretraining runs x fine-tuning seeds, counted from 1.
 
@@ -296,7 +304,8 @@ def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run
 
     A model is compared with its own parent, or with the replicate of the same pretraining run and seed;
     a fine-tuned model against itself is every pair of its seeds within one pretraining run (Hao et al. 2020,
-    Figures 4 and 5), any other every pair of pretraining runs. Models of different checkpoints pair by number.
+    Figures 4 and 5), any other every pair of pretraining runs. Models of different checkpoints pair by number, and so do
+    checkpoints with the `parent` that they were trained from.
     UserError for a model against itself that has no such pair.
     """
     runs, others = runs_of(model, config), runs_of(reference, config)
@@ -362,7 +371,7 @@ def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
 
 
 def parse_comparison(name: str, reference: str, config: Mapping) -> tuple[Model, Model]:
-    """Both models of a `<model>_vs_<reference>` path; raises UserError if no token of one matches the other's."""
+    """Both models of a `<model>_vs_<reference>` path; UserError if no token of one matches the other's."""
     model, other = parse_model(name, config), parse_model(reference, config)
     vocabularies = [shape_of(config["bases"][each.base])["vocabulary"] for each in (model, other)]
     if vocabularies[0] != vocabularies[1]:

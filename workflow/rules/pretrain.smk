@@ -16,7 +16,7 @@ rule vocabulary:
         "../scripts/vocabulary.py"
 
 
-# Masked-LM and next-sentence pretraining from scratch; one job an independent run.
+# Pretraining from scratch, by the objective of the base's family; one job an independent run.
 rule pretrain:
     input:
         inputs_of(pretraining.pretrain),

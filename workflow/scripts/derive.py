@@ -3,8 +3,9 @@ from pathlib import Path
 from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
-    from bertshift.models.loading import load_encoder, load_tokenizer, save_model
+    from bertshift.models.loading import load_encoder, save_model
     from bertshift.models.source import carry_source
+    from bertshift.models.tokenizer import load_tokenizer
     from bertshift.models.variants import apply_variants
     from bertshift.naming import parse_variant
     from bertshift.seeds import seed_from

@@ -30,5 +30,6 @@ with job(snakemake) as settings:
         seed_from("pretrain", snakemake.wildcards.base, snakemake.wildcards.init),
         folder,
         Lengths(**settings["lengths"]),
+        settings["family"],
     )
     write_source(folder, pretrained_source(settings))

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from made_attention import attention_to as made
 from made_attention import of_kovaleva
+from matplotlib.text import Text
 
 from bertshift.errors import UserError
 from bertshift.figures import numbers
@@ -70,6 +71,17 @@ def test_kinds_that_no_input_has_stay_blank(published):
         _, table, _ = draw(item, published, inputs)
         ours = table[table["source"] == "ours"]
         assert not {"neg", "pron"} & set(ours["token"]) and ours["value"].notna().all()
+
+
+def test_a_decoder_has_no_separators_and_no_names_of_berts(published):
+    inputs = of_kovaleva(4, 4, tasks=["mrpc"], inits=1, without=["sep", "sep_sum"])
+    inputs = {path: table.assign(checkpoint="gpt2@607a30d, family gpt2") for path, table in inputs.items()}
+    for item in ("figure6", "figure7", "linguistic"):
+        figure, _, caption = draw(item, published, inputs)
+        texts = [text.get_text() for text in figure.findobj(Text)]
+        assert texts.count("no\nseparators") == (2 if item == "figure6" else 0)  # before, after
+        assert any("first token" in text for text in texts) and not any("[CLS]" in text for text in texts)
+        assert "family gpt2" in caption
 
 
 def test_a_model_against_itself_has_no_before(published):

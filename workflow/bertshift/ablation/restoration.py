@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
-from transformers import BertModel, BertTokenizer
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.ablation.resuming import ResumingEncoder
 from bertshift.ablation.sweep import predictions
@@ -22,9 +22,11 @@ from bertshift.data.examples import sample
 from bertshift.errors import UserError
 from bertshift.metrics.scatter import Centred, scatter
 from bertshift.metrics.svcca import Principal, distances
+from bertshift.models.attention import editable
 from bertshift.models.heads import load_task_model
-from bertshift.models.loading import load_encoder, load_tokenizer
+from bertshift.models.loading import load_encoder
 from bertshift.models.restore import Restored, every_restoration
+from bertshift.models.tokenizer import load_tokenizer
 from bertshift.tasks import Task, load_task
 from bertshift.tasks.inference import best_device
 
@@ -59,9 +61,11 @@ def restore(
         print(f"restored: run {number}/{len(runs)}: {run['folder']}", file=sys.stderr, flush=True)
         model = load_task_model(Path(run["folder"])).to(best_device())
         tokenizer = load_tokenizer(Path(run["folder"]))
-        restorations = every_restoration(model.bert, load_encoder(Path(run["parent"])).to(best_device()))
+        restorations = every_restoration(model.encoder, load_encoder(Path(run["parent"])).to(best_device()))
         found = [
-            *movement(model.bert, restorations, encode(tokenizer, inputs, max_length), tokens, task["name"]),
+            *movement(
+                model.encoder, restorations, encode(tokenizer, inputs, max_length), tokens, task["name"]
+            ),
             *scores(the_task, model, restorations, used, tokenizer),
         ]
         keys = {key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")}
@@ -70,7 +74,7 @@ def restore(
 
 
 def movement(
-    bert: BertModel,
+    encoder: PreTrainedModel,
     restorations: Sequence[Restored],
     index: Mapping[str, np.ndarray],
     tokens: int | None,
@@ -83,19 +87,20 @@ def movement(
     stimuli. What goes into a layer is calculated once, and memory holds one layer's.
     """
     positions = sample_tokens(index["special"], tokens, "svcca", stimuli)
-    encoder, batches = ResumingEncoder(bert), list(_batches(index, bert.device))
-    whole = Centred(_last_states(encoder, batches, bert.config.hidden_size), positions)
-    principal = Principal.of(scatter(whole, whole))
-    for restored in restorations:
-        while encoder.layer < restored.layer:
-            encoder.advance()
-        encoder.ablation = restored
-        edited = Centred(_last_states(encoder, batches, bert.config.hidden_size), positions)
-        theirs = Principal.of(scatter(edited, edited))
-        result = distances(principal, theirs, scatter(whole, edited), len(positions))
-        for variant, (value, k_model, k_reference) in result.items():
-            yield {"metric": "restored", "variant": variant, "headline": variant == "svcca99", "layer": restored.layer,
-                   "value": value, "n": len(positions), "k_model": k_model, "k_reference": k_reference}  # fmt: skip
+    resuming, batches = ResumingEncoder(encoder), list(_batches(index, encoder.device))
+    with editable(encoder):
+        whole = Centred(_last_states(resuming, batches), positions)
+        principal = Principal.of(scatter(whole, whole))
+        for restored in restorations:
+            while resuming.layer < restored.layer:
+                resuming.advance()
+            resuming.ablation = restored
+            edited = Centred(_last_states(resuming, batches), positions)
+            theirs = Principal.of(scatter(edited, edited))
+            result = distances(principal, theirs, scatter(whole, edited), len(positions))
+            for variant, (value, k_model, k_reference) in result.items():
+                yield {"metric": "restored", "variant": variant, "headline": variant == "svcca99", "layer": restored.layer,
+                       "value": value, "n": len(positions), "k_model": k_model, "k_reference": k_reference}  # fmt: skip
 
 
 def _batches(
@@ -116,11 +121,11 @@ def _batches(
 
 
 @torch.inference_mode()
-def _last_states(encoder: ResumingEncoder, batches, width: int) -> np.ndarray:
-    """[N, d] float32, in the order of the tokens."""
-    states = np.empty((sum(places.size for places, _ in batches), width), np.float32)
+def _last_states(encoder: ResumingEncoder, batches) -> np.ndarray:
+    """[N, d] float32 of the last layer, in the order of the tokens."""
+    states = np.empty((sum(places.size for places, _ in batches), encoder.config.hidden_size), np.float32)
     for places, inputs in batches:
-        states[places] = encoder(**inputs).last_hidden_state.cpu().numpy()
+        states[places] = encoder(**inputs).last_layer.cpu().numpy()
     return states
 
 
@@ -129,7 +134,7 @@ def scores(
     model: nn.Module,
     restorations: Sequence[Restored],
     rows: Sequence[dict],
-    tokenizer: BertTokenizer,
+    tokenizer: PreTrainedTokenizerBase,
 ) -> Iterator[dict]:
     """Rows of metric `restored_score`: the variant is a score of the task, layer 0 the model as it is; n counts rows."""
     found = {0: task.predict(model, rows, tokenizer)}

@@ -8,49 +8,54 @@ from functools import cached_property, partial
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import BertModel, BertTokenizer
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from bertshift.models.ablate import NOTHING, Ablation, columns, disabled
+from bertshift.models.ablate import NOTHING, Ablation, without
+from bertshift.models.attention import Edit, Record, active, editable, seen
+from bertshift.models.family import family_of
+from bertshift.models.layers import Layers
 from bertshift.models.restore import Restored
 
 
 @contextmanager
 def resuming(model: nn.Module, means: Tensor | None = None) -> Iterator["ResumingEncoder"]:
     """Inside the block, `model` runs with an encoder that remembers its inputs; `means` are for the variant `mean`."""
-    bert = model.bert
-    model.bert = ResumingEncoder(bert, means)
-    try:
-        yield model.bert
-    finally:
-        model.bert = bert
+    encoder = model.encoder
+    with editable(encoder):
+        model.encoder = ResumingEncoder(encoder, means)
+        try:
+            yield model.encoder
+        finally:
+            model.encoder = encoder
 
 
 class RememberingTokenizer:
     """Cuts the same texts into pieces once, however often they are given."""
 
-    def __init__(self, tokenizer: BertTokenizer):
-        self._tokenizer, self._pieces = tokenizer, {}
+    def __init__(self, tokenizer: PreTrainedTokenizerBase):
+        self.wrapped, self._pieces = tokenizer, {}
 
     def __call__(self, texts: Sequence[str], **options):
         key = (tuple(texts), tuple(options.items()))
         if key not in self._pieces:
-            self._pieces[key] = self._tokenizer(texts, **options)
+            self._pieces[key] = self.wrapped(texts, **options)
         return self._pieces[key]
 
     def __getattr__(self, name: str):
-        return getattr(self._tokenizer, name)
+        return getattr(self.wrapped, name)
 
 
 class ResumingEncoder(nn.Module):
-    """Stands in for a BertModel under any head: of each batch it has read it keeps what goes into layer `layer`, and
-    runs from there on with `ablation`, which concerns that layer, in force: a head disabled, or the layer restored.
+    """Stands in for an encoder under any head: of each batch it has read it keeps what goes into layer `layer`, and runs
+    from there on with `ablation`, which concerns that layer, in force: a head disabled, or the layer restored.
 
-    Its results are those of the BertModel but for the last bits of float32.
+    Its results are those of the encoder, which must be `editable`, but for the last bits of float32.
     """
 
-    def __init__(self, bert: BertModel, means: Tensor | None = None):
+    def __init__(self, encoder: PreTrainedModel, means: Tensor | None = None):
         super().__init__()
-        self.bert, self.config, self.means = bert, bert.config, means
+        self.encoder, self.config, self.means = encoder, encoder.config, means
+        self.family = family_of(encoder)
         self.forget()
 
     def forget(self) -> None:
@@ -64,10 +69,14 @@ class ResumingEncoder(nn.Module):
         """To the next layer, nothing disabled."""
         self.layer, self.ablation = self.layer + 1, NOTHING
         for key, batch in self._batches.items():
-            self._batches[key] = _Batch(self.bert, self.layer, batch.output(NOTHING), batch.mask)
+            self._batches[key] = _Batch(batch.layers, self.layer, batch.unchanged)
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **_,
     ) -> "_States":
         if self.ablation.layer not in (0, self.layer):
             raise ValueError(f"{self.ablation} while the inputs of layer {self.layer} are kept")
@@ -75,96 +84,140 @@ class ResumingEncoder(nn.Module):
         if key not in self._batches:
             if self.layer > 1:
                 raise ValueError("new inputs after layer 1")
-            hidden = self.bert.embeddings(input_ids=input_ids, token_type_ids=token_type_ids)
-            self._batches[key] = _Batch(self.bert, 1, hidden, _added_to_logits(attention_mask, hidden))
-        return _States(partial(self._last, self._batches[key]), self.bert.pooler)
-
-    def _last(self, batch: "_Batch", first_only: bool) -> Tensor:
-        """The last layer's output, at every token or at [CLS] alone."""
-        later = list(self.bert.encoder.layer[self.layer :])
-        if isinstance(self.ablation, Restored):
-            hidden, later = batch.hidden, [self.ablation.module, *later]
-        elif later:
-            hidden = batch.output(self.ablation, self.means)
-        else:
-            return batch.output(self.ablation, self.means, slice(0, 1 if first_only else None))
-        for layer in later[:-1]:
-            hidden = layer(hidden, batch.mask)
-        return at_first_token(later[-1], hidden, batch.mask) if first_only else later[-1](hidden, batch.mask)
+            inputs = {"attention_mask": attention_mask, "token_type_ids": token_type_ids}
+            layers = Layers(self.encoder, input_ids=input_ids, **inputs)
+            self._batches[key] = _Batch(layers, 1, layers.first)
+        return _States(self._batches[key], self.ablation, self.means)
 
 
 class _States:
-    """What a head may ask of an encoder, calculated when it does: a pooler needs [CLS] alone of the last layer."""
+    """What a head may ask of an encoder, calculated when it does: BERT's pooler needs [CLS] alone of the last layer."""
 
-    def __init__(self, last, pooler: nn.Module):
-        self._last, self._pooler = last, pooler
+    def __init__(self, batch: "_Batch", ablation: Ablation | Restored, means: Tensor | None):
+        self._batch, self._ablation, self._means = batch, ablation, means
 
     @cached_property
-    def last_hidden_state(self) -> Tensor:
+    def last_layer(self) -> Tensor:
+        """Before a final norm."""
         return self._last(first_only=False)
+
+    @property
+    def last_hidden_state(self) -> Tensor:
+        return self._batch.layers.after(self.last_layer)
 
     @cached_property
     def pooler_output(self) -> Tensor:
-        return self._pooler(self._last(first_only=True))
+        return self._batch.layers.pooled(self._last(first_only=True))
+
+    def _last(self, first_only: bool) -> Tensor:
+        """The last layer's output, at every token or, where that saves work, at the first alone."""
+        batch, ablation = self._batch, self._ablation
+        first_only &= batch.splits
+        layers, later = batch.layers, range(batch.number + 1, len(batch.layers.modules) + 1)
+        if isinstance(ablation, Restored):
+            run = partial(layers.through, ablation.module)
+            if first_only and not later:
+                return at_first_token(ablation.module, batch.hidden, layers.mask)
+            hidden = run(batch.number, batch.hidden)
+        else:
+            hidden = batch.output(
+                ablation, self._means, slice(0, 1) if first_only and not later else slice(None)
+            )
+        for number in later:
+            if first_only and number == later[-1]:
+                return at_first_token(layers.modules[number - 1], hidden, layers.mask)
+            hidden = layers(number, hidden)
+        return hidden
+
+
+class _Known(Edit):
+    """All of a layer's attention is known beforehand."""
+
+    def __init__(self, context: Tensor):
+        self.found = context
+
+    def known(self, layer: int) -> Tensor:
+        return self.found
 
 
 @dataclass
 class _Batch:
     """`hidden` [examples, tokens, width] goes into layer `number`. All ablations of the layer share its contexts."""
 
-    bert: BertModel
+    layers: Layers
     number: int
     hidden: Tensor
-    mask: Tensor | None
 
     @property
-    def layer(self) -> nn.Module:
-        return self.bert.encoder.layer[self.number - 1]
+    def splits(self) -> bool:
+        """Whether the layer is built as BERT's, so that what follows its attention can be run alone."""
+        layer = self.layers.modules[self.number - 1]
+        return hasattr(layer, "feed_forward_chunk") and hasattr(getattr(layer, "attention", None), "self")
 
     @cached_property
+    def _unchanged(self) -> tuple[Tensor, Tensor]:
+        record = Record("context")
+        with active(record):
+            output = self.layers(self.number, self.hidden)
+        return output, record.kept["context"][0]
+
+    @property
+    def unchanged(self) -> Tensor:
+        """What the layer puts out with nothing disabled."""
+        return self._unchanged[0]
+
+    @property
     def context(self) -> Tensor:
-        """What the heads put out, side by side, [examples, tokens, width]."""
-        return self.layer.attention.self(self.hidden, self.mask)[0]
+        """What the heads put out, [examples, heads, tokens, width of a head]."""
+        return self._unchanged[1]
 
     @cached_property
     def uniform(self) -> Tensor:
         """The same with every head disabled; heads do not see each other, so that any can be taken from here."""
-        with disabled(self.bert, Ablation("uniform", self.number, 0)):
-            return self.layer.attention.self(self.hidden, self.mask)[0]
+        edit = _UniformContext()
+        with active(edit):
+            self.layers(self.number, self.hidden)
+        return edit.kept["context"][0]
 
     def output(self, ablation: Ablation, means: Tensor | None = None, tokens: slice = slice(None)) -> Tensor:
-        """Of the layer, at these tokens."""
-        context = self.context[:, tokens]
+        """Of the layer, at these tokens; others than all only where the layer `splits`."""
+        if ablation == NOTHING:
+            return self.unchanged[:, tokens]
         if ablation.variant == "uniform":
-            part = columns(self.bert, ablation.head)
-            context = context.clone()
-            context[..., part] = self.uniform[:, tokens, part]
-            ablation = NOTHING
-        with disabled(self.bert, ablation, means):
-            return _after_attention(self.layer, context, self.hidden[:, tokens])
+            context = self.context.clone()
+            context[:, ablation.heads] = self.uniform[:, ablation.heads]
+        else:
+            context = without(ablation, self.context, means)
+        if self.splits:
+            flat = context[:, :, tokens].transpose(1, 2).flatten(2)
+            return _after_attention(self.layers.modules[self.number - 1], flat, self.hidden[:, tokens])
+        with active(_Known(context)):
+            return self.layers(self.number, self.hidden)
+
+
+class _UniformContext(Record):
+    """Every head of the layer that runs disabled, and its context kept."""
+
+    def __init__(self):
+        super().__init__("context")
+
+    def maps(self, layer: int, maps: Tensor, mask: Tensor | None) -> Tensor:
+        return seen(mask, maps)[:, None].expand_as(maps).contiguous()
 
 
 def at_first_token(layer: nn.Module, hidden: Tensor, mask: Tensor | None) -> Tensor:
-    """A layer's output [examples, 1, width] at [CLS]: keys and values are of all tokens, the rest of that one."""
+    """The output [examples, 1, width] of a layer built as BERT's at the first token: keys and values are of all tokens, the
+    rest of that one."""
     attention, first = layer.attention.self, hidden[:, :1]
 
     def heads(states: Tensor) -> Tensor:
         return states.unflatten(-1, (attention.num_attention_heads, -1)).transpose(1, 2)
 
     projected = heads(attention.query(first)), heads(attention.key(hidden)), heads(attention.value(hidden))
-    context = F.scaled_dot_product_attention(*projected, attn_mask=mask)
+    own = None if mask is None else mask[:, :, :1]
+    context = F.scaled_dot_product_attention(*projected, attn_mask=own)
     return _after_attention(layer, context.transpose(1, 2).flatten(2), first)
 
 
 def _after_attention(layer: nn.Module, context: Tensor, hidden: Tensor) -> Tensor:
     return layer.feed_forward_chunk(layer.attention.output(context, hidden))
-
-
-def _added_to_logits(attention_mask: Tensor | None, hidden: Tensor) -> Tensor | None:
-    """[examples, 1, 1, tokens]: 0 for what may be attended to, the lowest number there is for padding."""
-    if attention_mask is None:
-        return None
-    padding = (attention_mask == 0)[:, None, None]
-    return torch.zeros(padding.shape, dtype=hidden.dtype, device=hidden.device).masked_fill(
-        padding, torch.finfo(hidden.dtype).min
-    )

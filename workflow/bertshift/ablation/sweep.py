@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import BertTokenizer
+from transformers import PreTrainedTokenizerBase
 
 from bertshift.ablation.resuming import RememberingTokenizer, resuming
 from bertshift.models.ablate import NOTHING, VARIANTS, Ablation, averaging, every_ablation
@@ -27,15 +27,15 @@ def sweep(
     task: Task,
     model: nn.Module,
     rows: Sequence[dict],
-    tokenizer: BertTokenizer,
+    tokenizer: PreTrainedTokenizerBase,
     variants: Sequence[str] = VARIANTS,
 ) -> dict[Ablation, Sequence]:
     """What `task.predict` gives for `rows` with nothing disabled, and for each of `every_ablation`.
 
     The means of the variant `mean` are over `rows`.
     """
-    ablations = every_ablation(model.bert, variants)
-    with averaging(model.bert) as means:
+    ablations = every_ablation(model.encoder, variants)
+    with averaging(model.encoder) as means:
         baseline = task.predict(model, rows, tokenizer)
     return {NOTHING: baseline} | predictions(task, model, rows, tokenizer, ablations, means)
 
@@ -45,7 +45,7 @@ def predictions(
     task: Task,
     model: nn.Module,
     rows: Sequence[dict],
-    tokenizer: BertTokenizer,
+    tokenizer: PreTrainedTokenizerBase,
     ablations: Sequence[Ablation | Restored],
     means: Tensor | None = None,
 ) -> dict[Ablation | Restored, Sequence]:

@@ -13,8 +13,8 @@ from bertshift.data.provenance import describe_split
 from bertshift.errors import UserError
 from bertshift.models.ablate import NOTHING, Ablation
 from bertshift.models.heads import load_task_model
-from bertshift.models.loading import load_tokenizer
 from bertshift.models.source import checkpoint_names
+from bertshift.models.tokenizer import load_tokenizer
 from bertshift.rows.failure import failed
 from bertshift.rows.significance import SCORES, benjamini_hochberg, mcnemar, paired_bootstrap, split_half
 from bertshift.tasks import AnswerSpans, Task, TextClassification, load_task

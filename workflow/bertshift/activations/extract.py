@@ -10,9 +10,12 @@ from typing import Literal
 import numpy as np
 import torch
 
+from bertshift.activations.sampling import beside_content
 from bertshift.activations.store import KEPT, Writer, writing
-from bertshift.data.words import word_pieces
 from bertshift.errors import UserError
+from bertshift.models.family import longest_input
+from bertshift.models.layers import read, visit
+from bertshift.models.tokenizer import layout_of, spans, special_tokens, unknown_token, word_pieces
 from bertshift.running.memory import in_parts
 from bertshift.tasks.text_classification import longest_first
 
@@ -64,50 +67,51 @@ def _word_members(counts: np.ndarray, first: np.ndarray, last: np.ndarray) -> di
 
 def _table(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray, np.ndarray]:
     """One row a token: id, special, first character, end, segment; and the examples' lengths."""
-    firsts = _pieces(tokenizer, [row["text_a"] for row in rows])
-    seconds = _pieces(tokenizer, [row.get("text_b") or "" for row in rows])
-    cls, sep = (tokenizer.cls_token_id, True, 0, 0, 0), (tokenizer.sep_token_id, True, 0, 0)
+    firsts = spans(tokenizer, [row["text_a"] for row in rows])
+    seconds = spans(tokenizer, [row.get("text_b") or "" for row in rows])
     tokens, lengths = [], []
     for row, first, second in zip(rows, firsts, seconds, strict=True):
         pair = row.get("text_b") is not None
-        keep_first, keep_second = longest_first(len(first), len(second), max_length - 2 - pair)
-        parts = [[*first[:keep_first], sep], [*second[:keep_second], sep] if pair else []]
-        example = [cls, *((*piece, segment) for segment, part in enumerate(parts) for piece in part)]
+        keep_first, keep_second = longest_first(
+            len(first), len(second), max_length - special_tokens(tokenizer, pair)
+        )
+        example = _example(tokenizer, first[:keep_first], second[:keep_second] if pair else None)
         tokens += example
         lengths.append(len(example))
     return np.array(tokens, np.int32), np.array(lengths, np.int64)
 
 
+def _example(
+    tokenizer, *texts: Sequence[tuple[int, int, int]] | None
+) -> list[tuple[int, bool, int, int, int]]:
+    """The input of one text or two, given their pieces (id, first character, end); rows as of `_table`."""
+    texts = [text for text in texts if text is not None]
+    before, *after = layout_of(tokenizer).two if len(texts) == 2 else layout_of(tokenizer).one
+    example = [(one, True, 0, 0, 0) for one in before]
+    for segment, (text, special) in enumerate(zip(texts, after, strict=True)):
+        example += [(one, False, first, end, segment) for one, first, end in text]
+        example += [(one, True, 0, 0, segment) for one in special]
+    return example or [(unknown_token(tokenizer), False, 0, 0, 0)]
+
+
 def _word_table(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray, ...]:
     """As `_table`; then how many words an example has, and each word's first and last token (-1: cut off)."""
     tokens, lengths, first, last = [], [], [], []
+    before, after = map(len, layout_of(tokenizer).one)
     for row, pieces in zip(rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True):
-        example, start = [(tokenizer.cls_token_id, True, 0, 0, 0)], 0
+        text, start = [], 0
         for word, ids in zip(row["words"], pieces, strict=True):
-            inside = len(example) + len(ids) < max_length
-            first.append(len(example) if inside else -1)
-            last.append(len(example) + len(ids) - 1 if inside else -1)
-            example += [(piece, False, start, start + len(word), 0) for piece in ids]
+            begin, end = before + len(text), before + len(text) + len(ids)
+            inside = end + after <= max_length
+            first.append(begin if inside else -1)
+            last.append(end - 1 if inside else -1)
+            text += [(piece, start, start + len(word)) for piece in ids]
             start += len(word) + 1
-        tokens += [*example[: max_length - 1], (tokenizer.sep_token_id, True, 0, 0, 0)]
-        lengths.append(min(len(example), max_length - 1) + 1)
+        example = _example(tokenizer, text[: max_length - before - after])
+        tokens += example
+        lengths.append(len(example))
     counts = [len(row["words"]) for row in rows]
     return tuple(np.array(values, np.int64) for values in (tokens, lengths, counts, first, last))
-
-
-def _pieces(tokenizer, texts: list[str]) -> list[list[tuple[int, bool, int, int]]]:
-    """For each text its word pieces as (token id, False: no special token, first character, end)."""
-    encoded = tokenizer(
-        texts,
-        add_special_tokens=False,
-        return_attention_mask=False,
-        return_offsets_mapping=True,
-        verbose=False,
-    )
-    return [
-        [(token, False, *span) for token, span in zip(ids, spans, strict=True)]
-        for ids, spans in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
-    ]
 
 
 def extract(
@@ -121,20 +125,20 @@ def extract(
     dtype: Literal["float32", "float16"] = "float32",
     tokens: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> None:
-    """Write the hidden states and, if asked, the attention maps of a BertModel for `rows` to the NPZ `out_path`.
+    """Write the hidden states and, if asked, the attention maps of a model for `rows` to the NPZ `out_path`.
 
     Evaluation mode, float32; `dtype` is how the hidden states are stored: float16 is for probes (see `store`).
-    tokens: from where [CLS] and [SEP] are ([N] bool) to the positions, rising, whose hidden states are stored; else all.
+    tokens: from where first and special tokens are ([N] bool) to the positions, rising, whose hidden states are stored; else all.
     Examples of one length share a batch of up to `batch_tokens` tokens, so nothing is padded and masked; memory holds
     one batch, whatever the number of rows.
     What Kovaleva et al. 2019 (section 4.3), Hao et al. 2020 (3, 4) and Merchant et al. 2020 (5.1) compare.
-    Raises UserError where max_length is beyond the model's positions, or a hidden state beyond float16; ValueError
-    where attention is asked of a model that was not loaded with eager attention (fused kernels do not give their maps).
+    The last states are those before a final norm, which decoders and ModernBERT have: so they compare with the others.
+    Raises UserError where max_length is beyond the model's positions, or a hidden state beyond float16.
     """
-    model = _evaluating(model, attention, max_length)
+    model = _evaluating(model, max_length)
     index = encode(tokenizer, rows, max_length)
     if tokens:
-        index[KEPT] = tokens(index["special"])
+        index[KEPT] = tokens(beside_content(index["special"], index["example_offsets"]))
     config, offsets = model.config, index["example_offsets"]
     heads = config.num_attention_heads if attention else 0
     done, shown = 0, time.monotonic()
@@ -148,14 +152,15 @@ def extract(
 
 
 def _extract_batch(model, index, batch: list[int], writer: Writer, attention: bool) -> None:
-    # A function of its own, so that a batch's maps are freed before the next forward pass.
-    outputs = _of_one_length(model, index, batch, attention)
-    for layer, states in enumerate(outputs.hidden_states):
-        for example, values in zip(batch, states.cpu().numpy(), strict=True):
-            writer.hidden(layer, example, values)
-    for layer, maps in enumerate(outputs.attentions if attention else (), 1):
-        for example, values in zip(batch, maps.cpu().numpy(), strict=True):
-            writer.attention(layer, example, values)
+    """A layer's states and maps are written as soon as they are known, so that memory holds one layer's."""
+
+    def write(put: Callable, layer: int, found: torch.Tensor) -> None:
+        for example, values in zip(batch, found.cpu().numpy(), strict=True):
+            put(layer, example, values)
+
+    maps = partial(write, writer.attention) if attention else None
+    with torch.inference_mode():
+        visit(model, partial(write, writer.hidden), maps, **_inputs(model, index, _places(index, batch)))
 
 
 def unpadded_attention(
@@ -165,11 +170,12 @@ def unpadded_attention(
 
     As `extract`, for what reads each map once: nothing is stored. Raises as `extract` does.
     """
-    model = _evaluating(model, True, max_length)
+    model = _evaluating(model, max_length)
     index = encode(tokenizer, rows, max_length)
 
+    @torch.inference_mode()
     def maps(batch: list[int]) -> torch.Tensor:
-        return torch.stack(_of_one_length(model, index, batch, attention=True).attentions, dim=1)
+        return torch.stack(read(model, True, **_inputs(model, index, _places(index, batch)))[1], dim=1)
 
     batches = equal_lengths(np.diff(index["example_offsets"]), batch_tokens)
     for batch, found in in_parts(batches, maps, "attention maps"):
@@ -184,7 +190,7 @@ def padded_attention(
     The rows of padded queries are there as the model computes them: a softmax over the real keys. A whole set of
     these maps would fill a disk, so they are never stored.
     """
-    model = _evaluating(model, True, pad_to)
+    model = _evaluating(model, pad_to)
     index = encode(tokenizer, rows, pad_to)
     offsets = index["example_offsets"]
     pad_to_row = np.arange(pad_to)
@@ -195,20 +201,22 @@ def padded_attention(
         )
         positions = starts + pad_to_row
         real = positions < ends
-        yield _forward(model, index, np.where(real, positions, 0), real, tokenizer.pad_token_id).attentions
+        with torch.inference_mode():
+            inputs = _inputs(model, index, np.where(real, positions, 0), real, tokenizer.pad_token_id)
+            found = read(model, True, **inputs)[1]
+        yield found
 
 
-def _of_one_length(model, index, batch: list[int], attention: bool):
+def _places(index, batch: list[int]) -> np.ndarray:
+    """Positions [examples, tokens] of examples of one length."""
     starts = index["example_offsets"][batch]
-    length = index["example_offsets"][batch[0] + 1] - starts[0]
-    return _forward(model, index, starts[:, None] + np.arange(length), attention=attention)
+    return starts[:, None] + np.arange(index["example_offsets"][batch[0] + 1] - starts[0])
 
 
-@torch.inference_mode()
-def _forward(
-    model, index, positions: np.ndarray, real: np.ndarray | None = None, pad_id: int = 0, attention=True
-):
-    """Run the tokens at `positions` [batch, length]; where `real` is given, the others are padding."""
+def _inputs(
+    model, index, positions: np.ndarray, real: np.ndarray | None = None, pad_id: int = 0
+) -> dict[str, torch.Tensor | None]:
+    """What a model reads of the tokens at `positions` [batch, length]; where `real` is given, the others are padding."""
 
     def tensor(values: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(values.astype(np.int64)).to(model.device)
@@ -216,22 +224,19 @@ def _forward(
     token_ids, segment = index["token_ids"][positions], index["segment"][positions]
     if real is not None:
         token_ids, segment = np.where(real, token_ids, pad_id), np.where(real, segment, 0)
-    return model(
-        input_ids=tensor(token_ids),
-        token_type_ids=tensor(segment),
-        attention_mask=None if real is None else tensor(real),
-        output_hidden_states=True,
-        output_attentions=attention,
-    )
+    return {
+        "input_ids": tensor(token_ids),
+        "token_type_ids": tensor(segment),
+        "attention_mask": None if real is None else tensor(real),
+    }
 
 
-def _evaluating(model, attention: bool, max_length: int):
-    if attention and model.config._attn_implementation != "eager":
-        raise ValueError("attention maps need a model loaded with eager attention")
-    if max_length > model.config.max_position_embeddings:
+def _evaluating(model, max_length: int):
+    positions = longest_input(model)
+    if max_length > positions:
         raise UserError(
-            f"max_length {max_length} is beyond the model's {model.config.max_position_embeddings} positions: "
-            "write a smaller max_length for these stimuli."
+            f"max_length {max_length} is beyond the model's {positions} positions: write a smaller max_length for these "
+            "stimuli."
         )
     return model.eval().float().to("cuda" if torch.cuda.is_available() else "cpu")
 

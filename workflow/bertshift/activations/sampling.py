@@ -5,12 +5,23 @@ import numpy as np
 from bertshift.seeds import seed_from
 
 
+def beside_content(special: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """[N] bool: special tokens, and the first token of each example.
+
+    In most models that one is special too. In a decoder it may be a word's, but heads rest on it and its states stand
+    apart, whatever the word.
+    """
+    found = special.copy()
+    found[offsets[:-1]] = True
+    return found
+
+
 def sample_tokens(
     special_tokens: np.ndarray, count: int | None, *name: str, special: bool = True
 ) -> np.ndarray:
     """Sorted positions of `count` tokens, without replacement, pooled over all examples (all if there are no more).
 
-    special_tokens [N] bool: where [CLS] and [SEP] are; `special`: whether they take part. The draw depends on these
+    special_tokens [N] bool: of `beside_content`; `special`: whether they take part. The draw depends on these
     and on `name` alone.
     """
     eligible = np.arange(len(special_tokens)) if special else np.flatnonzero(~special_tokens)
@@ -21,7 +32,7 @@ def sample_tokens(
 
 
 def two_samples(special_tokens: np.ndarray, count: int, metric: str, stimuli: str) -> dict[str, np.ndarray]:
-    """`sample_tokens` of "content" (without [CLS] and [SEP]) and of "all_tokens", by these names."""
+    """`sample_tokens` of "content" (without special tokens) and of "all_tokens", by these names."""
     return {
         variant: sample_tokens(
             special_tokens, count, metric, stimuli, variant, special=variant == "all_tokens"

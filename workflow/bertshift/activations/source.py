@@ -10,7 +10,8 @@ from bertshift.activations.extract import extract
 from bertshift.activations.sampling import sampled
 from bertshift.activations.store import Activations
 from bertshift.files import read_jsonl, sha256
-from bertshift.models.loading import HUB_PATTERNS, load_encoder, load_tokenizer
+from bertshift.models.loading import MODEL_FILES, load_encoder
+from bertshift.models.tokenizer import load_tokenizer
 from bertshift.tasks.inference import best_device
 
 
@@ -27,7 +28,7 @@ def dump(
 
     attention, precision: as of `extract`; sample: {metric, count} where only the tokens of `sampled` are stored.
     """
-    model, tokenizer = load_encoder(folder, attention="eager").to(best_device()), load_tokenizer(folder)
+    model, tokenizer = load_encoder(folder).to(best_device()), load_tokenizer(folder)
     for out, rows in stimuli.items():
         print(f"activations: {folder}, {out}: {len(rows)} inputs", file=sys.stderr, flush=True)
         tokens = partial(sampled, stimuli=out.parent.name, **sample) if sample else None
@@ -44,7 +45,7 @@ class Source:
 
     def recipe(self) -> dict:
         """All that the states depend on apart from code."""
-        files = [self.stimuli, *(self.folder / name for name in HUB_PATTERNS)]
+        files = [self.stimuli, *(self.folder / name for name in MODEL_FILES)]
         return {
             "files": [sha256(file) for file in files if file.is_file()],
             "max_length": self.max_length,

@@ -9,7 +9,7 @@ Members, in this order (n examples, N real tokens, L layers, H heads, d width):
     example_ids     [n] unicode
     word_offsets    [n+1] int64, word_first, word_last [W] int32: only where the stimuli are words; example i owns the
                                    words word_offsets[i] .. word_offsets[i+1], each with its first and last token
-                                   counted from its example's [CLS] = 0, -1 where max_length cut it off
+                                   counted from its example's first = 0, -1 where max_length cut it off
     kept_tokens     [K] int64      only where the hidden states of a sample of tokens are stored: which, rising
     hidden_00 .. hidden_LL         [N, d], or [K, d], float32 (or float16, see below), layer 0 is the embedding output
     attention_01 .. attention_LL   [H * map_offsets[n]] float32, example after example, each [H, length, length];

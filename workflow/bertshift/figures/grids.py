@@ -25,14 +25,16 @@ def ticks(axis: Axis, numbers: Iterable[int], words: Sequence[str] | None = None
     axis.set_ticks([number - 0.5 for number in numbers], numbers if words is None else words)
 
 
-def heat_map(axes: Axes, matrix: pd.DataFrame | np.ndarray, **look) -> None:
-    """A matrix with its first row on top; a note if there is nothing to draw. Row and column k lie between k − 1 and k."""
+def heat_map(
+    axes: Axes, matrix: pd.DataFrame | np.ndarray, absent: str = "not in\nthe paper", **look
+) -> None:
+    """A matrix with its first row on top; the words `absent` if there is nothing to draw. Row and column k lie between k − 1 and k."""
     axes.grid(False)
     if not matrix.size:
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
         place = {"ha": "center", "va": "center", "transform": axes.transAxes}
-        axes.text(0.5, 0.5, "not in\nthe paper", color="#666666", **place)
+        axes.text(0.5, 0.5, absent, color="#666666", **place)
         return
     look = {"linecolor": "face", "linewidths": 0.15, "cbar": False} | look
     labels = {name: look.pop(name, False) for name in ("xticklabels", "yticklabels")}

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bertshift import files
+from bertshift.models.source import BERT, family_in
 from bertshift.rows.failure import MARGIN
 
 Drawn = tuple[Figure, pd.DataFrame, str]  # a figure, the table of every number in it, its caption
@@ -99,6 +100,13 @@ def label_of(model: str) -> str:
         return f"{first.removesuffix(shared) if second.endswith(shared) else first}–{second}"
     task = task_of(model)
     return model.replace(task, WORDS.get(task, task), 1) if "+" not in model else model
+
+
+def special_names(table: pd.DataFrame) -> dict[str, str]:
+    """What a figure calls the first token and the separators: BERT's names of them if it draws no other family."""
+    checkpoints = "; ".join(table.loc[table["source"] == "ours", "checkpoint"].astype(str)).split("; ")
+    names = ("[CLS]", "[SEP]") if {*map(family_in, checkpoints)} <= {BERT} else ("first token", "separators")
+    return dict(zip(("cls", "sep"), names, strict=True))
 
 
 def mark_of(rows: pd.DataFrame) -> str:

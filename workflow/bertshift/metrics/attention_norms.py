@@ -1,43 +1,28 @@
 """How long the vectors are that a head gives to those who attend to a token (Kobayashi et al. 2020, section 2).
 
-What head h moves from token j to query i is alpha_ij f_j with f_j = (x_j W_V + b_V) W_O, of length alpha_ij ||f_j||, as
-no weight is negative: one length for each head and token. No d-wide vector is made for each: W_O = Q R with orthonormal
-columns in Q, so that ||v W_O|| = ||v R'||, and R goes into W_V beforehand.
+What head h moves from token j to query i is alpha_ij f_j with f_j = v_j W_O, v_j the head's value vector and W_O the part of
+the output projection that reads the head: of length alpha_ij ||f_j||, as no weight is negative, one length for each head
+and token. No d-wide vector is made for each: W_O' = Q R with orthonormal columns in Q, so that ||v W_O|| = ||R v||.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
+import torch
 
-from bertshift.models.weights import heads_of, layer_tensors
+from bertshift.activations.rerun import Rerun
+from bertshift.models.family import heads_of, output_columns
 
-VALUES = [f"attention.{name}" for name in ("self.value.weight", "self.value.bias", "output.dense.weight")]
-TOKENS = 4096  # worked on at a time: as float64 they are twice what the file holds
+UNKNOWN = "the length of what a head hands over"
 
 
-def value_norms(states: np.ndarray, maps: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """||f_j|| for every head and token, [heads, tokens] float64.
+def value_norms(rerun: Rerun, layer: int, states: np.ndarray) -> np.ndarray:
+    """||f_j|| of a layer, counted from 1, that reads `states` [N, d], for every head and token: [heads, N] float64.
 
-    states [tokens, width]: a layer's input, that is the hidden states of the layer below; maps: the layer's, from
-    `value_maps`.
+    UserError where the family's output projection is not known.
     """
-    weight, bias = maps
-    heads = len(bias)
-    norms = np.empty((heads, len(states)))
-    for first in range(0, len(states), TOKENS):
-        part = slice(first, first + TOKENS)
-        values = states[part].astype(np.float64) @ weight.reshape(-1, weight.shape[-1]).T
-        norms[:, part] = np.linalg.norm(values.reshape(len(values), heads, -1) + bias, axis=2).T
+    heads = range(1, heads_of(rerun.model) + 1)
+    columns = [output_columns(rerun.model, layer, head, UNKNOWN).detach().double() for head in heads]
+    triangles = torch.stack([torch.linalg.qr(one, mode="r").R for one in columns])
+    norms = np.empty((len(heads), len(states)))
+    for _, places, values in rerun(layer, states, "values"):
+        norms[:, places] = (values.double() @ triangles.mT).norm(dim=-1).transpose(0, 1).cpu()
     return norms
-
-
-def value_maps(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Layer by layer, a model folder's (weight [heads, d, width], bias [heads, d]) with ||weight x + bias|| = ||f||.
-
-    UserError for weights that NumPy does not know (bfloat16).
-    """
-    heads = heads_of(folder)
-    for value, bias, output in layer_tensors(folder, VALUES):
-        triangles = np.stack([np.linalg.qr(columns, mode="r") for columns in np.split(output, heads, axis=1)])
-        yield triangles @ np.stack(np.split(value, heads)), (triangles @ bias.reshape(heads, -1, 1))[..., 0]

@@ -4,11 +4,12 @@ Of each example, layer and head:
 
     received   m_j = 1/L sum_i A_ij   by all L queries, special tokens among them: the text's sum over queries,
                                       normalised by length (figure 6)
-    from_cls   A_0j                   by [CLS] alone; not normalised, in spite of figure 7's caption
+    from_cls   A_0j                   by the first token alone; not normalised, in spite of figure 7's caption
 
 The value is the largest over the tokens j of a kind, as in the text and in the code behind the figures, and its mean is
-taken over the examples that have such a token. `sep_sum` adds the two [SEP] up instead: the larger of two is less than
-one alone. Variants *_norm weigh a token by what the head hands over, m_j ||f_j|| (`attention_norms`); *_norm_share
+taken over the examples that have such a token. Kinds are roles: `cls` is the first token, special or not, and of no other
+kind; `sep` are the other special tokens, of which a decoder may have none. `sep_sum` adds the separators up instead: the
+larger of two is less than one alone. A decoder's first token sees itself alone, so from_cls says nothing there. Variants *_norm weigh a token by what the head hands over, m_j ||f_j|| (`attention_norms`); *_norm_share
 divide that by its sum over all tokens of the example, which for attention itself is 1.
 """
 
@@ -19,10 +20,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from bertshift.activations.rerun import Rerun
+from bertshift.activations.sampling import beside_content
 from bertshift.activations.store import Activations, Maps
 from bertshift.errors import UserError
-from bertshift.metrics.attention_norms import value_maps, value_norms
+from bertshift.metrics.attention_norms import value_norms
 from bertshift.metrics.pairs import Pair, frame, head_rows, opened
+from bertshift.models.loading import load_encoder
 
 # Universal tags and relations, where the paper takes spaCy's: its objects include predicate nouns ("attr", which heads
 # its clause here), its subjects the agents of passives (here "obl"), its verbs no modals, its pronouns only personal ones.
@@ -54,8 +58,9 @@ def compare(
                 continue
             done.add(one.path)
             keys = keys | {"annotation": annotation}
-            for layer, maps in enumerate(value_maps(folders[one.path]), 1):
-                norms = value_norms(one.hidden(layer - 1), maps)
+            rerun = Rerun(load_encoder(folders[one.path]), one)
+            for layer in range(1, one.layers + 1):
+                norms = value_norms(rerun, layer, one.hidden(layer - 1))
                 for (token, variant), values in per_kind(one.attention(layer), norms, tokens).items():
                     place = {"token": token, "variant": variant, "layer": layer, "ref_layer": layer}
                     rows += head_rows(values, **keys, **place)
@@ -95,7 +100,7 @@ def per_kind(
 
 
 def column_weights(maps: Maps) -> tuple[np.ndarray, np.ndarray]:
-    """Of every head and token, [heads, N] float64 each: its mean weight over queries, and its weight for [CLS]."""
+    """Of every head and token, [heads, N] float64 each: its mean weight over queries, and its weight for the first."""
     received = np.empty((maps.heads, maps.lengths.sum()))
     from_cls = np.empty_like(received)
     end = 0
@@ -124,9 +129,9 @@ def token_kinds(activations: Activations, texts: Sequence[Mapping]) -> dict[str,
         "obj": np.isin(relation, OBJECTS),
         "neg": np.isin(spelled, NEGATIONS),
     }
-    first = np.zeros(len(word), bool)
-    first[activations.offsets[:-1]] = True
+    first = beside_content(np.zeros(len(word), bool), activations.offsets)
     special = {"cls": first, "sep": activations.special & ~first}
+    word[first] = -1
     ordinary = {kind: np.append(of_word, False)[word] for kind, of_word in kinds.items()}  # -1: no word
     return {kind: np.flatnonzero(places) for kind, places in (special | ordinary).items()}
 
@@ -134,8 +139,8 @@ def token_kinds(activations: Activations, texts: Sequence[Mapping]) -> dict[str,
 def word_of_token(activations: Activations, texts: Sequence[Mapping]) -> np.ndarray:
     """[N] the number of the word that a token begins in, counted through all texts; -1 for special tokens.
 
-    So is a piece that begins in no word (a character that the tokenizer alone knows), told on stderr. UserError where
-    `texts` are not those of the activations.
+    A piece of spaces at a text's end is of the word before it. Pieces of a text without words are -1, told on stderr.
+    UserError where `texts` are not those of the activations.
     """
     if [str(text["id"]) for text in texts] != activations.ids.tolist():
         raise UserError(
@@ -145,13 +150,14 @@ def word_of_token(activations: Activations, texts: Sequence[Mapping]) -> np.ndar
     for example, text in enumerate(texts):
         tokens = np.arange(*activations.offsets[example : example + 2])
         for segment, part in enumerate(SEGMENTS):
-            starts, ends = (np.array(text.get(part, {}).get(key, ()), int) for key in ("start", "end"))
+            starts = np.array(text.get(part, {}).get("start", ()), int)
             own = tokens[(activations.segment[tokens] == segment) & ~activations.special[tokens]]
-            begins = activations.char_start[own]
-            word = np.searchsorted(starts, begins, side="right") - 1
-            inside = (word >= 0) & (begins < np.append(ends, 0)[word])
-            found[own[inside]] = passed + word[inside]
+            if len(starts):
+                word = np.searchsorted(starts, activations.char_start[own], side="right") - 1
+                found[own] = passed + np.maximum(word, 0)
             passed += len(starts)
     if lost := int(np.sum((found < 0) & ~activations.special)):
-        print(f"attention_to: {lost} of {len(found)} word pieces begin in no word.", file=sys.stderr)
+        print(
+            f"attention_to: {lost} of {len(found)} word pieces are of a text without words.", file=sys.stderr
+        )
     return found

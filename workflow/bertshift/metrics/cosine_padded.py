@@ -11,17 +11,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bertshift.activations.extract import padded_attention
+from bertshift.activations.extract import encode, padded_attention
 from bertshift.errors import UserError
 from bertshift.metrics.cosine import quotient
 from bertshift.metrics.pairs import frame, head_rows
-from bertshift.models.loading import load_encoder, load_tokenizer
+from bertshift.models.family import longest_input
+from bertshift.models.loading import load_encoder
+from bertshift.models.tokenizer import load_tokenizer
 
 
 def compare(
     model, reference, tokenizer, rows: Sequence[dict], keys: dict, pad_to: int = 200, batch_size: int = 8
 ) -> pd.DataFrame:
-    """One row a layer and head (0: their mean) of two BertModels (eager attention) that run side by side on `rows`.
+    """One row a layer and head (0: their mean) of two models that run side by side on `rows`.
 
     Sums in float64; nothing is stored. Raises UserError where layers or heads differ, or pad_to is beyond a model's
     positions.
@@ -32,7 +34,7 @@ def compare(
             f"models of {shapes[0][0]} layers x {shapes[0][1]} heads and of {shapes[1][0]} x {shapes[1][1]}: cosine "
             "compares head by head. Ask for rsa or svcca instead."
         )
-    positions = min(one.config.max_position_embeddings for one in (model, reference))
+    positions = min(longest_input(one) for one in (model, reference))
     if pad_to > positions:
         raise UserError(
             f"samples.padded_length: {pad_to} is beyond {positions} positions; write at most that."
@@ -72,6 +74,15 @@ def compare_saved(
             file=sys.stderr,
             flush=True,
         )
-        models = [load_encoder(Path(each), attention="eager") for each in (folder, reference)]
-        parts.append(compare(*models, load_tokenizer(Path(folder)), stimuli[keys["stimuli"]], keys, pad_to))
+        models = [load_encoder(Path(each)) for each in (folder, reference)]
+        tokenizers, rows = (
+            [load_tokenizer(Path(each)) for each in (folder, reference)],
+            stimuli[keys["stimuli"]],
+        )
+        ids, others = (encode(tokenizer, rows, pad_to)["token_ids"] for tokenizer in tokenizers)
+        if not np.array_equal(ids, others):
+            raise UserError(
+                f"{folder} and {reference} cut the inputs into other tokens: name a reference with the model's own tokenizer."
+            )
+        parts.append(compare(*models, tokenizers[0], rows, keys, pad_to))
     return pd.concat(parts, ignore_index=True)

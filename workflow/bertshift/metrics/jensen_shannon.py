@@ -3,7 +3,8 @@
     JS(p, q) = 1/2 [ sum p ln(p / m) + sum q ln(q / m) ],   m = (p + q) / 2
 
 the divergence, not its square root; at most ln 2 nats. D(layer) is its mean over queries, then heads, then examples;
-the queries are the real tokens, [CLS] and [SEP] among them.
+the queries are the real tokens, special ones among them. Cells that a query may not see, as those of later tokens in a
+decoder, are 0 in both maps and add nothing.
 """
 
 import numpy as np

@@ -64,7 +64,7 @@ def matched_layers(model: int, reference: int, first: int = 0) -> list[tuple[int
 
 
 def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") -> None:
-    """That there will be no row, as states are all alike: of [CLS] in the embeddings, of all after a training that collapsed."""
+    """That there will be no row, as states are all alike: of first tokens in the embeddings, of all after a training that collapsed."""
     print(
         f"{metric}: {tokens} do not differ in layer {layer}: {pair.model} vs {pair.reference}",
         file=sys.stderr,

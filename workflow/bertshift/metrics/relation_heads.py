@@ -33,6 +33,7 @@ DRAWS = 1000
 PERCENTILE = 99
 EXAMPLE = "He was becoming agitated ."  # the paper's; another vocabulary's sentences have their own
 EXAMPLE_HEADS = 2
+FIRST, SEPARATOR = "[first]", "[separator]"  # what special tokens are called, whatever they are
 COLUMNS = ["metric", "model", "stimuli", "init", "seed", "variant", "layer", "head", "value", "sd", "n", "low", "high",
            "rank", "heads_99", "null", "null_99", "null_n", "example", "query", "key", "query_token", "key_token",
            "query_part", "key_part"]  # fmt: skip
@@ -239,8 +240,10 @@ def _tokens(activations: Activations, text: str, sentence: Sentence) -> tuple[np
     """What a reader calls each token, and which part it is of."""
     own = slice(*activations.offsets[sentence.example : sentence.example + 2])
     spans = zip(activations.char_start[own], activations.char_end[own], strict=True)
-    tokens = np.array([text[start:end] or "[SEP]" for start, end in spans], object)
-    tokens[0] = "[CLS]"
+    tokens = np.array([text[start:end] for start, end in spans], object)
+    special = activations.special[own]
+    tokens[special] = SEPARATOR
+    tokens[:1][special[:1]] = FIRST
     parts = np.full(len(tokens), "", object)
     parts[sentence.arguments], parts[sentence.predicate] = "argument", "predicate"
     return tokens, parts

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from bertshift.activations.sampling import two_samples
+from bertshift.activations.sampling import beside_content, two_samples
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined
@@ -154,7 +154,7 @@ def _blocks(activations: Activations) -> tuple[np.ndarray, int]:
 
 
 def compare(pairs: list[Pair], tokens: int = 5000) -> pd.DataFrame:
-    """One row a pair, layer and variant: "content" (no [CLS], [SEP]; the headline) and "all_tokens".
+    """One row a pair, layer and variant: "content" (no special and no first tokens; the headline) and "all_tokens".
 
     tokens: how many are drawn, without replacement, from all of the stimuli's; the same ones for every model and
     layer. n is their number. sd, the score's standard error, and low, high, its 95 % interval, are standard deviation
@@ -170,7 +170,8 @@ def _rows(pairs: list[Pair], tokens: int):
     for pair, model, reference in opened("rsa", pairs):
         block_of_example, blocks = _blocks(model)
         weights = draws(blocks, pair.stimuli)
-        for variant, positions in two_samples(model.special, tokens, "rsa", pair.stimuli).items():
+        apart = beside_content(model.special, model.offsets)
+        for variant, positions in two_samples(apart, tokens, "rsa", pair.stimuli).items():
             _check_count(len(positions))
             block_of_token = block_of_example[model.example_of_token()[positions]]
             present, starts = np.unique(block_of_token, return_index=True)

@@ -39,7 +39,7 @@ class Centred:
 
     @property
     def varies(self) -> bool:
-        """False where the rows differ by no more than float32 rounds, as the embedding of [CLS] does."""
+        """False where the rows differ by no more than float32 rounds, as the embedding of a first token that is always the same does."""
         return bool(self.squares.sum() > 1e-12 * len(self) * (self.mean @ self.mean))
 
     def permuted(self, order: np.ndarray) -> "Centred":

@@ -7,7 +7,7 @@ All of them are distances, 0 for hidden states that agree and, for unrelated one
     cka         cka_debiased, cka_biased         1 - linear CKA
     procrustes  procrustes                       what is left after the best rotation
 
-Tokens: all; content, without [CLS] and [SEP]; cls and sep, either by itself.
+Tokens: all; content, without special and first tokens; cls, the first tokens; sep, the other special ones.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from bertshift.activations.sampling import sample_tokens
+from bertshift.activations.sampling import beside_content, sample_tokens
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics import cka, procrustes, pwcca
@@ -71,12 +71,11 @@ def distances(x: Centred, y: Centred, orders: Sequence[np.ndarray] = ()) -> Iter
 
 def classes(activations: Activations) -> dict[str, np.ndarray]:
     """[N] which tokens are of each class."""
-    first = np.zeros(len(activations.special), bool)
-    first[activations.offsets[:-1]] = True
-    special = activations.special
+    special, offsets = activations.special, activations.offsets
+    first = beside_content(np.zeros_like(special), offsets)
     return {
-        "all": np.ones(len(special), bool),
-        "content": ~special,
+        "all": np.ones_like(special),
+        "content": ~beside_content(special, offsets),
         "cls": first,
         "sep": special & ~first,
     }
@@ -86,7 +85,7 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
     """One row a pair, layer, class of tokens and variant of `distances`, nulls among them; n counts tokens.
 
     tokens: how many are drawn, those that SVCCA draws of the same stimuli; classes are parts of the draw. A class has no
-    rows in a layer where its tokens do not differ, as [CLS] in the embeddings or all after a training that collapsed, or
+    rows in a layer where its tokens do not differ, as first tokens in the embeddings or all after a training that collapsed, or
     where fewer than 4 are drawn.
     Raises UserError where tokens of a pair differ, or all that are drawn are too few for SVCCA.
     """

@@ -128,7 +128,7 @@ def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, int, int]]:
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
     """One row a pair, layer and variant of `distances`, with k_model, k_reference; n counts tokens, sd is empty.
 
-    tokens: how many are drawn, without replacement, from all of the stimuli's, [CLS] and [SEP] among them; the same
+    tokens: how many are drawn, without replacement, from all of the stimuli's, special ones among them; the same
     for every model and layer, and, as the distance depends on n, best the same for every task. None takes all. A layer in
     which tokens do not differ, as after a training that collapsed, has no rows.
     Raises UserError where tokens of a pair differ or are too few for `distances`.

@@ -1,16 +1,18 @@
-"""Disabling attention heads through their weights, so that it works with every attention kernel."""
+"""Disabling attention heads in a forward pass, without a change to any weight."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from transformers import BertModel
+from transformers import PreTrainedModel
 
 from bertshift.errors import UserError
+from bertshift.models.attention import Edit, editing, seen
+from bertshift.models.family import head_width, heads_of
 
-# Every query attends alike to every real token (Kovaleva et al. 2019); the head puts out nothing (Michel et al. 2019);
+# Every query attends alike to all that it sees (Kovaleva et al. 2019); the head puts out nothing (Michel et al. 2019);
 # the head puts out the same everywhere, its mean over a data set.
 VARIANTS = ("uniform", "zero", "mean")
 
@@ -23,113 +25,103 @@ class Ablation:
     layer: int
     head: int
 
+    @property
+    def heads(self) -> slice:
+        return slice(self.head - 1, self.head) if self.head else slice(None)
+
 
 NOTHING = Ablation("none", 0, 0)
 
 
-def every_ablation(bert: BertModel, variants: Iterable[str] = VARIANTS) -> list[Ablation]:
+def every_ablation(model: PreTrainedModel, variants: Iterable[str] = VARIANTS) -> list[Ablation]:
     """By layer, by variant, by head, the whole layer first. UserError for a model without layers."""
-    layers, heads = len(bert.encoder.layer), bert.config.num_attention_heads
-    if not layers:
+    if not model.config.num_hidden_layers:
         raise UserError("a model without layers has no heads to disable; name one with layers.")
     return [
         Ablation(variant, layer, head)
-        for layer in range(1, layers + 1)
+        for layer in range(1, model.config.num_hidden_layers + 1)
         for variant in variants
-        for head in range(heads + 1)
+        for head in range(heads_of(model) + 1)
     ]
 
 
 @contextmanager
-def disabled(bert: BertModel, ablation: Ablation, means: Tensor | None = None) -> Iterator[None]:
-    """Inside the block `ablation` holds; afterwards every weight is what it was, to the bit.
+def disabled(model: PreTrainedModel, ablation: Ablation, means: Tensor | None = None) -> Iterator[None]:
+    """Inside the block `ablation` holds. `means` [layers, heads, width of a head] is what `averaging` gives.
 
-    uniform: zero rows of the query projection and its bias, so that all logits are 0 and the softmax over the L real
-    keys is 1/L. zero: zero columns of the output projection W. mean: that, and W times the head's mean context added
-    to the bias; `means` [layers, width] is what `averaging` gives. UserError for a layer, head or variant that does
-    not exist.
+    uniform: all that a query sees gets the same weight. zero: the head's context is 0. mean: it is the head's mean.
+    UserError for a layer, head or variant that does not exist.
     """
-    if ablation == NOTHING:
-        yield
-        return
-    attention = _layer(bert, ablation).attention
-    query, output = attention.self.query, attention.output.dense
-    part = columns(bert, ablation.head)
-    match ablation.variant:
-        case "uniform":
-            changes = [(query.weight[part], 0), (query.bias[part], 0)]
-        case "zero":
-            changes = [(output.weight[:, part], 0)]
-        case "mean":
-            if means is None:
-                raise ValueError("the variant 'mean' needs the means of the contexts")
-            # .double() and back: a bias is one number for every token, so its rounding does not average out.
-            constant = output.weight[:, part].double() @ means[ablation.layer - 1, part].double()
-            changes = [(output.weight[:, part], 0), (output.bias, (output.bias.double() + constant).float())]
-        case unknown:
-            raise UserError(
-                f"'{unknown}' is no way to disable a head; write one of {', '.join(VARIANTS)} under ablation.variants."
-            )
-    views = [tensor.detach() for tensor, _ in changes]
-    before = [view.clone() for view in views]
-    try:
-        for view, (_, value) in zip(views, changes, strict=True):
-            view.copy_(torch.as_tensor(value))
-        yield
-    finally:
-        for view, old in zip(views, before, strict=True):
-            view.copy_(old)
-
-
-def columns(bert: BertModel, head: int) -> slice:
-    """Where the context of a head stands in that of its layer; of all heads for head 0."""
-    if not head:
-        return slice(None)
-    width = bert.config.hidden_size // bert.config.num_attention_heads
-    return slice((head - 1) * width, head * width)
-
-
-def _layer(bert: BertModel, ablation: Ablation):
-    layers, heads = len(bert.encoder.layer), bert.config.num_attention_heads
-    if not (1 <= ablation.layer <= layers and 0 <= ablation.head <= heads):
+    layers, heads = model.config.num_hidden_layers, heads_of(model)
+    if ablation.variant not in (*VARIANTS, NOTHING.variant):
         raise UserError(
-            f"L{ablation.layer}H{ablation.head} does not exist: the model has layers 1 to {layers} and heads 1 to "
-            f"{heads}."
+            f"'{ablation.variant}' is no way to disable a head; write one of {', '.join(VARIANTS)} under ablation.variants."
         )
-    return bert.encoder.layer[ablation.layer - 1]
+    if ablation != NOTHING and not (1 <= ablation.layer <= layers and 0 <= ablation.head <= heads):
+        raise UserError(
+            f"L{ablation.layer}H{ablation.head} does not exist: the model has layers 1 to {layers} and heads 1 to {heads}."
+        )
+    if ablation.variant == "mean" and means is None:
+        raise ValueError("the variant 'mean' needs the means of the contexts")
+    with nullcontext() if ablation == NOTHING else editing(model, Disabled(ablation, means)):
+        yield
+
+
+class Disabled(Edit):
+    def __init__(self, ablation: Ablation, means: Tensor | None = None):
+        self.ablation, self.means = ablation, means
+
+    def maps(self, layer: int, maps: Tensor, mask: Tensor | None) -> Tensor:
+        if layer == self.ablation.layer and self.ablation.variant == "uniform":
+            maps = maps.clone()
+            maps[:, self.ablation.heads] = seen(mask, maps)[:, None]
+        return maps
+
+    def context(self, layer: int, context: Tensor) -> Tensor:
+        return without(self.ablation, context, self.means) if layer == self.ablation.layer else context
+
+
+def without(ablation: Ablation, context: Tensor, means: Tensor | None = None) -> Tensor:
+    """The context [examples, heads, tokens, width of a head] with heads set to zero or to their mean, as `ablation` says."""
+    if ablation.variant not in ("zero", "mean"):
+        return context
+    context = context.clone()
+    own = 0.0 if ablation.variant == "zero" else means[ablation.layer - 1, ablation.heads, None].to(context)
+    context[:, ablation.heads] = own
+    return context
+
+
+class _Sums(Edit):
+    """Sums of contexts over the real tokens of the pass that runs: [layers, heads, width of a head] float64."""
+
+    def __init__(self, *shape: int):
+        self.sums = torch.zeros(shape, dtype=torch.float64)
+
+    def context(self, layer: int, context: Tensor) -> Tensor:
+        real = context.new_ones(context.shape[0], context.shape[2]) if self.tokens is None else self.tokens
+        self.sums[layer - 1] = torch.einsum("bhtd,bt->hd", context.double(), real.double()).cpu()
+        return context
 
 
 @contextmanager
-def averaging(bert: BertModel) -> Iterator[Tensor]:
-    """What the heads of each layer put out before the output projection, averaged over the real tokens of all inputs
-    that `bert` reads inside the block: [layers, width] float64, complete when the block ends. What it could not read to
-    the end, for want of memory, does not count."""
-    means = torch.zeros(len(bert.encoder.layer), bert.config.hidden_size, dtype=torch.float64)
-    sums = torch.zeros_like(means)
-    tokens, mask = 0, None
+def averaging(model: PreTrainedModel) -> Iterator[Tensor]:
+    """What the heads put out, averaged over the real tokens of all inputs that `model` reads inside the block:
+    [layers, heads, width of a head] float64, complete when the block ends. What it could not read to the end, for want of
+    memory, does not count."""
+    sums = _Sums(model.config.num_hidden_layers, heads_of(model), head_width(model))
+    means = torch.zeros_like(sums.sums)
+    tokens = 0
 
-    def read(_, inputs, options):
-        nonlocal mask
-        ids, mask = (*inputs, options.get("attention_mask"))[:2]
-        mask = torch.ones_like(ids) if mask is None else mask
-
-    def add(number):
-        def hook(_, inputs):
-            sums[number] = torch.einsum("btw,bt->w", inputs[0].double(), mask.double()).cpu()
-
-        return hook
-
-    def count(*_):
+    def count(_, inputs: tuple, named: dict, __) -> None:
         nonlocal tokens
-        means.add_(sums)
-        tokens += int(mask.sum())
+        means.add_(sums.sums)
+        ids = named.get("input_ids", inputs[0] if inputs else None)
+        tokens += ids.numel() if sums.tokens is None else int(sums.tokens.sum())
 
-    hooks = [bert.register_forward_pre_hook(read, with_kwargs=True), bert.register_forward_hook(count)]
-    for number, layer in enumerate(bert.encoder.layer):
-        hooks.append(layer.attention.output.dense.register_forward_pre_hook(add(number)))
+    hook = model.register_forward_hook(count, with_kwargs=True)
     try:
-        yield means
+        with editing(model, sums):
+            yield means
     finally:
-        for hook in hooks:
-            hook.remove()
+        hook.remove()
     means /= max(tokens, 1)

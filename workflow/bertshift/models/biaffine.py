@@ -1,12 +1,13 @@
-"""The parser of Dozat & Manning 2017 on top of BERT, which Merchant et al. 2020 fine-tune."""
+"""The parser of Dozat & Manning 2017 on top of an encoder, which Merchant et al. 2020 fine-tune."""
 
 from collections.abc import Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import BertModel
+from transformers import PreTrainedModel
 
+from bertshift.models.family import needs_all_tokens, run
 from bertshift.seeds import seed_from
 
 
@@ -64,30 +65,29 @@ class Biaffine(nn.Module):
 class DependencyParser(nn.Module):
     """`labels` are the names of the relations, in the order of the label scores."""
 
-    def __init__(self, bert: BertModel, labels: Sequence[str], seed: int = 0):
+    def __init__(self, encoder: PreTrainedModel, labels: Sequence[str], seed: int = 0):
         super().__init__()
-        self.bert = bert
+        needs_all_tokens(encoder, "parsing")
+        self.encoder = encoder
         self.labels = tuple(labels)
-        self.head = Biaffine(bert.config.hidden_size, len(self.labels), seed)
+        self.head = Biaffine(encoder.config.hidden_size, len(self.labels), seed)
 
     @classmethod
-    def rebuilt(cls, bert: BertModel, head: Mapping[str, Tensor]) -> "DependencyParser":
-        return cls(bert, bert.config.labels)
+    def rebuilt(cls, encoder: PreTrainedModel, head: Mapping[str, Tensor]) -> "DependencyParser":
+        return cls(encoder, encoder.config.labels)
 
     @property
     def outputs(self) -> str:
         width = self.head.arc_head.in_features
         return f"{len(self.labels)} labels ({', '.join(self.labels)}) of width {width}"
 
-    def forward(
-        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None, first: Tensor
-    ) -> Tensor:
+    def forward(self, first: Tensor, **inputs: Tensor | None) -> Tensor:
         """States [sentences, words, width] of the last layer, for the head's scores.
 
-        `first` [sentences, words] is where each word begins: 0, which is [CLS], for the root that every sentence has
+        `first` [sentences, words] is where each word begins: 0, the token in front of the text, for the root that every sentence has
         in front, negative for padding.
         """
-        return _at(self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state, first.clamp(min=0))
+        return _at(run(self.encoder, **inputs).last_hidden_state, first.clamp(min=0))
 
 
 def _at(states: Tensor, places: Tensor) -> Tensor:

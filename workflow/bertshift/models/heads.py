@@ -1,15 +1,18 @@
 """What stands on top of the encoder for one task."""
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import BertModel
+from transformers import PreTrainedModel
 
 from bertshift.errors import UserError
 from bertshift.models.biaffine import DependencyParser
+from bertshift.models.family import family_of, needs_all_tokens, run
 from bertshift.models.initialise import fill
 from bertshift.models.loading import WEIGHTS, load_encoder, read_weights
 from bertshift.seeds import seed_from
@@ -18,75 +21,121 @@ from bertshift.seeds import seed_from
 class LinearHead(nn.Module):
     """The encoder and one linear layer."""
 
-    def __init__(self, bert: BertModel, outputs: int, seed: int = 0):
+    def __init__(self, encoder: PreTrainedModel, outputs: int, seed: int = 0):
         super().__init__()
-        self.bert = bert
-        self.head = fresh_linear(bert.config.hidden_size, outputs, seed)
+        self.encoder = encoder
+        self.head = fresh_linear(encoder.config.hidden_size, outputs, seed)
 
     @classmethod
-    def rebuilt(cls, bert: BertModel, head: Mapping[str, Tensor]) -> Self:
+    def rebuilt(cls, encoder: PreTrainedModel, head: Mapping[str, Tensor]) -> Self:
         """A model that fits the tensors of a saved head."""
-        return cls(bert, outputs=len(head["weight"]))
+        return cls(encoder, outputs=len(head["weight"]))
 
     @property
     def outputs(self) -> str:
         """What the head puts out, in words; alike where one head can take another's place."""
         return f"{self.head.out_features} outputs of width {self.head.in_features}"
 
+    def states(self, **inputs: Tensor | None) -> Tensor:
+        """The last layer's [examples, tokens, width]."""
+        return run(self.encoder, **inputs).last_hidden_state
+
+
+ACTIVATIONS = {"tanh": torch.tanh, "relu": F.relu, "gelu": F.gelu}
+
 
 class SequenceClassifier(LinearHead):
-    """[CLS] -> pooler -> dropout -> linear: `outputs` classes, or 1 for a regression."""
+    """One token -> the family's published pooling -> dropout -> linear: `outputs` classes, or 1 for a regression.
 
-    def __init__(self, bert: BertModel, outputs: int, seed: int = 0, dropout: float = 0.1):
-        super().__init__(bert, outputs, seed)
+    The token is the first, which is BERT's [CLS]; in a decoder the last real one, which has read all others.
+    """
+
+    def __init__(self, encoder: PreTrainedModel, outputs: int, seed: int = 0, dropout: float = 0.1):
+        super().__init__(encoder, outputs, seed)
         self.dropout = nn.Dropout(dropout)
+        family, width = family_of(encoder), encoder.config.hidden_size
+        self.pooling, _, norm = family.pooling.partition("+")
+        self.last = family.causal
+        if self.pooling in ACTIVATIONS:
+            self.head = nn.Sequential(
+                OrderedDict(
+                    dense=fresh_linear(width, width, seed_from(seed, "dense")),
+                    **{"norm": nn.LayerNorm(width)} if norm else {},
+                    out=self.head,
+                )
+            )
 
-    def forward(
-        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
-    ) -> Tensor:
+    @classmethod
+    def rebuilt(cls, encoder: PreTrainedModel, head: Mapping[str, Tensor]) -> Self:
+        return cls(encoder, outputs=len(head["out.weight" if "out.weight" in head else "weight"]))
+
+    @property
+    def outputs(self) -> str:
+        last = self.head[-1] if isinstance(self.head, nn.Sequential) else self.head
+        return f"{last.out_features} outputs of width {last.in_features}"
+
+    def pooled(self, output, attention_mask: Tensor | None = None) -> Tensor:
+        """What the head reads of the encoder's output, [examples, width]."""
+        if self.pooling == "pooler":
+            return output.pooler_output
+        if not self.last:
+            return output.last_hidden_state[:, 0]
+        if attention_mask is None:
+            return output.last_hidden_state[:, -1]
+        last = attention_mask.sum(1) - 1
+        return output.last_hidden_state[torch.arange(len(last), device=last.device), last]
+
+    def forward(self, **inputs: Tensor | None) -> Tensor:
         """Token ids [examples, tokens] -> logits [examples, outputs]."""
-        pooled = self.bert(input_ids, attention_mask, token_type_ids).pooler_output
-        return self.head(self.dropout(pooled))
+        return self.logits(self.pooled(run(self.encoder, **inputs), inputs.get("attention_mask")))
+
+    def logits(self, pooled: Tensor) -> Tensor:
+        """[examples, width] -> [examples, outputs]."""
+        if isinstance(self.head, nn.Linear):
+            return self.head(self.dropout(pooled))
+        dense, *norm, out = self.head
+        hidden = ACTIVATIONS[self.pooling](dense(self.dropout(pooled)))
+        for one in norm:
+            hidden = one(hidden)
+        return out(self.dropout(hidden))
 
 
 class SpanClassifier(LinearHead):
     """Every token -> a logit for being the answer's first and one for being its last."""
 
-    def __init__(self, bert: BertModel, outputs: int = 2, seed: int = 0):
-        super().__init__(bert, outputs, seed)
+    def __init__(self, encoder: PreTrainedModel, outputs: int = 2, seed: int = 0):
+        needs_all_tokens(encoder, "answering questions by spans")
+        super().__init__(encoder, outputs, seed)
 
-    def forward(
-        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, **inputs: Tensor | None) -> Tensor:
         """Token ids [windows, tokens] -> logits [windows, tokens, 2]; padding gets the lowest number there is,
         so that no probability depends on how far a batch happens to be padded."""
-        logits = self.head(self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state).float()
-        if attention_mask is None:
+        logits = self.head(self.states(**inputs)).float()
+        if (mask := inputs.get("attention_mask")) is None:
             return logits
-        return logits.masked_fill(attention_mask[..., None] == 0, torch.finfo(logits.dtype).min)
+        return logits.masked_fill(mask[..., None] == 0, torch.finfo(logits.dtype).min)
 
 
 class TokenClassifier(LinearHead):
     """First piece of each word -> dropout -> linear; `labels` name the classes, in the order of the logits."""
 
-    def __init__(self, bert: BertModel, labels: Sequence[str], seed: int = 0, dropout: float = 0.1):
-        super().__init__(bert, len(labels), seed)
+    def __init__(self, encoder: PreTrainedModel, labels: Sequence[str], seed: int = 0, dropout: float = 0.1):
+        needs_all_tokens(encoder, "tagging words")
+        super().__init__(encoder, len(labels), seed)
         self.labels = tuple(labels)
         self.dropout = nn.Dropout(dropout)
 
     @classmethod
-    def rebuilt(cls, bert: BertModel, head: Mapping[str, Tensor]) -> Self:
-        return cls(bert, bert.config.labels)
+    def rebuilt(cls, encoder: PreTrainedModel, head: Mapping[str, Tensor]) -> Self:
+        return cls(encoder, encoder.config.labels)
 
     @property
     def outputs(self) -> str:
         return f"{len(self.labels)} labels ({', '.join(self.labels)}) of width {self.head.in_features}"
 
-    def forward(
-        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None, first: Tensor
-    ) -> Tensor:
+    def forward(self, first: Tensor, **inputs: Tensor | None) -> Tensor:
         """`first` [sentences, words], where each word begins, negative for padding -> logits [..., labels]."""
-        states = self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state
+        states = self.states(**inputs)
         places = first.clamp(min=0)[..., None].expand(-1, -1, states.shape[-1])
         return self.head(self.dropout(states.gather(1, places)))
 
@@ -103,17 +152,17 @@ def fresh_linear(width: int, outputs: int, seed: int) -> nn.Linear:
     return linear
 
 
-def load_task_model(folder: Path, attention: Literal["sdpa", "eager"] = "sdpa") -> nn.Module:
+def load_task_model(folder: Path) -> nn.Module:
     """A fine-tuned model with its head, in eval mode. UserError if the folder holds an encoder without a task."""
-    bert = load_encoder(folder, attention)
+    encoder = load_encoder(folder)
     state = read_weights(Path(folder) / WEIGHTS)
     head = {key.removeprefix("head."): value for key, value in state.items() if key.startswith("head.")}
-    kind = (bert.config.architectures or [""])[0]
+    kind = (encoder.config.architectures or [""])[0]
     if kind not in HEADS or not head:
         raise UserError(
             f"{folder} holds no fine-tuned model (architecture {kind!r}); give a folder that fine-tuning wrote."
         )
-    model = HEADS[kind].rebuilt(bert, head)
+    model = HEADS[kind].rebuilt(encoder, head)
     model.head.load_state_dict(head)
     return model.eval()
 

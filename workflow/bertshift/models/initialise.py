@@ -45,11 +45,11 @@ def scheme_named(name: str) -> Normal:
 
 
 def fill(module: nn.Module, seed: int, normal: Normal = SCHEMES["A"]) -> None:
-    """Draw every Linear and Embedding weight inside `module` anew; biases become 0, LayerNorm (1, 0)."""
+    """Draw every matrix inside `module` anew; norms become (1, 0), biases 0."""
     for name, part in module.named_modules():
-        if isinstance(part, nn.LayerNorm):
-            nn.init.ones_(part.weight)
-        elif isinstance(part, nn.Linear | nn.Embedding):
-            normal.draw_(part.weight, seed_from(seed, name))
-        if getattr(part, "bias", None) is not None:
-            nn.init.zeros_(part.bias)
+        own = dict(part.named_parameters(recurse=False))
+        for kind, weight in own.items():
+            if weight.dim() > 1:
+                normal.draw_(weight, seed_from(seed, name))
+            else:
+                nn.init.constant_(weight, float(kind == "weight"))

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from torch import nn
-from transformers import BertModel
+from transformers import PreTrainedModel
 
 from bertshift.errors import UserError
+from bertshift.models.family import own_layers
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,11 +18,13 @@ class Restored:
     module: nn.Module
 
 
-def every_restoration(bert: BertModel, parent: BertModel) -> list[Restored]:
-    """Each layer of `bert` restored from `parent`. UserError for a parent of another width or with fewer layers."""
-    pairs = list(zip(bert.encoder.layer, parent.encoder.layer, strict=False))
+def every_restoration(model: PreTrainedModel, parent: PreTrainedModel) -> list[Restored]:
+    """Each layer of `model` restored from `parent`. UserError for a parent of another shape or with fewer layers, and for
+    a model whose layers are one."""
+    ours, theirs = (own_layers(one, "restoring one layer") for one in (model, parent))
+    pairs = list(zip(ours, theirs, strict=False))
     shapes = [[weight.shape for weight in layer.state_dict().values()] for pair in pairs for layer in pair]
-    if len(pairs) < len(bert.encoder.layer) or shapes[::2] != shapes[1::2]:
+    if len(pairs) < len(ours) or shapes[::2] != shapes[1::2]:
         raise UserError(
             "a layer can only be restored from a model of the same shape: name the model's own parent."
         )

@@ -7,6 +7,12 @@ from bertshift.errors import UserError
 from bertshift.files import read_json, write_json
 
 SOURCE = "source.json"
+_FAMILY = ", family "
+BERT = "bert"
+# Families as their papers write them; a family that is not here keeps the name that transformers gives it.
+NAMES = {"bert": "BERT", "roberta": "RoBERTa", "gpt2": "GPT-2", "distilbert": "DistilBERT", "electra": "ELECTRA",
+         "albert": "ALBERT", "deberta-v2": "DeBERTa", "mpnet": "MPNet", "modernbert": "ModernBERT",
+         "gpt_neox": "GPT-NeoX"}  # fmt: skip
 
 
 def hub_source(repository: str, commit: str, pinned: bool) -> dict:
@@ -23,10 +29,11 @@ def local_source(folder: Path) -> dict:
 
 
 def pretrained_source(architecture: Mapping) -> dict:
-    name = (
-        f"{architecture['layers']}x{architecture['width']} BERT pretrained here on {architecture['corpus']}"
-    )
-    return {"name": name, "source": f"pretrained:{architecture['corpus']}"}
+    """`architecture` as under `bases.<name>.pretrain`: family, layers, width, corpus."""
+    family = NAMES.get(architecture["family"], architecture["family"])
+    size = f"{architecture['layers']}x{architecture['width']}"
+    name = f"{size} {family} pretrained here on {architecture['corpus']}"
+    return {"name": name, "source": f"pretrained:{architecture['corpus']}", "family": architecture["family"]}
 
 
 def write_source(folder: str | Path, source: Mapping) -> None:
@@ -39,12 +46,25 @@ def carry_source(start: str | Path, folder: str | Path) -> None:
 
 
 def checkpoint_names(checkpoints: Mapping[str, Mapping[str, str | Sequence[str]]]) -> dict[str, str]:
-    """By pretraining run, what tables call the checkpoint.
+    """By pretraining run, what tables call the checkpoint; of another family than BERT's its name says which.
 
     {pretraining run: {"records": the source.json of its replicates, "label": the user's own name of it, if any}}.
     UserError where the replicates began as different checkpoints.
     """
-    return {init: entry.get("label") or _name(entry["records"]) for init, entry in checkpoints.items()}
+    return {
+        init: (entry.get("label") or _name(entry["records"])) + _other_family(entry.get("records", ()))
+        for init, entry in checkpoints.items()
+    }
+
+
+def _other_family(records: Sequence[str]) -> str:
+    families = {read_json(record).get("family", BERT) for record in records[:1]} - {BERT}
+    return "".join(_FAMILY + family for family in families)
+
+
+def family_in(checkpoint: str) -> str:
+    """The family (`model_type` of transformers) of a checkpoint, by what a table calls it."""
+    return checkpoint.partition(_FAMILY)[2] or BERT
 
 
 def _name(records: Sequence[str]) -> str:

@@ -1,15 +1,27 @@
-from transformers import BertModel
+from transformers import PreTrainedModel
 
 from bertshift.errors import UserError
+from bertshift.models.family import family_of, own_layers
 
 
-def keep_layers(model: BertModel, k: int) -> None:
-    """Keep the embeddings and the first `k` layers; the pooler, trained on the last layer, now reads layer `k`.
+def keep_layers(model: PreTrainedModel, k: int) -> None:
+    """Keep the embeddings and the first `k` layers; what reads the last layer, such as a pooler, now reads layer `k`.
 
-    k = 0 leaves the embeddings alone. Merchant et al. 2020, Figure 4. UserError for more layers than there are.
+    k = 0 leaves the embeddings alone. Merchant et al. 2020, Figure 4. UserError for more layers than there are, and
+    for none where the model cannot do without.
     """
-    layers = len(model.encoder.layer)
-    if not 0 <= k <= layers:
-        raise UserError(f"keep{k} is not possible: the model has {layers} layers, write 0 to {layers}.")
-    model.encoder.layer = model.encoder.layer[:k]
+    layers = own_layers(model, f"keep{k}")
+    if not 0 <= k <= len(layers):
+        raise UserError(
+            f"keep{k} is not possible: the model has {len(layers)} layers, write 0 to {len(layers)}."
+        )
+    if not k and not family_of(model).without_layers:
+        raise UserError(
+            f"keep0 is not possible for a {model.config.model_type} model; write 1 to {len(layers)} layers."
+        )
+    where, _, name = family_of(model).layers.rpartition(".")
+    parent = model.get_submodule(where)
+    setattr(parent, name, getattr(parent, name)[:k])
     model.config.num_hidden_layers = k
+    if getattr(model.config, "layer_types", None):
+        model.config.layer_types = model.config.layer_types[:k]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from transformers import BertModel
+from transformers import PreTrainedModel
 
 from bertshift.models.freeze import freeze
 from bertshift.models.reinitialise import (
@@ -17,7 +17,7 @@ from bertshift.naming import Variant
 from bertshift.seeds import seed_from
 
 
-def apply_variants(model: BertModel, variants: Iterable[Variant], seed: int) -> None:
+def apply_variants(model: PreTrainedModel, variants: Iterable[Variant], seed: int) -> None:
     """Change `model` as the variants of its name say, in their order; draws depend on `seed`.
 
     Variants that concern the head or the optimiser (carry, bertadam) leave the encoder alone.

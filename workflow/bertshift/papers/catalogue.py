@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 from bertshift.config import refuse, undefined, unusable
 from bertshift.errors import UserError
 from bertshift.naming import parse_comparison
-from bertshift.papers import college2020, hao2020, kovaleva2019, merchant2020
+from bertshift.papers import beyond, college2020, hao2020, kovaleva2019, merchant2020
 
 ROOMS = {
-    room.__name__.rpartition(".")[2]: room for room in (kovaleva2019, college2020, hao2020, merchant2020)
+    room.__name__.rpartition(".")[2]: room
+    for room in (kovaleva2019, college2020, hao2020, merchant2020, beyond)
 }
 FIGURES = {
     f"{paper}/{item}": figure for paper, room in ROOMS.items() for item, figure in room.FIGURES.items()

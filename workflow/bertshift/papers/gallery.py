@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from bertshift.models.source import BERT, family_in
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 MARKS = {HOLDS: ("✓", "holds"), FAILS: ("✗", "fails"), UNTESTED: ("–", "untested")}
@@ -61,10 +62,18 @@ def render(
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>What fine-tuning changes in BERT</title><style>{STYLE}</style></head><body>"
-        f"<header><h1>What fine-tuning changes in BERT</h1>{_banner(figures)}</header>"
+        f"<title>{_heading(figures)}</title><style>{STYLE}</style></head><body>"
+        f"<header><h1>{_heading(figures)}</h1>{_banner(figures)}</header>"
         f'<nav aria-label="Figures"><ul>{links}</ul></nav><main>{"".join(sections)}</main></body></html>\n'
     )
+
+
+def _heading(figures: Mapping[str, pd.DataFrame]) -> str:
+    names = [
+        name for table in figures.values() for name in table.loc[table["source"] == "ours", "checkpoint"]
+    ]
+    families = {family_in(each) for name in names for each in str(name).split("; ")}
+    return "What fine-tuning changes" + " in BERT" * (families <= {BERT})
 
 
 def _banner(figures: Mapping[str, pd.DataFrame]) -> str:

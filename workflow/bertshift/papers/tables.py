@@ -21,6 +21,15 @@ def compared(*metrics: str) -> Tables:
     ]
 
 
+def with_own_base(*metrics: str) -> Tables:
+    """Each model against the checkpoint that its name ends with."""
+    return lambda wanted: [
+        f"results/{metric}/{model}_vs_{model.partition('@')[2] or 'base'}.tsv"
+        for metric in metrics
+        for model in wanted["models"]
+    ]
+
+
 def between_seeds(metric: str) -> Tables:
     """Each model's replicates among themselves."""
     return lambda wanted: [f"results/{metric}/{model}_vs_{model}.tsv" for model in wanted["models"]]

@@ -1,10 +1,10 @@
 """The five classes of attention maps (Kovaleva et al. 2019, section 4.1, figures 1 and 2), and a rule that proposes them.
 
 The paper's labels were given by hand to maps that were not published. The rule only proposes; its thresholds were fixed
-before any share was seen. Of a map A of L tokens (query, key), special tokens S:
+before any share was seen. Of a map A of L tokens (query, key), S the special tokens and the first one:
 
-    v   sum of the three largest column means; columns of [SEP] count, so shares of vertical maps and figure 6's weights
-        of [SEP] are not independent findings
+    v   sum of the three largest column means; columns of separators count, so shares of vertical maps and figure
+        6's weights of separators are not independent findings
     d   mean over queries outside S of the weight on the query's own token and its two neighbours
     b   mean over queries outside S of the weight on content of the query's own segment, minus that segment's share of
         all content; 0 for single sentences
@@ -19,7 +19,8 @@ FEATURES = ("v", "d", "b")
 COLUMNS_COUNTED, BAND = 3, 1
 VERTICAL, DIAGONAL, BLOCK, BOTH = 0.6, 0.5, 0.3, 0.3
 # Where all tokens are attended to alike, v and d are 3/L: of 10 tokens enough to pass for both. Either must be half as
-# much again, which raises the thresholds of inputs below 15 tokens; those of 4 or fewer can only be heterogeneous.
+# much again, which raises the thresholds of inputs below 15 tokens; those of 4 or fewer can only be heterogeneous. In a
+# decoder, whose tokens see those before them, v and d are larger where all that is seen gets alike, and so are the floors.
 OVER_UNIFORM = 1.5
 
 
@@ -49,17 +50,28 @@ def _linear(special: np.ndarray, segment: np.ndarray) -> tuple[np.ndarray, np.nd
     return weights, expected
 
 
-def propose(values: np.ndarray, lengths: np.ndarray | int) -> np.ndarray:
-    """[..., 3] features and lengths in tokens -> [...] numbers of CLASSES."""
+def propose(values: np.ndarray, lengths: np.ndarray | int, causal: np.ndarray | bool = False) -> np.ndarray:
+    """[..., 3] features, lengths in tokens, whether tokens see those before them alone -> [...] numbers of CLASSES."""
     v, d, b = np.moveaxis(values, -1, 0)
-    floor = OVER_UNIFORM * COLUMNS_COUNTED / np.asarray(lengths)
-    both = np.maximum(BOTH, floor)
+    columns, band = _floors(np.asarray(lengths), causal)
     conditions = {
-        "vertical_diagonal": (v >= both) & (d >= both),
-        "vertical": v >= np.maximum(VERTICAL, floor),
-        "diagonal": d >= np.maximum(DIAGONAL, floor),
+        "vertical_diagonal": (v >= np.maximum(BOTH, columns)) & (d >= np.maximum(BOTH, band)),
+        "vertical": v >= np.maximum(VERTICAL, columns),
+        "diagonal": d >= np.maximum(DIAGONAL, band),
         "block": b >= BLOCK,
     }
     return np.select(
         list(conditions.values()), list(map(CLASSES.index, conditions)), CLASSES.index("heterogeneous")
     )
+
+
+def _floors(lengths: np.ndarray, causal: np.ndarray | bool) -> tuple[np.ndarray, np.ndarray]:
+    """OVER_UNIFORM times v and d of maps whose queries attend alike to all that they may see.
+
+    Query i of a decoder gives 1/i to each of i tokens, so that column j has the mean (1/j + ... + 1/L) / L.
+    """
+    harmonic = np.append(0, np.cumsum(1 / np.arange(1, lengths.max() + 1)))[lengths]
+    columns = np.where(lengths < COLUMNS_COUNTED, 1, (3 * harmonic - 2.5) / lengths)
+    band = 2 * (harmonic - 1) / np.maximum(lengths - 1, 1)
+    alike = OVER_UNIFORM * COLUMNS_COUNTED / lengths
+    return np.where(causal, OVER_UNIFORM * columns, alike), np.where(causal, OVER_UNIFORM * band, alike)

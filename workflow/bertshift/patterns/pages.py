@@ -16,7 +16,7 @@ CMAP = "Reds"  # as in figure 1
 
 @styled
 def pages(table: pd.DataFrame, maps: Sequence[np.ndarray], special: Sequence[np.ndarray]) -> list[Figure]:
-    """One figure a page: each map with its number and proposed class, ticks at [CLS] and [SEP], a scale of its own."""
+    """One figure a page: each map with its number and proposed class, ticks at special tokens, a scale of its own."""
     return list(_pages(table.assign(place=np.arange(len(table))), maps, special))
 
 
@@ -31,7 +31,7 @@ def _pages(table, maps, special) -> Iterator[Figure]:
         axes.axis("off")
         axes.text(
             0.15, 0.35, f"Page {page} of {last}. In a copy of {TABLE} correct the column `label`: {', '.join(CLASSES)}. "
-            "Query down, key right; ticks: [CLS], [SEP].", fontsize=9,
+            "Query down, key right; ticks: special tokens, and the first.", fontsize=9,
         )  # fmt: skip
         for number, row in enumerate(rows.itertuples()):
             left, top = 0.15 + 1.375 * (number % ACROSS), 0.95 + 1.6 * (number // ACROSS)

@@ -53,7 +53,7 @@ def measure(
 
     Metric "pattern_map": variant "most_confident", of each class the map to which the classifier gives it with the highest
     probability (`value`), be it less than another's; "one_input", of the first replicate, all maps of one input drawn at random. `weights` are those of
-    `tokens`, query after query, with four decimals; `special` the positions of [CLS] and [SEP].
+    `tokens`, query after query, with four decimals; `special` the positions of special tokens and of the first one.
     """
     net = load(classifier)
     shown = int(np.random.default_rng(seed_from("patterns input", task)).integers(len(rows)))
@@ -81,7 +81,7 @@ def _replicate(
         flat = one.maps.flatten(0, 1)
         likely = probabilities(net, flat)
         said = likely.argmax(1)
-        proposed = propose(features(flat, one.special, one.segment), len(one.special))
+        proposed = propose(features(flat, one.special, one.segment), len(one.special), one.causal)
         for counts, classes in ((answers, said), (proposals, proposed)):
             counts[one.number] = np.bincount(classes, minlength=len(CLASSES))
         example = rows[one.number]["id"]

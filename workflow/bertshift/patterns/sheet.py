@@ -59,9 +59,9 @@ def measure(
         for one in attend(Path(folder), [rows[name][number] for number in numbers], max_length):
             for place in group[group["row"] == numbers[one.number]].itertuples():
                 found[place.map] = _of(one, place.layer, place.head)
-    lengths, values, maps, special = zip(*(found[number] for number in chosen["map"]), strict=True)
+    lengths, causal, values, maps, special = zip(*(found[number] for number in chosen["map"]), strict=True)
     table = chosen.assign(length=lengths, **dict(zip(FEATURES, np.array(values).T, strict=True)))
-    proposed = np.array(CLASSES)[propose(np.array(values), np.array(lengths))]
+    proposed = np.array(CLASSES)[propose(np.array(values), np.array(lengths), np.array(causal))]
     return (
         table.assign(proposed=proposed, label=proposed, source="proposed")[COLUMNS],
         list(maps),
@@ -69,11 +69,11 @@ def measure(
     )
 
 
-def _of(one: Attended, layer: int, head: int) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+def _of(one: Attended, layer: int, head: int) -> tuple[int, bool, np.ndarray, np.ndarray, np.ndarray]:
     # A copy: a view would keep all maps of the batch in memory.
     weights = one.maps[layer - 1, head - 1].cpu().numpy().copy()
     values = features(one.maps[layer - 1, head - 1], one.special, one.segment)
-    return len(one.special), values, weights, np.flatnonzero(one.special)
+    return len(one.special), one.causal, values, weights, np.flatnonzero(one.special)
 
 
 def write_maps(path: Path, maps: Sequence[np.ndarray]) -> None:

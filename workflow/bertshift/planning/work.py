@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from bertshift.data.provenance import GENERATED, ORIGINS
+from bertshift.models.families import FAMILIES
 from bertshift.naming import parse_model, parse_variant, runs_of, shape_of
 from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
 
@@ -348,8 +349,9 @@ def pretrain(job: Job, sizes: Sizes) -> Work:
     length = how.get("lengths", {}).get("short_length") or 128
     tokens *= how["epochs"]
     work = shape.updates(tokens, length, tokens / length / how["batch_size"]) + _model(shape)
-    # The masked words' logits.
-    return work + Work(flops=6 * 0.15 * tokens * shape.width * shape.vocabulary)
+    # The logits of masked words, or of a decoder's next words.
+    share = 1 if FAMILIES[how["family"]].causal else 0.15
+    return work + Work(flops=6 * share * tokens * shape.width * shape.vocabulary)
 
 
 def checkpoint(job: Job, sizes: Sizes) -> Work:

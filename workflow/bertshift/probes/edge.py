@@ -18,7 +18,8 @@ from bertshift.activations.store import Activations
 from bertshift.data.edges.records import SIDECAR, SPLITS, read_edge_sidecar
 from bertshift.errors import UserError
 from bertshift.files import read_jsonl, sha256
-from bertshift.models.loading import WEIGHTS, encoder_state, load_config
+from bertshift.models import family as models
+from bertshift.models.loading import load_encoder
 from bertshift.probes.bank import Bank, Examples, Features, Objective, Probe, evaluate, train
 from bertshift.probes.control import control_labels
 from bertshift.probes.scores import VIEWS, clean_labels, counts, counts_by_view, counts_key, f1, sentences_key
@@ -131,14 +132,7 @@ def load_examples(
 
 def word_vectors(folder: Path) -> np.ndarray:
     """[V, d] word embeddings of a model folder after LayerNorm, without position and segment: variant word_only."""
-    state, config = encoder_state(Path(folder) / WEIGHTS), load_config(folder)
-    return F.layer_norm(
-        state["embeddings.word_embeddings.weight"],
-        (config.hidden_size,),
-        state["embeddings.LayerNorm.weight"],
-        state["embeddings.LayerNorm.bias"],
-        config.layer_norm_eps,
-    ).numpy()
+    return models.word_vectors(load_encoder(Path(folder))).numpy()
 
 
 def variant_layers(variant: str, layers: int) -> tuple[int, ...]:

@@ -15,9 +15,11 @@ from torch import Tensor
 
 from bertshift.data.examples import sample
 from bertshift.data.provenance import describe_split
+from bertshift.models.family import run
 from bertshift.models.heads import SequenceClassifier
-from bertshift.models.loading import load_encoder, load_tokenizer
+from bertshift.models.loading import load_encoder
 from bertshift.models.source import checkpoint_names
+from bertshift.models.tokenizer import load_tokenizer
 from bertshift.probes import linear
 from bertshift.seeds import seed_from
 from bertshift.tasks import TextClassification, load_task
@@ -83,15 +85,15 @@ def replicate(
         yield from scored(CONSTANT, np.full(len(dev), answer), draw)
 
     # A checkpoint without a pooler gets the one of the first fine-tuning.
-    bert = load_encoder(folder, seed=seed_from(heads[0], "pooler"))
+    encoder = load_encoder(folder, seed=seed_from(heads[0], "pooler"))
     tokenizer = load_tokenizer(folder)
-    models = (task.model(bert, seed_from(seed, "head")) for seed in heads)
+    models = (task.model(encoder, seed_from(seed, "head")) for seed in heads)
     first = next(models)
     read = partial(features, first.to(best_device()), pad_id=tokenizer.pad_token_id)
     train, seen = (read(task.encode(used[split], tokenizer)) for split in ("train", "dev"))
     for draw, model in enumerate((first, *models), 1):
         with torch.inference_mode():
-            logits = model.head.cpu()(torch.from_numpy(seen["pooled"])).numpy()
+            logits = model.cpu().eval().logits(torch.from_numpy(seen["pooled"])).numpy()
         yield from scored(HEAD, task.decide(logits), draw)
     for kind, table in train.items():
         classes = None if task.labels is None else len(task.labels)
@@ -103,15 +105,16 @@ def replicate(
 def features(model: SequenceClassifier, examples: Sequence[Encoded], pad_id: int) -> dict[str, np.ndarray]:
     """float32 [examples, width]: `pooled`, what the head sees, and `mean`, of the last layer over all tokens."""
     found = {
-        kind: np.empty((len(examples), model.head.in_features), np.float32) for kind in ("pooled", "mean")
+        kind: np.empty((len(examples), model.encoder.config.hidden_size), np.float32)
+        for kind in ("pooled", "mean")
     }
 
     def read(inputs: dict) -> tuple[Tensor, Tensor]:
-        states = model.bert(**inputs)
+        states = run(model.encoder, **inputs)
         hidden, mask = states.last_hidden_state.double(), inputs["attention_mask"]
         if mask is not None:
             hidden = hidden * mask[..., None]
-        return states.pooler_output.cpu(), hidden.sum(1).cpu()
+        return model.pooled(states, mask).cpu(), hidden.sum(1).cpu()
 
     for batch, (pooled, total) in evaluated(model, examples, partial(pad, pad_id=pad_id), read):
         lengths = np.array([[len(examples[i])] for i in batch])

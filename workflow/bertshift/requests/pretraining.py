@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
+from bertshift.models.families import FAMILIES
 from bertshift.models.source import as_asked_before
 from bertshift.requests import Request
 from bertshift.requests.data import stamps
@@ -32,22 +33,42 @@ def with_known_commits(config: dict) -> dict:
 
 
 def vocabulary_files(name: str) -> list[str]:
-    files = ("tokenizer.json", "tokenizer_config.json", "vocab.txt")
-    return [f"results/vocabularies/{name}/{file}" for file in files]
+    return [f"results/vocabularies/{name}/{file}" for file in ("tokenizer.json", "tokenizer_config.json")]
 
 
 def vocabulary(config: Mapping, vocabulary: str) -> Request:
     if vocabulary not in config["vocabularies"]:
         raise UserError(f"no vocabulary '{vocabulary}'; known: {', '.join(config['vocabularies'])}.")
     how = config["vocabularies"][vocabulary]
+    if "special" in how and how["kind"] == "wordpiece":
+        raise UserError(
+            f"vocabularies.{vocabulary}.special: word pieces have BERT's special tokens; write kind: byte_bpe, or leave it out."
+        )
     return Request({"corpus": config["corpora"][how["corpus"]]}, how)
 
 
 def pretrain(config: Mapping, base: str, init: str) -> Request:
     how = config["bases"][base]["pretrain"]
+    _check_vocabulary(base, how, config["vocabularies"][how["vocabulary"]])
     return Request(
         {"corpus": config["corpora"][how["corpus"]], "tokenizer": vocabulary_files(how["vocabulary"])},
         {key: value for key, value in how.items() if key != "runs"},
+    )
+
+
+def _check_vocabulary(base: str, how: Mapping, vocabulary: Mapping) -> None:
+    """UserError for a family that cannot read texts as the vocabulary cuts them."""
+    family, name, kind = how["family"], how["vocabulary"], vocabulary["kind"]
+    if family == "bert" and kind != "wordpiece":
+        fitting = "kind wordpiece"
+    elif family == "mpnet" and kind != "byte_bpe":  # whose padding has number 1
+        fitting = "kind byte_bpe"
+    elif not FAMILIES[family].causal and vocabulary.get("special", "roberta") != "roberta":
+        fitting = "kind wordpiece, or byte_bpe with special: roberta"
+    else:
+        return
+    raise UserError(
+        f"bases.{base}.pretrain.vocabulary: '{name}' does not fit family {family}; name a vocabulary of {fitting}."
     )
 
 

@@ -11,7 +11,6 @@ MODEL_FILES = [
     "model.safetensors",
     "tokenizer.json",
     "tokenizer_config.json",
-    "vocab.txt",
     SOURCE,
 ]
 WEIGHTS = ["config.json", "model.safetensors"]

@@ -6,8 +6,9 @@ from pathlib import Path
 from bertshift.data.words import sentence_bounds, word_spans
 from bertshift.errors import UserError
 from bertshift.models.biaffine import DependencyParser
+from bertshift.models.family import longest_input
 from bertshift.models.heads import TokenClassifier, load_task_model
-from bertshift.models.loading import load_tokenizer
+from bertshift.models.tokenizer import load_tokenizer
 from bertshift.tasks.dependency_parsing import UNREAD, DependencyParsing
 from bertshift.tasks.inference import best_device
 from bertshift.tasks.tagging import Tagging
@@ -65,5 +66,5 @@ def _predicted(folder: Path, kind: type, task: type, sentences: Sequence[dict]) 
             f"{folder} is a {type(model).__name__}, not a {kind.__name__}; under 'annotators' name a task of kind tags "
             "for tags and one of kind dependencies for trees."
         )
-    applied = task(str(folder), "annotations", (), model.bert.config.max_position_embeddings, model.labels)
+    applied = task(str(folder), "annotations", (), longest_input(model.encoder), model.labels)
     return applied.predict(model, sentences, load_tokenizer(folder))

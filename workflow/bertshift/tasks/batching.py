@@ -42,7 +42,7 @@ def length_bucketed(
 
 
 def pad(encoded: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
-    """input_ids, token_type_ids and attention_mask, each [batch, longest] int64, for a BertModel.
+    """input_ids, token_type_ids and attention_mask, each [batch, longest] int64, for an encoder.
 
     attention_mask is None where nothing is padded, because attention runs on its fastest kernels without a mask.
     """

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
-from transformers import BertModel, BertTokenizer
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.data import conllu
-from bertshift.data.words import word_pieces
 from bertshift.errors import UserError
 from bertshift.models.biaffine import DependencyParser
+from bertshift.models.tokenizer import join, layout_of, word_pieces
 from bertshift.tasks import scores
 from bertshift.tasks.batching import IGNORED, Encoded, cross_entropy, pad
 from bertshift.tasks.inference import evaluated
@@ -54,8 +54,8 @@ class DependencyParsing:
     def __post_init__(self):
         scores.pick(self.metrics, dict.fromkeys(METRICS), self.name)
 
-    def model(self, bert: BertModel, seed: int) -> DependencyParser:
-        return DependencyParser(bert, self.labels, seed)
+    def model(self, encoder: PreTrainedModel, seed: int) -> DependencyParser:
+        return DependencyParser(encoder, self.labels, seed)
 
     def check(self, rows: dict[str, list[dict]]) -> None:
         """UserError for a sentence that is not a tree; labels that cannot be learned are counted in the log."""
@@ -73,7 +73,9 @@ class DependencyParsing:
                     ", ".join(sorted(unknown)),
                 )
 
-    def encode(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> tuple[list[Encoded], list[list[int]]]:
+    def encode(
+        self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
+    ) -> tuple[list[Encoded], list[list[int]]]:
         """Inputs, and each word's number of pieces.
 
         The target is a (first token, head, label) for the root and every word that is read; NONE for the root's head,
@@ -83,17 +85,18 @@ class DependencyParsing:
         examples, counts = [], []
         for row, pieces in zip(rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True):
             counts.append([len(ids) for ids in pieces])
-            starts = list(accumulate(counts[-1], initial=1))
-            read = sum(end < self.max_length for end in starts[1:])
+            before, after = map(len, layout_of(tokenizer).one)
+            starts = list(accumulate(counts[-1], initial=before))
+            read = sum(end <= self.max_length - after for end in starts[1:])
             target = [
                 (start, head if head <= read else NONE, number.get(label, NONE))
                 for start, head, label in zip(starts[:read], row["heads"], row["deprels"])
             ]
-            ids = [tokenizer.cls_token_id, *_flat(pieces[:read]), tokenizer.sep_token_id]
-            examples.append(Encoded(ids, [0] * len(ids), [(0, NONE, NONE), *target]))
+            inputs = join(tokenizer, _flat(pieces[:read]))
+            examples.append(Encoded(*inputs, [(0, NONE, NONE), *target]))
         return examples, counts
 
-    def training_examples(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Encoded]:
+    def training_examples(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
         examples, counts = self.encode(rows, tokenizer)
         whole = [e for e, words in zip(examples, counts, strict=True) if len(e.target) == len(words) + 1]
         if lost := len(rows) - len(whole):
@@ -132,7 +135,9 @@ class DependencyParsing:
             label_scores.mT, labels, all_labels
         )
 
-    def predict(self, model: nn.Module, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Parse]:
+    def predict(
+        self, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
+    ) -> list[Parse]:
         """Of each sentence the best tree with one root, and the best label of each of its arcs.
 
         Words beyond `max_length` get UNREAD, which is wrong, and are counted in the log.

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bertshift.errors import UserError
+from bertshift.models.family import longest_input
 from bertshift.running.memory import in_parts
 from bertshift.tasks.batching import Encoded, pad
 
@@ -32,7 +33,7 @@ def token_batches(lengths: Sequence[int], budget: int = TOKENS_PER_BATCH) -> Ite
 
 def check_lengths(examples: Sequence[Encoded], model: nn.Module) -> None:
     """UserError if an input has more pieces than the encoder has positions."""
-    positions = model.bert.config.max_position_embeddings
+    positions = longest_input(model.encoder)
     longest = max((len(example) for example in examples), default=0)
     if longest > positions:
         raise UserError(

@@ -16,14 +16,14 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import BertModel, BertTokenizer
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.errors import UserError
 from bertshift.models.heads import SpanClassifier
+from bertshift.models.tokenizer import join, layout_of, pieces, spans
 from bertshift.tasks import scores
 from bertshift.tasks.batching import Encoded, pad
 from bertshift.tasks.inference import predict_logits
-from bertshift.tasks.text_classification import piece_ids
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Window:
-    """`[CLS] question [SEP] part of the passage [SEP]`, whose first passage piece is input token `offset`."""
+    """`[CLS] question [SEP] part of the passage [SEP]`, or as the tokenizer joins two texts, whose first passage piece is input token `offset`."""
 
     row: int
     encoded: Encoded
@@ -106,11 +106,11 @@ def most_context(windows: Sequence[tuple[int, int]]) -> list[np.ndarray]:
     return [owner[start : start + length] == number for number, (start, length) in enumerate(windows)]
 
 
-def answer_pieces(passage: Passage, answer: dict, answer_ids: list[int]) -> tuple[int, int] | None:
+def answer_pieces(passage: Passage, answer: dict, *answer_ids: list[int]) -> tuple[int, int] | None:
     """First and last piece of an answer {"text", "start"}; None if the passage does not say it there.
 
-    The words that the answer touches, narrowed to just the answer's pieces where these occur among them: of
-    "(1895-1943)." the answer 1895 is one piece.
+    The words that the answer touches, narrowed to just the answer's pieces, cut in any of the ways
+    `answer_ids`, where these occur among them: of "(1895-1943)." the answer 1895 is one piece.
     """
     end = answer["start"] + len(answer["text"]) - 1
     first_word, last_word = (int(passage.word_at(at)) for at in (answer["start"], end))
@@ -119,10 +119,11 @@ def answer_pieces(passage: Passage, answer: dict, answer_ids: list[int]) -> tupl
     last = int(np.searchsorted(passage.words, last_word, side="right")) - 1
     if not answer["text"].strip() or last < first or " ".join(answer["text"].split()) not in " ".join(words):
         return None
-    size = max(len(answer_ids), 1)
-    for start in range(first, last - size + 2):
-        if passage.ids[start : start + size] == answer_ids:
-            return start, start + size - 1
+    for ids in answer_ids:
+        size = max(len(ids), 1)
+        for start in range(first, last - size + 2):
+            if passage.ids[start : start + size] == ids:
+                return start, start + size - 1
     return first, last
 
 
@@ -165,8 +166,8 @@ class AnswerSpans:
                 f"max_query_length {self.max_query_length}; write at least {self.max_query_length + 4}."
             )
 
-    def model(self, bert: BertModel, seed: int) -> SpanClassifier:
-        return SpanClassifier(bert, seed=seed)
+    def model(self, encoder: PreTrainedModel, seed: int) -> SpanClassifier:
+        return SpanClassifier(encoder, seed=seed)
 
     def check(self, rows: dict[str, list[dict]]) -> None:
         for split, members in rows.items():
@@ -177,33 +178,38 @@ class AnswerSpans:
                         "impossible; give it one or the other."
                     )
 
-    def windows(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> tuple[list[Window], list[Passage]]:
+    def windows(
+        self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
+    ) -> tuple[list[Window], list[Passage]]:
         """Every window of every row, in order, and each row's passage."""
         passages = read_passages([row["context"] for row in rows], tokenizer)
-        questions = piece_ids([row["question"] for row in rows], tokenizer)
+        questions = pieces(tokenizer, [row["question"] for row in rows])
+        before, between, after = layout_of(tokenizer).two
         windows = []
         for number, (passage, question) in enumerate(zip(passages, questions, strict=True)):
-            head = [tokenizer.cls_token_id, *question[: self.max_query_length], tokenizer.sep_token_id]
-            parts = split_windows(len(passage.ids), self.max_length - len(head) - 1, self.doc_stride)
+            question = question[: self.max_query_length]
+            offset = len(before) + len(question) + len(between)
+            parts = split_windows(len(passage.ids), self.max_length - offset - len(after), self.doc_stride)
             for (start, length), best in zip(parts, most_context(parts), strict=True):
-                tail = [*passage.ids[start : start + length], tokenizer.sep_token_id]
-                encoded = Encoded(head + tail, [0] * len(head) + [1] * len(tail))
-                windows.append(Window(number, encoded, len(head), start, best))
+                encoded = Encoded(*join(tokenizer, question, passage.ids[start : start + length]))
+                windows.append(Window(number, encoded, offset, start, best))
         return windows, passages
 
-    def training_examples(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Encoded]:
+    def training_examples(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
         """One example a window, its target the answer's first and last token, or (0, 0), [CLS], if it is not there.
 
         Questions whose answer is not in the passage where it should be are left out, and counted in the log.
         """
         windows, passages = self.windows(rows, tokenizer)
         wanted = [None if row["impossible"] else row["answers"][0] for row in rows]
-        ids = piece_ids(["" if answer is None else answer["text"] for answer in wanted], tokenizer)
-        spans = [
-            (-1, -1) if answer is None else answer_pieces(passage, answer, answer_ids)
+        texts = ["" if answer is None else answer["text"] for answer in wanted]
+        # Some tokenizers cut a word behind a space in another way.
+        ids = zip(pieces(tokenizer, texts), pieces(tokenizer, [" " + text for text in texts]), strict=True)
+        found = [
+            (-1, -1) if answer is None else answer_pieces(passage, answer, *answer_ids)
             for passage, answer, answer_ids in zip(passages, wanted, ids, strict=True)
         ]
-        if lost := spans.count(None):
+        if lost := found.count(None):
             log.warning(
                 "%s: %d of %d answers are not in their passages and left out.", self.dataset, lost, len(rows)
             )
@@ -213,10 +219,10 @@ class AnswerSpans:
             )
         return [
             Encoded(
-                window.encoded.input_ids, window.encoded.token_type_ids, _target(window, *spans[window.row])
+                window.encoded.input_ids, window.encoded.token_type_ids, _target(window, *found[window.row])
             )
             for window in windows
-            if spans[window.row] is not None
+            if found[window.row] is not None
         ]
 
     @staticmethod
@@ -234,7 +240,9 @@ class AnswerSpans:
         ) / 2
         return value if whole is None else value * (len(targets) / len(whole["targets"]))
 
-    def predict(self, model: nn.Module, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Answer]:
+    def predict(
+        self, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
+    ) -> list[Answer]:
         windows, passages = self.windows(rows, tokenizer)
         logits = predict_logits(model, [window.encoded for window in windows], tokenizer.pad_token_id)
         return self.decode(windows, passages, [values.numpy() for values in logits])
@@ -308,15 +316,18 @@ class AnswerSpans:
         }
 
 
-def read_passages(contexts: Sequence[str], tokenizer: BertTokenizer) -> list[Passage]:
+def read_passages(contexts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[Passage]:
     """One Passage a context; contexts that several questions share are cut into pieces once."""
     distinct = list(dict.fromkeys(contexts))
     if not distinct:
         return []
-    cut = tokenizer(distinct, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     passages = {
-        text: Passage(text, ids, np.array(offsets, dtype=int).reshape(-1, 2))
-        for text, ids, offsets in zip(distinct, cut["input_ids"], cut["offset_mapping"], strict=True)
+        text: Passage(
+            text,
+            [number for number, *_ in cut],
+            np.array([span for _, *span in cut], dtype=int).reshape(-1, 2),
+        )
+        for text, cut in zip(distinct, spans(tokenizer, distinct), strict=True)
     }
     return [passages[text] for text in contexts]
 

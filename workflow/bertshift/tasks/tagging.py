@@ -9,11 +9,11 @@ from itertools import accumulate, chain
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
-from transformers import BertModel, BertTokenizer
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from bertshift.data.words import word_pieces
 from bertshift.errors import UserError
 from bertshift.models.heads import TokenClassifier
+from bertshift.models.tokenizer import join, layout_of, word_pieces
 from bertshift.tasks import scores
 from bertshift.tasks.batching import IGNORED, Encoded, cross_entropy, pad
 from bertshift.tasks.inference import evaluated
@@ -41,8 +41,8 @@ class Tagging:
     def __post_init__(self):
         scores.pick(self.metrics, {"accuracy": scores.accuracy}, self.name)
 
-    def model(self, bert: BertModel, seed: int) -> TokenClassifier:
-        return TokenClassifier(bert, self.labels, seed)
+    def model(self, encoder: PreTrainedModel, seed: int) -> TokenClassifier:
+        return TokenClassifier(encoder, self.labels, seed)
 
     def check(self, rows: dict[str, list[dict]]) -> None:
         """UserError for a sentence whose words and tags differ in number; unknown tags are counted in the log."""
@@ -60,19 +60,19 @@ class Tagging:
                     self.dataset, sum(tag in unknown for tag in tags), len(tags), split, ", ".join(sorted(unknown)),
                 )  # fmt: skip
 
-    def encode(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Encoded]:
+    def encode(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
         """Inputs; the target is a (first token, tag) for every word that is read, NONE for a tag that is not known."""
         number = {tag: i for i, tag in enumerate(self.labels)}
         examples = []
         for row, pieces in zip(rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True):
-            starts = list(accumulate(map(len, pieces), initial=1))
-            read = sum(end < self.max_length for end in starts[1:])
+            before, after = map(len, layout_of(tokenizer).one)
+            starts = list(accumulate(map(len, pieces), initial=before))
+            read = sum(end <= self.max_length - after for end in starts[1:])
             target = [(start, number.get(tag, NONE)) for start, tag in zip(starts[:read], row["upos"])]
-            ids = [tokenizer.cls_token_id, *_flat(pieces[:read]), tokenizer.sep_token_id]
-            examples.append(Encoded(ids, [0] * len(ids), target))
+            examples.append(Encoded(*join(tokenizer, _flat(pieces[:read])), target))
         return examples
 
-    def training_examples(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Encoded]:
+    def training_examples(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
         examples = [example for example in self.encode(rows, tokenizer) if example.target]
         if not examples:
             raise UserError(
@@ -98,7 +98,9 @@ class Tagging:
         return cross_entropy(logits.flatten(0, 1), tags.flatten(), whole and whole["targets"][..., 1])
 
     @torch.inference_mode()
-    def predict(self, model: nn.Module, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[list[str]]:
+    def predict(
+        self, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
+    ) -> list[list[str]]:
         """The tags of each sentence; words beyond `max_length` get UNREAD, which is wrong, and are counted in the log."""
         examples = self.encode(rows, tokenizer)
         tags: list[list[str] | None] = [None] * len(rows)

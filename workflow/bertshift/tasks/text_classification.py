@@ -8,10 +8,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import BertModel, BertTokenizer
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.errors import UserError
 from bertshift.models.heads import SequenceClassifier
+from bertshift.models.tokenizer import join, pieces, special_tokens
 from bertshift.tasks import scores
 from bertshift.tasks.batching import Encoded, pad
 from bertshift.tasks.inference import predict_logits
@@ -26,31 +27,18 @@ def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
 
 
 def encode_pairs(
-    firsts: Sequence[str], seconds: Sequence[str] | None, tokenizer: BertTokenizer, max_length: int
+    firsts: Sequence[str], seconds: Sequence[str] | None, tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> list[tuple[list[int], list[int]]]:
-    """`[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]` as (input_ids, token_type_ids), cut to `max_length` pieces."""
-    first_ids = piece_ids(firsts, tokenizer)
+    """The tokenizer's input of one text (`[CLS] a [SEP]`) or of two, as (input_ids, token_type_ids), cut to `max_length`."""
+    room = max_length - special_tokens(tokenizer, pair=seconds is not None)
+    first_ids = pieces(tokenizer, firsts)
     if seconds is None:
-        return [_join(a[: max_length - 2], None, tokenizer) for a in first_ids]
+        return [join(tokenizer, a[:room]) for a in first_ids]
     joined = []
-    for a, b in zip(first_ids, piece_ids(seconds, tokenizer), strict=True):
-        keep_a, keep_b = longest_first(len(a), len(b), max_length - 3)
-        joined.append(_join(a[:keep_a], b[:keep_b], tokenizer))
+    for a, b in zip(first_ids, pieces(tokenizer, seconds), strict=True):
+        keep_a, keep_b = longest_first(len(a), len(b), room)
+        joined.append(join(tokenizer, a[:keep_a], b[:keep_b]))
     return joined
-
-
-def piece_ids(texts: Sequence[str], tokenizer: BertTokenizer) -> list[list[int]]:
-    if not texts:
-        return []
-    return tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False)[
-        "input_ids"
-    ]
-
-
-def _join(a: list[int], b: list[int] | None, tokenizer: BertTokenizer) -> tuple[list[int], list[int]]:
-    left = [tokenizer.cls_token_id, *a, tokenizer.sep_token_id]
-    right = [] if b is None else [*b, tokenizer.sep_token_id]
-    return left + right, [0] * len(left) + [1] * len(right)
 
 
 @dataclass(frozen=True)
@@ -78,8 +66,8 @@ class TextClassification:
                 f"tasks.{self.name}.metrics: f1 does not tell whether a run failed to train; add accuracy after it."
             )
 
-    def model(self, bert: BertModel, seed: int) -> SequenceClassifier:
-        return SequenceClassifier(bert, 1 if self.labels is None else len(self.labels), seed)
+    def model(self, encoder: PreTrainedModel, seed: int) -> SequenceClassifier:
+        return SequenceClassifier(encoder, 1 if self.labels is None else len(self.labels), seed)
 
     def check(self, rows: dict[str, list[dict]]) -> None:
         """UserError for an unknown label, or a training split from which nothing can be learned."""
@@ -112,13 +100,13 @@ class TextClassification:
         """[examples] class numbers (int64), or values (float64)."""
         return np.array([self._target(row, row.get("split", "dev")) for row in rows])
 
-    def encode(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Encoded]:
+    def encode(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
         pairs = bool(rows) and "text_b" in rows[0]
         seconds = [row["text_b"] for row in rows] if pairs else None
         inputs = encode_pairs([row["text_a"] for row in rows], seconds, tokenizer, self.max_length)
         return [Encoded(*each, t) for each, t in zip(inputs, self.targets(rows).tolist(), strict=True)]
 
-    def training_examples(self, rows: Sequence[dict], tokenizer: BertTokenizer) -> list[Encoded]:
+    def training_examples(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
         return self.encode(rows, tokenizer)
 
     @staticmethod
@@ -141,7 +129,9 @@ class TextClassification:
         )
         return value if whole is None else value * (len(targets) / len(whole["targets"]))
 
-    def predict(self, model: nn.Module, rows: Sequence[dict], tokenizer: BertTokenizer) -> np.ndarray:
+    def predict(
+        self, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
+    ) -> np.ndarray:
         """[examples] class numbers, or values."""
         logits = predict_logits(model, self.encode(rows, tokenizer), tokenizer.pad_token_id)
         return self.decide(torch.stack(logits).numpy())

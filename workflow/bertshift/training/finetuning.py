@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pandas as pd
 from torch import nn
-from transformers import BertModel, BertTokenizer
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.data.examples import read_examples, read_sidecar, sample
 from bertshift.data.provenance import describe_split
 from bertshift.files import read_json, read_tsv, write_json, write_tsv
 from bertshift.models.heads import load_task_model, take_head
-from bertshift.models.loading import WEIGHTS, load_encoder, load_tokenizer, save_model
+from bertshift.models.loading import WEIGHTS, load_encoder, save_model
+from bertshift.models.tokenizer import load_tokenizer
 from bertshift.models.variants import apply_variants
 from bertshift.naming import parse_variant
 from bertshift.running.checkpoint import parameters_digest, weights_digest
@@ -106,7 +107,7 @@ def finetune_on(
     settings: TrainSettings,
     seed: int,
     *,
-    prepare: Callable[[BertModel], None] | None = None,
+    prepare: Callable[[PreTrainedModel], None] | None = None,
     head_from: Path | None = None,
 ) -> dict:
     """Fine-tune the encoder of `start_dir` on the training rows, score it on dev, and return what scores.json says.
@@ -159,21 +160,21 @@ def starting_model(
     task: Task,
     start_dir: Path,
     seed: int,
-    prepare: Callable[[BertModel], None] | None = None,
+    prepare: Callable[[PreTrainedModel], None] | None = None,
     head_from: Path | None = None,
 ) -> nn.Module:
     """Encoder and head as they are before the first step."""
-    bert = load_encoder(start_dir, seed=seed_from(seed, "pooler"))
+    encoder = load_encoder(start_dir, seed=seed_from(seed, "pooler"))
     if prepare is not None:
-        prepare(bert)
-    model = task.model(bert, seed_from(seed, "head"))
+        prepare(encoder)
+    model = task.model(encoder, seed_from(seed, "head"))
     if head_from is not None:
         take_head(model, head_from, task.name)
     return model
 
 
 def evaluate(
-    task: Task, model: nn.Module, rows: Sequence[dict], tokenizer: BertTokenizer
+    task: Task, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
 ) -> tuple[dict[str, float], dict[str, list]]:
     """Scores, and the columns of predictions.tsv without ids; float32, on the GPU if there is one."""
     predictions = task.predict(model.to(best_device()), rows, tokenizer)

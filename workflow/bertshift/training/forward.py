@@ -10,7 +10,9 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
-from transformers import BertModel
+from transformers import PreTrainedModel
+
+from bertshift.models.families import FAMILIES
 
 # Attention kernels read a mask whose rows begin at multiples of so many numbers; they copy any other.
 ROW_ALIGNMENT = 8
@@ -28,7 +30,7 @@ def forward_pass(
     encoders = [
         module
         for module in model.modules()
-        if isinstance(module, BertModel) and module.config._attn_implementation == "sdpa"
+        if isinstance(module, PreTrainedModel) and module.base_model is module and _takes_bias(module)
     ]
     hooks = [module.register_forward_pre_hook(_mask_to_bias, with_kwargs=True) for module in encoders]
     weights = NarrowWeights(model, autocast_to) if autocast_to else None
@@ -64,13 +66,21 @@ def padding_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return bias.masked_fill_(mask[:, None, None] == 0, -torch.inf)
 
 
-def _mask_to_bias(bert: BertModel, inputs: tuple, named: dict) -> tuple[tuple, dict]:
+def _takes_bias(encoder: PreTrainedModel) -> bool:
+    """Whether every token of every layer sees all real tokens, by one mask that the model hands on as it is."""
+    config = encoder.config
+    family = FAMILIES.get(config.model_type)
+    known = family is not None and not family.causal and not getattr(config, "layer_types", None)
+    return known and config._attn_implementation == "sdpa"
+
+
+def _mask_to_bias(encoder: PreTrainedModel, inputs: tuple, named: dict) -> tuple[tuple, dict]:
     """transformers would ask the GPU whether there is any padding, and torch would make a bias in each layer."""
     named = dict(zip(("input_ids", "attention_mask", "token_type_ids"), inputs)) | named
     if (mask := named.get("attention_mask")) is not None:
         device = mask.device.type
         narrow = torch.is_autocast_enabled(device)
-        dtype = torch.get_autocast_dtype(device) if narrow else bert.dtype
+        dtype = torch.get_autocast_dtype(device) if narrow else encoder.dtype
         named["attention_mask"] = padding_bias(mask, dtype)
     return (), named
 

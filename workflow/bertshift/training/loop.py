@@ -1,6 +1,5 @@
 import json
 import math
-import re
 import signal
 import sys
 import threading
@@ -17,9 +16,11 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from bertshift.errors import UserError
 from bertshift.files import write_tsv
+from bertshift.models.family import groups
 from bertshift.running import checkpoint
 from bertshift.seeds import seed_from
 from bertshift.tasks.batching import Encoded, length_bucketed
@@ -31,10 +32,6 @@ from bertshift.training.settings import TrainSettings
 PROGRESS_SECONDS = 5.0
 # Reading a loss waits for the GPU to catch up, so on a GPU that is done for many steps at once.
 STEPS_BETWEEN_READS = {"cpu": 1, "cuda": 100}
-
-_ENCODER_LAYER = re.compile(r"(?:^|\.)encoder\.layer\.(\d+)\.")
-_EMBEDDINGS = re.compile(r"(?:^|\.)embeddings\.")
-_POOLER = re.compile(r"(?:^|\.)pooler\.")
 
 
 def train(
@@ -210,19 +207,19 @@ def on_plateau(losses: Sequence[float], epoch: int, improvement: float) -> bool:
 
 def layer_groups(model: nn.Module) -> dict[str, list[nn.Parameter]]:
     """The parameters by where they sit: "embeddings", "1" to "L", "pooler" and "head" (all others); none is empty."""
-    groups: dict[str, list[nn.Parameter]] = {"embeddings": []}
-    for name, weight in model.named_parameters():
-        if match := _ENCODER_LAYER.search(name):
-            key = str(int(match[1]) + 1)
-        elif _EMBEDDINGS.search(name):
-            key = "embeddings"
-        elif _POOLER.search(name):
-            key = "pooler"
-        else:
-            key = "head"
-        groups.setdefault(key, []).append(weight)
-    last = {"pooler": 1, "head": 2}
-    return {key: groups[key] for key in sorted(groups, key=lambda key: last.get(key, 0)) if groups[key]}
+    encoder = model.base_model if isinstance(model, PreTrainedModel) else getattr(model, "encoder", None)
+    found = {} if encoder is None else groups(encoder)
+    own = {id(weight) for weights in found.values() for weight in weights}
+    layers = sorted((key for key in found if key.isdecimal()), key=int)
+    rest = [weight for weight in model.parameters() if id(weight) not in own]
+    rest += [
+        weight
+        for key, weights in found.items()
+        if key not in ("embeddings", "pooler", *layers)
+        for weight in weights
+    ]
+    parts = {key: found.get(key, []) for key in ("embeddings", *layers, "pooler")} | {"head": rest}
+    return {key: weights for key, weights in parts.items() if weights}
 
 
 def autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:

@@ -1,10 +1,16 @@
-"""Pretraining as Devlin et al. 2019 (section 3.1, appendix A): masked words and next sentences, learnt together."""
+"""Pretraining by a family's own objective.
+
+BERT's is that of Devlin et al. 2019 (section 3.1, appendix A): masked words and next sentences, learnt together. Other
+encoders learn masked words alone, drawn anew every epoch (Liu et al. 2019, section 4); decoders learn the next words
+(Radford et al. 2019).
+"""
 
 import operator
 import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -13,19 +19,25 @@ import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor, nn
-from transformers import BertConfig, BertForPreTraining
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, BertForPreTraining, PreTrainedModel
 
 from bertshift.errors import UserError
 from bertshift.files import write_json
+from bertshift.models.families import FAMILIES
+from bertshift.models.family import run
+from bertshift.models.tokenizer import join, layout_of, load_tokenizer
+from bertshift.models.tokenizer import pieces as pieces_of
 from bertshift.running.memory import in_parts
 from bertshift.seeds import seed_from
 from bertshift.tasks.batching import Encoded, cross_entropy, pad
+from bertshift.training.architectures import config_of
 from bertshift.training.loop import autocast_dtype, train
 from bertshift.training.settings import TrainSettings
 
 MASKED_SHARE = 0.15
 HELD_OUT_SHARE = 0.02
-TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
+SPECIAL_IDS = ("pad", "bos", "eos", "cls", "sep")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 
 Document = list[list[int]]  # word pieces of each sentence
 
@@ -43,11 +55,12 @@ class Lengths:
     short: float = 0.1
     short_length: int | None = None
 
-    def draw(self, generator: np.random.Generator) -> int:
-        """Room for word pieces beside [CLS] and two [SEP]."""
+    def draw(self, generator: np.random.Generator, special: int = 3) -> int:
+        """Room for word pieces beside so many special ones: BERT's are [CLS] and two [SEP]."""
         if generator.random() >= self.short:
-            return self.longest - 3
-        return self.short_length - 3 if self.short_length else int(generator.integers(2, self.longest - 2))
+            return self.longest - special
+        short = self.short_length or int(generator.integers(5, self.longest + 1))
+        return max(2, short - special)
 
 
 def read_documents(path: Path) -> list[list[str]]:
@@ -80,16 +93,19 @@ def pretrain(
     seed: int,
     run_dir: Path,
     lengths: Lengths,
+    family: str = "bert",
 ) -> dict:
-    """Train a BERT from scratch on `documents` and save it with its tokenizer as a Hugging Face folder.
+    """Train a model of `family` from scratch on `documents` and save it with its tokenizer as a Hugging Face folder.
 
-    `architecture` holds keys of BertConfig (hidden_size, num_hidden_layers, ...); the vocabulary's size comes from
-    the tokenizer. Segment pairs and masks are drawn anew every epoch. Different seeds give independent runs on the same held-out documents.
+    `architecture` holds keys of BertConfig (hidden_size, num_hidden_layers, ...), which become the family's own; the
+    vocabulary's size and special ids come from the tokenizer. Sequences and masks are drawn anew every epoch. Different
+    seeds give independent runs on the same held-out documents.
 
     Writes run_dir/{config.json, model.safetensors, tokenizer files, steps.tsv, layers.tsv, pretraining.json} and
-    returns what pretraining.json holds: `held_out` has the masked-word loss (nats), masked-word accuracy and
-    next-sentence accuracy on 2% of the documents. Raises UserError for fewer than three documents (the next
-    sentence needs another document to be wrong), a longest sequence beyond the positions, or an unknown key.
+    returns what pretraining.json holds: `held_out` has the loss (nats) and accuracy of masked or next words, and for
+    BERT the next-sentence accuracy, on 2% of the documents. Raises UserError for fewer than three documents (the next
+    sentence needs another document to be wrong), a longest sequence beyond the positions, an unknown key, and a
+    vocabulary that does not fit the family.
     """
     run_dir, tokenizer_dir = Path(run_dir), Path(tokenizer_dir)
     if len(documents) < 3:
@@ -97,28 +113,26 @@ def pretrain(
             f"pretraining needs three documents or more, and the corpus for {run_dir} has {len(documents)}; "
             "separate its documents by blank lines."
         )
-    tokenizer = Tokenizer.from_file(str(tokenizer_dir / "tokenizer.json"))
-    config = _config(architecture, tokenizer, lengths.longest)
-    pieces = encode_documents(documents, tokenizer)
-    training, held_out = split_held_out(pieces)
-    ids = PieceIds.of(tokenizer)
+    objective = objective_of(family, tokenizer_dir, lengths)
+    config = config_of(family, architecture, objective.vocabulary, objective.special, lengths.longest)
+    training, held_out = split_held_out(objective.encode(documents))
+    ids = objective.ids
 
     def draw(epoch: int) -> list[Encoded]:
-        generator = np.random.default_rng(seed_from(seed, "examples", epoch))
-        return draw_examples(training, ids, lengths, generator)
+        return objective.draw(training, generator=np.random.default_rng(seed_from(seed, "examples", epoch)))
 
     torch.manual_seed(seed_from(seed, "weights"))
-    model = BertForPreTraining(config)
+    model = objective.model(config)
     examples = draw(0)
     train(model, examples, ids.collate, loss, settings, seed, run_dir, new_epoch=draw)
 
     generator = np.random.default_rng(seed_from("held-out examples"))
-    held_out_examples = draw_examples(held_out, ids, lengths, generator, others=training)
+    held_out_examples = objective.draw(held_out, generator=generator, others=training)
     summary = {
         "architecture": architecture,
         "documents": {"training": len(training), "held_out": len(held_out)},
         "examples_per_epoch": len(examples),
-        "held_out": evaluate(model, held_out_examples, ids.collate, settings),
+        "held_out": evaluate(model, held_out_examples, ids.collate, settings, objective.predicted),
         "lengths": asdict(lengths),
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "seed": seed,
@@ -131,17 +145,59 @@ def pretrain(
     return summary
 
 
+@dataclass(frozen=True)
+class Objective:
+    """What a family learns. `encode` cuts documents, `draw(documents, generator=, others=)` makes one epoch's examples of
+    them, of which `ids` makes batches; `predicted` names what is counted on held-out documents."""
+
+    predicted: str
+    model: Callable[..., PreTrainedModel]
+    encode: Callable
+    draw: Callable
+    ids: "PieceIds"
+    vocabulary: int
+    special: dict[str, int | None]
+
+
+def objective_of(family: str, tokenizer_dir: Path, lengths: Lengths) -> Objective:
+    """UserError where the vocabulary in `tokenizer_dir` does not fit the family."""
+    if family == "bert":
+        tokenizer = Tokenizer.from_file(str(tokenizer_dir / "tokenizer.json"))
+        ids = PieceIds.of(tokenizer)
+        return Objective(
+            "masked_word", BertForPreTraining, partial(encode_documents, tokenizer=tokenizer),
+            partial(draw_examples, ids=ids, lengths=lengths), ids,
+            tokenizer.get_vocab_size(with_added_tokens=True), {"pad_token_id": ids.pad},
+        )  # fmt: skip
+    words, causal = Words(tokenizer_dir, lengths, FAMILIES[family].causal), FAMILIES[family].causal
+    if family == "mpnet" and words.ids.pad != 1:
+        raise UserError(
+            f"mpnet takes number 1 for padding, and the vocabulary in {tokenizer_dir} has it as number {words.ids.pad}; "
+            "train one of kind byte_bpe."
+        )
+    return Objective(
+        "next_word" if causal else "masked_word",
+        (AutoModelForCausalLM if causal else AutoModelForMaskedLM).from_config,
+        words.encode, words.draw, words.ids, len(words.tokenizer),
+        {f"{name}_token_id": getattr(words.tokenizer, f"{name}_token_id") for name in SPECIAL_IDS},
+    )  # fmt: skip
+
+
 def loss(model: nn.Module, batch: dict, whole: dict | None = None) -> Tensor:
-    """Mean cross-entropy over the masked words plus that over the next-sentence decisions, in nats."""
+    """Mean cross-entropy over the words to be predicted, plus BERT's over the next-sentence decisions, in nats."""
     whole = whole or {}
     words, next_sentence = logits(model, batch)
-    return cross_entropy(words.float(), batch["words"], whole.get("words")) + cross_entropy(
-        next_sentence.float(), batch["is_random"], whole.get("is_random")
-    )
+    value = cross_entropy(words.float(), batch["words"], whole.get("words"))
+    if next_sentence is None:
+        return value
+    return value + cross_entropy(next_sentence.float(), batch["is_random"], whole.get("is_random"))
 
 
-def logits(model: nn.Module, batch: dict) -> tuple[Tensor, Tensor]:
-    """([masked words of the batch, vocabulary], [batch, 2]); no other word is decoded, which is most of the work."""
+def logits(model: nn.Module, batch: dict) -> tuple[Tensor, Tensor | None]:
+    """([words of the batch to be predicted, vocabulary], BERT's [batch, 2]); no other word is decoded, which is most of
+    the work."""
+    if "is_random" not in batch:
+        return _word_logits(model, batch), None
     output = model.bert(
         input_ids=batch["input_ids"],
         token_type_ids=batch["token_type_ids"],
@@ -151,11 +207,28 @@ def logits(model: nn.Module, batch: dict) -> tuple[Tensor, Tensor]:
     return model.cls.predictions(masked), model.cls.seq_relationship(output.pooler_output)
 
 
+def _word_logits(model: PreTrainedModel, batch: dict) -> Tensor:
+    """Every language model of transformers decodes what its base model puts out, place by place."""
+
+    def keep_predicted(_, __, output) -> None:
+        output["last_hidden_state"] = output.last_hidden_state.flatten(0, 1)[batch["masked"]][None]
+
+    hook = model.base_model.register_forward_hook(keep_predicted)
+    try:
+        return run(model, batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]).logits[0]
+    finally:
+        hook.remove()
+
+
 @torch.inference_mode()
 def evaluate(
-    model: nn.Module, examples: Sequence[Encoded], collate: Callable, settings: TrainSettings
+    model: nn.Module,
+    examples: Sequence[Encoded],
+    collate: Callable,
+    settings: TrainSettings,
+    predicted: str = "masked_word",
 ) -> dict:
-    """Masked-word loss and accuracy per masked word and next-sentence accuracy, by `model` in evaluation mode."""
+    """Loss and accuracy per predicted word and BERT's next-sentence accuracy, by `model` in evaluation mode."""
     device = next(model.parameters()).device
     autocast_to = autocast_dtype(settings.precision, device)
     model.eval()
@@ -169,7 +242,7 @@ def evaluate(
         return (
             F.cross_entropy(word_logits.float(), batch["words"], reduction="sum").item(),
             (word_logits.argmax(-1) == batch["words"]).sum().item(),
-            (next_sentence.argmax(-1) == batch["is_random"]).sum().item(),
+            0 if next_sentence is None else (next_sentence.argmax(-1) == batch["is_random"]).sum().item(),
             len(batch["words"]),
         )
 
@@ -184,19 +257,21 @@ def evaluate(
         loss_sum, right_words, right_pairs, words = map(
             operator.add, (loss_sum, right_words, right_pairs, words), found
         )
-    return {
+    found = {
         "examples": len(examples),
-        "masked_words": words,
-        "masked_word_loss": loss_sum / words,
-        "masked_word_accuracy": right_words / words,
-        "next_sentence_accuracy": right_pairs / len(examples),
+        f"{predicted}s": words,
+        f"{predicted}_loss": loss_sum / words,
+        f"{predicted}_accuracy": right_words / words,
     }
+    if len(examples[0].target) == 3:
+        found["next_sentence_accuracy"] = right_pairs / len(examples)
+    return found
 
 
 class PieceIds:
     """The numbers of a vocabulary that examples are made with."""
 
-    def __init__(self, pad: int, cls: int, sep: int, mask: int, ordinary: np.ndarray):
+    def __init__(self, pad: int, cls: int | None, sep: int | None, mask: int | None, ordinary: np.ndarray):
         self.pad, self.cls, self.sep, self.mask, self.ordinary = pad, cls, sep, mask, ordinary
 
     @classmethod
@@ -211,19 +286,17 @@ class PieceIds:
         return cls(*special[:4], ordinary)
 
     def collate(self, examples: Sequence[Encoded]) -> dict[str, Tensor | None]:
-        """`pad`'s tensors, and `masked` (positions in the flattened batch), `words` (their true pieces), `is_random`."""
+        """`pad`'s tensors, and `masked` (positions in the flattened batch), `words` (what is predicted there), and BERT's
+        `is_random`."""
         batch = pad(examples, self.pad)
         width = batch["input_ids"].shape[1]
         targets = [example.target for example in examples]
         batch["masked"] = torch.tensor(
-            [
-                row * width + position
-                for row, (positions, _, _) in enumerate(targets)
-                for position in positions
-            ]
+            [row * width + position for row, (positions, *_) in enumerate(targets) for position in positions]
         )
-        batch["words"] = torch.tensor([word for _, words, _ in targets for word in words])
-        batch["is_random"] = torch.tensor([is_random for _, _, is_random in targets])
+        batch["words"] = torch.tensor([word for _, words, *_ in targets for word in words])
+        if len(targets[0]) == 3:
+            batch["is_random"] = torch.tensor([is_random for _, _, is_random in targets])
         return batch
 
 
@@ -347,6 +420,15 @@ def mask(
     row = np.array([ids.cls, *first, ids.sep, *second, ids.sep])
     last_of_first = len(first) + 1
     candidates = np.concatenate([np.arange(1, last_of_first), np.arange(last_of_first + 1, len(row) - 1)])
+    positions, words = _mask_some(row, candidates, ids, max_length, generator)
+    segments = [0] * (last_of_first + 1) + [1] * (len(row) - last_of_first - 1)
+    return Encoded(row.tolist(), segments, (positions, words, is_random))
+
+
+def _mask_some(
+    row: np.ndarray, candidates: np.ndarray, ids: PieceIds, max_length: int, generator: np.random.Generator
+) -> tuple[list[int], list[int]]:
+    """Change `row` as `mask` says: (positions, what stood there)."""
     most = int(np.ceil(MASKED_SHARE * max_length))
     count = min(most, max(1, round(MASKED_SHARE * len(row))))
     positions = np.sort(generator.permutation(candidates)[:count])
@@ -354,11 +436,73 @@ def mask(
     lot = generator.random(len(positions))
     random_words = ids.ordinary[generator.integers(len(ids.ordinary), size=len(positions))]
     row[positions] = np.where(lot < 0.8, ids.mask, np.where(lot < 0.9, random_words, words))
-    segments = [0] * (last_of_first + 1) + [1] * (len(row) - last_of_first - 1)
-    return Encoded(row.tolist(), segments, (positions.tolist(), words.tolist(), is_random))
+    return positions.tolist(), words.tolist()
 
 
-def save(model: BertForPreTraining, tokenizer_dir: Path, run_dir: Path) -> None:
+class Words:
+    """Examples of masked words or, for a decoder (`causal`), of next words: consecutive sentences of one document, as many
+    as a drawn length takes, joined as the tokenizer joins a text. The target is (positions, the words predicted there).
+
+    A sentence that begins a sequence is cut as at the beginning of a text, any other with a space before it: byte-level
+    vocabularies tell the two apart. UserError for a vocabulary without the special tokens that an encoder needs.
+    """
+
+    def __init__(self, tokenizer_dir: Path, lengths: Lengths, causal: bool):
+        self.tokenizer, self.lengths, self.causal = load_tokenizer(tokenizer_dir), lengths, causal
+        self.before, self.after = layout_of(self.tokenizer).one
+        if not causal and (self.tokenizer.mask_token_id is None or not self.before):
+            raise UserError(
+                f"the vocabulary in {tokenizer_dir} has no mask, or nothing that begins a text, which an encoder needs; "
+                "train one of kind wordpiece, or of kind byte_bpe with special: roberta."
+            )
+        ordinary = np.setdiff1d(np.arange(len(self.tokenizer)), self.tokenizer.all_special_ids)
+        self.ids = PieceIds(self.tokenizer.pad_token_id, None, None, self.tokenizer.mask_token_id, ordinary)
+
+    def encode(self, documents: Sequence[Sequence[str]]) -> list[list[tuple[list[int], list[int]]]]:
+        """Of each sentence (its pieces at the beginning of a sequence, those inside one); without special ones."""
+        texts = list(chain.from_iterable(documents))
+        first, later = (
+            iter(pieces_of(self.tokenizer, [space + text for text in texts])) for space in ("", " ")
+        )
+        encoded = [[(next(first), next(later)) for _ in document] for document in documents]
+        encoded = [[sentence for sentence in document if all(sentence)] for document in encoded]
+        return [document for document in encoded if document]
+
+    def draw(
+        self, documents: list, generator: np.random.Generator, others: list | None = None
+    ) -> list[Encoded]:
+        """One epoch."""
+        examples = (
+            self._example(text, generator)
+            for number in generator.permutation(len(documents))
+            for text in self.texts(documents[number], generator)
+        )
+        return [example for example in examples if example.target[0]]
+
+    def texts(self, document: list, generator: np.random.Generator) -> list[list[int]]:
+        """Pieces of each sequence. A last sentence that is cut off begins the next sequence, whole."""
+        found, start = [], 0
+        while start < len(document):
+            room = self.lengths.draw(generator, len(self.before) + len(self.after))
+            text, end = list(document[start][0]), start + 1
+            while end < len(document) and len(text) < room:
+                text += document[end][1]
+                end += 1
+            start = end - (len(text) > room and end > start + 1)
+            found.append(text[:room])
+        return found
+
+    def _example(self, text: list[int], generator: np.random.Generator) -> Encoded:
+        row, segments = join(self.tokenizer, text)
+        if self.causal:
+            return Encoded(row, segments, (list(range(len(row) - 1)), row[1:]))
+        changed = np.array(row)
+        candidates = np.arange(len(self.before), len(self.before) + len(text))
+        target = _mask_some(changed, candidates, self.ids, self.lengths.longest, generator)
+        return Encoded(changed.tolist(), segments, target)
+
+
+def save(model: PreTrainedModel, tokenizer_dir: Path, run_dir: Path) -> None:
     """Write the model's folder by way of a temporary one, the weights last: where they are, all is complete."""
     parts = run_dir / ".saving"
     shutil.rmtree(parts, ignore_errors=True)
@@ -369,29 +513,3 @@ def save(model: BertForPreTraining, tokenizer_dir: Path, run_dir: Path) -> None:
     for path in sorted(parts.iterdir(), key=lambda path: path.suffix == ".safetensors"):
         os.replace(path, run_dir / path.name)
     parts.rmdir()
-
-
-def _config(architecture: dict, tokenizer: Tokenizer, max_length: int) -> BertConfig:
-    unknown = sorted(set(architecture) - set(BertConfig().to_dict()))
-    if unknown or "vocab_size" in architecture:
-        raise UserError(
-            f"architecture key {(unknown or ['vocab_size'])[0]} cannot be set; write keys of BertConfig such as "
-            "num_hidden_layers, hidden_size, num_attention_heads and intermediate_size (the vocabulary's size comes "
-            "from the tokenizer)."
-        )
-    config = BertConfig(
-        **architecture,
-        vocab_size=tokenizer.get_vocab_size(with_added_tokens=True),
-        pad_token_id=tokenizer.token_to_id("[PAD]"),
-    )
-    if config.hidden_size % config.num_attention_heads:
-        raise UserError(
-            f"architecture key hidden_size is {config.hidden_size}; write a multiple of num_attention_heads "
-            f"({config.num_attention_heads}) instead."
-        )
-    if not 8 <= max_length <= config.max_position_embeddings:
-        raise UserError(
-            f"max_length is {max_length}; write a number from 8 to max_position_embeddings "
-            f"({config.max_position_embeddings}) instead."
-        )
-    return config

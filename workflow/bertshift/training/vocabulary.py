@@ -1,21 +1,34 @@
+"""Vocabularies trained here: BERT's word pieces, and the byte-level pieces of RoBERTa and GPT-2."""
+
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from bertshift.errors import UserError
 from bertshift.files import write_json, write_text
+from bertshift.models import tokenizer as tokenizers_on_disk
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LEAST_KNOWN_LETTERS = 0.99
+# Of byte-level vocabularies: what each special token is for, in the order of their numbers.
+END = "<|endoftext|>"
+BYTE_LEVEL = {
+    "roberta": {
+        "bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>",
+        "cls_token": "<s>", "sep_token": "</s>",
+    },
+    "gpt2": {"bos_token": END, "eos_token": END, "unk_token": END},
+}  # fmt: skip
+BYTES = 256
 
 
 def train_wordpiece(texts: Iterable[str], size: int, lowercase: bool, directory: Path) -> None:
     """Train a WordPiece vocabulary of at most `size` entries and save a BERT tokenizer that loads offline.
 
     Words and letters are split as BERT splits them; pieces are merged by pair counts, as in `tokenizers`' WordPiece
-    trainer, from pairs seen at least twice. The same texts give the same bytes. `directory` receives vocab.txt,
+    trainer, from pairs seen at least twice. The same texts give the same bytes. `directory` receives
     tokenizer.json and tokenizer_config.json.
 
     Raises UserError where the texts hold no words or `size` leaves no room for 99% of their letters.
@@ -67,7 +80,6 @@ def save_tokenizer(vocabulary: list[str], lowercase: bool, directory: Path) -> N
     numbers = {piece: number for number, piece in enumerate(vocabulary)}
     tokenizer = BertTokenizerFast(vocab=numbers, do_lower_case=lowercase)
     write_text(directory / "tokenizer.json", tokenizer.backend_tokenizer.to_str(pretty=True) + "\n")
-    write_text(directory / "vocab.txt", "".join(f"{piece}\n" for piece in vocabulary))
     names = zip(
         ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL_TOKENS, strict=True
     )
@@ -81,3 +93,46 @@ def save_tokenizer(vocabulary: list[str], lowercase: bool, directory: Path) -> N
             **dict(names),
         },
     )
+
+
+def train_byte_bpe(texts: Iterable[str], size: int, lowercase: bool, special: str, directory: Path) -> None:
+    """Train a byte-level BPE vocabulary of at most `size` entries and save a tokenizer that loads offline.
+
+    Pieces are those of Radford et al. 2019, section 2.2: pairs of bytes or pieces that were seen at least twice are merged
+    by their counts. Nothing is unknown, as every byte is an entry. With `special` "roberta" texts become <s> A </s> and
+    <s> A </s></s> B </s>; with "gpt2" nothing is put around or between them. The same texts give the same bytes.
+
+    Raises UserError where the texts are empty or `size` leaves no room for the bytes.
+    """
+    names = BYTE_LEVEL[special]
+    entries = list(dict.fromkeys(names.values()))
+    if size < BYTES + len(entries):
+        raise UserError(
+            f"a byte-level vocabulary of {size} entries has no room for every byte; write a size of at least "
+            f"{BYTES + len(entries)}."
+        )
+    texts = [text for text in texts if text.strip()]
+    if not texts:
+        raise UserError(
+            f"no words to train the vocabulary of {directory} on; give a corpus that is not empty."
+        )
+    tokenizer = Tokenizer(models.BPE())
+    if lowercase:
+        tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, min_frequency=2, special_tokens=entries, show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )  # fmt: skip
+    tokenizer.train_from_iterator(texts, trainer)
+    if special == "roberta":
+        first, last = (
+            (token, tokenizer.token_to_id(token)) for token in (names["cls_token"], names["sep_token"])
+        )
+        tokenizer.post_processor = processors.RobertaProcessing(last, first, add_prefix_space=False)
+    else:
+        tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizers_on_disk.save_tokenizer(directory, PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names))

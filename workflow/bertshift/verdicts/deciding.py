@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from bertshift.models.source import BERT, family_in
 from bertshift.rows import statistics
 from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, labelled
 
@@ -101,11 +102,12 @@ class Claims:
     def decide(self, item: str, tables: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
         """One row (COLUMNS) for each claim on figure `item`, from that figure's tables and the paper's published file.
 
-        The rows have the order of the paper's file.
+        The rows have the order of the paper's file. The papers speak of BERT: of another family there is the number, and
+        no verdict.
         """
         results, order = Results(labelled(tables)), list(published["claims"])
         about = sorted((one for one in self.all if one.item == item), key=lambda one: order.index(one.id))
-        rows = [_decide(one, results, published) for one in about]
+        rows = [_decide(one, results, published) | _of_others(one, results) for one in about]
         return pd.DataFrame(rows, columns=COLUMNS).assign(paper=self.paper)
 
 
@@ -140,6 +142,14 @@ def _decide(one: Claim, results: Results, published: Mapping) -> dict:
     return row | {"verdict": verdict, "reason": reason + _left_out(one, results)}
 
 
+def _of_others(one: Claim, results: Results) -> dict:
+    """The verdict where the claim's number is of models that are no BERT; else nothing."""
+    rows = results.table[results.table["name"].isin(_evidence(one, results).read)]
+    found = {family_in(name) for name in rows["checkpoint"].astype(str)} - {BERT}
+    reason = f"as in BERT? The paper speaks of BERT; this is {', '.join(sorted(found))}."
+    return {"verdict": UNTESTED, "reason": reason} if found else {}
+
+
 def _published(one: Claim, facts: Mapping, published: Mapping) -> str:
     if one.published:
         return one.published(published)
@@ -169,14 +179,20 @@ def _values(one: Claim, results: Results) -> tuple[list[float], bool]:
 
 def _left_out(one: Claim, results: Results) -> str:
     """A sentence on the runs, or pairs of fine-tuned ones, that the claim does without."""
-    evidence = Evidence(results)
-    with suppress(NotTestableError):  # all replicates together may lack what each of them has
-        one.value(evidence)
+    evidence = _evidence(one, results)
     pairs = sum(ref_seed > 0 for *_, ref_seed in evidence.failed)  # 0 is what it was fine-tuned from
     counts = {"{} that failed to train": len(evidence.failed) - pairs,
               f"{{}} pair{'s' * (pairs > 1)} of which one or both failed to train": pairs}  # fmt: skip
     words = " and ".join(text.format(count) for text, count in counts.items() if count)
     return f" Without {words}." if words else ""
+
+
+def _evidence(one: Claim, results: Results) -> Evidence:
+    """All that the claim asks for."""
+    evidence = Evidence(results)
+    with suppress(NotTestableError):  # all replicates together may lack what each of them has
+        one.value(evidence)
+    return evidence
 
 
 def _by_replicate(

@@ -44,7 +44,8 @@ FIGURES = {
         "A control of ours for Figure 2. Distance between the hidden states of the pretrained and the fine-tuned model "
         "by layer, by SVCCA, PWCCA (weighted by the pretrained model), debiased CKA and Procrustes distance. Each is "
         "divided by what the same tokens give when those of one model are permuted (unrelated). Rows tell all tokens, "
-        "content tokens, [CLS] and [SEP] apart. [CLS] is the same in all embeddings, and canonical correlations need "
+        "content tokens, first tokens and separators apart. BERT's first token, [CLS], is the same in all embeddings, "
+        "and canonical correlations need "
         "more tokens than both models have directions. Bands are over replicates. The table holds distances, nulls and "
         "the rank correlations between measures.",
     ),

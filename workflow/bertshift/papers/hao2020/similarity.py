@@ -16,7 +16,7 @@ DRAWN = {
     "cka_debiased": ("CKA", {"color": "#0072B2", "marker": "^"}),
     "procrustes": ("Procrustes", {"color": "#CC79A7", "marker": "D"}),
 }
-TOKENS = {"all": "all tokens", "content": "content", "cls": "[CLS]", "sep": "[SEP]"}
+TOKENS = {"all": "all tokens", "content": "content", "cls": "first token", "sep": "separators"}
 COLUMNS = ["panel", "quantity", "tokens", "variant", "layer", *numbers.VALUES]
 RUN = ["model", "stimuli", "init", "seed", "ref_init", "ref_seed"]
 
@@ -60,7 +60,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A panel per class of tokens and task, a line per measure over layers, each as a share of its own null."""
     table = tidy(inputs, published)
     shares = table[(table["quantity"] == "share of null") & table["variant"].isin(DRAWN)]
-    figure = layers.small_multiples(shares, "tokens", TOKENS, DRAWN)
+    figure = layers.small_multiples(shares, "tokens", TOKENS | style.special_names(table), DRAWN)
     figure.set_size_inches(style.TEXT_WIDTH, 0.5 + 1.3 * len(TOKENS))  # one model, too, has this legend
     for axes in figure.axes:
         axes.axhline(1, color="#666666", linestyle=":", linewidth=0.9)
@@ -84,6 +84,7 @@ def _nulls(table: pd.DataFrame) -> str:
 
 def _agreement(table: pd.DataFrame) -> str:
     pairs = [f"{a} ~ {b}" for a, b in combinations(DRAWN, 2)]
+    words = TOKENS | style.special_names(table)
     by_tokens = table[table["variant"].isin(pairs)].groupby("tokens", sort=False)["value"]
-    ranges = ", ".join(f"{numbers.reach(values)} ({TOKENS[tokens]})" for tokens, values in by_tokens)
+    ranges = ", ".join(f"{numbers.reach(values)} ({words[tokens]})" for tokens, values in by_tokens)
     return f"Rank correlations over layers of any two of these measures: {ranges}."

@@ -55,8 +55,8 @@ FIGURES = {
         "the classifier answers, corrected for its cross-validated errors, and as published. Below, class by class, "
         "stand the same shares with intervals, and those of the rule that proposes labels. The classifier learns from "
         "labelled maps. Unless a person has corrected the labels, they are that rule's. The correction takes the "
-        "cross-validated confusion; for classes with few labels it says little. Columns of [SEP] make a map vertical, "
-        "so this figure and Figure 6 are not independent.",
+        "cross-validated confusion; for classes with few labels it says little. Columns of separators make a map "
+        "vertical, so this figure and Figure 6 are not independent.",
     ),
     "figure3": Figure(
         "Heads for predicates and arguments", alone("relation_heads"),
@@ -88,15 +88,15 @@ FIGURES = {
         "over replicates; layer 1 is on top. The paper's panels stand below ours. " + _MARKS,
     ),
     "figure6": Figure(
-        "Attention to [SEP] and [CLS]", compared("attention_to"),
-        "Attention to [SEP] and to [CLS] by every head, before and after fine-tuning, and the paper's panel. Mean over "
-        "queries, examples and replicates. Rows are layers, layer 1 is on top, columns are heads, and darker means "
-        "more. Where an input has two [SEP], the larger attention counts. " + _FIRST_RUN,
+        "Attention to separators and to the first token", compared("attention_to"),
+        "Attention to the separators and to the first token (BERT's [SEP] and [CLS]) by every head, before and after "
+        "fine-tuning, and the paper's panel. Mean over queries, examples and replicates. Rows are layers, layer 1 is on top, columns are heads, and darker means "
+        "more. Where an input has several separators, the largest attention counts. " + _FIRST_RUN,
     ),
     "figure7": Figure(
-        "What [CLS] attends to in the last layer", compared("attention_to"),
-        "What the last layer's heads attend to for [CLS], before and after fine-tuning, and the paper's strips. Columns "
-        "are heads. Of each kind the token that gets most counts: mean over the examples that have one, and over "
+        "What the first token attends to in the last layer", compared("attention_to"),
+        "What the last layer's heads attend to for the first token (BERT's [CLS]), before and after fine-tuning, and the "
+        "paper's strips. Columns are heads. Of each kind the token that gets most counts: mean over the examples that have one, and over "
         "replicates. Blank: no example has one, or the paper does not show it. Punctuation is ours. " + _FIRST_RUN,
     ),
     "linguistic": Figure(

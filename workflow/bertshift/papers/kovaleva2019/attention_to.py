@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.errors import UserError
-from bertshift.figures import numbers
+from bertshift.figures import numbers, style
 
 COLUMNS = ["panel", "when", "token", "variant", "layer", "head", *numbers.VALUES]
 BEFORE, AFTER = "before", "after"
@@ -17,6 +17,11 @@ WORDS = {
     "cls": "[CLS]", "sep": "[SEP]", "punct": "PUNCT", "noun": "NOUN", "verb": "VERB", "pron": "PRON", "subj": "SUBJ",
     "obj": "OBJ", "neg": "NEG",
 }  # fmt: skip
+
+
+def words(table: pd.DataFrame) -> dict[str, str]:
+    """WORDS, with the names of special tokens that are right for the models drawn."""
+    return WORDS | style.special_names(table)
 
 
 def rows_of(inputs: Mapping[str, pd.DataFrame], variants: list[str], tokens: Iterable[str]) -> pd.DataFrame:

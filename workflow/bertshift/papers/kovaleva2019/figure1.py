@@ -39,7 +39,8 @@ def attention(axes: Axes, row) -> None:
     axes.grid(False)
     axes.imshow(attention_maps.matrix_of(row), CMAP, vmin=0, interpolation="nearest")
     special = [int(position) - 1 for position in str(row.special).split()]
-    words = ["[CLS]", *["[SEP]"] * (len(special) - 1)]
+    tokens = row.tokens.split(" ")
+    words = [tokens[position] for position in special]
     axes.set_xticks(special, words, rotation=90)
     axes.set_yticks(special, words)
     axes.tick_params(length=1.5, pad=1)

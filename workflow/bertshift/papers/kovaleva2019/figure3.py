@@ -10,6 +10,7 @@ from matplotlib.text import Text
 
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
+from bertshift.metrics.relation_heads import FIRST, SEPARATOR
 from bertshift.papers.kovaleva2019 import panels
 
 COLUMNS = ["panel", "series", "stimuli", "variant", "layer", "head", "rank", "example", "query", "key", "query_token",
@@ -31,6 +32,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     rows = rows[rows["head"] > 0].assign(panel="heads", query=0, key=0, **dict.fromkeys(PLACE, ""))
     maps = numbers.rows_of(inputs, "relation_map").assign(panel="map", rank=0)
     maps[PLACE] = maps[PLACE].astype(object).where(maps[PLACE].notna(), "").astype(str)
+    special = style.special_names(maps.assign(source="ours"))
+    names = {FIRST: special["cls"], SEPARATOR: special["sep"]}
+    maps = maps.replace({"query_token": names, "key_token": names})
     scores = rows[rows["variant"] == HEADLINE]
     best = scores[scores["rank"] == 1].assign(variant=BEST, layer=0, head=0)
     nulls = [

@@ -1,4 +1,4 @@
-"""Kovaleva et al. 2019, Figure 6: attention to [SEP] and [CLS], before and after fine-tuning."""
+"""Kovaleva et al. 2019, Figure 6: attention to separators and to the first token, before and after fine-tuning."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from matplotlib.colors import PowerNorm
 
 from bertshift.figures import numbers, style
 from bertshift.papers.kovaleva2019 import attention_to, panels
-from bertshift.papers.kovaleva2019.attention_to import AFTER, BEFORE, WORDS
+from bertshift.papers.kovaleva2019.attention_to import AFTER, BEFORE
 
 TOKENS = ["sep", "cls"]  # the paper's rows
 CMAP = "Greens"  # the paper's own
@@ -37,14 +37,15 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Heat maps of layers x heads per task: for each token before and after fine-tuning, and the published panel."""
     table = tidy(inputs, published)
+    words = attention_to.words(table)
     rows = {
-        f"{WORDS[token]}\n{label}": (token, *what)
+        f"{words[token]}\n{label}": (token, *what)
         for token in TOKENS
         for label, what in attention_to.shown(table).items()
     }
     figure, _ = panels.heat_maps(
         table, ["token", "when", "source"], rows, NORM, CMAP, ticks=[0, 0.1, 0.25, 0.5, 1],
-        label="mean attention to the token",
+        label="mean attention to the token", absent="no\nseparators",
     )  # fmt: skip
     cited = numbers.cited(published, "figure6", table, attention_to.COMPARED)
     return style.captioned(figure, table, _pretrained(table), cited, style.failures(table, "panel"))
@@ -59,7 +60,9 @@ def _pretrained(table: pd.DataFrame) -> str:
     panel = theirs["panel"].iloc[0]
     ours = before[(before["source"] == "ours") & (before["panel"] == panel)]
     found = {
-        WORDS[token]: panels.agreement(ours[ours["token"] == token], theirs[theirs["token"] == token])
+        attention_to.words(table)[token]: panels.agreement(
+            ours[ours["token"] == token], theirs[theirs["token"] == token]
+        )
         for token in TOKENS
     }
     if panels.NOT_COMPARABLE in found.values():

@@ -1,4 +1,4 @@
-"""Kovaleva et al. 2019, Figure 7: what [CLS] attends to in the last layer, before and after fine-tuning."""
+"""Kovaleva et al. 2019, Figure 7: what the first token attends to in the last layer, before and after fine-tuning."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from matplotlib.colors import Normalize
 
 from bertshift.figures import numbers, style
 from bertshift.papers.kovaleva2019 import attention_to, panels
-from bertshift.papers.kovaleva2019.attention_to import AFTER, WORDS
+from bertshift.papers.kovaleva2019.attention_to import AFTER
 
 # The paper's order; punctuation is ours.
 TOKENS = ["pron", "noun", "verb", "obj", "subj", "neg", "cls", "sep", "punct"]
@@ -35,10 +35,11 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Heat maps of kinds of tokens x heads per task: before and after fine-tuning, and the published strips."""
     table = tidy(inputs, published)
-    kinds = {token: WORDS[token] for token in TOKENS}
+    words = attention_to.words(table)
+    kinds = {token: words[token] for token in TOKENS}
     figure, _ = panels.heat_maps(
         table, ["when", "source"], attention_to.shown(table), NORM, CMAP, aspect=1.6, kinds=kinds,
-        ticks=[0, 0.05, 0.125, 0.25, 0.5], label="attention of [CLS] in the last layer",
+        ticks=[0, 0.05, 0.125, 0.25, 0.5], label=f"attention of {words['cls']} in the last layer",
     )  # fmt: skip
     cited = numbers.cited(published, "figure7", table, attention_to.COMPARED)
     return style.captioned(figure, table, cited, style.failures(table, "panel"))

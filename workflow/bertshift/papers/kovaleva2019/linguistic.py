@@ -42,7 +42,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     figure, grid = panels.columns(models, dict.fromkeys(VARIANTS, 1.7))
     for model, column in zip(models, grid):
         for axes, variant in zip(column, VARIANTS):
-            _dots(axes, table[(table["panel"] == model) & (table["variant"] == variant)])
+            chosen = (table["panel"] == model) & (table["variant"] == variant)
+            _dots(axes, table[chosen], attention_to.words(table))
             # A .01 would touch the 1 of the panel before it.
             axes.set(xscale="log", xlim=limits, xticks=[0.01, 0.1, 1], xticklabels=["", ".1", "1"])
             axes.minorticks_off()
@@ -51,16 +52,16 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     return style.captioned(figure, table, annotators(inputs), style.failures(table, "panel"))
 
 
-def _dots(axes: Axes, rows: pd.DataFrame) -> None:
+def _dots(axes: Axes, rows: pd.DataFrame, words: Mapping[str, str]) -> None:
     for when, (color, shift) in MOMENTS.items():
         for statistic, (label, look) in STATISTICS.items():
             chosen = rows[(rows["when"] == when) & (rows["statistic"] == statistic)]
-            y = chosen["token"].map(list(WORDS).index) + shift
+            y = chosen["token"].map(list(words).index) + shift
             look = look | {"color": color, "label": f"{when}: {label}", "linestyle": "", "markersize": 3.2}
             axes.plot(chosen["value"], y, **look)
             axes.hlines(y, chosen["low"], chosen["high"], color=color, linewidth=0.8)
-    axes.set_yticks(range(len(WORDS)), WORDS.values())
-    axes.set_ylim(len(WORDS) - 0.5, -0.5)
+    axes.set_yticks(range(len(words)), words.values())
+    axes.set_ylim(len(words) - 0.5, -0.5)
     axes.tick_params(length=1.5, pad=1)
 
 

@@ -84,13 +84,15 @@ def heat_map(axes: Axes, matrix: pd.DataFrame, rows: Sequence[str] = (), aspect:
 
 def heat_maps(
     table: pd.DataFrame, by: Sequence[str], rows: Mapping[str, tuple], norm: Normalize, cmap: str, aspect: float = 1,
-    kinds: Mapping[str, str] | None = None, below: Mapping[str, float] | None = None, **bar,
+    kinds: Mapping[str, str] | None = None, below: Mapping[str, float] | None = None,
+    absent: str = "none", **bar,
 ) -> tuple[Figure, np.ndarray]:  # fmt: skip
     """A column of heat maps for each panel of `table`, and their axes, [panels, rows].
 
     `rows` says of each row, by its label, what it shows: values of the columns `by`, the last of which is the source.
     A map has rows of layers, or of the `kinds` of tokens, whose words these are. Above a published map stands its
-    correlation with ours. `below` are heights, by label, of further rows, which stay empty. `bar` is for the colour bar.
+    correlation with ours. `absent` stands where ours has nothing. `below` are heights, by label, of further rows, which
+    stay empty. `bar` is for the colour bar.
     """
     cells = dict(list(table.groupby(["panel", *by])))
     models, nothing, below = list(table["panel"].unique()), table[:0], below or {}
@@ -102,7 +104,8 @@ def heat_maps(
             matrix = matrix_of(found, index)
             if kinds and matrix.size:
                 matrix = matrix.reindex(list(kinds))
-            heat_map(axes, matrix, words, aspect, norm=norm, cmap=cmap)
+            words_for = {} if source == "published" else {"absent": absent}
+            heat_map(axes, matrix, words, aspect, norm=norm, cmap=cmap, **words_for)
             if source == "published":
                 ours = cells.get((model, *what, "ours"), nothing)
                 axes.set_title(agreement(ours, found, index), pad=2, fontsize=7)

@@ -1,0 +1,214 @@
+"""Tokenizers of every kind: inputs, words, characters, and what is read from and written to folders."""
+
+import json
+import logging
+
+import pytest
+import torch
+from made_encoders import TEXTS, TOKENIZERS, inputs_of, made_tokenizer, model_of, tokenizer, tokenizer_folder
+from safetensors.torch import load_file, save_file
+
+from bertshift.activations.extract import encode
+from bertshift.errors import UserError
+from bertshift.models.family import run
+from bertshift.models.loading import import_checkpoint, load_encoder
+from bertshift.models.tokenizer import (
+    join,
+    layout_of,
+    load_tokenizer,
+    pieces,
+    save_tokenizer,
+    spans,
+    special_tokens,
+    word_pieces,
+)
+from bertshift.tasks.text_classification import encode_pairs
+
+kinds = pytest.mark.parametrize("kind", TOKENIZERS)
+ODD = ["café", "cafe\u0301", "naïve", "北京", "東京タワー", "🙂", "👩‍👩‍👧", "ﬁne", "n't", "don't", "1 000", "1\u00a0000",
+       "\u00ad", "a\u200bb", "\u200b", "\u2028", "\x07", "...", "—", "½", "Straße", "İ", "e-mail", "#", "##s", "▁", "▁the",
+       "Ġ", "<s>", "</s>", "[CLS]", "[SEP]", "[MASK]", "<mask>", "<pad>", "[UNK]", "<unk>", "<|endoftext|>", "<0x0A>"]  # fmt: skip
+SENTENCES = [["The", *ODD, "end"], *([word, "old", word, word] for word in ODD), [*reversed(ODD)]]
+
+
+@kinds
+def test_joined_pieces_are_the_tokenizers_own_inputs(kind):
+    ours = tokenizer(kind)
+    for first, second in zip(TEXTS, reversed(TEXTS)):
+        a, b = pieces(ours, [first, second])
+        assert join(ours, a)[0] == ours(first)["input_ids"]
+        ids, segments = join(ours, a, b)
+        theirs = ours(first, second)
+        assert ids == theirs["input_ids"]
+        assert [n for n, text in zip(segments, theirs.sequence_ids()) if text is not None] == [
+            text for text in theirs.sequence_ids() if text is not None
+        ]
+        assert special_tokens(ours, pair=True) == len(ids) - len(a) - len(b)
+    if kind in ("bert", "albert"):
+        assert segments == ours(first, second, return_token_type_ids=True)["token_type_ids"]
+
+
+@kinds
+def test_no_input_is_empty(kind):
+    ours = tokenizer(kind)
+    (ids, _), (empty,) = join(ours, pieces(ours, [""])[0]), encode_pairs([""], None, ours, 8)
+    assert len(ids) >= 1 and None not in ids and empty[0] == ids
+    index = encode(ours, [{"id": "1", "text_a": ""}, {"id": "2", "text_a": "the dog"}], 8)
+    assert index["token_ids"][: len(ids)].tolist() == ids and (index["example_offsets"][1:] > 0).all()
+
+
+@kinds
+def test_no_text_has_special_tokens(kind):
+    ours = tokenizer(kind)
+    special = layout_of(ours).special
+    literal = [token for token in ours.all_special_tokens if token != ours.unk_token]
+    assert special == {ours.convert_tokens_to_ids(token) for token in literal}
+    texts = [f"the {token} dog{token}" for token in literal] + [" ".join(ODD)]
+    for ids in (
+        *pieces(ours, texts),
+        *([one for one, *_ in each] for each in spans(ours, texts)),
+        *(part for sentence in word_pieces(ours, [text.split() for text in texts]) for part in sentence),
+    ):
+        assert ids and special.isdisjoint(ids) and None not in ids
+
+
+@kinds
+def test_words_are_cut_as_in_a_text(kind):
+    ours = tokenizer(kind)
+    for sentence, cut in zip(SENTENCES, word_pieces(ours, SENTENCES), strict=True):
+        assert len(cut) == len(sentence) and all(cut)
+        alone = {word: not pieces(ours, [" " + word])[0] for word in sentence}
+        # A word that leaves nothing is one unknown token here, and nothing in the text.
+        ids = [one for word, part in zip(sentence, cut) if not alone[word] for one in part]
+        assert ids == pieces(ours, [" ".join(sentence)])[0], sentence
+        assert all(part == [ours.unk_token_id] for word, part in zip(sentence, cut) if alone[word])
+
+
+@kinds
+def test_every_piece_is_in_one_word(kind):
+    ours = tokenizer(kind)
+    texts = [" ".join(sentence) for sentence in SENTENCES] + ["  two  spaces\tand a tab\n", " ", ""]
+    for text, found in zip(texts, spans(ours, texts), strict=True):
+        assert [one for one, *_ in found] == pieces(ours, [text])[0]
+        for _, first, end in found:
+            assert 0 <= first <= end <= len(text)
+            assert not any(letter.isspace() for letter in text[first:end])
+        starts = [first for _, first, _ in found]
+        assert starts == sorted(starts)
+
+
+@kinds
+def test_a_tokenizer_comes_back_from_every_layout(kind, tmp_path):
+    whole = tokenizer_folder(kind, tmp_path / "whole")
+    ours = load_tokenizer(whole)
+    save_tokenizer(tmp_path / "saved", ours)
+    alone = tokenizer_folder(kind, tmp_path / "alone", config=False)
+    (alone / "config.json").write_text(json.dumps({"model_type": kind if kind != "llama" else "mistral"}))
+    texts = [*TEXTS, *ODD, " ".join(ODD)]
+    for folder in (tmp_path / "saved", alone):
+        again = load_tokenizer(folder)
+        assert pieces(again, texts) == pieces(ours, texts) and spans(again, texts) == spans(ours, texts)
+        assert (layout_of(again).one, layout_of(again).two) == (layout_of(ours).one, layout_of(ours).two)
+        assert again.pad_token is not None
+        assert again.get_vocab() == ours.get_vocab()
+    again = load_tokenizer(tmp_path / "saved")
+    assert layout_of(again) == layout_of(ours)
+    assert again.special_tokens_map == ours.special_tokens_map
+    save_tokenizer(tmp_path / "twice", again)
+    for path in (tmp_path / "saved").iterdir():
+        assert path.read_bytes() == (tmp_path / "twice" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "roberta", "bert"])
+def test_vocabularies_of_the_first_years_are_read(kind, tmp_path):
+    """vocab.json with merges.txt, or vocab.txt, without tokenizer.json."""
+    ours = load_tokenizer(tokenizer_folder(kind, tmp_path))
+    (tmp_path / "tokenizer.json").unlink()
+    model = json.loads(made_tokenizer(kind).to_str())["model"]
+    if kind == "bert":
+        (tmp_path / "vocab.txt").write_text("\n".join(sorted(model["vocab"], key=model["vocab"].get)))
+        (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+    else:
+        (tmp_path / "vocab.json").write_text(json.dumps(model["vocab"]))
+        (tmp_path / "merges.txt").write_text("\n".join(["#version: 0.2", *map(" ".join, model["merges"])]))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
+    again = load_tokenizer(tmp_path)
+    assert pieces(again, [*TEXTS, *ODD]) == pieces(ours, [*TEXTS, *ODD])
+    assert layout_of(again) == layout_of(ours)
+
+
+def test_what_is_no_tokenizer_is_a_sentence(tmp_path):
+    for kind in ("roberta", "albert", "llama", "xlm-roberta", "gpt2", "modernbert", "deberta-v2"):
+        folder = tmp_path / kind
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps({"model_type": kind}))
+        with pytest.raises(
+            UserError, match=f"{kind}: there is neither tokenizer.json nor a vocabulary that can be"
+        ):
+            load_tokenizer(folder)
+        (folder / "spiece.model").write_bytes(b"\n\x0e\n\x05<unk>")
+        with pytest.raises(
+            UserError, match="alone needs the packages sentencepiece and protobuf; install them, or"
+        ):
+            load_tokenizer(folder)
+    folder = tokenizer_folder("albert", tmp_path / "code")
+    said = json.loads((folder / "tokenizer_config.json").read_text())
+    code = {"auto_map": {"AutoTokenizer": ["code.Mine", None]}, "tokenizer_class": "Mine"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(said | code))
+    (folder / "code.py").write_text("raise SystemExit('run')")
+    assert pieces(load_tokenizer(folder), TEXTS) == pieces(tokenizer("albert"), TEXTS)
+    (folder / "tokenizer.json").write_text("{")
+    with pytest.raises(UserError, match="tokenizer.json is not JSON"):
+        load_tokenizer(folder)
+
+
+@pytest.mark.parametrize("kind", ["roberta", "gpt2", "xlm-roberta", "llama", "modernbert"])
+@torch.no_grad()
+def test_a_published_folder_is_imported(kind, tmp_path, caplog):
+    """As transformers writes them, in pieces and in bfloat16; also under a language model's names."""
+    model, inputs = model_of(kind), inputs_of(kind)
+    folder = tokenizer_folder(kind, tmp_path / "published")
+    model.bfloat16().save_pretrained(folder, max_shard_size="20KB")
+    assert not (folder / "model.safetensors").exists() and (folder / "model.safetensors.index.json").exists()
+    index = json.loads((folder / "model.safetensors.index.json").read_text())["weight_map"]
+    import_checkpoint(folder, tmp_path / "run")
+    whole = {name: value for part in set(index.values()) for name, value in load_file(folder / part).items()}
+    for part in set(index.values()) | {"model.safetensors.index.json"}:
+        (folder / part).unlink()
+    prefix = f"{model.base_model_prefix}."
+    heads = {"lm_head.weight": torch.zeros(600, 32), "lm_head.bias": torch.zeros(600)}
+    if kind == "gpt2":  # which once had its mask among its weights
+        heads |= {
+            f"{prefix}h.0.attn.bias": torch.ones(1, 1, 64, 64),
+            f"{prefix}h.0.attn.masked_bias": torch.ones(()),
+        }
+    save_file(
+        {prefix + name: value.contiguous() for name, value in whole.items()} | heads,
+        folder / "model.safetensors",
+    )
+    with caplog.at_level(logging.WARNING):
+        import_checkpoint(folder, tmp_path / "named")
+    assert "no pooler" not in caplog.text
+    model = model_of(kind)
+    for weight in model.parameters():
+        weight.copy_(weight.bfloat16())
+    for run_dir in ("run", "named"):
+        again = load_encoder(tmp_path / run_dir)
+        again.set_attn_implementation("eager")
+        assert {weight.dtype for weight in again.parameters()} == {torch.float32}
+        assert torch.equal(run(again, **inputs).last_hidden_state, run(model, **inputs).last_hidden_state)
+        assert pieces(load_tokenizer(tmp_path / run_dir), TEXTS) == pieces(tokenizer(kind), TEXTS)
+        stored = load_file(tmp_path / run_dir / "model.safetensors").values()
+        assert {value.dtype for value in stored} == {torch.float32}
+
+
+def test_a_vocabulary_of_another_size_is_refused(tmp_path):
+    folder = tokenizer_folder("roberta", tmp_path / "published")
+    model_of("roberta", vocab_size=400).save_pretrained(folder)
+    with pytest.raises(
+        UserError, match="420 entries, its config.json says vocab_size 400; take the vocabulary"
+    ):
+        import_checkpoint(folder, tmp_path / "run")
+    model_of("roberta", vocab_size=2000).save_pretrained(folder)
+    with pytest.raises(UserError, match="420 entries, its config.json says vocab_size 2000"):
+        import_checkpoint(folder, tmp_path / "run")

@@ -1,0 +1,157 @@
+"""The parts of a model, found by the row of its family, or by `explore` where `families` has none."""
+
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.pytorch_utils import Conv1D
+
+from bertshift.errors import UserError
+from bertshift.models.families import FAMILIES, Family
+
+_EXPLORED: dict[type, Family] = {}
+
+
+def family_of(model: PreTrainedModel) -> Family:
+    """The row of the model's family, or what is found in the model; a stand-in for a model says itself what it is."""
+    if isinstance(said := getattr(model, "family", None), Family):
+        return said
+    kind = type(model)
+    if model.config.model_type in FAMILIES:
+        return FAMILIES[model.config.model_type]
+    if kind not in _EXPLORED:
+        from bertshift.models.explore import explore
+
+        _EXPLORED[kind] = explore(model)
+    return _EXPLORED[kind]
+
+
+def layers_of(model: PreTrainedModel) -> list[nn.Module]:
+    """The layers from the first to the last. ALBERT has fewer than it runs: one stands here as often as it runs."""
+    layers, count = list(model.get_submodule(family_of(model).layers)), model.config.num_hidden_layers
+    return [layers[number * len(layers) // count] for number in range(count)]
+
+
+def own_layers(model: PreTrainedModel, what: str) -> list[nn.Module]:
+    """As `layers_of`. UserError, saying that `what` is not possible, for a model that runs one layer several times."""
+    layers = layers_of(model)
+    if len({*layers}) < len(layers):
+        raise UserError(
+            f"{what} is not possible: this {model.config.model_type} model runs one layer {len(layers)} times; name a model "
+            "whose layers have weights of their own."
+        )
+    return layers
+
+
+def matrix(projection: nn.Module) -> Tensor:
+    """The weights [out, in] of a projection; GPT-2 keeps them the other way round."""
+    return projection.weight.T if isinstance(projection, Conv1D) else projection.weight
+
+
+def projections(
+    model: PreTrainedModel, layer: int, head: int, what: str
+) -> dict[str, tuple[Tensor, Tensor | None]]:
+    """Of a head, both counted from 1, {query, key, value: (its rows of the weights, its part of the bias)}.
+
+    UserError, saying that `what` is not possible, where a projection is not known or not this head's alone.
+    """
+    family, kind, width = family_of(model), model.config.model_type, head_width(model)
+    module = own_layers(model, what)[layer - 1]
+    if not (family.query or family.fused):
+        raise UserError(
+            f"{what} is not possible: which weights of a {kind} model belong to a head is not known."
+        )
+    if key_heads(model) < heads_of(model):
+        raise UserError(
+            f"{what} is not possible: in this {kind} model one head's keys and values serve others too."
+        )
+    if not family.heads_apart:
+        raise UserError(
+            f"{what} is not possible: a norm over all heads of this {kind} model would change the others too."
+        )
+    found = {}
+    for number, name in enumerate(("query", "key", "value")):
+        projection = module.get_submodule(getattr(family, name) or family.fused)
+        start = (head - 1) * width
+        if family.fused:
+            whole = number * heads_of(model) + head - 1, (head - 1) * 3 + number
+            start = whole[family.order == "head,qkv"] * width
+        rows = slice(start, start + width)
+        found[name] = matrix(projection)[rows], None if projection.bias is None else projection.bias[rows]
+    return found
+
+
+def output_columns(model: PreTrainedModel, layer: int, head: int, what: str) -> Tensor:
+    """The columns [width, width of a head] of a layer's output projection that read a head, both counted from 1. UserError,
+    saying that `what` is not possible, where the projection is not known."""
+    family, width = family_of(model), head_width(model)
+    if not family.out:
+        raise UserError(
+            f"{what} is not possible: the output projection of a {model.config.model_type} model is not known."
+        )
+    projection = layers_of(model)[layer - 1].get_submodule(family.out)
+    return matrix(projection)[:, (head - 1) * width : head * width]
+
+
+def heads_of(model: PreTrainedModel) -> int:
+    return model.config.num_attention_heads
+
+
+def key_heads(model: PreTrainedModel) -> int:
+    """Heads with keys and values of their own; in a model with fewer than heads, each serves several."""
+    return getattr(model.config, "num_key_value_heads", None) or heads_of(model)
+
+
+def head_width(model: PreTrainedModel) -> int:
+    return getattr(model.config, "head_dim", None) or model.config.hidden_size // heads_of(model)
+
+
+def longest_input(model: PreTrainedModel) -> int:
+    """Tokens, special ones included, that the model has positions for."""
+    config = model.config
+    before = config.pad_token_id + 1 if family_of(model).positions_from_padding else 0
+    return config.max_position_embeddings - before
+
+
+def run(
+    model: PreTrainedModel,
+    input_ids: Tensor,
+    attention_mask: Tensor | None = None,
+    token_type_ids: Tensor | None = None,
+):
+    """The model's output. Which text a token is of reaches models that read it."""
+    more: dict = {}
+    if family_of(model).segments and model.config.type_vocab_size >= 2:
+        more["token_type_ids"] = token_type_ids
+    if family_of(model).causal:
+        more["use_cache"] = False
+    return model(input_ids=input_ids, attention_mask=attention_mask, **more)
+
+
+def needs_all_tokens(encoder: PreTrainedModel, what: str) -> None:
+    """UserError for a decoder, in which a word does not know the words behind it."""
+    if family_of(encoder).causal:
+        raise UserError(
+            f"{what} needs an encoder: in a {encoder.config.model_type} model a word has not read the words behind it."
+        )
+
+
+def groups(model: PreTrainedModel) -> dict[str, list[nn.Parameter]]:
+    """The model's parameters by part, in the order of the model."""
+    found: dict[str, list[nn.Parameter]] = {}
+    for name, weight in model.named_parameters():
+        found.setdefault(family_of(model).group(name), []).append(weight)
+    return found
+
+
+def word_vectors(model: PreTrainedModel) -> Tensor:
+    """[vocabulary, width] what the model's words are before their places are added: embeddings, normed and widened where the
+    model does so."""
+    vectors = model.get_input_embeddings().weight.detach()
+    inside = [
+        module for name, module in model.named_modules() if family_of(model).group(f"{name}.") == "embeddings"
+    ]
+    for kind in (nn.LayerNorm, nn.Linear):
+        for module in inside:
+            if isinstance(module, kind) and module.weight.shape[-1] == vectors.shape[-1]:
+                vectors = module(vectors)
+                break
+    return vectors.detach()
