@@ -14,7 +14,10 @@ SHOWN = {
     "college2020": {"figure3": {"models": ["mrpc@cased"]}},
     "hao2020": {"figure1": {"models": ["rte@large"], "reference": "large"}},
     "merchant2020": {"figure2": {"models": ["mrpc"], "reference": "base"}},
-    "beyond": {"encoders": {"models": ["mrpc", "mrpc@roberta"]}, "decoders": {"models": ["mrpc", "mrpc@gpt2"]}},
+    "beyond": {
+        "encoders": {"models": ["mrpc", "mrpc@roberta"]},
+        "decoders": {"models": ["mrpc", "mrpc@gpt2"]},
+    },
 }
 WITHOUT_CLAIMS = {"beyond"}
 TABLES = [
