@@ -42,7 +42,11 @@ def write_json(path: str | os.PathLike, value) -> None:
 
 
 def read_json(path: str | os.PathLike):
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+    """UserError for a file that is not JSON."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path} is not JSON ({error}); fetch or make it again.") from error
 
 
 def write_jsonl(path: str | os.PathLike, rows: Iterable[dict]) -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.ablation.resuming import ResumingEncoder
 from bertshift.ablation.sweep import predictions
-from bertshift.activations.extract import encode, equal_lengths
+from bertshift.activations.extract import encode, equal_lengths, model_inputs, places
 from bertshift.activations.sampling import sample_tokens
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
@@ -87,7 +87,11 @@ def movement(
     stimuli. What goes into a layer is calculated once, and memory holds one layer's.
     """
     positions = sample_tokens(index["special"], tokens, "svcca", stimuli)
-    resuming, batches = ResumingEncoder(encoder), list(_batches(index, encoder.device))
+    resuming, batches = ResumingEncoder(encoder), []
+    for batch in equal_lengths(np.diff(index["example_offsets"])):
+        at = places(index["example_offsets"], batch)
+        ids, segments = index["token_ids"][at], index["segment"][at]
+        batches.append((at, model_inputs(encoder.device, input_ids=ids, token_type_ids=segments)))
     with editable(encoder):
         whole = Centred(_last_states(resuming, batches), positions)
         principal = Principal.of(scatter(whole, whole))
@@ -103,29 +107,12 @@ def movement(
                        "value": value, "n": len(positions), "k_model": k_model, "k_reference": k_reference}  # fmt: skip
 
 
-def _batches(
-    index: Mapping[str, np.ndarray], device: torch.device
-) -> Iterator[tuple[np.ndarray, dict[str, Tensor]]]:
-    """Positions [examples, tokens] of examples of one length, and what an encoder takes of them."""
-    offsets = index["example_offsets"]
-    for batch in equal_lengths(np.diff(offsets)):
-        places = offsets[batch][:, None] + np.arange(offsets[batch[0] + 1] - offsets[batch[0]])
-        inputs = {"input_ids": index["token_ids"], "token_type_ids": index["segment"]}
-        yield (
-            places,
-            {
-                name: torch.from_numpy(values[places].astype(np.int64)).to(device)
-                for name, values in inputs.items()
-            },
-        )
-
-
 @torch.inference_mode()
 def _last_states(encoder: ResumingEncoder, batches) -> np.ndarray:
     """[N, d] float32 of the last layer, in the order of the tokens."""
-    states = np.empty((sum(places.size for places, _ in batches), encoder.config.hidden_size), np.float32)
-    for places, inputs in batches:
-        states[places] = encoder(**inputs).last_layer.cpu().numpy()
+    states = np.empty((sum(at.size for at, _ in batches), encoder.config.hidden_size), np.float32)
+    for at, inputs in batches:
+        states[at] = encoder(**inputs).last_layer.cpu().numpy()
     return states
 
 

@@ -160,7 +160,12 @@ def _extract_batch(model, index, batch: list[int], writer: Writer, attention: bo
 
     maps = partial(write, writer.attention) if attention else None
     with torch.inference_mode():
-        visit(model, partial(write, writer.hidden), maps, **_inputs(model, index, _places(index, batch)))
+        visit(model, partial(write, writer.hidden), maps, **_unpadded(model, index, batch))
+
+
+def _unpadded(model, index, batch: list[int]) -> dict[str, torch.Tensor]:
+    at = places(index["example_offsets"], batch)
+    return model_inputs(model.device, input_ids=index["token_ids"][at], token_type_ids=index["segment"][at])
 
 
 def unpadded_attention(
@@ -175,7 +180,7 @@ def unpadded_attention(
 
     @torch.inference_mode()
     def maps(batch: list[int]) -> torch.Tensor:
-        return torch.stack(read(model, True, **_inputs(model, index, _places(index, batch)))[1], dim=1)
+        return torch.stack(read(model, True, **_unpadded(model, index, batch))[1], dim=1)
 
     batches = equal_lengths(np.diff(index["example_offsets"]), batch_tokens)
     for batch, found in in_parts(batches, maps, "attention maps"):
@@ -199,36 +204,27 @@ def padded_attention(
             offsets[:-1][first : first + batch_size, None],
             offsets[1:][first : first + batch_size, None],
         )
-        positions = starts + pad_to_row
-        real = positions < ends
+        real = starts + pad_to_row < ends
+        positions = np.where(real, starts + pad_to_row, 0)
+        inputs = model_inputs(
+            model.device,
+            input_ids=np.where(real, index["token_ids"][positions], tokenizer.pad_token_id),
+            token_type_ids=np.where(real, index["segment"][positions], 0),
+            attention_mask=real,
+        )
         with torch.inference_mode():
-            inputs = _inputs(model, index, np.where(real, positions, 0), real, tokenizer.pad_token_id)
             found = read(model, True, **inputs)[1]
         yield found
 
 
-def _places(index, batch: list[int]) -> np.ndarray:
-    """Positions [examples, tokens] of examples of one length."""
-    starts = index["example_offsets"][batch]
-    return starts[:, None] + np.arange(index["example_offsets"][batch[0] + 1] - starts[0])
+def places(offsets: np.ndarray, batch: Sequence[int]) -> np.ndarray:
+    """Positions [examples, tokens] of examples of one length, given where each example begins."""
+    return offsets[batch][:, None] + np.arange(offsets[batch[0] + 1] - offsets[batch[0]])
 
 
-def _inputs(
-    model, index, positions: np.ndarray, real: np.ndarray | None = None, pad_id: int = 0
-) -> dict[str, torch.Tensor | None]:
-    """What a model reads of the tokens at `positions` [batch, length]; where `real` is given, the others are padding."""
-
-    def tensor(values: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(values.astype(np.int64)).to(model.device)
-
-    token_ids, segment = index["token_ids"][positions], index["segment"][positions]
-    if real is not None:
-        token_ids, segment = np.where(real, token_ids, pad_id), np.where(real, segment, 0)
-    return {
-        "input_ids": tensor(token_ids),
-        "token_type_ids": tensor(segment),
-        "attention_mask": None if real is None else tensor(real),
-    }
+def model_inputs(device: torch.device, **values: np.ndarray) -> dict[str, torch.Tensor]:
+    """Arrays of whole numbers as a model reads them."""
+    return {name: torch.from_numpy(array.astype(np.int64)).to(device) for name, array in values.items()}
 
 
 def _evaluating(model, max_length: int):

@@ -4,12 +4,11 @@ A model folder holds config.json, model.safetensors, tokenizer.json and tokenize
 """
 
 import inspect
-import json
 import logging
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -89,7 +88,7 @@ def load_encoder(folder: Path, seed: int = 0) -> PreTrainedModel:
     for weights that do not fit config.json.
     """
     folder, config = Path(folder), load_config(folder)
-    kind = _class_of(config)
+    kind = MODEL_MAPPING[type(config)]
     family = FAMILIES.get(config.model_type)
     more = {}
     if "add_pooling_layer" in inspect.signature(kind.__init__).parameters:
@@ -109,6 +108,14 @@ def load_encoder(folder: Path, seed: int = 0) -> PreTrainedModel:
     finally:
         logging.getLogger("transformers").setLevel(level)
     missing = {name for name in report["missing_keys"] if not name.endswith("_ids")}
+    _check_names(folder / WEIGHTS, model, missing, report)
+    if missing:
+        log.warning("%s has no pooler; a new one is drawn from seed %d.", folder, seed)
+        fill(model.pooler, seed_from(seed, "pooler"))
+    return model.eval()
+
+
+def _check_names(path: Path, model: PreTrainedModel, missing: Iterable[str], report: Mapping) -> None:
     wrong = {
         "lacks": [name for name in missing if not name.startswith("pooler.")],
         "has the unknown": [
@@ -122,16 +129,8 @@ def load_encoder(folder: Path, seed: int = 0) -> PreTrainedModel:
         if names:
             others = f" and {len(names) - 1} more" if len(names) > 1 else ""
             raise UserError(
-                f"{folder / WEIGHTS} {what} {min(names)}{others}; config.json and weights must belong together."
+                f"{path} {what} {min(names)}{others}; config.json and weights must belong together."
             )
-    if missing:
-        log.warning("%s has no pooler; a new one is drawn from seed %d.", folder, seed)
-        fill(model.pooler, seed_from(seed, "pooler"))
-    return model.eval()
-
-
-def _class_of(config: PreTrainedConfig) -> type[PreTrainedModel]:
-    return MODEL_MAPPING[type(config)]
 
 
 def _bare(model: PreTrainedModel, name: str) -> str:
@@ -303,8 +302,6 @@ def _read_json(path: Path) -> dict:
         raise UserError(
             f"{path} is missing; a checkpoint folder needs config.json, {WEIGHTS} and a vocabulary."
         ) from error
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path} is not JSON ({error}); fetch or make it again.") from error
 
 
 def _weights_of(folder: Path) -> Path:

@@ -204,12 +204,7 @@ def _missing(folder: Path) -> str:
 
 
 def _read(path: Path) -> dict | None:
-    if not path.is_file():
-        return None
-    try:
-        return read_json(path)
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path} is not JSON ({error}); fetch or make it again.") from error
+    return read_json(path) if path.is_file() else None
 
 
 def _berts(fast: Mapping) -> bool:
