@@ -30,7 +30,7 @@ def compared(metric, model, reference, end, layers, inits, seeds, heads):
     made, more = (js, {"heads": heads}) if metric == "js" else (svcca, {"n": 2400, **RANKS})
     numbers = range(1, seeds + 1)
     pairs = list(combinations(numbers, 2)) if model == reference else [(seed, seed) for seed in numbers]
-    rows = table(metric, model, reference, made(stimuli, layers, end), inits, len(pairs), noise=0.002, **more)
+    rows = table(metric, model, reference, made(stimuli, layers, end), inits, len(pairs), noise=0.0003, **more)
     rows["seed"], rows["ref_seed"] = zip(*(pairs[number - 1] for number in rows["seed"]))
     if metric == "svcca":
         embeddings = rows[rows["layer"] == 1].assign(layer=0, ref_layer=0)
@@ -70,7 +70,7 @@ def of_hao(layers=24, heads=4, inits=2, seeds=2):
 
     own = [(model, model) for model in LARGE]
     floors = {metric: between(metric, own, [0.1, 0.12, 0.14, 0.16]) for metric in ("js", "svcca")}
-    tasks = {metric: between(metric, PAIRS, [0.2, 0.3, 0.4]) for metric in ("js", "svcca")}
+    tasks = {metric: between(metric, PAIRS, [0.15, 0.19, 0.23]) for metric in ("js", "svcca")}
     return {
         "figure3": {
             f"results/restored/{model}.tsv": restored(model, layers, inits, seeds) for model in LARGE

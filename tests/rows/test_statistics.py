@@ -3,31 +3,12 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.stats import ttest_1samp
 
 from bertshift.errors import UserError
-from bertshift.rows import statistics
-
-
-def test_intervals_in_closed_form():
-    one, two, three = (
-        statistics.estimate([0.5]),
-        statistics.estimate([0.25, 0.75]),
-        statistics.estimate([1.0, 2.0, 3.0]),
-    )
-    assert (one.mean, one.interval) == (0.5, "none") and np.isnan([one.low, one.high]).all()
-    assert two == statistics.Estimate(0.5, 0.25, 0.75, 2, "min-max")
-    # t(.975, 2) = 4.302652730, standard error 1/sqrt(3)
-    assert (three.high - 2, 2 - three.low) == pytest.approx([4.302652730 / np.sqrt(3)] * 2, rel=1e-9)
-    with pytest.raises(UserError, match="finite"):
-        statistics.estimate([1.0, np.nan])
-
-
-def test_an_estimate_of_curves_is_that_of_every_point():
-    curves = np.random.default_rng(0).normal(size=(4, 3))
-    whole, single = statistics.estimate(curves), [statistics.estimate(column) for column in curves.T]
-    assert whole.low == pytest.approx([one.low for one in single]) and whole.replicates == 4
-    assert np.isnan(statistics.estimate(curves[:1]).high).all()
+from bertshift.rows import estimates, statistics
+from bertshift.rows.blocks import WITHOUT
 
 
 def test_paired_t_is_scipys_and_needs_two_replicates():
@@ -51,7 +32,8 @@ def rows(keys):
 
 def test_seeds_of_one_checkpoint_do_not_count_as_pretraining_runs():
     many = statistics.summarise(rows([(1, 1, 0.0), (1, 2, 2.0), (2, 1, 4.0), (2, 2, 6.0)]), ["layer"]).iloc[0]
-    assert (many["value"], many["low"], many["high"], many["replicates"]) == (3, 1, 5, 2)
+    # Means of the runs are 1 and 5: t(.975, 1) = 12.7062047 standard errors of 2.
+    assert (many["value"], many["high"], many["replicates"]) == (3, pytest.approx(3 + 2 * 12.7062047), 2)
     assert many["unit"] == "pretraining run"
     single = statistics.summarise(rows([(1, 1, 0.0), (1, 2, 2.0)]), ["layer"]).iloc[0]
     assert (single["replicates"], single["unit"]) == (2, "seed")
@@ -67,7 +49,28 @@ def test_the_interval_of_a_single_row_is_its_own():
     alone = statistics.summarise(one, ["layer"]).iloc[0]
     assert (alone["low"], alone["high"], alone["interval"]) == (0.4, 0.7, statistics.BOOTSTRAP)
     two = statistics.summarise(pd.concat([one, one.assign(seed=2, value=0.9)]), ["layer"]).iloc[0]
-    assert (two["low"], two["high"], two["interval"]) == (0.5, 0.9, "min-max")
+    assert two["interval"] == estimates.REPLICATES and two["high"] > 0.9
+
+
+def test_blocks_of_inputs_take_part():
+    """Seeds alike, so that the inputs are all that is unsure: the classical standard error of the mean of 20 blocks."""
+    blocks = np.random.default_rng(0).normal(size=20)
+    without = dict(zip(WITHOUT, (blocks.sum() - blocks) / 19, strict=True))
+    table = rows([(1, 1, blocks.mean()), (1, 2, blocks.mean())]).assign(**without)
+    one = statistics.summarise(table, ["layer"]).iloc[0]
+    assert one["interval"] == estimates.BOTH
+    assert (one["low"], one["high"]) == pytest.approx(
+        stats.t.interval(0.95, 19, blocks.mean(), stats.sem(blocks))
+    )
+    points = statistics.summarise(statistics.in_points(table), ["layer"]).iloc[0]
+    assert points["high"] == pytest.approx(100 * one["high"])
+    mixed = pd.concat([table, table.drop(columns=WITHOUT).assign(layer=2)])
+    assert statistics.summarise(mixed, ["layer"])["interval"].tolist() == [
+        estimates.BOTH,
+        estimates.REPLICATES,
+    ]
+    with pytest.raises(ValueError, match="not those that the blocks were left out of"):
+        statistics.summarise(table.assign(value=5.0), ["layer"])
 
 
 def test_pairs_of_seeds_are_not_independent():
@@ -76,7 +79,9 @@ def test_pairs_of_seeds_are_not_independent():
         {"init": 1, "seed": a, "ref_seed": b, "layer": 1, "value": value} for a, b, value in pairs
     )
     one = statistics.summarise(table, ["layer"]).iloc[0]
-    assert (one["value"], one["low"], one["high"], one["interval"]) == (3, 1, 6, "min-max")
+    # Without run 1, 2, 3: 6, 2, 1; pseudo-values 9 - 2 * those are -3, 5, 7.
+    half = 4.302652730 * np.std([-3, 5, 7], ddof=1) / np.sqrt(3)
+    assert (one["value"], one["low"], one["high"]) == pytest.approx((3, 3 - half, 3 + half))
     assert (one["replicates"], one["unit"]) == (3, "seed pair")
 
 
@@ -88,7 +93,9 @@ def test_pairs_of_pretraining_runs_are_not_independent():
     )
     assert statistics.with_replicates(table)["replicate"].tolist() == ["init1-2", "init1-3", "init2-3"]
     one = statistics.summarise(table, ["layer"]).iloc[0]
-    assert (one["value"], one["low"], one["high"], one["interval"]) == (3, 1, 6, "min-max")
+    # Without run 1, 2, 3: 6, 2, 1; pseudo-values 9 - 2 * those are -3, 5, 7.
+    half = 4.302652730 * np.std([-3, 5, 7], ddof=1) / np.sqrt(3)
+    assert (one["value"], one["low"], one["high"]) == pytest.approx((3, 3 - half, 3 + half))
     assert (one["replicates"], one["unit"]) == (3, "pretraining run pair")
     assert statistics.summarise(table.head(1), ["layer"]).loc[0, "unit"] == "pretraining run pair"
 

@@ -42,6 +42,19 @@ def columns(without: np.ndarray) -> dict[str, float]:
     return dict(zip(WITHOUT, map(float, without), strict=False))
 
 
+def check(table: pd.DataFrame) -> None:
+    """ValueError where values without blocks lie far from their value: one of them was changed without the other."""
+    if set(WITHOUT) <= set(table):
+        without = table[WITHOUT].to_numpy(np.float64)
+        known = np.isfinite(without).any(axis=1)
+        low, high = np.nanmin(without[known], axis=1), np.nanmax(without[known], axis=1)
+        value = table["value"].to_numpy(np.float64)[known]
+        slack = 20 * (high - low) + 1e-6 * np.abs(value) + 1e-9
+        far = (value < low - slack) | (value > high + slack)
+        if far.any():
+            raise ValueError(f"{int(far.sum())} values are not those that the blocks were left out of")
+
+
 def jackknife(without: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Standard error and blocks [...] of values without each block [..., B], NaN where there is none; of fewer than two
     blocks the error is NaN."""

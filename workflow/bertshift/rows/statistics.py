@@ -1,13 +1,15 @@
-"""Means and intervals over replicates, in float64."""
+"""Replicates of a table, and means over them, in float64."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
 from scipy import stats as distributions
 
 from bertshift.errors import UserError
+from bertshift.rows import blocks
+from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.estimates import NONE, estimate
 
 POINTS = 100  # of a score from 0 to 1, the unit in which papers print accuracy, F1 and attachment scores
 UNITS = {"init": "pretraining run", "seed": "seed"}  # what a replicate's name begins with, and what it is
@@ -16,39 +18,6 @@ SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
 PAIRED = " pair"  # a unit that is two of UNITS
 EQUAL = 1e-9  # tables carry ten digits
 BOOTSTRAP = "95% bootstrap over sentences"  # what `low` and `high` of a metric's own table are
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over `replicates` and an interval; `interval` says which kind it is. Arrays for replicates of arrays."""
-
-    mean: float | np.ndarray
-    low: float | np.ndarray
-    high: float | np.ndarray
-    replicates: int
-    interval: str
-
-
-def estimate(values, level: float = 0.95, independent: bool = True) -> Estimate:
-    """Mean and interval over replicates, the first axis of `values`; the rest may be, say, the steps of a curve.
-
-    Three or more replicates: the two-sided t interval of the mean, or their range where they are not independent.
-    Two: their range, because a t interval with one degree of freedom is 12.7 standard errors wide and would hide the
-    figure. One: no interval (NaN).
-    Raises UserError for no value at all or for a value that is not finite.
-    """
-    values = np.asarray(values, dtype=np.float64)
-    if values.size == 0 or not np.isfinite(values).all():
-        raise UserError(
-            f"a mean needs finite numbers, got {values.tolist()}; look for a failed run in the TSV."
-        )
-    n, mean = len(values), values.mean(0)
-    if n == 1:
-        return Estimate(mean, np.nan * mean, np.nan * mean, 1, "none")
-    if n == 2 or not independent:
-        return Estimate(mean, values.min(0), values.max(0), n, "min-max")
-    half = distributions.t.ppf((1 + level) / 2, n - 1) * values.std(0, ddof=1) / np.sqrt(n)
-    return Estimate(mean, mean - half, mean + half, n, f"{level:.0%} t")
 
 
 def correlation(values, others) -> float:
@@ -110,11 +79,6 @@ def unit_of(replicate: str) -> str:
     return UNITS[replicate[:4]] + PAIRED * ("-" in replicate)
 
 
-def independent(replicates: Iterable[str]) -> bool:
-    """Pairs share runs: three of them, named by `with_replicates`, are not three independent numbers."""
-    return not any("-" in name for name in replicates)
-
-
 def failures(table: pd.DataFrame) -> pd.Series:
     """Whether a row is about a run, or compares it with one, that failed to train; none where a table does not say."""
     return table[[column for column in ("failed", "ref_failed") if column in table]].eq(True).any(axis=1)
@@ -129,36 +93,55 @@ def failed_wholes(rows: pd.DataFrame, by: list[str]) -> pd.Series:
     return failed & cut.groupby(runs).transform("any")
 
 
-def summarise(table: pd.DataFrame, by: list[str], level: float = 0.95) -> pd.DataFrame:
-    """One row per `by`, in order of appearance: value (mean), low, high, replicates, unit (of replication), interval.
+def summarise(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """One row per `by`, in order of appearance: value (mean), low, high, replicates, unit (of replication), interval (see
+    `estimates`).
 
-    A replicate's value is the mean of its rows. Where there is one row alone, its own `low` and `high` stand.
+    A replicate's value is the mean of its rows, and so are its values without each block (`blocks.WITHOUT`), if the table
+    has them. A row alone that has none keeps its own `low` and `high`.
     """
     columns = [*by, "value", "low", "high", "replicates", "unit", "interval"]
     rows = with_replicates(table).dropna(subset=by)
+    blocks.check(rows)
     rows["cell"] = rows.groupby(by, sort=False).ngroup()
-    each = rows.groupby(["cell", "replicate"], sort=False)["value"].mean()
-    if not np.isfinite(each).all():
-        estimate(each[~np.isfinite(each)])  # says so
-    values, first = each.unstack(), rows.drop_duplicates("cell").set_index("cell")
+    wanted = ["value", *(name for name in WITHOUT if name in rows)]
+    each = rows.groupby(["cell", "replicate"], sort=False)[wanted].mean()
+    if not np.isfinite(each["value"]).all():
+        estimate(each.loc[~np.isfinite(each["value"]), "value"])  # says so
+    first = rows.drop_duplicates("cell").set_index("cell")
     found = first.assign(unit=first["replicate"].map(unit_of), interval="", replicates=0)
-    own = (rows.groupby("cell").size() == 1) & found.reindex(columns=["low", "high"]).notna().all(axis=1)
-    own_interval = found.reindex(columns=["low", "high"])[own]
-    # Cells with the same replicates at once: a figure may have thousands of cells.
-    for there, cells in values.groupby(list(values.notna().T.to_numpy()), sort=False):
-        names = values.columns[np.array(there)]
-        one = estimate(cells[names].to_numpy().T, level, independent(names))
+    own_interval = found.reindex(columns=["low", "high"])
+    own = (rows.groupby("cell").size() == 1) & own_interval.notna().all(axis=1)
+    wide = each.unstack()
+    # Cells with the same replicates and blocks at once: a figure may have thousands of cells.
+    for there, cells in wide.groupby(list(wide.notna().T.to_numpy()), sort=False):
+        part = wide.loc[cells.index, wide.columns[np.array(there)]]
+        values = part["value"]
+        known = [name for name in wanted[1:] if name in part and part[name].shape == values.shape]
+        left_out = np.stack([part[name].to_numpy().T for name in known], axis=1) if known else None
+        one = estimate(values.to_numpy().T, list(values), left_out)
         found.loc[cells.index, ["value", "low", "high"]] = np.column_stack([one.mean, one.low, one.high])
         found.loc[cells.index, ["replicates", "interval"]] = one.replicates, one.interval
-    found.loc[own, ["low", "high"]] = own_interval
+    own &= found["interval"] == NONE
+    found.loc[own, ["low", "high"]] = own_interval[own]
     found.loc[own, "interval"] = BOOTSTRAP
     return found[columns].reset_index(drop=True)
 
 
+def mapped(table: pd.DataFrame, function: Callable, *more: str) -> pd.DataFrame:
+    """A table whose `value`, values without each block and columns `more` are what `function` makes of them."""
+    names = [name for name in ("value", *WITHOUT, *more) if name in table]
+    return table.assign(**{name: function(table[name]) for name in names})
+
+
+def with_value(table: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
+    """A table of other values, of which none is known without a block."""
+    return table.drop(columns=WITHOUT, errors="ignore").assign(value=values)
+
+
 def in_points(table: pd.DataFrame) -> pd.DataFrame:
     """A table of scores from 0 to 1 in POINTS."""
-    scores = [column for column in ("value", "low", "high", "control", "selectivity") if column in table]
-    return table.assign(**{column: table[column] * POINTS for column in scores})
+    return mapped(table, lambda score: score * POINTS, "low", "high", "control", "selectivity")
 
 
 def with_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> pd.DataFrame:

@@ -2,8 +2,9 @@
 
 A statement, its place and its strength are facts of a paper and stand in its `published.yaml` under `claims`. The paper's
 module `claims` says how each is decided: by one number of one replicate, and the range in which the statement holds. The
-number is averaged over replicates, as the papers average their curves; the reason says in how many single replicates the
-statement holds. Ranges that a paper does not give are ours, set before any result was seen.
+number is averaged over replicates, as the papers average their curves, and has an interval (`rows.estimates`): the
+statement holds, or fails, where the whole interval says so. Else it is undecided, and the reason says which side it leans
+to. Ranges that a paper does not give are ours, set before any result was seen.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,20 +16,18 @@ import pandas as pd
 
 from bertshift.models.source import BERT, family_in
 from bertshift.rows import statistics
+from bertshift.rows.estimates import Estimate, estimate, estimate_of_all
+from bertshift.rows.significance import benjamini_hochberg
 from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, labelled
 
-HOLDS, FAILS, UNTESTED = "holds", "fails", "not testable at this scale"
+HOLDS, FAILS, UNDECIDED, UNTESTED = "holds", "fails", "undecided", "not testable at this scale"
 COLUMNS = ["paper", "figure", "claim", "statement", "place", "strength", "published_value", "measure", "ours", "low",
-           "high", "replicates", "verdict", "reason", "scale", "checkpoint"]  # fmt: skip
+           "high", "replicates", "verdict", "probability", "reason", "scale", "checkpoint"]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Claim:
-    """`value(evidence)` of one replicate; the claim holds where low <= value <= high (strictly if `strict`).
-
-    The mean over replicates decides. Bounded on both sides, the claim also needs half of the replicates to hold by
-    themselves: the mean of one below and one above (layers 7 and 12 of "9 or 10") lies where no replicate does.
-    """
+    """`value(evidence)` of one replicate; the claim holds where low <= value <= high (strictly if `strict`)."""
 
     id: str
     item: str
@@ -49,11 +48,12 @@ class Claim:
         # A value that equals a bound may miss it by rounding alone.
         return bool(self.low - statistics.EQUAL <= value <= self.high + statistics.EQUAL)
 
-    def holds_over(self, values: Sequence[float]) -> bool:
-        """Of the values of all replicates."""
-        between = np.isfinite(self.low) and np.isfinite(self.high)
-        enough = not between or 2 * sum(map(self.holds, values)) >= len(values)
-        return enough and self.holds(float(np.mean(values)))
+    def decided(self, ours: Estimate) -> str:
+        """By the whole interval; without one, or where it has no width, by the mean."""
+        ends = ours.low, ours.high
+        if all(map(self.holds, ends)):
+            return HOLDS
+        return FAILS if ours.high < self.low or ours.low > self.high or ours.error == 0 else UNDECIDED
 
     @property
     def name(self) -> str:
@@ -120,26 +120,45 @@ def _decide(one: Claim, results: Results, published: Mapping) -> dict:
         "scale": "; ".join(rows["scale"].astype(str).unique()),
         "checkpoint": "; ".join(rows["checkpoint"].astype(str).unique()),
     }  # fmt: skip
+    row["probability"] = np.nan
     try:
-        values, independent = _values(one, results)
+        values, ours = _estimate(one, results)
     except NotTestableError as error:
         return row | {"verdict": UNTESTED, "reason": f"{error}."}
     row |= {"ours": float(np.mean(values)), "replicates": len(values)}
     if one.across:
         seeds = rows.drop_duplicates(["init", "seed"])["seed"]  # a pretrained model's is 0
         row["replicates"] = int((seeds != 0).sum()) or len(seeds)
-        reason = "One number, over all replicates."
-    elif len(values) < 2:
-        return row | {"verdict": UNTESTED, "reason": "one replicate only; at least two are needed."}
-    else:
-        reason = f"In {sum(map(one.holds, values))} of {len(values)} replicates by itself."
-    if np.isnan(values).any():
-        reason = f"Some replicate has no such layer. {reason}"
-    else:
-        ours = statistics.estimate(values, independent=independent)
-        row |= {"low": ours.low, "high": ours.high}
-    verdict = HOLDS if one.holds_over(values) else FAILS
+    if ours is not None:
+        row |= {
+            "low": float(ours.low),
+            "high": float(ours.high),
+            "probability": ours.probability(one.low, one.high),
+        }
+    verdict, reason = _verdict(one, values, ours)
     return row | {"verdict": verdict, "reason": reason + _left_out(one, results)}
+
+
+def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None) -> tuple[str, str]:
+    """A verdict and why."""
+    alone = [one.holds(value) for value in values]
+    said = (
+        "One number, over all replicates."
+        if one.across
+        else f"In {sum(alone)} of {len(values)} replicates by itself."
+    )
+    if not one.across and len(values) < 2:
+        return UNTESTED, "one replicate only; at least two are needed."
+    if ours is None:  # some value stands for `there is no such layer`
+        return UNDECIDED if any(alone) else FAILS, f"Some replicate has no such layer. {said}"
+    if np.isnan(ours.error):
+        return UNTESTED, "one number over all replicates, of which three are needed to say how sure it is."
+    verdict = one.decided(ours)
+    if verdict == UNDECIDED:
+        holds = ours.probability(one.low, one.high)
+        side, share = (HOLDS, holds) if holds > 0.5 else (FAILS, 1 - holds)
+        said = f"Leans to {side}, with probability {share:.2f}. {said}"
+    return verdict, said
 
 
 def _of_others(one: Claim, results: Results) -> dict:
@@ -157,24 +176,62 @@ def _published(one: Claim, facts: Mapping, published: Mapping) -> str:
     return str(value.get(one.case, "") if isinstance(value, Mapping) else value)
 
 
-def _values(one: Claim, results: Results) -> tuple[list[float], bool]:
-    """The claim's number for every replicate that has all it needs, and whether these are independent; NotTestable if
-    none has.
+def _estimate(one: Claim, results: Results) -> tuple[list[float], Estimate | None]:
+    """The claim's number for every replicate that has all it needs, and their mean with its interval (None where a value
+    is NaN); NotTestable if no replicate has what it needs.
 
     Replicates are pretraining runs. If only one has what the claim needs, they are the fine-tuning seeds (or pairs of
     seeds that are compared) on it; a pretrained model's rows (seed 0) belong to every seed, but do not by themselves
     make replicates.
     """
     if one.across:
-        return [one.value(Evidence(results))], True
-    runs = _by_replicate(one, results.pretraining_runs)
+        value, read = _value(one, results)
+        return [value], _of_all(one, results, value, read)
+    runs, parts = _by_replicate(one, results.pretraining_runs), results.pretraining_runs
     if len(runs) == 1:
         [(init, (_, read))] = runs.items()
         seeds = results.pretraining_runs[init].seeds
         single = {seed: part for seed, part in seeds.items() if part.has_seed_of(read)}
         if len(single) > 1:
-            runs = _by_replicate(one, single)
-    return [value for value, _ in runs.values()], statistics.independent(map(str, runs))
+            runs, parts = _by_replicate(one, single), single
+    values = [value for value, _ in runs.values()]
+    if np.isnan(values).any():
+        return values, None
+    left_out = [_without_blocks(one, parts[number], read) for number, (_, read) in runs.items()]
+    known = min(map(len, left_out))
+    blocks = np.array([left[:known] for left in left_out]) if known > 1 else None
+    return values, estimate(values, list(map(str, runs)), blocks)
+
+
+def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> Estimate | None:
+    """Of a number over all replicates, from what it is without each pretraining run, or each seed of a single one."""
+    if np.isnan(value):
+        return None
+    keys = "init" if len(results.pretraining_runs) > 1 else "seed"
+    table = results.table
+    names = sorted(set(table.loc[table["seed"] != 0, keys]) or set(table[keys]))
+    without = []
+    for name in names if len(names) > 2 else ():
+        with suppress(NotTestableError):
+            without.append(_value(one, results.part(table[table[keys] != name]))[0])
+    return estimate_of_all(
+        value, without if len(without) == len(names) else [], _without_blocks(one, results, read) or None
+    )
+
+
+def _without_blocks(one: Claim, results: Results, read: set[str]) -> list[float]:
+    """The claim's number without each block of inputs; empty where that cannot be told."""
+    try:
+        found = [_value(one, part)[0] for part in results.without_blocks(read)]
+    except NotTestableError:
+        return []
+    return found if np.isfinite(found).all() else []
+
+
+def _value(one: Claim, results: Results) -> tuple[float, set[str]]:
+    """The number, and the names of the models that it was read from."""
+    evidence = Evidence(results)
+    return float(one.value(evidence)), evidence.read
 
 
 def _left_out(one: Claim, results: Results) -> str:
@@ -201,11 +258,18 @@ def _by_replicate(
     """The number, and the models it was read from, of every replicate that has them; NotTestable if none has."""
     found, missing = {}, []
     for number, results in replicates.items():
-        evidence = Evidence(results)
         try:
-            found[number] = (one.value(evidence), evidence.read)
+            found[number] = _value(one, results)
         except NotTestableError as error:
             missing.append(error)
     if not found:
         raise missing[0]
     return found
+
+
+def false_discoveries(claims: pd.DataFrame) -> float:
+    """The false discovery rate of `holds` among a paper's claims (rows of `Claims.decide`), by Benjamini and Hochberg
+    1995: p is the probability that a claim does not hold. NaN where none holds."""
+    rates = benjamini_hochberg(1 - claims["probability"].to_numpy(np.float64))
+    held = rates[(claims["verdict"] == HOLDS).to_numpy()]
+    return float(held.max()) if len(held) else np.nan

@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 from bertshift.errors import UserError
 from bertshift.figures import style
 from bertshift.rows import statistics
+from bertshift.rows.blocks import WITHOUT
 
 
 class NotTestableError(Exception):
@@ -103,10 +104,15 @@ def _name(role: str) -> str:
 
 
 class Results:
-    """Rows of `labelled`, of one replicate or of all. Claims share it: what several of them ask for is looked up once."""
+    """Rows of `labelled`, of one replicate or of all. Claims share it: what several of them ask for is looked up once.
 
-    def __init__(self, table: pd.DataFrame):
-        self.table = table
+    `left_out` has the values without each block of inputs, under the labels of the rows that have them.
+    """
+
+    def __init__(self, table: pd.DataFrame, left_out: pd.DataFrame | None = None):
+        self.table, self._left_out = table.drop(columns=WITHOUT, errors="ignore"), left_out
+        if left_out is None:
+            self._left_out = table.reindex(columns=WITHOUT).dropna(axis=1, how="all").dropna()
         self._chosen: dict[tuple, pd.DataFrame] = {}
 
     @cached_property
@@ -115,14 +121,27 @@ class Results:
 
     @cached_property
     def pretraining_runs(self) -> dict[int, "Results"]:
-        return {init: Results(rows) for init, rows in self.table.groupby("init", sort=False)}
+        return {init: self.part(rows) for init, rows in self.table.groupby("init", sort=False)}
 
     @cached_property
     def seeds(self) -> dict[str, "Results"]:
         """Of one pretraining run, each fine-tuning seed, or pair of seeds; rows of a pretrained model belong to every one."""
         table = statistics.with_replicates(self.table)
         seeds = table.loc[table["seed"] != 0, "replicate"].unique()
-        return {seed: Results(table[(table["seed"] == 0) | (table["replicate"] == seed)]) for seed in seeds}
+        return {
+            seed: self.part(self.table[(table["seed"] == 0) | (table["replicate"] == seed)]) for seed in seeds
+        }
+
+    def part(self, rows: pd.DataFrame) -> "Results":
+        """Some of its rows."""
+        return Results(rows, self._left_out.loc[self._left_out.index.intersection(rows.index)])
+
+    def without_blocks(self, names: set[str]) -> list["Results"]:
+        """Itself without each block of inputs; empty if the models of these names have no such values."""
+        about = self.table.index[self.table["name"].isin(names)]
+        if about.intersection(self._left_out.index).empty:
+            return []
+        return [_Changed(self, self._left_out[block]) for block in self._left_out]
 
     def has_seed_of(self, names: set[str]) -> bool:
         """Whether some model of these names is fine-tuned."""
@@ -144,6 +163,19 @@ class Results:
             if rows.empty:
                 raise NotTestableError(f"no {NOUNS.get(column, column)} '{value}' for {style.label_of(name)}")
         return rows
+
+
+class _Changed(Results):
+    """The rows of other results with other values, found where those are found."""
+
+    def __init__(self, of: Results, values: pd.Series):
+        table = of.table.copy()
+        table.loc[values.index, "value"] = values
+        super().__init__(table)
+        self.of = of
+
+    def _choose(self, name: str, where: Mapping) -> pd.DataFrame:
+        return self.table.loc[self.of.rows(name, **where).index]
 
 
 class Evidence:

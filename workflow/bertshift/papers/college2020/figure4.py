@@ -21,22 +21,15 @@ ACROSS = 3
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
     """Losses (`loss`: mean since the step before; `smoothed`: the moving average), means over the replicates that made
-    this step; their range where there are several."""
+    this step."""
     parts = []
     for path, table in inputs.items():
         about = {"panel": min(table["model"], key=len), "table": path}
         curves = on_common_steps(table.rename(columns={"value": "loss"}).assign(**about))
-        rows = statistics.with_replicates(curves)
-        rows = rows.melt(["panel", "position", "layers", "step", "replicate"], list(LOOKS), "series")
-        each = rows.groupby([*BY, "replicate"])["value"].mean().groupby(BY)
-        part = each.agg(value="mean", low="min", high="max", replicates="size").reset_index()
-        several = part["replicates"] > 1
-        part[["low", "high"]] = part[["low", "high"]].where(several)
-        part = part.assign(
-            interval=np.where(several, "min-max", "none"), source="ours", provenance="measured"
-        )
+        rows = curves.melt(["panel", "position", "layers", "step", "init", "seed"], list(LOOKS), "series")
+        part = statistics.summarise(rows, BY).sort_values(BY, kind="stable")
         made_from = {key: "; ".join(map(str, curves[key].unique())) for key in PLACE}
-        parts.append(part.assign(unit=statistics.unit_of(rows["replicate"].iloc[0]), **made_from))
+        parts.append(part.assign(source="ours", provenance="measured", **made_from))
     return numbers.join(*parts, columns=COLUMNS)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from bertshift.figures import layers, numbers, style
+from bertshift.rows import statistics
 
 QUANTITIES = {
     "gradient": "gradient", "update": "update", "displacement": "distance from start",
@@ -17,7 +18,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     """Means over replicates by task (panel), quantity (series and variant) and layer."""
     steps, changes = (numbers.rows_of(inputs, metric) for metric in ("steps", "cosine"))
     changes = changes[(changes["head"] == 0) & (changes["variant"] == "crop")]
-    changes = changes.assign(variant="attention", value=1 - changes["value"])
+    changes = statistics.mapped(changes.assign(variant="attention"), lambda cosine: 1 - cosine)
     rows = pd.concat([steps, changes], ignore_index=True)
     return numbers.join(numbers.ours(rows.assign(series=rows["variant"]), "model", "series"))
 

@@ -55,7 +55,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
     moved["table"] += "; " + numbers.each_once(scores.loc[is_base, "table"])
     baselines = _means(moved[moved["series"].isin(BASELINES)])
     selective = scores.dropna(subset="selectivity")
-    selective = selective.assign(value=selective["selectivity"])
+    selective = statistics.with_value(selective, selective["selectivity"])
     panels = {
         "f1": (scores, _means(scores)),
         "delta": (moved, pd.concat([baselines, _tested(inputs, variant, moved)])),

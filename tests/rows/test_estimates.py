@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from bertshift.errors import UserError
+from bertshift.rows.estimates import BOTH, INPUTS, NONE, REPLICATES, estimate, estimate_of_all
+
+
+def test_replicates_alone_have_students_interval():
+    values = np.random.default_rng(0).normal(size=5)
+    one, five = estimate(values[:1]), estimate(values)
+    assert (one.mean, one.interval) == (values[0], NONE) and np.isnan([one.low, one.high]).all()
+    assert (five.low, five.high) == pytest.approx(stats.t.interval(0.95, 4, values.mean(), stats.sem(values)))
+    assert five.interval == REPLICATES
+    with pytest.raises(UserError, match="finite"):
+        estimate([1.0, np.nan])
+
+
+def made(runs, blocks, sd, seed=0):
+    """Numbers [runs, blocks] with effects of runs, blocks and neither; the means, and those without each block."""
+    random = np.random.default_rng(seed)
+    each = (
+        random.normal(0, sd[0], (runs, 1))
+        + random.normal(0, sd[1], blocks)
+        + random.normal(0, sd[2], (runs, blocks))
+    )
+    return each, each.mean(1), (each.sum(1, keepdims=True) - each) / (blocks - 1)
+
+
+def test_runs_and_blocks_by_the_table_of_variance():
+    """Sums of squares by hand; t is weighted by the parts of the variance (Cochran and Cox 1950)."""
+    each, values, left_out = made(4, 20, (1.0, 5.0, 1.0))
+    mean = each.mean()
+    squares = {
+        "runs": 20 * ((each.mean(1) - mean) ** 2).sum() / 3,
+        "blocks": 4 * ((each.mean(0) - mean) ** 2).sum() / 19,
+        "rest": ((each - each.mean(1, keepdims=True) - each.mean(0) + mean) ** 2).sum() / 57,
+    }
+    variance = (squares["runs"] + squares["blocks"] - squares["rest"]) / 80
+    t = (squares["runs"] * stats.t.ppf(0.975, 3) + squares["blocks"] * stats.t.ppf(0.975, 19)) / (
+        squares["runs"] + squares["blocks"]
+    )
+    one = estimate(values, left_out=left_out)
+    assert (one.low, one.high) == pytest.approx((mean - t * variance**0.5, mean + t * variance**0.5))
+    assert one.interval == BOTH
+    single = estimate(values[:1], left_out=left_out[:1])
+    assert (single.low, single.high) == pytest.approx(
+        stats.t.interval(0.95, 19, values[0], stats.sem(each[0]))
+    )
+    assert single.interval == INPUTS
+
+
+def test_arrays_are_estimated_cell_by_cell():
+    cells = [made(3, 20, (1, 1, 1), seed) for seed in range(4)]
+    values, left_out = (np.stack([cell[i] for cell in cells], axis=-1) for i in (1, 2))
+    whole = estimate(values, left_out=left_out)
+    single = [estimate(cell[1], left_out=cell[2]).high for cell in cells]
+    assert whole.high == pytest.approx(single) and whole.replicates == 3
+
+
+def test_a_pair_of_runs_alone_is_sure_of_nothing():
+    assert np.isnan(estimate([1.0], ["init1-2"]).high)
+    sharing = estimate([1.0, 2.0], ["seed1-2", "seed1-3"])  # without seed 1 there is nothing
+    assert np.isnan(sharing.high) and sharing.mean == 1.5
+
+
+def test_probabilities_are_those_of_the_interval():
+    for found in (
+        estimate([1.0, 2.0, 4.0]),
+        estimate(made(3, 20, (1, 3, 1))[1], left_out=made(3, 20, (1, 3, 1))[2]),
+    ):
+        assert found.probability(found.low, found.high) == pytest.approx(0.95)
+        assert found.probability(-np.inf, found.low) == pytest.approx(0.025)
+        assert found.probability(-np.inf, np.inf) == pytest.approx(1)
+    assert estimate([1.0, 1.0]).probability(0, 2) == 1 and estimate([1.0, 1.0]).probability(2, 3) == 0
+
+
+def test_a_number_over_all_replicates_has_the_jackknifes_error():
+    """Of a mean it is the classical one."""
+    values = np.random.default_rng(1).normal(size=6)
+    without = [np.delete(values, i).mean() for i in range(6)]
+    assert estimate_of_all(values.mean(), without).error == pytest.approx(stats.sem(values))
+    assert np.isnan(estimate_of_all(1.0, []).high)

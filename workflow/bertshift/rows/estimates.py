@@ -1,0 +1,168 @@
+"""How sure a mean over replicates is: one interval for every number.
+
+A number is measured on R replicates (pretraining runs, or fine-tuning seeds of one), each on the same B blocks of inputs:
+y_rb = mu + replicate_r + block_b + rest_rb. Seeds are averaged within a pretraining run. Variance components by the method
+of moments (Searle, Casella and McCulloch 1992, chapter 4):
+
+    Var(mean) = V_replicates + V_blocks - V_rest, at least the larger of the first two; V = MS / (R B)
+    interval  = mean +- t sqrt(Var),  t = (V_replicates t(R - 1) + V_blocks t(B - 1)) / (V_replicates + V_blocks)
+
+The weighted t is Cochran and Cox's (1950). Satterthwaite's degrees of freedom are too many where R is 2 or 3, and
+percentiles of a bootstrap over so few runs are far too narrow: benchmarks/coverage.py. Numbers that are no means over inputs
+have pseudo-values in the place of y_rb: B theta_r - (B - 1) theta_r(-b) of the delete-a-block jackknife. Replicates that are
+pairs of runs share these, so that they have pseudo-values of the runs: R theta - (R - 1) theta(-r).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats as distributions
+from scipy.optimize import brentq
+
+from bertshift.errors import UserError
+
+LEVEL = 0.95
+EQUAL = 1e-9  # probabilities
+NONE, REPLICATES, INPUTS, BOTH = (
+    "none",
+    "95% t over replicates",
+    "95% t over inputs",
+    "95% t over replicates and inputs",
+)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over `replicates`, its standard error, and an interval of one of the kinds above. Arrays for replicates of
+    arrays; NaN where there is no interval. `parts` are (share of the variance, degrees of freedom)."""
+
+    mean: float | np.ndarray
+    error: float | np.ndarray
+    parts: tuple[tuple[float | np.ndarray, int], ...]
+    replicates: int
+    interval: str
+
+    @property
+    def low(self) -> float | np.ndarray:
+        return self.mean - self._errors((1 + LEVEL) / 2) * self.error
+
+    @property
+    def high(self) -> float | np.ndarray:
+        return self.mean + self._errors((1 + LEVEL) / 2) * self.error
+
+    def probability(self, low: float, high: float) -> float:
+        """Of the true value to lie between `low` and `high`; NaN without an interval. For a single number."""
+        if not self.error > 0:
+            return np.nan if np.isnan(self.error) else float(low <= self.mean <= high)
+        return self._below(high) - self._below(low)
+
+    def _errors(self, share: float) -> float | np.ndarray:
+        """How many standard errors above the mean the quantile `share` lies."""
+        return sum(weight * distributions.t.ppf(share, freedom) for weight, freedom in self.parts)
+
+    def _below(self, value: float) -> float:
+        errors = (value - self.mean) / self.error
+        ends = [distributions.t.cdf(errors, freedom) for _, freedom in self.parts]
+        low, high = min(ends), max(ends)
+        if high - low < EQUAL:  # one part, or a value far away
+            return float(low)
+        return float(
+            brentq(lambda share: self._errors(share) - errors, low * (1 - EQUAL), high * (1 + EQUAL))
+        )
+
+
+def estimate(values, names: Sequence[str] | None = None, left_out=None) -> Estimate:
+    """Of `values` [R, ...]; the rest may be, say, the steps of a curve.
+
+    `names` of replicates are `statistics.with_replicates`'s: "init1-2" is a pair of two runs; none given, they are
+    independent. `left_out` [R, B, ...] are the values without each block of inputs, if known.
+    UserError for no value at all or for a value that is not finite.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if values.size == 0 or not np.isfinite(values).all():
+        raise UserError(
+            f"a mean needs finite numbers, got {values.tolist()}; look for a failed run in the TSV."
+        )
+    runs = _pseudo_values_of_runs(values, names)
+    blocks = None if left_out is None else pseudo_values(values, np.asarray(left_out, np.float64))
+    both = blocks is not None and runs is values
+    return _combined(
+        values.mean(0),
+        len(values),
+        runs,
+        None if blocks is None else blocks.mean(0),
+        _rest(blocks) if both else 0.0,
+    )
+
+
+def estimate_of_all(
+    value: float, without_run: Sequence[float], left_out: Sequence[float] | None = None
+) -> Estimate:
+    """Of a number that is calculated once, from all replicates, given what it is without each of them, and without each
+    block of inputs."""
+    runs, blocks = (
+        None
+        if left is None or not len(left)
+        else len(left) * value - (len(left) - 1) * np.asarray(left, np.float64)
+        for left in (without_run, left_out)
+    )
+    return _combined(np.float64(value), len(without_run), runs, blocks)
+
+
+def _combined(
+    mean: np.ndarray,
+    replicates: int,
+    runs: np.ndarray | None,
+    blocks: np.ndarray | None,
+    rest: float | np.ndarray = 0.0,
+) -> Estimate:
+    """From pseudo-values of runs [R, ...] and of blocks [B, ...], and the part of the variance that both have."""
+    between, across = _variance(runs), _variance(blocks)
+    known = [part for part in (between, across) if part is not None]
+    if not known:
+        return Estimate(mean, np.nan * mean, (), replicates, NONE)
+    variances = [variance for variance, _ in known]
+    whole = sum(variances)
+    error = np.sqrt(np.maximum(whole - rest * (len(known) == 2), np.maximum.reduce(variances)))
+    shares = (
+        np.divide(v, whole, out=np.full_like(whole, 1 / len(known)), where=whole > 0) for v in variances
+    )
+    kind = BOTH if len(known) == 2 else INPUTS if between is None else REPLICATES
+    parts = tuple(zip(shares, (freedom for _, freedom in known), strict=True))
+    return Estimate(mean, error, parts, replicates, kind)
+
+
+def pseudo_values(values: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+    """[R, B, ...] of the delete-a-block jackknife, from `values` [R, ...] and those without each block [R, B, ...]."""
+    blocks = left_out.shape[1]
+    return blocks * values[:, None] - (blocks - 1) * left_out
+
+
+def _pseudo_values_of_runs(values: np.ndarray, names: Sequence[str] | None) -> np.ndarray:
+    """[runs, ...]: the values where each replicate is a run of its own, else those of the delete-a-run jackknife; of a
+    single pair, or of pairs that all share a run, its mean alone."""
+    runs = [re.findall(r"\d+", name) for name in names or ()]
+    if all(len(own) == 1 for own in runs):
+        return values
+    every = sorted({run for own in runs for run in own})
+    left = [[run not in own for own in runs] for run in every]
+    if not all(map(any, left)):
+        return values.mean(0, keepdims=True)
+    without = np.stack([values[kept].mean(0) for kept in left])
+    return len(every) * values.mean(0) - (len(every) - 1) * without
+
+
+def _variance(parts: np.ndarray | None) -> tuple[np.ndarray, int] | None:
+    """Of the mean of independent `parts` [n, ...], and its degrees of freedom; None where there are not two."""
+    if parts is None or len(parts) < 2:
+        return None
+    return np.asarray(parts.var(0, ddof=1) / len(parts)), len(parts) - 1
+
+
+def _rest(blocks: np.ndarray) -> np.ndarray:
+    """MS_rest / (R B) of pseudo-values [R, B, ...]; 0 where there are not two of each."""
+    runs, count = blocks.shape[:2]
+    rest = blocks - blocks.mean(0) - blocks.mean(1, keepdims=True) + blocks.mean((0, 1))
+    return (rest**2).sum((0, 1)) / max((runs - 1) * (count - 1), 1) / (runs * count)
