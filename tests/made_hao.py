@@ -30,7 +30,9 @@ def compared(metric, model, reference, end, layers, inits, seeds, heads):
     made, more = (js, {"heads": heads}) if metric == "js" else (svcca, {"n": 2400, **RANKS})
     numbers = range(1, seeds + 1)
     pairs = list(combinations(numbers, 2)) if model == reference else [(seed, seed) for seed in numbers]
-    rows = table(metric, model, reference, made(stimuli, layers, end), inits, len(pairs), noise=0.0003, **more)
+    rows = table(
+        metric, model, reference, made(stimuli, layers, end), inits, len(pairs), noise=0.0003, **more
+    )
     rows["seed"], rows["ref_seed"] = zip(*(pairs[number - 1] for number in rows["seed"]))
     if metric == "svcca":
         embeddings = rows[rows["layer"] == 1].assign(layer=0, ref_layer=0)

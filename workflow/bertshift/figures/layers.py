@@ -1,6 +1,7 @@
 """Curves over layers, shared by the figures that draw one line per model or input."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import pandas as pd
 from matplotlib.artist import Artist
@@ -18,7 +19,25 @@ def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "laye
     rows = rows.sort_values(x)
     axes.plot(rows[x], rows["value"], label=label, **look, **line)
     if rows["low"].notna().any():
-        axes.fill_between(rows[x], rows["low"], rows["high"], color=look["color"], alpha=0.18, linewidth=0)
+        with within_reach(axes, rows["value"]):
+            axes.fill_between(
+                rows[x], rows["low"], rows["high"], color=look["color"], alpha=0.18, linewidth=0
+            )
+
+
+@contextmanager
+def within_reach(axes: Axes, values: pd.Series, horizontal: bool = False) -> Iterator[None]:
+    """The intervals drawn inside the block widen the axis of `values` by no more than their range on either side: those of
+    two replicates are so wide that nothing else would be seen."""
+    before, side = axes.dataLim.get_points().copy(), 0 if horizontal else 1
+    reach = (values.max() - values.min()) or abs(values.max())
+    yield
+    if values.empty:
+        return
+    points = axes.dataLim.get_points().copy()
+    least, most = points[:, side].clip(values.min() - reach, values.max() + reach)
+    points[:, side] = min(before[0, side], least), max(before[1, side], most)
+    axes.dataLim.set_points(points)
 
 
 def layer_axis(axes: Axes, layers: pd.Series) -> None:
@@ -71,7 +90,8 @@ def small_multiples(
             layer_axis(axes, cells["layer"])
             axes.locator_params(axis="x", nbins=4)  # the panels are narrow
             axes.set_xlabel("layer" if axes in grid[-1] else "")
-        highest = table.loc[table[row] == name, ["value", "high"]].max(axis=None)
+        shown = table[table[row] == name]
+        highest = max(shown["value"].max(), min(shown["high"].max(), 2 * shown["value"].max()))
         line[0].set(ylim=(0, 1.05 * highest or 1), ylabel=label)
     for axes, (panel, cells) in zip(grid[0], panels.items(), strict=True):
         axes.set_title(style.label_of(panel) + style.mark_of(cells))

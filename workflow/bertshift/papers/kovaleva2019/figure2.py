@@ -8,7 +8,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bertshift.figures import numbers, style
+from bertshift.figures import layers, numbers, style
 from bertshift.papers.kovaleva2019.attention_maps import LABELS
 from bertshift.papers.kovaleva2019.panels import papers
 from bertshift.patterns.scores import ANSWERS
@@ -101,7 +101,8 @@ def intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
     for place, (series, (label, look)) in enumerate(MARKS.items()):
         own = rows[rows["series"] == series]
         y = np.array([panels.index(panel) for panel in own["panel"]]) + (place - (len(MARKS) - 1) / 2) * apart
-        axes.hlines(y, own["low"], own["high"], color="#888888", linewidth=1, zorder=1)
+        with layers.within_reach(axes, own["value"], horizontal=True):
+            axes.hlines(y, own["low"], own["high"], color="#888888", linewidth=1, zorder=1)
         look = {"color": COLOURS[rows["pattern"].iloc[0]], "markersize": 3.5, "markeredgewidth": 0.6} | look
         if len(own):
             axes.plot(own["value"], y, linestyle="none", label=label, **look)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bertshift.figures import numbers, style
+from bertshift.figures import layers, numbers, style
 from bertshift.papers.kovaleva2019 import attention_to, panels
 from bertshift.papers.kovaleva2019.attention_to import AFTER, BEFORE, WORDS
 
@@ -59,7 +59,8 @@ def _dots(axes: Axes, rows: pd.DataFrame, words: Mapping[str, str]) -> None:
             y = chosen["token"].map(list(words).index) + shift
             look = look | {"color": color, "label": f"{when}: {label}", "linestyle": "", "markersize": 3.2}
             axes.plot(chosen["value"], y, **look)
-            axes.hlines(y, chosen["low"], chosen["high"], color=color, linewidth=0.8)
+            with layers.within_reach(axes, chosen["value"], horizontal=True):
+                axes.hlines(y, chosen["low"], chosen["high"], color=color, linewidth=0.8)
     axes.set_yticks(range(len(words)), words.values())
     axes.set_ylim(len(words) - 0.5, -0.5)
     axes.tick_params(length=1.5, pad=1)
