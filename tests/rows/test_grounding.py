@@ -88,7 +88,7 @@ def pairs_table(runs, far, other, failed=()):
         {
             "model": runs[i][0], "init": runs[i][1], "seed": runs[i][2], "reference": runs[j][0],
             "ref_init": runs[j][1], "ref_seed": runs[j][2], "failed": i in failed, "ref_failed": j in failed,
-            "stimuli": "rte", "variant": "rsa", "layers": "last", "value": far[i, j], "predictions": np.nan,
+            "stimuli": "rte", "variant": "rsa", "summary": "last", "value": far[i, j], "predictions": np.nan,
             "score": other[i, j], "outputs": far[i, j],
         }
         for i, j in combinations(range(len(runs)), 2)
@@ -98,7 +98,11 @@ def pairs_table(runs, far, other, failed=()):
 
 
 def test_a_table_is_tested_by_pretraining_run_without_runs_that_failed_or_collapsed():
-    runs = [(model, init, 1) for init in (1, 2) for model in ("rte", "rte.freeze1", "mrpc+rte", "cola+rte", "rte.reinit2")]
+    runs = [
+        (model, init, 1)
+        for init in (1, 2)
+        for model in ("rte", "rte.freeze1", "mrpc+rte", "cola+rte", "rte.reinit2")
+    ]
     far, other = symmetric(10, 1), symmetric(10, 2)
     far[0, 1:] = far[1:, 0] = np.nan  # all tokens alike in the first run
     found = tracking(pairs_table(runs, far, other, failed=[9])).set_index("behaviour")

@@ -43,7 +43,7 @@ from bertshift.tasks.inference import best_device, predict_logits
 
 STATES = ("rsa", "svcca", "pwcca", "cka", "procrustes")
 MEASURES = (*STATES, "js", "cosine")
-EXTRA = ("layers", "predictions", "score", "outputs")
+EXTRA = ("summary", "predictions", "score", "outputs")
 
 
 def ground(
@@ -55,7 +55,7 @@ def ground(
     tokens: Mapping[str, int],
     max_length: int,
 ) -> pd.DataFrame:
-    """One row a pair of runs of a pretraining run, measure (`variant`) and summary of layers (`layers`: last, mean).
+    """One row a pair of runs of a pretraining run, measure (`variant`) and summary of layers (`summary`: last, mean).
 
     runs: {"model", "folder", "init", "seed"}; behaving: by a run's folder; inputs: rows of id, text_a and perhaps text_b,
     cut to `max_length` pieces; tokens: how many RSA ("rsa") and the other measures of hidden states ("svcca") draw.
@@ -87,8 +87,8 @@ def _rows(block, files, behaving, stimuli, tokens) -> Iterator[dict]:
         }  # fmt: skip
         behaviour = differences(*(behaving[run["folder"]] for run in (one, other)))
         for measure, by_layer in found.items():
-            for layers, value in (("last", by_layer[-1]), ("mean", np.mean(by_layer))):
-                yield keys | {"variant": measure, "layers": layers, "value": float(value)} | behaviour
+            for summary, value in (("last", by_layer[-1]), ("mean", np.mean(by_layer))):
+                yield keys | {"variant": measure, "summary": summary, "value": float(value)} | behaviour
 
 
 class _Layer:

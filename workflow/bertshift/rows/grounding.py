@@ -94,7 +94,7 @@ def _correlations(far: np.ndarray, other: np.ndarray, orders: np.ndarray) -> np.
 
 
 def tracking(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a measure (`variant`), summary of layers (`layers`) and difference in behaviour: the fields of Tracking, q
+    """One row a measure (`variant`), summary of layers (`summary`) and difference in behaviour: the fields of Tracking, q
     over all rows (Benjamini and Hochberg 1995), and how many of the runs `trained` and `failed`.
 
     `table`: rows of results/grounding of one task; a block is a pretraining run. Runs that failed to train are left out,
@@ -104,14 +104,16 @@ def tracking(table: pd.DataFrame) -> pd.DataFrame:
     kept = table[~bad | bad.all()]
     counts = _counted(table)
     rows = []
-    for (measure, layers), group in kept.groupby(["variant", "layers"], sort=False):
+    for (measure, summary), group in kept.groupby(["variant", "summary"], sort=False):
         for behaviour in BEHAVIOURS:
             known = group.dropna(subset=["value", behaviour])
             if group[behaviour].isna().all():
                 continue  # a regression has no equal predictions
             blocks = [_matrices(block, behaviour) for _, block in known.groupby("init")]
             found = mantel(blocks, *table["stimuli"].head(1))
-            rows.append({"variant": measure, "layers": layers, "behaviour": behaviour, **vars(found), **counts})
+            rows.append(
+                {"variant": measure, "summary": summary, "behaviour": behaviour, **vars(found), **counts}
+            )
     found = pd.DataFrame(rows)
     return found.assign(q=benjamini_hochberg(found["p"]))
 

@@ -14,11 +14,15 @@ LEVEL = 0.05
 MEASURES = {"rsa": "RSA", "svcca": "SVCCA", "pwcca": "PWCCA", "cka": "CKA", "procrustes": "Procrustes",
             "js": "JS of attention", "cosine": "cosine of attention"}  # fmt: skip
 BEHAVIOURS = {"predictions": "predictions", "score": "score", "outputs": "outputs"}
-LAYERS = {"last": "last", "mean": "mean"}
-COLUMNS = ["panel", "series", "variant", "layers", "behaviour", "value", "p", "q", "runs", "pairs", "orders",
+SUMMARIES = ("last", "mean")
+COLUMNS = ["panel", "series", "variant", "summary", "behaviour", "value", "p", "q", "runs", "pairs", "orders",
            *numbers.VALUES[1:]]  # fmt: skip
+OVER = (
+    "Spearman's ρ of the distance between two runs (last layer; mean over layers) with the difference in their behaviour\n"
+    "* p ≤ .05, permuting runs    ** also at a false discovery rate of .05"
+)
 ACROSS = 2  # panels side by side
-LABELS, PANEL, ROW, HEADER = 1.2, 2.8, 0.21, 0.75  # inches
+LABELS, PANEL, ROW, HEADER, TOP = 1.2, 2.8, 0.21, 0.75, 0.35  # inches
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -45,7 +49,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     panels = list(table.groupby("panel", sort=False))
     across = min(ACROSS, len(panels))
     down = -(-len(panels) // across)
-    size = LABELS + PANEL * across, (HEADER + ROW * len(MEASURES)) * down
+    size = LABELS + PANEL * across, TOP + (HEADER + ROW * len(MEASURES)) * down
     figure = Figure(size, layout="constrained")
     grid = figure.subplots(down, across, squeeze=False)
     for number, axes in enumerate(grid.flat):
@@ -53,6 +57,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
             _panel(axes, *panels[number], names=number % across == 0)
         else:
             axes.set_axis_off()
+    figure.suptitle(OVER, fontsize=8)
     tests = table["value"].notna().sum()
     return style.captioned(
         figure,
@@ -64,21 +69,21 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 def _panel(axes: Axes, name: str, rows: pd.DataFrame, names: bool) -> None:
     behaviours = [one for one in BEHAVIOURS if (rows["behaviour"] == one).any()]
-    columns = [(behaviour, layers) for behaviour in behaviours for layers in LAYERS]
-    cells = rows.set_index(["variant", "behaviour", "layers"])
+    columns = [(behaviour, summary) for behaviour in behaviours for summary in SUMMARIES]
+    cells = rows.set_index(["variant", "behaviour", "summary"])
     fills = np.array([[cells.loc[(one, *column), "value"] for column in columns] for one in MEASURES], float)
     look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -1, "vmax": 1}
     down = MEASURES.values() if names else [""] * len(MEASURES)
-    grids.coloured_table(axes, fills, [LAYERS[layers] for _, layers in columns], down, 7.5, **look)
+    grids.coloured_table(axes, fills, [summary for _, summary in columns], down, 7.5, **look)
     for y, one in enumerate(MEASURES):
         for x, column in enumerate(columns):
             cell = cells.loc[(one, *column)]
             axes.text(x, y, _words(cell), ha="center", va="center", color="#000000", fontsize=7.5)
     for number, behaviour in enumerate(behaviours):
-        middle = [len(LAYERS) * number + each for each in range(len(LAYERS))]
+        middle = [len(SUMMARIES) * number + each for each in range(len(SUMMARIES))]
         grids.over(axes, BEHAVIOURS[behaviour], middle, above=15)
         axes.axvline(middle[0] - 0.5, color="#ffffff", linewidth=3)
-    axes.set_title(style.label_of(name) + style.mark_of(rows) + _counts(rows), pad=31, fontsize=8)
+    axes.set_title(style.label_of(name) + style.mark_of(rows) + _counts(rows), pad=29, fontsize=8)
 
 
 def _words(cell: pd.Series) -> str:
