@@ -1,5 +1,6 @@
 """Which distance between models tells how differently they behave: rank correlations over pairs of runs, task by task."""
 
+import textwrap
 from collections.abc import Mapping
 
 import numpy as np
@@ -18,11 +19,12 @@ SUMMARIES = ("last", "mean")
 COLUMNS = ["panel", "series", "variant", "summary", "behaviour", "value", "p", "q", "runs", "pairs", "orders",
            *numbers.VALUES[1:]]  # fmt: skip
 OVER = (
-    "Spearman's ρ of the distance between two runs (last layer; mean over layers) with the difference in their behaviour\n"
-    "* p ≤ .05, permuting runs    ** also at a false discovery rate of .05"
+    "Spearman's ρ of the distance between two runs (last layer; mean over layers) with the difference in their behaviour",
+    "* p ≤ .05, permuting runs    ** also at a false discovery rate of .05",
 )
+LETTERS = 17  # of these lines in an inch
 ACROSS = 2  # panels side by side
-LABELS, PANEL, ROW, HEADER, TOP = 1.2, 2.8, 0.21, 0.75, 0.35  # inches
+LABELS, PANEL, ROW, HEADER, LINE = 1.2, 2.8, 0.21, 0.75, 0.16  # inches
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -49,7 +51,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     panels = list(table.groupby("panel", sort=False))
     across = min(ACROSS, len(panels))
     down = -(-len(panels) // across)
-    size = LABELS + PANEL * across, TOP + (HEADER + ROW * len(MEASURES)) * down
+    width = LABELS + PANEL * across
+    over = [line for words in OVER for line in textwrap.wrap(words, int(width * LETTERS))]
+    size = width, LINE * len(over) + (HEADER + ROW * len(MEASURES)) * down
     figure = Figure(size, layout="constrained")
     grid = figure.subplots(down, across, squeeze=False)
     for number, axes in enumerate(grid.flat):
@@ -57,7 +61,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
             _panel(axes, *panels[number], names=number % across == 0)
         else:
             axes.set_axis_off()
-    figure.suptitle(OVER, fontsize=8)
+    figure.suptitle("\n".join(over), fontsize=8)
     tests = table["value"].notna().sum()
     return style.captioned(
         figure,
