@@ -19,10 +19,10 @@ SUMMARIES = ("last", "mean")
 COLUMNS = ["panel", "series", "variant", "summary", "behaviour", "value", "p", "q", "runs", "pairs", "orders",
            *numbers.VALUES[1:]]  # fmt: skip
 OVER = (
-    "Spearman's ρ of the distance between two runs (last layer; mean over layers) with the difference in their behaviour",
+    "Spearman's ρ of the distance of two runs (last layer; mean over layers) with their difference in behaviour",
     "* p ≤ .05, permuting runs    ** also at a false discovery rate of .05",
 )
-LETTERS = 17  # of these lines in an inch
+LETTERS = 16  # of these lines in an inch
 ACROSS = 2  # panels side by side
 LABELS, PANEL, ROW, HEADER, LINE = 1.2, 2.8, 0.21, 0.75, 0.16  # inches
 
