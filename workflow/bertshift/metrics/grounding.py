@@ -135,7 +135,8 @@ def distances(
     """By pair of `runs`, a < b, and measure: the distance in every layer from 1 to the last; NaN where it is undefined.
 
     Tokens are those that RSA and SVCCA draw of the same stimuli. Of two depths the layers of the shallower model are
-    compared with those at the same share of the deeper. A pair's layers are read once; memory holds a layer of every run.
+    compared with those at the same share of the deeper. A layer of a run is decomposed once for all pairs; memory holds one
+    layer of every run.
     Raises UserError where tokens are too few for SVCCA.
     """
     special, offsets = runs[0].special, runs[0].offsets

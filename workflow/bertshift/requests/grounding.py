@@ -42,7 +42,7 @@ def grounding(config: Mapping, model: str) -> Request:
             "tokens": {metric: samples[METRICS[metric].tokens] for metric in ("rsa", "svcca")},
             "max_length": samples["max_length"],
             "scale": config["scale"],
-            "checkpoints": checkpoints_of(runs, config),
+            "checkpoints": checkpoints_of(runs_of(plain, config), config),
         },
     )
 

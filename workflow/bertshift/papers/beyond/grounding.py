@@ -14,7 +14,6 @@ from bertshift.rows import grounding
 LEVEL = 0.05
 MEASURES = {"rsa": "RSA", "svcca": "SVCCA", "pwcca": "PWCCA", "cka": "CKA", "procrustes": "Procrustes",
             "js": "JS of attention", "cosine": "cosine of attention"}  # fmt: skip
-BEHAVIOURS = {"predictions": "predictions", "score": "score", "outputs": "outputs"}
 SUMMARIES = ("last", "mean")
 COLUMNS = ["panel", "series", "variant", "summary", "behaviour", "value", "p", "q", "runs", "pairs", "orders",
            *numbers.VALUES[1:]]  # fmt: skip
@@ -72,7 +71,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def _panel(axes: Axes, name: str, rows: pd.DataFrame, names: bool) -> None:
-    behaviours = [one for one in BEHAVIOURS if (rows["behaviour"] == one).any()]
+    behaviours = [one for one in grounding.BEHAVIOURS if (rows["behaviour"] == one).any()]
     columns = [(behaviour, summary) for behaviour in behaviours for summary in SUMMARIES]
     cells = rows.set_index(["variant", "behaviour", "summary"])
     fills = np.array([[cells.loc[(one, *column), "value"] for column in columns] for one in MEASURES], float)
@@ -85,7 +84,7 @@ def _panel(axes: Axes, name: str, rows: pd.DataFrame, names: bool) -> None:
             axes.text(x, y, _words(cell), ha="center", va="center", color="#000000", fontsize=7.5)
     for number, behaviour in enumerate(behaviours):
         middle = [len(SUMMARIES) * number + each for each in range(len(SUMMARIES))]
-        grids.over(axes, BEHAVIOURS[behaviour], middle, above=15)
+        grids.over(axes, behaviour, middle, above=15)
         axes.axvline(middle[0] - 0.5, color="#ffffff", linewidth=3)
     axes.set_title(style.label_of(name) + style.mark_of(rows) + _counts(rows), pad=29, fontsize=8)
 
