@@ -93,13 +93,13 @@ def _words(cell: pd.Series) -> str:
     if np.isnan(cell["value"]):
         return "–"
     stars = "**" if cell["q"] <= LEVEL else "*" if cell["p"] <= LEVEL else ""
-    return f"{cell['value'] + 0:.2f}".replace("-", "−") + stars
+    return f"{round(cell['value'], 2) + 0:.2f}".replace("-", "−") + stars
 
 
 def _counts(rows: pd.DataFrame) -> str:
     """How many runs are compared at most, and whether these can give a star at all."""
     most = rows.loc[rows["pairs"].astype(int).idxmax()]
     if not most["pairs"]:
-        return ": too few runs"
+        return ": too few runs that differ"
     few = "; p cannot reach .05" if 1 / most["orders"] > LEVEL else ""
     return f": {most['runs']:.0f} runs, {most['pairs']} pairs{few}"
