@@ -19,7 +19,7 @@ COLUMNS = ["panel", "series", "variant", "summary", "behaviour", "value", "p", "
            *numbers.VALUES[1:]]  # fmt: skip
 OVER = (
     "Spearman's ρ of the distance of two runs (last layer; mean over layers) with their difference in behaviour",
-    "* p ≤ .05, permuting runs    ** also at a false discovery rate of .05",
+    "* p ≤ .05, permuting runs    ** false discovery rate ≤ .05",
 )
 LETTERS = 16  # of these lines in an inch
 ACROSS = 2  # panels side by side
