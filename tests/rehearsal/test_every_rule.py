@@ -17,6 +17,7 @@ SHOWN = {
     "beyond": {
         "encoders": {"models": ["mrpc", "mrpc@roberta"]},
         "decoders": {"models": ["mrpc", "mrpc@gpt2"]},
+        "grounding": {"models": ["mrpc@cased", "rte+mrpc@cased", "mrpc.keep5@cased"]},
     },
 }
 WITHOUT_CLAIMS = {"beyond"}

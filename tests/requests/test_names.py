@@ -7,7 +7,17 @@ from conftest import ROOT
 from bertshift.config import load_config, merge
 from bertshift.errors import UserError
 from bertshift.metrics.registry import METRICS
-from bertshift.requests import ablation, comparing, data, finetuning, pretraining, probing, relations, sweeps
+from bertshift.requests import (
+    ablation,
+    comparing,
+    data,
+    finetuning,
+    grounding,
+    pretraining,
+    probing,
+    relations,
+    sweeps,
+)
 
 
 def configured(**changes):
@@ -131,3 +141,18 @@ def test_probes_read_the_states_of_every_replicate(config):
     assert probing.edge_probes(config, model="rte").settings["variants"] == ["mix", "top"]
     assert asked.settings["folders"] == {f"init{n}": f"results/pretrained/base/init{n}" for n in (1, 2)}
     assert len(probing.dumped_edges(config, model="base").settings["runs"]) == 1
+
+
+def test_runs_of_a_task_are_grounded_together():
+    listed = ["rte+mrpc@cased", "mrpc.freeze1@cased", "rte@cased", "mrpc"]
+    config = configured(figures={"beyond": {"grounding": {"models": listed}}})
+    said = grounding.grounding(config, "mrpc@cased")
+    assert [run["model"] for run in said.settings["runs"]] == ["mrpc@cased", *listed[:2]]
+    assert len(said.inputs["outcomes"]) == len(said.settings["trained"]) == 3
+    for name, sentence in (
+        ("mrpc.freeze1@cased", "write 'mrpc@cased', and list 'mrpc.freeze1@cased' under figures.beyond.grounding.models"),
+        ("rte@cased", "needs 3 runs of one pretraining run, and rte@cased has 1; list more models of rte under"),
+        ("squad", "'squad' is not fine-tuned to classify or to rate"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=sentence):
+            grounding.grounding(config, name)

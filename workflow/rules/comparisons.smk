@@ -1,7 +1,7 @@
 from functools import partial
 
 from bertshift.metrics.registry import METRICS
-from bertshift.requests import comparing
+from bertshift.requests import comparing, grounding
 
 # A metric of two models, for every pair of their replicates: one job a pair of models.
 for metric, how in METRICS.items():
@@ -42,6 +42,25 @@ rule cosine_padded:
         **depends_on(comparing.cosine_padded),
     script:
         "../scripts/cosine_padded.py"
+
+
+# Every two runs of a task, in distance and in behaviour. It extracts the activations of one pretraining run's runs itself
+# and deletes them: those of all models of a task would fill a disk.
+rule grounding:
+    input:
+        inputs_of(grounding.grounding),
+    output:
+        "results/grounding/{model}.tsv",
+    log:
+        "logs/grounding/{model}.log",
+    threads: config["threads"]["analyse"]
+    resources:
+        **reserve("analyse", grounding.dumped),
+        gpu=1,
+    params:
+        **depends_on(grounding.grounding),
+    script:
+        "../scripts/grounding.py"
 
 
 # Who the words of a stimulus are: tags and trees by the annotators' first replicates, one job for both.

@@ -30,6 +30,13 @@ def with_own_base(*metrics: str) -> Tables:
     ]
 
 
+def grounded(wanted: Mapping) -> list[str]:
+    """A table for all models of one task and checkpoint, named by the plain one of both."""
+    names = (model.partition("@") for model in wanted["models"])
+    tasks = (stem.partition(".")[0].rpartition("+")[2] + at + base for stem, at, base in names)
+    return [f"results/grounding/{plain}.tsv" for plain in dict.fromkeys(tasks)]
+
+
 def between_seeds(metric: str) -> Tables:
     """Each model's replicates among themselves."""
     return lambda wanted: [f"results/{metric}/{model}_vs_{model}.tsv" for model in wanted["models"]]

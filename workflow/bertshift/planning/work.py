@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -494,6 +494,39 @@ def rsa(job: Job, sizes: Sizes) -> Work:
     )
 
 
+def grounding(job: Job, sizes: Sizes) -> Work:
+    """A block's activations written once; of every layer of a run a scatter and a decomposition, of every pair three more
+    decompositions, RSA's moments, and the maps twice."""
+    how, shape = job.settings, sizes.shape(job.wildcards["model"])
+    ((inputs, length),) = sizes.stimuli(how["stimuli"])
+    blocks = list(Counter(run["init"] for run in how["runs"]).values())
+    pairs, every, width = sum(n * (n - 1) // 2 for n in blocks), inputs * length, shape.width
+    tokens, moments = min(how["tokens"]["svcca"], every), min(how["tokens"]["rsa"], every)
+    entries = SPREAD * inputs * length**2 * shape.heads
+    each = dump_bytes(shape, [(inputs, length)], {"precision": "float32", "attention": True, "sample": None})
+    alone = Work(host=4 * tokens * width**2) + _decompositions(width, 1)
+    together = Work(
+        host=(2 * tokens + 4 * moments) * width**2,
+        elements=2 * entries,
+        read=8 * entries + 8 * tokens * width,
+    )
+    together += _decompositions(width, 2)
+    dev, dev_length = sizes.split(how["task"], "dev")
+    held = max(blocks) * (16 * width**2 + 8 * moments * width)
+    return (
+        shape.passes(every + dev * dev_length, length) * len(how["runs"])
+        + alone * (len(how["runs"]) * shape.layers)
+        + together * (pairs * shape.layers)
+        + Work(
+            written=each * len(how["runs"]),
+            scratch=each * max(blocks),
+            memory=held + 8 * entries,
+            device=4 * shape.parameters,
+            rows=pairs,
+        )
+    )
+
+
 def cosine_padded(job: Job, sizes: Sizes) -> Work:
     shape, pairs, stimuli = _pairs(job, sizes)
     inputs, length = job.settings["inputs"] or stimuli[0][0], job.settings["pad_to"]
@@ -682,6 +715,7 @@ WORK: dict[str, Callable[[Job, Sizes], Work]] = {
     "svcca": svcca,
     "similarity": similarity,
     "rsa": rsa,
+    "grounding": grounding,
     "ablation": ablation,
     "restored": restored,
     "frozen": frozen,

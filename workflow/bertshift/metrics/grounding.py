@@ -1,0 +1,233 @@
+"""How far apart runs of one task are, by each measure, and how differently they behave (Ding et al. 2021; ReSi 2024).
+
+For every two runs of a pretraining run: distances of hidden states and of attention, on the same inputs,
+
+    rsa, cosine        1 - RSA of content tokens; 1 - cosine of attention maps, mean over inputs and heads
+    svcca, pwcca, cka, procrustes     of all tokens; PWCCA's is the mean of both sides' weights, CKA is debiased
+    js                 Jensen-Shannon divergence of attention in nats, mean over inputs, heads and queries
+
+in the last layer and as the mean over layers 1 to the last; and differences in behaviour on the development set,
+
+    predictions        share of examples that are predicted otherwise; nothing for a regression
+    score              absolute difference of headline scores
+    outputs            Jensen-Shannon divergence of the classes' probabilities in nats, mean over examples; for a regression,
+                       whose output is one number, the mean absolute difference of outputs, which takes the place of both
+"""
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from bertshift.activations.sampling import beside_content, sample_tokens, two_samples
+from bertshift.activations.source import dump
+from bertshift.activations.store import Activations
+from bertshift.data.examples import sample
+from bertshift.errors import UserError
+from bertshift.metrics import cka, cosine, jensen_shannon, procrustes, pwcca
+from bertshift.metrics.pairs import frame, matched_layers
+from bertshift.metrics.rsa import Samples, unit_rows
+from bertshift.metrics.scatter import Centred, scatter
+from bertshift.metrics.similarity import SHARE
+from bertshift.metrics.svcca import Principal, can_be_apart
+from bertshift.models.heads import load_task_model
+from bertshift.models.tokenizer import load_tokenizer
+from bertshift.tasks import load_task
+from bertshift.tasks.inference import best_device, predict_logits
+
+STATES = ("rsa", "svcca", "pwcca", "cka", "procrustes")
+MEASURES = (*STATES, "js", "cosine")
+EXTRA = ("summary", "predictions", "score", "outputs")
+
+
+def ground(
+    runs: Sequence[Mapping],
+    behaving: Mapping[str, "Behaviour"],
+    inputs: Sequence[dict],
+    stimuli: str,
+    folder: Path,
+    tokens: Mapping[str, int],
+    max_length: int,
+) -> pd.DataFrame:
+    """One row a pair of runs of a pretraining run, measure (`variant`) and summary of layers (`summary`: last, mean).
+
+    runs: {"model", "folder", "init", "seed"}; behaving: by a run's folder; inputs: rows of id, text_a and perhaps text_b,
+    cut to `max_length` pieces; tokens: how many RSA ("rsa") and the other measures of hidden states ("svcca") draw.
+    `folder` holds the activations of one pretraining run's runs at a time, and is deleted. `value` is empty where a layer's
+    tokens do not differ, as after a training that collapsed. UserError for too few tokens.
+    """
+    rows = []
+    for init in dict.fromkeys(run["init"] for run in runs):
+        block = [run for run in runs if run["init"] == init]
+        try:
+            shutil.rmtree(folder, ignore_errors=True)  # what a killed job left
+            files = [Path(folder) / stimuli / f"{number}.npz" for number in range(len(block))]
+            for run, file in zip(block, files, strict=True):
+                dump(Path(run["folder"]), {file: inputs}, max_length, attention=True, precision="float32")
+            rows += _rows(block, files, behaving, stimuli, tokens)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    return frame(rows, extra=EXTRA)
+
+
+def _rows(block, files, behaving, stimuli, tokens) -> Iterator[dict]:
+    opened = [Activations(file) for file in files]
+    for (a, b), found in distances(opened, stimuli, tokens).items():
+        one, other = (block[each] for each in (a, b))
+        keys = {
+            "metric": "grounding", "model": one["model"], "reference": other["model"], "stimuli": stimuli,
+            "init": one["init"], "seed": one["seed"], "ref_init": other["init"], "ref_seed": other["seed"],
+            "layer": opened[a].layers, "ref_layer": opened[b].layers, "head": 0, "sd": np.nan,
+        }  # fmt: skip
+        behaviour = differences(*(behaving[run["folder"]] for run in (one, other)))
+        for measure, by_layer in found.items():
+            for summary, value in (("last", by_layer[-1]), ("mean", np.mean(by_layer))):
+                yield keys | {"variant": measure, "summary": summary, "value": float(value)} | behaviour
+
+
+class _Layer:
+    """One layer of one run, and what the distances to all others need of it; made where it is asked for."""
+
+    def __init__(self, activations: Activations, layer: int, content: np.ndarray, drawn: np.ndarray):
+        self.activations, self.layer, self.content = activations, layer, content
+        self.states = Centred(activations.hidden(layer), drawn)
+
+    @cached_property
+    def scattered(self) -> np.ndarray:
+        return scatter(self.states, self.states)
+
+    @cached_property
+    def principal(self) -> Principal:
+        return Principal.of(self.scattered)
+
+    @cached_property
+    def kept(self) -> int:
+        return self.principal.kept(SHARE)
+
+    @cached_property
+    def unit(self) -> np.ndarray:
+        where = f"hidden layer {self.layer} in {self.activations.path}"
+        return unit_rows(self.activations.states(self.layer, self.content), where)
+
+    @cached_property
+    def cosines(self) -> tuple[np.ndarray, np.ndarray]:
+        return _all_pairs(len(self.content)).own(self.unit)
+
+    @cached_property
+    def maps(self):
+        return self.activations.attention(self.layer)
+
+
+def _all_pairs(tokens: int) -> Samples:
+    """RSA of all tokens as they are: one block, drawn once."""
+    return Samples(tokens, np.zeros(1, int), np.ones((1, 1)))
+
+
+def distances(
+    runs: Sequence[Activations], stimuli: str, tokens: Mapping[str, int]
+) -> dict[tuple[int, int], dict[str, list[float]]]:
+    """By pair of `runs`, a < b, and measure: the distance in every layer from 1 to the last; NaN where it is undefined.
+
+    Tokens are those that RSA and SVCCA draw of the same stimuli. Of two depths the layers of the shallower model are
+    compared with those at the same share of the deeper. A layer of a run is decomposed once for all pairs; memory holds one
+    layer of every run.
+    Raises UserError where tokens are too few for SVCCA.
+    """
+    special, offsets = runs[0].special, runs[0].offsets
+    content = two_samples(beside_content(special, offsets), tokens["rsa"], "rsa", stimuli)["content"]
+    drawn = sample_tokens(special, tokens["svcca"], "svcca", stimuli)
+    width = max(run.width for run in runs)
+    if len(drawn) - 1 <= width:
+        raise UserError(f"{len(drawn)} tokens cannot be compared at width {width}: ask for more stimuli.")
+    pairs = list(combinations(range(len(runs)), 2))
+    found = {pair: {measure: [] for measure in MEASURES} for pair in pairs}
+    for depth in range(1, max(run.layers for run in runs) + 1):
+        print(f"grounding: layer {depth} of {len(pairs)} pairs", file=sys.stderr, flush=True)
+        known: dict[tuple[int, int], _Layer] = {}
+        for pair in pairs:
+            shallow, deep = sorted(pair, key=lambda number: runs[number].layers)
+            if depth > runs[shallow].layers:
+                continue
+            [(_, other)] = matched_layers(runs[shallow].layers, runs[deep].layers, first=depth)[:1]
+            for place in ((shallow, depth), (deep, other)):
+                if place not in known:
+                    known[place] = _Layer(runs[place[0]], place[1], content, drawn)
+            for measure, value in between(known[shallow, depth], known[deep, other]).items():
+                found[pair][measure].append(value)
+    return found
+
+
+def between(x: _Layer, y: _Layer) -> dict[str, float]:
+    """The distance of two layers by each of MEASURES."""
+    rsa = _all_pairs(len(x.content)).correlations(x.unit, y.unit, y.cosines)[0]
+    return {
+        "rsa": 1 - float(rsa),
+        **_of_states(x, y),
+        "js": float(jensen_shannon.per_map(x.maps, y.maps).mean()),
+        "cosine": 1 - float(cosine.per_map(x.maps, y.maps).mean()),
+    }
+
+
+def _of_states(x: _Layer, y: _Layer) -> dict[str, float]:
+    if not (x.states.varies and y.states.varies):
+        return dict.fromkeys(STATES[1:], np.nan)
+    if not can_be_apart(len(x.states), x.kept, y.kept):
+        raise UserError(
+            f"{len(x.states)} tokens cannot tell {x.kept} directions from {y.kept}: ask for more stimuli."
+        )
+    xy = scatter(x.states, y.states)
+    rho, *coordinates = pwcca.variates(x.principal, y.principal, xy, x.kept, y.kept)
+    weights = map(pwcca.weights, (x.principal, y.principal), coordinates)
+    squares = x.states.squares, y.states.squares
+    return {
+        "svcca": float(1 - rho.mean()),
+        "pwcca": float(np.mean([pwcca.distance(rho, alpha) for alpha in weights])),
+        "cka": 1 - cka.debiased(x.scattered, xy, y.scattered, *squares),
+        "procrustes": procrustes.distance(x.scattered, xy, y.scattered),
+    }
+
+
+class Behaviour:
+    """What a run does on the development set: `outputs` [examples, classes] probabilities, or [examples] numbers of a
+    regression, in float64; and its headline `score`."""
+
+    def __init__(self, outputs: np.ndarray, score: float):
+        self.outputs, self.score = np.asarray(outputs, np.float64), score
+
+
+def behaviour(
+    task: Mapping, folder: Path, rows: Sequence[dict], sidecar: Mapping, scores: Mapping
+) -> Behaviour:
+    """Of the fine-tuned model in `folder`, on the examples that it was scored on; `scores` is its scores.json.
+
+    One forward pass: predictions.tsv has no probabilities, and runs that are finished need not be trained again for them.
+    """
+    the_task = load_task(task, sidecar)
+    used = sample(rows, task.get("max_dev"), task["dataset"], "dev")
+    model, tokenizer = load_task_model(folder).to(best_device()), load_tokenizer(folder)
+    logits = predict_logits(model, the_task.encode(used, tokenizer), tokenizer.pad_token_id)
+    logits = torch.stack(logits).double()
+    outputs = logits[:, 0] if the_task.labels is None else logits.softmax(1)
+    return Behaviour(outputs.numpy(), scores["scores"][scores["metric"]])
+
+
+def differences(one: Behaviour, other: Behaviour) -> dict[str, float]:
+    """predictions, score and outputs of two runs on the same examples; n counts these."""
+    p, q = one.outputs, other.outputs
+    if p.ndim == 1:
+        predictions, outputs = np.nan, np.abs(p - q).mean()
+    else:
+        predictions = np.mean(p.argmax(1) != q.argmax(1))
+        outputs = max(jensen_shannon.terms(p.ravel(), q.ravel()).sum() / (2 * len(p)), 0)
+    return {
+        "predictions": float(predictions),
+        "score": abs(one.score - other.score),
+        "outputs": float(outputs),
+        "n": len(p),
+    }

@@ -1,0 +1,97 @@
+"""Which runs of a task are compared in distance and in behaviour: `results/grounding/<plain model>.tsv`."""
+
+from collections.abc import Mapping
+
+from bertshift.config import task_settings
+from bertshift.errors import UserError
+from bertshift.metrics.registry import METRICS
+from bertshift.naming import Model, Run, parse_model, runs_of
+from bertshift.planning.work import Job
+from bertshift.requests import Request
+from bertshift.requests.activations import how_dumped
+from bertshift.requests.data import description, rows
+from bertshift.requests.finetuning import task_data
+from bertshift.requests.runs import checkpoints_of, files, names_of, outcomes, training_scores, unique
+
+LISTED = "figures.beyond.grounding"
+KINDS = ("classification", "regression")
+FEWEST = 3  # runs, as of rows.grounding, whose libraries take too long to import here
+
+
+def grounding(config: Mapping, model: str) -> Request:
+    """Every two runs of a pretraining run, of all models in `group`."""
+    plain, models = group(model, config)
+    runs, samples, stimulus = _runs(plain, models, config), config["samples"], plain.task
+    return Request(
+        {
+            "models": files(runs),
+            **task_data(plain, config),
+            "inputs": rows(stimulus),
+            "descriptions": [description(stimulus)],
+            "scores": training_scores(config, *models),
+            "outcomes": outcomes(runs),
+        },
+        {
+            "runs": [
+                {"model": str(run.model), "folder": run.folder, "init": run.init, "seed": run.seed}
+                for run in runs
+            ],
+            "trained": names_of(runs),
+            "task": task_settings(plain, config)["task"],
+            "stimuli": [stimulus],
+            "tokens": {metric: samples[METRICS[metric].tokens] for metric in ("rsa", "svcca")},
+            "max_length": samples["max_length"],
+            "scale": config["scale"],
+            "checkpoints": checkpoints_of(runs_of(plain, config), config),
+        },
+    )
+
+
+def group(name: str, config: Mapping) -> tuple[Model, list[Model]]:
+    """The plain model of a task and checkpoint, and that with all others of both that the figure lists.
+
+    UserError for a model that is not plain, or whose task has no output that can be compared example by example.
+    """
+    model = parse_model(name, config)
+    if not model.tasks or config["tasks"][model.task]["kind"] not in KINDS:
+        raise UserError(
+            f"results/grounding/{model}.tsv: '{model}' is not fine-tuned to classify or to rate a text; write e.g. 'mrpc'."
+        )
+    plain = Model((model.task,), (), model.base)
+    if model != plain:
+        raise UserError(
+            f"results/grounding/{model}.tsv: a table has all models of a task and is named by the plain one; write "
+            f"'{plain}', and list '{model}' under {LISTED}.models."
+        )
+    listed = ((config["figures"].get("beyond", {}).get("grounding") or {}).get("models")) or []
+    others = [parse_model(each, config) for each in listed]
+    same = [each for each in others if (each.task, each.base) == (plain.task, plain.base)]
+    return plain, unique([plain, *same])
+
+
+def _runs(plain: Model, models: list[Model], config: Mapping) -> list[Run]:
+    runs = [run for model in models for run in runs_of(model, config)]
+    inits = [run.init for run in runs]
+    most = max(map(inits.count, inits))
+    if most < FEWEST:
+        raise UserError(
+            f"results/grounding/{plain}.tsv: a rank correlation over pairs needs {FEWEST} runs of one pretraining run, and "
+            f"{', '.join(map(str, models))} has {most}; list more models of {plain.task} under {LISTED}.models, or raise "
+            f"bases.{plain.base}.seeds."
+        )
+    if empty := [str(model) for model in models if (kept := model.variant("keep")) and kept["layers"] == "0"]:
+        raise UserError(f"{LISTED}.models: '{empty[0]}' has no layer to compare; keep one or more.")
+    return sorted(runs, key=lambda run: (run.init, models.index(run.model), run.seed))
+
+
+def dumped(config: Mapping, model: str) -> Job:
+    """The activations that the job holds at a time, as the plan knows it: of the largest block of runs."""
+    said = grounding(config, model).settings
+    inits = [run["init"] for run in said["runs"]]
+    block = {str(number): "" for number in range(max(map(inits.count, inits)))}
+    return Job(
+        0,
+        "activations",
+        {"model": model, "stimuli": said["stimuli"][0]},
+        {"runs": block, **how_dumped("attention", config)},
+    )
