@@ -138,6 +138,19 @@ def merchant2020(layers, heads=0, **replicates):
     return {"figure2": similar, "figure5": similar, **of_merchant(layers, **replicates)}
 
 
+def layer_cka(path, layers, **replicates):
+    """Layers are the less alike the farther they are apart; fine-tuning makes the upper half more alike."""
+    model, reference = path.removeprefix("results/layer_cka/").removesuffix(".tsv").split("_vs_")
+    both = [(i, j) for i in range(layers + 1) for j in range(layers + 1)]
+    parts = []
+    for variant, gain in (("before", 0), ("after", 0.5), ("across", 0.2)):
+        apart = np.array([abs(i - j) / layers * (1 - gain * (min(i, j) > layers / 2)) for i, j in both])
+        made = table("layer_cka", model, reference, {("mnli", variant): 1 - 0.8 * apart}, tokens="content", **replicates)
+        # Its rows of layers 1, 2, ... stand for pairs of layers.
+        parts.append(made.assign(**{key: np.array(both)[made["layer"] - 1, k] for k, key in enumerate(("layer", "ref_layer"))}))  # fmt: skip
+    return pd.concat(parts, ignore_index=True)
+
+
 def beyond(layers, heads, **replicates):
     depth = np.arange(1, layers + 1) / layers
 
@@ -156,7 +169,11 @@ def beyond(layers, heads, **replicates):
         }
 
     bert = of("mnli", "base", 0.3)
+    where = {
+        path: layer_cka(path, layers, **replicates) for path in catalogue.needs("beyond/where", shipped())
+    }
     return {
+        "where": where,
         "encoders": bert | of("mnli@roberta", "roberta", 0.4),
         "decoders": bert | of("mnli@gpt2", "gpt2", 0.5),
     }

@@ -26,9 +26,9 @@ UNCHANGED = {"cosine": 1.0, "rsa": 1.0} | dict.fromkeys(
     ["js", "svcca", "pwcca", "cka", "procrustes", "own_or_inherited", "restored", "steps", "gain"], 0.0
 )
 STATES = ["all trained", "one run failed", "most runs failed", "nothing changed"]
-COLLAPSED, ALIKE = "one run collapsed", re.compile(r"results/(?:rsa|svcca|similarity)/")
-# Labels by a person are not made up here.
-UNDECIDED = {"K2.3 (cross_validated)", "K2.3 (resubstituted)"}
+COLLAPSED, ALIKE = "one run collapsed", re.compile(r"results/(?:rsa|svcca|similarity|layer_cka)/")
+# Labels by a person are not made up here, nor another family than BERT.
+UNDECIDED = {"K2.3 (cross_validated)", "K2.3 (resubstituted)", "W.1 (mnli)"}
 SENSELESS, LARGEST = re.compile(r"\b(nan|inf)\b|\de\+\d|\d{9}", re.IGNORECASE), 1e6
 
 
@@ -62,7 +62,7 @@ def in_state(table, state, first):
     if state == "nothing changed":
         return unchanged(table)
     if state == COLLAPSED:
-        if not table["metric"].isin(["rsa", "svcca", "pwcca", "cka", "procrustes"]).any():
+        if not table["metric"].isin(["rsa", "svcca", "pwcca", "cka", "procrustes", "layer_cka"]).any():
             return table
         last = table["layer"] == table["layer"].max()
         return table[~((table["init"] == 1) & (table["seed"] == 1) & last)].reset_index(drop=True)

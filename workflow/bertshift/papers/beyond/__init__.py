@@ -25,4 +25,12 @@ FIGURES = {
         _shows("a decoder, beside BERT", " In a decoder a token sees the tokens before it alone, and the last one is classified."),
         "depth",
     ),
+    "where": Figure(
+        "Every layer with every layer", with_own_base("layer_cka"),
+        "Which layers are alike: linear CKA (debiased) of each layer with each other, over content tokens of the task's "
+        "development set. Layer 0 is the embeddings. Before: the pretrained model with itself. After: the fine-tuned model "
+        "with itself. Across: the fine-tuned model with the pretrained one. Bright squares along the diagonal are groups of "
+        "like layers (Phang, Liu and Bowman 2021). Δ is the mean CKA of two layers of the upper third, minus that of a layer "
+        "of the upper and one of the lower third.",
+    ),
 }  # fmt: skip
