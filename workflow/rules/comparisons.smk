@@ -1,7 +1,7 @@
 from functools import partial
 
 from bertshift.metrics.registry import METRICS
-from bertshift.requests import comparing
+from bertshift.requests import comparing, forgetting
 
 # A metric of two models, for every pair of their replicates: one job a pair of models.
 for metric, how in METRICS.items():
@@ -42,6 +42,24 @@ rule cosine_padded:
         **depends_on(comparing.cosine_padded),
     script:
         "../scripts/cosine_padded.py"
+
+
+# The checkpoint's own head on a fine-tuned encoder, all replicates in one job; neither states nor logits are stored.
+rule forgetting:
+    input:
+        inputs_of(forgetting.forgetting),
+    output:
+        "results/forgetting/{model}.tsv",
+    log:
+        "logs/forgetting/{model}.log",
+    threads: config["threads"]["analyse"]
+    resources:
+        **reserve("analyse"),
+        gpu=1,
+    params:
+        **depends_on(forgetting.forgetting),
+    script:
+        "../scripts/forgetting.py"
 
 
 # Who the words of a stimulus are: tags and trees by the annotators' first replicates, one job for both.
