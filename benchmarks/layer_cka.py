@@ -80,7 +80,9 @@ def main():
     print(f"{arguments.tokens} tokens, width {arguments.width}, {count} pairs of {number} layers")
     print(f"{'route':24}{'CPU s':>10}{'ratio':>8}")
     print(f"{'ours, one model alone':24}{one:10.1f}")
-    print(f"{'ours':24}{ours:10.1f}{1:8.1f}   {(most - before) / 1e3:.0f} MB more than before, mapped files among them")
+    print(
+        f"{'ours':24}{ours:10.1f}{1:8.1f}   {(most - before) / 1e3:.0f} MB more than before, mapped files among them"
+    )
     print(f"{'loop over pairs':24}{loop:10.1f}{loop / ours:8.1f}   differs by {difference:.1e}")
     print(f"{'loop, matrices kept':24}{kept:10.1f}{kept / ours:8.1f}")
 

@@ -2,11 +2,12 @@
 
 from copy import deepcopy
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
-from made_encoders import ENCODERS, DECODERS, TEXTS, model_of, tokenizer_of
+from made_encoders import DECODERS, ENCODERS, TEXTS, model_of, tokenizer_of
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from bertshift.activations.extract import encode
@@ -48,7 +49,7 @@ def own_loss(model, kind, positions):
     """By transformers: the mean over all hidden words."""
     index, mask = index_of(kind), tokenizer_of(kind).mask_token_id
     total = 0.0
-    for first, end in zip(index["example_offsets"], index["example_offsets"][1:]):
+    for first, end in pairwise(index["example_offsets"]):
         ids = torch.from_numpy(index["token_ids"][first:end].astype(np.int64))[None]
         here = positions[(positions >= first) & (positions < end)] - first
         labels = torch.full_like(ids, -100)
@@ -86,10 +87,7 @@ def test_the_loss_is_transformers_own(kind, tmp_path):
 def test_a_share_of_content_words_is_hidden():
     index = index_of("bert")
     positions = hidden_words(index, False, "wiki")
-    content = [
-        np.count_nonzero(~index["special"][a:b])
-        for a, b in zip(index["example_offsets"], index["example_offsets"][1:])
-    ]
+    content = [np.count_nonzero(~index["special"][a:b]) for a, b in pairwise(index["example_offsets"])]
     assert not index["special"][positions].any() and (np.diff(positions) > 0).all()
     assert len(positions) == sum(max(1, round(0.15 * n)) for n in content)
     assert np.array_equal(positions, hidden_words(index, False, "wiki"))
@@ -121,8 +119,19 @@ def test_frequencies_of_words_are_of_other_inputs(tmp_path):
 
 def test_nothing_is_forgotten_and_nothing_moved_by_the_checkpoint_itself(tmp_path):
     saved("bert", tmp_path)
-    run = {"folder": str(tmp_path), "parent": str(tmp_path), "init": 1, "seed": 1, "ref_init": 1, "ref_seed": 0}
-    table = forgetting([run], ROWS, LENGTH, "wiki").set_index(["metric", "variant", "layer"])["value"].sort_index()
+    run = {
+        "folder": str(tmp_path),
+        "parent": str(tmp_path),
+        "init": 1,
+        "seed": 1,
+        "ref_init": 1,
+        "ref_seed": 0,
+    }
+    table = (
+        forgetting([run], ROWS, LENGTH, "wiki")
+        .set_index(["metric", "variant", "layer"])["value"]
+        .sort_index()
+    )
     assert table["forgetting", "forgotten", 4] == 0 and (table["weights_moved"] == 0).all()
     assert table["forgetting", "model"].equals(table["forgetting", "parent"])
     assert set(table["weights_moved", "part"].index) == {0, 1, 2, 3, 4}

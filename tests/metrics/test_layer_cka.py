@@ -82,10 +82,14 @@ def test_three_maps_of_a_pair(make_file):
     cells = table[table["tokens"] == "content"].set_index(["variant", "layer", "ref_layer"])["value"]
     assert cells["before", 1, 1] == pytest.approx(1) and cells["across", 1, 1] == pytest.approx(1)
     # The model's last layer is its first one, moved.
-    assert cells["after", 1, 2] > 0.7 > cells["before", 1, 2] and cells["across", 2, 1] > cells["across", 1, 2]
+    assert (
+        cells["after", 1, 2] > 0.7 > cells["before", 1, 2] and cells["across", 2, 1] > cells["across", 1, 2]
+    )
     special = np.ones(lengths.sum(), bool)
     special[np.append(0, lengths.cumsum()[:-1])] = special[lengths.cumsum() - 1] = False
     few = np.flatnonzero(special)
     everything = compare([Pair(*files, {"stimuli": "own"})], tokens=None)
     whole = everything.set_index(["tokens", "variant", "layer", "ref_layer"])["value"]
-    assert whole["content", "across", 2, 1] == pytest.approx(unbiased(model[2][few], reference[1][few]), rel=1e-5)
+    assert whole["content", "across", 2, 1] == pytest.approx(
+        unbiased(model[2][few], reference[1][few]), rel=1e-5
+    )

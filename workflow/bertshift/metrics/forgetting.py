@@ -13,6 +13,7 @@ Beside it: how far the encoder's weights moved, |W - W0|_F / |W0|_F.
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +51,7 @@ def hidden_words(index: Mapping[str, np.ndarray], causal: bool, stimuli: str) ->
     if causal:
         apart[offsets[:-1]] = True
     found = []
-    for first, end in zip(offsets, offsets[1:]):
+    for first, end in pairwise(offsets):
         candidates = first + np.flatnonzero(~apart[first:end])
         order = generator.permutation(candidates)
         found.append(np.sort(order[: max(1, round(SHARE * len(candidates)))]))
@@ -120,7 +121,7 @@ def unigram_losses(
     total, kinds = counts.sum(), np.count_nonzero(counts)
     found = []
     offsets = index["example_offsets"]
-    for first, end in zip(offsets, offsets[1:]):
+    for first, end in pairwise(offsets):
         inside = slice(first, end)
         own, times = np.unique(words[inside][content[inside]], return_counts=True)
         left = dict(zip(own.tolist(), (counts[own] - times).tolist(), strict=True))
@@ -188,12 +189,16 @@ def forgetting(
 class _Parent:
     """A checkpoint: its head, the words that are hidden, and its own losses."""
 
-    def __init__(self, folder: Path, rows: Sequence[dict], max_length: int, stimuli: str, corpus: Path | None):
+    def __init__(
+        self, folder: Path, rows: Sequence[dict], max_length: int, stimuli: str, corpus: Path | None
+    ):
         self.encoder, tokenizer = load_encoder(folder).to(best_device()), load_tokenizer(folder)
         self.head = LanguageHead(load_language_model(folder, self.encoder).to(best_device()))
         causal = family_of(self.encoder).causal
         if not causal and tokenizer.mask_token_id is None:
-            raise UserError(f"{folder}: the vocabulary has no mask; leave its models out of results/forgetting.")
+            raise UserError(
+                f"{folder}: the vocabulary has no mask; leave its models out of results/forgetting."
+            )
         index = encode(tokenizer, rows, min(max_length, longest_input(self.encoder)))
         positions = hidden_words(index, causal, stimuli)
         self.losses = partial(
@@ -213,7 +218,14 @@ class _Parent:
         yield _row("unigram", last, self.unigram)
         yield _row("forgotten", last, theirs[-1] - self.own[-1])
         for variant, layer, value in moved(model, self.encoder):
-            yield {"metric": "weights_moved", "variant": variant, "layer": layer, "value": value, "sd": np.nan, "n": 1}
+            yield {
+                "metric": "weights_moved",
+                "variant": variant,
+                "layer": layer,
+                "value": value,
+                "sd": np.nan,
+                "n": 1,
+            }
 
 
 def _row(variant: str, layer: int, values: np.ndarray) -> dict:

@@ -80,7 +80,7 @@ def contrast(cells: pd.Series) -> float:
     lower, upper = thirds(max(cells.index.get_level_values(0), default=0))
     within = [(i, j) for i in upper for j in upper if i != j]
     between = [(i, j) for i in upper for j in lower]
-    if not within or not cells.index.isin(within + between).sum() == len(within) + len(between):
+    if not within or not pd.Index(within + between).isin(cells.index).all():
         return np.nan
     return float(cells[within].mean() - cells[between].mean())
 

@@ -10,9 +10,10 @@ from safetensors import SafetensorError, safe_open
 from bertshift.errors import UserError
 from bertshift.models.families import FAMILIES
 
-
 # Names of what predicts words, in any family; a decoder's may be its embeddings alone.
-HEADS = re.compile(r"(^|\.)(predictions|lm_head|lm_predictions|generator_predictions|vocab_transform|head|decoder)\.")
+HEADS = re.compile(
+    r"(^|\.)(predictions|lm_head|lm_predictions|generator_predictions|vocab_transform|head|decoder)\."
+)
 
 
 def has_no_head(folder: Path) -> bool:

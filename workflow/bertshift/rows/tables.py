@@ -90,8 +90,7 @@ def forgetting_table(
 ) -> pd.DataFrame:
     """Rows of `metrics.forgetting.forgetting` with what they were made from; `inputs` has the files of `probe_table`, and
     perhaps the `corpus` of which words were counted."""
-    corpus = inputs.get("corpus")
-    counted = f"{corpus}" if corpus else "the other sentences"
+    counted = inputs.get("corpus") or "the other sentences"
     table = table.assign(
         **{key: settings[key] for key in ("model", "reference", "stimuli", "scale")},
         ref_layer=table["layer"],

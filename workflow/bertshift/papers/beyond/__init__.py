@@ -1,7 +1,7 @@
 """Questions of the papers, put to other models than BERT: figures of ours, and the tables that they read."""
 
 from bertshift.papers.room import Figure
-from bertshift.papers.tables import with_own_base
+from bertshift.papers.tables import alone, both, with_own_base
 
 _CHANGE = with_own_base("js", "rsa", "svcca")
 
@@ -32,5 +32,15 @@ FIGURES = {
         "with itself. Across: the fine-tuned model with the pretrained one. Bright squares along the diagonal are groups of "
         "like layers (Phang, Liu and Bowman 2021). Δ is the mean CKA of two layers of the upper third, minus that of a layer "
         "of the upper and one of the lower third.",
+    ),
+    "forgetting": Figure(
+        "What was forgotten", both(alone("forgetting"), with_own_base("rsa")),
+        "What fine-tuning made models forget of pretraining: the pretrained head on the fine-tuned encoder, on Wikipedia "
+        "sentences of which 15 % of the words are hidden (a decoder predicts as many words from those before). Above: the loss "
+        "in nats, less that of the pretrained model; a dot a run, hollow where it failed to train. Left, beside the similarity "
+        "(RSA) of the last layer to the pretrained model's. Right, beside the distance of the encoder's weights from the "
+        "pretrained ones, relative to their size. Below: the same head on the output of each layer, a panel a checkpoint. "
+        "Dashed, the pretrained model; dotted, a model that knows how frequent words are and nothing else. Models cut words "
+        "differently, so losses of different checkpoints do not compare.",
     ),
 }  # fmt: skip
