@@ -39,7 +39,7 @@ class LanguageHead:
         if self._states:
             raise UserError(
                 f"the head of a {self.model.config.model_type} model cannot be run alone; leave its models out of "
-                "results/forgetting."
+                "figures.beyond.forgetting."
             )
         return logits
 
@@ -55,7 +55,7 @@ def load_language_model(folder: Path, encoder: PreTrainedModel) -> PreTrainedMod
     config = load_config(folder)
     if type(config) not in kind._model_mapping:
         raise UserError(
-            f"transformers has no head for {what} words of {config.model_type} models; leave {folder} out."
+            f"{folder}: transformers has no head for {what} words of {config.model_type} models; leave its models out of figures.beyond.forgetting."
         )
     level = logging.getLogger("transformers").level
     # What is missing is looked at below.

@@ -33,7 +33,7 @@ def no_head(folder: Path, lacks: str = "") -> str:
     """A sentence for a user."""
     return (
         f"{folder} has no head for words{lacks}, so nothing tells what its fine-tuned models forgot; name a checkpoint that "
-        "was published with its head, or leave its models out of results/forgetting."
+        "was published with its head, or leave its models out of figures.beyond.forgetting (null leaves out the figure)."
     )
 
 
