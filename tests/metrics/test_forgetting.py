@@ -14,7 +14,7 @@ from bertshift.activations.extract import encode
 from bertshift.errors import UserError
 from bertshift.metrics.forgetting import counted, forgetting, hidden_words, losses, moved, unigram_losses
 from bertshift.models.language_head import LanguageHead, load_language_model
-from bertshift.models.loading import load_encoder, save_model
+from bertshift.models.loading import import_checkpoint, load_encoder, save_model
 from bertshift.models.weights import has_no_head
 
 ROWS = [{"id": n, "text_a": text} for n, text in enumerate(TEXTS)]
@@ -159,6 +159,17 @@ def test_an_encoder_alone_is_told_before_and_while_it_is_read(kind, tmp_path):
     assert not has_no_head(tmp_path) and has_no_head(tmp_path / "bare") and not has_no_head(tmp_path / "none")
     with pytest.raises(UserError, match="bare has no head for words, as it lacks .*; name a checkpoint that"):
         load_language_model(tmp_path / "bare", load_encoder(tmp_path / "bare"))
+
+
+@pytest.mark.parametrize("kind", ["roberta", "gpt2"])
+def test_a_pickle_in_which_the_head_has_the_matrix_of_the_embeddings(kind, tmp_path):
+    """Its two names are one tensor, which an encoder alone must find."""
+    model = saved(kind, tmp_path / "from")
+    (tmp_path / "from/model.safetensors").unlink()
+    torch.save(model.state_dict(), tmp_path / "from/pytorch_model.bin")
+    import_checkpoint(tmp_path / "from", tmp_path / "to")
+    head = LanguageHead(load_language_model(tmp_path / "to", load_encoder(tmp_path / "to")))
+    assert torch.equal(head.model.get_output_embeddings().weight, model.get_input_embeddings().weight)
 
 
 def test_a_head_that_does_not_read_the_base_model_is_refused(tmp_path):
