@@ -50,6 +50,7 @@ def forgetting(config: Mapping, model: str) -> Request:
                 for run in runs
             ],
             "trained": names_of(runs),
+            "corpus": corpus,
             "stimuli": STIMULI,
             "max_length": config["samples"]["max_length"],
         },

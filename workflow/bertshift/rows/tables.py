@@ -88,9 +88,9 @@ def restored_table(
 def forgetting_table(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
 ) -> pd.DataFrame:
-    """Rows of `metrics.forgetting.forgetting` with what they were made from; `inputs` has the files of `probe_table`, and
-    perhaps the `corpus` of which words were counted."""
-    counted = inputs.get("corpus") or "the other sentences"
+    """Rows of `metrics.forgetting.forgetting` with what they were made from; `inputs` has the files of `probe_table`,
+    settings["corpus"] is the name of the corpus whose words were counted, if one was."""
+    counted = f"the corpus {settings['corpus']}" if settings["corpus"] else "the other sentences"
     table = table.assign(
         **{key: settings[key] for key in ("model", "reference", "stimuli", "scale")},
         ref_layer=table["layer"],
