@@ -151,6 +151,8 @@ TINY = {
         "beyond": {
             **{f"{kind}coders": {"models": ["rte", f"rte@{base}"]} for kind, base in (("en", "roberta"), ("de", "gpt2"))},
             "grounding": {"models": ["rte", "mrpc+rte", "rte.keep1"]},
+            "where": {"models": ["rte@roberta", "rte"]},
+            "forgetting": {"models": ["rte", "squad", "rte@roberta", "rte@gpt2"]},
         },
     },
     "tasks": {"dep": {"epochs": 1}, "upos": {"epochs": 1}},

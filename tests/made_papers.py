@@ -139,6 +139,52 @@ def merchant2020(layers, heads=0, **replicates):
     return {"figure2": similar, "figure5": similar, **of_merchant(layers, **replicates)}
 
 
+def layer_cka(path, layers, **replicates):
+    """Layers are the less alike the farther they are apart; fine-tuning makes the upper half more alike."""
+    model, reference = path.removeprefix("results/layer_cka/").removesuffix(".tsv").split("_vs_")
+    both = [(i, j) for i in range(layers + 1) for j in range(layers + 1)]
+    parts = []
+    for variant, gain in (("before", 0), ("after", 0.5), ("across", 0.2)):
+        apart = np.array([abs(i - j) / layers * (1 - gain * (min(i, j) > layers / 2)) for i, j in both])
+        made = table(
+            "layer_cka",
+            model,
+            reference,
+            {("mnli", variant): 1 - 0.8 * apart},
+            tokens="content",
+            **replicates,
+        )
+        # Its rows of layers 1, 2, ... stand for pairs of layers.
+        parts.append(made.assign(**{key: np.array(both)[made["layer"] - 1, k] for k, key in enumerate(("layer", "ref_layer"))}))  # fmt: skip
+    return pd.concat(parts, ignore_index=True)
+
+
+def forgetting(path, layers, **replicates):
+    """RSA and, by another path, losses and weights: the more the last layer changes, the more is forgotten."""
+    metric, _, names = path.removeprefix("results/").removesuffix(".tsv").partition("/")
+    model, _, base = names.partition("_vs_")
+    end = 0.2 + 0.01 * len(model)
+    if metric == "rsa":
+        return table(
+            "rsa", model, base, {("wiki", "content"): falling(layers, 1 - end, first=0)}, **replicates
+        )
+    base = model.partition("@")[2] or "base"
+    depth = np.arange(layers + 1) / layers
+    curves = {"model": 0.9 - 0.5 * depth + end * depth**4, "parent": 0.9 - 0.5 * depth}
+    last = {"unigram": 0.7, "forgotten": end}
+
+    def rows(metric, variant, values):
+        return table(metric, model, base, {("wiki", variant): list(values)}, n=1500, **replicates)
+
+    parts = []
+    for variant, values in curves.items():
+        parts.append(rows("forgetting", variant, values).assign(layer=lambda made: made["layer"] - 1))
+    parts += [rows("forgetting", variant, [value]).assign(layer=layers) for variant, value in last.items()]
+    parts += [rows("weights_moved", "part", 0.01 + 0.1 * depth).assign(layer=lambda made: made["layer"] - 1)]
+    parts += [rows("weights_moved", "whole", [end / 5]).assign(layer=layers)]
+    return pd.concat(parts, ignore_index=True)
+
+
 def beyond(layers, heads, **replicates):
     depth = np.arange(1, layers + 1) / layers
 
@@ -157,7 +203,15 @@ def beyond(layers, heads, **replicates):
         }
 
     bert = of("mnli", "base", 0.3)
+    where = {
+        path: layer_cka(path, layers, **replicates) for path in catalogue.needs("beyond/where", shipped())
+    }
     return {
+        "where": where,
+        "forgetting": {
+            path: forgetting(path, layers, **replicates)
+            for path in catalogue.needs("beyond/forgetting", shipped())
+        },
         "encoders": bert | of("mnli@roberta", "roberta", 0.4),
         "decoders": bert | of("mnli@gpt2", "gpt2", 0.5),
         "grounding": made_grounding.of_beyond(layers, **replicates),

@@ -27,6 +27,8 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     assert jobs["cosine_padded"] == jobs["cosine"]
     # Merchant's three, and MNLI of two other families.
     assert (jobs["cosine"], jobs["rsa"], jobs["similarity"], jobs["restored"]) == (7, 3 + 2, 4, 4)
+    # Of what figures in `beyond` show.
+    assert (jobs["layer_cka"], jobs["forgetting"]) == (4, 5)
     # Hao: with the parent, between seeds, and three pairs of tasks; both read the same dumps. MNLI of three families.
     assert (jobs["js"], jobs["svcca"]) == (4 + 4 + 3 + 3,) * 2
     # Base, randomized, and Merchant's three; a row of the sweeps is one job a replicate.
@@ -42,7 +44,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     # tasks, and these tasks' seeds.
     assert jobs["sweep"] == 3 * 2 * 2 + 5 + 2 * 2 + 2 * 2 + 2
     assert (jobs["sweep_table"], jobs["reinit_heads"]) == (3 * 2 + 5 + 2 * 2, 2)
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 44
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 46
 
 
 def test_a_row_of_runs_has_its_own_replicates_and_takes_the_plain_model_from_its_fine_tuning(copy_project):

@@ -1,8 +1,10 @@
 """Names that cannot be served, and what each request answers with; rules say no more than which request they ask."""
 
+import numpy as np
 import pytest
 import yaml
 from conftest import ROOT
+from safetensors.numpy import save_file
 
 from bertshift.config import load_config, merge
 from bertshift.errors import UserError
@@ -12,6 +14,7 @@ from bertshift.requests import (
     comparing,
     data,
     finetuning,
+    forgetting,
     grounding,
     pretraining,
     probing,
@@ -51,6 +54,8 @@ def run(name, init, seed):
         (sweeps.row, run("cola.reinit2@cased", 1, 1) | {"sweep": "reinit"}, "give each kind of variant once"),
         (ablation.restored, {"model": "base"}, "is not fine-tuned"),
         (ablation.restored, {"model": "rte.reinit3"}, "weights drawn anew"),
+        (forgetting.forgetting, {"model": "base"}, "nothing that it can have forgotten; name a task's model"),
+        (forgetting.forgetting, {"model": "rte.random"}, "'rte.random' was not fine-tuned from a checkpoint"),
         (data.stimuli, {"stimulus": "wkii"}, "neither a stimulus nor a task"),
     ],
 )  # fmt: skip
@@ -120,6 +125,27 @@ def test_a_comparison_reads_both_dumps_and_what_they_were_made_from(config, metr
     assert settings["pairs"] == [[[f"init{n}_seed1", n, 1], [f"init{n}", n, 0]] for n in (1, 2)]
     assert settings["dump"]["max_length"] == config["samples"]["max_length"]
     assert ("folders" in settings) == METRICS[metric].weights == ("weights" in inputs)
+
+
+def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_with(config, tmp_path):
+    asked = forgetting.forgetting(config, model="mrpc+rte")
+    [first, *_] = asked.settings["runs"]
+    assert first["folder"] == "results/models/mrpc+rte/init1_seed1"
+    assert first["parent"] == "results/pretrained/base/init1" and first["ref_seed"] == 0
+    assert asked.inputs["corpus"] == config["corpora"]["world"]
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "config.json").write_text('{"model_type": "bert"}')
+    weights = {"embeddings.word_embeddings.weight": np.zeros((2, 2)), "pooler.dense.bias": np.zeros(2)}
+    save_file(weights, bare / "model.safetensors")
+    entry = {"checkpoints": [{"path": str(bare)}], "layers": 2, "heads": 2, "vocabulary": "own", "seeds": 1}
+    own = configured(bases={"base": entry})
+    with pytest.raises(
+        UserError, match="bare has no head for words, so nothing tells what .*; name a checkpoint"
+    ):
+        forgetting.forgetting(own, model="rte")
+    save_file(weights | {"cls.predictions.bias": np.zeros(2)}, bare / "model.safetensors")
+    assert "corpus" not in forgetting.forgetting(own, model="rte").inputs
 
 
 def test_a_row_takes_the_plain_model_from_its_fine_tuning_where_that_is_the_same(config):

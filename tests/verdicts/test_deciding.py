@@ -67,7 +67,7 @@ def test_of_another_family_there_is_a_number_and_no_verdict(table, published):
     rows = room.decide(TWO, tables, published["merchant2020"]).set_index("claim")
     row = rows.loc["F2.1 (mnli)"]
     assert row["verdict"] == UNTESTED and np.isfinite([row["ours"], row["low"]]).all()
-    assert row["reason"] == "as in BERT? The paper speaks of BERT; this is roberta."
+    assert row["reason"] == "as in BERT? The paper speaks of BERT; this is RoBERTa."
     assert rows.loc["F2.1 (squad)", "verdict"] == HOLDS  # of BERT, in the same figure
 
 

@@ -1,7 +1,7 @@
 from functools import partial
 
 from bertshift.metrics.registry import METRICS
-from bertshift.requests import comparing, grounding
+from bertshift.requests import comparing, forgetting, grounding
 
 # A metric of two models, for every pair of their replicates: one job a pair of models.
 for metric, how in METRICS.items():
@@ -61,6 +61,24 @@ rule grounding:
         **depends_on(grounding.grounding),
     script:
         "../scripts/grounding.py"
+
+
+# The checkpoint's own head on a fine-tuned encoder, all replicates in one job; neither states nor logits are stored.
+rule forgetting:
+    input:
+        inputs_of(forgetting.forgetting),
+    output:
+        "results/forgetting/{model}.tsv",
+    log:
+        "logs/forgetting/{model}.log",
+    threads: config["threads"]["analyse"]
+    resources:
+        **reserve("analyse"),
+        gpu=1,
+    params:
+        **depends_on(forgetting.forgetting),
+    script:
+        "../scripts/forgetting.py"
 
 
 # Who the words of a stimulus are: tags and trees by the annotators' first replicates, one job for both.

@@ -13,7 +13,18 @@ VALUES = ["value", "low", "high", "replicates", "unit", "interval", "trained", "
           "checkpoint", "data", "table"]  # fmt: skip
 # Of a figure over layers and heads.
 COLUMNS = ["panel", "series", "stimuli", "variant", "layer", "head", *VALUES]
-WHOLE = {"layer", "head", "replicates", "trained", "failed", "rank", "position", "layers", "step"}
+WHOLE = {
+    "layer",
+    "ref_layer",
+    "head",
+    "replicates",
+    "trained",
+    "failed",
+    "rank",
+    "position",
+    "layers",
+    "step",
+}
 NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "k_model", "k_reference", "examples", "portion", "sd_probe",
            "sd_finetuning", "sd_pretraining", "sd", "least", "most", "constant", "runs", "q", "p_runs", "q_runs",
            "se"}  # fmt: skip

@@ -29,5 +29,6 @@ METRICS: Mapping[str, Metric] = {
     # Hidden states, layer by layer.
     "svcca": Metric("svcca", tokens="svcca_tokens"),
     "similarity": Metric("similarity", tokens="svcca_tokens"),
+    "layer_cka": Metric("layer_cka", tokens="tokens"),
     "rsa": Metric("rsa", dump="sampled", tokens="tokens"),
 }

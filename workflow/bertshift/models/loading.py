@@ -35,6 +35,7 @@ from bertshift.models.families import FAMILIES
 from bertshift.models.initialise import fill
 from bertshift.models.source import hub_source, local_source, recorded_commit, write_source
 from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
+from bertshift.models.weights import HEADS
 from bertshift.seeds import seed_from
 
 log = logging.getLogger(__name__)
@@ -209,8 +210,9 @@ def save_model(folder: Path, model: nn.Module, tokenizer: PreTrainedTokenizerBas
 
 
 def save_weights(path: Path, state: Mapping[str, Tensor]) -> None:
-    """Tied tensors are written once, under the first name in alphabetical order."""
-    unique = {(t.data_ptr(), t.shape, t.stride()): name for name, t in sorted(state.items(), reverse=True)}
+    """Tied tensors are written once: under a name that no head has, or else the first in alphabetical order."""
+    names = sorted(state, key=lambda name: (bool(HEADS.search(name)), name), reverse=True)
+    unique = {(state[name].data_ptr(), state[name].shape, state[name].stride()): name for name in names}
     tensors = {name: state[name].detach().cpu().contiguous() for name in sorted(unique.values())}
     with atomic(path) as temporary:
         save_file(tensors, temporary, metadata={"format": "pt"})

@@ -468,6 +468,21 @@ def similarity(job: Job, sizes: Sizes) -> Work:
     return _states_compared(job, sizes, products=2 * 6, decompositions=2 * 14)
 
 
+def layer_cka(job: Job, sizes: Sizes) -> Work:
+    """Products of every two tokens' states, once a layer; then of every two layers' products."""
+    shape, pairs, stimuli = _pairs(job, sizes)
+    every = sum(inputs * length for inputs, length in stimuli)
+    tokens, layers = min(job.settings["tokens"], every), 2 * (shape.layers + 1)
+    block = min(tokens, 1000)
+    states = 2 * shape.dump(every)
+    return Work(
+        host=pairs * tokens**2 * layers * (shape.width + layers),
+        memory=states + 8 * layers * block * (2 * shape.width + block),
+        read=states * pairs * max(1, tokens / block / 2),
+        rows=pairs * len(stimuli) * 2 * 3 * (shape.layers + 1) ** 2,
+    )
+
+
 def _states_compared(job: Job, sizes: Sizes, products: int, decompositions: int) -> Work:
     shape, pairs, stimuli = _pairs(job, sizes)
     every = sum(inputs * length for inputs, length in stimuli)
@@ -534,6 +549,19 @@ def cosine_padded(job: Job, sizes: Sizes) -> Work:
     maps = 6 * 4 * min(inputs, PADDED_AT_ONCE) * shape.layers * shape.heads * length**2
     return shape.passes(2 * pairs * inputs * length, length) + Work(
         device=4 * shape.parameters + maps, rows=pairs * shape.layers * (shape.heads + 1)
+    )
+
+
+def forgetting(job: Job, sizes: Sizes) -> Work:
+    """Passes of every replicate and, for each pretraining run, of its checkpoint; the head on every layer's output."""
+    how, shape = job.settings, sizes.shape(job.wildcards["model"])
+    ((inputs, length),) = sizes.stimuli([how["stimuli"]], how["max_length"])
+    times = len(how["runs"]) + len({run["parent"] for run in how["runs"]})
+    hidden = 0.15 * inputs * length
+    heads = 2 * hidden * (shape.layers + 1) * shape.width * (shape.width + shape.vocabulary)
+    logits = Work(flops=heads, device=3 * 4 * shape.parameters + 2 * 4 * 512 * shape.vocabulary)
+    return (shape.passes(inputs * length, length) + logits) * times + Work(
+        rows=3 * (shape.layers + 2) * len(how["runs"])
     )
 
 
@@ -716,6 +744,8 @@ WORK: dict[str, Callable[[Job, Sizes], Work]] = {
     "similarity": similarity,
     "rsa": rsa,
     "grounding": grounding,
+    "layer_cka": layer_cka,
+    "forgetting": forgetting,
     "ablation": ablation,
     "restored": restored,
     "frozen": frozen,

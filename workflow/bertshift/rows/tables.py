@@ -85,6 +85,23 @@ def restored_table(
     return _ordered(_with_failures(table, settings, inputs))
 
 
+def forgetting_table(
+    table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
+) -> pd.DataFrame:
+    """Rows of `metrics.forgetting.forgetting` with what they were made from; `inputs` has the files of `probe_table`,
+    settings["corpus"] is the name of the corpus whose words were counted, if one was."""
+    counted = f"the corpus {settings['corpus']}" if settings["corpus"] else "the other sentences"
+    table = table.assign(
+        **{key: settings[key] for key in ("model", "reference", "stimuli", "scale")},
+        ref_layer=table["layer"],
+        head=0,
+        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        data=_describe(inputs["description"], inputs),
+    )
+    table.loc[table["variant"] == "unigram", "data"] += f"; frequencies of words in {counted}"
+    return _ordered(_with_failures(table, settings, inputs))
+
+
 def _ordered(table: pd.DataFrame) -> pd.DataFrame:
     return table[[*FIRST, *(column for column in table if column not in FIRST + LAST), *LAST]]
 

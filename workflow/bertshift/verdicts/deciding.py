@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bertshift.models.source import BERT, family_in
+from bertshift.models.source import BERT, NAMES, family_in
 from bertshift.rows import statistics
 from bertshift.rows.estimates import Estimate, estimate, estimate_of_all
 from bertshift.rows.significance import benjamini_hochberg
@@ -102,12 +102,16 @@ class Claims:
     def decide(self, item: str, tables: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
         """One row (COLUMNS) for each claim on figure `item`, from that figure's tables and the paper's published file.
 
-        The rows have the order of the paper's file. The papers speak of BERT: of another family there is the number, and
-        no verdict.
+        The rows have the order of the paper's file. The papers speak of BERT, or of the `families` that the claim's entry
+        there names: of another family there is the number, and no verdict.
         """
         results, order = Results(labelled(tables)), list(published["claims"])
         about = sorted((one for one in self.all if one.item == item), key=lambda one: order.index(one.id))
-        rows = [_decide(one, results, published) | _of_others(one, results) for one in about]
+        rows = [
+            _decide(one, results, published)
+            | _of_others(one, results, published["claims"][one.id].get("families", [BERT]))
+            for one in about
+        ]
         return pd.DataFrame(rows, columns=COLUMNS).assign(paper=self.paper)
 
 
@@ -161,11 +165,12 @@ def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None) -> tupl
     return verdict, said
 
 
-def _of_others(one: Claim, results: Results) -> dict:
-    """The verdict where the claim's number is of models that are no BERT; else nothing."""
+def _of_others(one: Claim, results: Results, families: Sequence[str]) -> dict:
+    """The verdict where the claim's number is of models of other families than the paper's; else nothing."""
     rows = results.table[results.table["name"].isin(_evidence(one, results).read)]
-    found = {family_in(name) for name in rows["checkpoint"].astype(str)} - {BERT}
-    reason = f"as in BERT? The paper speaks of BERT; this is {', '.join(sorted(found))}."
+    found = {family_in(name) for name in rows["checkpoint"].astype(str)} - {*families}
+    paper, ours = (" and ".join(NAMES.get(one, one) for one in some) for some in (families, sorted(found)))
+    reason = f"as in {paper}? The paper speaks of {paper}; this is {ours}."
     return {"verdict": UNTESTED, "reason": reason} if found else {}
 
 

@@ -205,6 +205,11 @@ class Evidence:
         """Of all tokens' hidden states, by layer and one variant of `metrics.similarity`."""
         return _by("layer", self._trained(task, tokens="all", variant=variant))
 
+    def layer_pairs(self, task: str, variant: str) -> pd.Series:
+        """CKA of content tokens by (layer, ref_layer), of one map of `metrics.layer_cka`."""
+        rows = self._trained(task, metric="layer_cka", tokens="content", variant=variant)
+        return rows.groupby(["layer", "ref_layer"])["value"].mean()
+
     def spearman(self, name: str, kind: str) -> Curve:
         """A structural probe (`depth`, `distance`) on dev by layer, at the highest rank that was trained."""
         where = {"metric": "structural_probe", "measure": "spearman", "split": "dev"}

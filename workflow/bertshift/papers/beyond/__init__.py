@@ -1,7 +1,7 @@
 """Questions of the papers, put to other models than BERT: figures of ours, and the tables that they read."""
 
 from bertshift.papers.room import Figure
-from bertshift.papers.tables import grounded, with_own_base
+from bertshift.papers.tables import alone, both, grounded, with_own_base
 
 _CHANGE = with_own_base("js", "rsa", "svcca")
 
@@ -36,5 +36,23 @@ FIGURES = {
         "One star: p of at most .05 by a one-sided Mantel test, which permutes whole runs. Two stars: the same at a false "
         "discovery rate of .05 within the task. A dash: no correlation, as all pairs are alike or runs are too few. "
         "Measures that rank high here say more of behaviour in these runs; a pair of runs may differ in other ways.",
+    ),
+    "where": Figure(
+        "Every layer with every layer", with_own_base("layer_cka"),
+        "Which layers are alike: linear CKA (debiased) of each layer with each other, over content tokens of the task's "
+        "development set. Layer 0 is the embeddings. Before: the pretrained model with itself. After: the fine-tuned model "
+        "with itself. Across: the fine-tuned model with the pretrained one. Bright squares along the diagonal are groups of "
+        "like layers (Phang, Liu and Bowman 2021). Δ is the mean CKA of two layers of the upper third, minus that of a layer "
+        "of the upper and one of the lower third.",
+    ),
+    "forgetting": Figure(
+        "What was forgotten", both(alone("forgetting"), with_own_base("rsa")),
+        "What fine-tuning made models forget of pretraining: the pretrained head on the fine-tuned encoder, on Wikipedia "
+        "sentences of which 15 % of the words are hidden (a decoder predicts as many words from those before). Above: the loss "
+        "in nats, less that of the pretrained model; a dot a run, hollow where it failed to train. Left, beside the similarity "
+        "(RSA) of the last layer to the pretrained model's. Right, beside the distance of the encoder's weights from the "
+        "pretrained ones, relative to their size. Below: the same head on the output of each layer, a panel a checkpoint. "
+        "Dashed, the pretrained model; dotted, a model that knows how frequent words are and nothing else. Models cut words "
+        "differently, so losses of different checkpoints do not compare.",
     ),
 }  # fmt: skip

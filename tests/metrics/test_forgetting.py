@@ -1,0 +1,180 @@
+"""The oracle of every loss is transformers' own, input by input, with the labels of the hidden words."""
+
+from copy import deepcopy
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from made_encoders import DECODERS, ENCODERS, TEXTS, model_of, tokenizer_of
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+
+from bertshift.activations.extract import encode
+from bertshift.errors import UserError
+from bertshift.metrics.forgetting import counted, forgetting, hidden_words, losses, moved, unigram_losses
+from bertshift.models.language_head import LanguageHead, load_language_model
+from bertshift.models.loading import import_checkpoint, load_encoder, save_model
+from bertshift.models.weights import has_no_head
+
+ROWS = [{"id": n, "text_a": text} for n, text in enumerate(TEXTS)]
+LENGTH = 40
+
+
+@cache
+def index_of(kind):
+    return encode(tokenizer_of(kind), ROWS, LENGTH)
+
+
+def with_head(kind, seed=0):
+    """A family's own model with its head, all weights random."""
+    base = model_of(kind, vocab_size=len(tokenizer_of(kind)))
+    model = (AutoModelForCausalLM if kind in DECODERS else AutoModelForMaskedLM).from_config(base.config)
+    torch.manual_seed(seed)
+    for weight in model.parameters():
+        weight.data = 0.2 * torch.randn_like(weight)
+    return model.eval()
+
+
+def saved(kind, folder, seed=0):
+    model = with_head(kind, seed)
+    model.save_pretrained(folder)
+    save_model(folder / "bare", model.base_model, tokenizer_of(kind))
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / file).write_bytes((folder / "bare" / file).read_bytes())
+    return model
+
+
+def own_loss(model, kind, positions):
+    """By transformers: the mean over all hidden words."""
+    index, mask = index_of(kind), tokenizer_of(kind).mask_token_id
+    total = 0.0
+    for first, end in pairwise(index["example_offsets"]):
+        ids = torch.from_numpy(index["token_ids"][first:end].astype(np.int64))[None]
+        here = positions[(positions >= first) & (positions < end)] - first
+        labels = torch.full_like(ids, -100)
+        labels[0, here] = ids[0, here]
+        if kind in ENCODERS:
+            ids[0, here] = mask
+        with torch.no_grad():
+            total += model(input_ids=ids, labels=labels).loss.item() * len(here)
+    return total / len(positions)
+
+
+@pytest.mark.parametrize("kind", ENCODERS + DECODERS)
+def test_the_loss_is_transformers_own(kind, tmp_path):
+    parent = saved(kind, tmp_path)
+    encoder = load_encoder(tmp_path)
+    head = LanguageHead(load_language_model(tmp_path, encoder))
+    index, causal = index_of(kind), kind in DECODERS
+    positions = hidden_words(index, causal, "wiki")
+    mask = None if causal else tokenizer_of(kind).mask_token_id
+    found = losses(encoder, head, index, positions, mask)
+    assert found.shape == (encoder.config.num_hidden_layers + 1, len(positions))
+    assert found[-1].mean() == pytest.approx(own_loss(parent, kind, positions), rel=1e-5)
+    # A tuned encoder below the head of the parent, which has the parent's matrix of words.
+    tuned = with_head(kind, seed=1)
+    words = deepcopy(parent.get_output_embeddings())
+    state = {name: value for name, value in tuned.base_model.state_dict().items() if "pooler" not in name}
+    whole = deepcopy(parent)
+    whole.set_output_embeddings(words)
+    whole.base_model.load_state_dict(state, strict=False)
+    encoder.load_state_dict(state, strict=False)
+    found = losses(encoder, head, index, positions, mask)[-1].mean()
+    assert found == pytest.approx(own_loss(whole, kind, positions), rel=1e-5)
+
+
+def test_a_share_of_content_words_is_hidden():
+    index = index_of("bert")
+    positions = hidden_words(index, False, "wiki")
+    content = [np.count_nonzero(~index["special"][a:b]) for a, b in pairwise(index["example_offsets"])]
+    assert not index["special"][positions].any() and (np.diff(positions) > 0).all()
+    assert len(positions) == sum(max(1, round(0.15 * n)) for n in content)
+    assert np.array_equal(positions, hidden_words(index, False, "wiki"))
+    assert not np.array_equal(positions, hidden_words(index, False, "other"))
+    firsts = index_of("gpt2")["example_offsets"][:-1]
+    assert not np.isin(firsts, hidden_words(index_of("gpt2"), True, "wiki")).any()
+    with pytest.raises(UserError, match="no input has a word to be hidden"):
+        hidden_words(index | {"special": np.ones_like(index["special"])}, False, "wiki")
+
+
+def test_frequencies_of_words_are_of_other_inputs(tmp_path):
+    index = {
+        "token_ids": np.array([9, 1, 2, 9, 9, 1, 1, 3, 9]),
+        "special": np.array([1, 0, 0, 1, 1, 0, 0, 0, 1], bool),
+        "example_offsets": np.array([0, 4, 9]),
+    }
+    found = np.exp(-unigram_losses(index, np.array([1, 2, 5, 7]), vocabulary=10))
+    # The first input knows 1, 1, 3 of the other, two kinds of ten; the second knows 1, 2.
+    assert found == pytest.approx([2.2 / 5, 0.2 / 5, 1.2 / 4, 0.2 / 4])
+    counts = np.array([0, 6, 2] + [0] * 7)
+    found = np.exp(-unigram_losses(index, np.array([1, 7]), 10, counts))
+    assert found == pytest.approx([6.2 / 10, 0.2 / 10])
+    (tmp_path / "corpus.txt").write_text("the river\nthe river\n\nthe house\n")
+    tokenizer = tokenizer_of("bert")
+    counts = counted(tmp_path / "corpus.txt", tokenizer)
+    known = {word: counts[tokenizer.get_vocab()[word]] for word in ("the", "river", "house")}
+    assert known == {"the": 3, "river": 2, "house": 1} and counts.sum() == 6
+
+
+def test_nothing_is_forgotten_and_nothing_moved_by_the_checkpoint_itself(tmp_path):
+    saved("bert", tmp_path)
+    run = {
+        "folder": str(tmp_path),
+        "parent": str(tmp_path),
+        "init": 1,
+        "seed": 1,
+        "ref_init": 1,
+        "ref_seed": 0,
+    }
+    table = (
+        forgetting([run], ROWS, LENGTH, "wiki")
+        .set_index(["metric", "variant", "layer"])["value"]
+        .sort_index()
+    )
+    assert table["forgetting", "forgotten", 4] == 0 and (table["weights_moved"] == 0).all()
+    assert table["forgetting", "model"].equals(table["forgetting", "parent"])
+    assert set(table["weights_moved", "part"].index) == {0, 1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_how_far_weights_moved(kind):
+    parent, model = model_of(kind), model_of(kind)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if ".2." in name:  # the third layer
+                weight *= 1.1
+    found = {(variant, layer): value for variant, layer, value in moved(model, parent)}
+    assert [found["part", layer] for layer in range(5)] == pytest.approx([0, 0, 0, 0.1, 0], abs=1e-7)
+    both = [
+        torch.cat([w.double().flatten() for name, w in one.named_parameters() if "pooler" not in name])
+        for one in (model, parent)
+    ]
+    assert found["whole", 4] == pytest.approx(((both[0] - both[1]).norm() / both[1].norm()).item())
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_an_encoder_alone_is_told_before_and_while_it_is_read(kind, tmp_path):
+    saved(kind, tmp_path)
+    assert not has_no_head(tmp_path) and has_no_head(tmp_path / "bare") and not has_no_head(tmp_path / "none")
+    with pytest.raises(UserError, match="bare has no head for words, as it lacks .*; name a checkpoint that"):
+        load_language_model(tmp_path / "bare", load_encoder(tmp_path / "bare"))
+
+
+@pytest.mark.parametrize("kind", ["roberta", "gpt2"])
+def test_a_pickle_in_which_the_head_has_the_matrix_of_the_embeddings(kind, tmp_path):
+    """Its two names are one tensor, which an encoder alone must find."""
+    model = saved(kind, tmp_path / "from")
+    (tmp_path / "from/model.safetensors").unlink()
+    torch.save(model.state_dict(), tmp_path / "from/pytorch_model.bin")
+    import_checkpoint(tmp_path / "from", tmp_path / "to")
+    head = LanguageHead(load_language_model(tmp_path / "to", load_encoder(tmp_path / "to")))
+    assert torch.equal(head.model.get_output_embeddings().weight, model.get_input_embeddings().weight)
+
+
+def test_a_head_that_does_not_read_the_base_model_is_refused(tmp_path):
+    """OPT's reads a part of it."""
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(model_of("opt").config)
+    with pytest.raises(UserError, match="head of a opt model cannot be run alone"):
+        LanguageHead(model)(torch.zeros(3, 32))

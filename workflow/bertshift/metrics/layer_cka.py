@@ -1,0 +1,125 @@
+"""Linear CKA of every layer with every layer, debiased (Kornblith et al. 2019, section 3; Phang, Liu and Bowman 2021).
+
+With K_i = X_i X_i' of the centred states X_i [n, d] of layer i, and k_i = diag K_i,
+
+    CKA(i, j) = H(i, j) / sqrt(H(i, i) H(j, j)),
+    H(i, j) = <K_i, K_j> - n / (n - 2) k_i'k_j + sum(k_i) sum(k_j) / (n - 1)(n - 2)
+
+which is the unbiased HSIC of `metrics.cka` but for a factor that cancels. Every <K_i, K_j> comes from one pass over blocks
+of tokens: a block of all the K_i, each as one row of a matrix B, adds B B'. So a layer costs n^2 d operations once, and a
+pair of layers n^2; with d x d moments a pair would cost n d^2. All in float64, with no n x n matrix in memory.
+
+Phang, Liu and Bowman find blocks along the diagonal of this map in fine-tuned models: `contrast` is one number for that.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+from bertshift.activations.sampling import sample_tokens
+from bertshift.errors import UserError
+from bertshift.metrics.pairs import Pair, frame, opened, tell_undefined
+from bertshift.metrics.scatter import Centred
+from bertshift.metrics.similarity import classes
+
+BLOCK = 1000  # tokens: 26 layers' blocks take 0.5 GB at width 768
+# Each map compares (these layers, those layers).
+MAPS = {
+    "before": ("reference", "reference"),
+    "after": ("model", "model"),
+    "across": ("model", "reference"),
+}
+TOKENS = ("content", "cls")
+
+
+def inner_products(layers: Sequence[Centred]) -> np.ndarray:
+    """<K_i, K_j> [k, k] of k layers' states for the same n tokens; widths may differ."""
+    parts = [slice(first, first + BLOCK) for first in range(0, len(layers[0]), BLOCK)]
+    total = np.zeros((len(layers), len(layers)))
+    for number, part in enumerate(parts):
+        rows = [layer[part] for layer in layers]
+        for other in parts[number:]:
+            # K is symmetric: blocks off its diagonal count twice.
+            times = 1 if other == part else 2
+            columns = rows if other == part else (layer[other] for layer in layers)
+            block = np.stack([(x @ y.T).ravel() for x, y in zip(rows, columns, strict=True)])
+            total += times * (block @ block.T)
+    return total
+
+
+def all_pairs(layers: Sequence[Centred]) -> np.ndarray:
+    """[k, k] debiased CKA of k layers' states for the same n tokens; each at most 1, about 0 of independent states.
+
+    Raises UserError below 4 tokens.
+    """
+    n = len(layers[0])
+    if n < 4:
+        raise UserError(f"Debiased CKA needs at least 4 tokens and got {n}: ask for more stimuli.")
+    squares = np.stack([layer.squares for layer in layers])
+    totals = squares.sum(axis=1)
+    found = inner_products(layers) - n / (n - 2) * (squares @ squares.T)
+    found += np.outer(totals, totals) / ((n - 1) * (n - 2))
+    own = np.sqrt(found.diagonal())
+    return found / np.outer(own, own)
+
+
+def thirds(layers: int) -> tuple[list[int], list[int]]:
+    """The lower and the upper third of layers 1 to L, rounded up; both empty where a third has no two layers of its own."""
+    size = -(-layers // 3)
+    if not 2 <= size <= layers / 2:
+        return [], []
+    return [*range(1, size + 1)], [*range(layers - size + 1, layers + 1)]
+
+
+def contrast(cells: pd.Series) -> float:
+    """Mean CKA of two layers of the upper third minus that of a layer of the upper and one of the lower third.
+
+    cells: values by (layer, ref_layer) of one map. NaN for fewer than 4 layers, or where a cell is missing.
+    """
+    lower, upper = thirds(max(cells.index.get_level_values(0), default=0))
+    within = [(i, j) for i in upper for j in upper if i != j]
+    between = [(i, j) for i in upper for j in lower]
+    if not within or not pd.Index(within + between).isin(cells.index).all():
+        return np.nan
+    return float(cells[within].mean() - cells[between].mean())
+
+
+def compare(pairs: list[Pair], tokens: int | None = 5000) -> pd.DataFrame:
+    """One row a pair, class of tokens, map of MAPS (the variant) and pair of layers, from the embeddings (0) on; n counts tokens.
+
+    The first layer of a row is of the model, except in `before`; the second of the reference, except in `after`. Tokens:
+    content, of which `tokens` are drawn, and cls, the first ones, of which as many. A layer whose tokens do not differ, as
+    first tokens in the embeddings, has no rows.
+    Raises UserError where tokens of a pair differ, or fewer than 4 are drawn.
+    """
+    return frame(_rows(pairs, tokens))
+
+
+def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
+    for pair, model, reference in opened("layer_cka", pairs):
+        members = classes(model)
+        for name in TOKENS:
+            positions = _drawn(members[name], tokens, pair.stimuli, name)
+            layers = [
+                (side, layer, Centred(one.hidden(layer), positions))
+                for side, one in (("model", model), ("reference", reference))
+                for layer in range(one.layers + 1)
+            ]
+            varying = [each for each in layers if each[2].varies]
+            for layer in dict.fromkeys(layer for _, layer, states in layers if not states.varies):
+                tell_undefined("layer_cka", pair, layer, f"tokens '{name}'")
+            values = all_pairs([states for *_, states in varying]) if varying else ()
+            for variant, sides in MAPS.items():
+                for (side, layer, _), row in zip(varying, values, strict=True):
+                    for (other, ref_layer, _), value in zip(varying, row, strict=True):
+                        if (side, other) == sides:
+                            yield pair.keys | {
+                                "tokens": name, "variant": variant, "layer": layer, "ref_layer": ref_layer, "head": 0,
+                                "value": float(value), "sd": np.nan, "n": len(positions),
+                            }  # fmt: skip
+
+
+def _drawn(member: np.ndarray, count: int | None, stimuli: str, name: str) -> np.ndarray:
+    """Sorted positions of at most `count` of the tokens that are `member` [N] of a class."""
+    return sample_tokens(~member, count, "layer_cka", stimuli, name, special=False)

@@ -1,0 +1,74 @@
+"""The head with which a checkpoint was pretrained, on hidden states of any encoder of its width."""
+
+import logging
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
+from transformers.utils.logging import disable_progress_bar
+
+from bertshift.errors import UserError
+from bertshift.models.family import family_of
+from bertshift.models.loading import load_config
+from bertshift.models.weights import no_head
+
+
+class LanguageHead:
+    """transformers' own model for masked words or, for a decoder, next words, of which the head alone runs.
+
+    The matrix that decodes is the checkpoint's too, also where it is that of the checkpoint's embeddings.
+    """
+
+    def __init__(self, model: PreTrainedModel):
+        self.model = model.eval()
+        self._states: list[Tensor] = []
+        model.base_model.forward = lambda *_, **__: BaseModelOutputWithPastAndCrossAttentions(
+            self._states.pop()
+        )
+
+    def __call__(self, states: Tensor) -> Tensor:
+        """What stands at the end of the base model [places, width] -> logits [places, vocabulary].
+
+        UserError for a model whose head does not read what its base model puts out.
+        """
+        self._states[:] = [states[None]]
+        places = torch.zeros(1, len(states), dtype=torch.long, device=states.device)
+        logits = self.model(input_ids=places).logits[0]
+        if self._states:
+            raise UserError(
+                f"the head of a {self.model.config.model_type} model cannot be run alone; leave its models out of "
+                "figures.beyond.forgetting."
+            )
+        return logits
+
+
+def load_language_model(folder: Path, encoder: PreTrainedModel) -> PreTrainedModel:
+    """transformers' model in `folder`, of which `encoder` is the bare one, in float32 and eval mode.
+
+    UserError where transformers knows no such head for the family, or the weights have none.
+    """
+    what, kind = (
+        ("next", AutoModelForCausalLM) if family_of(encoder).causal else ("masked", AutoModelForMaskedLM)
+    )
+    config = load_config(folder)
+    if type(config) not in kind._model_mapping:
+        raise UserError(
+            f"{folder}: transformers has no head for {what} words of {config.model_type} models; leave its models out of figures.beyond.forgetting."
+        )
+    level = logging.getLogger("transformers").level
+    # What is missing is looked at below.
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    disable_progress_bar()
+    try:
+        with torch.random.fork_rng():
+            model, report = kind.from_pretrained(
+                folder, config=config, dtype=torch.float32, use_safetensors=True, local_files_only=True, trust_remote_code=False,
+                output_loading_info=True,
+            )  # fmt: skip
+    finally:
+        logging.getLogger("transformers").setLevel(level)
+    if missing := sorted(name for name in report["missing_keys"] if not name.endswith("_ids")):
+        raise UserError(no_head(folder, f", as it lacks {missing[0]}"))
+    return model.eval()

@@ -1,0 +1,95 @@
+"""CKA of every layer with every layer: before fine-tuning, after it, and across; a column a model."""
+
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bertshift.figures import grids, numbers, style
+from bertshift.metrics.layer_cka import contrast
+
+TOKENS = "content"
+CONTRASTS = {"before": "before_contrast", "after": "after_contrast"}
+# Of each map, in words: its rows are layers of the first, its columns of the second.
+MAPS = {
+    "before": ("before", "layer of the parent", "layer of the parent"),
+    "after": ("after", "layer of the model", "layer of the model"),
+    "across": ("across", "layer of the model", "layer of the parent"),
+}
+COLUMNS = ["panel", "series", "stimuli", "variant", "layer", "ref_layer", "head", *numbers.VALUES]
+CELL = ["layer", "ref_layer"]
+LOOK = {"cmap": "viridis", "vmin": 0, "vmax": 1}
+
+
+def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Of each model (`series`) three maps (`variant`), and the contrast of the first two, which has layer 0 of layer 0."""
+    rows = numbers.stack(inputs, "layer_cka", [*MAPS])
+    rows = rows[rows["tokens"] == TOKENS].assign(series=rows["model"], panel=rows["variant"])
+    apart = ["series", "model", "stimuli"]
+    by = [*COLUMNS[:7], "model"]
+    parts = [rows, *_contrasts(rows)]
+    return numbers.join(*(numbers.means(part, by, apart) for part in parts), columns=COLUMNS)
+
+
+def _contrasts(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """A row for each replicate and map in which both thirds have layers enough."""
+    runs = rows[rows["variant"].isin(CONTRASTS)].groupby(
+        ["model", "variant", "init", "seed", "ref_init", "ref_seed"], sort=False
+    )
+    found = [
+        run.iloc[:1].assign(
+            value=contrast(run.set_index(CELL)["value"]), variant=CONTRASTS[variant], layer=0, ref_layer=0
+        )
+        for (_, variant, *_), run in runs
+    ]
+    table = pd.concat(found).dropna(subset="value")
+    if len(table):
+        yield table
+
+
+@style.styled
+def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """A column a model, a row a map, with the contrast of the upper third over each."""
+    table = tidy(inputs)
+    models = list(dict.fromkeys(table["series"]))
+    figure = Figure((max(style.COLUMN_WIDTH, 0.9 + 1.5 * len(models)), 0.3 + 1.8 * len(MAPS)), layout="constrained")  # fmt: skip
+    grid = figure.subplots(len(MAPS), len(models), squeeze=False)
+    for column, model in zip(grid.T, models, strict=True):
+        of_model = table[table["series"] == model]
+        layers = range(int(of_model["layer"].max()) + 1)
+        for axes, variant in zip(column, MAPS, strict=True):
+            cells = of_model[of_model["variant"] == variant].pivot(index="layer", columns="ref_layer", values="value")  # fmt: skip
+            _map(axes, cells.reindex(index=layers, columns=range(int(cells.columns.max()) + 1)))
+            axes.set_title(_title(of_model, variant), pad=3)
+            _label(axes, *MAPS[variant][1:])
+        column[0].set_title(
+            f"{style.label_of(model)}{style.mark_of(of_model)}\n{column[0].get_title()}", pad=3
+        )
+    bar = figure.colorbar(grid[0, 0].collections[0], ax=grid[:, -1], aspect=40, pad=0.03)
+    bar.set_label("CKA (debiased)")
+    bar.outline.set_visible(False)
+    return style.captioned(figure, table, style.failures(table))
+
+
+def _map(axes: Axes, cells: pd.DataFrame) -> None:
+    """Layer 0 at the lower left."""
+    grids.heat_map(axes, cells, **LOOK)
+    axes.set_box_aspect(len(cells) / cells.shape[1])
+    axes.invert_yaxis()
+    for axis, names in ((axes.xaxis, cells.columns), (axes.yaxis, cells.index)):
+        shown = names[:: max(1, round(len(names) / 5))]
+        grids.ticks(axis, shown + 1, list(map(str, shown)))
+    axes.tick_params(axis="y", labelrotation=0)
+
+
+def _label(axes: Axes, rows: str, columns: str) -> None:
+    axes.set_xlabel(columns)
+    axes.set_ylabel(rows if axes.get_subplotspec().is_first_col() else "")
+
+
+def _title(of_model: pd.DataFrame, variant: str) -> str:
+    """The map's name, and its contrast if it has one."""
+    value = of_model.loc[of_model["variant"] == CONTRASTS.get(variant), "value"]
+    number = f", Δ = {value.iloc[0]:+.2f}".replace("-", "−") if len(value) else ""
+    return MAPS[variant][0] + number
