@@ -58,7 +58,9 @@ def test_a_merged_model_computes_what_the_adapters_did(kind, tmp_path):
     assert all(torch.equal(model.state_dict()[name], plain.state_dict()[name]) for name in outside)
 
     save_model(tmp_path, model, tokenizer_of(kind))
-    torch.testing.assert_close(states(load_encoder(tmp_path), kind), states(model, kind), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        states(load_encoder(tmp_path), kind), states(model, kind), rtol=1e-4, atol=1e-5
+    )
 
 
 def test_alpha_over_rank_multiplies_the_product():
@@ -121,7 +123,7 @@ def test_jobs_without_adapters_do_not_import_peft(tmp_path):
     )
     path = [part for part in sys.path if part.endswith("workflow")]
     environment = {"PYTHONPATH": path[0], "OMP_NUM_THREADS": "1"}
-    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=environment).returncode == 0
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=environment, check=True)
 
 
 def test_encoders_of_a_row_have_all_four_projections():

@@ -229,7 +229,9 @@ def _check_adapters(model: Model, name: str) -> None:
         return
     for other in model.variants:
         if other.kind == "freeze":
-            why = f"LoRA on a frozen layer: .{lora.text} freezes all weights and trains adapters in every layer"
+            why = (
+                f"LoRA on a frozen layer: .{lora.text} freezes all weights and trains adapters in every layer"
+            )
         elif VARIANTS[other.kind].anew:
             why = f".{lora.text} would never train the weights that .{other.text} draws"
         elif other.text == "keep0":
