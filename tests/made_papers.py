@@ -7,6 +7,7 @@ from pathlib import Path
 import made_ablations
 import made_attention
 import made_hao
+import made_lora
 import made_patterns
 import made_reinit
 import made_relations
@@ -159,6 +160,7 @@ def beyond(layers, heads, **replicates):
     return {
         "encoders": bert | of("mnli@roberta", "roberta", 0.4),
         "decoders": bert | of("mnli@gpt2", "gpt2", 0.5),
+        "lora": made_lora.of_beyond(layers, heads, **replicates) | bert,
     }
 
 

@@ -17,6 +17,7 @@ SHOWN = {
     "beyond": {
         "encoders": {"models": ["mrpc", "mrpc@roberta"]},
         "decoders": {"models": ["mrpc", "mrpc@gpt2"]},
+        "lora": {"models": ["mrpc", "mrpc.lora8"]},
     },
 }
 WITHOUT_CLAIMS = {"beyond"}
