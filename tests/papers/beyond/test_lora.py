@@ -30,7 +30,7 @@ def test_what_is_drawn_is_the_mean_of_the_tables(made, published):
     where = {"panel": "singular", "series": "mnli.lora8", "matrix": "key", "rank": 3}
     assert only_row(table, **where)["value"] == pytest.approx(third["value"].mean())
     score = only_row(table, panel="score", series="mnli")
-    assert f"full {score['value']:.1f}; LoRA, rank 8 " in figure.axes[0].get_title(loc="left")
+    assert f"points: {score['value']:.1f} (full), " in figure.axes[0].texts[0].get_text()
     assert len(figure.axes) == 8
 
 
@@ -61,4 +61,4 @@ def test_tasks_and_checkpoints_have_rows_of_their_own(made, published):
     }
     figure, *_ = drawn(published, made | more)
     assert len(figure.axes) == 16 and not clashes(figure)
-    assert figure.axes[8].get_title(loc="left").startswith("RTE@large, accuracy in points: full ")
+    assert figure.axes[8].texts[0].get_text().startswith("RTE@large, accuracy in points: ")

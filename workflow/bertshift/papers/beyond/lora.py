@@ -18,7 +18,7 @@ COLUMNS = [*numbers.COLUMNS[:6], "matrix", "rank", "task", *numbers.VALUES]
 BY_LAYER = {
     "rsa": (["content"], ["wiki"], "RSA"),
     "js": (["nats"], [], "JS (nats)"),
-    "norm": (["norm"], [], "change of weights"),
+    "norm": (["norm"], [], "|ΔW| / |W|"),
     "intruders": (["intruders"], [], "intruders of 10"),
 }
 LOOKS = [
@@ -26,7 +26,7 @@ LOOKS = [
     {"color": "#009E73", "marker": "D"},
 ]  # fmt: skip
 LEAST = 1e-6  # singular values below it are rounding
-ROW, EDGES_ROW = 1.35, 1.5  # inches
+ROW, EDGES_ROW = 1.4, 1.5  # inches
 
 
 def way_of(model: str) -> str:
@@ -98,9 +98,11 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         )
         _by_layer(by_layer, rows, looks)
         _spectra(spectra, rows, looks)
-        by_layer[0].set_title(_title(task, rows), loc="left")
+        _over(by_layer, _title(task, rows))
         if task in probed:
-            _edges(figure.add_subplot(grid[next(lines), :]), rows, looks)
+            axes = figure.add_subplot(grid[next(lines), :])
+            _edges(axes, rows, looks)
+            axes.set_title("edge probes", loc="left")
     layers.legend_over(figure, figure.axes[0])
     return style.captioned(figure, table, style.failures(table))
 
@@ -113,11 +115,19 @@ def _title(task: str, rows: pd.DataFrame) -> str:
     """`MNLI, accuracy 83.9 (full), 83.1 (LoRA, rank 8)`."""
     scores = rows[rows["panel"] == "score"]
     name = style.SCORES.get(scores["variant"].iloc[0], scores["variant"].iloc[0])
-    each = "; ".join(
-        f"{way_of(row.series)} {row.value:.1f}{style.mark_of(scores[scores['series'] == row.series])}"
+    each = ", ".join(
+        f"{row.value:.1f} ({way_of(row.series)}{style.mark_of(scores[scores['series'] == row.series])})"
         for row in scores.itertuples()
     )
     return f"{style.label_of(task)}, {name} in points: {each}"
+
+
+def _over(line: list[Axes], title: str) -> None:
+    """A title that runs over all panels of a line; room for it is made above, not beside the first."""
+    for axes in line:
+        axes.set_title(" ")
+    place = {"xytext": (0, 6), "textcoords": "offset points", "fontsize": line[0].title.get_fontsize()}
+    line[0].annotate(title, (0, 1), xycoords="axes fraction", **place).set_in_layout(False)
 
 
 def _by_layer(line: list[Axes], rows: pd.DataFrame, looks: Mapping[str, dict]) -> None:
@@ -166,5 +176,5 @@ def _edges(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, dict]) -> None:
         axes.vlines(x, own["low"], own["high"], color=look["color"], linewidth=1)
     axes.axhline(0, color="#666666", linewidth=0.6)
     axes.set_xticks(range(len(names)), names.values())
-    axes.set(xlim=(-0.6, len(names) - 0.4), ylabel="Δ F1, edge probes (points)")
+    axes.set(xlim=(-0.6, len(names) - 0.4), ylabel="Δ F1 (points)")
     axes.grid(axis="x", visible=False)
