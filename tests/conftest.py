@@ -153,6 +153,7 @@ TINY = {
             "grounding": {"models": ["rte", "mrpc+rte", "rte.keep1"]},
             "where": {"models": ["rte@roberta", "rte"]},
             "forgetting": {"models": ["rte", "squad", "rte@roberta", "rte@gpt2"]},
+            "lora": {"models": ["rte", "rte.lora4"]},
         },
     },
     "tasks": {"dep": {"epochs": 1}, "upos": {"epochs": 1}},

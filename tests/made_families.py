@@ -14,6 +14,7 @@ from bertshift.models.check import check
 from bertshift.models.family import family_of, output_columns
 from bertshift.models.freeze import freeze
 from bertshift.models.heads import SequenceClassifier, SpanClassifier, TokenClassifier
+from bertshift.models.lora import add_adapters
 from bertshift.models.reinitialise import reinitialise_head, reinitialise_layers
 from bertshift.models.restore import every_restoration
 from bertshift.models.truncate import keep_layers
@@ -81,6 +82,7 @@ OPERATIONS = {
     "truncation": first_that_works(
         yes=lambda model: keep_layers(model, 0), from_1_layer=lambda model: keep_layers(model, 1)
     ),
+    "LoRA": first_that_works(yes=lambda model: add_adapters(model, 2, alpha=16, dropout=0.0, seed=1)),
     "fresh layers": first_that_works(yes=lambda model: reinitialise_layers(model, 3)),
     "one fresh head": first_that_works(yes=lambda model: reinitialise_head(model, 2, 1)),
     "layers restored": first_that_works(yes=lambda model: every_restoration(model, model)),

@@ -8,6 +8,7 @@ import made_ablations
 import made_attention
 import made_grounding
 import made_hao
+import made_lora
 import made_patterns
 import made_reinit
 import made_relations
@@ -215,6 +216,7 @@ def beyond(layers, heads, **replicates):
         "encoders": bert | of("mnli@roberta", "roberta", 0.4),
         "decoders": bert | of("mnli@gpt2", "gpt2", 0.5),
         "grounding": made_grounding.of_beyond(layers, **replicates),
+        "lora": made_lora.of_beyond(layers, heads, **replicates) | bert,
     }
 
 

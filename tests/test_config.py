@@ -209,6 +209,11 @@ def test_a_task_overrides_its_scale_and_a_checkpoint_its_task():
     assert (training("mnli@large")["batch_size"], training("mnli@large")["warmup"]) == (64, 0.1)
     assert training("mnli")["warmup"] == 0.5
     assert training("mnli.bertadam")["optimizer"] == "bertadam"
+    config["training"]["lora"] = {"learning_rate": 1e-3, "alpha": 32, "dropout": 0.1}
+    for name in ("mnli.lora8", "mnli.lora8.bertadam", "mnli.lora8@large"):
+        assert training(name)["learning_rate"] == pytest.approx(2e-3)
+        assert (training(name)["lora_alpha"], training(name)["lora_dropout"]) == (32, 0.1)
+    assert "lora_alpha" not in training("mnli") and training("mnli.lora8@large")["batch_size"] == 64
     config["training"]["per_variant"] = {"random": {"max_train": 7, "epochs": 1}}
     random = task_settings(parse_model("mnli.random", config), config)
     assert (random["task"]["max_train"], random["training"]["epochs"]) == (7, 1)

@@ -144,7 +144,9 @@ ENUMERATIONS = {
         {naming.parse_variant(form).kind for kind in naming.VARIANTS.values() for form in kind.forms},
         {
             naming.parse_variant(text).kind
-            for text in re.findall(r"[.`]((?:reinit|freeze|keep|carry|random|bertadam|plateau)\w*)", NAMED)
+            for text in re.findall(
+                r"[.`]((?:reinit|freeze|keep|lora|carry|random|bertadam|plateau)\w*)", NAMED
+            )
         },
     ],
     "settings of a variant": [

@@ -23,7 +23,8 @@ BASES = {
 }
 # What is the same in every layer and head where fine-tuning changed nothing; any score is 0.5.
 UNCHANGED = {"cosine": 1.0, "rsa": 1.0} | dict.fromkeys(
-    ["js", "svcca", "pwcca", "cka", "procrustes", "own_or_inherited", "restored", "steps", "gain"], 0.0
+    ["js", "svcca", "pwcca", "cka", "procrustes", "own_or_inherited", "restored", "steps", "gain", "spectra"],
+    0.0,
 )
 STATES = ["all trained", "one run failed", "most runs failed", "nothing changed"]
 COLLAPSED, ALIKE = "one run collapsed", re.compile(r"results/(?:rsa|svcca|similarity|layer_cka)/")

@@ -32,7 +32,7 @@ STAYS = [
     "treebank", "edge_tasks.*", "keep_activations", "scored", "figures.*", "cluster.*", "datasets*", "edge_sets*",
     "relations*", "training.warmup", "training.schedule", "training.optimizer", "training.weight_decay", "training.beta2",
     "training.epsilon", "training.max_grad_norm", "training.precision", "training.checkpoint_minutes", "training.plateau",
-    "training.max_epochs", "tasks.*.dataset", "tasks.*.kind", "tasks.*.metrics", "tasks.*.max_length", "tasks.*.doc_stride",
+    "training.max_epochs", "training.lora.*", "tasks.*.dataset", "tasks.*.kind", "tasks.*.metrics", "tasks.*.max_length", "tasks.*.doc_stride",
     "tasks.*.max_query_length", "tasks.*.seeds", "tasks.*.warmup", "tasks.*.schedule", "tasks.*.optimizer",
     "tasks.*.weight_decay", "tasks.*.beta2", "tasks.*.epsilon", "tasks.*.max_grad_norm", "samples.max_length",
     "samples.padded_length", "probes.*.width", "probes.*.input_dropout", "probes.*.hidden_dropout",

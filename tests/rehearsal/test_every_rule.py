@@ -20,6 +20,7 @@ SHOWN = {
         "grounding": {"models": ["mrpc@cased", "rte+mrpc@cased", "mrpc.keep5@cased"]},
         "where": {"models": ["mrpc@roberta"]},
         "forgetting": {"models": ["mrpc", "mrpc@gpt2"]},
+        "lora": {"models": ["mrpc", "mrpc.lora8"]},
     },
 }
 TABLES = [

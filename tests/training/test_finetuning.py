@@ -13,12 +13,12 @@ from transformers import BertConfig, BertForPreTraining, BertTokenizer
 
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
-from bertshift.files import read_json
+from bertshift.files import read_json, write_json, write_jsonl
 from bertshift.models.freeze import freeze
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
 from bertshift.training import finetuning
-from bertshift.training.finetuning import finetune, score_untrained
+from bertshift.training.finetuning import finetune, score_untrained, trainer
 from bertshift.training.settings import TrainSettings
 
 torch.set_num_threads(1)
@@ -128,6 +128,61 @@ def test_frozen_parts_are_those_of_the_start(start, rows, tmp_path):
     free = after.keys() & before.keys() - frozen
     # A key's bias shifts all of a query's scores alike, so its gradient is rounding noise.
     assert not any(torch.equal(before[key], after[key]) for key in free if not key.endswith("key.bias"))
+
+
+@pytest.fixture
+def adapted(start, rows, tmp_path):
+    """A function (folder, alpha) that fine-tunes `toy.lora2` into that folder."""
+    data = tmp_path / "data"
+    write_jsonl(data / "examples.jsonl", [row for split in rows.values() for row in split])
+    write_json(data / "dataset.json", SIDECAR)
+    how = {"learning_rate": 2e-2, "batch_size": 8, "epochs": 10, "norms_every": 5, "checkpoint_minutes": 0}
+
+    def run(name, alpha=16):
+        training = how | {"lora_alpha": alpha, "lora_dropout": 0.1}
+        settings = {"task": TASK, "training": training, "variants": ["lora2"], "seed": 1}
+        return trainer(start, data)(settings, tmp_path / name), tmp_path / name
+
+    return run
+
+
+def test_adapters_are_trained_and_merged(start, adapted, tmp_path):
+    scores, run = adapted("run")
+    assert scores["scores"]["accuracy"] > scores["majority"]["accuracy"] + 0.1
+    before, after = weights(start), weights(run)
+    same_names = {key for key in before if not key.startswith("cls.")}
+    assert after.keys() == same_names | {"head.weight", "head.bias"}
+    moved = {key for key in same_names if not torch.equal(before[key], after[key])}
+    projections = {
+        f"encoder.encoder.layer.{layer}.attention.{part}.weight"
+        for layer in (0, 1)
+        for part in ("self.query", "self.key", "self.value", "output.dense")
+    }
+    assert moved == projections | {"encoder.pooler.dense.weight", "encoder.pooler.dense.bias"}
+    for key in projections:
+        assert torch.linalg.matrix_rank((after[key] - before[key]).double(), rtol=1e-4) == 2
+
+
+def test_a_killed_run_with_adapters_ends_with_the_same_bytes(adapted, monkeypatch):
+    _, whole = adapted("whole")
+    collate, batches = finetuning.load_task(TASK, SIDECAR).collate, []
+
+    def killed_at_20(examples, pad_id):
+        batches.append(examples)
+        if len(batches) == 20:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return collate(examples, pad_id)
+
+    monkeypatch.setattr("bertshift.tasks.TextClassification.collate", staticmethod(killed_at_20))
+    with pytest.raises(SystemExit):
+        adapted("killed")
+    _, killed = adapted("killed")
+    assert len(batches) == 120
+    files = {path.name for path in whole.iterdir()}
+    assert files == {path.name for path in killed.iterdir()} > {"model.safetensors", "layers.tsv"}
+    assert all((whole / name).read_bytes() == (killed / name).read_bytes() for name in files)
+    adapted("killed", alpha=8)  # is another model, so it is trained
+    assert len(batches) == 240
 
 
 def test_a_head_can_be_carried_to_the_next_task(start, rows, tmp_path):

@@ -392,6 +392,7 @@ def task_settings(model: Model, config: Mapping) -> dict:
     The scale's `training`, then the task's own keys, then its `per_base` entry, then the scale's `per_variant` ones. The
     learning rate is multiplied by the checkpoint's own `learning_rate_scale`, where it has one, else by the scale's;
     `.plateau` goes on until the loss does not fall (`training.plateau`), at a constant rate after the warm-up.
+    `.lora8` has a learning rate of its own (`training.lora`), in the place of the task's, and `lora_alpha` and `lora_dropout`.
     `.bertadam` is Kovaleva et al. 2019 as their code trained: the first BERT optimiser, without bias correction, at 5e-5.
     """
     task = config["tasks"][model.task]
@@ -401,6 +402,11 @@ def task_settings(model: Model, config: Mapping) -> dict:
         merged |= config["training"]["per_variant"].get(variant.kind, {})
     if model.variant("bertadam"):
         merged |= {"learning_rate": 5e-5, "optimizer": "bertadam", "schedule": "bert_linear"}
+    adapters = {}
+    if model.variant("lora"):
+        lora = config["training"]["lora"]
+        merged["learning_rate"] = lora["learning_rate"]
+        adapters = {"lora_alpha": lora["alpha"], "lora_dropout": lora["dropout"]}
     if model.variant("plateau"):
         # As many steps of warm-up as without, then a constant rate: a decay would make a plateau of its own.
         most = max(merged["max_epochs"], merged["epochs"])
@@ -428,7 +434,7 @@ def task_settings(model: Model, config: Mapping) -> dict:
            "max_grad_norm", "precision", "norms_every", "checkpoint_minutes", "plateau")  # fmt: skip
     return {
         "task": {"name": model.task, **{key: merged[key] for key in what if merged.get(key) is not None}},
-        "training": {key: merged[key] for key in how},
+        "training": {key: merged[key] for key in how} | adapters,
     }
 
 

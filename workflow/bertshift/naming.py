@@ -1,4 +1,5 @@
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -63,6 +64,13 @@ VARIANTS = {
         ("keep5",),
         "keeps the five lowest layers",
         {"layers": lambda shape: (0, shape["layers"])},
+    ),
+    "lora": Kind(
+        r"lora(?P<rank>[1-9]\d*)",
+        ("lora8",),
+        "trains low-rank adapters of rank 8 beside frozen weights, and adds them to these",
+        # Of published checkpoints the configuration may not know the width: then the job says what is too much.
+        {"rank": lambda shape: (1, shape.get("width", sys.maxsize))},
     ),
     "carry": Kind("carry", ("carry",), "begins with the head of the task before"),
     "bertadam": Kind("bertadam", ("bertadam",), "trains with the optimiser of the original BERT"),
@@ -215,7 +223,26 @@ def parse_model(name: str, config: Mapping) -> Model:
     return model
 
 
+def _check_adapters(model: Model, name: str) -> None:
+    """UserError where LoRA, which trains adapters and the head alone, contradicts another variant."""
+    if not (lora := model.variant("lora")):
+        return
+    for other in model.variants:
+        if other.kind == "freeze":
+            why = (
+                f"LoRA on a frozen layer: .{lora.text} freezes all weights and trains adapters in every layer"
+            )
+        elif VARIANTS[other.kind].anew:
+            why = f".{lora.text} would never train the weights that .{other.text} draws"
+        elif other.text == "keep0":
+            why = f".keep0 leaves no layer for the adapters of .{lora.text}"
+        else:
+            continue
+        raise UserError(f"model '{name}': {why}; leave out one of the two.")
+
+
 def _check_variants(model: Model, name: str, bases: Mapping) -> None:
+    _check_adapters(model, name)
     kinds = [variant.kind for variant in model.variants]
     order = [kind for kind in VARIANTS if kind in kinds]
     if kinds != order:

@@ -26,6 +26,23 @@ for metric, how in METRICS.items():
             "../scripts/compare.py"
 
 
+# From weights alone, one matrix at a time.
+rule spectra:
+    input:
+        inputs_of(comparing.spectra),
+    output:
+        "results/spectra/{model}_vs_{reference}.tsv",
+    log:
+        "logs/spectra/{model}_vs_{reference}.log",
+    threads: config["threads"]["analyse"]
+    resources:
+        **reserve("analyse"),
+    params:
+        **depends_on(comparing.spectra),
+    script:
+        "../scripts/spectra.py"
+
+
 # Both models side by side on inputs padded to one length: maps of these are too many to be stored.
 rule cosine_padded:
     input:

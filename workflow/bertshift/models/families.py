@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 class Family:
     """Where a family's parts are: paths of modules, `query` to `out` inside a layer, the others inside the model.
 
-    `fused` is one projection for query, key and value; its rows are ordered by `order`. `shared` is what every layer
+    `fused` is one projection for query, key and value; its rows are ordered by `order`. `inputs_first`: weights are kept
+    [in, out]. `shared` is what every layer
     reads, `after` what reads the last layer; all else outside the layers belongs to the embeddings. `attention` is the
     module whose `dropout` the maps pass through, in a family that takes no attention function. `pooling` is what the
     published classifier does with the token that it reads: the model's own pooler, or a dense layer with an activation
@@ -28,6 +29,7 @@ class Family:
     value: str = ""
     fused: str = ""
     order: str = ""
+    inputs_first: bool = False
     shared: tuple[str, ...] = ()
     after: tuple[str, ...] = ("pooler",)
     attention: str = ""
@@ -80,7 +82,9 @@ FAMILIES = {
         "layers", "attn.Wo", fused="attn.Wqkv", order="qkv,head", after=("final_norm",), pooling="gelu+norm",
         without_layers=False,
     ),
-    "gpt2": Family("h", "attn.c_proj", fused="attn.c_attn", order="qkv,head", after=("ln_f",), causal=True),
+    "gpt2": Family(
+        "h", "attn.c_proj", fused="attn.c_attn", order="qkv,head", inputs_first=True, after=("ln_f",), causal=True,
+    ),
     "gpt_neox": Family(
         "layers", "attention.dense", fused="attention.query_key_value", order="head,qkv", after=("final_layer_norm",),
         causal=True,

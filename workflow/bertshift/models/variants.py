@@ -1,10 +1,11 @@
 """From the variants in a model's name to its weights before fine-tuning."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from transformers import PreTrainedModel
 
 from bertshift.models.freeze import freeze
+from bertshift.models.lora import add_adapters
 from bertshift.models.reinitialise import (
     randomise,
     reinitialise_head,
@@ -17,10 +18,13 @@ from bertshift.naming import Variant
 from bertshift.seeds import seed_from
 
 
-def apply_variants(model: PreTrainedModel, variants: Iterable[Variant], seed: int) -> None:
+def apply_variants(
+    model: PreTrainedModel, variants: Iterable[Variant], seed: int, lora: Mapping[str, float] | None = None
+) -> None:
     """Change `model` as the variants of its name say, in their order; draws depend on `seed`.
 
-    Variants that concern the head or the optimiser (carry, bertadam) leave the encoder alone.
+    `lora`: alpha and dropout of adapters. Variants that concern the head or the optimiser (carry, bertadam) leave the encoder
+    alone.
     """
     for variant in variants:
         match variant.kind:
@@ -41,6 +45,8 @@ def apply_variants(model: PreTrainedModel, variants: Iterable[Variant], seed: in
                 freeze(model, variant["through"])
             case "keep":
                 keep_layers(model, int(variant["layers"]))
+            case "lora":
+                add_adapters(model, int(variant["rank"]), seed=seed_from(seed, "lora"), **(lora or {}))
 
 
 def _scheme(variant: Variant) -> str:

@@ -2,13 +2,19 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from bertshift.errors import UserError
-from bertshift.models.families import FAMILIES
+from bertshift.models.families import FAMILIES, Family
+
+# The weights of attention in each layer.
+MATRICES = ("query", "key", "value", "output")
 
 # Names of what predicts words, in any family; a decoder's may be its embeddings alone.
 HEADS = re.compile(
@@ -37,32 +43,70 @@ def no_head(folder: Path, lacks: str = "") -> str:
     )
 
 
-def norms(folder: Path) -> list[float]:
-    """L2 norms of all weights of the embeddings, then of each layer. UserError for weights that NumPy does not know
-    (bfloat16), and for a family without a row in `families`."""
+@dataclass(frozen=True)
+class Folder:
+    """An open model folder: the configuration, the family's row, the file of weights, and `names`, the file's names of the
+    bare model's weights by the family's."""
+
+    path: Path
+    config: dict
+    family: Family
+    file: safe_open
+    names: dict[str, str]
+
+    def read(self, name: str) -> np.ndarray:
+        """In float64. UserError for weights that NumPy does not know (bfloat16)."""
+        try:
+            return self.file.get_tensor(self.names[name]).astype(np.float64)
+        except TypeError as error:
+            raise UserError(f"{self.path}: {error}; store its weights as float32.") from None
+
+    @property
+    def layers(self) -> int:
+        """Layers with weights of their own."""
+        groups = map(self.family.group, self.names)
+        return max((int(group) for group in groups if group.isdecimal()), default=0)
+
+
+@contextmanager
+def opened(folder: Path, instead: str) -> Iterator[Folder]:
+    """UserError, with what to do `instead`, for a family without a row in `families`."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     family = FAMILIES.get(config["model_type"])
     if family is None:
         raise UserError(f"{folder}: which weights of a {config['model_type']} model are a layer's is known while it runs alone; "
-                        "leave results/steps out for it.")  # fmt: skip
-    found: dict[str, float] = {"embeddings": 0.0}
+                        f"{instead}.")  # fmt: skip
     with safe_open(folder / "model.safetensors", framework="numpy") as file:
         names = list(file.keys())
         first = next(
             (name for name in names if re.search(rf"(^|\.){re.escape(family.layers)}\.0\.", name)), ""
         )
         prefix = first[: first.find(f"{family.layers}.0.")] if first else ""
-        for name in names:
-            group = family.group(name.removeprefix(prefix))
-            if (
-                name.startswith(prefix)
-                and (group.isdecimal() or group == "embeddings")
-                and not name.endswith("_ids")
-            ):
-                try:
-                    squares = float(np.sum(file.get_tensor(name).astype(np.float64) ** 2))
-                except TypeError as error:
-                    raise UserError(f"{folder}: {error}; store its weights as float32.") from None
-                found[group] = found.get(group, 0.0) + squares
+        bare = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
+        yield Folder(folder, config, family, file, bare)
+
+
+def norms(folder: Path) -> list[float]:
+    """L2 norms of all weights of the embeddings, then of each layer. UserError as `opened` and `Folder.read`."""
+    found: dict[str, float] = {"embeddings": 0.0}
+    with opened(folder, "leave results/steps out for it") as model:
+        for name in model.names:
+            group = model.family.group(name)
+            if (group.isdecimal() or group == "embeddings") and not name.endswith("_ids"):
+                found[group] = found.get(group, 0.0) + float(np.sum(model.read(name) ** 2))
     layers = sorted((group for group in found if group != "embeddings"), key=int)
     return [found[group] ** 0.5 for group in ("embeddings", *layers)]
+
+
+def projection(model: Folder, layer: int, matrix: str) -> np.ndarray:
+    """[out, in] float64: one of MATRICES of a layer, counted from 1."""
+    family = model.family
+    path = family.out if matrix == "output" else getattr(family, matrix) or family.fused
+    weights = model.read(f"{family.layers}.{layer - 1}.{path}.weight")
+    if family.inputs_first:
+        weights = weights.T
+    if matrix == "output" or not family.fused:
+        return weights
+    heads = 1 if family.order == "qkv,head" else model.config["num_attention_heads"]
+    parts = weights.reshape(heads, 3, -1, weights.shape[1])
+    return parts[:, MATRICES.index(matrix)].reshape(-1, weights.shape[1])

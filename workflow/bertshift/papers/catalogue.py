@@ -47,6 +47,7 @@ def _problems(config: Mapping) -> Iterator[str]:
             known = ROOMS[paper].FIGURES if paper in ROOMS else [item]
             yield from undefined(f"figures.{paper}", item, known, "figure")
             wanted = wanted or {"models": []}
-            alone = [(model, wanted.get("reference", model)) for model in wanted["models"]]
+            named = [*wanted["models"], *wanted.get("probed", [])]
+            alone = [(model, wanted.get("reference", model)) for model in named]
             for pair in [*alone, *wanted.get("pairs", [])]:
                 yield from unusable(f"figures.{paper}.{item}", parse_comparison, *pair, config)

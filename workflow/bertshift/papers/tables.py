@@ -50,6 +50,11 @@ def between_tasks(metric: str) -> Tables:
     ]
 
 
+def probed(wanted: Mapping) -> list[str]:
+    """Edge probes of the models under `probed`, if there are any, against the checkpoint that their names end with."""
+    return with_own_base("edge_probes")({"models": wanted.get("probed", [])})
+
+
 def with_reference(metric: str, *variants: str) -> Tables:
     """The reference, these variants of it, and each model by itself."""
     return lambda wanted: [

@@ -496,6 +496,19 @@ def _states_compared(job: Job, sizes: Sizes, products: int, decompositions: int)
     )
 
 
+def spectra(job: Job, sizes: Sizes) -> Work:
+    """Of four matrices of a layer the vectors of either model and the values of the change, as measured in decompositions."""
+    shape, pairs = sizes.shape(job.settings["model"]), job.settings["folders"]
+    references = {reference for _, reference, _ in pairs}
+    matrices = 4 * shape.layers
+    work = _decompositions(shape.width, (4.4 * len(pairs) + 3.7 * len(references)) * matrices)
+    return work + Work(
+        memory=8 * 8 * shape.width**2,
+        read=2 * 4 * shape.width**2 * matrices * len(pairs),
+        rows=(min(64, shape.width) + 5) * matrices * len(pairs),
+    )
+
+
 def rsa(job: Job, sizes: Sizes) -> Work:
     """Three sets of blocks' moments of either of two samples, and the products of any two of 50 blocks'."""
     shape, pairs, stimuli = _pairs(job, sizes)
@@ -742,6 +755,7 @@ WORK: dict[str, Callable[[Job, Sizes], Work]] = {
     "cosine_padded": cosine_padded,
     "svcca": svcca,
     "similarity": similarity,
+    "spectra": spectra,
     "rsa": rsa,
     "grounding": grounding,
     "layer_cka": layer_cka,

@@ -63,15 +63,34 @@ def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
     )
 
 
-def _comparison(
-    model: Model, reference: Model, pairs: list[tuple[Run, Run]], metric: str, config: Mapping
-) -> Request:
+def spectra(config: Mapping, model: str, reference: str) -> Request:
+    """Compared from weights alone."""
+    one, other = parse_comparison(model, reference, config)
+    pairs = pair_runs(one, other, config)
+    said, same = (
+        _of_pairs(one, other, pairs, config),
+        {"metric": "spectra", "model": str(one), "reference": str(other)},
+    )
+    keys = ("init", "seed", "ref_init", "ref_seed")
+    compared = [
+        [
+            run.folder,
+            ref.folder,
+            same | dict(zip(keys, (run.init, run.seed, ref.init, ref.seed), strict=True)),
+        ]
+        for run, ref in pairs
+    ]
+    return Request(
+        {**said.inputs, "weights": files(in_pairs(pairs), WEIGHTS)}, said.settings | {"folders": compared}
+    )
+
+
+def _of_pairs(model: Model, reference: Model, pairs: list[tuple[Run, Run]], config: Mapping) -> Request:
     """What every comparison asks for: the files that say what its rows were made from and which runs failed to train;
     which replicate meets which, by name, and the provenance that every row carries."""
-    stimuli, runs = stimuli_of(metric, model, reference, config), in_pairs(pairs)
+    runs = in_pairs(pairs)
     return Request(
         {
-            "descriptions": list(map(description, stimuli)),
             "scores": training_scores(config, model, reference),
             "outcomes": outcomes(runs),
             "sources": records(runs),
@@ -79,13 +98,21 @@ def _comparison(
         {
             "model": str(model),
             "reference": str(reference),
-            "stimuli": stimuli,
             "pairs": [[[run.name, run.init, run.seed] for run in pair] for pair in pairs],
             "trained": names_of(runs),
             "scale": config["scale"],
             "checkpoints": checkpoints_of([run for run, _ in pairs], config),
         },
     )
+
+
+def _comparison(
+    model: Model, reference: Model, pairs: list[tuple[Run, Run]], metric: str, config: Mapping
+) -> Request:
+    """As `_of_pairs`, on the metric's inputs."""
+    stimuli, said = stimuli_of(metric, model, reference, config), _of_pairs(model, reference, pairs, config)
+    descriptions = list(map(description, stimuli))
+    return Request({**said.inputs, "descriptions": descriptions}, said.settings | {"stimuli": stimuli})
 
 
 def folders(model: Model, reference: Model, runs: list[Run]) -> dict[str, dict[str, str]]:

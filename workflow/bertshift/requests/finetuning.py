@@ -74,6 +74,11 @@ def losses(config: Mapping, model: str) -> Request:
 
 def steps(config: Mapping, model: str) -> Request:
     model, pairs = runs_and_parents(model, config)
+    if model.variant("lora"):
+        raise UserError(
+            f"results/steps/{model}.tsv: only the adapters of '{model}' make steps; ask for results/spectra/{model}_vs_"
+            f"{model.parent}.tsv, which compares the weights."
+        )
     return Request(
         {
             **inputs_of_table(model, config),

@@ -66,6 +66,20 @@ def steps_table(table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Seq
     return _ordered(_with_failures(table, settings, inputs))
 
 
+def spectra_table(
+    table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
+    """Rows of `metrics.spectra.compare` with what they were made from; `inputs` has `outcomes` and `scores` as for
+    `metric_table`."""
+    table = table.assign(
+        stimuli="none",
+        scale=settings["scale"],
+        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        data=describe_training(inputs["scores"]) or "none",
+    )
+    return _ordered(_with_failures(table, settings, inputs))
+
+
 def restored_table(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
 ) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from bertshift.data.provenance import describe_split
 from bertshift.files import read_json, read_tsv, write_json, write_tsv
 from bertshift.models.heads import load_task_model, take_head
 from bertshift.models.loading import WEIGHTS, load_encoder, save_model
+from bertshift.models.lora import merge_adapters
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.models.variants import apply_variants
 from bertshift.naming import parse_variant
@@ -73,14 +74,18 @@ def trainer(start_dir: Path, data_dir: Path) -> Callable[[Mapping, Path], dict]:
 
     def train_run(run: Mapping, folder: Path) -> dict:
         variants = [parse_variant(text) for text in run["variants"]]
+        kinds = {variant.kind for variant in variants}
+        settings = TrainSettings(**run["training"])
+        lora = {"alpha": settings.lora_alpha, "dropout": settings.lora_dropout}
         return finetune_on(
             inputs(json.dumps(run["task"], sort_keys=True)),
             start_dir,
             folder,
-            TrainSettings(**run["training"]),
+            settings,
             run["seed"],
-            prepare=partial(apply_variants, variants=variants, seed=run["seed"]),
-            head_from=start_dir if any(variant.kind == "carry" for variant in variants) else None,
+            prepare=partial(apply_variants, variants=variants, seed=run["seed"], lora=lora),
+            finish=merge_adapters if "lora" in kinds else None,
+            head_from=start_dir if "carry" in kinds else None,
         )
 
     return train_run
@@ -108,12 +113,13 @@ def finetune_on(
     seed: int,
     *,
     prepare: Callable[[PreTrainedModel], None] | None = None,
+    finish: Callable[[nn.Module], None] | None = None,
     head_from: Path | None = None,
 ) -> dict:
     """Fine-tune the encoder of `start_dir` on the training rows, score it on dev, and return what scores.json says.
 
-    `prepare` may change the encoder before training (re-initialise, freeze, truncate); the head is drawn from `seed`,
-    or taken from the fine-tuned model in `head_from`.
+    `prepare` may change the encoder before training (re-initialise, freeze, truncate, add adapters), and `finish` the
+    model after it (merge adapters); the head is drawn from `seed`, or taken from the fine-tuned model in `head_from`.
 
     Writes into `run_dir` the model folder, steps.tsv, layers.tsv, recipe.json (what made it), predictions.tsv (id,
     gold, prediction, ...) and, last, scores.json. What an earlier call with the same recipe finished is not done
@@ -137,6 +143,8 @@ def finetune_on(
         train(model, inputs.examples, collate, inputs.task.loss, settings, seed, run_dir)
         if _frozen_digest(model) != frozen:
             raise AssertionError("a frozen tensor changed while training")
+        if finish is not None:
+            finish(model)
         save_model(run_dir, model, inputs.tokenizer)
         write_json(run_dir / "recipe.json", recipe)
     return _write_scores(run_dir, inputs, model, math.ceil(len(inputs.examples) / settings.batch_size))

@@ -17,6 +17,7 @@ class TrainSettings:
     of layers.tsv (0: none); `checkpoint_minutes` is the time between checkpoints (0: only when told to stop).
     `plateau` ends training after the first epoch whose mean loss is less than this share below that of two epochs before
     (None: never); `epochs` is then the most. `epsilon` None takes the optimiser's own: 1e-8 for adamw, 1e-6 for bertadam.
+    `lora_alpha` and `lora_dropout` are those of adapters (`models.lora`); None for a model without any.
     `code` is a digest of the code that trains: what another began or finished is begun again.
     """
 
@@ -35,6 +36,8 @@ class TrainSettings:
     norms_every: int = 0
     checkpoint_minutes: float = 10.0
     plateau: float | None = None
+    lora_alpha: float | None = None
+    lora_dropout: float | None = None
     code: str = ""
 
     def __post_init__(self):

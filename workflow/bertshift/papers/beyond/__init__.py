@@ -1,7 +1,7 @@
 """Questions of the papers, put to other models than BERT: figures of ours, and the tables that they read."""
 
 from bertshift.papers.room import Figure
-from bertshift.papers.tables import alone, both, grounded, with_own_base
+from bertshift.papers.tables import alone, both, grounded, probed, with_own_base
 
 _CHANGE = with_own_base("js", "rsa", "svcca")
 
@@ -54,5 +54,17 @@ FIGURES = {
         "pretrained ones, relative to their size. Below: the same head on the output of each layer, a panel a checkpoint. "
         "Dashed, the pretrained model; dotted, a model that knows how frequent words are and nothing else. Models cut words "
         "differently, so losses of different checkpoints do not compare.",
+    ),
+    "lora": Figure(
+        "Full fine-tuning and LoRA", both(with_own_base("rsa", "js", "spectra"), alone("scores"), probed),
+        "Full fine-tuning beside low-rank adapters (LoRA, merged after training), each compared with the checkpoint that it was "
+        "fine-tuned from; above each pair of rows the scores on the development set. First row, by layer: representational "
+        "similarity (RSA) of the tokens of Wikipedia sentences, 0 is the embeddings; Jensen-Shannon divergence of attention on "
+        "the task's development set, in nats; the Frobenius norm of the change of the query, key, value and output matrices, as a "
+        "share of the old matrix's, mean of the four; and their intruder dimensions: of the 10 leading left singular vectors of "
+        "the new matrix, how many have no cosine above 0.5 with any of the old one's. Second row, by matrix: the leading 64 "
+        "singular values of the change, as shares of the old matrix's Frobenius norm, mean over layers; those that are rounding "
+        "(below 1e-6) are not drawn. Where there is a third row: the change of F1 of edge probes. Bands and bars are over "
+        "replicates.",
     ),
 }  # fmt: skip

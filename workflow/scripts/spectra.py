@@ -1,0 +1,11 @@
+from pathlib import Path
+
+from bertshift.running.jobs import job
+
+with job(snakemake) as settings:
+    from bertshift.files import write_tsv
+    from bertshift.metrics.spectra import compare
+    from bertshift.rows.tables import spectra_table
+
+    pairs = [(Path(run), Path(reference), keys) for run, reference, keys in settings["folders"]]
+    write_tsv(snakemake.output[0], spectra_table(compare(pairs), settings, snakemake.input))
