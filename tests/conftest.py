@@ -148,8 +148,9 @@ TINY = {
             **{item: {"models": ["dep"]} for item in ("table1", "figure1", "figure4", "appendix_a", "appendix_b")},
             "figure3": {"models": ["rte"]},
         },
-        "beyond": {f"{kind}coders": {"models": ["rte", f"rte@{base}"]} for kind, base in (("en", "roberta"), ("de", "gpt2"))},
+        "beyond": {"when": {"models": ["rte"]}} | {f"{kind}coders": {"models": ["rte", f"rte@{base}"]} for kind, base in (("en", "roberta"), ("de", "gpt2"))},
     },
+    "snapshots": [0, 50],
     "tasks": {"dep": {"epochs": 1}, "upos": {"epochs": 1}},
     "sweeps": {"baseline_seeds": 2, "head_layers": [-1]},
     "probes": {

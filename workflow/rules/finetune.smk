@@ -1,6 +1,5 @@
 from bertshift.requests import finetuning, pretraining
 
-
 LEFT_BY_TRAINING = [*MODEL_FILES, "scores.json", "predictions.tsv", "steps.tsv", "layers.tsv"]
 SHARES = sorted(config["snapshots"])
 
