@@ -177,7 +177,7 @@ def beyond(layers, heads, **replicates):
             }  # fmt: skip
             for metric, (of_metric, more) in curves.items():
                 made[f"results/{metric}/{name}_vs_base.tsv"] = table(
-                    metric, name, "base", of_metric, noise=1e-3, failed=share < 10, **more, **replicates
+                    metric, name, "base", of_metric, noise=1e-4, failed=share < 10, **more, **replicates
                 )
         return made | {f"results/losses/{model}.tsv": made_transfer.losses(model, "mrpc", runs)}
 

@@ -17,6 +17,7 @@ SHOWN = {
     "beyond": {
         "encoders": {"models": ["mrpc", "mrpc@roberta"]},
         "decoders": {"models": ["mrpc", "mrpc@gpt2"]},
+        "when": {"models": ["mrpc"]},
     },
 }
 WITHOUT_CLAIMS = {"beyond"}
@@ -52,6 +53,7 @@ def slice_of(config: dict) -> dict:
         | {name: {"seeds": 1} for name in ("cased", "large", "roberta", "gpt2")},
         "figures": figures,
         "scored": ["mrpc"],
+        "snapshots": [0, 50],
         "analyses": {"rsa": {"stimuli": ["wiki", "mrpc"]}},
         "training": {"max_train": 64, "max_dev": 16},
         "samples": {"task": 40, "text": 24, "tokens": 60, "svcca_tokens": 400, "padded": 4},

@@ -39,6 +39,7 @@ def run(name, init, seed):
         (finetuning.gains, {"model": "upos", "reference": "upos"}, "one task that classifies, rates or answers"),
         (sweeps.row, run("cola@cased", 1, 1) | {"sweep": "reinitL9"}, "layer here goes from 1 to 4"),
         (sweeps.row, run("cola.reinit2@cased", 1, 1) | {"sweep": "reinit"}, "give each kind of variant once"),
+        (sweeps.row, run("cola.at10@cased", 1, 1) | {"sweep": "freeze"}, "is a snapshot, .* write 'cola@cased'"),
         (ablation.restored, {"model": "base"}, "is not fine-tuned"),
         (ablation.restored, {"model": "rte.reinit3"}, "weights drawn anew"),
         (data.stimuli, {"stimulus": "wkii"}, "neither a stimulus nor a task"),
@@ -110,6 +111,14 @@ def test_a_comparison_reads_both_dumps_and_what_they_were_made_from(config, metr
     assert settings["pairs"] == [[[f"init{n}_seed1", n, 1], [f"init{n}", n, 0]] for n in (1, 2)]
     assert settings["dump"]["max_length"] == config["samples"]["max_length"]
     assert ("folders" in settings) == METRICS[metric].weights == ("weights" in inputs)
+
+
+def test_a_snapshot_is_trained_as_its_model(config):
+    asked = finetuning.snapshots(config, "rte.freeze2", "@cased", "1", "1")
+    plain = finetuning.finetune(config, **run("rte.freeze2@cased", 1, 1))
+    assert asked.inputs == plain.inputs and asked.settings == plain.settings | {"shares": [0, 2, 10, 50]}
+    files = finetuning.scores(config, model="rte.freeze2.at10@cased").inputs["scores"]
+    assert files == ["results/models/rte.freeze2.at10@cased/init1_seed1/scores.json"]
 
 
 def test_a_row_takes_the_plain_model_from_its_fine_tuning_where_that_is_the_same(config):
