@@ -1,5 +1,6 @@
 """When the layers change: similarity to the parent over the course of fine-tuning, and the share of training at half of it."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -21,6 +22,7 @@ MEASURES = {
 }
 COLUMNS = ["panel", "series", "variant", "layer", "share", *numbers.VALUES]
 ALL = 100  # percent
+SNAPSHOT = re.compile(r"\.at(\d+)(?=@|$)")
 RUN = ["series", "init", "seed"]
 
 
@@ -68,9 +70,10 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _placed(rows: pd.DataFrame) -> pd.DataFrame:
     """With `series`, the model at the end of its training, and `share`, where on the way to it the model of a row is."""
-    names = rows["model"].str.extract(r"^(?P<stem>[^@]+?)(?:\.at(?P<share>\d+))?(?P<base>@.*)?$")
-    share = names["share"].astype(float).fillna(ALL)
-    return rows.assign(series=names["stem"] + names["base"].fillna(""), share=share)
+    names = rows["model"].unique()
+    shares = {name: float(found[1]) if (found := SNAPSHOT.search(name)) else ALL for name in names}
+    series = {name: SNAPSHOT.sub("", name) for name in names}
+    return rows.assign(series=rows["model"].map(series), share=rows["model"].map(shares))
 
 
 def _over_training(inputs: Mapping[str, pd.DataFrame], folder: str) -> pd.DataFrame:
