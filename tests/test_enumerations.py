@@ -144,7 +144,9 @@ ENUMERATIONS = {
         {naming.parse_variant(form).kind for kind in naming.VARIANTS.values() for form in kind.forms},
         {
             naming.parse_variant(text).kind
-            for text in re.findall(r"[.`]((?:reinit|freeze|keep|carry|random|bertadam|plateau|at\d)\w*)", NAMED)
+            for text in re.findall(
+                r"[.`]((?:reinit|freeze|keep|carry|random|bertadam|plateau|at\d)\w*)", NAMED
+            )
         },
     ],
     "settings of a variant": [

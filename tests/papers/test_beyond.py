@@ -37,7 +37,10 @@ def test_later_layers_change_later(mnli):
     table = when.tidy(mnli).set_index(["panel", "layer"])["value"]
     for measure in when.MEASURES:
         for layer in (1, 2, 3, 4):
-            assert table[f"half of {measure}", layer] == pytest.approx(10 + 7.5 * layer, abs=0.5), (measure, layer)
+            assert table[f"half of {measure}", layer] == pytest.approx(10 + 7.5 * layer, abs=0.5), (
+                measure,
+                layer,
+            )
 
 
 def test_a_snapshot_that_has_not_learnt_yet_is_no_failure(mnli):

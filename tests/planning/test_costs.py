@@ -42,7 +42,10 @@ def test_snapshots_cost_what_their_share_of_the_training_does(config, tmp_path, 
     monkeypatch.chdir(tmp_path)
     whole, half = training(epochs=4), training(epochs=2)
     asked = {"stem": "mnli", "checkpoint": ""}, whole.settings | {"shares": [0, 10, 50]}
-    snapshots, dev = work(Job(1, "snapshots", *asked), config), 2 * work(half, config).flops - work(whole, config).flops
+    snapshots, dev = (
+        work(Job(1, "snapshots", *asked), config),
+        2 * work(half, config).flops - work(whole, config).flops,
+    )
     assert snapshots.flops == pytest.approx(work(half, config).flops + 2 * dev)
     assert snapshots.disk == pytest.approx(3 * work(whole, config).disk)
 

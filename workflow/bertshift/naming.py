@@ -250,9 +250,13 @@ def _check_variants(model: Model, name: str, bases: Mapping) -> None:
 def _check_share(model: Model, name: str, config: Mapping) -> None:
     share, whole, shares = int(model.variant("at")["share"]), model.trained, config["snapshots"]
     if share >= 100:
-        raise UserError(f"model '{name}': shares go from 0 to 99 %; for the model after all steps write '{whole}'.")
+        raise UserError(
+            f"model '{name}': shares go from 0 to 99 %; for the model after all steps write '{whole}'."
+        )
     if model.variant("plateau"):
-        raise UserError(f"model '{name}': .plateau does not know its number of steps beforehand; write '{whole}'.")
+        raise UserError(
+            f"model '{name}': .plateau does not know its number of steps beforehand; write '{whole}'."
+        )
     if share not in shares:
         raise UserError(
             f"model '{name}': training leaves no snapshot after {share} % of its steps; add {share} to 'snapshots', or name "
@@ -370,7 +374,9 @@ def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
     """
     model = run.model
     if model.variant("at"):
-        raise UserError(f"'{model}' is a snapshot, and the runs of a row train to the end; write '{model.trained}'.")
+        raise UserError(
+            f"'{model}' is a snapshot, and the runs of a row train to the end; write '{model.trained}'."
+        )
     shape = shape_of(config["bases"][model.base])
     layers = shape["layers"]
 

@@ -330,7 +330,11 @@ def finetune(job: Job, sizes: Sizes) -> Work:
 
 def snapshots(job: Job, sizes: Sizes) -> Work:
     """A training up to the largest share, whose model is scored after each."""
-    model, run, shares = job.wildcards["stem"] + job.wildcards["checkpoint"], job.settings, job.settings["shares"]
+    model, run, shares = (
+        job.wildcards["stem"] + job.wildcards["checkpoint"],
+        job.settings,
+        job.settings["shares"],
+    )
     shape = sizes.shape(model)
     dev, length = sizes.split(run["task"], "dev")
     how = run["training"] | {"epochs": run["training"]["epochs"] * max(shares) / 100}
