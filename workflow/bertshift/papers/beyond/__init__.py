@@ -28,7 +28,7 @@ FIGURES = {
     "when": Figure(
         "Change over the course of training", over_training("rsa", "svcca", "js"),
         "When fine-tuning changes the layers: models are compared with the checkpoint that they were fine-tuned from, after "
-        "shares of their training steps (0: the checkpoint under a new head). The axis is linear up to the first share above 0, "
+        "shares of their training steps (0: the checkpoint under a new head). Their axis is linear up to the first share above 0, "
         "and logarithmic from there. Above: the score on the development set, and the training loss (a moving average "
         "with weight 0.98). Heat maps: representational similarity (RSA) of the tokens of Wikipedia sentences, SVCCA "
         "distance and Jensen-Shannon divergence of attention on the task's development set, by layer (0: the "

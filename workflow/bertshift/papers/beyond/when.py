@@ -129,13 +129,14 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
             _heat_map(axes, own[own["panel"] == measure], table[table["panel"] == measure], measure, shares)
         for axes in column[:-1]:
             _share_axis(axes, shares, axes is column[-2])
-        _halves_drawn(column[-1], own, shares)
+        _halves_drawn(column[-1], own)
     for line, (_, _, words, *_) in zip(grid[2:], MEASURES.values()):
         figure.colorbar(line[0].collections[0], ax=list(line), label=words, pad=0.01, aspect=12)
         line[0].set_ylabel("layer")
     grid[0, 0].set_ylabel("dev score\n(points)")
     grid[1, 0].set_ylabel("training\nloss")
     grid[-1, 0].set_ylabel("half of the change\nafter (% of steps)")
+    grid[-1, 0].set_ylim(0, None)
     layers.legend_above(grid[-1, len(models) // 2], len(MEASURES))
     scores = table[table["panel"] == "score"].drop_duplicates("series")
     named = zip(
@@ -180,12 +181,7 @@ def _heat_map(axes: Axes, own: pd.DataFrame, of_all: pd.DataFrame, measure: str,
     axes.yaxis.get_major_locator().set_params(integer=True, nbins=5)
 
 
-def _halves_drawn(axes: Axes, own: pd.DataFrame, shares: np.ndarray) -> None:
+def _halves_drawn(axes: Axes, own: pd.DataFrame) -> None:
     for measure, (_, _, words, _, look) in MEASURES.items():
         layers.curve(axes, own[own["panel"] == f"half of {measure}"], words.partition(" ")[0], look)
     layers.layer_axis(axes, own.loc[own["panel"].isin(MEASURES), "layer"])
-    axes.set_yscale("symlog", **_scale(shares))
-    axes.set_ylim(0, ALL)
-    axes.yaxis.set_major_locator(FixedLocator(shares))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_yticklabels([f"{share:g}" for share in shares])
