@@ -136,7 +136,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     grid[0, 0].set_ylabel("dev score\n(points)")
     grid[1, 0].set_ylabel("training\nloss")
     grid[-1, 0].set_ylabel("half of the change\nafter (% of steps)")
-    grid[-1, 0].set_ylim(0, None)
+    grid[-1, 0].set_ylim(0, ALL)
     layers.legend_above(grid[-1, len(models) // 2], len(MEASURES))
     scores = table[table["panel"] == "score"].drop_duplicates("series")
     named = zip(
