@@ -48,7 +48,8 @@ def write_data(folder, number, rng):
         rows.append({"id": str(i), "split": "train" if i < number else "dev", "text_a": " ".join(words),
                      "label": "ab"[int(words[0][1:]) % 2]})  # fmt: skip
     write_jsonl(folder / "examples.jsonl", rows)
-    write_json(folder / "dataset.json", {"labels": ["a", "b"], "rows": {"train": number, "dev": 200}})
+    sidecar = {"name": "made", "labels": ["a", "b"], "published": None, "origin": "world"}
+    write_json(folder / "dataset.json", sidecar | {"rows": {"train": number, "dev": 200}})
 
 
 def write_encoder(folder, layers, heads, width):

@@ -150,12 +150,14 @@ TINY = {
         },
         "beyond": {
             **{f"{kind}coders": {"models": ["rte", f"rte@{base}"]} for kind, base in (("en", "roberta"), ("de", "gpt2"))},
+            "when": {"models": ["rte"]},
             "grounding": {"models": ["rte", "mrpc+rte", "rte.keep1"]},
             "where": {"models": ["rte@roberta", "rte"]},
             "forgetting": {"models": ["rte", "squad", "rte@roberta", "rte@gpt2"]},
             "lora": {"models": ["rte", "rte.lora4"]},
         },
     },
+    "snapshots": [0, 50],
     "tasks": {"dep": {"epochs": 1}, "upos": {"epochs": 1}},
     "sweeps": {"baseline_seeds": 2, "head_layers": [-1]},
     "probes": {

@@ -16,7 +16,7 @@ import made_scores
 import made_transfer
 import numpy as np
 import pandas as pd
-from made_tables import FINETUNED, falling, of_merchant, table
+from made_tables import FINETUNED, PLACE, SWEEPS, falling, of_merchant, table
 
 from bertshift.config import load_config, read_yaml
 from bertshift.papers import catalogue
@@ -203,6 +203,32 @@ def beyond(layers, heads, **replicates):
             for metric, (of_metric, more) in curves.items()
         }
 
+    def over_training(model):
+        """Later layers change later; before a tenth of the steps nothing is learnt, which is no failure."""
+        made, runs = (
+            {},
+            made_transfer.replicates(replicates.get("inits", 2), replicates.get("seeds", 2), 0.005),
+        )
+        for share in (0, 1, 2, 5, 10, 25, 50, 100):
+            name = model if share == 100 else f"{model}.at{share}"
+            done = np.minimum(1, share / (20 + 60 * depth))
+            made[f"results/scores/{name}.tsv"] = pd.DataFrame(
+                {"model": name, "task": model, "init": init, "seed": seed, "metric": SWEEPS[model][0], "headline": True,
+                 "value": 0.33 + 0.5 * min(1, share / 30) + off, "majority": 0.33, "failed": share < 10, **PLACE,
+                 "data": f"{model} dev 408 of 408, a sample of 9815 (generated)"}
+                for (init, seed), off in runs.items()
+            )  # fmt: skip
+            curves = {
+                "rsa": ({("wiki", "content"): np.insert(1 - 0.3 * done * depth, 0, 1)}, {}),
+                "svcca": ({(model, "svcca99"): 0.5 * done * depth, (model, "svcca99_null"): [0.8] * layers}, made_hao.RANKS),
+                "js": ({(model, "nats"): 0.3 * done * depth}, {"heads": heads}),
+            }  # fmt: skip
+            for metric, (of_metric, more) in curves.items():
+                made[f"results/{metric}/{name}_vs_base.tsv"] = table(
+                    metric, name, "base", of_metric, noise=1e-4, failed=share < 10, **more, **replicates
+                )
+        return made | {f"results/losses/{model}.tsv": made_transfer.losses(model, "mrpc", runs)}
+
     bert = of("mnli", "base", 0.3)
     where = {
         path: layer_cka(path, layers, **replicates) for path in catalogue.needs("beyond/where", shipped())
@@ -217,6 +243,7 @@ def beyond(layers, heads, **replicates):
         "decoders": bert | of("mnli@gpt2", "gpt2", 0.5),
         "grounding": made_grounding.of_beyond(layers, **replicates),
         "lora": made_lora.of_beyond(layers, heads, **replicates) | bert,
+        "when": {path: one for model in FINETUNED for path, one in over_training(model).items()},
     }
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 import yaml
 from conftest import ROOT, TINY
+from made_papers import shipped
 
 from bertshift.config import merge
 from bertshift.files import read_tsv
@@ -76,7 +77,7 @@ def test_every_method_has_the_same_six_lines():
 
 def test_methods_lists_every_figure():
     table = METHODS.partition("## All figures")[2].partition("\n## ")[0]
-    figures = yaml.safe_load((ROOT / "config/experiments.yaml").read_text(encoding="utf-8"))["figures"]
+    figures = shipped()["figures"]
     listed, paper = {}, ""
     for row in re.findall(r"^\| (.*?) ?\| (.*?) \|", table, re.MULTILINE)[1:]:
         paper = row[0].strip("`") or paper

@@ -145,15 +145,15 @@ ENUMERATIONS = {
         {
             naming.parse_variant(text).kind
             for text in re.findall(
-                r"[.`]((?:reinit|freeze|keep|lora|carry|random|bertadam|plateau)\w*)", NAMED
+                r"[.`]((?:reinit|freeze|keep|lora|carry|random|bertadam|plateau|at\d)\w*)", NAMED
             )
         },
     ],
     "settings of a variant": [
         TRAINING["per_variant"]["propertyNames"]["enum"],
         words(ROWS["training.per_variant.<kind>"].partition("variant:")[2]),
-        # .bertadam says itself how to train.
-        set(naming.VARIANTS) - {"bertadam"},
+        # .bertadam says itself how to train, and .at10 is trained as the model without it.
+        set(naming.VARIANTS) - {"bertadam", "at"},
     ],
     "jobs of a cluster": [
         set(KEYS["cluster"]["properties"]) - {"margin"},

@@ -31,6 +31,7 @@ CONFIG = {
         "cased": {**BASE, "vocabulary": "cased", "checkpoints": [{}]},
         "large": {**BASE, "layers": 24, "heads": 16, "checkpoints": [{}], "seeds": 3},
     },
+    "snapshots": [0, 10],
 }
 # Every form that the papers need.
 NAMES = [
@@ -63,6 +64,8 @@ NAMES = [
     "mnli+rte+cola@cased",
     "mnli.bertadam",
     "rte.reinit8.plateau@cased",
+    "mnli.at10",
+    "wnli+cola.freeze8.at0@cased",
     "base.random",
 ]
 
@@ -78,6 +81,8 @@ def test_parts_of_a_name():
     assert (model.variant("reinit_head")["layer"], model.variant("reinit_head")["head"]) == ("11", "3")
     assert str(model.parent) == "wnli@cased"
     assert str(parse_model("rte.reinit8@cased", CONFIG).parent) == "cased"
+    snapshot = parse_model("wnli+cola.freeze8.at0@cased", CONFIG)
+    assert (str(snapshot.parent), str(snapshot.trained)) == ("wnli@cased", "wnli+cola.freeze8@cased")
 
 
 @pytest.mark.parametrize(
@@ -108,6 +113,11 @@ def test_parts_of_a_name():
         ("base@large", "without"),
         ("base.reinit3", "not fine-tuned"),
         ("mnli.reinit08", "reinit8"),
+        ("mnli.at100@large", "after all steps write 'mnli@large'"),
+        ("mnli.at7", r"add 7 to 'snapshots', or name one of \.at0, \.at10"),
+        ("mnli.at10.freeze8", r"'\.freeze8\.at10'"),
+        ("rte.plateau.at10", "write 'rte.plateau'"),
+        ("base.at10", "not fine-tuned"),
     ],
 )
 def test_a_wrong_name_says_what_to_write(name, hint):

@@ -22,15 +22,18 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     # more of CoLA, to compare distances with behaviour; MNLI by LoRA.
     assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1 + 7 + 4 + 12 + 2 * 2 + 3 + 2
     assert jobs["grounding"] == 2
-    assert (jobs["frozen"], jobs["scores"], jobs["gains"], jobs["losses"]) == (7, 14 + 4 + 1, 12, 16)
+    assert (jobs["frozen"], jobs["scores"], jobs["gains"], jobs["losses"]) == (7, 14 + 4 + 1 + 4, 12, 16 + 1)
+    # MNLI after four shares of its steps, one job a replicate.
+    assert jobs["snapshots"] == 2
     assert jobs["pretrain"] == 6
     assert jobs["cosine_padded"] == jobs["cosine"]
-    # Merchant's three, MNLI of two other families, and MNLI by LoRA.
-    assert (jobs["cosine"], jobs["rsa"], jobs["similarity"], jobs["restored"]) == (7, 3 + 2 + 1, 4, 4)
+    # Merchant's three, MNLI of two other families, MNLI by LoRA, and its four snapshots.
+    assert (jobs["cosine"], jobs["rsa"], jobs["similarity"], jobs["restored"]) == (7, 3 + 2 + 1 + 4, 4, 4)
     # Of what figures in `beyond` show.
     assert (jobs["layer_cka"], jobs["forgetting"]) == (4, 5)
-    # Hao: with the parent, between seeds, and three pairs of tasks; both read the same dumps. MNLI of three families; by LoRA for JS.
-    assert (jobs["js"], jobs["svcca"], jobs["spectra"]) == (4 + 4 + 3 + 3 + 1, 4 + 4 + 3 + 3, 2)
+    # Hao: with the parent, between seeds, and three pairs of tasks; both read the same dumps. MNLI of three families, and its
+    # snapshots; by LoRA for JS.
+    assert (jobs["js"], jobs["svcca"], jobs["spectra"]) == (4 + 4 + 3 + 3 + 4 + 1, 4 + 4 + 3 + 3 + 4, 2)
     # Base, randomized, and Merchant's three; a row of the sweeps is one job a replicate.
     assert (jobs["edge_probes"], jobs["edge_probe_deltas"], jobs["mdl"], jobs["structural_probes"]) == (
         5,
@@ -44,7 +47,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     # tasks, and these tasks' seeds.
     assert jobs["sweep"] == 3 * 2 * 2 + 5 + 2 * 2 + 2 * 2 + 2
     assert (jobs["sweep_table"], jobs["reinit_heads"]) == (3 * 2 + 5 + 2 * 2, 2)
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 47
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 48
 
 
 def test_a_row_of_runs_has_its_own_replicates_and_takes_the_plain_model_from_its_fine_tuning(copy_project):

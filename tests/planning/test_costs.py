@@ -38,6 +38,18 @@ def training(number=1, task="mnli", model="mnli", epochs=3, variants=(), **more)
     return Job(number, "finetune", {"model": model}, settings, gpu=True, **more)
 
 
+def test_snapshots_cost_what_their_share_of_the_training_does(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    whole, half = training(epochs=4), training(epochs=2)
+    asked = {"stem": "mnli", "checkpoint": ""}, whole.settings | {"shares": [0, 10, 50]}
+    snapshots, dev = (
+        work(Job(1, "snapshots", *asked), config),
+        2 * work(half, config).flops - work(whole, config).flops,
+    )
+    assert snapshots.flops == pytest.approx(work(half, config).flops + 2 * dev)
+    assert snapshots.disk == pytest.approx(3 * work(whole, config).disk)
+
+
 def finished(tmp_path, job, seconds, megabytes):
     record = tmp_path / f"{job.number}.cost.tsv"
     record.write_text(f"s\th:m:s\tmax_rss\tcpu_time\n{seconds}\t0:00:00\t{megabytes}\t1\n")

@@ -21,6 +21,7 @@ SHOWN = {
         "where": {"models": ["mrpc@roberta"]},
         "forgetting": {"models": ["mrpc", "mrpc@gpt2"]},
         "lora": {"models": ["mrpc", "mrpc.lora8"]},
+        "when": {"models": ["mrpc"]},
     },
 }
 TABLES = [
@@ -55,6 +56,7 @@ def slice_of(config: dict) -> dict:
         | {name: {"seeds": 1} for name in ("cased", "large", "roberta", "gpt2")},
         "figures": figures,
         "scored": ["mrpc"],
+        "snapshots": [0, 50],
         "analyses": {"rsa": {"stimuli": ["wiki", "mrpc"]}},
         "training": {"max_train": 64, "max_dev": 16},
         "samples": {"task": 40, "text": 24, "tokens": 60, "svcca_tokens": 400, "padded": 4},

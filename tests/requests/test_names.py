@@ -55,6 +55,7 @@ def run(name, init, seed):
         (finetuning.steps, {"model": "rte.lora8"}, "only the adapters .* ask for results/spectra/rte.lora8_vs_base.tsv"),
         (finetuning.finetune, run("rte.lora129", 1, 1), r"'\.lora129' is out of range for 'base', .* from 1 to 128"),
         (sweeps.row, run("rte.lora8", 1, 1) | {"sweep": "freeze"}, "LoRA on a frozen layer"),
+        (sweeps.row, run("cola.at10@cased", 1, 1) | {"sweep": "freeze"}, "is a snapshot, .* write 'cola@cased'"),
         (ablation.restored, {"model": "base"}, "is not fine-tuned"),
         (ablation.restored, {"model": "rte.reinit3"}, "weights drawn anew"),
         (forgetting.forgetting, {"model": "base"}, "nothing that it can have forgotten; name a task's model"),
@@ -149,6 +150,14 @@ def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_wit
         forgetting.forgetting(own, model="rte")
     save_file(weights | {"cls.predictions.bias": np.zeros(2)}, bare / "model.safetensors")
     assert "corpus" not in forgetting.forgetting(own, model="rte").inputs
+
+
+def test_a_snapshot_is_trained_as_its_model(config):
+    asked = finetuning.snapshots(config, "rte.freeze2", "@cased", "1", "1")
+    plain = finetuning.finetune(config, **run("rte.freeze2@cased", 1, 1))
+    assert asked.inputs == plain.inputs and asked.settings == plain.settings | {"shares": [0, 2, 10, 50]}
+    files = finetuning.scores(config, model="rte.freeze2.at10@cased").inputs["scores"]
+    assert files == ["results/models/rte.freeze2.at10@cased/init1_seed1/scores.json"]
 
 
 def test_a_row_takes_the_plain_model_from_its_fine_tuning_where_that_is_the_same(config):

@@ -17,8 +17,9 @@ from bertshift.files import read_json, write_json, write_jsonl
 from bertshift.models.freeze import freeze
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
+from bertshift.models.tokenizer import load_tokenizer
 from bertshift.training import finetuning
-from bertshift.training.finetuning import finetune, score_untrained, trainer
+from bertshift.training.finetuning import finetune, score_untrained, trainer, write_snapshots
 from bertshift.training.settings import TrainSettings
 
 torch.set_num_threads(1)
@@ -117,6 +118,34 @@ def test_a_killed_run_ends_with_the_same_weights(start, rows, tmp_path, monkeypa
     assert same(weights(tmp_path / "killed"), weights(tmp_path / "whole"))
     for name in ("scores.json", "predictions.tsv", "steps.tsv", "layers.tsv"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_snapshots_are_a_runs_models_on_its_way(start, rows, tmp_path):
+    whole = finetune(TASK, rows, SIDECAR, start, tmp_path / "whole", SETTINGS, 1)
+    inputs = finetuning.Inputs(TASK, rows, SIDECAR, start)
+    folders = {
+        share: tmp_path / f"at{share}" for share in (0, 11, 12, 99)
+    }  # 11 and 12 % of 48 steps: 5 and 6
+    write_snapshots(inputs, start, folders, SETTINGS, 1)
+    untrained = finetuning.starting_model(inputs.task, start, 1).state_dict()
+    assert same(weights(folders[0]), {key: untrained[key] for key in weights(folders[0])})
+    steps = (tmp_path / "whole/steps.tsv").read_text().splitlines()
+    for share, count in zip(folders, (0, 5, 6, 48), strict=True):
+        assert (folders[share] / "steps.tsv").read_text().splitlines() == steps[: count + 1]
+        assert {path.name for path in folders[share].iterdir()} == {
+            path.name for path in (tmp_path / "whole").iterdir()
+        } - {"recipe.json"}
+        told = read_json(folders[share] / "scores.json")
+        assert told["epochs"] == count / 12 and told["scores"] == scores_of(folders[share], rows)
+    assert same(weights(folders[99]), weights(tmp_path / "whole"))
+    assert read_json(folders[99] / "scores.json") == whole
+    assert read_json(folders[0] / "scores.json")["loss"] is None
+
+
+def scores_of(folder, rows):
+    """Of the model as it lies in a folder."""
+    task = finetuning.load_task(TASK, SIDECAR)
+    return finetuning.evaluate(task, load_task_model(folder), rows["dev"], load_tokenizer(folder))[0]
 
 
 def test_frozen_parts_are_those_of_the_start(start, rows, tmp_path):

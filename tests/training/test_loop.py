@@ -11,6 +11,7 @@ from torch.nn.functional import cross_entropy
 from transformers import BertConfig, BertModel
 
 from bertshift.errors import UserError
+from bertshift.running import checkpoint
 from bertshift.tasks.batching import Encoded, pad
 from bertshift.training.loop import LayerNorms, layer_groups, train
 from bertshift.training.settings import TrainSettings
@@ -63,9 +64,10 @@ def outcome(model, run_dir):
     return {name: weight.clone() for name, weight in model.state_dict().items()}, files
 
 
-def run(run_dir, loss=loss, model=None, new_epoch=None, **changes):
+def run(run_dir, loss=loss, model=None, new_epoch=None, snapshots=None, **changes):
     model = new_model() if model is None else model
-    train(model, new_examples(), collate, loss, settings(**changes), 7, run_dir, new_epoch=new_epoch)
+    more = {"new_epoch": new_epoch, "snapshots": snapshots}
+    train(model, new_examples(), collate, loss, settings(**changes), 7, run_dir, **more)
     return model
 
 
@@ -117,6 +119,47 @@ def test_sigterm_saves_and_stops(tmp_path):
     assert exit_status.value.code == 143
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     assert_same(expected, outcome(run(tmp_path / "stopped"), tmp_path / "stopped"))
+
+
+def snapshots_in(folder, *steps):
+    return {step: folder / f".step{step}" for step in steps}
+
+
+def test_snapshots_are_the_run_on_its_way(tmp_path):
+    whole, files = run(tmp_path / "whole"), snapshots_in(tmp_path / "watched", 0, 5, 18)
+    watched = run(tmp_path / "watched", snapshots=files)
+    assert_same(outcome(whole, tmp_path / "whole"), outcome(watched, tmp_path / "watched"))
+    with pytest.raises(SystemExit):  # after the update it was at, of which it leaves a checkpoint
+        run(
+            tmp_path / "stopped",
+            failing(5, lambda: os.kill(os.getpid(), signal.SIGTERM)),
+            checkpoint_minutes=0,
+        )
+    expected = {0: new_model(), 5: tmp_path / "stopped/.checkpoint", 18: whole}
+    for step, one in expected.items():
+        state = one.state_dict() if isinstance(one, nn.Module) else checkpoint.weights(one)
+        assert_same((state, []), (checkpoint.weights(files[step]), []))
+
+
+@pytest.mark.parametrize("lost", [None, 5])
+def test_snapshots_of_a_killed_run_are_those_of_one_that_was_not(tmp_path, lost):
+    files, whole = (snapshots_in(tmp_path / name, 0, 5, 12) for name in ("killed", "whole"))
+    expected = outcome(run(tmp_path / "whole", snapshots=whole), tmp_path / "whole")
+    for step in (3, 7):
+        process = multiprocessing.get_context("fork").Process(
+            target=run, args=(tmp_path / "killed", failing(step, kill)), kwargs={"snapshots": files}
+        )
+        process.start()
+        process.join(60)
+        assert process.exitcode == -signal.SIGKILL
+    if lost:
+        files[lost].unlink()
+    assert_same(expected, outcome(run(tmp_path / "killed", snapshots=files), tmp_path / "killed"))
+    for step, file in files.items():
+        assert_same((checkpoint.weights(whole[step]), []), (checkpoint.weights(file), []))
+    assert len(pd.read_csv(tmp_path / "killed/steps.tsv", sep="\t")) == 12
+    left = {path.name for path in (tmp_path / "killed").iterdir()}
+    assert left == {"layers.tsv", "steps.tsv", ".step0", ".step5", ".step12"}
 
 
 @pytest.mark.parametrize("spoil", ["damaged", "other settings", "other start"])

@@ -75,6 +75,7 @@ VARIANTS = {
     "carry": Kind("carry", ("carry",), "begins with the head of the task before"),
     "bertadam": Kind("bertadam", ("bertadam",), "trains with the optimiser of the original BERT"),
     "plateau": Kind("plateau", ("plateau",), "trains on at a constant rate until the loss does not fall"),
+    "at": Kind(rf"at(?P<share>{_NUMBER})", ("at10",), "is the model after 10 % of its training steps"),
 }
 
 
@@ -119,6 +120,11 @@ class Model:
     def starts_anew(self) -> bool:
         """Whether its last stage started from nothing that an earlier one had learned."""
         return bool(self.tasks and self.variant("random") and not self.variant("carry"))
+
+    @property
+    def trained(self) -> "Model":
+        """The model after all of its training steps: itself, unless it is a snapshot (`.at10`)."""
+        return replace(self, variants=tuple(v for v in self.variants if v.kind != "at"))
 
     def variant(self, kind: str) -> Variant | None:
         return next((variant for variant in self.variants if variant.kind == kind), None)
@@ -218,6 +224,8 @@ def parse_model(name: str, config: Mapping) -> Model:
     _check_variants(model, name, config["bases"])
     if model.variant("carry"):
         _check_carried_head(model, name, config)
+    if model.variant("at"):
+        _check_share(model, name, config)
     if str(model) != name:
         raise UserError(f"model '{name}' has one name; write '{model}'.")
     return model
@@ -264,6 +272,23 @@ def _check_variants(model: Model, name: str, bases: Mapping) -> None:
                     f"model '{name}': '.{variant.text}' is out of range for '{model.base}', whose {key} here goes from "
                     f"{low} to {high}."
                 )
+
+
+def _check_share(model: Model, name: str, config: Mapping) -> None:
+    share, whole, shares = int(model.variant("at")["share"]), model.trained, config["snapshots"]
+    if share >= 100:
+        raise UserError(
+            f"model '{name}': shares go from 0 to 99 %; for the model after all steps write '{whole}'."
+        )
+    if model.variant("plateau"):
+        raise UserError(
+            f"model '{name}': .plateau does not know its number of steps beforehand; write '{whole}'."
+        )
+    if share not in shares:
+        raise UserError(
+            f"model '{name}': training leaves no snapshot after {share} % of its steps; add {share} to 'snapshots', or name "
+            f"one of {', '.join(f'.at{each}' for each in shares)}."
+        )
 
 
 def _check_carried_head(model: Model, name: str, config: Mapping) -> None:
@@ -375,6 +400,10 @@ def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
     pretraining run. UserError for a layer that is not there.
     """
     model = run.model
+    if model.variant("at"):
+        raise UserError(
+            f"'{model}' is a snapshot, and the runs of a row train to the end; write '{model.trained}'."
+        )
     shape = shape_of(config["bases"][model.base])
     layers = shape["layers"]
 

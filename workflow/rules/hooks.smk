@@ -168,7 +168,9 @@ def within_disk(select):
         dag = scheduler.workflow.dag
         running = temporary(scheduler.running)
         writers = {job for job in temporary(jobs) if any(map(dag.needrun, dag.depending[job]))}
-        there = {job for job in temporary(dag.jobs) - running if any(Path(f).exists() for f in job.output)}
+        there = {
+            job for job in temporary(dag.jobs) - running if any(Path(f).exists() for f in job.temp_output)
+        }
         readers = []
         for reader in {job for writer in writers for job in dag.depending[writer] if dag.needrun(job)}:
             before = dag.dependencies[reader]

@@ -27,7 +27,7 @@ WHOLE = {
 }
 NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "k_model", "k_reference", "examples", "portion", "sd_probe",
            "sd_finetuning", "sd_pretraining", "sd", "least", "most", "constant", "runs", "q", "p_runs", "q_runs",
-           "se"}  # fmt: skip
+           "se", "share"}  # fmt: skip
 
 
 def stack(

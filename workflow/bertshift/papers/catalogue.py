@@ -27,7 +27,9 @@ def needs(name: str, config: Mapping) -> list[str]:
     paper, item = name.split("/")
     key = f"figures.{paper}.{item}"
     try:
-        return FIGURES[name].tables(config["figures"][paper][item])
+        return FIGURES[name].tables(
+            {"snapshots": config.get("snapshots", [])} | config["figures"][paper][item]
+        )
     except KeyError as error:
         more = "pairs: [[mnli, squad]]" if error.args == ("pairs",) else "reference: base"
         raise UserError(f"{key} lacks {error}; write e.g. '{{models: [mnli, squad], {more}}}'.") from None

@@ -70,6 +70,23 @@ def sweeps(*kinds: str) -> Tables:
     ]
 
 
+def over_training(*metrics: str) -> Tables:
+    """Each model, and its snapshots, against its parent; the score of each; and the losses of the model."""
+
+    def tables(wanted: Mapping) -> list[str]:
+        paths = []
+        for tasks, at, base in plain(wanted):
+            earlier = tasks.rpartition("+")[0]
+            parent = f"{earlier}{at}{base}" if earlier else base or "base"
+            whole = f"{tasks}{at}{base}"
+            names = [*(f"{tasks}.at{share}{at}{base}" for share in sorted(wanted["snapshots"])), whole]
+            paths += [f"results/{metric}/{name}_vs_{parent}.tsv" for metric in metrics for name in names]
+            paths += [*(f"results/scores/{name}.tsv" for name in names), f"results/losses/{whole}.tsv"]
+        return paths
+
+    return tables
+
+
 def both(*parts: Tables) -> Tables:
     """What each of `parts` names, in this order."""
     return lambda wanted: [path for part in parts for path in part(wanted)]

@@ -328,6 +328,20 @@ def finetune(job: Job, sizes: Sizes) -> Work:
     return _train(sizes, job.wildcards["model"], job.settings) + _model(shape)
 
 
+def snapshots(job: Job, sizes: Sizes) -> Work:
+    """A training up to the largest share, whose model is scored after each."""
+    model, run, shares = (
+        job.wildcards["stem"] + job.wildcards["checkpoint"],
+        job.settings,
+        job.settings["shares"],
+    )
+    shape = sizes.shape(model)
+    dev, length = sizes.split(run["task"], "dev")
+    how = run["training"] | {"epochs": run["training"]["epochs"] * max(shares) / 100}
+    work = _train(sizes, model, run | {"training": how}) + _model(shape, len(shares))
+    return work + shape.passes(dev * length, length) * (len(shares) - 1)
+
+
 def sweep(job: Job, sizes: Sizes) -> Work:
     runs = job.settings["runs"].values()
     work = sum((_train(sizes, job.wildcards["model"], run) for run in runs), Work())
@@ -744,6 +758,7 @@ WORK: dict[str, Callable[[Job, Sizes], Work]] = {
     "edges": edges,
     "stimuli": stimuli,
     "finetune": finetune,
+    "snapshots": snapshots,
     "sweep": sweep,
     "activations": activations,
     "annotations": annotations,

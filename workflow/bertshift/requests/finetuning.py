@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from bertshift.config import task_settings
 from bertshift.errors import UserError
 from bertshift.naming import Model, Run, pair_runs, parse_model, runs_of
+from bertshift.planning.work import Job
 from bertshift.requests import Request
 from bertshift.requests.data import dataset_files
 from bertshift.requests.runs import (
@@ -38,6 +39,18 @@ def finetune(config: Mapping, model: str, init: str, seed: str) -> Request:
     return Request(
         {"start": files([run.parent]), **task_data(run.model, config)}, settings_of_run(run, config)
     )
+
+
+def snapshots(config: Mapping, stem: str, checkpoint: str, init: str, seed: str) -> Request:
+    """Of the run of model `<stem><checkpoint>`; settings["shares"]: percent of its steps, in ascending order."""
+    asked = finetune(config, stem + checkpoint, init, seed)
+    return Request(asked.inputs, asked.settings | {"shares": sorted(config["snapshots"])})
+
+
+def snapshot_weights(config: Mapping, stem: str, checkpoint: str, init: str, seed: str) -> Job:
+    """The job that writes them, as the plan knows it."""
+    asked = snapshots(config, stem, checkpoint, init, seed)
+    return Job(0, "snapshots", {"stem": stem, "checkpoint": checkpoint}, asked.settings)
 
 
 def settings_of_run(run: Run, config: Mapping) -> dict:

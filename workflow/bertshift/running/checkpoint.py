@@ -58,6 +58,11 @@ def load(path: Path, fingerprint: str) -> dict[str, Any] | None:
     return state
 
 
+def weights(path: Path) -> dict[str, torch.Tensor]:
+    """Of the model in a file that `save` wrote, on the CPU."""
+    return torch.load(path, map_location="cpu", weights_only=True)["state"]["model"]
+
+
 def remove(path: Path) -> None:
     path.unlink(missing_ok=True)
     path.with_name(path.name + ".part").unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from functools import cache, cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
@@ -20,7 +21,7 @@ from bertshift.models.lora import merge_adapters
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.models.variants import apply_variants
 from bertshift.naming import parse_variant
-from bertshift.running.checkpoint import parameters_digest, weights_digest
+from bertshift.running.checkpoint import parameters_digest, weights, weights_digest
 from bertshift.seeds import seed_from
 from bertshift.tasks import Task, load_task
 from bertshift.tasks.batching import Encoded
@@ -60,11 +61,11 @@ class Inputs:
         return blake2b(json.dumps(self.used, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def trainer(start_dir: Path, data_dir: Path) -> Callable[[Mapping, Path], dict]:
+def trainer(start_dir: Path, data_dir: Path) -> Callable[[Mapping, Path | Mapping[int, Path]], dict | None]:
     """A function (run, folder) -> scores that makes runs which all start in `start_dir` and learn from `data_dir`.
 
     A run is what a rule says of it: `task`, `training`, `variants` (of its model's name) and `seed`. What is read and
-    encoded for the first run serves the others.
+    encoded for the first run serves the others. In the place of a folder may stand those of a run's snapshots.
     """
     rows, sidecar = {split: read_examples(data_dir, split) for split in SPLITS}, read_sidecar(data_dir)
 
@@ -72,12 +73,13 @@ def trainer(start_dir: Path, data_dir: Path) -> Callable[[Mapping, Path], dict]:
     def inputs(task: str) -> Inputs:
         return Inputs(json.loads(task), rows, sidecar, start_dir)
 
-    def train_run(run: Mapping, folder: Path) -> dict:
+    def train_run(run: Mapping, folder: Path | Mapping[int, Path]) -> dict | None:
         variants = [parse_variant(text) for text in run["variants"]]
         kinds = {variant.kind for variant in variants}
         settings = TrainSettings(**run["training"])
         lora = {"alpha": settings.lora_alpha, "dropout": settings.lora_dropout}
-        return finetune_on(
+        make = write_snapshots if isinstance(folder, Mapping) else finetune_on
+        return make(
             inputs(json.dumps(run["task"], sort_keys=True)),
             start_dir,
             folder,
@@ -137,17 +139,69 @@ def finetune_on(
     else:
         for name in ("scores.json", "recipe.json"):
             (run_dir / name).unlink(missing_ok=True)
-        check_lengths(inputs.examples, model)
-        collate = partial(inputs.task.collate, pad_id=inputs.tokenizer.pad_token_id)
-        frozen = _frozen_digest(model)
-        train(model, inputs.examples, collate, inputs.task.loss, settings, seed, run_dir)
-        if _frozen_digest(model) != frozen:
-            raise AssertionError("a frozen tensor changed while training")
+        _train(model, inputs, settings, seed, run_dir)
         if finish is not None:
             finish(model)
         save_model(run_dir, model, inputs.tokenizer)
         write_json(run_dir / "recipe.json", recipe)
-    return _write_scores(run_dir, inputs, model, math.ceil(len(inputs.examples) / settings.batch_size))
+    return _write_scores(run_dir, inputs, model, _batches(inputs, settings))
+
+
+def write_snapshots(
+    inputs: Inputs,
+    start_dir: Path,
+    folders: Mapping[int, Path],
+    settings: TrainSettings,
+    seed: int,
+    *,
+    prepare: Callable[[PreTrainedModel], None] | None = None,
+    finish: Callable[[nn.Module], None] | None = None,
+    head_from: Path | None = None,
+) -> None:
+    """Fine-tune as `finetune_on` does, and write the model after each share of all steps (percent) into the share's folder.
+
+    A share means the nearest whole number of steps. A folder holds what `finetune_on` writes, but no recipe.json. Training
+    ends with the largest share. Until then the weights stand in hidden files of that share's folder.
+    """
+    batches = _batches(inputs, settings)
+    steps = {share: round(settings.total_steps(batches) * share / 100) for share in folders}
+    run_dir = Path(folders[max(folders)])
+    hidden = {step: run_dir / f".step{step}" for step in steps.values()}
+    model = starting_model(inputs.task, Path(start_dir), seed, prepare, head_from)
+    _train(model, inputs, settings, seed, run_dir, hidden)
+    logs = {name: read_tsv(run_dir / name) for name in ("steps.tsv", "layers.tsv")}
+    for share, folder in folders.items():
+        model.load_state_dict(weights(hidden[steps[share]]))
+        taken = model
+        if finish is not None:
+            finish(taken := deepcopy(model))
+        for name, table in logs.items():
+            write_tsv(folder / name, table[table["step"] <= steps[share]])
+        save_model(folder, taken, inputs.tokenizer)
+        _write_scores(folder, inputs, taken, batches)
+    for file in hidden.values():
+        file.unlink()
+
+
+def _train(
+    model: nn.Module,
+    inputs: Inputs,
+    settings: TrainSettings,
+    seed: int,
+    run_dir: Path,
+    snapshots: Mapping[int, Path] | None = None,
+) -> None:
+    check_lengths(inputs.examples, model)
+    collate = partial(inputs.task.collate, pad_id=inputs.tokenizer.pad_token_id)
+    frozen = _frozen_digest(model)
+    train(model, inputs.examples, collate, inputs.task.loss, settings, seed, run_dir, snapshots=snapshots)
+    if _frozen_digest(model) != frozen:
+        raise AssertionError("a frozen tensor changed while training")
+
+
+def _batches(inputs: Inputs, settings: TrainSettings) -> int:
+    """That an epoch has."""
+    return math.ceil(len(inputs.examples) / settings.batch_size)
 
 
 def score_untrained(
@@ -207,7 +261,8 @@ def _write_scores(run_dir: Path, inputs: Inputs, model: nn.Module, batches: int)
         "sampled": inputs.sampled,
         "data": inputs.described,
         "epochs": len(losses) / batches,
-        "loss": float(losses.tail(batches).mean()),  # of the last epoch's worth of steps
+        # Of the last epoch's worth of steps; null before the first.
+        "loss": float(losses.tail(batches).mean()) if len(losses) else None,
     }
     write_json(run_dir / "scores.json", result)
     return result

@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from hashlib import blake2b
@@ -44,6 +44,7 @@ def train(
     run_dir: Path,
     *,
     new_epoch: Callable[[int], Sequence[Encoded]] | None = None,
+    snapshots: Mapping[int, Path] | None = None,
 ) -> None:
     """Train `model` in place on the GPU if there is one; afterwards it is in evaluation mode on that device.
 
@@ -51,6 +52,9 @@ def train(
     `loss(model, part, batch)` is what a batch's part, which `collate` made of some of its examples, adds to that.
     Epoch 0 reads `examples`; epoch e > 0 reads new_epoch(e) where that is given, else `examples` again.
     Batches depend on `seed` and the epoch alone, dropout on `seed` and the step.
+
+    Where `snapshots` are given, training ends with the last of these numbers of steps, by the schedule of the whole
+    training. The weights after so many steps are written into each number's file (`checkpoint.weights` reads them).
 
     Writes run_dir/steps.tsv (step from 1, loss, learning_rate) and run_dir/layers.tsv (step, layer, and the L2 norms
     gradient_norm before clipping, update_norm, distance_from_start). A run that was killed goes on from
@@ -74,6 +78,8 @@ def train(
     autocast_to = autocast_dtype(settings.precision, device)
     model.to(device).train()
     total = settings.total_steps(math.ceil(len(examples) / settings.batch_size))
+    snapshots = snapshots or {}
+    last = max(snapshots, default=total)
     fingerprint = _fingerprint(model, examples, settings, seed, total, device, autocast_to)
     norms = LayerNorms(model) if settings.norms_every else None
     optimizer = build_optimizer(model, settings)
@@ -95,6 +101,10 @@ def train(
             "random_cuda": torch.cuda.get_rng_state(device) if device.type == "cuda" else None,
         }
         checkpoint.save(saved_at, fingerprint, state)
+
+    def keep_snapshot() -> None:
+        if at.step in snapshots:
+            checkpoint.save(snapshots[at.step], fingerprint, {"model": model.state_dict()})
 
     def resume(state: dict) -> None:
         vars(at).update({key: state.get(key, value) for key, value in vars(at).items()})
@@ -147,19 +157,24 @@ def train(
         forward_pass(model, loss, autocast_to) as compute,
     ):
         torch.manual_seed(seed_from(seed, "dropout"))
-        if (state := checkpoint.load(saved_at, fingerprint)) is not None:
+        state = checkpoint.load(saved_at, fingerprint)
+        if state is not None and all(
+            checkpoint.load(file, fingerprint) for step, file in snapshots.items() if step <= state["step"]
+        ):
             resume(state)
             print(f"{_title(run_dir)}: resuming after step {at.step} of {total}", file=sys.stderr)
-            del state
-        progress = _Progress(_title(run_dir), at.step, total)
+        else:
+            keep_snapshot()
+        del state
+        progress = _Progress(_title(run_dir), at.step, last)
         saved = time.monotonic()
 
-        while at.step < total:
+        while at.step < last:
             if at.epoch and new_epoch is not None:
                 examples = new_epoch(at.epoch)
             generator = np.random.default_rng(seed_from(seed, "batches", at.epoch))
             batches = length_bucketed([len(example) for example in examples], settings.batch_size, generator)
-            for members in batches[at.batch : at.batch + total - at.step]:
+            for members in batches[at.batch : at.batch + last - at.step]:
                 rate = settings.learning_rate * factor(at.step, total, settings.warmup)
                 log.add(learn_from([examples[i] for i in members]), rate)
                 at.step += 1
@@ -174,6 +189,7 @@ def train(
                 optimizer.zero_grad(set_to_none=True)
                 if with_norms:
                     log.norms.append(norms.after_update(at.step, before))
+                keep_snapshot()
 
                 if progress.is_due(len(members)):
                     progress.show(at.step, log.last_loss())

@@ -1,7 +1,7 @@
 """Questions of the papers, put to other models than BERT: figures of ours, and the tables that they read."""
 
 from bertshift.papers.room import Figure
-from bertshift.papers.tables import alone, both, grounded, probed, with_own_base
+from bertshift.papers.tables import alone, both, grounded, over_training, probed, with_own_base
 
 _CHANGE = with_own_base("js", "rsa", "svcca")
 
@@ -66,5 +66,16 @@ FIGURES = {
         "singular values of the change, as shares of the old matrix's Frobenius norm, mean over layers; those that are rounding "
         "(below 1e-6) are not drawn. Where there is a third row: the change of F1 of edge probes. Bands and bars are over "
         "replicates.",
+    ),
+    "when": Figure(
+        "Change over the course of training", over_training("rsa", "svcca", "js"),
+        "When fine-tuning changes the layers: models are compared with the checkpoint that they were fine-tuned from, after "
+        "shares of their training steps (0: the checkpoint under a new head). Their axis is linear up to the first share above 0, "
+        "and logarithmic from there. Above: the score on the development set, and the training loss (a moving average "
+        "with weight 0.98). Heat maps: representational similarity (RSA) of the tokens of Wikipedia sentences, SVCCA "
+        "distance and Jensen-Shannon divergence of attention on the task's development set, by layer (0: the "
+        "embeddings). Below: the share of the steps after which a layer has made half of its final change, that is of "
+        "1 − RSA or of the distance, with straight lines between shares. A layer that does not change has no point. "
+        "Bands are over replicates.",
     ),
 }  # fmt: skip

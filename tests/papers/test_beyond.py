@@ -1,0 +1,59 @@
+import made_papers
+import numpy as np
+import pytest
+
+from bertshift.papers import room
+from bertshift.papers.beyond import when
+
+SHARES = [0, 1, 2, 5, 10, 25, 50, 100]
+
+
+@pytest.mark.parametrize(
+    ("change", "half"),
+    [
+        (lambda share: share / 100, 50),
+        (lambda share: 3 * np.minimum(1, share / 10), 5),
+        (lambda share: 0.2 * np.clip((share - 10) / 15, 0, 1), 17.5),  # all of it between 10 and 25 %
+        (lambda share: np.where(share < 5, 0, 0.7), 3.5),  # between two shares a jump is a line
+        (lambda share: 1 + share * (100 - share), 0),  # there at once, and back at the end
+        (lambda share: 0 * share, np.nan),
+    ],
+)
+def test_half_of_a_change_that_is_known(change, half):
+    assert when.half_change(SHARES, change(np.array(SHARES, float))) == pytest.approx(half, nan_ok=True)
+
+
+@pytest.fixture(scope="module")
+def mnli():
+    """Layer k of 4 changes in proportion to the steps until 20 + 15 k % of them are done."""
+    return {
+        path: table
+        for path, table in made_papers.tables_of("beyond").items()
+        if path.partition("/mnli")[2].startswith((".", "_vs_base"))
+    }
+
+
+def test_later_layers_change_later(mnli):
+    table = when.tidy(mnli).set_index(["panel", "layer"])["value"]
+    for measure in when.MEASURES:
+        for layer in (1, 2, 3, 4):
+            assert table[f"half of {measure}", layer] == pytest.approx(10 + 7.5 * layer, abs=0.5), (
+                measure,
+                layer,
+            )
+
+
+def test_a_snapshot_that_has_not_learnt_yet_is_no_failure(mnli):
+    table = when.tidy(mnli)
+    assert (table["failed"] == 0).all()
+    ends = {
+        path: one.assign(failed=one["failed"] | (one["seed"] == 2))
+        for path, one in mnli.items()
+        if path in ("results/scores/mnli.tsv", "results/rsa/mnli_vs_base.tsv")
+    }
+    kept = {path: one[one["seed"] == 1] for path, one in mnli.items()}
+    without, alone = when.tidy(mnli | ends), when.tidy(kept)
+    assert (without.loc[without["panel"] != "loss", ["trained", "failed"]] == 2).all(axis=None)
+    assert without["value"].to_numpy() == pytest.approx(alone["value"].to_numpy())
+    _, _, caption = room.draw("beyond/when", mnli | ends, {})
+    assert "MNLI 2 of 4; left out" in caption

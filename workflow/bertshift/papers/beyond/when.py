@@ -1,0 +1,187 @@
+"""When the layers change: similarity to the parent over the course of fine-tuning, and the share of training at half of it."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.scale import SymmetricalLogTransform
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from bertshift.figures import layers, numbers, style
+from bertshift.rows import statistics
+from bertshift.rows.losses import thinned
+
+# Metric -> what is read of its tables (variants, inputs), its name, its colours, and its line.
+MEASURES = {
+    "rsa": (["content"], ["wiki"], "RSA", "Blues_r", {"color": "#000000", "marker": "o"}),
+    "svcca": (["svcca99"], [], "SVCCA distance", "Blues", {"color": "#0072B2", "marker": "s"}),
+    "js": (["nats"], [], "JS (nats)", "Blues", {"color": "#D55E00", "marker": "^"}),
+}
+COLUMNS = ["panel", "series", "variant", "layer", "share", *numbers.VALUES]
+ALL = 100  # percent
+SNAPSHOT = re.compile(r"\.at(\d+)(?=@|$)")
+RUN = ["series", "init", "seed"]
+
+
+def half_change(shares: Sequence[float], change: Sequence[float]) -> float:
+    """The share of training after which a layer has made half of its final change.
+
+    `change` is the distance from the parent after each of the ascending `shares`, the last one at the end; between two
+    shares it is a straight line. Where it reaches half of its last value several times, the first counts. NaN where it
+    ends at 0.
+    """
+    half = change[-1] / 2
+    if not half > statistics.EQUAL:
+        return np.nan
+    after = next(n for n, value in enumerate(change) if value >= half)
+    if after == 0:
+        return float(shares[0])
+    return float(np.interp(half, change[after - 1 : after + 1], shares[after - 1 : after + 1]))
+
+
+def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """By `panel` (a metric, `score`, `loss` or `half of <metric>`), model (`series`), layer and share of the training steps.
+
+    `share` is in percent; in `half of <metric>` the value is one. The snapshots of a run that failed to train count as failed,
+    those of any other run do not: before a run has learnt its task, no snapshot of it is above the majority class.
+    """
+    parts, halves = [], []
+    scores = _over_training(inputs, "scores")
+    ends = scores[scores["share"] == ALL].drop_duplicates(RUN).set_index(RUN)["failed"]
+    headline = statistics.in_points(scores[scores["headline"]])
+    parts.append(_means(headline.assign(panel="score", variant=headline["metric"], layer=0), ends))
+    losses = _over_training(inputs, "losses").groupby(["table", *RUN], sort=False)
+    parts.append(_means(pd.concat([_thinned(run) for _, run in losses]), ends))
+    for metric, (variants, stimuli, *_) in MEASURES.items():
+        tables = {path: table for path, table in inputs.items() if path.startswith(f"results/{metric}/")}
+        rows = numbers.stack(tables, metric, variants, stimuli)
+        rows = _placed(rows[rows["head"] == 0]).assign(panel=metric)
+        parts.append(_means(rows, ends))
+        halves.append(_halves(rows.assign(panel=f"half of {metric}")))
+    halves = pd.concat(halves)
+    parts.append(_means(halves, ends, []) if len(halves) else halves)
+    table = numbers.join(*parts, columns=COLUMNS)
+    table.loc[table["panel"].str.startswith("half"), "provenance"] = "derived"
+    return table
+
+
+def _placed(rows: pd.DataFrame) -> pd.DataFrame:
+    """With `series`, the model at the end of its training, and `share`, where on the way to it the model of a row is."""
+    names = rows["model"].unique()
+    shares = {name: float(found[1]) if (found := SNAPSHOT.search(name)) else ALL for name in names}
+    series = {name: SNAPSHOT.sub("", name) for name in names}
+    return rows.assign(series=rows["model"].map(series), share=rows["model"].map(shares))
+
+
+def _over_training(inputs: Mapping[str, pd.DataFrame], folder: str) -> pd.DataFrame:
+    tables = [(path, table) for path, table in inputs.items() if path.startswith(f"results/{folder}/")]
+    return _placed(pd.concat([table.assign(table=path) for path, table in tables], ignore_index=True))
+
+
+def _thinned(run: pd.DataFrame) -> pd.DataFrame:
+    curve = thinned(run["value"])
+    keys = run.iloc[[0]][["table", *RUN, "scale", "checkpoint", "data"]]
+    share = ALL * curve["step"] / curve["step"].max()
+    return curve.assign(
+        value=curve["smoothed"], share=share, panel="loss", variant="smoothed", layer=0
+    ).merge(keys, how="cross")
+
+
+def _halves(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a replicate and layer; where a layer does not change, there is none."""
+    similar = rows["panel"].str.endswith("rsa")
+    rows = rows.assign(change=(1 - rows["value"]).where(similar, rows["value"])).sort_values(
+        "share", kind="stable"
+    )
+    kept = []
+    for _, layer in rows.groupby([*RUN, "ref_init", "ref_seed", "layer"], sort=False):
+        value = half_change(layer["share"].to_list(), layer["change"].to_list())
+        kept.append(layer.iloc[-1].to_dict() | {"value": value, "table": "; ".join(layer["table"])})
+    return pd.DataFrame(kept).drop(columns=["low", "high"], errors="ignore").dropna(subset="value")
+
+
+def _means(rows: pd.DataFrame, ends: pd.Series, at: Sequence[str] = ("share",)) -> pd.DataFrame:
+    failed = ends.reindex(pd.MultiIndex.from_frame(rows[RUN])).to_numpy()
+    by = ["panel", "series", "variant", "layer", *at]
+    return numbers.means(rows.assign(failed=failed), by, ["panel", "series"])
+
+
+@style.styled
+def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """A column of panels a task: score, loss, a heat map a measure, and the share of training at half of the change."""
+    table = tidy(inputs)
+    models = list(dict.fromkeys(table["series"]))
+    shares = np.unique(table.loc[table["panel"].isin(MEASURES), "share"])
+    heights = [0.8, 0.8, *[1.15] * len(MEASURES), 1.5]
+    width = style.COLUMN_WIDTH + 1.0 if len(models) == 1 else style.TEXT_WIDTH
+    figure = Figure((width, sum(heights) + 0.9), layout="constrained")
+    grid = figure.subplots(len(heights), len(models), squeeze=False, sharey="row", height_ratios=heights)
+    for column, model in zip(grid.T, models, strict=True):
+        own = table[table["series"] == model]
+        look = style.look_of(style.task_of(model))
+        column[0].set_title(style.label_of(model) + style.mark_of(own))
+        layers.curve(column[0], own[own["panel"] == "score"], "", look, "share")
+        layers.curve(column[1], own[own["panel"] == "loss"], "", look | {"marker": ""}, "share")
+        for axes, measure in zip(column[2:], MEASURES):
+            _heat_map(axes, own[own["panel"] == measure], table[table["panel"] == measure], measure, shares)
+        for axes in column[:-1]:
+            _share_axis(axes, shares, axes is column[-2])
+        _halves_drawn(column[-1], own)
+    for line, (_, _, words, *_) in zip(grid[2:], MEASURES.values()):
+        figure.colorbar(line[0].collections[0], ax=list(line), label=words, pad=0.01, aspect=12)
+        line[0].set_ylabel("layer")
+    grid[0, 0].set_ylabel("dev score\n(points)")
+    grid[1, 0].set_ylabel("training\nloss")
+    grid[-1, 0].set_ylabel("half of the change\nafter (% of steps)")
+    grid[-1, 0].set_ylim(0, ALL)
+    layers.legend_above(grid[-1, len(models) // 2], len(MEASURES))
+    scores = table[table["panel"] == "score"].drop_duplicates("series")
+    named = zip(
+        scores["variant"].map(lambda name: style.SCORES.get(name, name)), scores["series"].map(style.label_of)
+    )
+    told = ", ".join(f"{score} ({model})" for score, model in named)
+    return style.captioned(figure, table, f"Scores are {told}.", style.failures(table))
+
+
+def _scale(shares: np.ndarray) -> dict:
+    """Of a symmetric-log axis, linear up to the first share above 0."""
+    return {"base": 10, "linthresh": float(shares[shares > 0].min()), "linscale": 0.5}
+
+
+def _edges(shares: np.ndarray) -> np.ndarray:
+    """Of the cells of a heat map: on the axis, halfway between the shares."""
+    how = _scale(shares)
+    axis = SymmetricalLogTransform(how["base"], how["linthresh"], how["linscale"])
+    at = axis.transform(shares)
+    middle = (at[1:] + at[:-1]) / 2
+    return axis.inverted().transform(np.array([2 * at[0] - middle[0], *middle, 2 * at[-1] - middle[-1]]))
+
+
+def _share_axis(axes: Axes, shares: np.ndarray, named: bool) -> None:
+    edges = _edges(shares)
+    axes.set_xscale("symlog", **_scale(shares))
+    axes.set_xlim(edges[0], edges[-1])
+    axes.xaxis.set_major_locator(FixedLocator(shares))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticklabels([f"{share:g}" for share in shares] if named else [])
+    axes.set_xlabel("share of the training steps (%)" if named else "")
+
+
+def _heat_map(axes: Axes, own: pd.DataFrame, of_all: pd.DataFrame, measure: str, shares: np.ndarray) -> None:
+    cells = own.pivot(index="layer", columns="share", values="value").reindex(columns=shares)
+    rows = np.append(cells.index - 0.5, cells.index[-1] + 0.5)
+    unchanged, least = (1.0, 0.99) if measure == "rsa" else (0.0, 0.01)
+    values = [*of_all["value"], unchanged, least]
+    limits = {"vmin": min(values), "vmax": max(values)}
+    axes.pcolormesh(_edges(shares), rows, cells.to_numpy(), cmap=MEASURES[measure][3], **limits)
+    axes.grid(False)
+    axes.yaxis.get_major_locator().set_params(integer=True, nbins=5)
+
+
+def _halves_drawn(axes: Axes, own: pd.DataFrame) -> None:
+    for measure, (_, _, words, _, look) in MEASURES.items():
+        layers.curve(axes, own[own["panel"] == f"half of {measure}"], words.partition(" ")[0], look)
+    layers.layer_axis(axes, own.loc[own["panel"].isin(MEASURES), "layer"])
