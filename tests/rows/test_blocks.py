@@ -1,0 +1,74 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from bertshift.errors import UserError
+from bertshift.files import read_tsv
+from bertshift.rows.blocks import (
+    BLOCKS,
+    WITHOUT,
+    block_of,
+    columns,
+    companion,
+    interval,
+    jackknife,
+    left_out,
+    read_with_blocks,
+    write_with_blocks,
+)
+
+
+@pytest.mark.parametrize("examples", [1, 7, BLOCKS, 53, 1000])
+def test_blocks_are_contiguous_and_as_equal_as_can_be(examples):
+    block = block_of(examples)
+    sizes = np.bincount(block)
+    assert len(block) == examples and len(sizes) == min(examples, BLOCKS) and (np.diff(block) >= 0).all()
+    assert sizes.max() - sizes.min() <= 1
+    assert len(block_of(0)) == 0
+
+
+def test_a_mean_has_the_classical_standard_error_and_t_interval():
+    x = np.random.default_rng(0).normal(size=(3, BLOCKS))
+    without = left_out(x, np.ones(x.shape))
+    assert without[1, 4] == pytest.approx(np.delete(x[1], 4).mean())
+    error, blocks = jackknife(without)
+    assert error == pytest.approx(stats.sem(x, axis=1)) and (blocks == BLOCKS).all()
+    expected = stats.t.interval(0.95, BLOCKS - 1, x.mean(axis=1), stats.sem(x, axis=1))
+    assert np.array(interval(x.mean(axis=1), without)) == pytest.approx(np.array(expected))
+
+
+def test_few_blocks_and_blocks_with_nothing():
+    few = np.full(BLOCKS, np.nan)
+    few[:3] = left_out(np.array([1.0, 2.0, 6.0]), np.ones(3))
+    assert jackknife(few)[0] == pytest.approx(stats.sem([1, 2, 6]))
+    assert np.isnan(left_out(np.array([2.0]), np.array([4.0]))).all()
+    # A block that holds nothing of a kind: without it, the mean is the same.
+    assert left_out(np.array([2.0, 0.0, 9.0]), np.array([1, 0, 3])).tolist() == [3.0, 11 / 4, 2.0]
+    assert np.isnan(interval(1.0, np.full(BLOCKS, np.nan))).all()
+
+
+def test_a_table_with_blocks_comes_back(tmp_path):
+    generator, path = np.random.default_rng(1), tmp_path / "mnli.at10_vs_base.tsv"
+    whole, few = generator.normal(size=BLOCKS), generator.normal(size=5)
+    rows = [
+        {"layer": 1, "value": 0.5, "sd": 1.0} | columns(whole),
+        {"layer": 2, "value": 0.25, "sd": 1.0} | columns(few),
+    ]
+    write_with_blocks(path, pd.DataFrame(rows))
+    written = read_tsv(path)
+    assert list(written) == ["layer", "value", "low", "high", "sd"]
+    assert written.loc[1, ["low", "high"]].tolist() == pytest.approx(list(interval(0.25, few)))
+    back = read_with_blocks(path)
+    assert list(back)[-BLOCKS:] == WITHOUT and back.loc[0, WITHOUT].tolist() == whole.tolist()
+    assert back.loc[1, WITHOUT].notna().sum() == 5
+    before = companion(path).read_bytes()
+    write_with_blocks(path, back)
+    assert companion(path).read_bytes() == before and list(read_tsv(path)) == list(written)
+    assert companion(path).name == "mnli.at10_vs_base.blocks.npy"
+
+    np.save(companion(path), np.zeros((3, BLOCKS)))
+    with pytest.raises(UserError, match="3 rows"):
+        read_with_blocks(path)
+    companion(path).unlink()
+    assert read_with_blocks(path)[WITHOUT].isna().all(axis=None)

@@ -1,0 +1,92 @@
+"""How sure a number is as a measure of the text: the same number without each of up to 20 blocks of examples.
+
+Blocks are runs of whole examples, as tokens of a sentence are not independent; the same for all models and layers. The
+delete-a-block jackknife (Efron and Tibshirani 1993, chapter 11), theta_(-b) the number without block b:
+
+    se^2 = (B - 1) / B  sum_b (theta_(-b) - mean of theta_(-b))^2
+
+For a mean over blocks of equal size it is the classical standard error. In memory, a table has a column for each block;
+on disk they are float64 beside the TSV, row by row, because they would be most of it.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import stats as distributions
+
+from bertshift.errors import UserError
+from bertshift.files import atomic, read_tsv, write_tsv
+
+BLOCKS = 20
+WITHOUT = [f"without{block}" for block in range(1, BLOCKS + 1)]
+LEVEL = 0.95
+
+
+def block_of(examples: int) -> np.ndarray:
+    """[examples] the block of each, counted from 0: as equal as can be, each example its own where they are fewer than 20."""
+    return np.arange(examples) * min(BLOCKS, examples) // max(examples, 1)
+
+
+def left_out(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """[..., B] means without each block, from its sum and count [..., B]; NaN where nothing is left."""
+    sums, counts = np.asarray(sums, np.float64), np.asarray(counts, np.float64)
+    rest = counts.sum(axis=-1, keepdims=True) - counts
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(rest > 0, (sums.sum(axis=-1, keepdims=True) - sums) / rest, np.nan)
+
+
+def columns(without: np.ndarray) -> dict[str, float]:
+    """What a row holds of its values without each block [B], at most 20."""
+    return dict(zip(WITHOUT, map(float, without), strict=False))
+
+
+def jackknife(without: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Standard error and blocks [...] of values without each block [..., B], NaN where there is none; of fewer than two
+    blocks the error is NaN."""
+    known = np.isfinite(without)
+    blocks = known.sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(known, without, 0.0).sum(axis=-1) / blocks
+        squares = (np.where(known, without - mean[..., None], 0.0) ** 2).sum(axis=-1)
+        return np.sqrt(np.where(blocks > 1, (blocks - 1) / blocks * squares, np.nan)), blocks
+
+
+def interval(value: np.ndarray, without: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """low, high [...]: the two-sided 95 % t interval of `value` with B - 1 degrees of freedom."""
+    error, blocks = jackknife(without)
+    half = distributions.t.ppf((1 + LEVEL) / 2, np.where(blocks > 1, blocks - 1, 1)) * error
+    return value - half, value + half
+
+
+def companion(path: str | os.PathLike) -> Path:
+    """Where the blocks of a table stand."""
+    return Path(path).with_suffix(".blocks.npy")
+
+
+def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame) -> None:
+    """Write a table with the columns WITHOUT (absent ones are NaN) as a TSV that has `low` and `high` after `value`
+    instead, and the columns as float64 [rows, BLOCKS] in its `companion`. The same table gives the same bytes."""
+    without = table.reindex(columns=WITHOUT).to_numpy(np.float64)
+    shown = table.drop(columns=[*WITHOUT, "low", "high"], errors="ignore")
+    place = shown.columns.get_loc("value") + 1
+    for column, ends in zip(
+        ("high", "low"), interval(shown["value"].to_numpy(np.float64), without)[::-1], strict=True
+    ):
+        shown.insert(place, column, ends)
+    with atomic(companion(path)) as temporary, open(temporary, "wb") as file:
+        np.save(file, np.ascontiguousarray(without))
+    write_tsv(path, shown)
+
+
+def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
+    """The table with its columns WITHOUT, which are NaN where it has no companion. UserError where that one is of another
+    table."""
+    table, beside = read_tsv(path), companion(path)
+    without = np.load(beside) if beside.exists() else np.full((len(table), BLOCKS), np.nan)
+    if without.shape != (len(table), BLOCKS):
+        raise UserError(
+            f"{beside} holds blocks of {len(without)} rows, {path} has {len(table)}: delete both and run their rule again."
+        )
+    return pd.concat([table, pd.DataFrame(without, columns=WITHOUT)], axis=1)
