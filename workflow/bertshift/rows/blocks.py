@@ -47,9 +47,10 @@ def slices(block: np.ndarray, blocks: int) -> list[slice]:
 
 def in_columns(rows: Sequence[Sequence[float]]) -> pd.DataFrame:
     """The columns WITHOUT of rows, each the values without every block, at most 20 of them."""
-    return pd.DataFrame(
-        [[*row, *[np.nan] * (BLOCKS - len(row))] for row in rows], columns=WITHOUT, dtype=np.float64
-    )
+    found = np.full((len(rows), len(WITHOUT)), np.nan)
+    for place, row in zip(found, rows, strict=True):
+        place[: len(row)] = row
+    return pd.DataFrame(found, columns=WITHOUT)
 
 
 def jackknife(without: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
