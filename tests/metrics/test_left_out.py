@@ -7,6 +7,7 @@ import pytest
 
 from bertshift.metrics import cosine, jensen_shannon, rsa, similarity, svcca
 from bertshift.metrics.pairs import Pair, head_rows
+from bertshift.metrics.scatter import Centred, scatter, scatters
 from bertshift.rows.blocks import BLOCKS, WITHOUT, block_of
 
 EXAMPLES, WIDTH, KEYS = 53, 6, ["variant", "layer", "head"]
@@ -53,8 +54,33 @@ def test_a_value_without_a_block_is_that_of_files_without_it(metric, files):
     for block in (0, 7, BLOCKS - 1):
         rest = METRICS[metric]([files(block_of(EXAMPLES) != block)]).set_index(keys)
         expected = rest.loc[known.index, "value"].to_numpy()
+        if "k_model" in rest:  # the cut is the same there
+            assert (
+                rest.loc[known.index, ["k_model", "k_reference"]] == known[["k_model", "k_reference"]]
+            ).all(axis=None)
         assert known[WITHOUT[block]].to_numpy() == pytest.approx(expected, abs=1e-9)
         assert np.abs(expected - known["value"]).max() > 1e-5
+
+
+def test_as_many_directions_are_kept_without_a_block():
+    """Some of the blocks would keep one more or fewer, at which the distance jumps."""
+    rng = np.random.default_rng(3)
+    columns = rng.normal(size=(400, 8))
+    scales = np.array([3.0, 2, 1, 1, 0.5, 0.5, 0.5, (15.75 / 99) ** 0.5])  # of all rows, the last has 1 %
+    x = 20 * np.linalg.qr(columns - columns.mean(axis=0))[0] * scales
+    y = x + rng.normal(size=x.shape) * np.array([0.1] * 7 + [0.5])
+    blocks = [slice(first, first + 20) for first in range(0, 400, 20)]
+    of_all = [scatter(one, one) for one in map(Centred.of, (x, y))]
+    kept = tuple(svcca.Principal.of(one).kept(0.99) for one in of_all)
+    found = svcca.without_blocks(*scatters(Centred.of(x), Centred.of(y), blocks), kept)["svcca99"]
+    cuts = set()
+    for number, block in enumerate(blocks):
+        a, b = (Centred.of(np.delete(one, block, axis=0)) for one in (x, y))
+        sides = [svcca.Principal.of(scatter(one, one)) for one in (a, b)]
+        cuts.add(tuple(side.kept(0.99) for side in sides))
+        expected = 1 - svcca.correlations(*sides, scatter(a, b), *kept).mean()
+        assert found[number] == pytest.approx(expected, abs=1e-9)
+    assert len(cuts) > 1
 
 
 def test_examples_without_the_kind_count_for_no_block():

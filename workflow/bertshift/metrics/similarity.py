@@ -42,11 +42,13 @@ class Side:
         return Principal.of(self.scattered)
 
 
-def measured(x: Side, y: Side, xy: np.ndarray, order=slice(None)) -> dict[tuple[str, str], float]:
+def measured(
+    x: Side, y: Side, xy: np.ndarray, order=slice(None), kept: Sequence[int] = ()
+) -> dict[tuple[str, str], float]:
     """(metric, variant) -> distance, of xy = X'Y of the same n tokens, or where Y's have another `order`.
 
     SVCCA and PWCCA are left out where n - 1 is not above the widths, or below the directions of both sides together, as
-    some correlations would be 1 whatever the data.
+    some correlations would be 1 whatever the data. kept: how many directions of either they compare, if not those of 99 %.
     """
     xx, yy, n = x.scattered, y.scattered, len(x.squares)
     found = {
@@ -56,7 +58,7 @@ def measured(x: Side, y: Side, xy: np.ndarray, order=slice(None)) -> dict[tuple[
     }
     if n - 1 <= max(len(xx), len(yy)):
         return found
-    kept = [one.principal.kept(SHARE) for one in (x, y)]
+    kept = kept or [one.principal.kept(SHARE) for one in (x, y)]
     if not can_be_apart(n, *kept):
         return found
     rho, *coordinates = pwcca.variates(x.principal, y.principal, xy, *kept)
@@ -76,12 +78,15 @@ def distances(
     orders: permutations [n] of the reference's tokens. The mean of what they give is what unrelated states would, a row
     `<variant>_null` whose sd is that between permutations. blocks: of tokens; `without` has the values of the tokens
     outside each, decomposed anew, NaN where there is none; of nulls, which no text decides, there is none. k counts
-    directions compared: those of 99 % of the variance for SVCCA and PWCCA, else all.
+    directions compared: those of 99 % of the variance for SVCCA and PWCCA, also without a block (see
+    `svcca.without_blocks`), else all.
     """
     xx, xy, yy = scatters(x, y, blocks or [slice(0, len(x))])
     ours, theirs = Side(xx.whole, x.squares), Side(yy.whole, y.squares)
     found = measured(ours, theirs, xy.whole)
     nulls = [measured(ours, theirs, scatter(x, y.permuted(order)), order) for order in orders]
+    principal = ours.principal, theirs.principal
+    kept, full = [one.kept(SHARE) for one in principal], [len(one.variances) for one in principal]
     squares = (
         [one.squares_without(blocks, each.sums[0]) for one, each in ((x, xx), (y, yy))] if blocks else []
     )
@@ -93,9 +98,7 @@ def distances(
                 Side(each.without(number), np.delete(of[:, number], block))
                 for each, of in zip((xx, yy), squares, strict=True)
             )
-            rests[-1] = measured(*sides, xy.without(number))
-    principal = ours.principal, theirs.principal
-    kept, full = [one.kept(SHARE) for one in principal], [len(one.variances) for one in principal]
+            rests[-1] = measured(*sides, xy.without(number), kept=kept)
     for (metric, variant), value in found.items():
         if np.isnan(value):
             continue

@@ -93,16 +93,19 @@ def can_be_apart(n: int, k_x: int, k_y: int) -> bool:
     return k_x + k_y <= n - 1
 
 
-def distances(x: Principal, y: Principal, cross: np.ndarray, n: int) -> dict[str, tuple[float, int, int]]:
+def distances(
+    x: Principal, y: Principal, cross: np.ndarray, n: int, kept: tuple[int, int] | None = None
+) -> dict[str, tuple[float, int, int]]:
     """variant -> (distance, k_x, k_y).
 
     svcca99: directions of 99% of the variance (the headline); cca_full: all directions; google_mean98: as svcca99,
-    with `google_mean`; svcca99_null and cca_full_null: `null_distance` at their sizes.
+    with `google_mean`; svcca99_null and cca_full_null: `null_distance` at their sizes. kept: k_x and k_y of svcca99, where
+    they are not to be those of 99 %.
     A reading with k_x + k_y > n - 1 would say nothing, as the two subspaces must intersect and have correlations of 1
     whatever the data: cca_full is left out there. Raises UserError where that is so of svcca99, which leaves nothing, or
     where n - 1 is not above the widths.
     """
-    k_x, k_y = x.kept(0.99), y.kept(0.99)
+    k_x, k_y = kept or (x.kept(0.99), y.kept(0.99))
     if n - 1 <= max(len(x.directions), len(y.directions)) or not can_be_apart(n, k_x, k_y):
         raise UserError(
             f"SVCCA of {n} tokens is degenerate at width {len(x.directions)}, where it compares {k_x} directions with "
@@ -125,15 +128,18 @@ def distances(x: Principal, y: Principal, cross: np.ndarray, n: int) -> dict[str
     return found
 
 
-def without_blocks(xx: Scatters, xy: Scatters, yy: Scatters) -> dict[str, np.ndarray]:
-    """variant -> [blocks] `distances` of the rows outside each block, decomposed anew, so that directions are kept or cut
-    as they would be there; NaN where these are too few or do not vary. Of nulls, which no text decides, there is none."""
+def without_blocks(xx: Scatters, xy: Scatters, yy: Scatters, kept: tuple[int, int]) -> dict[str, np.ndarray]:
+    """variant -> [blocks] `distances` of the rows outside each block, decomposed anew; NaN where these are too few or do
+    not vary. Of nulls, which no text decides, there is none.
+
+    As many directions are kept as of all rows: a jackknife of a number that jumps, as at another cut, is too wide.
+    """
     found = [{}] * len(xx.parts)
     for block, left in enumerate(xx.left):
         if xx.rest_varies(block) and yy.rest_varies(block):
             x, y = (Principal.of(one.without(block)) for one in (xx, yy))
             with suppress(UserError):
-                found[block] = distances(x, y, xy.without(block), int(left))
+                found[block] = distances(x, y, xy.without(block), int(left), kept)
     variants = ("svcca99", "cca_full", "google_mean98")
     return {name: np.array([one.get(name, (np.nan,))[0] for one in found]) for name in variants}
 
@@ -169,7 +175,7 @@ def _rows(pairs: list[Pair], tokens: int | None):
                 continue
             xx, xy, yy = scatters(x, y, blocks)
             result = distances(Principal.of(xx.whole), Principal.of(yy.whole), xy.whole, len(positions))
-            without = without_blocks(xx, xy, yy)
+            without = without_blocks(xx, xy, yy, result["svcca99"][1:])
             for variant, (value, k_model, k_reference) in result.items():
                 yield pair.keys | {
                     "variant": variant,
