@@ -4,6 +4,7 @@ import pytest
 from bertshift.errors import UserError
 from bertshift.metrics import cosine, jensen_shannon, rsa, similarity, svcca
 from bertshift.metrics.pairs import Pair, matched_layers
+from bertshift.rows.blocks import WITHOUT
 
 
 def test_layers_are_matched_by_relative_depth():
@@ -81,5 +82,6 @@ def test_columns_keep_the_keys_first(attention_pair):
         "value",
         "sd",
         "n",
+        *WITHOUT,
     ]
     assert len(table) == 2 * 2 * 4

@@ -196,7 +196,7 @@ def test_a_table_takes_disk_by_its_rows(paper):
     found = work(Job(1, "cosine", {}, told), paper)
     assert found.rows == 9 * 12 * 13
     disk = costs.of_job(Job(1, "cosine", {}, told), costs.sizes_of(paper, TABLE), TABLE, False).disk
-    assert disk == pytest.approx(1e5 + 300 * found.rows)
+    assert disk == pytest.approx(1e5 + costs.ROW_BYTES * found.rows)
 
 
 def test_a_checkpoint_of_ones_own_is_not_downloaded(paper):

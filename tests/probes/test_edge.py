@@ -12,6 +12,7 @@ from bertshift.probes import edge
 from bertshift.probes.edge import COLUMNS, probe, word_vectors
 from bertshift.probes.scores import counts_key, f1, sentences_key
 from bertshift.probes.settings import ProbeSettings
+from bertshift.rows.blocks import WITHOUT, block_of
 
 SETTINGS = ProbeSettings(
     width=32,
@@ -40,7 +41,7 @@ def test_learns_64_sentences_of_random_labels_by_heart(tmp_path):
     settings = replace(SETTINGS, width=64, max_steps=600, hidden_dropout=0)
     table, _ = probe("base", {(1, 0): made.source}, {"pos": folder}, made.sentences, settings, made.kept)
     assert value(table) > 0.99 and value(table, "top") > 0.99
-    assert list(table.columns) == COLUMNS and len(table) == 2 * 3
+    assert list(table.columns) == [*COLUMNS, *WITHOUT] and len(table) == 2 * 3
     assert set(table["n"]) == {128} and set(table["train"]) == {64} and set(table["dropped"]) == {0}
 
 
@@ -62,6 +63,7 @@ def test_selectivity_is_0_for_labels_by_word_and_negative_for_noise(tmp_path):
         counted = counts[counts_key(row["task"], row["variant"], row["view"], 2, 1)]
         assert counted.shape == (1, 40, 3)
         assert f1(counted[0].sum(axis=0)) == pytest.approx(row["value"])
+        assert row["without3"] == pytest.approx(f1(counted[0][block_of(40) != 2].sum(axis=0)))
         assert row["selectivity"] == pytest.approx(row["value"] - row["control"])
     assert counts[sentences_key("pos")].tolist() == [f"s{number}" for number in range(120, 160)]
 

@@ -11,6 +11,7 @@ from bertshift.errors import UserError
 from bertshift.files import write_jsonl
 from bertshift.probes import structural
 from bertshift.probes.structural import Probe, Sentences, StructuralSettings, evaluate, fit, word_vectors
+from bertshift.rows.blocks import BLOCKS, WITHOUT, block_of
 from bertshift.running.parts import Kept
 from bertshift.seeds import seed_from
 
@@ -130,7 +131,7 @@ def test_planted_trees_are_found_whatever_the_axes():
     sets = [Sentences(vectors[:, None].float(), rows, CPU) for vectors, rows in (train, dev)]
     probes = [Probe(kind, 0, 1, settings, torch.empty(16)) for kind in ("depth", "distance")]
     fit(probes, *sets, settings)
-    found = {(one.kind, measure): value for one, measure, value, _ in evaluate(probes, sets[1])}
+    found = {(one.kind, measure): value for one, measure, value, *_ in evaluate(probes, sets[1])}
     # Depths and distances have ties, which no prediction has: a perfect one reaches about 0.95 here.
     assert found["distance", "spearman"] > 0.93 and found["distance", "uuas"] > 0.95
     assert found["depth", "spearman"] > 0.93 and found["depth", "root_accuracy"] > 0.95
@@ -138,8 +139,22 @@ def test_planted_trees_are_found_whatever_the_axes():
     turned = Sentences((dev[0] @ turn)[:, None].float(), dev[1], CPU)
     for one in probes:
         one.best = turn.T.float() @ one.best
-    for one, measure, value, _ in evaluate(probes, turned):
+    for one, measure, value, *_ in evaluate(probes, turned):
         assert value == pytest.approx(found[one.kind, measure], abs=1e-3)
+
+
+def test_measures_without_a_block_are_those_of_the_other_sentences():
+    rng = np.random.default_rng(0)
+    vectors, rows = planted(rng, 45, np.eye(16))
+    ends = np.cumsum([len(one["heads"]) for one in rows])
+    probes = [Probe(kind, 0, 1, StructuralSettings(), torch.empty(16)) for kind in ("depth", "distance")]
+    found = list(evaluate(probes, Sentences(vectors[:, None].float(), rows, CPU)))
+    for block in (0, 11):
+        rest = block_of(45) != block
+        words = np.repeat(rest, np.diff(ends, prepend=0))
+        others = Sentences(vectors[words][:, None].float(), [rows[i] for i in np.flatnonzero(rest)], CPU)
+        for (*_, without), (*_, value, _, _) in zip(found, evaluate(probes, others), strict=True):
+            assert without[block] == pytest.approx(value, abs=1e-6) and len(without) == BLOCKS
 
 
 def test_from_a_file_to_the_table(tmp_path, capsys):
@@ -179,7 +194,8 @@ def test_from_a_file_to_the_table(tmp_path, capsys):
     sources, kept = {(1, 2): Stored(tmp_path / "run.npz")}, Kept(tmp_path / "parts", "code")
     table = structural.probe("rte", sources, tmp_path / "trees.jsonl", settings, kept)
     assert list(table.columns) == [
-        "metric", "model", "kind", "layer", "split", "measure", "rank", "init", "seed", "probe_seed", "value", "n"
+        "metric", "model", "kind", "layer", "split", "measure", "rank", "init", "seed", "probe_seed", "value", "n",
+        *WITHOUT
     ]  # fmt: skip
     assert len(table) == 2 * 2 * 2 * 2 * 2 and set(table.layer) == {0, 1} and set(table["rank"]) == {6}
     assert table.groupby(["kind", "measure"]).size().to_dict() == dict.fromkeys(

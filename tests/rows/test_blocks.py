@@ -9,8 +9,8 @@ from bertshift.rows.blocks import (
     BLOCKS,
     WITHOUT,
     block_of,
-    columns,
     companion,
+    in_columns,
     interval,
     jackknife,
     left_out,
@@ -51,11 +51,8 @@ def test_few_blocks_and_blocks_with_nothing():
 def test_a_table_with_blocks_comes_back(tmp_path):
     generator, path = np.random.default_rng(1), tmp_path / "mnli.at10_vs_base.tsv"
     whole, few = generator.normal(size=BLOCKS), generator.normal(size=5)
-    rows = [
-        {"layer": 1, "value": 0.5, "sd": 1.0} | columns(whole),
-        {"layer": 2, "value": 0.25, "sd": 1.0} | columns(few),
-    ]
-    write_with_blocks(path, pd.DataFrame(rows))
+    shown = pd.DataFrame({"layer": [1, 2], "value": [0.5, 0.25], "sd": 1.0})
+    write_with_blocks(path, pd.concat([shown, in_columns([whole, few])], axis=1))
     written = read_tsv(path)
     assert list(written) == ["layer", "value", "low", "high", "sd"]
     assert written.loc[1, ["low", "high"]].tolist() == pytest.approx(list(interval(0.25, few)))

@@ -14,6 +14,7 @@ for metric, how in METRICS.items():
             inputs_of(request),
         output:
             f"results/{metric}/{{model}}_vs_{{reference}}.tsv",
+            f"results/{metric}/{{model}}_vs_{{reference}}.blocks.npy",
         log:
             f"logs/{metric}/{{model}}_vs_{{reference}}.log",
         threads: config["threads"]["analyse"]
@@ -49,6 +50,7 @@ rule cosine_padded:
         inputs_of(comparing.cosine_padded),
     output:
         "results/cosine_padded/{model}_vs_{reference}.tsv",
+        "results/cosine_padded/{model}_vs_{reference}.blocks.npy",
     log:
         "logs/cosine_padded/{model}_vs_{reference}.log",
     threads: config["threads"]["analyse"]

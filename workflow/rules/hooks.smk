@@ -17,6 +17,7 @@ from snakemake_interface_executor_plugins.settings import ExecMode
 
 from bertshift import naming
 from bertshift.errors import UserError
+from bertshift.rows.blocks import BESIDE as BLOCKS_BESIDE
 from bertshift.running import driver
 from bertshift.running.disk import Reader, next_files
 from bertshift.running.redaction import redact
@@ -135,6 +136,7 @@ def unknown_targets():
 def told_of(target):
     """What to write in place of a target that no rule makes."""
     files = [strip_wildcard_constraints(str(file)) for rule in workflow.rules for file in rule.output]
+    files = [file for file in files if not file.endswith(BLOCKS_BESIDE)]
     names = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
     return naming.nearest_target(target, files, names, makers_of)
 

@@ -72,6 +72,7 @@ rule edge_probes:
     output:
         table="results/edge_probes/{model}.tsv",
         counts="results/edge_probes/{model}.npz",
+        blocks="results/edge_probes/{model}.blocks.npy",
     log:
         "logs/edge_probes/{model}.log",
     threads: config["threads"]["analyse"]
@@ -121,6 +122,7 @@ rule structural_probes:
         inputs_of(probing.structural_probes),
     output:
         "results/structural_probes/{model}.tsv",
+        "results/structural_probes/{model}.blocks.npy",
     log:
         "logs/structural_probes/{model}.log",
     threads: config["threads"]["analyse"]

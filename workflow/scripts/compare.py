@@ -4,9 +4,10 @@ with job(snakemake) as settings:
     from functools import partial
     from importlib import import_module
 
-    from bertshift.files import read_json, read_jsonl, write_tsv
+    from bertshift.files import read_json, read_jsonl
     from bertshift.metrics.comparing import metric_table, model_folders
     from bertshift.metrics.registry import METRICS
+    from bertshift.rows.blocks import write_with_blocks
 
     how, inputs = METRICS[snakemake.rule], snakemake.input
     given = {}
@@ -21,4 +22,4 @@ with job(snakemake) as settings:
             for stimulus, rows, record in words
         }
     compare = partial(import_module(f"bertshift.metrics.{how.module}").compare, **given)
-    write_tsv(snakemake.output[0], metric_table(snakemake.rule, compare, settings, inputs))
+    write_with_blocks(snakemake.output[0], metric_table(snakemake.rule, compare, settings, inputs))

@@ -2,9 +2,10 @@ from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
     from bertshift.data.examples import sample
-    from bertshift.files import read_jsonl, write_tsv
+    from bertshift.files import read_jsonl
     from bertshift.metrics import cosine_padded
     from bertshift.metrics.comparing import comparisons
+    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.tables import compared
 
     stimuli = {
@@ -17,4 +18,4 @@ with job(snakemake) as settings:
         for run, ref_run, keys in comparisons("cosine", settings)
     ]
     table = cosine_padded.compare_saved(pairs, stimuli, settings["pad_to"])
-    write_tsv(snakemake.output[0], compared(table, settings, snakemake.input, settings["inputs"]))
+    write_with_blocks(snakemake.output[0], compared(table, settings, snakemake.input, settings["inputs"]))

@@ -6,9 +6,10 @@ with job(snakemake) as settings:
     import numpy as np
 
     from bertshift.activations.source import sources
-    from bertshift.files import atomic, write_tsv
+    from bertshift.files import atomic
     from bertshift.probes.edge import probe
     from bertshift.probes.settings import ProbeSettings
+    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.tables import probe_table
     from bertshift.running.parts import Kept
 
@@ -24,5 +25,5 @@ with job(snakemake) as settings:
     )
     with atomic(snakemake.output.counts) as path, open(path, "wb") as file:
         np.savez(file, **counts)
-    write_tsv(snakemake.output.table, probe_table(table, settings, snakemake.input))
+    write_with_blocks(snakemake.output.table, probe_table(table, settings, snakemake.input))
     kept.remove()

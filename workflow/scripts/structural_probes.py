@@ -4,8 +4,8 @@ with job(snakemake) as settings:
     from pathlib import Path
 
     from bertshift.activations.source import sources
-    from bertshift.files import write_tsv
     from bertshift.probes.structural import StructuralSettings, probe
+    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.tables import probe_table
     from bertshift.running.parts import Kept
 
@@ -17,5 +17,5 @@ with job(snakemake) as settings:
         StructuralSettings(**settings["probe"]),
         kept,
     )
-    write_tsv(snakemake.output[0], probe_table(table, settings, snakemake.input))
+    write_with_blocks(snakemake.output[0], probe_table(table, settings, snakemake.input))
     kept.remove()

@@ -50,6 +50,8 @@ def compare(
     for pair, model, reference in opened("attention_to", pairs):
         texts, annotation = annotations[pair.stimuli]
         tokens = token_kinds(model, texts)
+        present = {kind: np.unique(model.example_of_token()[places]) for kind, places in tokens.items()}
+        present["sep_sum"] = present["sep"]
         missing = [kind for kind, places in tokens.items() if not len(places)]
         if missing:
             print(f"attention_to: no input of '{pair.stimuli}' has: {', '.join(missing)}.", file=sys.stderr)
@@ -63,7 +65,7 @@ def compare(
                 norms = value_norms(rerun, layer, one.hidden(layer - 1))
                 for (token, variant), values in per_kind(one.attention(layer), norms, tokens).items():
                     place = {"token": token, "variant": variant, "layer": layer, "ref_layer": layer}
-                    rows += head_rows(values, **keys, **place)
+                    rows += head_rows(values, one.examples, present[token], **keys, **place)
     return frame(rows, extra=("token", "annotation"))
 
 

@@ -35,9 +35,10 @@ def hsic(xy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray) -> float:
 def debiased(
     xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray
 ) -> float:
-    """At most 1, 0 expected of independent X and Y, so at times below 0. Raises UserError below 4 tokens."""
+    """At most 1, 0 expected of independent X and Y, so at times below 0; NaN where a side's own estimate is not above 0.
+    Raises UserError below 4 tokens."""
     own = hsic(xx, x_squares, x_squares) * hsic(yy, y_squares, y_squares)
-    return hsic(xy, x_squares, y_squares) / own**0.5
+    return hsic(xy, x_squares, y_squares) / own**0.5 if own > 0 else np.nan
 
 
 def biased(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray) -> float:

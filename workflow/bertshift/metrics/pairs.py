@@ -10,6 +10,7 @@ import pandas as pd
 
 from bertshift.activations.store import Activations, Maps
 from bertshift.errors import UserError
+from bertshift.rows import blocks
 
 COLUMNS = ["variant", "layer", "ref_layer", "head", "value", "sd", "n"]
 
@@ -73,20 +74,37 @@ def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") 
 
 
 def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Rows -> table: the pairs' keys, then COLUMNS, then `extra`."""
+    """Rows -> table: the pairs' keys, then COLUMNS, then `extra`, then blocks.WITHOUT from each row's `without`, if any."""
     table = pd.DataFrame(list(rows))
+    without = blocks.in_columns(table.pop("without") if "without" in table else [()] * len(table))
     last = [*COLUMNS, *extra]
-    return table[[column for column in table.columns if column not in last] + last]
+    first = [column for column in table.columns if column not in last]
+    return pd.concat([table[first + last], without], axis=1)
 
 
-def head_rows(per_map: np.ndarray, **keys) -> Iterator[dict]:
-    """per_map [n, heads] -> one row a head, and head 0: the mean over heads, taken example by example."""
+def token_blocks(activations: Activations, positions: np.ndarray) -> list[slice]:
+    """Which of the tokens at these rising positions [n] are of each block of examples."""
+    block = blocks.block_of(activations.examples)
+    return blocks.slices(block[activations.example_of_token()[positions]], block[-1] + 1)
+
+
+def head_rows(
+    per_map: np.ndarray, examples: int | None = None, present: np.ndarray | None = None, **keys
+) -> Iterator[dict]:
+    """per_map [n, heads] -> one row a head, and head 0: the mean over heads, taken example by example.
+
+    present [n]: which of all `examples` these are; all in their order, if left away.
+    """
     n = len(per_map)
     columns = np.column_stack([per_map.mean(axis=1), per_map])
+    block = blocks.block_of(examples or n)
+    member = np.arange(block[-1] + 1)[:, None] == (block if present is None else block[present])
+    without = blocks.left_out(columns.T @ member.T, member.sum(axis=1))
     means = columns.mean(axis=0)
     deviations = columns.std(axis=0, ddof=1) if n > 1 else np.full(len(means), np.nan)
     for head, (mean, deviation) in enumerate(zip(means, deviations, strict=True)):
-        yield keys | {"head": head, "value": float(mean), "sd": float(deviation), "n": n}
+        numbers = {"value": float(mean), "sd": float(deviation), "n": n, "without": without[head]}
+        yield keys | {"head": head} | numbers
 
 
 def check_same_heads(metric: str, pair: Pair, model: Activations, reference: Activations) -> None:

@@ -9,6 +9,7 @@ The principal directions of X are the eigenvectors of X'X, so three covariances,
 tokens, replace the decompositions of the n x d matrices (Raghu et al. 2017).
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,8 @@ import pandas as pd
 
 from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
-from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined
-from bertshift.metrics.scatter import Centred, scatter
+from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined, token_blocks
+from bertshift.metrics.scatter import Centred, Scatters, scatter, scatters
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,14 @@ class Principal:
 
 def correlations(x: Principal, y: Principal, cross: np.ndarray, k_x: int, k_y: int) -> np.ndarray:
     """Canonical correlations [min(k_x, k_y)], falling, of the first k_x and k_y principal directions."""
-    product = x.whitening(k_x).T @ cross @ y.whitening(k_y)
-    return np.clip(np.linalg.svd(product, compute_uv=False), 0.0, 1.0)
+    return _correlations(x.whitening(k_x).T @ cross @ y.whitening(k_y))
+
+
+def _correlations(product: np.ndarray) -> np.ndarray:
+    """From X'Y in whitened directions. Squares of correlations take half as long as singular values, and say the mean
+    to 1e-9: one of 0 is off by the root of a float64's rounding."""
+    narrow = product if product.shape[0] >= product.shape[1] else product.T
+    return np.sqrt(np.clip(np.linalg.eigvalsh(narrow.T @ narrow)[::-1], 0.0, 1.0))
 
 
 def google_mean(rho: np.ndarray, share: float = 0.98) -> float:
@@ -86,28 +93,32 @@ def can_be_apart(n: int, k_x: int, k_y: int) -> bool:
     return k_x + k_y <= n - 1
 
 
-def distances(x: Principal, y: Principal, cross: np.ndarray, n: int) -> dict[str, tuple[float, int, int]]:
+def distances(
+    x: Principal, y: Principal, cross: np.ndarray, n: int, kept: tuple[int, int] | None = None
+) -> dict[str, tuple[float, int, int]]:
     """variant -> (distance, k_x, k_y).
 
     svcca99: directions of 99% of the variance (the headline); cca_full: all directions; google_mean98: as svcca99,
-    with `google_mean`; svcca99_null and cca_full_null: `null_distance` at their sizes.
+    with `google_mean`; svcca99_null and cca_full_null: `null_distance` at their sizes. kept: k_x and k_y of svcca99, where
+    they are not to be those of 99 %.
     A reading with k_x + k_y > n - 1 would say nothing, as the two subspaces must intersect and have correlations of 1
     whatever the data: cca_full is left out there. Raises UserError where that is so of svcca99, which leaves nothing, or
     where n - 1 is not above the widths.
     """
-    k_x, k_y = x.kept(0.99), y.kept(0.99)
+    k_x, k_y = kept or (x.kept(0.99), y.kept(0.99))
     if n - 1 <= max(len(x.directions), len(y.directions)) or not can_be_apart(n, k_x, k_y):
         raise UserError(
             f"SVCCA of {n} tokens is degenerate at width {len(x.directions)}, where it compares {k_x} directions with "
             f"{k_y}: ask for more stimuli, best 20 times the width."
         )
-    rho = correlations(x, y, cross, k_x, k_y)
-    found = {"svcca99": (float(1 - rho.mean()), k_x, k_y)}
     full_x, full_y = len(x.variances), len(y.variances)
     full = can_be_apart(n, full_x, full_y)
+    most = (full_x, full_y) if full else (k_x, k_y)
+    product = x.whitening(most[0]).T @ cross @ y.whitening(most[1])
+    rho = _correlations(product[:k_x, :k_y])
+    found = {"svcca99": (float(1 - rho.mean()), k_x, k_y)}
     if full:
-        rho_full = correlations(x, y, cross, full_x, full_y)
-        found["cca_full"] = (float(1 - rho_full.mean()), full_x, full_y)
+        found["cca_full"] = (float(1 - _correlations(product).mean()), full_x, full_y)
     found |= {
         "google_mean98": (1 - google_mean(rho), k_x, k_y),
         "svcca99_null": (null_distance(n, k_x, k_y), k_x, k_y),
@@ -115,6 +126,22 @@ def distances(x: Principal, y: Principal, cross: np.ndarray, n: int) -> dict[str
     if full:
         found["cca_full_null"] = (null_distance(n, full_x, full_y), full_x, full_y)
     return found
+
+
+def without_blocks(xx: Scatters, xy: Scatters, yy: Scatters, kept: tuple[int, int]) -> dict[str, np.ndarray]:
+    """variant -> [blocks] `distances` of the rows outside each block, decomposed anew; NaN where these are too few or do
+    not vary. Of nulls, which no text decides, there is none.
+
+    As many directions are kept as of all rows: a jackknife of a number that jumps, as at another cut, is too wide.
+    """
+    found = [{}] * len(xx.parts)
+    for block, left in enumerate(xx.left):
+        if xx.rest_varies(block) and yy.rest_varies(block):
+            x, y = (Principal.of(one.without(block)) for one in (xx, yy))
+            with suppress(UserError):
+                found[block] = distances(x, y, xy.without(block), int(left), kept)
+    variants = ("svcca99", "cca_full", "google_mean98")
+    return {name: np.array([one.get(name, (np.nan,))[0] for one in found]) for name in variants}
 
 
 def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, int, int]]:
@@ -137,19 +164,18 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
 
 
 def _rows(pairs: list[Pair], tokens: int | None):
-    references = {}  # replicates share their parent: its directions are computed once
     for pair, model, reference in opened("svcca", pairs):
         positions = sample_tokens(model.special, tokens, "svcca", pair.stimuli)
+        blocks = token_blocks(model, positions)
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
             x = Centred(model.hidden(layer), positions)
             y = Centred(reference.hidden(ref_layer), positions)
             if not (x.varies and y.varies):
                 tell_undefined("svcca", pair, layer)
                 continue
-            key = (pair.reference, pair.stimuli, ref_layer)
-            if key not in references:
-                references[key] = Principal.of(scatter(y, y))
-            result = distances(Principal.of(scatter(x, x)), references[key], scatter(x, y), len(positions))
+            xx, xy, yy = scatters(x, y, blocks)
+            result = distances(Principal.of(xx.whole), Principal.of(yy.whole), xy.whole, len(positions))
+            without = without_blocks(xx, xy, yy, result["svcca99"][1:])
             for variant, (value, k_model, k_reference) in result.items():
                 yield pair.keys | {
                     "variant": variant,
@@ -161,4 +187,5 @@ def _rows(pairs: list[Pair], tokens: int | None):
                     "n": len(positions),
                     "k_model": k_model,
                     "k_reference": k_reference,
+                    "without": without.get(variant, ()),
                 }

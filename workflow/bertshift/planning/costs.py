@@ -14,7 +14,7 @@ from bertshift.metrics.registry import METRICS
 from bertshift.planning.work import WORK, Job, Sizes, Work
 
 MB, GB = 1e6, 1e9
-ROW_BYTES = 300  # of a table
+ROW_BYTES = 480  # of a table, and of what stands beside it
 # No job asks a cluster for less: a slow node, a file system that is busy.
 LEAST_MINUTES, LEAST_GB = 10, 2
 

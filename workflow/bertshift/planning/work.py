@@ -12,6 +12,7 @@ from bertshift.data.provenance import GENERATED, ORIGINS
 from bertshift.models.families import FAMILIES
 from bertshift.naming import parse_model, parse_variant, runs_of, shape_of
 from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
+from bertshift.rows.blocks import BLOCKS
 
 # Of checkpoints, the configuration has neither: all BERTs have heads of 64, and about so many word pieces.
 HEAD_WIDTH, VOCABULARY = 64, 30_522
@@ -474,12 +475,14 @@ def _decompositions(width: int, number: float) -> Work:
 
 
 def svcca(job: Job, sizes: Sizes) -> Work:
-    return _states_compared(job, sizes, products=3, decompositions=3)
+    """Two decompositions and two products' for each block that is left out, which together take as long as two."""
+    return _states_compared(job, sizes, products=3, decompositions=3 + 2 * BLOCKS)
 
 
 def similarity(job: Job, sizes: Sizes) -> Work:
-    """Of all tokens and of content alone: two scatters and one more for each of four orders, and three measures."""
-    return _states_compared(job, sizes, products=2 * 6, decompositions=2 * 14)
+    """Of all tokens and of content alone: two scatters and one more for each of four orders, and three measures; all of
+    the measures again for each block that is left out, of the other classes of tokens too (measured)."""
+    return _states_compared(job, sizes, products=2 * 6, decompositions=2 * 14 + 7 * BLOCKS)
 
 
 def layer_cka(job: Job, sizes: Sizes) -> Work:
@@ -506,7 +509,7 @@ def _states_compared(job: Job, sizes: Sizes, products: int, decompositions: int)
     )
     layer = 2 * shape.dump(every) / (shape.layers + 1)
     return work * layers + Work(
-        memory=layer + 8 * 20 * shape.width**2, read=layer * layers, rows=layers * len(stimuli)
+        memory=layer + 8 * (20 + 3 * BLOCKS) * shape.width**2, read=layer * layers, rows=layers * len(stimuli)
     )
 
 
@@ -524,10 +527,10 @@ def spectra(job: Job, sizes: Sizes) -> Work:
 
 
 def rsa(job: Job, sizes: Sizes) -> Work:
-    """Three sets of blocks' moments of either of two samples, and the products of any two of 50 blocks'."""
+    """Three sets of blocks' moments of either of two samples, and the products of each with that of all."""
     shape, pairs, stimuli = _pairs(job, sizes)
     tokens, layers = job.settings["tokens"], (shape.layers + 1) * pairs * len(stimuli)
-    moments = 2 * 3 * 2 * (tokens + 50**2) * shape.width**2
+    moments = 2 * 3 * 2 * (tokens + 2 * BLOCKS) * shape.width**2
     return Work(
         host=2 * moments * layers,
         memory=24 * tokens * shape.width,

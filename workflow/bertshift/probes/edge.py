@@ -22,10 +22,20 @@ from bertshift.models import family as models
 from bertshift.models.loading import load_encoder
 from bertshift.probes.bank import Bank, Examples, Features, Objective, Probe, evaluate, train
 from bertshift.probes.control import control_labels
-from bertshift.probes.scores import VIEWS, clean_labels, counts, counts_by_view, counts_key, f1, sentences_key
+from bertshift.probes.scores import (
+    VIEWS,
+    clean_labels,
+    counts,
+    counts_by_view,
+    counts_key,
+    f1,
+    f1_without,
+    sentences_key,
+)
 from bertshift.probes.sentences import records_used
 from bertshift.probes.settings import ProbeSettings
 from bertshift.probes.spans import Sentence, SpanTokens, WordTargets, align, read_targets
+from bertshift.rows.blocks import in_columns
 from bertshift.running.parts import Kept, Latest, Part, made
 from bertshift.tasks.inference import best_device
 
@@ -181,7 +191,8 @@ def probe(
 
     Returns a table of COLUMNS and, for comparisons of models, counts of TP, FP, FN named by scores.counts_key.
     F1 is in [0, 1]; `control` is the same probe's on its control task, `selectivity` the difference; n test targets,
-    train records, dropped targets (of all splits). Raises UserError as `read_task` and `load_examples` do.
+    train records, dropped targets (of all splits). The columns blocks.WITHOUT have F1 without each block of the task's
+    test sentences, by the same probe. Raises UserError as `read_task` and `load_examples` do.
     """
     rows = read_rows(sentences)
     task = cache(lambda name: read_task(name, edges[name], rows, settings.of(name), settings.of(name).seeds))
@@ -200,17 +211,18 @@ def probe(
         for (replicate, name), recipe in recipes(sources, edges, settings, kept.code).items()
     }
     found = made(parts, kept.folder, "edge_probes")
-    table, arrays = [], {}
+    table, arrays, rests = [], {}, []
     for name, replicate in product(edges, sources):
         own = found[name, replicate]
         arrays[sentences_key(name)] = np.array(own["sentences"])
         counted = own["counts"].numpy()
         for (variant, view), per_seed in zip(product(variants, VIEWS[: counted.shape[1]]), chain(*counted)):
             arrays[counts_key(name, variant, view, *replicate)] = per_seed[:, 0]
+            rests += [*f1_without(per_seed[:, 0])]
             for seed, (value, control) in zip(settings.of(name).seeds, f1(per_seed.sum(axis=2)).tolist()):
                 keys = ("edge_probe", model, name, variant, view, *replicate, seed)
                 table.append((*keys, value, control, value - control, *own["sizes"]))
-    return pd.DataFrame(table, columns=COLUMNS), arrays
+    return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(rests)], axis=1), arrays
 
 
 def _of_replicate(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from bertshift.errors import UserError
+from bertshift.rows.blocks import block_of
 from bertshift.rows.significance import DRAWS, samples
 
 DRAWN_AT_ONCE = 2_000_000  # of a bootstrap: 64 MB
@@ -54,6 +55,14 @@ def f1(counts):
     right = 2 * counts[..., 0]
     total = right + counts[..., 1] + counts[..., 2]
     return right / (total + (total == 0))
+
+
+def f1_without(counts: np.ndarray) -> np.ndarray:
+    """[..., blocks] F1 of counts [..., sentences, 3] without each block of sentences; NaN where there is one alone."""
+    block = block_of(counts.shape[-2])
+    rest = block != np.arange(block[-1] + 1)[:, None]
+    scores = f1(rest.astype(np.int64) @ counts.astype(np.int64))
+    return np.where(rest.any(axis=1), scores, np.nan)
 
 
 @dataclass(frozen=True)

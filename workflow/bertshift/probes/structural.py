@@ -15,7 +15,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from bertshift.errors import UserError
 from bertshift.files import read_jsonl
 from bertshift.probes import trees
 from bertshift.probes.settings import StructuralSettings
+from bertshift.rows.blocks import block_of, in_columns
 from bertshift.running.parts import Kept, Part, made
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
@@ -216,8 +217,11 @@ def fit(probes: Sequence[Probe], train: Sentences, dev: Sentences, settings: Str
             break
 
 
-def evaluate(probes: Sequence[Probe], sentences: Sentences) -> Iterator[tuple[Probe, str, float, int]]:
-    """Each probe with its measures at its best weights, and what they are means over.
+def evaluate(
+    probes: Sequence[Probe], sentences: Sentences
+) -> Iterator[tuple[Probe, str, float, int, list[float]]]:
+    """Each probe with its measures at its best weights, what they are means over, and the measures without each block of
+    sentences (NaN where nothing is left).
 
     Spearman's correlation, over sentences of 5 to 50 words; of distances, the mean over rows, a word's distance to
     itself among them. Root accuracy over sentences and UUAS over edges, both among words that are not punctuation.
@@ -225,7 +229,8 @@ def evaluate(probes: Sequence[Probe], sentences: Sentences) -> Iterator[tuple[Pr
     for kind, predict in PREDICT.items():
         own = of_kind(kind, probes)
         measure, recovered = RECOVERED[kind]
-        correlation, found, possible = np.zeros((len(own), len(sentences))), np.zeros(len(own)), 0
+        correlation, found = np.zeros((2, len(own), len(sentences)))
+        possible = np.zeros(len(sentences), int)
         for members in _of_one_length(sentences.lengths):
             batch = sentences.batch(members)
             z = projected(batch, own, [probe.best for probe in own]).unflatten(1, (len(members), -1))
@@ -235,12 +240,29 @@ def evaluate(probes: Sequence[Probe], sentences: Sentences) -> Iterator[tuple[Pr
             correlation[:, members] = rows.reshape(*rows.shape[:2], -1).mean(axis=-1)
             for i, member in enumerate(members):
                 if (kept := sentences.kept[member]).any():
-                    more, of = recovered(predicted[:, i], gold[i], kept)
-                    found, possible = found + more, possible + of
+                    found[:, member], possible[member] = recovered(predicted[:, i], gold[i], kept)
         mean, counted = trees.mean_over_lengths(correlation, sentences.lengths)
-        for probe, value, hits in zip(own, mean.tolist(), found.tolist(), strict=True):
-            yield probe, "spearman", value, counted
-            yield probe, measure, hits / possible if possible else math.nan, possible
+        means, shares = [mean], [found.sum(axis=1) / (possible.sum() or math.nan)]
+        for rest in outside_blocks(len(sentences)):
+            mean = np.full(len(own), np.nan)
+            with suppress(UserError):
+                mean, _ = trees.mean_over_lengths(correlation[:, rest], sentences.lengths[rest])
+            means.append(mean)
+            shares.append(found[:, rest].sum(axis=1) / (possible[rest].sum() or math.nan))
+        of = {
+            "spearman": (np.transpose(means), counted),
+            measure: (np.transpose(shares), int(possible.sum())),
+        }
+        for number, probe in enumerate(own):
+            for name, (values, n) in of.items():
+                value, *without = values[number].tolist()
+                yield probe, name, value, n, without
+
+
+def outside_blocks(sentences: int) -> list[np.ndarray]:
+    """Of each block, which sentences are outside it, [sentences] bool."""
+    block = block_of(sentences)
+    return [block != number for number in range(block[-1] + 1)]
 
 
 def _of_one_length(lengths: np.ndarray) -> Iterator[np.ndarray]:
@@ -334,7 +356,7 @@ def probe(
 
     sources: (init, seed) -> what the activations of `sentences` (words, upos, heads, split) come from. A replicate's
     probes are a part of the work.
-    Returns a table of COLUMNS; layer 0 is the embedding output. Word vectors are held in memory, one replicate's at a
+    Returns a table of COLUMNS and blocks.WITHOUT; layer 0 is the embedding output. Word vectors are held in memory, one replicate's at a
     time: 2.1 GB a 100,000 words for a BERT-base in float16. Raises UserError as `read_splits` does.
     """
     rows = list(read_jsonl(sentences))
@@ -351,16 +373,16 @@ def probe(
         )
         for (init, seed), source in sources.items()
     }
-    table = [
-        ("structural_probe", model, *row[:-3], *replicate, *row[-3:])
-        for replicate, found in made(parts, kept.folder, "structural_probes").items()
-        for row in found["rows"]
-    ]
-    return pd.DataFrame(table, columns=COLUMNS)
+    table, rests = [], []
+    for replicate, found in made(parts, kept.folder, "structural_probes").items():
+        for *row, probe_seed, value, n, without in found["rows"]:
+            table.append(("structural_probe", model, *row, *replicate, probe_seed, value, n))
+            rests.append(without)
+    return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(rests)], axis=1)
 
 
 def _of_replicate(splits: Mapping[str, Sentences], settings: StructuralSettings) -> Iterator[tuple]:
-    """Rows of kind, layer, split, measure, rank, probe seed, value and n."""
+    """Rows of kind, layer, split, measure, rank, probe seed, value, n and values without each block of sentences."""
     like = splits["train"].batch([0]).vectors
     probes = [
         Probe(kind, layer, probe_seed, settings, like)
@@ -371,5 +393,5 @@ def _of_replicate(splits: Mapping[str, Sentences], settings: StructuralSettings)
     with full_precision():
         fit(probes, splits["train"], splits["dev"], settings)
         for split in ("dev", "test"):
-            for one, measure, value, n in evaluate(probes, splits[split]):
-                yield one.kind, one.layer, split, measure, one.rank, one.seed, value, n
+            for one, measure, *numbers in evaluate(probes, splits[split]):
+                yield one.kind, one.layer, split, measure, one.rank, one.seed, *numbers

@@ -10,6 +10,8 @@ on disk they are float64 beside the TSV, row by row, because they would be most 
 """
 
 import os
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ from bertshift.files import atomic, read_tsv, write_tsv
 BLOCKS = 20
 WITHOUT = [f"without{block}" for block in range(1, BLOCKS + 1)]
 LEVEL = 0.95
+BESIDE = ".blocks.npy"
 
 
 def block_of(examples: int) -> np.ndarray:
@@ -37,9 +40,17 @@ def left_out(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
         return np.where(rest > 0, (sums.sum(axis=-1, keepdims=True) - sums) / rest, np.nan)
 
 
-def columns(without: np.ndarray) -> dict[str, float]:
-    """What a row holds of its values without each block [B], at most 20."""
-    return dict(zip(WITHOUT, map(float, without), strict=False))
+def slices(block: np.ndarray, blocks: int) -> list[slice]:
+    """Where each block's rows are, of rows whose blocks [n] do not fall; some may be empty."""
+    return [slice(*ends) for ends in pairwise(np.searchsorted(block, np.arange(blocks + 1)))]
+
+
+def in_columns(rows: Sequence[Sequence[float]]) -> pd.DataFrame:
+    """The columns WITHOUT of rows, each the values without every block, at most 20 of them."""
+    found = np.full((len(rows), len(WITHOUT)), np.nan)
+    for place, row in zip(found, rows, strict=True):
+        place[: len(row)] = row
+    return pd.DataFrame(found, columns=WITHOUT)
 
 
 def check(table: pd.DataFrame) -> None:
@@ -75,7 +86,7 @@ def interval(value: np.ndarray, without: np.ndarray) -> tuple[np.ndarray, np.nda
 
 def companion(path: str | os.PathLike) -> Path:
     """Where the blocks of a table stand."""
-    return Path(path).with_suffix(".blocks.npy")
+    return Path(path).with_suffix(BESIDE)
 
 
 def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame) -> None:
