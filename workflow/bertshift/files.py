@@ -10,6 +10,10 @@ import pandas as pd
 
 from bertshift.errors import UserError
 
+BLOCKS_BESIDE = (
+    ".blocks.npy"  # in place of .tsv: what a table's values are without each block of inputs (`rows.blocks`)
+)
+
 
 @contextmanager
 def atomic(path: str | os.PathLike) -> Iterator[Path]:

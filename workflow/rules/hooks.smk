@@ -17,7 +17,7 @@ from snakemake_interface_executor_plugins.settings import ExecMode
 
 from bertshift import naming
 from bertshift.errors import UserError
-from bertshift.rows.blocks import BESIDE as BLOCKS_BESIDE
+from bertshift.files import BLOCKS_BESIDE
 from bertshift.running import driver
 from bertshift.running.disk import Reader, next_files
 from bertshift.running.redaction import redact

@@ -4,11 +4,11 @@ with job(snakemake) as settings:
     import yaml
 
     from bertshift.figures import style
-    from bertshift.files import read_tsv
     from bertshift.papers.room import draw
+    from bertshift.rows.blocks import read_with_blocks
 
     with open(snakemake.input.published, encoding="utf-8") as file:
         published = yaml.safe_load(file)
-    tables = {path: read_tsv(path) for path in snakemake.input.tables}
+    tables = {path: read_with_blocks(path) for path in snakemake.input.tables}
     outputs = (snakemake.output[kind] for kind in ("png", "pdf", "tsv", "txt"))
     style.save(draw(settings["name"], tables, published), *outputs)

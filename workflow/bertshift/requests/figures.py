@@ -2,11 +2,29 @@
 
 from collections.abc import Iterable, Mapping
 
+from bertshift.files import BLOCKS_BESIDE
+from bertshift.metrics.registry import METRICS
 from bertshift.papers.catalogue import FIGURES, ROOMS, needs
 from bertshift.requests import Request
 from bertshift.requests.runs import unique
 
 PUBLISHED = "workflow/bertshift/papers/{paper}/published.yaml"
+
+
+MEASURED = {*METRICS, "cosine_padded", "edge_probes", "structural_probes"}
+
+
+def _read(tables: Iterable[str]) -> dict[str, list[str]]:
+    """Tables, and what they are without each block of inputs, for those of which that is known."""
+    tables = list(tables)
+    measured = [table for table in tables if table.split("/")[1] in MEASURED]
+    beside = [
+        table.removesuffix(".tsv") + BLOCKS_BESIDE
+        for table in measured
+        if not table.startswith("results/edge_probes/")
+        or "_vs_" not in table  # a difference of two such tables
+    ]
+    return {"tables": tables, "blocks": beside}
 
 
 def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
@@ -22,9 +40,7 @@ def drawn(names: Iterable[str], ending: str) -> list[str]:
 
 def figure(config: Mapping, name: str) -> Request:
     paper, _ = name.split("/")
-    return Request(
-        {"tables": needs(name, config), "published": PUBLISHED.format(paper=paper)}, {"name": name}
-    )
+    return Request({**_read(needs(name, config)), "published": PUBLISHED.format(paper=paper)}, {"name": name})
 
 
 def claims(config: Mapping, paper: str) -> Request:
@@ -32,7 +48,7 @@ def claims(config: Mapping, paper: str) -> Request:
     tables = {name: needs(name, config) for name in figures_of([paper], config)}
     return Request(
         {
-            "tables": unique(table for some in tables.values() for table in some),
+            **_read(unique(table for some in tables.values() for table in some)),
             "published": PUBLISHED.format(paper=paper),
         },
         tables,

@@ -19,12 +19,11 @@ import pandas as pd
 from scipy import stats as distributions
 
 from bertshift.errors import UserError
-from bertshift.files import atomic, read_tsv, write_tsv
+from bertshift.files import BLOCKS_BESIDE, atomic, read_tsv, write_tsv
 
 BLOCKS = 20
 WITHOUT = [f"without{block}" for block in range(1, BLOCKS + 1)]
 LEVEL = 0.95
-BESIDE = ".blocks.npy"
 
 
 def block_of(examples: int) -> np.ndarray:
@@ -86,7 +85,7 @@ def interval(value: np.ndarray, without: np.ndarray) -> tuple[np.ndarray, np.nda
 
 def companion(path: str | os.PathLike) -> Path:
     """Where the blocks of a table stand."""
-    return Path(path).with_suffix(BESIDE)
+    return Path(path).with_suffix(BLOCKS_BESIDE)
 
 
 def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame) -> None:

@@ -17,7 +17,7 @@ RUN = ["init", "seed", "ref_init", "ref_seed"]  # which replicate of a model, an
 SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
 PAIRED = " pair"  # a unit that is two of UNITS
 EQUAL = 1e-9  # tables carry ten digits
-BOOTSTRAP = "95% over inputs"  # what `low` and `high` of a metric's own table are
+BOOTSTRAP = "95% bootstrap over inputs"  # what `low` and `high` of some tables are
 
 
 def correlation(values, others) -> float:
