@@ -2,8 +2,8 @@
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/rsa.py [--layers 13] [--tokens 5000] [--width 768]
 
-"compare" is the whole metric from files for one of the two variants: 200 bootstrap samples of blocks of sentences, and
-the parent's sums, too.
+"compare" is the whole metric from files for one of the two variants: the score without each block of sentences, and the
+parent's sums, too.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def main():
     print(f"{'route':36}{'CPU s':>10}{'ratio':>8}  largest difference")
     print(f"{'ours':36}{ours:10.2f}{1:8.1f}")
     print(f"{'direct n x n':36}{theirs:10.2f}{theirs / ours:8.1f}  {difference:.1e}")
-    print(f"{'compare, with intervals':36}{both_variants / 2:10.2f}{both_variants / 2 / ours:8.1f}")
+    print(f"{'compare, with blocks':36}{both_variants / 2:10.2f}{both_variants / 2 / ours:8.1f}")
 
 
 def save(path, hidden):
