@@ -161,16 +161,17 @@ def test_frozen_parts_are_those_of_the_start(start, rows, tmp_path):
 
 @pytest.fixture
 def adapted(start, rows, tmp_path):
-    """A function (folder, alpha) that fine-tunes `toy.lora2` into that folder."""
+    """A function (folder, alpha) that fine-tunes `toy.lora2` into that folder, or writes its snapshots into those of shares."""
     data = tmp_path / "data"
     write_jsonl(data / "examples.jsonl", [row for split in rows.values() for row in split])
     write_json(data / "dataset.json", SIDECAR)
     how = {"learning_rate": 2e-2, "batch_size": 8, "epochs": 10, "norms_every": 5, "checkpoint_minutes": 0}
 
-    def run(name, alpha=16):
+    def run(name, alpha=16, shares=()):
         training = how | {"lora_alpha": alpha, "lora_dropout": 0.1}
         settings = {"task": TASK, "training": training, "variants": ["lora2"], "seed": 1}
-        return trainer(start, data)(settings, tmp_path / name), tmp_path / name
+        folders = {share: tmp_path / f"{name}{share}" for share in shares}
+        return trainer(start, data)(settings, folders or tmp_path / name), folders or tmp_path / name
 
     return run
 
@@ -190,6 +191,18 @@ def test_adapters_are_trained_and_merged(start, adapted, tmp_path):
     assert moved == projections | {"encoder.pooler.dense.weight", "encoder.pooler.dense.bias"}
     for key in projections:
         assert torch.linalg.matrix_rank((after[key] - before[key]).double(), rtol=1e-4) == 2
+
+
+def test_snapshots_of_a_run_with_adapters_are_merged(adapted, start, rows):
+    _, folders = adapted("at", shares=(10, 50))
+    _, whole = adapted("whole")
+    before, after = weights(start), weights(whole)
+    for folder in folders.values():
+        on_the_way = weights(folder)
+        assert on_the_way.keys() == after.keys()
+        changed = on_the_way[(key := "encoder.encoder.layer.0.attention.self.query.weight")] - before[key]
+        assert torch.linalg.matrix_rank(changed.double(), rtol=1e-4) == 2
+        assert read_json(folder / "scores.json")["scores"] == scores_of(folder, rows)
 
 
 def test_a_killed_run_with_adapters_ends_with_the_same_bytes(adapted, monkeypatch):

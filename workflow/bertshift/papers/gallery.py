@@ -8,9 +8,14 @@ from urllib.parse import quote
 import pandas as pd
 
 from bertshift.models.source import BERT, family_in
-from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
+from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED, false_discoveries
 
-MARKS = {HOLDS: ("✓", "holds"), FAILS: ("✗", "fails"), UNTESTED: ("–", "untested")}
+MARKS = {
+    HOLDS: ("✓", "holds"),
+    FAILS: ("✗", "fails"),
+    UNDECIDED: ("?", "undecided"),
+    UNTESTED: ("–", "untested"),
+}
 
 STYLE = """
 :root { color-scheme: light; --ink: #1b1b1b; --soft: #595959; --line: #d9d9d9; --back: #fff; }
@@ -29,6 +34,7 @@ th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; border-bot
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .verdict { white-space: nowrap; font-weight: 600; padding: .1rem .45rem; border-radius: .3rem; }
 .holds { background: #d8f0e6; color: #00503a; } .fails { background: #fbe0d3; color: #7a2600; }
+.undecided { background: #fff1c2; color: #5c4400; }
 .untested { background: #ececec; color: #404040; white-space: normal; display: inline-block; }
 """
 
@@ -53,7 +59,8 @@ def render(
         parts = [_figure(name, figures[name], captions.get(name, ""), claims) for name in names]
         citation = published.get(paper, {}).get("paper", {}).get("citation", paper)
         sections.append(
-            f'<section id="{escape(paper)}"><h2>{escape(citation)}</h2>{"".join(parts)}</section>'
+            f'<section id="{escape(paper)}"><h2>{escape(citation)}</h2>{_verdicts(claims[claims["paper"] == paper])}'
+            f"{''.join(parts)}</section>"
         )
     links = "".join(
         f'<li><a href="#{escape(name)}">{escape(name.replace("/", ", "))}</a> {_count(_of(claims, name))}</li>'
@@ -95,6 +102,13 @@ def _banner(figures: Mapping[str, pd.DataFrame]) -> str:
 def _of(claims: pd.DataFrame, name: str) -> pd.DataFrame:
     paper, item = name.split("/")
     return claims[(claims["paper"] == paper) & (claims["figure"] == item)]
+
+
+def _verdicts(claims: pd.DataFrame) -> str:
+    """A paper's counts, and how many of the claims that hold do so by chance."""
+    rate = false_discoveries(claims)
+    words = f" At a false discovery rate of {rate:.2g}, all that hold do." if rate == rate else ""
+    return f"<p>{_count(claims)}{words}</p>" if len(claims) else ""
 
 
 def _count(claims: pd.DataFrame) -> str:
