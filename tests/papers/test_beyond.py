@@ -29,7 +29,7 @@ def mnli():
     return {
         path: table
         for path, table in made_papers.tables_of("beyond").items()
-        if path.partition("/mnli")[2].startswith((".", "_vs_base"))
+        if path.partition("/mnli")[2].startswith((".at", ".tsv", "_vs_base"))
     }
 
 

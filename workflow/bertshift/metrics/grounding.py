@@ -32,7 +32,7 @@ from bertshift.data.examples import sample
 from bertshift.errors import UserError
 from bertshift.metrics import cka, cosine, jensen_shannon, procrustes, pwcca
 from bertshift.metrics.pairs import frame, matched_layers
-from bertshift.metrics.rsa import Samples, unit_rows
+from bertshift.metrics.rsa import Deleted, unit_rows
 from bertshift.metrics.scatter import Centred, scatter
 from bertshift.metrics.similarity import SHARE
 from bertshift.metrics.svcca import Principal, can_be_apart
@@ -124,9 +124,9 @@ class _Layer:
         return self.activations.attention(self.layer)
 
 
-def _all_pairs(tokens: int) -> Samples:
-    """RSA of all tokens as they are: one block, drawn once."""
-    return Samples(tokens, np.zeros(1, int), np.ones((1, 1)))
+def _all_pairs(tokens: int) -> Deleted:
+    """RSA of all tokens, which are one block."""
+    return Deleted([slice(0, tokens)])
 
 
 def distances(

@@ -107,7 +107,7 @@ def _of(claims: pd.DataFrame, name: str) -> pd.DataFrame:
 def _verdicts(claims: pd.DataFrame) -> str:
     """A paper's counts, and how many of the claims that hold do so by chance."""
     rate = false_discoveries(claims)
-    words = f" At a false discovery rate of {rate:.2g}, all that hold do." if rate == rate else ""
+    words = f" At a false discovery rate of {rate:.2g}, all that hold do." if pd.notna(rate) else ""
     return f"<p>{_count(claims)}{words}</p>" if len(claims) else ""
 
 

@@ -9,21 +9,22 @@ from bertshift.requests import Request
 from bertshift.requests.runs import unique
 
 PUBLISHED = "workflow/bertshift/papers/{paper}/published.yaml"
-
-
 MEASURED = {*METRICS, "cosine_padded", "edge_probes", "structural_probes"}
 
 
-def _read(tables: Iterable[str]) -> dict[str, list[str]]:
-    """Tables, and what they are without each block of inputs, for those of which that is known."""
-    tables = list(tables)
-    measured = [table for table in tables if table.split("/")[1] in MEASURED]
-    beside = [
-        table.removesuffix(".tsv") + BLOCKS_BESIDE
-        for table in measured
-        if not table.startswith("results/edge_probes/")
-        or "_vs_" not in table  # a difference of two such tables
+def measured(tables: Iterable[str]) -> list[str]:
+    """Those of which it is known what they are without each block of inputs; not differences of two tables of edge probes."""
+    return [
+        table
+        for table in tables
+        if table.split("/")[1] in MEASURED and not ("/edge_probes/" in table and "_vs_" in table)
     ]
+
+
+def _read(tables: Iterable[str]) -> dict[str, list[str]]:
+    """Tables, and what stands beside them."""
+    tables = list(tables)
+    beside = [table.removesuffix(".tsv") + BLOCKS_BESIDE for table in measured(tables)]
     return {"tables": tables, "blocks": beside}
 
 

@@ -155,8 +155,8 @@ def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None) -> tupl
         return UNTESTED, "one replicate only; at least two are needed."
     if ours is None:  # some value stands for `there is no such layer`
         return UNDECIDED if any(alone) else FAILS, f"Some replicate has no such layer. {said}"
-    if np.isnan(ours.error):
-        return UNTESTED, "one number over all replicates, of which three are needed to say how sure it is."
+    if np.isnan(ours.error):  # of fewer than three replicates there is no interval
+        return HOLDS if all(alone) else FAILS, f"{said} It has no interval."
     verdict = one.decided(ours)
     if verdict == UNDECIDED:
         holds = ours.probability(one.low, one.high)

@@ -12,6 +12,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from bertshift.figures import layers, numbers, style
 from bertshift.rows import statistics
+from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.losses import thinned
 
 # Metric -> what is read of its tables (variants, inputs), its name, its colours, and its line.
@@ -100,7 +101,7 @@ def _halves(rows: pd.DataFrame) -> pd.DataFrame:
     for _, layer in rows.groupby([*RUN, "ref_init", "ref_seed", "layer"], sort=False):
         value = half_change(layer["share"].to_list(), layer["change"].to_list())
         kept.append(layer.iloc[-1].to_dict() | {"value": value, "table": "; ".join(layer["table"])})
-    return pd.DataFrame(kept).drop(columns=["low", "high"], errors="ignore").dropna(subset="value")
+    return pd.DataFrame(kept).drop(columns=["low", "high", *WITHOUT], errors="ignore").dropna(subset="value")
 
 
 def _means(rows: pd.DataFrame, ends: pd.Series, at: Sequence[str] = ("share",)) -> pd.DataFrame:
