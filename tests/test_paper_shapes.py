@@ -59,10 +59,8 @@ def needed(name, state):
     """{path: table} of all that a figure and its claims read."""
     paper, item = name.split("/")
     tables, first = tables_of(paper), settings()["figures"][paper][item]["models"][0]
-    return {
-        path: with_blocks(path, in_state(tables[path], state, first))
-        for path in catalogue.needs(name, settings())
-    }
+    made = {path: in_state(tables[path], state, first) for path in catalogue.needs(name, settings())}
+    return {path: with_blocks(path, one) for path, one in made.items()} if state == "one run failed" else made
 
 
 def with_blocks(path, table):
@@ -71,7 +69,7 @@ def with_blocks(path, table):
         return table
     spread = 1e-3 * np.random.default_rng(0).normal(size=(len(table), len(WITHOUT)))
     values = table["value"].to_numpy(float)[:, None] * (1 + spread)
-    return table.join(pd.DataFrame(values, table.index, WITHOUT))
+    return pd.concat([table.reset_index(drop=True), pd.DataFrame(values, columns=WITHOUT)], axis=1)
 
 
 def in_state(table, state, first):

@@ -24,7 +24,7 @@ from scipy.optimize import brentq
 from bertshift.errors import UserError
 
 LEVEL = 0.95
-EQUAL = 1e-9  # probabilities
+EQUAL, TINY = 1e-9, 1e-300  # probabilities
 NONE, REPLICATES, INPUTS, BOTH = (
     "none",
     "95% t over replicates",
@@ -46,11 +46,11 @@ class Estimate:
 
     @property
     def low(self) -> float | np.ndarray:
-        return self.mean - self._errors((1 + LEVEL) / 2) * self.error
+        return self.mean - self._errors((1 - LEVEL) / 2) * self.error
 
     @property
     def high(self) -> float | np.ndarray:
-        return self.mean + self._errors((1 + LEVEL) / 2) * self.error
+        return self.mean + self._errors((1 - LEVEL) / 2) * self.error
 
     def probability(self, low: float, high: float) -> float:
         """Of the true value to lie between `low` and `high`; NaN without an interval. For a single number."""
@@ -58,19 +58,18 @@ class Estimate:
             return np.nan if np.isnan(self.error) else float(low <= self.mean <= high)
         return self._below(high) - self._below(low)
 
-    def _errors(self, share: float) -> float | np.ndarray:
-        """How many standard errors above the mean the quantile `share` lies."""
-        return sum(weight * distributions.t.ppf(share, freedom) for weight, freedom in self.parts)
+    def _errors(self, tail: float) -> float | np.ndarray:
+        """How many standard errors from the mean a share `tail` of the distribution begins."""
+        return sum(weight * distributions.t.isf(tail, freedom) for weight, freedom in self.parts)
 
     def _below(self, value: float) -> float:
         errors = (value - self.mean) / self.error
-        ends = [distributions.t.cdf(errors, freedom) for _, freedom in self.parts]
-        low, high = min(ends), max(ends)
-        if high - low < EQUAL:  # one part, or a value far away
-            return float(low)
-        return float(
-            brentq(lambda share: self._errors(share) - errors, low * (1 - EQUAL), high * (1 + EQUAL))
-        )
+        tails = [distributions.t.sf(abs(errors), freedom) for _, freedom in self.parts]
+        low, high = min(tails), max(tails)
+        if high - low > EQUAL:  # else there is one part, or the value is far away
+            ends = max(low, TINY) * (1 - EQUAL), high * (1 + EQUAL)
+            low = brentq(lambda tail: self._errors(tail) - abs(errors), *ends)
+        return float(low if errors < 0 else 1 - low)
 
 
 def estimate(values, names: Sequence[str] | None = None, left_out=None) -> Estimate:

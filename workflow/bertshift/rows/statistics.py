@@ -134,7 +134,7 @@ def mapped(table: pd.DataFrame, function: Callable, *more: str) -> pd.DataFrame:
     return table.assign(**{name: function(table[name]) for name in names})
 
 
-def with_value(table: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
+def with_value(table: pd.DataFrame, values: pd.Series | float) -> pd.DataFrame:
     """A table of other values, of which none is known without a block."""
     return table.drop(columns=WITHOUT, errors="ignore").assign(value=values)
 
@@ -157,6 +157,14 @@ def with_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> pd
         raise UserError(f"{row['model']} has {', '.join(f'{key} {row[key]}' for key in keys)} and its pretrained model "
                         "has not; delete the latter's table and run its rule again.")  # fmt: skip
     return joined
+
+
+def minus_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """`rows` less what `with_parents` finds, in `value` and without each block of inputs. Raises as that does."""
+    joined, keys = with_parents(rows, parents, by), [*by, "init"]
+    names = [name for name in ("value", *WITHOUT) if name in rows]
+    less = parents.groupby(keys)[names].mean().reindex(pd.MultiIndex.from_frame(joined[keys]))
+    return joined.assign(**{name: joined[name] - less[name].to_numpy() for name in names})
 
 
 def spreads(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:

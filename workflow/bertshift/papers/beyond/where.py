@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
 from bertshift.metrics.layer_cka import contrast
+from bertshift.rows import statistics
 
 TOKENS = "content"
 CONTRASTS = {"before": "before_contrast", "after": "after_contrast"}
@@ -38,8 +39,8 @@ def _contrasts(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
         ["model", "variant", "init", "seed", "ref_init", "ref_seed"], sort=False
     )
     found = [
-        run.iloc[:1].assign(
-            value=contrast(run.set_index(CELL)["value"]), variant=CONTRASTS[variant], layer=0, ref_layer=0
+        statistics.with_value(run.iloc[:1], contrast(run.set_index(CELL)["value"])).assign(
+            variant=CONTRASTS[variant], layer=0, ref_layer=0
         )
         for (_, variant, *_), run in runs
     ]

@@ -6,6 +6,8 @@ from itertools import combinations
 import pandas as pd
 
 from bertshift.figures import layers, numbers, style
+from bertshift.rows import statistics
+from bertshift.rows.blocks import WITHOUT
 
 METRICS = {"svcca99": "svcca", "pwcca_reference": "pwcca", "pwcca_model": "pwcca", "cka_debiased": "cka",
            "cka_biased": "cka", "procrustes": "procrustes"}  # fmt: skip
@@ -30,11 +32,10 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     related, nulls = rows[~is_null], rows[is_null]
     cell = [*RUN, "tokens", "layer", "variant"]
     nulls = nulls.assign(variant=nulls["variant"].str.removesuffix("_null")).set_index(cell)["value"]
+    null = related.join(nulls.rename("null"), on=cell)["null"]
     quantities = {
         "distance": rows,
-        "share of null": related.assign(
-            value=related["value"] / related.join(nulls.rename("null"), on=cell)["null"]
-        ),
+        "share of null": statistics.mapped(related, lambda distance: distance / null),
         "rank correlation": _rank_correlations(related),
     }
     everything = pd.concat([part.assign(quantity=name) for name, part in quantities.items()])
@@ -52,7 +53,8 @@ def _rank_correlations(rows: pd.DataFrame) -> pd.DataFrame:
             run.iloc[0].to_dict() | {"variant": f"{a} ~ {b}", "layer": 0, "value": ranks.loc[a, b]}
             for a, b in pairs
         ]
-    return pd.DataFrame(found).dropna(subset="value")  # a measure that is the same in all layers ranks none
+    table = pd.DataFrame(found).drop(columns=WITHOUT, errors="ignore")
+    return table.dropna(subset="value")  # a measure that is the same in all layers ranks none
 
 
 @style.styled

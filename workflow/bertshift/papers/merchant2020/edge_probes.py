@@ -50,8 +50,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
     if not is_base.any():
         raise UserError(f"no edge probes of kind '{variant}' on the pretrained model in {', '.join(inputs)}; "
                         "list the model as 'reference' and run its rule again.")  # fmt: skip
-    moved = statistics.with_parents(scores[~is_base], scores[is_base], ["task", "view"])
-    moved["value"] -= moved["parent"]
+    moved = statistics.minus_parents(scores[~is_base], scores[is_base], ["task", "view"])
     moved["table"] += "; " + numbers.each_once(scores.loc[is_base, "table"])
     baselines = _means(moved[moved["series"].isin(BASELINES)])
     selective = scores.dropna(subset="selectivity")
