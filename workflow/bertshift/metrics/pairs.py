@@ -76,10 +76,10 @@ def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") 
 def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
     """Rows -> table: the pairs' keys, then COLUMNS, then `extra`, then blocks.WITHOUT from each row's `without`, if any."""
     table = pd.DataFrame(list(rows))
-    without = blocks.in_columns(table.pop("without") if "without" in table else [()] * len(table))
+    without = [blocks.in_columns(table.pop("without"))] if "without" in table else []
     last = [*COLUMNS, *extra]
     first = [column for column in table.columns if column not in last]
-    return pd.concat([table[first + last], without], axis=1)
+    return pd.concat([table[first + last], *without], axis=1)
 
 
 def token_blocks(activations: Activations, positions: np.ndarray) -> list[slice]:
