@@ -75,7 +75,7 @@ def spectra_table(
         stimuli="none",
         scale=settings["scale"],
         checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
-        data=describe_training(inputs["scores"]) or "none",
+        data="weights" + _training(inputs),
     )
     return _ordered(_with_failures(table, settings, inputs))
 
