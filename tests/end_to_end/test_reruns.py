@@ -78,7 +78,7 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
     path.write_text(path.read_text() + "\nADDED = 1\n")
     jobs = rules(project.reruns("figures/all"))
     upstream = {
-        "svcca": {"finetune", "rsa"},  # js and cosine read the same dump, made anew
+        "svcca": {"finetune"},  # js and cosine read the same dump, made anew, and rsa snapshots of training
         "draw_hao2020_figure2": {"svcca", "draw_hao2020_figure1"},
         "finetune": {"pretrain", "dataset", "stimuli"},
         "world": set(),
