@@ -22,6 +22,8 @@ OF_RULE = {
     "derive": {"model": "base.random"},
     "gains": {"model": "wnli+rte", "reference": "rte"},
     "reinit_heads": {"model": "cola@cased"},
+    "grounding": {"model": "cola@cased"},
+    "snapshots": {"stem": "mnli", "checkpoint": ""},
 }
 # No checkpoint of a real scale is pretrained here.
 NEVER = ("vocabulary", "pretrain")
