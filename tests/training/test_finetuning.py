@@ -99,17 +99,23 @@ def test_finished_work_is_kept_and_another_recipe_redone(start, rows, tmp_path, 
     assert not same(weights(tmp_path), kept)
 
 
-def test_a_killed_run_ends_with_the_same_weights(start, rows, tmp_path, monkeypatch):
-    finetune(TASK, rows, SIDECAR, start, tmp_path / "whole", SETTINGS, 1)
+def killed_at_20(monkeypatch):
+    """The batches that are made from now on; at the twentieth this process gets a SIGTERM."""
     collate, batches = finetuning.load_task(TASK, SIDECAR).collate, []
 
-    def killed_at_20(examples, pad_id):
+    def counted(examples, pad_id):
         batches.append(examples)
         if len(batches) == 20:
             os.kill(os.getpid(), signal.SIGTERM)
         return collate(examples, pad_id)
 
-    monkeypatch.setattr("bertshift.tasks.TextClassification.collate", staticmethod(killed_at_20))
+    monkeypatch.setattr("bertshift.tasks.TextClassification.collate", staticmethod(counted))
+    return batches
+
+
+def test_a_killed_run_ends_with_the_same_weights(start, rows, tmp_path, monkeypatch):
+    finetune(TASK, rows, SIDECAR, start, tmp_path / "whole", SETTINGS, 1)
+    batches = killed_at_20(monkeypatch)
     with pytest.raises(SystemExit):
         finetune(TASK, rows, SIDECAR, start, tmp_path / "killed", SETTINGS, 1)
     assert (tmp_path / "killed" / ".checkpoint").is_file()
@@ -207,15 +213,7 @@ def test_snapshots_of_a_run_with_adapters_are_merged(adapted, start, rows):
 
 def test_a_killed_run_with_adapters_ends_with_the_same_bytes(adapted, monkeypatch):
     _, whole = adapted("whole")
-    collate, batches = finetuning.load_task(TASK, SIDECAR).collate, []
-
-    def killed_at_20(examples, pad_id):
-        batches.append(examples)
-        if len(batches) == 20:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return collate(examples, pad_id)
-
-    monkeypatch.setattr("bertshift.tasks.TextClassification.collate", staticmethod(killed_at_20))
+    batches = killed_at_20(monkeypatch)
     with pytest.raises(SystemExit):
         adapted("killed")
     _, killed = adapted("killed")

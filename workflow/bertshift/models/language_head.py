@@ -1,17 +1,15 @@
 """The head with which a checkpoint was pretrained, on hidden states of any encoder of its width."""
 
-import logging
 from pathlib import Path
 
 import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
-from transformers.utils.logging import disable_progress_bar
 
 from bertshift.errors import UserError
 from bertshift.models.family import family_of
-from bertshift.models.loading import load_config
+from bertshift.models.loading import load_config, quietly_read
 from bertshift.models.weights import no_head
 
 
@@ -57,18 +55,7 @@ def load_language_model(folder: Path, encoder: PreTrainedModel) -> PreTrainedMod
         raise UserError(
             f"{folder}: transformers has no head for {what} words of {config.model_type} models; leave its models out of figures.beyond.forgetting."
         )
-    level = logging.getLogger("transformers").level
-    # What is missing is looked at below.
-    logging.getLogger("transformers").setLevel(logging.ERROR)
-    disable_progress_bar()
-    try:
-        with torch.random.fork_rng():
-            model, report = kind.from_pretrained(
-                folder, config=config, dtype=torch.float32, use_safetensors=True, local_files_only=True, trust_remote_code=False,
-                output_loading_info=True,
-            )  # fmt: skip
-    finally:
-        logging.getLogger("transformers").setLevel(level)
+    model, report = quietly_read(kind, folder, config)
     if missing := sorted(name for name in report["missing_keys"] if not name.endswith("_ids")):
         raise UserError(no_head(folder, f", as it lacks {missing[0]}"))
     return model.eval()

@@ -95,25 +95,31 @@ def load_encoder(folder: Path, seed: int = 0) -> PreTrainedModel:
     if "add_pooling_layer" in inspect.signature(kind.__init__).parameters:
         more["add_pooling_layer"] = family is not None and family.pooling == "pooler"
     _complete(folder / WEIGHTS)
-    level = logging.getLogger("transformers").level
-    # What is missing or left out is looked at below.
-    logging.getLogger("transformers").setLevel(logging.ERROR)
-    disable_progress_bar()
-    try:
-        with torch.random.fork_rng():
-            model, report = AutoModel.from_pretrained(
-                folder, config=config, dtype=torch.float32, use_safetensors=True, local_files_only=True, trust_remote_code=False,
-                attn_implementation="sdpa" if kind._supports_sdpa else "eager", output_loading_info=True,
-                ignore_mismatched_sizes=True, **more,
-            )  # fmt: skip
-    finally:
-        logging.getLogger("transformers").setLevel(level)
+    attention = "sdpa" if kind._supports_sdpa else "eager"
+    more |= {"attn_implementation": attention, "ignore_mismatched_sizes": True}
+    model, report = quietly_read(AutoModel, folder, config, **more)
     missing = {name for name in report["missing_keys"] if not name.endswith("_ids")}
     _check_names(folder / WEIGHTS, model, missing, report)
     if missing:
         log.warning("%s has no pooler; a new one is drawn from seed %d.", folder, seed)
         fill(model.pooler, seed_from(seed, "pooler"))
     return model.eval()
+
+
+def quietly_read(kind: type, folder: Path, config: PreTrainedConfig, **more) -> tuple[PreTrainedModel, dict]:
+    """What transformers' class `kind` makes of `folder`, in float32, and its report of names, about which it says nothing
+    itself. No random number is drawn."""
+    level = logging.getLogger("transformers").level
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    disable_progress_bar()
+    try:
+        with torch.random.fork_rng():
+            return kind.from_pretrained(
+                folder, config=config, dtype=torch.float32, use_safetensors=True, local_files_only=True, trust_remote_code=False,
+                output_loading_info=True, **more,
+            )  # fmt: skip
+    finally:
+        logging.getLogger("transformers").setLevel(level)
 
 
 def _check_names(path: Path, model: PreTrainedModel, missing: Iterable[str], report: Mapping) -> None:
