@@ -40,6 +40,12 @@ def within_reach(axes: Axes, values: pd.Series, horizontal: bool = False) -> Ite
     axes.dataLim.set_points(points)
 
 
+def highest(rows: pd.DataFrame) -> float:
+    """Where an axis from 0 on ends: above all values, and above the intervals that are no more than twice as high."""
+    most = rows["value"].max()
+    return max(most, min(rows["high"].max(), 2 * most))
+
+
 def layer_axis(axes: Axes, layers: pd.Series) -> None:
     """Ticks at whole layers, with the embeddings named where they are drawn."""
     first, last = int(layers.min()), int(layers.max())
@@ -90,9 +96,7 @@ def small_multiples(
             layer_axis(axes, cells["layer"])
             axes.locator_params(axis="x", nbins=4)  # the panels are narrow
             axes.set_xlabel("layer" if axes in grid[-1] else "")
-        shown = table[table[row] == name]
-        highest = max(shown["value"].max(), min(shown["high"].max(), 2 * shown["value"].max()))
-        line[0].set(ylim=(0, 1.05 * highest or 1), ylabel=label)
+        line[0].set(ylim=(0, 1.05 * highest(table[table[row] == name]) or 1), ylabel=label)
     for axes, (panel, cells) in zip(grid[0], panels.items(), strict=True):
         axes.set_title(style.label_of(panel) + style.mark_of(cells))
     if len(grid[0, 0].get_lines()) > 1:

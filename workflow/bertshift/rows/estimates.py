@@ -22,8 +22,8 @@ from scipy import stats as distributions
 from scipy.optimize import brentq
 
 from bertshift.errors import UserError
+from bertshift.rows.blocks import LEVEL
 
-LEVEL = 0.95
 EQUAL, TINY = 1e-9, 1e-300  # probabilities
 NONE, REPLICATES, INPUTS, BOTH = (
     "none",

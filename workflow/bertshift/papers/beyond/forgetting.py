@@ -98,7 +98,7 @@ def _curves(axes: Axes, rows: pd.DataFrame, base: str, markers: Mapping[str, str
     axes.axhline(unigram, **UNIGRAM)
     layers.layer_axis(axes, rows["layer"])
     axes.locator_params(axis="x", nbins=6)
-    axes.set_ylim(0, 1.05 * rows[["value", "high"]].max(axis=None))
+    axes.set_ylim(0, 1.05 * layers.highest(rows))
     axes.set_title(base)
 
 

@@ -141,7 +141,7 @@ def _by_layer(line: list[Axes], rows: pd.DataFrame, looks: Mapping[str, dict]) -
         if panel == "rsa":
             layers.up_to_one(axes)
         else:
-            axes.set_ylim(0, max(1.05 * shown[["value", "high"]].max(axis=None), 1e-3))
+            axes.set_ylim(0, max(1.05 * layers.highest(shown), 1e-3))
 
 
 def _spectra(line: list[Axes], rows: pd.DataFrame, looks: Mapping[str, dict]) -> None:
@@ -173,7 +173,8 @@ def _edges(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, dict]) -> None:
         x = np.array([list(names).index(task) for task in own.index]) + 0.2 * (number - (len(models) - 1) / 2)
         look = looks[way_of(series)]
         axes.plot(x, own["value"], linestyle="none", **look)
-        axes.vlines(x, own["low"], own["high"], color=look["color"], linewidth=1)
+        with layers.within_reach(axes, own["value"]):
+            axes.vlines(x, own["low"], own["high"], color=look["color"], linewidth=1)
     axes.axhline(0, color="#666666", linewidth=0.6)
     axes.set_xticks(range(len(names)), names.values())
     axes.set(xlim=(-0.6, len(names) - 0.4), ylabel="Δ F1 (points)")
