@@ -73,7 +73,9 @@ def test_work_grows_with_what_is_computed(config, tmp_path, monkeypatch):
 
 def test_every_rule_has_an_estimate_and_a_stage():
     files = [*(ROOT / "workflow/rules").glob("*.smk")]
-    rules = {name for file in files for name in re.findall(r"^ *rule (\w+):", file.read_text(), re.MULTILINE)}
+    named = r"^ *rule (\w+):|^made_by\(\s*\w+\.(\w+),"
+    found = [two for file in files for two in re.findall(named, file.read_text(), re.MULTILINE)]
+    rules = {name or other for name, other in found}
     rules = rules - {"plan"} | {"draw", *METRICS}
     assert len(rules) > 40
     assert rules <= TABLE["rules"].keys()

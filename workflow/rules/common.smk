@@ -129,5 +129,34 @@ def reserve(kind, dumped=None):
     }
 
 
+def made_by(request, *files, kind="analyse", gpu=False, dumped=None, log=None, **named):
+    """The rule of the request's name, which makes these files by the script of that name.
+
+    kind and dumped are those of `reserve`; a kind other than `table` has as many threads as an analysis. log is where
+    below logs/, without its ending; by default it has the names of the rule and of the first file.
+    """
+    name, first = request.__name__, [*files, *named.values()][0]
+    log, device = log or f"{name}/{Path(first).stem}", {"gpu": 1} if gpu else {}
+
+    rule:
+        name:
+            name
+        input:
+            inputs_of(request),
+        output:
+            *files,
+            **named,
+        log:
+            f"logs/{log}.log",
+        threads: 1 if kind == "table" else config["threads"]["analyse"]
+        resources:
+            **reserve(kind, dumped),
+            **device,
+        params:
+            **depends_on(request),
+        script:
+            f"../scripts/{name}.py"
+
+
 # Snakemake's linter wants functions apart from rules.
 include: "planning.smk"

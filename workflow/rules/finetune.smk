@@ -53,99 +53,20 @@ rule snapshots:
 
 
 # A checkpoint that is not fine-tuned but changed: `base.random`, `base.keep2`.
-rule derive:
-    input:
-        inputs_of(pretraining.derive),
-    output:
-        [f"results/models/{{model}}/init{{init}}/{name}" for name in MODEL_FILES],
-    log:
-        "logs/derive/{model}_init{init}.log",
-    resources:
-        **reserve("table"),
-    params:
-        **depends_on(pretraining.derive),
-    script:
-        "../scripts/derive.py"
-
-
+made_by(
+    pretraining.derive,
+    *[f"results/models/{{model}}/init{{init}}/{name}" for name in MODEL_FILES],
+    kind="table",
+    log="derive/{model}_init{init}",
+)
 # What the task gets from the encoder before: under random heads, and under linear probes.
-rule frozen:
-    input:
-        inputs_of(finetuning.frozen),
-    output:
-        "results/frozen/{model}.tsv",
-    log:
-        "logs/frozen/{model}.log",
-    threads: config["threads"]["analyse"]
-    resources:
-        **reserve("analyse"),
-        gpu=1,
-    params:
-        **depends_on(finetuning.frozen),
-    script:
-        "../scripts/frozen.py"
-
-
+made_by(finetuning.frozen, "results/frozen/{model}.tsv", gpu=True)
 # Step sizes by layer, relative to the weights that fine-tuning began with.
-rule steps:
-    input:
-        inputs_of(finetuning.steps),
-    output:
-        "results/steps/{model}.tsv",
-    log:
-        "logs/steps/{model}.log",
-    resources:
-        **reserve("table"),
-    params:
-        **depends_on(finetuning.steps),
-    script:
-        "../scripts/steps.py"
-
-
-rule scores:
-    input:
-        inputs_of(finetuning.scores),
-    output:
-        "results/scores/{model}.tsv",
-    log:
-        "logs/scores/{model}.log",
-    resources:
-        **reserve("table"),
-    params:
-        **depends_on(finetuning.scores),
-    script:
-        "../scripts/scores.py"
-
-
+made_by(finetuning.steps, "results/steps/{model}.tsv", kind="table")
+made_by(finetuning.scores, "results/scores/{model}.tsv", kind="table")
 # Two models of one task, tested against each other on its examples: all replicates in one job.
-rule gains:
-    input:
-        inputs_of(finetuning.gains),
-    output:
-        "results/gains/{model}_vs_{reference}.tsv",
-    log:
-        "logs/gains/{model}_vs_{reference}.log",
-    resources:
-        **reserve("table"),
-    params:
-        **depends_on(finetuning.gains),
-    script:
-        "../scripts/gains.py"
-
-
-rule losses:
-    input:
-        inputs_of(finetuning.losses),
-    output:
-        "results/losses/{model}.tsv",
-    log:
-        "logs/losses/{model}.log",
-    resources:
-        **reserve("table"),
-    params:
-        **depends_on(finetuning.losses),
-    script:
-        "../scripts/losses.py"
+made_by(finetuning.gains, "results/gains/{model}_vs_{reference}.tsv", kind="table")
+made_by(finetuning.losses, "results/losses/{model}.tsv", kind="table")
 
 
 rule all_scores:

@@ -1,58 +1,20 @@
 from bertshift.requests import patterns
 
-
 # Maps for a person to look at, with a proposed class each: of the fine-tuned models of Kovaleva et al. 2019, Figure 2.
-rule pattern_sheet:
-    input:
-        inputs_of(patterns.pattern_sheet),
-    output:
-        directory("results/patterns/sheet"),
-    log:
-        "logs/patterns/sheet.log",
-    threads: config["threads"]["analyse"]
-    resources:
-        **reserve("analyse"),
-        gpu=1,
-    params:
-        **depends_on(patterns.pattern_sheet),
-    script:
-        "../scripts/pattern_sheet.py"
-
-
-rule pattern_classifier:
-    input:
-        inputs_of(patterns.pattern_classifier),
-    output:
-        classifier="results/patterns/classifier/classifier.safetensors",
-        predictions="results/patterns/classifier/predictions.tsv",
-        scores="results/patterns/classifier/scores.tsv",
-        confusion="results/patterns/classifier/confusion.tsv",
-    log:
-        "logs/patterns/classifier.log",
-    threads: config["threads"]["analyse"]
-    resources:
-        **reserve("analyse"),
-        gpu=1,
-    params:
-        **depends_on(patterns.pattern_classifier),
-    script:
-        "../scripts/pattern_classifier.py"
-
-
+made_by(patterns.pattern_sheet, directory("results/patterns/sheet"), log="patterns/sheet", gpu=True)
+made_by(
+    patterns.pattern_classifier,
+    classifier="results/patterns/classifier/classifier.safetensors",
+    predictions="results/patterns/classifier/predictions.tsv",
+    scores="results/patterns/classifier/scores.tsv",
+    confusion="results/patterns/classifier/confusion.tsv",
+    log="patterns/classifier",
+    gpu=True,
+)
 # All replicates of a model; beside the shares, the few maps that Figures 1 and 10 draw.
-rule patterns:
-    input:
-        inputs_of(patterns.patterns),
-    output:
-        shares="results/patterns/{model}.tsv",
-        maps="results/patterns/maps/{model}.tsv",
-    log:
-        "logs/patterns/{model}.log",
-    threads: config["threads"]["analyse"]
-    resources:
-        **reserve("analyse"),
-        gpu=1,
-    params:
-        **depends_on(patterns.patterns),
-    script:
-        "../scripts/patterns.py"
+made_by(
+    patterns.patterns,
+    shares="results/patterns/{model}.tsv",
+    maps="results/patterns/maps/{model}.tsv",
+    gpu=True,
+)

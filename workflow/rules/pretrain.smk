@@ -1,19 +1,11 @@
 from bertshift.requests import pretraining
 
-
-rule vocabulary:
-    input:
-        inputs_of(pretraining.vocabulary),
-    output:
-        pretraining.vocabulary_files("{vocabulary}"),
-    log:
-        "logs/vocabulary/{vocabulary}.log",
-    resources:
-        **reserve("table"),
-    params:
-        **depends_on(pretraining.vocabulary),
-    script:
-        "../scripts/vocabulary.py"
+made_by(
+    pretraining.vocabulary,
+    *pretraining.vocabulary_files("{vocabulary}"),
+    kind="table",
+    log="vocabulary/{vocabulary}",
+)
 
 
 # Pretraining from scratch, by the objective of the base's family; one job an independent run.

@@ -44,16 +44,4 @@ rule sweep_table:
 
 
 # Every head of some layers re-initialised, beside the plain model with as many seeds as it takes to know chance.
-rule reinit_heads:
-    input:
-        inputs_of(sweeps.reinit_heads),
-    output:
-        "results/reinit_heads/{model}.tsv",
-    log:
-        "logs/reinit_heads/{model}.log",
-    resources:
-        **reserve("table"),
-    params:
-        **depends_on(sweeps.reinit_heads),
-    script:
-        "../scripts/reinit_heads.py"
+made_by(sweeps.reinit_heads, "results/reinit_heads/{model}.tsv", kind="table")
