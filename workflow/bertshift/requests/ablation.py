@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from bertshift.config import task_settings
 from bertshift.requests import Request
-from bertshift.requests.data import description, rows
-from bertshift.requests.finetuning import task_data
+from bertshift.requests.data import described, task_data
 from bertshift.requests.runs import (
-    against_parents,
+    against,
+    by_folder,
     files,
     in_pairs,
     inputs_of_table,
@@ -20,32 +20,21 @@ from bertshift.requests.runs import (
 
 def ablation(config: Mapping, model: str) -> Request:
     model, runs = scored_model(model, config)
+    inputs = {"models": files(runs), "scores": files(runs, ["scores.json"])}
+    how = {"task": task_settings(model, config)["task"], "ablation": config["ablation"]}
     return Request(
-        {"models": files(runs), "scores": files(runs, ["scores.json"]), **task_data(model, config)},
-        {
-            **provenance(model, config),
-            "task": task_settings(model, config)["task"],
-            "runs": {run.folder: [run.init, run.seed] for run in runs},
-            "ablation": config["ablation"],
-        },
+        inputs | task_data(model, config), provenance(model, config) | how | {"runs": by_folder(runs)}
     )
 
 
 def restored(config: Mapping, model: str) -> Request:
     model, pairs = runs_and_parents(model, config)
-    runs = in_pairs(pairs)
-    samples = config["samples"]
+    runs, samples = in_pairs(pairs), config["samples"]
+    inputs = inputs_of_table(model, config) | task_data(model, config)
     return Request(
+        inputs | {"models": files(runs), "outcomes": outcomes(runs)} | described("stimuli", model.task),
         {
-            **inputs_of_table(model, config),
-            **task_data(model, config),
-            "models": files(runs),
-            "outcomes": outcomes(runs),
-            "stimuli": rows(model.task),
-            "description": description(model.task),
-        },
-        {
-            **against_parents(model, pairs, config),
+            **against(model.parent, model, pairs, config),
             "task": task_settings(model, config)["task"],
             "stimuli": model.task,
             "tokens": samples["svcca_tokens"],

@@ -15,6 +15,7 @@ from bertshift.requests.runs import (
     files,
     in_pairs,
     names_of,
+    numbers_of,
     outcomes,
     records,
     training_scores,
@@ -52,49 +53,29 @@ def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
     one, other = parse_comparison(model, reference, config)
     pairs, samples = pair_runs(one, other, config), config["samples"]
     said, runs = _comparison(one, other, pairs, PADDED, config), in_pairs(pairs)
-    return Request(
-        {**said.inputs, "models": files(runs), "stimuli": list(map(rows, said.settings["stimuli"]))},
-        said.settings
-        | {
-            "folders": folders(one, other, runs),
-            "inputs": samples["padded"],
-            "pad_to": samples["padded_length"],
-        },
-    )
+    inputs = {"models": files(runs), "stimuli": list(map(rows, said.settings["stimuli"]))}
+    padded = {"inputs": samples["padded"], "pad_to": samples["padded_length"]}
+    return Request(said.inputs | inputs, said.settings | padded | {"folders": folders(one, other, runs)})
 
 
 def spectra(config: Mapping, model: str, reference: str) -> Request:
     """Compared from weights alone."""
     one, other = parse_comparison(model, reference, config)
     pairs = pair_runs(one, other, config)
-    said, same = (
-        _of_pairs(one, other, pairs, config),
-        {"metric": "spectra", "model": str(one), "reference": str(other)},
-    )
-    keys = ("init", "seed", "ref_init", "ref_seed")
-    compared = [
-        [
-            run.folder,
-            ref.folder,
-            same | dict(zip(keys, (run.init, run.seed, ref.init, ref.seed), strict=True)),
-        ]
-        for run, ref in pairs
-    ]
-    return Request(
-        {**said.inputs, "weights": files(in_pairs(pairs), WEIGHTS)}, said.settings | {"folders": compared}
-    )
+    said = _of_pairs(one, other, pairs, config)
+    same = {"metric": "spectra", "model": str(one), "reference": str(other)}
+    compared = [[run.folder, ref.folder, same | numbers_of(run, ref)] for run, ref in pairs]
+    weights = {"weights": files(in_pairs(pairs), WEIGHTS)}
+    return Request(said.inputs | weights, said.settings | {"folders": compared})
 
 
 def _of_pairs(model: Model, reference: Model, pairs: list[tuple[Run, Run]], config: Mapping) -> Request:
     """What every comparison asks for: the files that say what its rows were made from and which runs failed to train;
     which replicate meets which, by name, and the provenance that every row carries."""
     runs = in_pairs(pairs)
+    scores = training_scores(config, model, reference)
     return Request(
-        {
-            "scores": training_scores(config, model, reference),
-            "outcomes": outcomes(runs),
-            "sources": records(runs),
-        },
+        {"scores": scores, "outcomes": outcomes(runs), "sources": records(runs)},
         {
             "model": str(model),
             "reference": str(reference),

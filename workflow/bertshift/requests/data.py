@@ -7,6 +7,7 @@ from pathlib import Path
 from bertshift.config import train_size
 from bertshift.data import stimuli as inputs
 from bertshift.errors import UserError
+from bertshift.naming import Model
 from bertshift.requests import Request
 from bertshift.requests.runs import unique
 from bertshift.world import generate
@@ -28,12 +29,22 @@ def dataset_files(name: str) -> dict[str, str]:
     return {"examples": examples(name), "sidecar": sidecar(name)}
 
 
+def task_data(model: Model, config: Mapping) -> dict[str, str]:
+    """The data set of the model's task."""
+    return dataset_files(config["tasks"][model.task]["dataset"])
+
+
 def rows(stimulus: str) -> str:
     return f"results/stimuli/{stimulus}.jsonl"
 
 
 def description(stimulus: str) -> str:
     return f"results/stimuli/{stimulus}.json"
+
+
+def described(name: str, stimulus: str) -> dict[str, str]:
+    """Inputs, which a script calls `name`, and what they are."""
+    return {name: rows(stimulus), "description": description(stimulus)}
 
 
 def stamps(files: Iterable[str | Path]) -> dict[str, list[int]]:

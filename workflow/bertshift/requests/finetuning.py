@@ -7,10 +7,10 @@ from bertshift.errors import UserError
 from bertshift.naming import Model, Run, pair_runs, parse_model, runs_of
 from bertshift.planning.work import Job
 from bertshift.requests import Request
-from bertshift.requests.data import dataset_files
+from bertshift.requests.data import task_data
 from bertshift.requests.runs import (
     WEIGHTS,
-    against_parents,
+    against,
     checkpoints_of,
     files,
     in_pairs,
@@ -25,11 +25,6 @@ from bertshift.requests.runs import (
     unique,
 )
 from bertshift.seeds import seed_from
-
-
-def task_data(model: Model, config: Mapping) -> dict[str, str]:
-    """The task's data set."""
-    return dataset_files(config["tasks"][model.task]["dataset"])
 
 
 def finetune(config: Mapping, model: str, init: str, seed: str) -> Request:
@@ -75,14 +70,8 @@ def scores(config: Mapping, model: str) -> Request:
 
 def losses(config: Mapping, model: str) -> Request:
     model, runs = scored_model(model, config)
-    return Request(
-        {
-            "steps": files(runs, ["steps.tsv"]),
-            "trainings": training_scores(config, model),
-            "sources": records(runs),
-        },
-        provenance(model, config),
-    )
+    inputs = {"steps": files(runs, ["steps.tsv"]), "trainings": training_scores(config, model)}
+    return Request(inputs | {"sources": records(runs)}, provenance(model, config))
 
 
 def steps(config: Mapping, model: str) -> Request:
@@ -92,15 +81,12 @@ def steps(config: Mapping, model: str) -> Request:
             f"results/steps/{model}.tsv: only the adapters of '{model}' make steps; ask for results/spectra/{model}_vs_"
             f"{model.parent}.tsv, which compares the weights."
         )
-    return Request(
-        {
-            **inputs_of_table(model, config),
-            "logs": files([run for run, _ in pairs], ["layers.tsv"]),
-            "starts": files(unique(parent for _, parent in pairs), WEIGHTS),
-            "outcomes": outcomes(in_pairs(pairs)),
-        },
-        against_parents(model, pairs, config),
-    )
+    inputs = {
+        "logs": files([run for run, _ in pairs], ["layers.tsv"]),
+        "starts": files(unique(parent for _, parent in pairs), WEIGHTS),
+        "outcomes": outcomes(in_pairs(pairs)),
+    }
+    return Request(inputs_of_table(model, config) | inputs, against(model.parent, model, pairs, config))
 
 
 def gains(config: Mapping, model: str, reference: str) -> Request:
@@ -139,7 +125,12 @@ def frozen(config: Mapping, model: str) -> Request:
             f"results/frozen/{model}.tsv: an encoder is taken as it is, without variants; write '{plain}'."
         )
     starts = unique(run.parent for run in runs_of(model, config))
-    heads = range(1, config["frozen"]["heads"] + 1)
+
+    def of_start(start: Run) -> dict:
+        heads = range(1, config["frozen"]["heads"] + 1)
+        seeds = [finetune_seed(model, start.init, head) for head in heads]
+        return {"init": start.init, "seed": start.seed, "heads": seeds}
+
     return Request(
         {"starts": files(starts), **task_data(model, config)},
         {
@@ -149,13 +140,6 @@ def frozen(config: Mapping, model: str) -> Request:
             "child": str(model),
             "task": task_settings(model, config)["task"],
             "max_train": config["frozen"]["max_train"],
-            "starts": {
-                start.folder: {
-                    "init": start.init,
-                    "seed": start.seed,
-                    "heads": [finetune_seed(model, start.init, head) for head in heads],
-                }
-                for start in starts
-            },
+            "starts": {start.folder: of_start(start) for start in starts},
         },
     )

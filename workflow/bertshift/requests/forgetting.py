@@ -7,8 +7,8 @@ from bertshift.errors import UserError
 from bertshift.models.weights import has_no_head, no_head
 from bertshift.naming import Run, parse_model, runs_of
 from bertshift.requests import Request
-from bertshift.requests.data import description, rows
-from bertshift.requests.runs import files, inputs_of_table, names_of, provenance, unique
+from bertshift.requests.data import described
+from bertshift.requests.runs import against, files, inputs_of_table, unique
 
 STIMULI = "wiki"  # the text that RSA compares models on
 
@@ -31,25 +31,11 @@ def forgetting(config: Mapping, model: str) -> Request:
         {
             **inputs_of_table(one, config),
             "models": files([*runs, *checkpoints]),
-            "stimuli": rows(STIMULI),
-            "description": description(STIMULI),
+            **described("stimuli", STIMULI),
             **({"corpus": config["corpora"][corpus]} if corpus else {}),
         },
         {
-            **provenance(one, config),
-            "reference": one.base,
-            "runs": [
-                {
-                    "folder": run.folder,
-                    "parent": run.checkpoint.folder,
-                    "init": run.init,
-                    "seed": run.seed,
-                    "ref_init": run.checkpoint.init,
-                    "ref_seed": 0,
-                }
-                for run in runs
-            ],
-            "trained": names_of(runs),
+            **against(checkpoints[0].model, one, [(run, run.checkpoint) for run in runs], config),
             "corpus": corpus,
             "stimuli": STIMULI,
             "max_length": config["samples"]["max_length"],

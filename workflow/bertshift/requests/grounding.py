@@ -9,8 +9,7 @@ from bertshift.naming import Model, Run, parse_model, runs_of
 from bertshift.planning.work import Job
 from bertshift.requests import Request
 from bertshift.requests.activations import how_dumped
-from bertshift.requests.data import description, rows
-from bertshift.requests.finetuning import task_data
+from bertshift.requests.data import description, rows, task_data
 from bertshift.requests.runs import checkpoints_of, files, names_of, outcomes, training_scores, unique
 
 LISTED = "figures.beyond.grounding"

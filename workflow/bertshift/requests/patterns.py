@@ -6,8 +6,16 @@ from pathlib import Path
 from bertshift.errors import UserError
 from bertshift.naming import Model, parse_model, runs_of, shape_of
 from bertshift.requests import Request
-from bertshift.requests.data import description, rows
-from bertshift.requests.runs import files, names_of, outcomes, provenance, scored_model, training_scores
+from bertshift.requests.data import described, description, rows
+from bertshift.requests.runs import (
+    by_folder,
+    files,
+    names_of,
+    outcomes,
+    provenance,
+    scored_model,
+    training_scores,
+)
 
 
 def labelled_models(config: Mapping) -> list[Model]:
@@ -29,7 +37,7 @@ def pattern_sheet(config: Mapping) -> Request:
     def one(model: Model) -> dict:
         shape, kept = shape_of(config["bases"][model.base]), model.variant("keep")
         layers = int(kept["layers"]) if kept else shape["layers"]
-        runs = {run.folder: [run.init, run.seed] for run in runs_of(model, config)}
+        runs = by_folder(runs_of(model, config))
         return {**provenance(model, config), "layers": layers, "heads": shape["heads"], "runs": runs}
 
     models = labelled_models(config)
@@ -65,8 +73,7 @@ def patterns(config: Mapping, model: str) -> Request:
     return Request(
         {
             "models": files(runs),
-            "stimuli": rows(model.task),
-            "description": description(model.task),
+            **described("stimuli", model.task),
             "classifier": "results/patterns/classifier/classifier.safetensors",
             "predictions": "results/patterns/classifier/predictions.tsv",
             "outcomes": outcomes(runs),
@@ -74,7 +81,7 @@ def patterns(config: Mapping, model: str) -> Request:
         },
         {
             **provenance(model, config),
-            "runs": {run.folder: [run.init, run.seed] for run in runs},
+            "runs": by_folder(runs),
             "trained": names_of(runs),
             "max_examples": config["patterns"]["max_examples"],
             "max_length": config["samples"]["max_length"],

@@ -8,7 +8,7 @@ from bertshift.errors import UserError
 from bertshift.naming import pair_runs, parse_comparison, parse_model, runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import dumped
-from bertshift.requests.data import WORLD, dataset_files, description, rows, stamps
+from bertshift.requests.data import WORLD, dataset_files, described, stamps
 from bertshift.requests.runs import files, inputs_of_table, names_of, provenance, unique
 from bertshift.world import generate
 
@@ -44,11 +44,8 @@ def check_generated(config: Mapping) -> None:
     absent = {task: name for task, name in config["edge_tasks"].items() if not generated(name, config)}
     if absent:
         tasks = [config["edge_sets"][name]["task"] for name in absent.values()]
-        instead = [
-            name
-            for name, spec in config["edge_sets"].items()
-            if generated(name, config) and spec["task"] in tasks
-        ]
+        sets = config["edge_sets"].items()
+        instead = [name for name, spec in sets if generated(name, config) and spec["task"] in tasks]
         raise UserError(
             f"edge_tasks.{', '.join(absent)}: the generated world has no {', '.join(unique(absent.values()))}; write "
             f"{', '.join(instead)}, or set data.source to mirror or hub (scale: small)."
@@ -133,14 +130,9 @@ def _probe(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
     shared = config["probes"]["edge"] if kind == "mdl" else {}
     said = provenance(model, config)
     labels = {"edges": edge_sidecars(config)} if stimuli == "edges" else {}
+    inputs = described("sentences", stimuli) | inputs_of_table(model, config)
     return Request(
-        {
-            "sentences": rows(stimuli),
-            "description": description(stimuli),
-            **inputs_of_table(model, config),
-            "models": files(runs),
-            **labels,
-        },
+        {**inputs, "models": files(runs), **labels},
         {
             "probe": {**shared, **config["probes"][kind]},
             "tasks": edge_tasks(config),
@@ -161,17 +153,11 @@ def edge_probes(config: Mapping, model: str) -> Request:
 
 def edge_probe_deltas(config: Mapping, model: str, reference: str) -> Request:
     pairs = pair_runs(*parse_comparison(model, reference, config), config)
+    sides, folder = {"model": model, "reference": reference}, "results/edge_probes"
+    counts = {side: f"{folder}/{name}.npz" for side, name in sides.items()}
     return Request(
-        {
-            "model": f"results/edge_probes/{model}.npz",
-            "reference": f"results/edge_probes/{reference}.npz",
-            "table": f"results/edge_probes/{model}.tsv",
-        },
-        {
-            "model": model,
-            "reference": reference,
-            "pairs": [[[run.init, run.seed], [other.init, other.seed]] for run, other in pairs],
-        },
+        counts | {"table": f"{folder}/{model}.tsv"},
+        sides | {"pairs": [[[run.init, run.seed] for run in pair] for pair in pairs]},
     )
 
 

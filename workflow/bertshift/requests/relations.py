@@ -7,7 +7,7 @@ from bertshift.errors import UserError
 from bertshift.naming import parse_model, runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import dump, recipe
-from bertshift.requests.data import WORLD, description, rows, stamps
+from bertshift.requests.data import WORLD, described, stamps
 from bertshift.requests.probing import CORPORA, place
 from bertshift.requests.runs import inputs_of_table, names_of, provenance
 
@@ -47,8 +47,7 @@ def relation_heads(config: Mapping, model: str) -> Request:
     runs = runs_of(one, config)
     return Request(
         {
-            "sentences": rows("relations"),
-            "description": description("relations"),
+            **described("sentences", "relations"),
             **inputs_of_table(one, config),
             "dump": dump("attention", model, ["relations"]),
             "relations": "results/relations/relations.jsonl",

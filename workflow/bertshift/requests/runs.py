@@ -6,14 +6,8 @@ from bertshift.errors import UserError
 from bertshift.models.source import SOURCE
 from bertshift.naming import MORE_RUNS, VARIANTS, Model, Run, parse_model, runs_of
 
-MODEL_FILES = [
-    "config.json",
-    "model.safetensors",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    SOURCE,
-]
 WEIGHTS = ["config.json", "model.safetensors"]
+MODEL_FILES = [*WEIGHTS, "tokenizer.json", "tokenizer_config.json", SOURCE]
 
 
 def unique(items: Iterable) -> list:
@@ -79,6 +73,11 @@ def training_scores(config: Mapping, *models: Model) -> list[str]:
     return outcomes(unique(stage for run in runs for stage in (run, *run.ancestors)))
 
 
+def by_folder(runs: Iterable[Run]) -> dict[str, list[int]]:
+    """(init, seed) of each run, by the folder of its weights."""
+    return {run.folder: [run.init, run.seed] for run in runs}
+
+
 def records(runs: Iterable[Run]) -> list[str]:
     """What says of each run's weights where they come from."""
     return files(unique(runs), [SOURCE])
@@ -110,28 +109,19 @@ def provenance(model: Model, config: Mapping) -> dict:
 def inputs_of_table(model: Model, config: Mapping) -> dict[str, list[str]]:
     """The files that say what the rows of one model were made from, and which runs failed to train."""
     runs = runs_of(model, config)
-    return {
-        "scores": training_scores(config, model),
-        "outcomes": outcomes(runs),
-        "sources": records(runs),
-    }
+    scores = training_scores(config, model)
+    return {"scores": scores, "outcomes": outcomes(runs), "sources": records(runs)}
 
 
-def against_parents(model: Model, pairs: list[tuple[Run, Run]], config: Mapping) -> dict:
-    """Settings of a table that compares each replicate with the run that it was fine-tuned from."""
-    return {
-        **provenance(model, config),
-        "reference": str(model.parent),
-        "runs": [
-            {
-                "folder": run.folder,
-                "parent": parent.folder,
-                "init": run.init,
-                "seed": run.seed,
-                "ref_init": parent.init,
-                "ref_seed": parent.seed,
-            }
-            for run, parent in pairs
-        ],
-        "trained": names_of(in_pairs(pairs)),
-    }
+def numbers_of(run: Run, reference: Run) -> dict[str, int]:
+    """Which replicate a row is of, and which one that is compared with."""
+    return {"init": run.init, "seed": run.seed, "ref_init": reference.init, "ref_seed": reference.seed}
+
+
+def against(reference: Model, model: Model, pairs: list[tuple[Run, Run]], config: Mapping) -> dict:
+    """Settings of a table that compares each replicate of `model` with an earlier run, of `reference`."""
+    runs = [
+        {"folder": run.folder, "parent": parent.folder} | numbers_of(run, parent) for run, parent in pairs
+    ]
+    said = provenance(model, config) | {"reference": str(reference), "runs": runs}
+    return said | {"trained": names_of(in_pairs(pairs))}

@@ -6,7 +6,8 @@ from bertshift.errors import UserError
 from bertshift.naming import Model, Run, parse_model, runs_of, shape_of, sweep_of, sweep_runs_of
 from bertshift.planning.work import Sizes
 from bertshift.requests import Request
-from bertshift.requests.finetuning import settings_of_run, task_data
+from bertshift.requests.data import task_data
+from bertshift.requests.finetuning import settings_of_run
 from bertshift.requests.runs import checkpoints_of, files, provenance, run_named, scored_model, unique
 
 
