@@ -10,6 +10,7 @@ to. Ranges that a paper does not give are ours, set before any result was seen.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -76,25 +77,36 @@ class Claims:
         self.paper = paper
         self.all: list[Claim] = []
 
-    def about(self, item: str, id: str, measure: str, cases=("",), *, given=(), published=None, **criterion):
-        """The decorated function gives the number of claim `id` on figure `item`, once for each case.
+    def about(
+        self, item: str, id: str, measure: str = "", cases=("",), *, given=(), of=None, printed=None, form="{:.2f} (digitised)",
+        published=None, **criterion,
+    ):  # fmt: skip
+        """The decorated function gives the number of claim `id` on figure `item`, once for each case. Its docstring, up to
+        an empty line, is the `measure`, unless that is given.
 
-        It takes the evidence, what is `given`, and the words of the case. These are separated by commas; a case is
-        (words, criterion) where its range differs. `published` takes the paper's file and the words of the case and
-        gives the paper's number. Without it the paper's number is what its file says under the claim's `published`, for
-        all cases or by case.
+        It takes the evidence, or what `of` reads from it, then what is `given` and the words of the case. These are
+        separated by commas; a case is (words, criterion) where its range differs. `of` takes the words too, and so do
+        `printed` and `published`, which take the paper's file in place of the evidence. The paper's number is that of the
+        same function on what `printed` reads, in this `form`, or the text that `published` gives. Without either it is
+        what the file says under the claim's `published`, for all cases or by case.
         """
 
         def register(function):
+            def number(evidence, parts):
+                return function(of(evidence, *parts) if of else evidence, *given, *parts)
+
+            def text(facts, parts):
+                if published:
+                    return published(facts, *parts)
+                return form.format(function(printed(facts, *parts), *given, *parts))
+
+            says = measure or " ".join(function.__doc__.split("\n\n")[0].split())
             for case in cases:
                 words, own = case if isinstance(case, tuple) else (case, {})
                 parts = words.split(", ") if words else []
-                self.all.append(
-                    Claim(
-                        id, item, lambda evidence, parts=parts: function(evidence, *given, *parts), measure, case=words,
-                        published=published and (lambda facts, parts=parts: published(facts, *parts)), **(criterion | own),
-                    )
-                )  # fmt: skip
+                value, theirs = partial(number, parts=parts), partial(text, parts=parts)
+                about = {"case": words, "published": theirs if printed or published else None}
+                self.all.append(Claim(id, item, value, says, **about, **(criterion | own)))
             return function
 
         return register

@@ -312,16 +312,21 @@ class Evidence:
 NOUNS = {"stimuli": "inputs", "task": "probe of", "head": "mean over heads", "token": "attention to"}
 
 
+def of_checkpoint(rows: pd.DataFrame, checkpoint: str) -> pd.DataFrame:
+    """The rows of this checkpoint alone, for what a paper says of heads by number; NotTestableError if there are none."""
+    same = rows[rows["checkpoint"].str.contains(checkpoint, regex=False)]
+    if same.empty:
+        other = rows["checkpoint"].iloc[0]
+        raise NotTestableError(f"about heads of {checkpoint}, which have other numbers in {other}")
+    return same
+
+
 def of_bert_base(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of bert-base-uncased alone, for what a paper says of heads by number; NotTestableError if there are none."""
+    """The rows of bert-base-uncased alone."""
     shape = f"{rows['layer'].max():.0f}x{rows['head'].max():.0f}"
     if shape != "12x12":
         raise NotTestableError(f"about heads of a 12x12 model; this one is {shape}")
-    same = rows[rows["checkpoint"].str.contains("bert-base-uncased", regex=False)]
-    if same.empty:
-        other = rows["checkpoint"].iloc[0]
-        raise NotTestableError(f"about heads of bert-base-uncased, which have other numbers in {other}")
-    return same
+    return of_checkpoint(rows, "bert-base-uncased")
 
 
 def _by(column: str, rows: pd.DataFrame) -> Curve:
