@@ -11,7 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap
 
 LOSS_TO_GAIN = LinearSegmentedColormap.from_list("loss to gain", ["#F0A070", "#FFFFFF", "#80B8DE"])
 # Where one, two or three lines of text stand in a cell: shares of its row, from the middle.
-LINES = {1: (0.02,), 2: (-0.18, 0.18), 3: (-0.29, 0, 0.29)}
+LINES = {0: (), 1: (0.02,), 2: (-0.18, 0.18), 3: (-0.29, 0, 0.29)}
 
 
 def ends(count: int) -> list[int]:
@@ -58,6 +58,14 @@ def coloured_table(
     axes.set_xticks(range(columns), across, fontsize=fontsize)
     axes.set_yticks(range(rows), down, fontsize=fontsize)
     axes.set_ylim(rows - 0.5, -0.5)
+
+
+def write(
+    axes: Axes, x: float, y: float, lines: Sequence[tuple[str, dict]], places: Sequence[float] = ()
+) -> None:
+    """Lines of text, each with its look, in the cell with its centre at (x, y); `places` stand in for LINES."""
+    for (text, look), place in zip(lines, places or LINES[len(lines)]):
+        axes.text(x, y + place, text, ha="center", va="center", **({"fontsize": 7} | look))
 
 
 def over(axes: Axes, title: str, columns: Iterable[int], above: float = 17) -> None:

@@ -1,6 +1,7 @@
 """Which tables a figure reads: functions of the figure's entry in the configuration."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from bertshift.errors import UserError
 
@@ -12,22 +13,19 @@ def alone(metric: str) -> Tables:
     return lambda wanted: [f"results/{metric}/{model}.tsv" for model in wanted["models"]]
 
 
-def compared(*metrics: str) -> Tables:
-    """Each model against the reference."""
+def compared(*metrics: str, to=lambda model, wanted: wanted["reference"]) -> Tables:
+    """Each model against the reference, or against what `to` (the model, the entry) names."""
     return lambda wanted: [
-        f"results/{metric}/{model}_vs_{wanted['reference']}.tsv"
+        f"results/{metric}/{model}_vs_{to(model, wanted)}.tsv"
         for metric in metrics
         for model in wanted["models"]
     ]
 
 
-def with_own_base(*metrics: str) -> Tables:
-    """Each model against the checkpoint that its name ends with."""
-    return lambda wanted: [
-        f"results/{metric}/{model}_vs_{model.partition('@')[2] or 'base'}.tsv"
-        for metric in metrics
-        for model in wanted["models"]
-    ]
+# Each model against the checkpoint that its name ends with.
+with_own_base = partial(compared, to=lambda model, _: model.partition("@")[2] or "base")
+# Each model's replicates among themselves.
+between_seeds = partial(compared, to=lambda model, _: model)
 
 
 def grounded(wanted: Mapping) -> list[str]:
@@ -35,11 +33,6 @@ def grounded(wanted: Mapping) -> list[str]:
     names = (model.partition("@") for model in wanted["models"])
     tasks = (stem.partition(".")[0].rpartition("+")[2] + at + base for stem, at, base in names)
     return [f"results/grounding/{plain}.tsv" for plain in dict.fromkeys(tasks)]
-
-
-def between_seeds(metric: str) -> Tables:
-    """Each model's replicates among themselves."""
-    return lambda wanted: [f"results/{metric}/{model}_vs_{model}.tsv" for model in wanted["models"]]
 
 
 def between_tasks(metric: str) -> Tables:

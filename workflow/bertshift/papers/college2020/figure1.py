@@ -24,7 +24,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return numbers.join(numbers.means(pd.concat(both), BY, ["model"]), columns=COLUMNS)
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A panel per final task and a line per intermediate task: smoothed, over the loss of every step in pale."""
     table = tidy(inputs)

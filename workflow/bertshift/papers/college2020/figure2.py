@@ -102,7 +102,6 @@ def printed(published: Mapping, tasks: Sequence[str]) -> Iterator[pd.DataFrame]:
         yield numbers.published(facts, paper, panel="gain", **gains.to_dict("list"))
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A matrix of final x intermediate tasks for each kind of head; the paper's numbers in grey."""
     table = tidy(inputs, published)
@@ -130,9 +129,7 @@ def matrix(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
     for (final, first), rows in table.groupby(["final", "intermediate"]):
         x, y = tasks.index(first or final), tasks.index(final)
         lines = list(lines_of({(row.source, row.panel): row for row in rows.itertuples()}))
-        for line, (text, look) in enumerate(lines):
-            place = y + LINE * (line - (len(lines) - 1) / 2)
-            axes.text(x, place, text, ha="center", va="center", **{"fontsize": 7} | look)
+        grids.write(axes, x, y, lines, [LINE * (line - (len(lines) - 1) / 2) for line in range(len(lines))])
         if x == y:
             axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, linewidth=1.6, zorder=3))
     axes.tick_params(axis="y", labelsize=7)

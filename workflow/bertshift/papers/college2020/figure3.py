@@ -81,7 +81,6 @@ def printed(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
                                         position=positions, value=value)  # fmt: skip
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One panel per task; the last place on the axis is the plain model."""
     table = tidy(inputs, published)

@@ -47,7 +47,6 @@ def on_common_steps(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One panel per task, a line for each first re-initialised layer; the plain model in black."""
     table = tidy(inputs, published)

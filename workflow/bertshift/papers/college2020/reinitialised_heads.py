@@ -75,7 +75,6 @@ def cells_of(entry: Mapping, down: str = "layer", across: str = "head") -> pd.Da
     )
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> style.Drawn:
     """A heat map of layers x heads with its numbers, and the paper's below it."""
     table = tidy(inputs, published, key)

@@ -48,7 +48,6 @@ def printed(rows: pd.DataFrame, published: Mapping, key: str, of: str, by: str) 
             yield numbers.published(facts, paper, panel=panel, **cells.to_dict("list"))
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: str, by: str) -> style.Drawn:
     """A table of ours and, below it, the paper's, shaped as in the paper: layers down, or heads across."""
     table = tidy(inputs, published, key, of, by)

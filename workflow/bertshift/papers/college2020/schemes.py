@@ -16,7 +16,6 @@ LOOKS = {
 }
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One panel per task, one line per scheme."""
     table = figure3.means(figure3.runs(inputs))

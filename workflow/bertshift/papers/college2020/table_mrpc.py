@@ -48,7 +48,6 @@ def printed(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
                 )  # fmt: skip
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Rows are the first re-initialised layer; ours, and the paper's scores to the right. The first model is drawn."""
     table = tidy(dict([next(iter(inputs.items()))]), published)

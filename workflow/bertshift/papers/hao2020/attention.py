@@ -17,7 +17,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return numbers.join(numbers.ours(change.named(rows[rows["head"] == 0], "js"), "panel", "series"))
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One line a comparison, with a band over replicates."""
     table = tidy(inputs)

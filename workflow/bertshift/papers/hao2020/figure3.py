@@ -20,7 +20,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     return numbers.join(*parts, columns=hidden_states.COLUMNS)
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One line per task over the layer restored: the distance, and the score beside that of nothing restored."""
     table = tidy(inputs, published)

@@ -32,7 +32,6 @@ def distances(rows: pd.DataFrame) -> pd.DataFrame:
     return numbers.join(table, columns=COLUMNS)
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One line a comparison, with a band over replicates and its ceiling under independence."""
     table = tidy(inputs)

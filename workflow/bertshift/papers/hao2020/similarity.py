@@ -57,7 +57,6 @@ def _rank_correlations(rows: pd.DataFrame) -> pd.DataFrame:
     return table.dropna(subset="value")  # a measure that is the same in all layers ranks none
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A panel per class of tokens and task, a line per measure over layers, each as a share of its own null."""
     table = tidy(inputs, published)

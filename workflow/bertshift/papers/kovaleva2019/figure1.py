@@ -24,7 +24,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return table.sort_values("pattern", key=lambda column: column.map(CLASSES.index), ignore_index=True)
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Five maps side by side, each with a scale of its own."""
     table = tidy(inputs)

@@ -21,7 +21,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return attention_maps.drawn(attention_maps.rows_of(inputs, "one_input"))
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A grid of layers x heads for each model, all on one scale."""
     table = tidy(inputs)

@@ -48,7 +48,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     return numbers.join(*parts, columns=COLUMNS)
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Stacked bars by task, ours, ours corrected and the paper's; below, the same class by class, with intervals."""
     table = tidy(inputs, published)

@@ -64,7 +64,6 @@ def _published(entry: Mapping, paper: Mapping) -> Iterator[pd.DataFrame]:
         )  # fmt: skip
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Above, all heads between the maps of the two best, the frame element's row of each enlarged; below, the paper's
     heads, ours calculated alike, and scores against what the positions alone would give."""

@@ -54,7 +54,6 @@ def correlations(cells: pd.DataFrame) -> list[pd.DataFrame]:
     return found
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Heat maps of layers x heads per task, ours (cropped, padded) above the published ones, and all layer means below."""
     table = tidy(inputs, published)

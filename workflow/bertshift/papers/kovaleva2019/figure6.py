@@ -33,7 +33,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     return numbers.join(*parts, columns=attention_to.COLUMNS)
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Heat maps of layers x heads per task: for each token before and after fine-tuning, and the published panel."""
     table = tidy(inputs, published)

@@ -31,7 +31,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     return numbers.join(attention_to.means(rows), *strips, columns=attention_to.COLUMNS)
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Heat maps of kinds of tokens x heads per task: before and after fine-tuning, and the published strips."""
     table = tidy(inputs, published)

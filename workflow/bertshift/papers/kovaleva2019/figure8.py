@@ -45,7 +45,6 @@ def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFra
     return both.assign(value=both["delta"], layer=0, head=0, q=np.nan)
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Heat maps of layers x heads, each with its own colours and colour bar, ours and the paper's side by side."""
     table = tidy(inputs, published)

@@ -17,7 +17,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     )
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A column of cells per task, layer 1 on top, each with its own colours and colour bar; ours above the paper's."""
     table = tidy(inputs, published)

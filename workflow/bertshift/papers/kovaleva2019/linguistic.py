@@ -33,7 +33,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     )
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Per task and weighting: a row a kind of token, before and after fine-tuning, on a logarithmic axis."""
     table = tidy(inputs, published)

@@ -21,7 +21,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     return numbers.join(numbers.ours(rows, "model", "series"))
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A panel per measure and task, a line per variant over layers, with a band over replicates."""
     table = tidy(inputs, published)

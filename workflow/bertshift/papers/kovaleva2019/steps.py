@@ -23,7 +23,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     return numbers.join(numbers.ours(rows.assign(series=rows["variant"]), "model", "series"))
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A panel per quantity and task over layers, with a band over replicates."""
     table = tidy(inputs, published)

@@ -156,7 +156,6 @@ def printed(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]
             yield numbers.published(one | {"provenance": provenance}, paper, **facts)
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Rows are scores of tasks, columns what they are scores of; the paper's numbers in grey below ours."""
     table = tidy(inputs, published)
@@ -204,8 +203,7 @@ def write(axes: Axes, x: float, y: float, cell: pd.DataFrame | None, signed: boo
             lines.append((value + dagger(row), large))
             if np.isfinite(row.low) and (signed or row.series != "majority"):
                 lines.append((f"[{low}, {high}]", {}))
-    for (text, look), line in zip(lines, grids.LINES.get(len(lines), ())):
-        axes.text(x, y + line, text, ha="center", va="center", **({"fontsize": 7} | look))
+    grids.write(axes, x, y, lines)
 
 
 def dagger(row) -> str:

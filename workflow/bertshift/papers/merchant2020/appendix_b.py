@@ -32,7 +32,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return numbers.join(*means, columns=["panel", *KEYS, *numbers.VALUES])
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Above: each model's code length over the pretrained model's, by task. Below: F1 by number of examples."""
     table = tidy(inputs)

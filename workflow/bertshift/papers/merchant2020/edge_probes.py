@@ -24,7 +24,6 @@ LABELS, CELL, ROW, HEADER = 0.95, 0.85, 0.42, 0.5  # inches
 SATURATES = 5.0  # points of difference
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, variant: str) -> style.Drawn:
     """Rows are tasks, columns are models; `variant` is the probe's, `mix` (Table 1) or `top` (Appendix A).
 
@@ -143,8 +142,7 @@ def _block(
             lines.append((f"sd {grids.number(cell.sd_probe, False)}", {}))
         if grey is not None:
             lines.append((f"{word} {number(grey.value)}", {"color": "#404040"}))
-        for (text, look), line in zip(lines, grids.LINES[len(lines)]):
-            axes.text(x, y + line, text, ha="center", va="center", **({"fontsize": 7} | look))
+        grids.write(axes, x, y, lines)
     names = [style.label_of(name) + style.mark_of(shown[shown["series"] == name]) for name in columns]
     look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -SATURATES, "vmax": SATURATES}
     grids.coloured_table(axes, fills, names, tasks.values(), **look)

@@ -22,7 +22,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return numbers.join(numbers.means(rows, KEYS, ["series"]), columns=[*KEYS, *numbers.VALUES])
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One line per model over layers 0 (embeddings) to L, on dev, of probes of the highest rank that was trained."""
     table = tidy(inputs)

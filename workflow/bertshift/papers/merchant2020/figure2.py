@@ -25,7 +25,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     return numbers.join(numbers.ours(rows, "panel", "model"), *points)
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One line per fine-tuned model over layers 0 (embeddings) to L, with a band over pretraining runs."""
     table = tidy(inputs, published)

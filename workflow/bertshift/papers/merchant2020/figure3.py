@@ -18,7 +18,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     return scores_by_depth.tidy(rows, published, PERCENT, rows["position"] == NOTHING_FROZEN, "unfrozen")
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """The paper's axis: -1 with nothing frozen, then the last frozen layer from 0; a hollow marker for embeddings alone."""
     table = tidy(inputs, published)

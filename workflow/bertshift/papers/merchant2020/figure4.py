@@ -27,7 +27,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     return numbers.join(table, reached, columns=scores_by_depth.COLUMNS)
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Scores by number of layers kept, and how much of the gain from no layer to all of them is reached."""
     table = tidy(inputs, published)

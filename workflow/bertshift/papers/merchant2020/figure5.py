@@ -30,7 +30,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return numbers.join(numbers.ours(numbers.stack(inputs, "rsa", ["content"], measured), "model", "stimuli"))
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """One panel per model, one line per kind of input, over layers 0 (embeddings) to L; controls thin, without bands."""
     table = tidy(inputs)
