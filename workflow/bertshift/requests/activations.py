@@ -29,7 +29,7 @@ WRITTEN = ["attention", "sampled"]
 
 EXAMPLES = "results/examples/{model}.json"
 # Tokens of an example. All tasks of Kovaleva et al. but MRPC, whose pairs are longer, have two inputs as short as this; at
-# the scale `paper` two of each of 14 models take about 3 MB.
+# the scale `paper` two of each of 14 models take 3 to 4 MB.
 SHORT = 20
 # Tables of single heads' attention, or of what single heads do.
 BY_HEAD = {"cosine", "js", "attention_to", "own_or_inherited", "ablation", "patterns"}
