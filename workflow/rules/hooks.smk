@@ -348,5 +348,7 @@ workflow._prepare_dag = preparing(workflow._prepare_dag)
 if workflow.is_main_process:
     JobScheduler.job_selector = within_disk(JobScheduler.job_selector)
     workflow._build_dag = explaining(workflow._build_dag)
-    if sys.platform == "linux" and workflow.local_exec:  # elsewhere a process that has imported torch cannot fork
+    if (
+        sys.platform == "linux" and workflow.local_exec
+    ):  # elsewhere a process that has imported torch cannot fork
         PythonScript.execute_script = forking(PythonScript.execute_script)
