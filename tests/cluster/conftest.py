@@ -102,9 +102,12 @@ class Interrupted(Project):
         """The processes that train here."""
         return [
             process
-            for process in psutil.process_iter(["cmdline", "cwd"])
+            for process in psutil.process_iter(["name", "cmdline", "cwd"])
             if process.info["cwd"] == os.path.realpath(self.folder)
-            and any(argument.endswith(".finetune.py") for argument in process.info["cmdline"] or [])
+            and (
+                process.info["name"] == "finetune"  # a fork, which has the command of what it was forked from
+                or any(argument.endswith(".finetune.py") for argument in process.info["cmdline"] or [])
+            )
         ]
 
     def log(self) -> str:

@@ -10,6 +10,7 @@ from snakemake.output_index import OutputIndex
 from snakemake.persistence import ParamsChange, PersistenceBase
 from snakemake.rules import Rule
 from snakemake.scheduling.job_scheduler import JobScheduler
+from snakemake.script import PythonScript, ScriptBase
 from snakemake.settings.types import SchedulingSettings
 from snakemake.workflow import Workflow
 
@@ -45,6 +46,7 @@ USED = [
     (Rule, "expand_input", {"wildcards"}, "to follow a target to its downloads"),
     (Rule, "get_wildcards", set(), "to follow a target to its downloads"),
     (OutputIndex, "match_producers", set(), "to know which rules make a file"),
+    (PythonScript, "execute_script", {"fname", "edit"}, "to start jobs as forks"),
 ]
 
 
@@ -64,7 +66,21 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
         (DAG, ["dependencies", "depending"]),
         (JobScheduler, ["running", "resources", "global_resources", "workflow"]),
         (Job, ["temp_output"]),
-        (Workflow, ["persistence", "dag_settings", "executor_settings", "scheduling_settings", "exec_mode"]),
+        (
+            Workflow,
+            [
+                "persistence",
+                "dag_settings",
+                "executor_settings",
+                "scheduling_settings",
+                "exec_mode",
+                "local_exec",
+            ],
+        ),
+        (
+            ScriptBase,
+            ["conda_env", "container_img", "env_modules", "threads", "resources", "bench_record", "rulename"],
+        ),
         (Rule, ["script", "conda_env", "benchmark", "benchmark_modifier", "log_modifier"]),
     ],
 )

@@ -35,7 +35,7 @@ STAYS = [
     "training.max_epochs", "training.lora.*", "tasks.*.dataset", "tasks.*.kind", "tasks.*.metrics", "tasks.*.max_length", "tasks.*.doc_stride",
     "tasks.*.max_query_length", "tasks.*.seeds", "tasks.*.warmup", "tasks.*.schedule", "tasks.*.optimizer",
     "tasks.*.weight_decay", "tasks.*.beta2", "tasks.*.epsilon", "tasks.*.max_grad_norm", "samples.max_length",
-    "samples.padded_length", "probes.*.width", "probes.*.input_dropout", "probes.*.hidden_dropout",
+    "samples.padded_length", "samples.examples", "probes.*.width", "probes.*.input_dropout", "probes.*.hidden_dropout",
     "probes.*.min_learning_rate", "probes.*.decay", "probes.*.decay_patience", "probes.*.max_grad_norm",
     "probes.*.batch_records", "probes.*.probe_seeds", "probes.*.rank", "probes.*.batch_size", "sweeps.runs_at_once",
     "sweeps.baseline_seeds", "sweeps.head_layers", "sweeps.seeds", "sweeps.pretraining_runs", "sweeps.per_base.*",

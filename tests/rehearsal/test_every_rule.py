@@ -31,7 +31,12 @@ TABLES = [
     "structural_probes/base", "ablation/mrpc@gpt2", "attention_to/mrpc@roberta_vs_roberta", "own_or_inherited/mrpc@gpt2_vs_gpt2",
     "scores",
 ]  # fmt: skip
-TARGETS = ["figures/all", *(f"results/{name}.tsv" for name in TABLES), "results/figures/hao2020.html"]
+TARGETS = [
+    "figures/all",
+    *(f"results/{name}.tsv" for name in TABLES),
+    "results/examples/mrpc.json",
+    "results/figures/hao2020.html",
+]
 # Where a scale's checkpoints and data are made here rather than downloaded, and what prints a plan and makes nothing.
 ELSEWHERE = {"world", "vocabulary", "pretrain", "plan"}
 NAMES_OF_TARGETS = {

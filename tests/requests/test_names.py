@@ -11,8 +11,10 @@ from bertshift.errors import UserError
 from bertshift.metrics.registry import METRICS
 from bertshift.requests import (
     ablation,
+    activations,
     comparing,
     data,
+    figures,
     finetuning,
     forgetting,
     grounding,
@@ -56,6 +58,9 @@ def run(name, init, seed):
         (finetuning.finetune, run("rte.lora129", 1, 1), r"'\.lora129' is out of range for 'base', .* from 1 to 128"),
         (sweeps.row, run("rte.lora8", 1, 1) | {"sweep": "freeze"}, "LoRA on a frozen layer"),
         (sweeps.row, run("cola.at10@cased", 1, 1) | {"sweep": "freeze"}, "is a snapshot, .* write 'cola@cased'"),
+        (activations.examples, {"model": "base"}, "examples/base.json: 'base' is not fine-tuned, .* name a task's model"),
+        (activations.examples, {"model": "rte.reinit3"}, "weights drawn anew"),
+        (activations.examples, {"model": "rte.keep0"}, "'rte.keep0' has no layer"),
         (ablation.restored, {"model": "base"}, "is not fine-tuned"),
         (ablation.restored, {"model": "rte.reinit3"}, "weights drawn anew"),
         (forgetting.forgetting, {"model": "base"}, "nothing that it can have forgotten; name a task's model"),
@@ -75,6 +80,7 @@ def test_a_name_that_cannot_be_served_gets_a_sentence(config, request_, asked, s
          "edge_tasks.pos, coref: the generated world has no gum_pos, gum_coref; write world_pos, world_coref, or set"),
         (probing.edges, {"task": "pos"}, {"scale": "small", "edge_tasks": {"pos": "world_pos"}},
          "edge_tasks.pos: only the generated world has world_pos"),
+        (activations.examples, {"model": "rte"}, {"samples": {"examples": 0}}, "samples.examples is 0; write how many"),
         (relations.relations, {}, {"relations": {"source": "/nowhere"}}, "relations.source: /nowhere does not exist"),
         (pretraining.vocabulary, {"vocabulary": "demo-cased"}, {"vocabularies": {"demo-cased": {"special": "gpt2"}}},
          "vocabularies.demo-cased.special: .*; write kind: byte_bpe"),
@@ -158,6 +164,33 @@ def test_a_snapshot_is_trained_as_its_model(config):
     assert asked.inputs == plain.inputs and asked.settings == plain.settings | {"shares": [0, 2, 10, 50]}
     files = finetuning.scores(config, model="rte.freeze2.at10@cased").inputs["scores"]
     assert files == ["results/models/rte.freeze2.at10@cased/init1_seed1/scores.json"]
+
+
+def test_examples_are_of_the_first_replicate_and_what_it_was_fine_tuned_from(config):
+    asked = activations.examples(config, model="mrpc+rte")
+    assert asked.inputs["stimuli"] == "results/stimuli/rte.jsonl"
+    assert asked.settings == {
+        "model": "mrpc+rte", "parent": "mrpc", "run": "init1_seed1", "number": 2, "longest": 20,
+        "before": "results/models/mrpc/init1_seed1", "after": "results/models/mrpc+rte/init1_seed1",
+    }  # fmt: skip
+    folders = {file.rpartition("/")[0] for file in asked.inputs["models"]}
+    assert folders == {asked.settings["before"], asked.settings["after"]}
+
+
+def test_examples_are_of_the_models_of_figures_that_show_heads():
+    shown = {
+        "kovaleva2019": {"figure5": {"models": ["rte", "base", "sst2"], "reference": "base"}, "figure3": {"models": ["base"]},
+                         "figure8": {"models": ["sst2", "sst2.random", "sst2.keep1"]}},
+        "merchant2020": {"figure2": {"models": ["mnli"], "reference": "base"}},
+        "beyond": {"decoders": {"models": ["cola@gpt2"]}, "forgetting": {"models": ["squad"]}},
+    }  # fmt: skip
+    config = configured()
+    config["figures"] = shown
+    names = figures.figures_of(shown, config)
+    assert activations.examples_of(config, names) == ["rte", "sst2", "sst2.keep1", "cola@gpt2"]
+    assert activations.examples_of(config, figures.figures_of(["beyond"], config)) == ["cola@gpt2"]
+    config["samples"]["examples"] = 0
+    assert not activations.examples_of(config, names)
 
 
 def test_a_row_takes_the_plain_model_from_its_fine_tuning_where_that_is_the_same(config):

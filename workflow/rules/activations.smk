@@ -19,3 +19,20 @@ rule activations:
         **depends_on(activations.activations),
     script:
         "../scripts/activations.py"
+
+
+# A few short inputs through one replicate and the model that it was fine-tuned from: too little for a GPU.
+rule examples:
+    input:
+        inputs_of(activations.examples),
+    output:
+        activations.EXAMPLES,
+    log:
+        "logs/examples/{model}.log",
+    threads: config["threads"]["analyse"]
+    resources:
+        **reserve("analyse"),
+    params:
+        **depends_on(activations.examples),
+    script:
+        "../scripts/examples.py"

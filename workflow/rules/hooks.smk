@@ -1,10 +1,14 @@
 # Where the workflow reaches into Snakemake beyond what Snakemake documents, all in this file. tests/dag/test_hooks.py says
 # in words which of these names a new Snakemake has changed.
 import os
+import sys
+from contextlib import ExitStack
 from functools import cache, wraps
 from itertools import chain
 from pathlib import Path
+from subprocess import CalledProcessError
 
+from snakemake.benchmark import benchmarked
 from snakemake.exceptions import MissingRuleException, WorkflowError
 from snakemake.io import strip_wildcard_constraints
 from snakemake.iocontainers import Wildcards
@@ -12,14 +16,16 @@ from snakemake.logging import logger
 from snakemake.output_index import OutputIndex
 from snakemake.persistence import ParamsChange
 from snakemake.scheduling.job_scheduler import JobScheduler
+from snakemake.script import PythonScript
 from snakemake.settings.enums import RerunTrigger
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from bertshift import naming
 from bertshift.errors import UserError
 from bertshift.files import BLOCKS_BESIDE
-from bertshift.running import driver
+from bertshift.running import driver, gpus
 from bertshift.running.disk import Reader, next_files
+from bertshift.running.preloaded import THREADS, Forker
 from bertshift.running.redaction import redact
 
 
@@ -253,6 +259,36 @@ def drop_default_rate():
         object.__setattr__(scheduling, "max_jobs_per_timespan", None)  # the class is frozen
 
 
+# ---- The start of jobs
+
+FORKER = Forker()
+
+
+def forking(execute_script):
+    """Start a job of one thread on this machine's CPU as a fork of a process that has imported the library."""
+
+    @wraps(execute_script)
+    def wrapped(script, fname, edit=False):
+        elsewhere = script.conda_env or script.container_img or script.env_modules
+        # The hub's libraries look once, when they are imported, whether they may download.
+        alone = elsewhere or edit or script.rulename in FETCHING
+        if alone or script.threads != THREADS or gpus.given():
+            return execute_script(script, fname, edit)
+        folders = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), script.resources.get("tmpdir"))
+        with ExitStack() as measured:
+            status = FORKER.run(
+                os.path.abspath(fname),
+                {name: str(folder) for name, folder in folders.items() if folder},
+                lambda process: measured.enter_context(benchmarked(process, script.bench_record)),
+            )
+        if status is None:
+            return execute_script(script, fname, edit)
+        if status:
+            raise CalledProcessError(status, f"python {fname}")
+
+    return wrapped
+
+
 # ---- Downloads
 
 # The rules that reach a network, where the configuration says so.
@@ -312,3 +348,7 @@ workflow._prepare_dag = preparing(workflow._prepare_dag)
 if workflow.is_main_process:
     JobScheduler.job_selector = within_disk(JobScheduler.job_selector)
     workflow._build_dag = explaining(workflow._build_dag)
+    if (
+        sys.platform == "linux" and workflow.local_exec
+    ):  # elsewhere a process that has imported torch cannot fork
+        PythonScript.execute_script = forking(PythonScript.execute_script)

@@ -434,6 +434,15 @@ def activations(job: Job, sizes: Sizes) -> Work:
     )
 
 
+def examples(job: Job, sizes: Sizes) -> Work:
+    """Two models, one after the other; a byte a cell, by zlib and in base64 about as many."""
+    how, shape = job.settings, sizes.shape(job.wildcards["model"])
+    tokens = how["number"] * how["longest"]
+    return shape.passes(2 * tokens, how["longest"]) + Work(
+        disk=2 * tokens * how["longest"] * shape.layers * shape.heads
+    )
+
+
 def _pairs(job: Job, sizes: Sizes) -> tuple[Shape, int, list[tuple[float, float]]]:
     how = job.settings
     return sizes.shape(how["model"]), len(how["pairs"]), sizes.stimuli(how["stimuli"])
@@ -764,6 +773,7 @@ WORK: dict[str, Callable[[Job, Sizes], Work]] = {
     "snapshots": snapshots,
     "sweep": sweep,
     "activations": activations,
+    "examples": examples,
     "annotations": annotations,
     "claims": claims,
     "cosine": maps_compared,

@@ -1,12 +1,14 @@
-"""Dumps of attention maps and hidden states."""
+"""Dumps of attention maps and hidden states, and the maps of a few inputs that a page shows."""
 
 from collections.abc import Iterable, Mapping
 
+from bertshift.errors import UserError
 from bertshift.naming import Run, parse_model, runs_of
+from bertshift.papers.catalogue import needs
 from bertshift.planning.work import Job
 from bertshift.requests import Request
 from bertshift.requests.data import rows
-from bertshift.requests.runs import files
+from bertshift.requests.runs import files, runs_and_parents, unique
 from bertshift.running import codegraph
 
 SCRIPT = codegraph.PACKAGE.parent / "scripts/activations.py"
@@ -24,6 +26,13 @@ KINDS = {
 }
 # Those that are files.
 WRITTEN = ["attention", "sampled"]
+
+EXAMPLES = "results/examples/{model}.json"
+# Tokens of an example. All tasks of Kovaleva et al. but MRPC, whose pairs are longer, have two inputs as short as this; at
+# the scale `paper` two of each of 14 models take 3 to 4 MB.
+SHORT = 20
+# Tables of single heads' attention, or of what single heads do.
+BY_HEAD = {"cosine", "js", "attention_to", "own_or_inherited", "ablation", "patterns"}
 
 
 def dump(kind: str, model: str, stimuli: Iterable[str]) -> str:
@@ -57,3 +66,55 @@ def dumped(config: Mapping, kind: str, model: str, stimuli: str, replicates: int
     """A dump of so many replicates, or of all, as the plan knows it."""
     runs = runs_of(parse_model(model, config), config)[:replicates]
     return Job(0, "activations", {"model": model, "stimuli": stimuli}, settings_of_dump(kind, runs, config))
+
+
+def examples(config: Mapping, model: str) -> Request:
+    """The maps of a few inputs before and after fine-tuning, of the model's first replicate."""
+    number = config["samples"]["examples"]
+    if not number:
+        raise UserError(
+            f"{EXAMPLES.format(model=model)}: samples.examples is 0; write how many inputs it shows, such as 2."
+        )
+    run, parent = _after_and_before(config, model)
+    return Request(
+        {"models": files([run, parent]), "stimuli": rows(run.model.task)},
+        {
+            "model": str(run.model),
+            "parent": str(parent.model),
+            "run": run.name,
+            "before": parent.folder,
+            "after": run.folder,
+            "number": number,
+            "longest": min(SHORT, config["samples"]["max_length"]),
+        },
+    )
+
+
+def examples_of(config: Mapping, figures: Iterable[str]) -> list[str]:
+    """The models of those of `figures` (`<paper>/<item>`, all in the configuration) that show heads, each once; without
+    models that `examples` refuses. None where samples.examples is 0."""
+    shown = []
+    for paper, item in (name.split("/") for name in figures if config["samples"]["examples"]):
+        if BY_HEAD & {table.split("/")[1] for table in needs(f"{paper}/{item}", config)}:
+            shown += config["figures"][paper][item]["models"]
+    return [model for model in unique(shown) if _has_before(config, model)]
+
+
+def _has_before(config: Mapping, model: str) -> bool:
+    try:
+        _after_and_before(config, model)
+    except UserError:
+        return False
+    return True
+
+
+def _after_and_before(config: Mapping, name: str) -> tuple[Run, Run]:
+    model, path = parse_model(name, config), EXAMPLES.format(model=name)
+    if not model.tasks:
+        raise UserError(
+            f"{path}: '{model}' is not fine-tuned, so it has no before and after; name a task's model."
+        )
+    kept = model.variant("keep")
+    if kept and kept["layers"] == "0":
+        raise UserError(f"{path}: '{model}' has no layer, so no head; name one that keeps a layer.")
+    return runs_and_parents(name, config)[1][0]

@@ -1,0 +1,85 @@
+"""Maps of a few short inputs, beside those that transformers itself gives."""
+
+import zlib
+from base64 import b64decode
+
+import numpy as np
+import pytest
+import torch
+from made_encoders import HEADS, LAYERS, TEXTS, model_of, tokenizer_of
+
+from bertshift.activations.examples import chosen, examples
+from bertshift.errors import UserError
+from bertshift.models.loading import save_model
+from bertshift.models.truncate import keep_layers
+
+# Encoders; one layer again and again; attention seen by hooks; windows; a decoder; two whose heads share keys; one unknown.
+KINDS = ["bert", "albert", "deberta-v2", "modernbert", "gpt2", "llama", "qwen3", "phi3"]
+ROWS = [{"id": str(number), "text_a": text} for number, text in enumerate(TEXTS)]
+ROWS[1]["text_b"] = "a dog"
+LONGEST = 60
+# Of a byte: what lies halfway between two may be rounded either way.
+HALF = 0.5 + 1e-3
+
+
+def folders(path, kind):
+    """Two models of one family, as a run and its parent lie on the disk."""
+    for seed, side in enumerate(("before", "after")):
+        save_model(path / side, model_of(kind, seed), tokenizer_of(kind))
+    return path / "before", path / "after"
+
+
+def unpacked(text, layers, length):
+    return np.frombuffer(zlib.decompress(b64decode(text)), np.uint8).reshape(layers, HEADS, length, length)
+
+
+@torch.no_grad()
+def theirs(kind, seed, given):
+    """[layers, heads, query, key] of one input."""
+    model, read = model_of(kind, seed), {"input_ids": given["input_ids"]}
+    if getattr(model.config, "type_vocab_size", 0) >= 2:
+        read["token_type_ids"] = given["token_type_ids"]
+    return torch.stack(model(**read, output_attentions=True).attentions)[:, 0].numpy()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_maps_are_those_of_transformers_in_bytes(kind, tmp_path):
+    before, after = folders(tmp_path, kind)
+    found = examples(before, after, ROWS[:2], 2, LONGEST)
+    assert [one["text"] for one in found["inputs"]] == [TEXTS[0], f"{TEXTS[1]}\na dog"]
+    tokenizer = tokenizer_of(kind)
+    for one, row in zip(found["inputs"], ROWS, strict=False):
+        texts = [row[key] for key in ("text_a", "text_b") if key in row]
+        given = tokenizer(*texts, return_tensors="pt", return_token_type_ids=True)
+        assert one["tokens"] == tokenizer.convert_ids_to_tokens(given["input_ids"][0].tolist())
+        assert (one["layers"], one["heads"], one["cut"]) == (LAYERS, HEADS, False)
+        for seed, side in enumerate(("before", "after")):
+            shown = unpacked(one[side], LAYERS, len(one["tokens"]))
+            assert np.abs(shown - 255 * theirs(kind, seed, given)).max() <= HALF
+            future = np.triu(np.ones(shown.shape[-2:], bool), 1)
+            assert found["causal"] == (not shown[..., future].any())
+
+
+def test_the_first_short_inputs_are_chosen_and_then_the_shortest():
+    lengths = [30, 20, 25, 5, 20, 21]
+    assert chosen(lengths, 2, 20) == [1, 3]
+    assert chosen(lengths, 5, 20) == [1, 3, 4, 5, 2]
+    assert chosen(lengths, 9, 20) == [1, 3, 4, 5, 2, 0]
+
+
+def test_what_is_too_long_is_cut_and_a_model_without_its_upper_layers_beside_its_parents_lower(tmp_path):
+    before, after = folders(tmp_path, "bert")
+    model = model_of("bert", 1)
+    keep_layers(model, 2)
+    save_model(after, model, tokenizer_of("bert"))
+    (one,) = examples(before, after, ROWS[:1], 1, 8)["inputs"]
+    assert one["cut"] and len(one["tokens"]) == 8 and one["tokens"][-1] == "[SEP]"
+    assert one["layers"] == 2
+    ids = torch.tensor([tokenizer_of("bert").convert_tokens_to_ids(one["tokens"])])
+    given = {"input_ids": ids, "token_type_ids": torch.zeros_like(ids)}
+    assert np.abs(unpacked(one["before"], 2, 8) - 255 * theirs("bert", 0, given)[:2]).max() <= HALF
+
+
+def test_without_inputs_there_is_nothing_to_show(tmp_path):
+    with pytest.raises(UserError, match="no stimuli"):
+        examples(*folders(tmp_path, "bert"), [], 2, 20)

@@ -1,0 +1,116 @@
+"""Jobs as forks of a process that has imported the library."""
+
+import os
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+import bertshift
+from bertshift.running.preloaded import Forker
+
+
+@pytest.fixture(scope="module")
+def forker(library_on_the_path):
+    ready = Forker()
+    until = time.monotonic() + 120
+    while run(ready, "/dev/null") is None:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    yield ready
+    ready._channel.close()
+    assert ready._process.wait(30) == 0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def library_on_the_path():
+    """As for all that a driver starts."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTHONPATH", os.path.dirname(next(iter(bertshift.__path__))))
+        yield
+
+
+def run(forker, script, watch=lambda process: None, **environment):
+    return forker.run(str(script), environment, watch)
+
+
+def script_of(folder, text):
+    path = folder / "tmpabc.finetune.py"
+    path.write_text(text)
+    return path
+
+
+def test_a_fork_has_imported_the_library_and_runs_where_this_process_runs(forker, tmp_path):
+    script = script_of(
+        tmp_path,
+        "import os, sys\n"
+        "there = 'torch' in sys.modules and 'bertshift.training.finetuning' in sys.modules\n"
+        "print(there, os.getcwd(), os.environ['TMPDIR'], sys.argv, sys.path[0], __name__, sep='\\n',\n"
+        "      file=open(os.path.join(os.environ['TMPDIR'], 'told'), 'w'))\n",
+    )
+    assert run(forker, script, TMPDIR=str(tmp_path)) == 0
+    told = (tmp_path / "told").read_text().splitlines()
+    assert told == ["True", os.getcwd(), str(tmp_path), f"['{script}']", str(tmp_path), "__main__"]
+    assert "TMPDIR" not in os.environ or os.environ["TMPDIR"] != str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("pass", 0),
+        ("import sys; sys.exit(3)", 3),
+        ("import sys; sys.exit()", 0),
+        ("import sys; sys.exit('a reason')", 1),
+        ("1 / 0", 1),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 1),
+        ("import subprocess, sys; sys.exit(subprocess.run(['false']).returncode + 1)", 2),
+    ],
+)
+def test_statuses_are_those_of_a_python_of_its_own(forker, tmp_path, text, status):
+    assert run(forker, script_of(tmp_path, text)) == status
+
+
+def test_the_caller_learns_the_process_and_can_stop_it(forker, tmp_path):
+    script = script_of(
+        tmp_path,
+        "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
+        f"open('{tmp_path}/ready', 'w')\ntime.sleep(60)\n",
+    )
+    seen = []
+
+    def stop(process):
+        while not (tmp_path / "ready").exists():
+            time.sleep(0.01)
+        seen.append(psutil.Process(process).name())
+        psutil.Process(process).terminate()
+
+    assert run(forker, script, stop) == 7
+    assert seen == ["finetune"]
+
+
+def test_a_process_that_cannot_be_had_leaves_the_job_to_its_caller(tmp_path):
+    broken = Forker()
+    assert run(broken, "/dev/null") is None  # it imports
+    broken._process.kill()
+    broken._process.wait()
+    assert run(broken, "/dev/null") is None
+
+
+def test_it_ends_with_the_process_that_started_it(tmp_path):
+    text = (
+        "from bertshift.running.preloaded import Forker\n"
+        "forker = Forker()\n"
+        "while forker.run('/dev/null', {}, lambda process: None) is None: pass\n"
+        "print(forker._process.pid, flush=True)\n"
+        "import os; os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text], check=False, capture_output=True, text=True, timeout=120
+    )
+    left = int(done.stdout)
+    until = time.monotonic() + 30
+    while psutil.pid_exists(left) and psutil.Process(left).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < until
+        time.sleep(0.05)

@@ -1,0 +1,130 @@
+"""A process that has imported the library once, and forks for each job: a job then starts in a twentieth of a second.
+
+Importing torch and transformers takes about four seconds of CPU time, more than most of the demo's jobs compute.
+"""
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import bertshift
+
+# A fork has the threads that its parent has imported numpy and torch with.
+THREADS = 1
+LONGEST_MESSAGE = 65_536
+
+
+class Forker:
+    """The process, as its only client sees it: it starts when first needed, and ends with this one."""
+
+    def __init__(self):
+        self._lock, self._process, self._channel, self._ready = threading.Lock(), None, None, False
+
+    def run(self, script: str, environment: Mapping[str, str], watch: Callable[[int], None]) -> int | None:
+        """Run a script in a fork and return its exit status; None if there is no fork to be had, now or at all.
+
+        environment: what the fork has beside this process's variables of when the forking process started. watch: called
+        with the fork's process number before this waits for its end. A fork that a signal ended has status 1.
+        """
+        with self._lock:
+            answers = self._ask(script, environment)
+        if answers is None:
+            return None
+        with answers, answers.makefile() as lines:
+            process = lines.readline()
+            if not process:
+                return None
+            watch(int(process))
+            return int(lines.readline() or 1)
+
+    def _ask(self, script: str, environment: Mapping[str, str]) -> socket.socket | None:
+        if self._process is None:
+            self._start()
+        with suppress(OSError):  # not ready; or it ended, or could not import the library: jobs say why
+            self._ready = self._ready or bool(self._channel.recv(1, socket.MSG_DONTWAIT))
+        if not self._ready:
+            return None
+        ours, theirs = socket.socketpair()
+        with theirs, suppress(OSError):
+            socket.send_fds(
+                self._channel, [json.dumps([script, dict(environment)]).encode()], [theirs.fileno()]
+            )
+            return ours
+        ours.close()
+        return None
+
+    def _start(self) -> None:
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", __name__, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "OMP_NUM_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": str(THREADS)},
+                pass_fds=[theirs.fileno()],
+            )
+
+
+def import_library() -> None:
+    gc.disable()
+    for module in pkgutil.walk_packages(bertshift.__path__, "bertshift."):
+        importlib.import_module(module.name)
+    gc.enable()
+    gc.freeze()  # or the first collection in each fork writes to, and so copies, all that is imported
+
+
+def serve(channel: socket.socket) -> None:
+    """Fork for each request on the channel, until its other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the jobs
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no ended fork waits for this process
+    channel.send(b"r")
+    while True:
+        request, answers, *_ = socket.recv_fds(channel, LONGEST_MESSAGE, 1)
+        if not request:
+            return
+        with socket.socket(fileno=answers[0]) as answer:
+            if os.fork() == 0:
+                channel.close()
+                _run(*json.loads(request), answer)
+
+
+def _run(script: str, environment: Mapping[str, str], answer: socket.socket) -> None:
+    """Be the job: this ends the process."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.environ.update(environment)
+    with suppress(OSError):  # the name that `ps` and `top` show
+        Path("/proc/self/comm").write_text(Path(script).stem.rpartition(".")[2])
+    answer.send(b"%d\n" % os.getpid())
+    status = 1
+    try:
+        sys.argv, sys.path[0] = [script], os.path.dirname(script)
+        runpy.run_path(script, run_name="__main__")
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001 - as Python does at the end of a script
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+        answer.send(b"%d\n" % status)
+        os._exit(status)  # to free what is imported would take longer than to start
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as channel:
+        import_library()
+        serve(channel)

@@ -1,0 +1,17 @@
+from bertshift.running.jobs import job
+
+with job(snakemake) as settings:
+    from pathlib import Path
+
+    from bertshift.activations.examples import examples
+    from bertshift.files import read_jsonl, write_json
+
+    found = examples(
+        Path(settings["before"]),
+        Path(settings["after"]),
+        list(read_jsonl(snakemake.input.stimuli)),
+        settings["number"],
+        settings["longest"],
+    )
+    said = {key: settings[key] for key in ("model", "parent", "run")}
+    write_json(snakemake.output[0], said | found)
