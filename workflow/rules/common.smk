@@ -129,14 +129,20 @@ def reserve(kind, dumped=None):
     }
 
 
-def made_by(request, *files, kind="analyse", gpu=False, dumped=None, log=None, **named):
+# Of a kind of job, under which key the configuration says how many threads it has; other kinds have one.
+THREADS = {"train": "train", "analyse": "analyse", "probe": "analyse"}
+
+
+def made_by(request, *files, kind="analyse", gpu=False, dumped=None, log=None, where=None, **named):
     """The rule of the request's name, which makes these files by the script of that name.
 
-    kind and dumped are those of `reserve`; a kind other than `table` has as many threads as an analysis. log is where
-    below logs/, without its ending; by default it has the names of the rule and of the first file.
+    kind and dumped are those of `reserve`; kind None is a job on the machine that starts the others.
+    where: constraints of wildcards. log: where below logs/, without its ending; by default it has the names of the rule
+    and of the first file.
     """
     name, first = request.__name__, [*files, *named.values()][0]
-    log, device = log or f"{name}/{Path(first).stem}", {"gpu": 1} if gpu else {}
+    log = log or f"{name}/{Path(first).stem}"
+    asked = {**reserve(kind, dumped), **({"gpu": 1} if gpu else {})} if kind else {}
 
     rule:
         name:
@@ -148,10 +154,12 @@ def made_by(request, *files, kind="analyse", gpu=False, dumped=None, log=None, *
             **named,
         log:
             f"logs/{log}.log",
-        threads: 1 if kind == "table" else config["threads"]["analyse"]
+        wildcard_constraints:
+            **(where or {}),
+        localrule: not kind
+        threads: config["threads"][THREADS[kind]] if kind in THREADS else 1
         resources:
-            **reserve(kind, dumped),
-            **device,
+            **asked,
         params:
             **depends_on(request),
         script:

@@ -27,34 +27,13 @@ if config["data"]["source"] == "world":
 
 # Reaches the network, as `checkpoint` and `corpus` do, only where data.source is hub. It runs on a cluster's login node,
 # which has one, and holds a row at a time.
-rule dataset:
-    input:
-        inputs_of(data.dataset),
-    output:
-        data.examples("{dataset}"),
-        data.sidecar("{dataset}"),
-    log:
-        "logs/dataset/{dataset}.log",
-    localrule: True
-    params:
-        **depends_on(data.dataset),
-    script:
-        "../scripts/dataset.py"
-
-
-rule stimuli:
-    input:
-        inputs_of(data.stimuli),
-    output:
-        rows="results/stimuli/{stimulus}.jsonl",
-        description="results/stimuli/{stimulus}.json",
-    log:
-        "logs/stimuli/{stimulus}.log",
-    wildcard_constraints:
-        stimulus=rf"(?!({only(data.OF_PROBES)})\.)[a-z0-9_+]+",
-    resources:
-        **reserve("table"),
-    params:
-        **depends_on(data.stimuli),
-    script:
-        "../scripts/stimuli.py"
+made_by(
+    data.dataset, data.examples("{dataset}"), data.sidecar("{dataset}"), kind=None, log="dataset/{dataset}"
+)
+made_by(
+    data.stimuli,
+    rows="results/stimuli/{stimulus}.jsonl",
+    description="results/stimuli/{stimulus}.json",
+    kind="table",
+    where={"stimulus": rf"(?!({only(data.OF_PROBES)})\.)[a-z0-9_+]+"},
+)

@@ -2,56 +2,32 @@ from bertshift.requests import finetuning, pretraining
 
 LEFT_BY_TRAINING = [*MODEL_FILES, "scores.json", "predictions.tsv", "steps.tsv", "layers.tsv"]
 SHARES = sorted(config["snapshots"])
-
-
 # One job a run, so that a new seed costs one job and a kill costs one run.
-rule finetune:
-    input:
-        inputs_of(finetuning.finetune),
-    output:
-        [f"results/models/{{model}}/init{{init}}_seed{{seed}}/{name}" for name in LEFT_BY_TRAINING],
-    log:
-        "logs/finetune/{model}_init{init}_seed{seed}.log",
-    wildcard_constraints:
-        # What `snapshots` makes, it makes alone.
-        model=rf"(?![^/]+\.at(?:{only(map(str, SHARES))})(?:@[^/]+)?/)[^/]+",
-    threads: config["threads"]["train"]
-    resources:
-        **reserve("train"),
-        gpu=1,
-    params:
-        **depends_on(finetuning.finetune),
-    script:
-        "../scripts/finetune.py"
-
-
+made_by(
+    finetuning.finetune,
+    *[f"results/models/{{model}}/init{{init}}_seed{{seed}}/{name}" for name in LEFT_BY_TRAINING],
+    kind="train",
+    gpu=True,
+    log="finetune/{model}_init{init}_seed{seed}",
+    # What `snapshots` makes, it makes alone.
+    where={"model": rf"(?![^/]+\.at(?:{only(map(str, SHARES))})(?:@[^/]+)?/)[^/]+"},
+)
 # The same run after shares of its steps: all shares in one job, which stops after the largest. It makes no finished model
 # again, and no finished model has to wait for it.
-rule snapshots:
-    input:
-        inputs_of(finetuning.snapshots),
-    output:
-        [
-            temp(file) if name.endswith(".safetensors") and not config["keep_snapshots"] else file
-            for share in SHARES
-            for name in LEFT_BY_TRAINING
-            for file in [f"results/models/{{stem}}.at{share}{{checkpoint}}/init{{init}}_seed{{seed}}/{name}"]
-        ],
-    log:
-        "logs/snapshots/{stem}{checkpoint}_init{init}_seed{seed}.log",
-    wildcard_constraints:
-        stem=r"[^/@]+",
-        checkpoint=r"(?:@[^/]+)?",
-    threads: config["threads"]["train"]
-    resources:
-        **reserve("train", finetuning.snapshot_weights),
-        gpu=1,
-    params:
-        **depends_on(finetuning.snapshots),
-    script:
-        "../scripts/snapshots.py"
-
-
+made_by(
+    finetuning.snapshots,
+    *[
+        temp(file) if name.endswith(".safetensors") and not config["keep_snapshots"] else file
+        for share in SHARES
+        for name in LEFT_BY_TRAINING
+        for file in [f"results/models/{{stem}}.at{share}{{checkpoint}}/init{{init}}_seed{{seed}}/{name}"]
+    ],
+    kind="train",
+    dumped=finetuning.snapshot_weights,
+    gpu=True,
+    log="snapshots/{stem}{checkpoint}_init{init}_seed{seed}",
+    where={"stem": r"[^/@]+", "checkpoint": r"(?:@[^/]+)?"},
+)
 # A checkpoint that is not fine-tuned but changed: `base.random`, `base.keep2`.
 made_by(
     pretraining.derive,

@@ -16,21 +16,13 @@ rule corpus:
         "../scripts/corpus.py"
 
 
-rule trees:
-    input:
-        inputs_of(probing.trees),
-    output:
-        rows="results/stimuli/trees.jsonl",
-        description="results/stimuli/trees.json",
-    log:
-        "logs/stimuli/trees.log",
-    localrule: True
-    params:
-        **depends_on(probing.trees),
-    script:
-        "../scripts/trees.py"
-
-
+made_by(
+    probing.trees,
+    rows="results/stimuli/trees.jsonl",
+    description="results/stimuli/trees.json",
+    kind=None,
+    log="stimuli/trees",
+)
 # A corpus as records of edge probing, whatever its publisher's layout.
 made_by(probing.edges, *probing.edge_files("{task}"), kind="table", log="edges/{task}")
 # Every sentence of every task once, so that all probes of a model share one forward pass.
