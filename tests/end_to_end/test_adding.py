@@ -24,11 +24,10 @@ def compare(pairs):
 '''
 FIGURE = '''"""Mean absolute difference of attention, by layer."""
 
-from bertshift.figures import numbers, style
+from bertshift.figures import numbers
 from bertshift.papers.hao2020 import change
 
 
-@style.styled
 def draw(inputs, published):
     rows = numbers.stack(inputs, "distance", ["mean"])
     named = change.named(rows[rows["head"] == 0], "distance")
@@ -60,7 +59,8 @@ def mine(finished, tmp_path):
     insert("metrics/registry.py", '    "cosine": ', '    "distance": Metric("distance"),\n')
 
     (library / "papers/hao2020/distance.py").write_text(FIGURE)
-    entry = 'Figure("Change of attention", compared("distance"), "Mean absolute difference.")'
+    tables = 'each("results/distance/{model}_vs_{reference}.tsv")'
+    entry = f'Figure("Change of attention", {tables}, "Mean absolute difference.")'
     insert("papers/hao2020/__init__.py", '    "figure1": ', f'    "distance": {entry},\n')
 
     insert(

@@ -20,9 +20,8 @@ def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "laye
     axes.plot(rows[x], rows["value"], label=label, **look, **line)
     if rows["low"].notna().any():
         with within_reach(axes, rows["value"]):
-            axes.fill_between(
-                rows[x], rows["low"], rows["high"], color=look["color"], alpha=0.18, linewidth=0
-            )
+            band = {"color": look["color"], "alpha": 0.18, "linewidth": 0}
+            axes.fill_between(rows[x], rows["low"], rows["high"], **band)
 
 
 @contextmanager

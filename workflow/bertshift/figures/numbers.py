@@ -13,18 +13,8 @@ VALUES = ["value", "low", "high", "replicates", "unit", "interval", "trained", "
           "checkpoint", "data", "table"]  # fmt: skip
 # Of a figure over layers and heads.
 COLUMNS = ["panel", "series", "stimuli", "variant", "layer", "head", *VALUES]
-WHOLE = {
-    "layer",
-    "ref_layer",
-    "head",
-    "replicates",
-    "trained",
-    "failed",
-    "rank",
-    "position",
-    "layers",
-    "step",
-}
+WHOLE = {"layer", "ref_layer", "head", "replicates", "trained", "failed", "rank", "position", "layers",
+         "step"}  # fmt: skip
 NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "k_model", "k_reference", "examples", "portion", "sd_probe",
            "sd_finetuning", "sd_pretraining", "sd", "least", "most", "constant", "runs", "q", "p_runs", "q_runs",
            "se", "share"}  # fmt: skip
@@ -89,9 +79,7 @@ def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
         part = statistics.summarise(trained(group, apart), by)
         told = "failed" in group
         part = part.assign(trained=int((~runs["bad"]).sum()) if told else 0, failed=int(runs["bad"].sum()))
-        facts = group[["scale", "checkpoint", "data"]].agg(
-            lambda values: "; ".join(map(str, values.unique()))
-        )
+        facts = {key: "; ".join(map(str, group[key].unique())) for key in ("scale", "checkpoint", "data")}
         parts.append(part.assign(**facts, table=each_once(group["table"])))
     return pd.concat(parts, ignore_index=True).assign(source="ours", provenance="measured", citation="")
 

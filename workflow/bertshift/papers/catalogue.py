@@ -7,10 +7,8 @@ from bertshift.errors import UserError
 from bertshift.naming import parse_comparison
 from bertshift.papers import beyond, college2020, hao2020, kovaleva2019, merchant2020
 
-ROOMS = {
-    room.__name__.rpartition(".")[2]: room
-    for room in (kovaleva2019, college2020, hao2020, merchant2020, beyond)
-}
+_ROOMS = (kovaleva2019, college2020, hao2020, merchant2020, beyond)
+ROOMS = {room.__name__.rpartition(".")[2]: room for room in _ROOMS}
 FIGURES = {
     f"{paper}/{item}": figure for paper, room in ROOMS.items() for item, figure in room.FIGURES.items()
 }
@@ -27,9 +25,8 @@ def needs(name: str, config: Mapping) -> list[str]:
     paper, item = name.split("/")
     key = f"figures.{paper}.{item}"
     try:
-        return FIGURES[name].tables(
-            {"snapshots": config.get("snapshots", [])} | config["figures"][paper][item]
-        )
+        wanted = {"snapshots": config.get("snapshots", [])} | config["figures"][paper][item]
+        return FIGURES[name].tables(wanted)
     except KeyError as error:
         more = "pairs: [[mnli, squad]]" if error.args == ("pairs",) else "reference: base"
         raise UserError(f"{key} lacks {error}; write e.g. '{{models: [mnli, squad], {more}}}'.") from None

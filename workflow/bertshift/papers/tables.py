@@ -1,31 +1,31 @@
 """Which tables a figure reads: functions of the figure's entry in the configuration."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from bertshift.errors import UserError
 
 Tables = Callable[[Mapping], list[str]]
 
 
+def each(*patterns: str) -> Tables:
+    """Of each model a table for every pattern; patterns name the `{model}`, the checkpoint `{base}` that its name ends with,
+    and keys of the entry, such as `{reference}`."""
+
+    def tables(wanted: Mapping) -> list[str]:
+        said = [{"model": model, "base": model.partition("@")[2] or "base"} for model in wanted["models"]]
+        return [pattern.format(**{**wanted, **names}) for names in said for pattern in patterns]
+
+    return tables
+
+
 def alone(metric: str) -> Tables:
     """Each model by itself."""
-    return lambda wanted: [f"results/{metric}/{model}.tsv" for model in wanted["models"]]
+    return each(f"results/{metric}/{{model}}.tsv")
 
 
-def compared(*metrics: str, to=lambda model, wanted: wanted["reference"]) -> Tables:
-    """Each model against the reference, or against what `to` (the model, the entry) names."""
-    return lambda wanted: [
-        f"results/{metric}/{model}_vs_{to(model, wanted)}.tsv"
-        for metric in metrics
-        for model in wanted["models"]
-    ]
-
-
-# Each model against the checkpoint that its name ends with.
-with_own_base = partial(compared, to=lambda model, _: model.partition("@")[2] or "base")
-# Each model's replicates among themselves.
-between_seeds = partial(compared, to=lambda model, _: model)
+def with_own_base(*metrics: str) -> Tables:
+    """Each model against the checkpoint that its name ends with."""
+    return both(*(each(f"results/{metric}/{{model}}_vs_{{base}}.tsv") for metric in metrics))
 
 
 def grounded(wanted: Mapping) -> list[str]:
@@ -37,9 +37,10 @@ def grounded(wanted: Mapping) -> list[str]:
 
 def between_tasks(metric: str) -> Tables:
     """Each pair of models, and beside them the models' own seeds."""
+    seeds = each(f"results/{metric}/{{model}}_vs_{{model}}.tsv")
     return lambda wanted: [
         *(f"results/{metric}/{model}_vs_{other}.tsv" for model, other in wanted["pairs"]),
-        *between_seeds(metric)(wanted),
+        *seeds(wanted),
     ]
 
 
@@ -53,13 +54,6 @@ def with_reference(metric: str, *variants: str) -> Tables:
     return lambda wanted: [
         f"results/{metric}/{model}.tsv"
         for model in [wanted["reference"], *(wanted["reference"] + v for v in variants), *wanted["models"]]
-    ]
-
-
-def sweeps(*kinds: str) -> Tables:
-    """Rows of each model's variants: layers frozen or removed, layers re-initialised."""
-    return lambda wanted: [
-        f"results/sweeps/{model}.{kind}.tsv" for model in wanted["models"] for kind in kinds
     ]
 
 

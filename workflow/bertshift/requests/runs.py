@@ -120,8 +120,6 @@ def numbers_of(run: Run, reference: Run) -> dict[str, int]:
 
 def against(reference: Model, model: Model, pairs: list[tuple[Run, Run]], config: Mapping) -> dict:
     """Settings of a table that compares each replicate of `model` with an earlier run, of `reference`."""
-    runs = [
-        {"folder": run.folder, "parent": parent.folder} | numbers_of(run, parent) for run, parent in pairs
-    ]
+    runs = [{"folder": run.folder, "parent": to.folder} | numbers_of(run, to) for run, to in pairs]
     said = provenance(model, config) | {"reference": str(reference), "runs": runs}
     return said | {"trained": names_of(in_pairs(pairs))}

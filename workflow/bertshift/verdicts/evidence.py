@@ -52,9 +52,8 @@ class Curve:
     def part(self, first: int, last: int, of: int) -> list[int]:
         """Our layers whose share of the depth lies wholly within layers first..last of the paper's `of` layers."""
         low, high = (first - 1) / of - 1e-9, last / of + 1e-9
-        inside = [
-            k for k in range(1, self.layers + 1) if low <= (k - 1) / self.layers and k / self.layers <= high
-        ]
+        n = self.layers
+        inside = [k for k in range(1, n + 1) if low <= (k - 1) / n and k / n <= high]
         if not inside:
             raise NotTestableError(f"no layer of {self.layers} lies within layers {first} to {last} of {of}")
         return inside
@@ -127,10 +126,9 @@ class Results:
     def seeds(self) -> dict[str, "Results"]:
         """Of one pretraining run, each fine-tuning seed, or pair of seeds; rows of a pretrained model belong to every one."""
         table = statistics.with_replicates(self.table)
-        seeds = table.loc[table["seed"] != 0, "replicate"].unique()
-        return {
-            seed: self.part(self.table[(table["seed"] == 0) | (table["replicate"] == seed)]) for seed in seeds
-        }
+        shared, replicate = table["seed"] == 0, table["replicate"]
+        seeds = replicate[~shared].unique()
+        return {seed: self.part(self.table[shared | (replicate == seed)]) for seed in seeds}
 
     def part(self, rows: pd.DataFrame) -> "Results":
         """Some of its rows."""

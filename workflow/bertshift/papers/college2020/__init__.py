@@ -1,10 +1,10 @@
-"""BERT Goes to College 2020: its figures and the tables that each one reads."""
+"""BERT Goes to College 2020: its figures, each drawn by the module of its name, and the tables that they read."""
 
 from collections.abc import Mapping
 
 from bertshift.errors import UserError
 from bertshift.papers.room import Figure
-from bertshift.papers.tables import alone, plain, sweeps
+from bertshift.papers.tables import each, plain
 
 
 def _chains(wanted: Mapping) -> dict[str, str]:
@@ -29,12 +29,12 @@ def _losses(wanted: Mapping) -> list[str]:
 def _gains(wanted: Mapping) -> list[str]:
     """Scores of each model alone, and what each chain gains over it."""
     gains = [f"results/gains/{chain}_vs_{model}.tsv" for chain, model in _chains(wanted).items()]
-    return alone("scores")(wanted) + gains
+    return each("results/scores/{model}.tsv")(wanted) + gains
 
 
 def _one_head(key: str, task: str) -> Figure:
     return Figure(
-        f"{task} with one head re-initialised", alone("reinit_heads"),
+        f"{task} with one head re-initialised", each("results/reinit_heads/{model}.tsv"),
         f"{task}: score with one head re-initialised before fine-tuning, minus the plain model's. Green is better. Our "
         "plain score is the mean of the baselines: the plain model with other seeds, of the same pretraining run and on "
         "the same samples. One star: the chance that one more such seed differs as much is at most .05 (t test, n − 1 "
@@ -49,7 +49,7 @@ def _summary(key: str, task: str, of: str, by: str) -> Figure:
     """Of the differences in figure `of`, by `layer` or by `head`."""
     shown = of.replace("figure", "Figure ")
     return Figure(
-        f"{task} with one head re-initialised, by {by}", alone("reinit_heads"),
+        f"{task} with one head re-initialised, by {by}", each("results/reinit_heads/{model}.tsv"),
         f"{task}: the differences of {shown}, summarised by {by}, beside the report's summaries. Standard deviations "
         "divide by n − 1, quartiles are linear, and several replicates give the mean of their summaries. Green is better "
         f"than the plain model. † marks a summary that does not follow from the report's own {shown}.",
@@ -78,26 +78,27 @@ FIGURES = {
         "better of two runs. Grey: the paper, with the binomial standard error of its accuracies.",
     ),
     "figure3": Figure(
-        "Scores with the upper layers re-initialised", sweeps("reinit"),
+        "Scores with the upper layers re-initialised", each("results/sweeps/{model}.reinit.tsv"),
         "Scores of fine-tuned models whose upper layers were re-initialised, by task; the last place is the plain model. "
         "Dots are replicates, bands are intervals over them. " + _REINITIALISED + " Stars: the report's scores of complete "
         "models and, for MRPC, its one score for any k; its curves carry no other numbers. Do not "
         "compare with a star of another model or of another score (the report does not say which correlation it used).",
     ),
     "table_mrpc": Figure(
-        "MRPC with the upper layers re-initialised", sweeps("reinit"),
+        "MRPC with the upper layers re-initialised", each("results/sweeps/{model}.reinit.tsv"),
         "MRPC by the first re-initialised layer k: accuracy, F1, the mean of both and the training loss of the last "
         "epoch. Beside them stand the majority class and the report's scores, which for any k are those of the majority "
         "class.",
     ),
     "schemes": Figure(
-        "Ways to re-initialise layers", sweeps("reinit", "reinitb", "reinitd"),
+        "Ways to re-initialise layers",
+        each(*(f"results/sweeps/{{model}}.{kind}.tsv" for kind in ("reinit", "reinitb", "reinitd"))),
         "A control of ours: three ways to read how the report drew its weights anew. A: BERT's own truncated normal, as "
         "the report's section 4.4 says. B: the call that its section 5.3.2 prints, as scipy reads its bounds. D: code of "
         "the same group, which writes weights of almost 0. " + _REINITIALISED,
     ),
     "figure4": Figure(
-        "Training loss with layers re-initialised", sweeps("reinit.losses"),
+        "Training loss with layers re-initialised", each("results/sweeps/{model}.reinit.losses.tsv"),
         "Training loss of models whose layers from k up were re-initialised. Thick: its moving average (decay 0.98). "
         "Faint: the loss itself. Black, dashed: no layer re-initialised. The paper's curves carry no numbers.",
     ),

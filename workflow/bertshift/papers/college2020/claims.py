@@ -157,11 +157,8 @@ def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> N
         return evidence.reinitialised_heads(task)
 
     def printed(published: Mapping, *_) -> pd.DataFrame:
-        return (
-            cells_of(published[heads])
-            .rename(columns={"value": "delta"})
-            .assign(layers=published["paper"]["layers"])
-        )
+        rows = cells_of(published[heads]).rename(columns={"value": "delta"})
+        return rows.assign(layers=published["paper"]["layers"])
 
     def claim_on(figure: str, number: int, *about, **criterion):
         return claim(figure, f"{figure.replace('figure', 'C')}.{number}", *about, **criterion)

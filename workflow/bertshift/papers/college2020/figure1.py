@@ -42,9 +42,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         if place % ACROSS == 0:
             axes.set_ylabel("training loss")
     shown = [series for series in (DIRECT, *tasks) if series in set(table["series"])]
-    keys = [
-        Line2D([], [], color=colour_of(series), linewidth=1.1, label=label_of(series)) for series in shown
-    ]
+    keys = [Line2D([], [], color=colour_of(name), linewidth=1.1, label=label_of(name)) for name in shown]
     figure.legend(handles=keys, loc="outside upper center", ncols=len(keys))
     carried = "Dashed: under the head of the intermediate task." if (table["heads"] == "carry").any() else ""
     return style.captioned(figure, table, carried)

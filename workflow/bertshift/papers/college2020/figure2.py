@@ -59,17 +59,15 @@ def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd
             table = table.rename(columns={"metric": "score"})
         chosen = table["score"] == metrics.get(table["task"].iloc[0])
         parts.append(table[chosen if chosen.any() else table["headline"]])
-    rows = pd.concat(parts, ignore_index=True).drop(
-        columns=["ref_init", "ref_seed", "failed"], errors="ignore"
-    )
+    rows = pd.concat(parts, ignore_index=True)
+    rows = rows.drop(columns=["ref_init", "ref_seed", "failed"], errors="ignore")
     intermediate, heads = zip(*map(style.intermediate_of, rows["model"]))
     return rows.assign(final=rows["task"], intermediate=intermediate, heads=heads)
 
 
 def tests(chained: pd.DataFrame) -> pd.DataFrame:
-    found = chained.groupby(BY, as_index=False).agg(
-        p=("p", "max"), n=("n", "min"), changed=("changed", "mean")
-    )
+    by_chain = chained.groupby(BY, as_index=False)
+    found = by_chain.agg(p=("p", "max"), n=("n", "min"), changed=("changed", "mean"))
     runs = statistics.with_replicates(chained).groupby([*BY, "replicate"])["delta"].mean()
     found = found.merge(runs.groupby(BY).agg(statistics.paired_t).rename("p_runs"), on=BY)
     for p, q in (("p", "q"), ("p_runs", "q_runs")):

@@ -92,11 +92,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         colour = style.look_of(style.task_of(panel))
         looks = {series: (label, colour | look) for series, (label, look) in LINES.items()}
         draw_panel(figure.add_subplot(lines, columns, place), rows, looks)
-    shown = [LINES[series] for series in LINES if series in set(table["series"])]
-    keys = [
-        Line2D([], [], label=label, **{"color": "#444444", "marker": "o"} | look) for label, look in shown
-    ]
-    keys += [Line2D([], [], label=label, **look) for label, look in BESIDE.items()]
+    grey, series = {"color": "#444444", "marker": "o"}, set(table["series"])
+    shown = {label: grey | look for name, (label, look) in LINES.items() if name in series} | BESIDE
+    keys = [Line2D([], [], label=label, **look) for label, look in shown.items()]
     beside = figure.add_subplot(lines, columns, places)
     beside.axis("off")
     beside.legend(handles=keys, loc="center")

@@ -31,10 +31,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: s
     differences, in its figure `of`, give it (provenance `derived`)."""
     rows = heads.deltas(inputs)
     ours = summaries(rows, ["panel", "init", "seed", "scale", "checkpoint", "data", "table", by])
-    ours = ours.assign(**{"head" if by == "layer" else "layer": 0})
-    return numbers.join(
-        numbers.means(ours, BY, ["panel"]), *printed(rows, published, key, of, by), columns=COLUMNS
-    )
+    ours = numbers.means(ours.assign(**{"head" if by == "layer" else "layer": 0}), BY, ["panel"])
+    return numbers.join(ours, *printed(rows, published, key, of, by), columns=COLUMNS)
 
 
 def printed(rows: pd.DataFrame, published: Mapping, key: str, of: str, by: str) -> Iterator[pd.DataFrame]:

@@ -55,10 +55,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     positions = [*range(1, depth + 2), 0]
     figure = Figure((LABELS + CELL * len(COLUMNS), 0.75 + ROW * len(positions)), layout="constrained")
     axes = figure.add_subplot()
-    scores = table[table["score"] != LOSS].pivot(
-        index="position", columns=["source", "score"], values="value"
-    )
-    fills = scores.reindex(index=positions, columns=COLUMNS).to_numpy()
+    scores = table[table["score"] != LOSS].set_index(["position", "source", "score"])["value"]
+    fills = scores.unstack(["source", "score"]).reindex(index=positions, columns=COLUMNS).to_numpy()
     across = [("paper,\n" if source == "published" else "") + SCORES[score] for source, score in COLUMNS]
     down = [f"from layer {k} up" for k in positions[:-2]] + ["no layer", "majority class"]
     grids.coloured_table(axes, fills, across, down, 7, cmap="Blues", vmin=0, vmax=2)

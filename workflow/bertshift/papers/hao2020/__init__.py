@@ -1,7 +1,7 @@
 """Hao et al. 2020, Investigating learning dynamics of BERT fine-tuning: its figures and the tables that each one reads."""
 
 from bertshift.papers.room import Figure
-from bertshift.papers.tables import alone, between_seeds, between_tasks, compared
+from bertshift.papers.tables import between_tasks, each
 
 _DOTTED = "Dotted: the distance of independent representations of the same ranks and number of tokens."
 _TUNED = "the pretrained and the fine-tuned model"
@@ -32,15 +32,15 @@ def _hidden_states(models: str) -> str:
 NAME = "Hao et al. 2020"
 FIGURES = {
     "figure1": Figure(
-        "Change of attention by layer", compared("js"),
+        "Change of attention by layer", each("results/js/{model}_vs_{reference}.tsv"),
         f"{_attention(_TUNED)} {_RUNS}", "attention",
     ),
     "figure2": Figure(
-        "Change of hidden states by layer", compared("svcca"),
+        "Change of hidden states by layer", each("results/svcca/{model}_vs_{reference}.tsv"),
         f"{_hidden_states(_TUNED)} {_RUNS}", "hidden_states",
     ),
     "similarity": Figure(
-        "Change of hidden states by other measures", compared("similarity"),
+        "Change of hidden states by other measures", each("results/similarity/{model}_vs_{reference}.tsv"),
         "A control of ours for Figure 2. Distance between the hidden states of the pretrained and the fine-tuned model "
         "by layer, by SVCCA, PWCCA (weighted by the pretrained model), debiased CKA and Procrustes distance. Each is "
         "divided by what the same tokens give when those of one model are permuted (unrelated). Rows tell all tokens, "
@@ -50,17 +50,17 @@ FIGURES = {
         "the rank correlations between measures.",
     ),
     "figure3": Figure(
-        "Output and score with one layer restored", alone("restored"),
+        "Output and score with one layer restored", each("results/restored/{model}.tsv"),
         "Each layer of a fine-tuned model gets back, alone, the weights that it was fine-tuned from; embeddings, pooler "
         "and head stay. Left: SVCCA distance between the last hidden states of the model and of the changed model, on the "
         f"same development inputs. {_DOTTED} Right: the task's score with that layer restored; dashed, with none. {_RUNS}",
     ),
     "figure4": Figure(
-        "Attention of two seeds", between_seeds("js"),
+        "Attention of two seeds", each("results/js/{model}_vs_{model}.tsv"),
         f"{_attention(_SEEDS)} {_OWN} {_PAIRS}", "attention",
     ),
     "figure5": Figure(
-        "Hidden states of two seeds", between_seeds("svcca"),
+        "Hidden states of two seeds", each("results/svcca/{model}_vs_{model}.tsv"),
         f"{_hidden_states(_SEEDS)} {_OWN} {_PAIRS}", "hidden_states",
     ),
     "figure6": Figure(

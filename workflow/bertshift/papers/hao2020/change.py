@@ -19,9 +19,8 @@ FLOOR = {"linestyle": "--", "linewidth": 0.9, "marker": ""}
 def named(rows: pd.DataFrame, panel: str) -> pd.DataFrame:
     """`series` is the model, or both models where they are two, each fine-tuned."""
     alone = (rows["ref_seed"] == 0) | (rows["model"] == rows["reference"])
-    return rows.assign(
-        panel=panel, series=rows["model"].where(alone, rows["model"] + "_vs_" + rows["reference"])
-    )
+    both = rows["model"] + "_vs_" + rows["reference"]
+    return rows.assign(panel=panel, series=rows["model"].where(alone, both))
 
 
 def looks_of(table: pd.DataFrame) -> dict[str, dict]:

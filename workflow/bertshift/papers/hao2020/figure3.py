@@ -40,7 +40,6 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         axes.set_xlabel("layer with its pretrained weights")
     handles, labels = left.get_legend_handles_labels()
     handles += right.plot([], [], color="#666666", linestyle="--", linewidth=0.9)
-    figure.legend(
-        handles, [*labels, "nothing restored"], loc="outside upper center", ncols=-(-len(handles) // 2)
-    )
+    labels += ["nothing restored"]
+    figure.legend(handles, labels, loc="outside upper center", ncols=-(-len(handles) // 2))
     return style.captioned(figure, table, hidden_states.ceiling_note(table), style.failures(table))

@@ -48,11 +48,9 @@ def _rank_correlations(rows: pd.DataFrame) -> pd.DataFrame:
     found = []
     for _, run in rows.groupby([*RUN, "tokens"], sort=False):
         ranks = run.pivot(index="layer", columns="variant", values="value").corr("spearman")
-        pairs = combinations([name for name in METRICS if name in ranks], 2)
-        found += [
-            run.iloc[0].to_dict() | {"variant": f"{a} ~ {b}", "layer": 0, "value": ranks.loc[a, b]}
-            for a, b in pairs
-        ]
+        for a, b in combinations([name for name in METRICS if name in ranks], 2):
+            pair = {"variant": f"{a} ~ {b}", "layer": 0, "value": ranks.loc[a, b]}
+            found.append(run.iloc[0].to_dict() | pair)
     table = pd.DataFrame(found).drop(columns=WITHOUT, errors="ignore")
     return table.dropna(subset="value")  # a measure that is the same in all layers ranks none
 
@@ -66,10 +64,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     for axes in figure.axes:
         axes.axhline(1, color="#666666", linestyle=":", linewidth=0.9)
         axes.set_ylim(0, 1.08)
-    [legend] = figure.legends
-    legend.set_title(
-        "Distance from the pretrained model, as a share of that between unrelated states (dotted)"
-    )
+    title = "Distance from the pretrained model, as a share of that between unrelated states (dotted)"
+    figure.legends[0].set_title(title)
     return style.captioned(
         figure, table, f"For all tokens the distance of unrelated states is {_nulls(table)}.", _agreement(table),
         style.failures(table, "panel")
@@ -77,9 +73,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def _nulls(table: pd.DataFrame) -> str:
-    nulls = table[table["tokens"] == "all"].groupby("variant")["value"]
+    values = dict(list(table[table["tokens"] == "all"].groupby("variant")["value"]))
     return ", ".join(
-        f"{numbers.reach(nulls.get_group(f'{name}_null'))} by {label}" for name, (label, _) in DRAWN.items()
+        f"{numbers.reach(values[f'{name}_null'])} by {label}" for name, (label, _) in DRAWN.items()
     )
 
 

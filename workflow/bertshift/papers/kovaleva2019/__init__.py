@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bertshift.papers.room import Figure
-from bertshift.papers.tables import alone, both, compared, plain
+from bertshift.papers.tables import both, each, plain
 
 
 def _by_start(wanted: Mapping) -> list[str]:
@@ -19,6 +19,7 @@ def _by_start(wanted: Mapping) -> list[str]:
     ]
 
 
+_COSINE = each("results/cosine/{model}_vs_{reference}.tsv")
 _MARKS = (
     "White dots: different from nothing disabled in every replicate, at a false discovery rate of 5%. The test is the "
     "exact McNemar test for accuracy and a paired bootstrap for other scores. Orange: the score with nothing disabled. "
@@ -44,13 +45,13 @@ FIGURES = {
         "published (.bertadam) is not shown.",
     ),
     "figure1": Figure(
-        "Typical attention maps", alone("patterns/maps"),
+        "Typical attention maps", each("results/patterns/maps/{model}.tsv"),
         "A typical attention map of each of five classes. Of all maps of the fine-tuned models, over all inputs, "
         "layers, heads and runs, it is the one that the classifier puts in the class with the highest probability p. "
         "Queries run down, keys right. Each map has its own scale, from 0. The paper chose its maps by eye.",
     ),
     "figure2": Figure(
-        "Shares of five classes of attention maps", alone("patterns"),
+        "Shares of five classes of attention maps", each("results/patterns/{model}.tsv"),
         "Shares of five classes of attention maps over all heads and layers, by task. Three bars stand side by side: as "
         "the classifier answers, corrected for its cross-validated errors, and as published. Below, class by class, "
         "stand the same shares with intervals, and those of the rule that proposes labels. The classifier learns from "
@@ -59,7 +60,7 @@ FIGURES = {
         "vertical, so this figure and Figure 6 are not independent.",
     ),
     "figure3": Figure(
-        "Heads for predicates and arguments", alone("relation_heads"),
+        "Heads for predicates and arguments", each("results/relation_heads/{model}.tsv"),
         "Heads that relate frame-evoking words to core elements of their frame. A head's score on a sentence is the "
         "largest weight from a piece of a frame element to one of the frame-evoking word, averaged over sentences of "
         "FrameNet (in the demo: from arguments to predicates of generated sentences). Beside all heads stand the maps "
@@ -68,7 +69,7 @@ FIGURES = {
         "tokens. " + _FIRST_RUN,
     ),
     "figure5": Figure(
-        "How much each head's attention changes", compared("cosine", "cosine_padded"),
+        "How much each head's attention changes", both(_COSINE, each("results/cosine_padded/{model}_vs_{reference}.tsv")),
         "Cosine similarity of every head's attention maps before and after fine-tuning, averaged over examples and "
         "replicates. Columns are heads, rows are layers, layer 1 is on top, and darker means more change. The top maps "
         "are of the real tokens alone. Below them are maps of inputs filled up to one length, with the rows of padded "
@@ -76,43 +77,43 @@ FIGURES = {
         "correlation of padded and published cells. " + _FIRST_RUN,
     ),
     "figure8": Figure(
-        "Scores with one head disabled", alone("ablation"),
+        "Scores with one head disabled", each("results/ablation/{model}.tsv"),
         "Score of a fine-tuned model with one attention head disabled: its tokens attend alike to all tokens. Mean over "
         "replicates; columns are heads, layer 1 is on top. The paper's panel stands beside ours. Best: the largest "
         "gain, in points. Other half: the gain of the head that is best on one half of the examples, taken on the "
         "other. " + _MARKS + " " + _FIRST_RUN,
     ),
     "figure9": Figure(
-        "Scores with one layer disabled", alone("ablation"),
+        "Scores with one layer disabled", each("results/ablation/{model}.tsv"),
         "Score of a fine-tuned model with all heads of one layer disabled: its tokens attend alike to all tokens. Mean "
         "over replicates; layer 1 is on top. The paper's panels stand below ours. " + _MARKS,
     ),
     "figure6": Figure(
-        "Attention to separators and to the first token", compared("attention_to"),
+        "Attention to separators and to the first token", each("results/attention_to/{model}_vs_{reference}.tsv"),
         "Attention to the separators and to the first token (BERT's [SEP] and [CLS]) by every head, before and after "
         "fine-tuning, and the paper's panel. Mean over queries, examples and replicates. Rows are layers, layer 1 is on top, columns are heads, and darker means "
         "more. Where an input has several separators, the largest attention counts. " + _FIRST_RUN,
     ),
     "figure7": Figure(
-        "What the first token attends to in the last layer", compared("attention_to"),
+        "What the first token attends to in the last layer", each("results/attention_to/{model}_vs_{reference}.tsv"),
         "What the last layer's heads attend to for the first token (BERT's [CLS]), before and after fine-tuning, and the "
         "paper's strips. Columns are heads. Of each kind the token that gets most counts: mean over the examples that have one, and over "
         "replicates. Blank: no example has one, or the paper does not show it. Punctuation is ours. " + _FIRST_RUN,
     ),
     "linguistic": Figure(
-        "Attention to kinds of words, and its weight", compared("attention_to"),
+        "Attention to kinds of words, and its weight", each("results/attention_to/{model}_vs_{reference}.tsv"),
         "A control of ours; the paper tells of it in words alone (section 4.4). Attention to kinds of words beside "
         "attention to special tokens, before and after fine-tuning, over all layers and heads. Of each kind the token "
         "that gets most counts: mean over queries and over examples that have one. Below, attention is multiplied by "
         "the length of the vector that the head hands over for the token, as a share of the sum over the input's tokens.",
     ),
     "figure10": Figure(
-        "All attention maps of one input", alone("patterns/maps"),
+        "All attention maps of one input", each("results/patterns/maps/{model}.tsv"),
         "The attention maps of all heads (columns) in all layers (rows, layer 1 on top) for one development example of "
         "a task, drawn at random. In each cell queries run down, keys right. All maps have one scale.",
     ),
     "steps": Figure(
-        "Step sizes by layer beside the change of attention", both(alone("steps"), compared("cosine")),
+        "Step sizes by layer beside the change of attention", both(each("results/steps/{model}.tsv"), _COSINE),
         "A control of ours, not a figure of the paper. It asks whether the last layers change most because their steps "
         "are larger. By layer: the mean gradient of a step before clipping, the mean update of a step, and how far the "
         "weights end from their start. Each is a norm over all weights of the layer, relative to the norm of its "
@@ -120,7 +121,8 @@ FIGURES = {
         "not follow the others, larger steps alone do not move a layer's attention.",
     ),
     "own_or_inherited": Figure(
-        "Change of attention by a layer's own weights and by its input", compared("own_or_inherited"),
+        "Change of attention by a layer's own weights and by its input",
+        each("results/own_or_inherited/{model}_vs_{reference}.tsv"),
         "A control of ours, not a figure of the paper. Change of each layer's attention, mean over heads, if its query "
         "and key weights, its input, or both are those of the fine-tuned model. The rest is the pretrained model's. The "
         "two parts need not add up to the whole.",

@@ -1,6 +1,7 @@
 """What Kovaleva et al. 2019 say, and the number of ours that decides it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -220,24 +221,25 @@ KINDS = ("pron", "noun", "verb", "obj", "subj", "neg", "cls", "sep")  # of the p
 NOTICED = ["mrpc, noun", "mrpc, obj", "rte, noun", "rte, obj", "qqp, noun", "qqp, obj", "qnli, neg"]
 
 
-def _layer_means(evidence: Evidence, task: str) -> Callable[[str], np.ndarray]:
+def _layer_means(evidence: Evidence, task: str) -> Callable[[str], Sequence[float]]:
     """Of a token: attention to it by layer."""
-    return lambda token: (
-        evidence.attention_to(task, token).query("head == 0").groupby("layer")["value"].mean()
-    )
+    rows = partial(evidence.attention_to, task)
+    return lambda token: rows(token).query("head == 0").groupby("layer")["value"].mean()
 
 
-def _layer_means_printed(published: Mapping, task: str) -> Callable[[str], np.ndarray]:
+def _layer_means_printed(published: Mapping, task: str) -> Callable[[str], Sequence[float]]:
     return lambda token: published["figure6"][token][task]["layer_mean"]
+
+
+def _centre(weights: Sequence[float]) -> float:
+    """The layer around which attention lies."""
+    return np.average(np.arange(1, len(weights) + 1), weights=weights)
 
 
 @claim("figure6", "K6.1", cases=TASKS, low=0.0, of=_layer_means, printed=_layer_means_printed)
 def early_cls_late_sep(means, task):
     """centre of attention to [SEP] minus that to [CLS], in layers"""
-    sep, cls = (
-        np.average(np.arange(1, len(means(token)) + 1), weights=means(token)) for token in ("sep", "cls")
-    )
-    return sep - cls
+    return _centre(means("sep")) - _centre(means("cls"))
 
 
 @claim("figure6", "K6.2", cases=["sep", ("sep_sum", NOT_MORE)], low=0.0)

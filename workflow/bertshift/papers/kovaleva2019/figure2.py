@@ -70,9 +70,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 def bars(axes: Axes, table: pd.DataFrame, panels: list[str]) -> None:
     """One stack of classes for each of BARS, side by side for each task."""
-    shares = (
-        table[table["series"].isin(list(BARS))].set_index(["panel", "series", "pattern"])["value"].unstack()
-    )
+    shares = table[table["series"].isin(list(BARS))]
+    shares = shares.set_index(["panel", "series", "pattern"])["value"].unstack()
     drawn = [name for name in BARS if name in shares.index.levels[1]]
     width = 0.86 / len(drawn)
     middle = (len(drawn) - 1) / 2

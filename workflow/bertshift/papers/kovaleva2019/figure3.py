@@ -37,9 +37,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     maps = maps.replace({"query_token": names, "key_token": names})
     scores = rows[rows["variant"] == HEADLINE]
     best = scores[scores["rank"] == 1].assign(variant=BEST, layer=0, head=0)
-    nulls = [
-        scores.assign(variant=name, value=scores[name], low=np.nan, rank=0) for name in ("null", "null_99")
-    ]
+    apart = {"low": np.nan, "rank": 0}
+    nulls = [scores.assign(variant=name, value=scores[name], **apart) for name in ("null", "null_99")]
     shown = pd.concat([rows[rows["variant"].isin([HEADLINE, OF_THE_FIGURE])], *nulls, maps])
     run = shown[["init", "seed"]].iloc[0]
     shown = shown[(shown["init"] == run["init"]) & (shown["seed"] == run["seed"])]

@@ -65,9 +65,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     for axes, (_, means) in zip(grid[:, -1], table[table["head"] == 0].groupby("panel", sort=False)):
         profile(axes, means)
     panels.legend(figure, axes)
-    cited = numbers.cited(
-        published, "figure5", table, "; its maps include rows of padding. r: over heads with ours, padded"
-    )
+    more = "; its maps include rows of padding. r: over heads with ours, padded"
+    cited = numbers.cited(published, "figure5", table, more)
     return style.captioned(figure, table, cited, style.failures(table, "panel"))
 
 

@@ -37,11 +37,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Heat maps of layers x heads per task: for each token before and after fine-tuning, and the published panel."""
     table = tidy(inputs, published)
     words = attention_to.words(table)
-    rows = {
-        f"{words[token]}\n{label}": (token, *what)
-        for token in TOKENS
-        for label, what in attention_to.shown(table).items()
-    }
+    shown = attention_to.shown(table).items()
+    rows = {f"{words[token]}\n{label}": (token, *what) for token in TOKENS for label, what in shown}
     figure, _ = panels.heat_maps(
         table, ["token", "when", "source"], rows, NORM, CMAP, ticks=[0, 0.1, 0.25, 0.5, 1],
         label="mean attention to the token", absent="no\nseparators",
@@ -58,12 +55,10 @@ def _pretrained(table: pd.DataFrame) -> str:
         return ""
     panel = theirs["panel"].iloc[0]
     ours = before[(before["source"] == "ours") & (before["panel"] == panel)]
-    found = {
-        attention_to.words(table)[token]: panels.agreement(
-            ours[ours["token"] == token], theirs[theirs["token"] == token]
-        )
-        for token in TOKENS
-    }
+    words, found = attention_to.words(table), {}
+    for token in TOKENS:
+        pair = (rows[rows["token"] == token] for rows in (ours, theirs))
+        found[words[token]] = panels.agreement(*pair)
     if panels.NOT_COMPARABLE in found.values():
         return ""
     each = ", ".join(f"{word} {r}" for word, r in found.items())

@@ -12,9 +12,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     """Our mean of every layer, the score with nothing disabled (variant none), and the published panels."""
     rows = ablations.scores(inputs)
     rows = ablations.of_sweep(rows[rows["head"] == 0])
-    return ablations.join(
-        ablations.means(rows), *ablations.published(published, "figure9", rows["panel"].unique())
-    )
+    theirs = ablations.published(published, "figure9", rows["panel"].unique())
+    return ablations.join(ablations.means(rows), *theirs)
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:

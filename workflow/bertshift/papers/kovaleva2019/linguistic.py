@@ -27,10 +27,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     each = ["panel", "when", "token", "variant", "init", "seed"]
     heads = rows[rows["head"] > 0]
     largest = heads.loc[heads.groupby(each, sort=False)["value"].idxmax()].assign(statistic="largest")
-    cells = pd.concat([means, largest]).assign(layer=0, head=0)
-    return numbers.join(
-        attention_to.means(cells, ["statistic"]), columns=["statistic", *attention_to.COLUMNS]
-    )
+    table = attention_to.means(pd.concat([means, largest]).assign(layer=0, head=0), ["statistic"])
+    return numbers.join(table, columns=["statistic", *attention_to.COLUMNS])
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:

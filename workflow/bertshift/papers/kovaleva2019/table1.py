@@ -50,9 +50,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     for column in ("value", "low", "high", "least", "most"):
         above[column] -= above["majority_value"]
     gain = numbers.means(gains(rows), BY, ["series"]).assign(panel="gain")
-    return numbers.join(
-        score, above, gain, *printed(published, list(rows["model"].unique())), columns=COLUMNS
-    )
+    theirs = printed(published, list(rows["model"].unique()))
+    return numbers.join(score, above, gain, *theirs, columns=COLUMNS)
 
 
 def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -1,9 +1,11 @@
 """Merchant et al. 2020, What happens to BERT embeddings during fine-tuning?: its figures and the tables that they read."""
 
 from bertshift.papers.room import Figure
-from bertshift.papers.tables import both, compared, sweeps, with_reference
+from bertshift.papers.tables import both, each, with_reference
 
-_EDGE_PROBES = both(with_reference("edge_probes", ".random"), compared("edge_probes"))
+_EDGE_PROBES = both(
+    with_reference("edge_probes", ".random"), each("results/edge_probes/{model}_vs_{reference}.tsv")
+)
 _CELLS = (
     "Below each mean stands its interval or, if there is one run, the sd between probes. Blue is a gain, orange a loss, "
     "and both are full at 5 points. * p < .05 in every replicate, ** also after Holm's correction for all tests of the "
@@ -31,14 +33,14 @@ FIGURES = {
         "Bands are over replicates. " + _NO_NUMBERS,
     ),
     "figure2": Figure(
-        "Similarity to the pretrained model on Wikipedia", compared("rsa"),
+        "Similarity to the pretrained model on Wikipedia", each("results/rsa/{model}_vs_{reference}.tsv"),
         "Representational similarity (RSA, cosine kernel) of each fine-tuned model to its own pretrained parent on "
         "Wikipedia sentences, by layer. Layer 0 is the embedding output. Special tokens are left out; lower means more "
         "change. The star is the one value that the paper prints; its curves carry no numbers. Bands are over "
         "replicates.",
     ),
     "figure3": Figure(
-        "Scores with the lower layers frozen", sweeps("freeze"),
+        "Scores with the lower layers frozen", each("results/sweeps/{model}.freeze.tsv"),
         "Scores after fine-tuning with the embeddings and the lower layers frozen, in points and in percent of the "
         "score with nothing frozen. The axis is the paper's: it counts layers from 0 and marks nothing frozen by −1. "
         "Embeddings are frozen with every layer. Hollow markers: only the embeddings frozen. Stars: the paper's scores "
@@ -46,14 +48,14 @@ FIGURES = {
         "replicates.",
     ),
     "figure4": Figure(
-        "Scores with the upper layers removed", sweeps("keep"),
+        "Scores with the upper layers removed", each("results/sweeps/{model}.keep.tsv"),
         "Scores after fine-tuning the first layers alone, the others removed, in points and in percent of the gain "
         "from no layer to all of them. Dotted lines: layers to 95 % of that gain. Stars: the paper's scores of "
         "complete models; its curves carry no numbers, and its score of Dep is no standard LAS. Bands are over "
         "replicates.",
     ),
     "figure5": Figure(
-        "Similarity inside and outside the training domain", compared("rsa"),
+        "Similarity inside and outside the training domain", each("results/rsa/{model}_vs_{reference}.tsv"),
         "Representational similarity (RSA) to the pretrained parent by layer, for inputs of the model's own kind "
         "(thick), of the other task, and from Wikipedia. Special tokens are left out; lower means more change. Thin "
         "lines are controls: premises or questions alone, inputs from the training set, and Wikipedia in the format or "

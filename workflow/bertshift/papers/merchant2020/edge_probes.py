@@ -123,9 +123,8 @@ def _block(
     axes: Axes, shown, beside, word: str, tasks: Mapping[str, str], columns: Mapping[str, str]
 ) -> None:
     """Cells of tasks x `columns`, which name the panel that each column shows."""
-    ours, other = (
-        {(row.panel, row.series, row.task): row for row in rows.itertuples()} for rows in (shown, beside)
-    )
+    key = ["panel", "series", "task"]
+    ours, other = (dict(zip(map(tuple, rows[key].values), rows.itertuples())) for rows in (shown, beside))
     fills = np.full((len(tasks), len(columns)), np.nan)
     for (y, task), (x, (name, panel)) in product(enumerate(tasks), enumerate(columns.items())):
         cell, grey = ours.get((panel, name, task)), other.get((panel, name, task))

@@ -26,11 +26,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     ticks = range(-1, int(table["layers"].max()))
     for axes, panel in ((left, "score"), (right, PERCENT)):
         for point in table[embeddings & (table["panel"] == panel)].itertuples():
-            axes.plot(
-                MIDWAY, point.value, **style.look_of(style.task_of(point.series)), markerfacecolor="white"
-            )
-        axes.set(
-            xlim=(-1.7, ticks[-1] + 0.4), xticks=ticks, xlabel="last frozen layer, from 0 (−1 = nothing)"
-        )
+            look = style.look_of(style.task_of(point.series))
+            axes.plot(MIDWAY, point.value, **look, markerfacecolor="white")
+        axes.set(xlim=(-1.7, ticks[-1] + 0.4), xticks=ticks)
+        axes.set_xlabel("last frozen layer, from 0 (−1 = nothing)")
     why = "which score 0 with nothing frozen"
     return style.captioned(figure, table, scores_by_depth.left_out(table, PERCENT, "unfrozen", why))

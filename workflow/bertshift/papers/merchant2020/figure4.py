@@ -20,9 +20,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     table = scores_by_depth.tidy(rows, published, PERCENT, is_complete, "complete", empty)
     curves = rows.set_index("position").groupby(scores_by_depth.RUN, sort=False)["value"]
     enough = curves.agg(lambda curve: statistics.layers_to(curve.to_dict(), SHARE))
-    runs = rows.drop_duplicates(scores_by_depth.RUN).assign(
-        position=rows["layers"]
-    )  # in the order of the curves
+    runs = rows.drop_duplicates(scores_by_depth.RUN)  # in the order of the curves
+    runs = runs.assign(position=runs["layers"])
     reached = scores_by_depth.means(runs, "layers_to_95pct", enough.to_numpy())
     return numbers.join(table, reached, columns=scores_by_depth.COLUMNS)
 
