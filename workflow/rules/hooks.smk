@@ -262,6 +262,8 @@ def drop_default_rate():
 # ---- The start of jobs
 
 FORKER = Forker()
+# Fewer jobs do not win back what the process takes to import the library.
+ENOUGH_TO_FORK = 8
 
 
 def forking(execute_script):
@@ -272,7 +274,8 @@ def forking(execute_script):
         elsewhere = script.conda_env or script.container_img or script.env_modules
         # The hub's libraries look once, when they are imported, whether they may download.
         alone = elsewhere or edit or script.rulename in FETCHING
-        if alone or script.threads != THREADS or gpus.given():
+        few = len(workflow.dag) < ENOUGH_TO_FORK
+        if few or alone or script.threads != THREADS or gpus.given():
             return execute_script(script, fname, edit)
         folders = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), script.resources.get("tmpdir"))
         with ExitStack() as measured:
