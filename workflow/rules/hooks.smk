@@ -23,7 +23,7 @@ from snakemake_interface_executor_plugins.settings import ExecMode
 from bertshift import naming
 from bertshift.errors import UserError
 from bertshift.files import BLOCKS_BESIDE
-from bertshift.running import driver, gpus
+from bertshift.running import codegraph, driver, gpus
 from bertshift.running.disk import Reader, next_files
 from bertshift.running.preloaded import THREADS, Forker
 from bertshift.running.redaction import redact
@@ -333,6 +333,7 @@ def preparing(prepare_dag):
             workflow.persistence.finished = recording(workflow.persistence.finished)
             return
         check_options()
+        codegraph.keep(CODE)
         looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {"plan"}
         if looks_on:
             for other in driver.at_work(Path.cwd()):
