@@ -82,7 +82,7 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
             ScriptBase,
             ["conda_env", "container_img", "env_modules", "threads", "resources", "bench_record", "rulename"],
         ),
-        (Rule, ["script", "conda_env", "benchmark", "benchmark_modifier", "log_modifier"]),
+        (Rule, ["script", "priority", "conda_env", "benchmark", "benchmark_modifier", "log_modifier"]),
     ],
 )
 def test_snakemake_still_keeps(owner, names):

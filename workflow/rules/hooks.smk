@@ -48,10 +48,14 @@ def user_errors_as_sentences(function):
 def complete_rules():
     """Every rule with a script gets the environment of all and, beside its log, a record of what each of its jobs cost.
 
-    Snakemake itself has no defaults for rules.
+    Of the jobs that are ready, those of a later stage start first: a figure is drawn as soon as it can be, and no
+    activations wait longer than they must. Snakemake itself has no defaults for rules.
     """
+    stages = list(COSTS["stages"])
     for each in workflow.rules:
         if each.script:
+            stage = costs.stage(each.name, COSTS)
+            each.priority = stages.index(stage) if stage in stages else len(stages)
             each.conda_env, each.benchmark_modifier = ENVIRONMENT, each.log_modifier
             each.benchmark = each.log[0].replace(".log", ".cost.tsv")
 
