@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -188,6 +189,14 @@ def test_gpu_rules_ask_for_one_gpu(project):
     for rule in ("pretrain", "finetune", "activations"):
         asked = [block for block in blocks if f"rule {rule}:" in block]
         assert asked and all("gpu=1" in block for block in asked)
+
+
+def test_of_the_ready_jobs_those_nearest_to_a_figure_start_first(project):
+    printed = project.snakemake("figures/all", "--dry-run")
+    order = ("pretrain", "finetune", "activations", "js", "draw_hao2020_figure1")
+    jobs = [next(block for block in printed.split("\n[") if f"rule {rule}:" in block) for rule in order]
+    priorities = [int(re.search(r"priority: (\d+)", job)[1]) for job in jobs]
+    assert priorities == sorted(set(priorities))
 
 
 def test_a_mirror_that_lacks_a_file_is_named_before_anything_runs(project, tmp_path):

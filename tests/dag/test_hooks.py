@@ -30,6 +30,7 @@ USED = [
     ),
     (Workflow, "unlock", set(), "to keep the lock of a run that is alive"),
     (JobScheduler, "job_selector", {"jobs"}, "to count temporary files until they are deleted"),
+    (DAG, "__len__", set(), "to know how many jobs a run has"),
     (DAG, "needrun", {"job"}, "to know which jobs wait for a temporary file"),
     (DAG, "noneedrun_finished", {"job"}, "to know what a reader still lacks"),
     (PersistenceBase, "has_metadata", {"job"}, "to distrust outputs that have no record"),
@@ -81,7 +82,7 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
             ScriptBase,
             ["conda_env", "container_img", "env_modules", "threads", "resources", "bench_record", "rulename"],
         ),
-        (Rule, ["script", "conda_env", "benchmark", "benchmark_modifier", "log_modifier"]),
+        (Rule, ["script", "priority", "conda_env", "benchmark", "benchmark_modifier", "log_modifier"]),
     ],
 )
 def test_snakemake_still_keeps(owner, names):

@@ -17,6 +17,7 @@ from made_encoders import (
     tokenizer_of,
 )
 from made_families import page
+from transformers import AutoModelForSequenceClassification
 
 from bertshift.errors import UserError
 from bertshift.models import attention
@@ -469,6 +470,23 @@ def test_inputs_may_be_as_long_as_is_said_and_padding_changes_nothing(kind):
     pooled = SequenceClassifier(model, 2).eval()
     torch.testing.assert_close(pooled(input_ids=ids, attention_mask=mask)[1:], pooled(input_ids=ids[1:, :5]),
                                rtol=1e-4, atol=1e-4)  # fmt: skip
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_modernbert_is_classified_as_its_configuration_says(pooling):
+    encoder = model_of("modernbert")
+    encoder.config.classifier_pooling, encoder.config.num_labels = pooling, 3
+    ours = SequenceClassifier(encoder, 3, seed=1).eval()
+    theirs = AutoModelForSequenceClassification.from_config(encoder.config).eval()
+    theirs.model.load_state_dict(encoder.state_dict())
+    theirs.head.dense.load_state_dict({"weight": ours.head.dense.weight}, strict=False)
+    theirs.head.norm.load_state_dict({"weight": ours.head.norm.weight}, strict=False)
+    theirs.classifier.load_state_dict(ours.head.out.state_dict())
+    ids = torch.randint(10, 500, (3, 9), generator=torch.Generator().manual_seed(1))
+    mask = (torch.arange(9) < torch.tensor([[9], [4], [6]])).long()
+    expected = theirs(input_ids=ids, attention_mask=mask).logits
+    torch.testing.assert_close(ours(input_ids=ids, attention_mask=mask), expected)
 
 
 @families

@@ -18,12 +18,13 @@ def digest(tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(codegraph, "PACKAGE", tmp_path / "pkg")
+    for memory in ("_known", "_used"):
+        monkeypatch.setattr(codegraph, memory, {})
 
     def after(edits):
         for name, text in edits.items():
             (tmp_path / name).write_text(text)
-        for cached in (codegraph._tree, codegraph._meaning, codegraph._imports):
-            cached.cache_clear()
+        codegraph._read.cache_clear()
         return codegraph.digest([tmp_path / "script.py"])
 
     return after
@@ -40,3 +41,24 @@ def test_other_modules_comments_docstrings_and_layout_do_not(digest):
     assert before == digest(
         {"pkg/used.py": '"""Why."""\n# how\n' + FILES["pkg/used.py"].replace("\n\n\n", "\n\n")}
     )
+
+
+def test_what_was_read_once_is_not_parsed_again(digest, tmp_path, monkeypatch):
+    file, parsed, parse = tmp_path / "code.json", [], codegraph._parsed
+    monkeypatch.setattr(
+        codegraph, "_parsed", lambda source, path: parsed.append(path.name) or parse(source, path)
+    )
+    file.write_text("{half a file")
+    codegraph.recall(file)
+    before = digest({})
+    codegraph.keep(file)
+    assert len(parsed) == len(FILES) - 1  # other.py is not imported
+
+    parsed.clear()
+    codegraph._known.clear()
+    codegraph.recall(file)
+    assert digest({}) == before and parsed == []
+    assert digest({"pkg/used.py": "def f():\n    return 2\n"}) != before and parsed == ["used.py"]
+    written = file.stat().st_mtime_ns
+    assert digest({"pkg/used.py": FILES["pkg/used.py"]}) == before
+    assert file.stat().st_mtime_ns == written

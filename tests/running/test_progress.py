@@ -1,5 +1,6 @@
 import logging
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +60,20 @@ def test_not_more_often_than_every_few_seconds_and_not_at_the_end(run):
     assert len(run.said) == 1
     run.job(3, 60)
     assert len(run.said) == 1
+
+
+def test_figures_and_pages_are_named_when_they_are_there(run):
+    run.tell(
+        "job_info",
+        jobid=0,
+        output=["results/figures/hao2020/figure1.png", "results/figures/hao2020/figure1.tsv"],
+    )
+    run.tell("job_info", jobid=1, output=["results/a b.html"])
+    assert run.said == []
+    run.tell("job_finished", 60, job_id=0)
+    run.tell("job_finished", 60, job_id=1)
+    page = (Path.cwd() / "results/a b.html").as_uri()
+    assert run.said == ["[12:01] new figure results/figures/hao2020/figure1.png", f"[12:02] open {page}"]
 
 
 def test_what_goes_wrong_in_it_stops_nothing(run, capsys):

@@ -23,7 +23,7 @@ from snakemake_interface_executor_plugins.settings import ExecMode
 from bertshift import naming
 from bertshift.errors import UserError
 from bertshift.files import BLOCKS_BESIDE
-from bertshift.running import driver, gpus
+from bertshift.running import codegraph, driver, gpus
 from bertshift.running.disk import Reader, next_files
 from bertshift.running.preloaded import THREADS, Forker
 from bertshift.running.redaction import redact
@@ -48,10 +48,14 @@ def user_errors_as_sentences(function):
 def complete_rules():
     """Every rule with a script gets the environment of all and, beside its log, a record of what each of its jobs cost.
 
-    Snakemake itself has no defaults for rules.
+    Of the jobs that are ready, those of a later stage start first: a figure is drawn as soon as it can be, and no
+    activations wait longer than they must. Snakemake itself has no defaults for rules.
     """
+    stages = list(COSTS["stages"])
     for each in workflow.rules:
         if each.script:
+            stage = costs.stage(each.name, COSTS)
+            each.priority = stages.index(stage) if stage in stages else len(stages)
             each.conda_env, each.benchmark_modifier = ENVIRONMENT, each.log_modifier
             each.benchmark = each.log[0].replace(".log", ".cost.tsv")
 
@@ -262,6 +266,8 @@ def drop_default_rate():
 # ---- The start of jobs
 
 FORKER = Forker()
+# Fewer jobs do not win back what the process takes to import the library.
+ENOUGH_TO_FORK = 8
 
 
 def forking(execute_script):
@@ -272,7 +278,8 @@ def forking(execute_script):
         elsewhere = script.conda_env or script.container_img or script.env_modules
         # The hub's libraries look once, when they are imported, whether they may download.
         alone = elsewhere or edit or script.rulename in FETCHING
-        if alone or script.threads != THREADS or gpus.given():
+        few = len(workflow.dag) < ENOUGH_TO_FORK
+        if few or alone or script.threads != THREADS or gpus.given():
             return execute_script(script, fname, edit)
         folders = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), script.resources.get("tmpdir"))
         with ExitStack() as measured:
@@ -330,6 +337,7 @@ def preparing(prepare_dag):
             workflow.persistence.finished = recording(workflow.persistence.finished)
             return
         check_options()
+        codegraph.keep(CODE)
         looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {"plan"}
         if looks_on:
             for other in driver.at_work(Path.cwd()):

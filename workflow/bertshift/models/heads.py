@@ -47,7 +47,8 @@ ACTIVATIONS = {"tanh": torch.tanh, "relu": F.relu, "gelu": F.gelu}
 class SequenceClassifier(LinearHead):
     """One token -> the family's published pooling -> dropout -> linear: `outputs` classes, or 1 for a regression.
 
-    The token is the first, which is BERT's [CLS]; in a decoder the last real one, which has read all others.
+    The token is the first, which is BERT's [CLS]; in a decoder the last real one, which has read all others. A ModernBERT
+    whose configuration says so reads the mean over all real tokens.
     """
 
     def __init__(self, encoder: PreTrainedModel, outputs: int, seed: int = 0, dropout: float = 0.1):
@@ -55,7 +56,7 @@ class SequenceClassifier(LinearHead):
         self.dropout = nn.Dropout(dropout)
         family, width = family_of(encoder), encoder.config.hidden_size
         self.pooling, _, norm = family.pooling.partition("+")
-        self.last = family.causal
+        self.token = "last" if family.causal else getattr(encoder.config, "classifier_pooling", "cls")
         if self.pooling in ACTIVATIONS:
             self.head = nn.Sequential(
                 OrderedDict(
@@ -78,12 +79,15 @@ class SequenceClassifier(LinearHead):
         """What the head reads of the encoder's output, [examples, width]."""
         if self.pooling == "pooler":
             return output.pooler_output
-        if not self.last:
-            return output.last_hidden_state[:, 0]
+        states = output.last_hidden_state
+        if self.token == "cls":
+            return states[:, 0]
         if attention_mask is None:
-            return output.last_hidden_state[:, -1]
-        last = attention_mask.sum(1) - 1
-        return output.last_hidden_state[torch.arange(len(last), device=last.device), last]
+            attention_mask = torch.ones(states.shape[:2], dtype=torch.long, device=states.device)
+        real = attention_mask.sum(1)
+        if self.token == "mean":
+            return (states * attention_mask[..., None]).sum(1) / real[:, None]
+        return states[torch.arange(len(real), device=real.device), real - 1]
 
     def forward(self, **inputs: Tensor | None) -> Tensor:
         """Token ids [examples, tokens] -> logits [examples, outputs]."""

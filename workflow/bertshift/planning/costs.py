@@ -53,11 +53,16 @@ def read_table(path: Path) -> dict:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def kind(job: Job) -> str:
-    """Its rule; figures have a rule each. A new metric of two models is taken for one that reads as much as `cosine`."""
-    if job.rule in METRICS and job.rule not in WORK:
+def kind(rule: str) -> str:
+    """What a rule is planned as: figures have a rule each. A new metric of two models is taken for one that reads as much as
+    `cosine`."""
+    if rule in METRICS and rule not in WORK:
         return "cosine"
-    return "draw" if job.rule.startswith("draw_") else job.rule
+    return "draw" if rule.startswith("draw_") else rule
+
+
+def stage(rule: str, table: Mapping) -> str:
+    return next((name for name, rules in table["stages"].items() if kind(rule) in rules), "other")
 
 
 def estimate(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
@@ -70,13 +75,13 @@ def estimate(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool
     pairs = defaultdict(list)
     for job in jobs:
         if own := own_cost(job):
-            pairs[kind(job)].append((own, costs[job.number]))
+            pairs[kind(job.rule)].append((own, costs[job.number]))
     of_all = {"seconds": _ratio([pair for some in pairs.values() for pair in some], "seconds")}
     ratios = {
         rule: {key: _ratio(some, key) for key in ("seconds", "memory", "disk")}
         for rule, some in pairs.items()
     }
-    return {job.number: _times(costs[job.number], ratios.get(kind(job), of_all)) for job in jobs}
+    return {job.number: _times(costs[job.number], ratios.get(kind(job.rule), of_all)) for job in jobs}
 
 
 def sizes_of(config: Mapping, table: Mapping) -> Sizes:
@@ -121,8 +126,8 @@ def own_cost(job: Job) -> Cost | None:
 
 def of_job(job: Job, sizes: Sizes, table: Mapping, has_gpu: bool) -> Cost:
     """What the table tells of one job."""
-    rule = table["rules"]["other"] | table["rules"].get(kind(job), {})
-    work = WORK[kind(job)](job, sizes) if kind(job) in WORK else Work()
+    rule = table["rules"]["other"] | table["rules"].get(kind(job.rule), {})
+    work = WORK[kind(job.rule)](job, sizes) if kind(job.rule) in WORK else Work()
     on_gpu = job.gpu and has_gpu
     cpu, machine = table["machines"]["cpu"], table["machines"]["gpu" if on_gpu else "cpu"]
     narrow = 1 + machine["half_width"] / work.width if work.width else 1.0
@@ -208,16 +213,15 @@ def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources
     expected = shipped(jobs, config, table, limits.has_gpu)
     costs = estimate(jobs, config, table, limits.has_gpu)
     seconds, temporary = simulate(jobs, costs, limits)
-    stage_of = {rule: stage for stage, rules in table["stages"].items() for rule in rules}
-    stages = {stage: [] for stage in [*table["stages"], "other"]}
+    stages = {name: [] for name in [*table["stages"], "other"]}
     for job in jobs:
-        stages[stage_of.get(kind(job), "other")].append(job)
+        stages[stage(job.rule, table)].append(job)
     left = [job for job in jobs if job.needed]
     columns = ["GPU-hours", "CPU-hours", "operations", "disk", "memory", "GPU memory"]
     rows = [["stage", "jobs", *columns, "estimated from"]]
     rows += [
-        [stage, *_row(members, costs, limits), _origin(members, expected, limits)]
-        for stage, members in stages.items()
+        [name, *_row(members, costs, limits), _origin(members, expected, limits)]
+        for name, members in stages.items()
         if members
     ]
     rows.append(["total", *_row(jobs, costs, limits), ""])
@@ -259,8 +263,8 @@ def _row(members: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) -
 
 def _origin(members: Sequence[Job], expected: Mapping[int, Cost], limits: Resources) -> str:
     own = [(job, cost) for job in members if (cost := own_cost(job))]
-    kinds = {kind(job) for job, _ in own}
-    unknown = [job for job in members if job.needed and kind(job) not in kinds]
+    kinds = {kind(job.rule) for job, _ in own}
+    unknown = [job for job in members if job.needed and kind(job.rule) not in kinds]
     times = {"assumed" if job.gpu and limits.has_gpu else "shipped" for job in unknown}
     pairs = [(cost, expected[job.number]) for job, cost in own]
     time, memory, disk = (_ratio(pairs, key) for key in ("seconds", "memory", "disk"))

@@ -1,9 +1,10 @@
-"""How many jobs are done, and when the last will be: one line in the terminal of the process that drives them."""
+"""How many jobs are done, when the last will be, and what there is to look at: lines in the driver's terminal."""
 
 import logging
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from pathlib import Path
 
 # The plan counts as so much of the work seen, so that the first jobs alone do not tell the speed.
 TRUST = 0.1
@@ -11,7 +12,8 @@ SECONDS_BETWEEN = 5
 
 
 class Progress(logging.Handler):
-    """Listens to Snakemake's log records; `say` gets a line after a job has ended, not more often than every 5 s.
+    """Listens to Snakemake's log records; `say` gets a line after a job has ended, not more often than every 5 s, and one
+    for each picture and page that a job has made.
 
     planned: called when the first job starts, gives {job's number: expected seconds} and the expected seconds of all.
     """
@@ -26,6 +28,7 @@ class Progress(logging.Handler):
         self.planned, self.say, self.clock = planned, say, clock
         self.seconds, self.expected, self.began = {}, 0.0, 0.0
         self.running, self.done, self.said = {}, set(), -SECONDS_BETWEEN
+        self.shows: dict[int, list[str]] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -41,11 +44,15 @@ class Progress(logging.Handler):
                 if not self.began:
                     self.began = now
                     self.seconds, self.expected = self.planned()
+            case "job_info":
+                self.shows[record.jobid] = list(filter(None, map(_shown, record.output)))
             case "job_error":
                 self.running.pop(record.jobid, None)
             case "job_finished":
                 self.running.pop(record.job_id, None)
                 self.done.add(record.job_id)
+                for told in self.shows.pop(record.job_id, []):
+                    self.say(f"[{_clock(now)}] {told}")
             case "progress" if now >= self.said + SECONDS_BETWEEN and record.done < record.total:
                 self.said = now
                 self.say(self.line(record.done, record.total, now))
@@ -66,6 +73,13 @@ class Progress(logging.Handler):
         end = now + (work - done) / speed
         same_day = datetime.fromtimestamp(end).date() == datetime.fromtimestamp(now).date()
         return _clock(end) if same_day else datetime.fromtimestamp(end).strftime("%a %d %b %H:%M")
+
+
+def _shown(file: str) -> str | None:
+    """What to say of a new file; nothing of one that is not for the eyes."""
+    if file.endswith(".html"):
+        return f"open {Path(file).absolute().as_uri()}"
+    return f"new figure {file}" if file.endswith(".png") else None
 
 
 def _clock(seconds: float) -> str:
