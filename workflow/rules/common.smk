@@ -133,8 +133,8 @@ def reserve(kind, dumped=None):
     }
 
 
-# Of a kind of job, under which key the configuration says how many threads it has; other kinds have one.
-THREADS = {"train": "train", "analyse": "analyse", "probe": "analyse"}
+# Under which key the configuration says how many threads a kind of job has; other kinds have one.
+KEY_OF_THREADS = {"train": "train", "analyse": "analyse", "probe": "analyse"}
 
 
 def made_by(request, *files, kind="analyse", gpu=False, dumped=None, log=None, where=None, **named):
@@ -161,7 +161,7 @@ def made_by(request, *files, kind="analyse", gpu=False, dumped=None, log=None, w
         wildcard_constraints:
             **(where or {}),
         localrule: not kind
-        threads: config["threads"][THREADS[kind]] if kind in THREADS else 1
+        threads: config["threads"][KEY_OF_THREADS[kind]] if kind in KEY_OF_THREADS else 1
         resources:
             **asked,
         params:

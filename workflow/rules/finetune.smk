@@ -2,6 +2,7 @@ from bertshift.requests import finetuning, pretraining
 
 LEFT_BY_TRAINING = [*MODEL_FILES, "scores.json", "predictions.tsv", "steps.tsv", "layers.tsv"]
 SHARES = sorted(config["snapshots"])
+
 # One job a run, so that a new seed costs one job and a kill costs one run.
 made_by(
     finetuning.finetune,
