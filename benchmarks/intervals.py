@@ -20,7 +20,7 @@ from unittest.mock import patch
 import numpy as np
 
 from bertshift.activations.store import writing
-from bertshift.metrics import cosine, jensen_shannon, rsa, similarity, svcca
+from bertshift.metrics import cosine, jensen_shannon, layer_cka, rsa, similarity, svcca
 from bertshift.metrics.pairs import Pair
 from bertshift.rows import blocks
 
@@ -31,6 +31,7 @@ METRICS = {
     "rsa": partial(rsa.compare, tokens=5000),
     "svcca": partial(svcca.compare, tokens=None),
     "similarity": partial(similarity.compare, tokens=None),
+    "layer_cka": partial(layer_cka.compare, tokens=5000),
 }
 
 

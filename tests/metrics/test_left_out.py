@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bertshift.metrics import cosine, jensen_shannon, rsa, similarity, svcca
+from bertshift.metrics import cosine, jensen_shannon, layer_cka, rsa, similarity, svcca
 from bertshift.metrics.pairs import Pair, head_rows
 from bertshift.metrics.scatter import Centred, scatter
 from bertshift.rows.blocks import BLOCKS, WITHOUT, block_of
@@ -42,12 +42,13 @@ METRICS = {
     "rsa": rsa.compare,
     "svcca": partial(svcca.compare, tokens=None),
     "similarity": partial(similarity.compare, tokens=None),
+    "layer_cka": partial(layer_cka.compare, tokens=None),
 }
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_value_without_a_block_is_that_of_files_without_it(metric, files):
-    keys = [*KEYS, "tokens"] if metric == "similarity" else KEYS
+    keys = KEYS + {"similarity": ["tokens"], "layer_cka": ["tokens", "ref_layer"]}.get(metric, [])
     table = METRICS[metric]([files(np.ones(EXAMPLES, bool))]).set_index(keys)
     known = table[~table.index.get_level_values("variant").str.endswith("_null")]
     assert known[WITHOUT].notna().all(axis=None) and len(known) > 3
