@@ -107,6 +107,7 @@ rule scores:
         inputs_of(finetuning.scores),
     output:
         "results/scores/{model}.tsv",
+        "results/scores/{model}.blocks.npy",
     log:
         "logs/scores/{model}.log",
     resources:
@@ -123,6 +124,7 @@ rule gains:
         inputs_of(finetuning.gains),
     output:
         "results/gains/{model}_vs_{reference}.tsv",
+        "results/gains/{model}_vs_{reference}.blocks.npy",
     log:
         "logs/gains/{model}_vs_{reference}.log",
     resources:
