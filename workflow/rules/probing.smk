@@ -90,6 +90,7 @@ rule edge_probe_deltas:
         inputs_of(probing.edge_probe_deltas),
     output:
         "results/edge_probes/{model}_vs_{reference}.tsv",
+        "results/edge_probes/{model}_vs_{reference}.blocks.npy",
     log:
         "logs/edge_probe_deltas/{model}_vs_{reference}.log",
     resources:
