@@ -26,6 +26,7 @@ rule restored:
         inputs_of(ablation.restored),
     output:
         "results/restored/{model}.tsv",
+        "results/restored/{model}.blocks.npy",
     log:
         "logs/restored/{model}.log",
     threads: config["threads"]["analyse"]

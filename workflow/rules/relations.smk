@@ -25,6 +25,7 @@ rule relation_heads:
         inputs_of(relations.relation_heads),
     output:
         "results/relation_heads/{model}.tsv",
+        "results/relation_heads/{model}.blocks.npy",
     log:
         "logs/relation_heads/{model}.log",
     threads: config["threads"]["analyse"]

@@ -211,13 +211,14 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
                 x = Side(Centred(model.hidden(layer), positions), blocks)
                 if x.states.varies and y.states.varies:
                     keys = pair.keys | {"layer": layer, "ref_layer": ref_layer, "head": 0}
-                    own += [keys | row for row in _compared(x, y)]
+                    own += [keys | row for row in compared(x, y)]
                 else:
                     tell_undefined("svcca", pair, layer)
         yield from chain.from_iterable(rows)
 
 
-def _compared(x: Side, y: Side) -> Iterator[dict]:
+def compared(x: Side, y: Side) -> Iterator[dict]:
+    """Rows of `distances` of the same tokens, with `without`: the values without each block of these."""
     xy = x.across(y)
     result = distances(x.principal, y.principal, xy.whole, len(x.states))
     without = without_blocks(x, y, xy, result["svcca99"][1:])
