@@ -1,8 +1,10 @@
 """What intervals over inputs cost: every metric with its values without each of 20 blocks of inputs, against without.
 
-    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/intervals.py [--width 768] [--tokens 15000] [--layers 1]
+    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/intervals.py [--width 768] [--tokens 15000] [--layers 1] [--seeds 3]
+        [--metrics svcca rsa ...] [--times 3]
 
-CPU time of a whole comparison from files; without: the same code, with one block, of which nothing is left.
+CPU time of a whole comparison from files, of several seeds with their parent, which they share; the median of some runs.
+Without: the same code, with one block, of which nothing is left; and one seed at a time, so that nothing is shared.
 """
 
 import argparse
@@ -11,17 +13,26 @@ from contextlib import redirect_stderr
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from statistics import median
 from time import process_time
 from unittest.mock import patch
 
 import numpy as np
 
 from bertshift.activations.store import writing
-from bertshift.metrics import cosine, jensen_shannon, rsa, similarity, svcca
+from bertshift.metrics import cosine, jensen_shannon, layer_cka, rsa, similarity, svcca
 from bertshift.metrics.pairs import Pair
 from bertshift.rows import blocks
 
 LENGTH, HEADS = 30, 12
+METRICS = {
+    "cosine": cosine.compare,
+    "js": jensen_shannon.compare,
+    "rsa": partial(rsa.compare, tokens=5000),
+    "svcca": partial(svcca.compare, tokens=None),
+    "similarity": partial(similarity.compare, tokens=None),
+    "layer_cka": partial(layer_cka.compare, tokens=5000),
+}
 
 
 def write(path: Path, hidden: list[np.ndarray], rng: np.random.Generator) -> None:
@@ -46,18 +57,19 @@ def write(path: Path, hidden: list[np.ndarray], rng: np.random.Generator) -> Non
                 writer.attention(layer, example, maps / maps.sum(-1, keepdims=True))
 
 
-def hidden_states(rng: np.random.Generator, tokens: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of a parent and of a model: a falling spectrum in a mixed basis, a common direction, sentences that differ."""
+def hidden_states(rng: np.random.Generator, tokens: int, width: int, seeds: int = 1) -> list[np.ndarray]:
+    """Of a parent and of its models: a falling spectrum in a mixed basis, a common direction, sentences that differ."""
     mixed = rng.normal(size=(width, width)) * np.geomspace(2, 0.05, width)[:, None]
     sentence = np.repeat(rng.normal(size=(tokens // LENGTH, width)), LENGTH, axis=0)
     x = (rng.normal(size=(tokens, width)) + 0.5 * sentence) @ mixed + 10 * rng.normal(size=width)
-    y = x + x.std() / 4 * rng.normal(size=x.shape)
-    return x.astype(np.float32), y.astype(np.float32)
+    models = (x + x.std() / 4 * rng.normal(size=x.shape) for _ in range(seeds))
+    return [states.astype(np.float32) for states in (x, *models)]
 
 
-def seconds_of(function, *arguments) -> float:
+def seconds_of(compare, *runs: list[Pair]) -> float:
     start = process_time()
-    function(*arguments)
+    for pairs in runs:
+        compare(pairs)
     return process_time() - start
 
 
@@ -66,31 +78,35 @@ def main():
     parser.add_argument("--width", type=int, default=768)
     parser.add_argument("--tokens", type=int, default=15_000)
     parser.add_argument("--layers", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--metrics", nargs="*", choices=METRICS, default=list(METRICS))
+    parser.add_argument("--times", type=int, default=3)
     arguments = parser.parse_args()
     rng, tokens = np.random.default_rng(0), arguments.tokens // LENGTH * LENGTH
-    layers = [hidden_states(rng, tokens, arguments.width) for _ in range(arguments.layers + 1)]
-    metrics = {
-        "cosine": cosine.compare,
-        "js": jensen_shannon.compare,
-        "rsa": partial(rsa.compare, tokens=5000),
-        "svcca": partial(svcca.compare, tokens=None),
-        "similarity": partial(similarity.compare, tokens=None),
-    }
+    states = partial(hidden_states, rng, tokens, arguments.width, arguments.seeds)
+    layers = [states() for _ in range(arguments.layers + 1)]
     with tempfile.TemporaryDirectory() as folder:
-        pair = Pair(*(Path(folder) / f"{side}.npz" for side in ("model", "base")))
-        for path, own in zip((pair.reference, pair.model), zip(*layers), strict=True):
+        parent, *models = (Path(folder) / f"{run}.npz" for run in range(arguments.seeds + 1))
+        for path, own in zip((parent, *models), zip(*layers), strict=True):
             write(path, list(own), rng)
+        pairs = [Pair(model, parent) for model in models]
         print(
-            f"{arguments.layers + 1} layers of states, {tokens} tokens, width {arguments.width}, {blocks.BLOCKS} blocks"
+            f"{arguments.layers + 1} layers of states, {tokens} tokens, width {arguments.width}, {arguments.seeds} seeds, "
+            f"{blocks.BLOCKS} blocks"
         )
         print(f"{'metric':16}{'without, s':>12}{'with, s':>10}{'ratio':>8}")
-        for name, compare in metrics.items():
+        for name in arguments.metrics:
+            alone, both = [], []
             with redirect_stderr(StringIO()):
-                compare([pair])  # the files are in memory
-                with patch.object(blocks, "BLOCKS", 1):
-                    alone = seconds_of(compare, [pair])
-                both = seconds_of(compare, [pair])
-            print(f"{name:16}{alone:12.2f}{both:10.2f}{both / alone:8.2f}", flush=True)
+                METRICS[name](pairs)  # the files are in memory
+                for _ in range(arguments.times):
+                    with patch.object(blocks, "BLOCKS", 1):
+                        alone.append(seconds_of(METRICS[name], *([pair] for pair in pairs)))
+                    both.append(seconds_of(METRICS[name], pairs))
+            print(
+                f"{name:16}{median(alone):12.2f}{median(both):10.2f}{median(both) / median(alone):8.2f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

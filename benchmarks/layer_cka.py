@@ -65,7 +65,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         layers = list(layers_of(number, arguments.tokens, arguments.width, Path(folder)))
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        ours, found = timed(lambda: all_pairs([Centred.of(x) for x in layers]))
+        ours, (found, _) = timed(lambda: all_pairs([Centred.of(x) for x in layers]))
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         one, _ = timed(lambda: all_pairs([Centred.of(x) for x in layers[: arguments.layers]]))
         # Of the three maps, each pair once: two triangles with their diagonals, and a square.

@@ -2,10 +2,13 @@
 
 import sys
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import torch
 from made_encoders import FAMILIES, WITHOUT_ROW, model_of
-from transformers import PreTrainedModel
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedModel
 
 from bertshift.errors import UserError
 from bertshift.models.ablate import Ablation, disabled
@@ -14,6 +17,7 @@ from bertshift.models.check import check
 from bertshift.models.family import family_of, output_columns
 from bertshift.models.freeze import freeze
 from bertshift.models.heads import SequenceClassifier, SpanClassifier, TokenClassifier
+from bertshift.models.language_head import LanguageHead, load_language_model
 from bertshift.models.lora import add_adapters
 from bertshift.models.reinitialise import reinitialise_head, reinitialise_layers
 from bertshift.models.restore import every_restoration
@@ -34,6 +38,7 @@ NOTES = """
 - **A norm joins heads**: queries and keys are normed over all heads of a layer together.
 - **Unknown weights**: the family has no row in `workflow/bertshift/models/families.py`. Its layers are found in one forward
   pass, and everything else works. A row adds what is missing.
+- **No head alone**: the head of pretraining cannot be run on hidden states alone, so nothing tells what was forgotten.
 - **Decoder**: a word has not read the words behind it. Sentences are classified by their last token.
 - **From 1 layer**: what is left must have a layer.
 
@@ -47,6 +52,7 @@ REASONS = {
     "is not known": "unknown weights",
     "needs an encoder": "decoder",
     "keep0": "from 1 layer",
+    "cannot be run alone": "no head alone",
 }
 
 
@@ -64,6 +70,19 @@ def first_that_works(**tried: Callable[[PreTrainedModel], object]) -> Callable[[
         return reasons[0]
 
     return attempt
+
+
+def read_words(model: PreTrainedModel) -> None:
+    """The head with which the family is pretrained, alone on the last states, says what the whole model says."""
+    kind = AutoModelForCausalLM if family_of(model).causal else AutoModelForMaskedLM
+    with TemporaryDirectory() as folder:
+        kind.from_config(deepcopy(model.config)).save_pretrained(folder)
+        whole = load_language_model(Path(folder), model)
+    ids = model.dummy_inputs["input_ids"][:1]
+    with torch.no_grad():
+        expected = whole(ids).logits[0]
+        states = whole.base_model(ids)[0][0]
+        assert torch.allclose(LanguageHead(whole)(states), expected, atol=1e-5)
 
 
 def ablate(model: PreTrainedModel) -> None:
@@ -86,6 +105,7 @@ OPERATIONS = {
     "fresh layers": first_that_works(yes=lambda model: reinitialise_layers(model, 3)),
     "one fresh head": first_that_works(yes=lambda model: reinitialise_head(model, 2, 1)),
     "layers restored": first_that_works(yes=lambda model: every_restoration(model, model)),
+    "forgetting": first_that_works(yes=read_words),
     "classes, regression": first_that_works(yes=lambda model: SequenceClassifier(model, 2)),
     "spans": first_that_works(yes=SpanClassifier),
     "tags": first_that_works(yes=lambda model: TokenClassifier(model, "ab")),

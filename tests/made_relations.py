@@ -31,7 +31,7 @@ def _scores(matrix, variant, null, init, seed):
     ranks = 1 + np.argsort(np.argsort(-matrix, axis=None)).reshape(matrix.shape)
     rows = []
     for (layer, head), value in np.ndenumerate(np.column_stack([matrix.mean(axis=1), matrix])):
-        rows.append({"layer": layer + 1, "head": head, "value": value, "low": value - 0.01, "high": value + 0.01,
+        rows.append({"layer": layer + 1, "head": head, "value": value,
                      "null": null, "null_99": null * 1.1, "rank": ranks[layer, head - 1] if head else np.nan})  # fmt: skip
     return pd.DataFrame(rows).assign(
         metric="relation_heads", variant=variant, init=init, seed=seed, sd=0.1, n=473, null_n=450,

@@ -13,6 +13,7 @@ from bertshift.files import write_json
 from bertshift.metrics.svcca import svcca
 from bertshift.models.loading import save_model
 from bertshift.models.restore import every_restoration
+from bertshift.rows.blocks import block_of
 from bertshift.rows.tables import restored_table
 
 torch.set_num_threads(1)
@@ -60,6 +61,8 @@ def test_restored_layers_are_those_of_an_edited_state_dict():
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
     whole = last_states(model.encoder, index)
+    some = np.flatnonzero(block_of(len(ROWS)) > 0)  # without the first block
+    example = np.repeat(np.arange(len(ROWS)), np.diff(index["example_offsets"]))
     distances = []
     for layer in (1, 2, 3):
         by_hand = edited(model, parent, layer)
@@ -70,6 +73,13 @@ def test_restored_layers_are_those_of_an_edited_state_dict():
         }
         assert found["svcca99"]["n"] == len(whole)
         distances.append(found["svcca99"]["value"])
+        rest = np.isin(example, some)
+        without = svcca(whole[rest], last_states(by_hand.encoder, index)[rest])["svcca99"]
+        assert without[1:] == (found["svcca99"]["k_model"], found["svcca99"]["k_reference"])
+        assert found["svcca99"]["without"][0] == pytest.approx(without[0], abs=1e-4)
+        kept = [ROWS[i] for i in some]
+        left = {row["variant"]: row["without"][0] for row in scored if row["layer"] == layer}
+        assert left == pytest.approx(TASK.score(kept, TASK.predict(by_hand, kept, TOKENIZER)))
         expected = TASK.score(ROWS, TASK.predict(by_hand, ROWS, TOKENIZER))
         assert {row["variant"]: row["value"] for row in scored if row["layer"] == layer} == expected
     assert min(distances) > 0.01

@@ -35,7 +35,22 @@ def walk():
 def test_same_as_gram_matrices_whatever_the_blocks(walk, monkeypatch, block):
     monkeypatch.setattr(layer_cka, "BLOCK", block)
     expected = [[unbiased(x, y) for y in walk] for x in walk]
-    assert all_pairs([Centred.of(x) for x in walk]) == pytest.approx(np.array(expected), rel=1e-9)
+    assert all_pairs([Centred.of(x) for x in walk])[0] == pytest.approx(np.array(expected), rel=1e-9)
+
+
+@pytest.mark.parametrize("part", [7, 1000])
+def test_without_a_block_as_if_its_tokens_were_not_there(walk, monkeypatch, part):
+    monkeypatch.setattr(layer_cka, "BLOCK", part)
+    walk[1][20:] = walk[1][20]  # one block alone tells the tokens of this layer apart
+    blocks = [slice(0, 20), slice(20, 20), slice(20, 31), slice(31, 60)]
+    found, without = all_pairs([Centred.of(x) for x in walk], blocks)
+    assert without[1] == pytest.approx(found, abs=1e-9)
+    for number in (2, 3):
+        rest = [Centred.of(np.delete(x, blocks[number], axis=0)) for x in walk]
+        assert without[number] == pytest.approx(all_pairs(rest)[0], abs=1e-9)
+    assert np.isnan(without[0]).sum() == 7 and np.isnan(without[0, 1]).all()
+    few = all_pairs([Centred.of(x[:6]) for x in walk], [slice(0, 3), slice(3, 6)])[1]
+    assert np.isnan(few).all()
 
 
 def test_a_rotation_a_scale_and_a_shift_change_nothing(walk):
@@ -45,14 +60,14 @@ def test_a_rotation_a_scale_and_a_shift_change_nothing(walk):
         for x in walk
     ]
     stirred = [x @ rng.normal(size=(x.shape[1],) * 2) for x in walk]
-    found, same, other = (all_pairs([Centred.of(x) for x in layers]) for layers in (walk, moved, stirred))
+    found, same, other = (all_pairs([Centred.of(x) for x in layers])[0] for layers in (walk, moved, stirred))
     assert same == pytest.approx(found, rel=1e-9) and found.diagonal() == pytest.approx(1)
     assert abs(other - found).max() > 0.01
 
 
 def test_independent_layers_are_unlike_however_wide():
     x, y = np.random.default_rng(0).normal(size=(2, 150, 150))
-    assert abs(all_pairs([Centred.of(x), Centred.of(y)])[0, 1]) < 0.05
+    assert abs(all_pairs([Centred.of(x), Centred.of(y)])[0][0, 1]) < 0.05
     with pytest.raises(UserError, match="at least 4 tokens and got 3"):
         all_pairs([Centred.of(x[:3])])
 

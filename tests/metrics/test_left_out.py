@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bertshift.metrics import cosine, jensen_shannon, rsa, similarity, svcca
+from bertshift.metrics import cosine, jensen_shannon, layer_cka, rsa, similarity, svcca
 from bertshift.metrics.pairs import Pair, head_rows
-from bertshift.metrics.scatter import Centred, scatter, scatters
+from bertshift.metrics.scatter import Centred, scatter
 from bertshift.rows.blocks import BLOCKS, WITHOUT, block_of
 
 EXAMPLES, WIDTH, KEYS = 53, 6, ["variant", "layer", "head"]
@@ -42,12 +42,13 @@ METRICS = {
     "rsa": rsa.compare,
     "svcca": partial(svcca.compare, tokens=None),
     "similarity": partial(similarity.compare, tokens=None),
+    "layer_cka": partial(layer_cka.compare, tokens=None),
 }
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_value_without_a_block_is_that_of_files_without_it(metric, files):
-    keys = [*KEYS, "tokens"] if metric == "similarity" else KEYS
+    keys = KEYS + {"similarity": ["tokens"], "layer_cka": ["tokens", "ref_layer"]}.get(metric, [])
     table = METRICS[metric]([files(np.ones(EXAMPLES, bool))]).set_index(keys)
     known = table[~table.index.get_level_values("variant").str.endswith("_null")]
     assert known[WITHOUT].notna().all(axis=None) and len(known) > 3
@@ -72,7 +73,8 @@ def test_as_many_directions_are_kept_without_a_block():
     blocks = [slice(first, first + 20) for first in range(0, 400, 20)]
     of_all = [scatter(one, one) for one in map(Centred.of, (x, y))]
     kept = tuple(svcca.Principal.of(one).kept(0.99) for one in of_all)
-    found = svcca.without_blocks(*scatters(Centred.of(x), Centred.of(y), blocks), kept)["svcca99"]
+    both = [svcca.Side(Centred.of(one), blocks) for one in (x, y)]
+    found = svcca.without_blocks(*both, both[0].across(both[1]), kept)["svcca99"]
     cuts = set()
     for number, block in enumerate(blocks):
         a, b = (Centred.of(np.delete(one, block, axis=0)) for one in (x, y))

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from bertshift.errors import UserError
@@ -11,7 +12,7 @@ from bertshift.rows.blocks import BLOCKS
 def two_svd(x, y, share=0.99):
     """(distance, k_x, k_y) by the definition: decompose the two n x d matrices themselves."""
     bases = []
-    for z in (x, y):
+    for z in (np.asarray(x, np.float64), np.asarray(y, np.float64)):
         u, s, _ = np.linalg.svd(z - z.mean(axis=0), full_matrices=False)
         k = int(np.argmax(np.cumsum(s**2) / np.sum(s**2) >= share - 1e-12)) + 1
         bases.append(u[:, :k])
@@ -94,9 +95,13 @@ def test_compare_draws_tokens_and_shares_the_parent(states, make_file):
     table = compare([Pair(model, base, {"seed": 1})], tokens=None)
     assert list(table.columns)[-2 - BLOCKS : -BLOCKS] == ["k_model", "k_reference"]
     row = table[(table.variant == "svcca99") & (table.layer == 1)].iloc[0]
-    assert (row.value, row.k_model, row.k_reference) == pytest.approx(two_svd(y, x)[:3], abs=1e-7)
+    assert (row.value, row.k_model, row.k_reference) == pytest.approx(two_svd(y, x)[:3], abs=1e-9)
     assert row.ref_layer == 2 and row.n == 900
     assert (compare([Pair(model, base)], tokens=500).n == 500).all()
+    other = make_file("other.npz", [y, x[:, :25]], [9] * 100)
+    together = [Pair(model, base, {"seed": 1}), Pair(other, base, {"seed": 2})]
+    apart = pd.concat([compare([pair], tokens=None) for pair in together], ignore_index=True)
+    assert compare(together, tokens=None).equals(apart)
 
 
 def test_refusals(states):

@@ -1,9 +1,11 @@
 import made_papers
 import numpy as np
+import pandas as pd
 import pytest
 
 from bertshift.papers import room
 from bertshift.papers.beyond import when
+from bertshift.rows.blocks import BLOCKS, WITHOUT, interval
 
 SHARES = [0, 1, 2, 5, 10, 25, 50, 100]
 
@@ -41,6 +43,26 @@ def test_later_layers_change_later(mnli):
                 measure,
                 layer,
             )
+
+
+def test_half_of_a_change_has_an_interval_over_inputs(mnli):
+    """Of one replicate; without a block layer 1 changes in another time."""
+    offs, known, paths = np.linspace(-0.002, 0.002, BLOCKS), {}, []
+    for path, one in mnli.items():
+        one = one[(one["init"] == 1) & (one["seed"] == 1)].reset_index(drop=True)
+        if path.startswith("results/rsa/"):
+            left = one["value"].to_numpy()[:, None] + offs * (one["model"] != "mnli").to_numpy()[:, None]
+            one = pd.concat([one, pd.DataFrame(left, columns=WITHOUT)], axis=1)
+            paths.append(path)
+        known[path] = one
+    layer = pd.concat([known[path] for path in paths]).set_index("layer").loc[1]
+    share = layer["model"].str.partition(".at")[2].replace("", "100").astype(float)
+    layer = 1 - layer.assign(share=share).sort_values("share")[["value", *WITHOUT]]
+    value, *without = (when.half_change(SHARES, layer[name].to_list()) for name in layer)
+    assert np.ptp(without) > 0.1
+    found = when.tidy(known).set_index(["panel", "layer"]).loc[("half of rsa", 1)]
+    ends = interval(np.array(value), np.array(without))
+    assert found[["value", "low", "high"]].to_numpy(float) == pytest.approx([value, *ends], abs=1e-9)
 
 
 def test_a_snapshot_that_has_not_learnt_yet_is_no_failure(mnli):

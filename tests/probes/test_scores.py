@@ -15,6 +15,7 @@ from bertshift.probes.scores import (
     f1,
     sentences_key,
 )
+from bertshift.rows.blocks import WITHOUT, block_of
 
 
 def test_every_view_is_scikit_learns():
@@ -63,19 +64,17 @@ def test_bootstrap_is_the_distribution_over_all_resamples():
     )
     [found] = compare([(model, reference)], draws=40_000)
     assert found.delta == pytest.approx(score(model) - score(reference), abs=1e-12)
-    assert (found.low, found.high) == pytest.approx(np.quantile(every, [0.025, 0.975]), abs=0.01)
     assert found.p == pytest.approx(2 * min((every <= 0).mean(), (every >= 0).mean()), abs=0.01)
 
 
 def test_bootstrap_of_equals_and_of_opposites():
     counts = np.random.default_rng(0).integers(1, 9, size=(3, 20, 3))
     [same] = compare([(counts, counts)])
-    assert (same.delta, same.low, same.high, same.p) == (0, 0, 0, 1)
+    assert (same.delta, same.p) == (0, 1)
     worse = counts * [0, 1, 1]
     ahead, behind = compare([(counts, worse), (worse, counts)])
     # Small enough to be significant after Holm's correction of as many tests as a table of three models may have.
-    assert ahead.low > 0 and 100 * ahead.p < 0.05
-    assert (behind.delta, behind.low) == (-ahead.delta, pytest.approx(-ahead.high))
+    assert ahead.delta > 0 and 100 * ahead.p < 0.05 and behind.delta == -ahead.delta
 
 
 def test_bootstrap_depends_neither_on_its_blocks_nor_on_what_is_compared_beside():
@@ -88,6 +87,19 @@ def test_bootstrap_depends_neither_on_its_blocks_nor_on_what_is_compared_beside(
     assert compare([few_probes, pairs[1]], draws=500, name="pos")[1] == whole[1]
     with pytest.raises(ValueError, match="different sentences"):
         compare([(pairs[0][0], pairs[0][1][:, 1:])])
+
+
+def test_a_difference_without_a_block_is_that_of_the_other_sentences():
+    model, reference = np.random.default_rng(2).integers(1, 9, size=(2, 3, 53, 3))
+    ids, key = np.arange(53).astype(str), counts_key("pos", "mix", "clean", 1, 1)
+
+    def table(kept):
+        sides = ({sentences_key("pos"): ids[kept], key: side[:, kept]} for side in (model, reference))
+        return deltas("mnli", "base", *sides, {(1, 1): (1, 1)}, draws=2).iloc[0]
+
+    whole = table(np.ones(53, bool))
+    expected = [table(block_of(53) != block)["value"] for block in range(len(WITHOUT))]
+    assert whole[WITHOUT].to_numpy(float) == pytest.approx(expected, abs=1e-12)
 
 
 def test_deltas_compare_what_both_have_replicate_by_replicate():
@@ -103,7 +115,8 @@ def test_deltas_compare_what_both_have_replicate_by_replicate():
     (row,) = table.to_dict("records")
     assert row == {
         "metric": "edge_probe_delta", "model": "mnli", "reference": "base", "task": "pos", "variant": "mix",
-        "view": "clean", "init": 2, "seed": 1, "value": 0, "low": 0, "high": 0, "p": 1, "n": 20,
+        "view": "clean", "init": 2, "seed": 1, "value": 0, "p": 1, "n": 20,
+        **dict.fromkeys(WITHOUT, 0),
     }  # fmt: skip
     with pytest.raises(UserError, match="different test sentences of pos"):
         deltas(

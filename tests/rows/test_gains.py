@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from bertshift.errors import UserError
+from bertshift.rows.blocks import WITHOUT, block_of
 from bertshift.rows.gains import Scored, gain_table, gains
 from bertshift.rows.significance import SCORES, mcnemar, paired_bootstrap
 
@@ -86,6 +87,9 @@ def test_every_pair_is_a_row_and_other_examples_are_refused(classes):
     sidecar = {"labels": LABELS}
     table = gain_table([(runs[1], runs[0]), (runs[0], runs[1])], settings, sidecar, "toys train")
     assert table["checkpoint"].tolist() == ["a", "b"] and table["delta"].sum() == pytest.approx(0)
+    kept = block_of(80) != 7
+    alone = [(said == gold)[kept].mean() for said in (was, now)]
+    assert table[WITHOUT[7]].tolist() == pytest.approx([alone[1] - alone[0], alone[0] - alone[1]])
     assert table["data"][0] == "toys dev 80 of 80 (generated); trained on toys train"
     fewer = Scored(runs[0].scores, runs[0].predictions.iloc[:50])
     with pytest.raises(UserError, match="wnli\\+toy and toy were scored on other examples"):

@@ -5,7 +5,7 @@ made_by(
     activations.activations,
     directory(activations.DUMP) if config["keep_activations"] else temp(directory(activations.DUMP)),
     dumped=activations.dumped,
-    gpu=True,
+    gpu=1,
     log="activations/{kind}_{model}_{stimuli}",
     where={"kind": only(activations.WRITTEN)},
 )

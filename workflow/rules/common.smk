@@ -137,7 +137,12 @@ def reserve(kind, dumped=None):
 KEY_OF_THREADS = {"train": "train", "analyse": "analyse", "probe": "analyse"}
 
 
-def made_by(request, *files, kind="analyse", gpu=False, dumped=None, log=None, where=None, **named):
+def with_blocks(table):
+    """The table, and beside it what its numbers are without each block of inputs."""
+    return [table, table.removesuffix(".tsv") + BLOCKS_BESIDE]
+
+
+def made_by(request, *files, kind="analyse", gpu=0, dumped=None, log=None, where=None, **named):
     """The rule of the request's name, which makes these files by the script of that name.
 
     kind and dumped are those of `reserve`; kind None is a job on the machine that starts the others.
@@ -146,7 +151,7 @@ def made_by(request, *files, kind="analyse", gpu=False, dumped=None, log=None, w
     """
     name, first = request.__name__, [*files, *named.values()][0]
     log = log or f"{name}/{Path(first).stem}"
-    asked = {**reserve(kind, dumped), **({"gpu": 1} if gpu else {})} if kind else {}
+    asked = {**reserve(kind, dumped), **({"gpu": gpu} if gpu else {})} if kind else {}
 
     rule:
         name:

@@ -13,8 +13,7 @@ for metric, how in METRICS.items():
         input:
             inputs_of(request),
         output:
-            f"results/{metric}/{{model}}_vs_{{reference}}.tsv",
-            f"results/{metric}/{{model}}_vs_{{reference}}.blocks.npy",
+            with_blocks(f"results/{metric}/{{model}}_vs_{{reference}}.tsv"),
         log:
             f"logs/{metric}/{{model}}_vs_{{reference}}.log",
         threads: config["threads"]["analyse"]
@@ -32,19 +31,18 @@ made_by(comparing.spectra, "results/spectra/{model}_vs_{reference}.tsv")
 # Both models side by side on inputs padded to one length: maps of these are too many to be stored.
 made_by(
     comparing.cosine_padded,
-    "results/cosine_padded/{model}_vs_{reference}.tsv",
-    "results/cosine_padded/{model}_vs_{reference}.blocks.npy",
-    gpu=True,
+    *with_blocks("results/cosine_padded/{model}_vs_{reference}.tsv"),
+    gpu=1,
 )
 # Every two runs of a task, in distance and in behaviour. It extracts the activations of one pretraining run's runs itself
 # and deletes them: those of all models of a task would fill a disk.
-made_by(grounding.grounding, "results/grounding/{model}.tsv", dumped=grounding.dumped, gpu=True)
+made_by(grounding.grounding, "results/grounding/{model}.tsv", dumped=grounding.dumped, gpu=1)
 # The checkpoint's own head on a fine-tuned encoder, all replicates in one job; neither states nor logits are stored.
-made_by(forgetting.forgetting, "results/forgetting/{model}.tsv", gpu=True)
+made_by(forgetting.forgetting, "results/forgetting/{model}.tsv", gpu=1)
 # Who the words of a stimulus are: tags and trees by the annotators' first replicates, one job for both.
 made_by(
     comparing.annotations,
     rows="results/annotations/{stimulus}.jsonl",
     record="results/annotations/{stimulus}.json",
-    gpu=True,
+    gpu=1,
 )

@@ -8,7 +8,7 @@ made_by(
     finetuning.finetune,
     *[f"results/models/{{model}}/init{{init}}_seed{{seed}}/{name}" for name in LEFT_BY_TRAINING],
     kind="train",
-    gpu=True,
+    gpu=1,
     log="finetune/{model}_init{init}_seed{seed}",
     # What `snapshots` makes, it makes alone.
     where={"model": rf"(?![^/]+\.at(?:{only(map(str, SHARES))})(?:@[^/]+)?/)[^/]+"},
@@ -25,7 +25,7 @@ made_by(
     ],
     kind="train",
     dumped=finetuning.snapshot_weights,
-    gpu=True,
+    gpu=1,
     log="snapshots/{stem}{checkpoint}_init{init}_seed{seed}",
     where={"stem": r"[^/@]+", "checkpoint": r"(?:@[^/]+)?"},
 )
@@ -37,12 +37,12 @@ made_by(
     log="derive/{model}_init{init}",
 )
 # What the task gets from the encoder before: under random heads, and under linear probes.
-made_by(finetuning.frozen, "results/frozen/{model}.tsv", gpu=True)
+made_by(finetuning.frozen, "results/frozen/{model}.tsv", gpu=1)
 # Step sizes by layer, relative to the weights that fine-tuning began with.
 made_by(finetuning.steps, "results/steps/{model}.tsv", kind="table")
-made_by(finetuning.scores, "results/scores/{model}.tsv", kind="table")
+made_by(finetuning.scores, *with_blocks("results/scores/{model}.tsv"), kind="table")
 # Two models of one task, tested against each other on its examples: all replicates in one job.
-made_by(finetuning.gains, "results/gains/{model}_vs_{reference}.tsv", kind="table")
+made_by(finetuning.gains, *with_blocks("results/gains/{model}_vs_{reference}.tsv"), kind="table")
 made_by(finetuning.losses, "results/losses/{model}.tsv", kind="table")
 
 

@@ -11,7 +11,7 @@ made_by(
     pretraining.pretrain,
     *[f"{pretraining.CHECKPOINT}/{name}" for name in [*MODEL_FILES, "pretraining.json", "steps.tsv"]],
     kind="train",
-    gpu=True,
+    gpu=1,
     log="pretrain/{base}_init{init}",
     where={"base": only(pretraining.pretrained_here(config))},
 )

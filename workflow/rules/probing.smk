@@ -42,15 +42,16 @@ made_by(
     blocks="results/edge_probes/{model}.blocks.npy",
     kind="probe",
     dumped=probing.dumped_edges,
-    gpu=True,
+    gpu=1,
 )
-made_by(probing.mdl, "results/mdl/{model}.tsv", kind="probe", dumped=probing.dumped_edges, gpu=True)
+made_by(probing.mdl, "results/mdl/{model}.tsv", kind="probe", dumped=probing.dumped_edges, gpu=1)
 made_by(
     probing.structural_probes,
-    "results/structural_probes/{model}.tsv",
-    "results/structural_probes/{model}.blocks.npy",
+    *with_blocks("results/structural_probes/{model}.tsv"),
     kind="probe",
     dumped=probing.dumped_trees,
-    gpu=True,
+    gpu=1,
 )
-made_by(probing.edge_probe_deltas, "results/edge_probes/{model}_vs_{reference}.tsv", kind="table")
+made_by(
+    probing.edge_probe_deltas, *with_blocks("results/edge_probes/{model}_vs_{reference}.tsv"), kind="table"
+)

@@ -10,4 +10,4 @@ made_by(
     kind="table",
     log="relations",
 )
-made_by(relations.relation_heads, "results/relation_heads/{model}.tsv")
+made_by(relations.relation_heads, *with_blocks("results/relation_heads/{model}.tsv"))

@@ -3,8 +3,9 @@ from bertshift.running.jobs import job
 with job(snakemake) as settings:
     import numpy as np
 
-    from bertshift.files import read_tsv, write_tsv
+    from bertshift.files import read_tsv
     from bertshift.probes.scores import deltas
+    from bertshift.rows.blocks import write_with_blocks
 
     table = deltas(
         settings["model"],
@@ -16,4 +17,4 @@ with job(snakemake) as settings:
     origin = read_tsv(snakemake.input.table)[
         ["init", "seed", "scale", "checkpoint", "data", "failed"]
     ].drop_duplicates()
-    write_tsv(snakemake.output[0], table.merge(origin, on=["init", "seed"], how="left"))
+    write_with_blocks(snakemake.output[0], table.merge(origin, on=["init", "seed"], how="left"))

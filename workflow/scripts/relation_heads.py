@@ -4,11 +4,11 @@ from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
     from bertshift.data.relations import read_relations
-    from bertshift.files import write_tsv
     from bertshift.metrics.relation_heads import measure
+    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.tables import probe_table
 
     folder = Path(snakemake.input.dump) / "relations"
     dumps = {tuple(replicate): folder / f"{run}.npz" for run, replicate in settings["runs"].items()}
     table = measure(settings["model"], dumps, read_relations(Path(snakemake.input.relations).parent))
-    write_tsv(snakemake.output[0], probe_table(table, settings, snakemake.input))
+    write_with_blocks(snakemake.output[0], probe_table(table, settings, snakemake.input))

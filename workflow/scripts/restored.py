@@ -5,7 +5,8 @@ from bertshift.running.jobs import job
 with job(snakemake) as settings:
     from bertshift.ablation.restoration import restore
     from bertshift.data.examples import read_examples, read_sidecar
-    from bertshift.files import read_jsonl, write_tsv
+    from bertshift.files import read_jsonl
+    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.tables import restored_table
 
     data = Path(snakemake.input.examples).parent
@@ -19,4 +20,4 @@ with job(snakemake) as settings:
         settings["max_length"],
         settings["max_dev"],
     )
-    write_tsv(snakemake.output[0], restored_table(table, settings, snakemake.input))
+    write_with_blocks(snakemake.output[0], restored_table(table, settings, snakemake.input))

@@ -3,8 +3,16 @@ from pathlib import Path
 from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
-    from bertshift.files import read_json, write_tsv
+    from bertshift.files import read_json, read_tsv
+    from bertshift.rows.blocks import write_with_blocks
+    from bertshift.rows.scored import with_blocks
     from bertshift.rows.tables import score_table
 
     scores = [read_json(Path(file)) for file in snakemake.input.scores]
-    write_tsv(snakemake.output[0], score_table(scores, settings))
+    predictions, labels = (
+        map(read_tsv, snakemake.input.predictions),
+        read_json(snakemake.input.sidecar)["labels"],
+    )
+    write_with_blocks(
+        snakemake.output[0], with_blocks(score_table(scores, settings), scores, predictions, labels)
+    )

@@ -20,13 +20,14 @@ from bertshift.activations.extract import encode, equal_lengths, model_inputs, p
 from bertshift.activations.sampling import sample_tokens
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
-from bertshift.metrics.scatter import Centred, scatter
-from bertshift.metrics.svcca import Principal, distances
+from bertshift.metrics.scatter import Centred
+from bertshift.metrics.svcca import Side, compared
 from bertshift.models.attention import editable
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_encoder
 from bertshift.models.restore import Restored, every_restoration
 from bertshift.models.tokenizer import load_tokenizer
+from bertshift.rows.blocks import block_of, in_columns, slices
 from bertshift.tasks import Task, load_task
 from bertshift.tasks.inference import best_device
 
@@ -43,7 +44,8 @@ def restore(
     max_length: int,
     max_dev: int | None = None,
 ) -> pd.DataFrame:
-    """The tables of `movement` and `scores` for every run {folder, parent, init, seed, ref_init, ref_seed} of a model.
+    """The tables of `movement` and `scores` for every run {folder, parent, init, seed, ref_init, ref_seed} of a model, with
+    values without each block of inputs (`blocks.WITHOUT`).
 
     `task` is an entry of the configuration's tasks with its name; it is scored on at most `max_dev` of `rows`. The
     last hidden states are those of `inputs`: rows of id, text_a and perhaps text_b, cut to `max_length` pieces. UserError
@@ -69,7 +71,8 @@ def restore(
             *scores(the_task, model, restorations, used, tokenizer),
         ]
         keys = {key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")}
-        tables.append(pd.DataFrame(found).assign(**keys))
+        table = pd.DataFrame(found).assign(**keys)
+        tables.append(pd.concat([table, in_columns(table.pop("without"))], axis=1))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -86,25 +89,24 @@ def movement(
     `index` is what `extract.encode` gives; `tokens` of them are drawn, the same as for the metric `svcca` on these
     stimuli. What goes into a layer is calculated once, and memory holds one layer's.
     """
-    positions = sample_tokens(index["special"], tokens, "svcca", stimuli)
+    positions, offsets = sample_tokens(index["special"], tokens, "svcca", stimuli), index["example_offsets"]
+    block = np.repeat(block_of(len(offsets) - 1), np.diff(offsets))[positions]
+    blocks = slices(block, block_of(len(offsets) - 1)[-1] + 1)
     resuming, batches = ResumingEncoder(encoder), []
-    for batch in equal_lengths(np.diff(index["example_offsets"])):
-        at = places(index["example_offsets"], batch)
+    for batch in equal_lengths(np.diff(offsets)):
+        at = places(offsets, batch)
         ids, segments = index["token_ids"][at], index["segment"][at]
         batches.append((at, model_inputs(encoder.device, input_ids=ids, token_type_ids=segments)))
     with editable(encoder):
-        whole = Centred(_last_states(resuming, batches), positions)
-        principal = Principal.of(scatter(whole, whole))
+        whole = Side(Centred(_last_states(resuming, batches), positions), blocks)
         for restored in restorations:
             while resuming.layer < restored.layer:
                 resuming.advance()
             resuming.ablation = restored
-            edited = Centred(_last_states(resuming, batches), positions)
-            theirs = Principal.of(scatter(edited, edited))
-            result = distances(principal, theirs, scatter(whole, edited), len(positions))
-            for variant, (value, k_model, k_reference) in result.items():
-                yield {"metric": "restored", "variant": variant, "headline": variant == "svcca99", "layer": restored.layer,
-                       "value": value, "n": len(positions), "k_model": k_model, "k_reference": k_reference}  # fmt: skip
+            edited = Side(Centred(_last_states(resuming, batches), positions), blocks)
+            for row in compared(whole, edited):
+                headline = row["variant"] == "svcca99"
+                yield {"metric": "restored", "headline": headline, "layer": restored.layer} | row
 
 
 @torch.inference_mode()
@@ -127,7 +129,13 @@ def scores(
     found = {0: task.predict(model, rows, tokenizer)}
     restored = predictions(task, model, rows, tokenizer, restorations)
     found |= {one.layer: said for one, said in restored.items()}
+    block = block_of(len(rows))
     for layer, said in found.items():
+        rests = [
+            task.score([rows[i] for i in kept], [said[i] for i in kept])
+            for kept in (np.flatnonzero(block != number) for number in range(block[-1] + 1))
+            if len(kept)
+        ]
         for name, value in task.score(rows, said).items():
             yield {"metric": "restored_score", "variant": name, "headline": name == task.metrics[0], "layer": layer,
-                   "value": value, "n": len(rows)}  # fmt: skip
+                   "value": value, "n": len(rows), "without": [rest.get(name, np.nan) for rest in rests]}  # fmt: skip

@@ -5,25 +5,33 @@ With K_i = X_i X_i' of the centred states X_i [n, d] of layer i, and k_i = diag 
     CKA(i, j) = H(i, j) / sqrt(H(i, i) H(j, j)),
     H(i, j) = <K_i, K_j> - n / (n - 2) k_i'k_j + sum(k_i) sum(k_j) / (n - 1)(n - 2)
 
-which is the unbiased HSIC of `metrics.cka` but for a factor that cancels. Every <K_i, K_j> comes from one pass over blocks
-of tokens: a block of all the K_i, each as one row of a matrix B, adds B B'. So a layer costs n^2 d operations once, and a
+which is the unbiased HSIC of `metrics.cka` but for a factor that cancels. Every <K_i, K_j> comes from one pass over parts
+of the tokens: a part of all the K_i, each as one row of a matrix B, adds B B'. So a layer costs n^2 d operations once, and a
 pair of layers n^2; with d x d moments a pair would cost n d^2. All in float64, with no n x n matrix in memory.
+
+Without a block of inputs, m of n tokens are left, of mean u_i where that of all is 0. Of their products H K_i H, centred anew,
+
+    <H K_i H, H K_j H> = <K_i, K_j> - 2 m (X_i u_i)'(X_j u_j) + m^2 |u_i|^2 |u_j|^2
+
+over the tokens that are left: the products of a block with all tokens, added up on the way, are subtracted.
 
 Phang, Liu and Bowman find blocks along the diagonal of this map in fine-tuned models: `contrast` is one number for that.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
 from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
-from bertshift.metrics.pairs import Pair, frame, opened, tell_undefined
+from bertshift.metrics.pairs import Pair, frame, opened, tell_undefined, token_blocks
 from bertshift.metrics.scatter import Centred
 from bertshift.metrics.similarity import classes
 
-BLOCK = 1000  # tokens: 26 layers' blocks take 0.5 GB at width 768
+BLOCK = 1000  # tokens: two such parts of 26 layers take 0.3 GB at width 768
+VARIES = 1e-12  # of the squared lengths, what is more than rounding
 # Each map compares (these layers, those layers).
 MAPS = {
     "before": ("reference", "reference"),
@@ -33,23 +41,42 @@ MAPS = {
 TOKENS = ("content", "cls")
 
 
-def inner_products(layers: Sequence[Centred]) -> np.ndarray:
-    """<K_i, K_j> [k, k] of k layers' states for the same n tokens; widths may differ."""
-    parts = [slice(first, first + BLOCK) for first in range(0, len(layers[0]), BLOCK)]
-    total = np.zeros((len(layers), len(layers)))
+def inner_products(layers: Sequence[Centred], blocks: Sequence[slice] = ()) -> tuple[np.ndarray, np.ndarray]:
+    """<K_i, K_j> [k, k] of k layers' states for the same n tokens, and what of it is due to the tokens of each block
+    [blocks, k, k], with tokens of any other; widths may differ. `blocks` of tokens are all of them, in order."""
+    tokens, count = len(layers[0]), len(layers)
+    parts = [slice(first, min(first + BLOCK, tokens)) for first in range(0, tokens, BLOCK)]
+    blocks = blocks or [slice(0, tokens)]
+    total, involved = np.zeros((count, count)), np.zeros((len(blocks), count, count))
     for number, part in enumerate(parts):
         rows = [layer[part] for layer in layers]
         for other in parts[number:]:
-            # K is symmetric: blocks off its diagonal count twice.
-            times = 1 if other == part else 2
-            columns = rows if other == part else (layer[other] for layer in layers)
-            block = np.stack([(x @ y.T).ravel() for x, y in zip(rows, columns, strict=True)])
-            total += times * (block @ block.T)
-    return total
+            columns = rows if other == part else [layer[other] for layer in layers]
+            for (a, own), (b, its) in product(_pieces(part, blocks), _pieces(other, blocks)):
+                if other == part and a > b:
+                    continue
+                # K is symmetric: pieces off its diagonal count twice.
+                times = 1 if other == part and a == b else 2
+                piece = np.stack([(x[own] @ y[its].T).ravel() for x, y in zip(rows, columns, strict=True)])
+                products = times * (piece @ piece.T)
+                total += products
+                for block in {a, b}:
+                    involved[block] += products
+    return total, involved
 
 
-def all_pairs(layers: Sequence[Centred]) -> np.ndarray:
-    """[k, k] debiased CKA of k layers' states for the same n tokens; each at most 1, about 0 of independent states.
+def _pieces(part: slice, blocks: Sequence[slice]) -> list[tuple[int, slice]]:
+    """(block, where its tokens are in the part) of the blocks that have some there."""
+    ends = (
+        (number, max(block.start, part.start) - part.start, min(block.stop, part.stop) - part.start)
+        for number, block in enumerate(blocks)
+    )
+    return [(number, slice(start, stop)) for number, start, stop in ends if start < stop]
+
+
+def all_pairs(layers: Sequence[Centred], blocks: Sequence[slice] = ()) -> tuple[np.ndarray, np.ndarray]:
+    """[k, k] debiased CKA of k layers' states for the same n tokens, each at most 1, about 0 of independent states; and the
+    same without each block of tokens [blocks, k, k], NaN where fewer than 4 are left or a layer's do not vary.
 
     Raises UserError below 4 tokens.
     """
@@ -57,11 +84,33 @@ def all_pairs(layers: Sequence[Centred]) -> np.ndarray:
     if n < 4:
         raise UserError(f"Debiased CKA needs at least 4 tokens and got {n}: ask for more stimuli.")
     squares = np.stack([layer.squares for layer in layers])
-    totals = squares.sum(axis=1)
-    found = inner_products(layers) - n / (n - 2) * (squares @ squares.T)
-    found += np.outer(totals, totals) / ((n - 1) * (n - 2))
-    own = np.sqrt(found.diagonal())
-    return found / np.outer(own, own)
+    products, involved = inner_products(layers, blocks)
+    without = np.full((len(blocks), *products.shape), np.nan)
+    if blocks:
+        sums = [layer.sums(blocks) for layer in layers]
+        means = [layer.means_without(blocks, own) for layer, own in zip(layers, sums, strict=True)]
+        along = np.stack([layer.along(own) for layer, own in zip(layers, means, strict=True)])
+        lengths = np.stack([np.einsum("bd,bd->b", own, own) for own in means])
+    for number, block in enumerate(blocks):
+        kept = np.delete(np.arange(n), block)
+        shifts, length, m = along[:, kept, number], lengths[:, number], len(kept)
+        rest = squares[:, kept] - 2 * shifts + length[:, None]
+        if m >= 4:
+            centred = (
+                products - involved[number] - 2 * m * shifts @ shifts.T + m**2 * np.outer(length, length)
+            )
+            varies = rest.sum(axis=1) > VARIES * squares.sum(axis=1)
+            without[number] = np.where(np.logical_and.outer(varies, varies), _debiased(centred, rest), np.nan)
+    return _debiased(products, squares), without
+
+
+def _debiased(products: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """[k, k] from <K_i, K_j> [k, k] and squared lengths [k, n], both of centred states."""
+    n, totals = squares.shape[1], squares.sum(axis=1)
+    found = products - n / (n - 2) * (squares @ squares.T) + np.outer(totals, totals) / ((n - 1) * (n - 2))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        own = np.sqrt(found.diagonal())
+        return found / np.outer(own, own)
 
 
 def thirds(layers: int) -> tuple[list[int], list[int]]:
@@ -77,6 +126,7 @@ def contrast(cells: pd.Series) -> float:
 
     cells: values by (layer, ref_layer) of one map. NaN for fewer than 4 layers, or where a cell is missing.
     """
+    cells = cells.dropna()
     lower, upper = thirds(max(cells.index.get_level_values(0), default=0))
     within = [(i, j) for i in upper for j in upper if i != j]
     between = [(i, j) for i in upper for j in lower]
@@ -109,15 +159,18 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
             varying = [each for each in layers if each[2].varies]
             for layer in dict.fromkeys(layer for _, layer, states in layers if not states.varies):
                 tell_undefined("layer_cka", pair, layer, f"tokens '{name}'")
-            values = all_pairs([states for *_, states in varying]) if varying else ()
+            if not varying:
+                continue
+            values, without = all_pairs([states for *_, states in varying], token_blocks(model, positions))
+            numbered = list(enumerate(varying))
             for variant, sides in MAPS.items():
-                for (side, layer, _), row in zip(varying, values, strict=True):
-                    for (other, ref_layer, _), value in zip(varying, row, strict=True):
-                        if (side, other) == sides:
-                            yield pair.keys | {
-                                "tokens": name, "variant": variant, "layer": layer, "ref_layer": ref_layer, "head": 0,
-                                "value": float(value), "sd": np.nan, "n": len(positions),
-                            }  # fmt: skip
+                for (i, (side, layer, _)), (j, (other, ref_layer, _)) in product(numbered, numbered):
+                    if (side, other) == sides:
+                        yield pair.keys | {
+                            "tokens": name, "variant": variant, "layer": layer, "ref_layer": ref_layer, "head": 0,
+                            "value": float(values[i, j]), "sd": np.nan, "n": len(positions),
+                            "without": without[:, i, j],
+                        }  # fmt: skip
 
 
 def _drawn(member: np.ndarray, count: int | None, stimuli: str, name: str) -> np.ndarray:

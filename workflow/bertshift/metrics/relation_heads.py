@@ -27,6 +27,7 @@ import pandas as pd
 from bertshift.activations.store import Activations, Maps
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import head_rows
+from bertshift.rows.blocks import WITHOUT, in_columns
 from bertshift.seeds import seed_from
 
 DRAWS = 1000
@@ -34,7 +35,7 @@ PERCENTILE = 99
 EXAMPLE = "He was becoming agitated ."  # the paper's; another vocabulary's sentences have their own
 EXAMPLE_HEADS = 2
 FIRST, SEPARATOR = "[first]", "[separator]"  # what special tokens are called, whatever they are
-COLUMNS = ["metric", "model", "stimuli", "init", "seed", "variant", "layer", "head", "value", "sd", "n", "low", "high",
+COLUMNS = ["metric", "model", "stimuli", "init", "seed", "variant", "layer", "head", "value", "sd", "n",
            "rank", "heads_99", "null", "null_99", "null_n", "example", "query", "key", "query_token", "key_token",
            "query_part", "key_part"]  # fmt: skip
 
@@ -150,10 +151,10 @@ def on_layer(maps: Maps, groups: Sequence[Sequence[Sentence]], placed: Sequence[
 
 
 def measure(model: str, dumps: Mapping[tuple[int, int], Path], relations: Sequence[Mapping]) -> pd.DataFrame:
-    """COLUMNS for every replicate {(init, seed): activation file} of `model`.
+    """COLUMNS, and values without each block of sentences, for every replicate {(init, seed): activation file} of `model`.
 
     metric "relation_heads": a row a reading (variant), layer and head (0: the mean over heads); sd and n over sentences,
-    low and high a 95 % bootstrap over them, `rank` among all heads (1 the highest), `heads_99` the 99th percentile of
+    `rank` among all heads (1 the highest), `heads_99` the 99th percentile of
     all heads' scores, and the null (see above).
     metric "relation_map": attention of one sentence, token by token, in the two heads with the highest headline score.
     The sentence is the paper's, if it is among them, else that on which these two heads together score highest.
@@ -165,15 +166,15 @@ def measure(model: str, dumps: Mapping[tuple[int, int], Path], relations: Sequen
         table, own, order = _scores(activations, sentences(activations, relations))
         rows = pd.concat([table, _example(activations, relations, table, own, order)])
         parts.append(rows.assign(model=model, stimuli="relations", init=init, seed=seed))
-    return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
+    return pd.concat(parts, ignore_index=True).reindex(columns=[*COLUMNS, *WITHOUT])
 
 
 def _scores(activations: Activations, found: Sequence[Sentence]):
     """The rows of metric "relation_heads"; the headline's scores [layers, n, heads]; the sentences in this order."""
     lengths = np.array([len(each.token_ids) for each in found])
     groups = [[found[i] for i in np.flatnonzero(lengths == length)] for length in np.unique(lengths)]
-    generator = np.random.default_rng(seed_from("relation heads", "bootstrap"))
-    resampled = generator.multinomial(len(found), np.full(len(found), 1 / len(found)), DRAWS) / len(found)
+    order = [each for group in groups for each in group]
+    place = np.array([each.example for each in order])
     parts, headline = [], []
     for reading in READINGS:
         placed = [places(group, reading) for group in groups]
@@ -182,19 +183,15 @@ def _scores(activations: Activations, found: Sequence[Sentence]):
         rows = []
         for layer in range(1, activations.layers + 1):
             own, null, nulls = on_layer(activations.attention(layer), groups, placed)
-            low, high = np.quantile(resampled @ _with_mean(own), [0.025, 0.975], axis=0)
             expected = _with_mean(null).mean(axis=0)
             largest = np.percentile(_with_mean(nulls), PERCENTILE, axis=0)
-            for row in head_rows(own, **keys, layer=layer):
+            for row in head_rows(own, activations.examples, place, **keys, layer=layer):
                 head = row["head"]
-                rows.append(
-                    row
-                    | {"low": low[head], "high": high[head], "null": expected[head], "null_99": largest[head]}
-                )
+                rows.append(row | {"null": expected[head], "null_99": largest[head]})
             if reading == HEADLINE:
                 headline.append(own)
         parts.append(_ranked(pd.DataFrame(rows)))
-    return pd.concat(parts), np.array(headline), [each for group in groups for each in group]
+    return pd.concat(parts), np.array(headline), order
 
 
 def _with_mean(heads: np.ndarray) -> np.ndarray:
@@ -203,7 +200,8 @@ def _with_mean(heads: np.ndarray) -> np.ndarray:
 
 
 def _ranked(rows: pd.DataFrame) -> pd.DataFrame:
-    heads = rows.loc[rows["head"] > 0, "value"]
+    heads, without = rows.loc[rows["head"] > 0, "value"], in_columns(rows.pop("without"))
+    rows = pd.concat([rows, without], axis=1)
     return rows.assign(
         rank=heads.rank(ascending=False, method="first"), heads_99=np.percentile(heads, PERCENTILE)
     )

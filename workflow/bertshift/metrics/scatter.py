@@ -57,12 +57,19 @@ class Centred:
         """[blocks, d] sums of each block's rows."""
         return np.array([self[block].sum(axis=0) for block in blocks])
 
+    def means_without(self, blocks: Sequence[slice], sums: np.ndarray) -> np.ndarray:
+        """[blocks, d] means of the rows outside each block, whose own rows have these sums; 0 where none is outside."""
+        left = np.array([[len(self) - (block.stop - block.start)] for block in blocks])
+        return -sums / np.maximum(left, 1)
+
+    def along(self, vectors: np.ndarray) -> np.ndarray:
+        """[n, m] products of the rows and vectors [m, d]."""
+        return np.concatenate([self[part] @ vectors.T for part in _parts(len(self))])
+
     def squares_without(self, blocks: Sequence[slice], sums: np.ndarray) -> np.ndarray:
         """[n, blocks] squared lengths of the rows about the means of the rows outside each block."""
-        left = np.array([[len(self) - (block.stop - block.start)] for block in blocks])
-        means = -sums / np.maximum(left, 1)
-        along = np.concatenate([self[part] @ means.T for part in _parts(len(self))])
-        return self.squares[:, None] - 2 * along + np.einsum("bd,bd->b", means, means)
+        means = self.means_without(blocks, sums)
+        return self.squares[:, None] - 2 * self.along(means) + np.einsum("bd,bd->b", means, means)
 
 
 def scatter(x: Centred, y: Centred) -> np.ndarray:

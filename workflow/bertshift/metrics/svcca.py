@@ -9,8 +9,11 @@ The principal directions of X are the eigenvectors of X'X, so three covariances,
 tokens, replace the decompositions of the n x d matrices (Raghu et al. 2017).
 """
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, groupby
 
 import numpy as np
 import pandas as pd
@@ -18,7 +21,7 @@ import pandas as pd
 from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined, token_blocks
-from bertshift.metrics.scatter import Centred, Scatters, scatter, scatters
+from bertshift.metrics.scatter import Centred, Scatters, scatter
 
 
 @dataclass(frozen=True)
@@ -128,18 +131,49 @@ def distances(
     return found
 
 
-def without_blocks(xx: Scatters, xy: Scatters, yy: Scatters, kept: tuple[int, int]) -> dict[str, np.ndarray]:
+@dataclass(frozen=True)
+class Side:
+    """Hidden states of one model, decomposed with and without each block of tokens once for all that it is compared with."""
+
+    states: Centred
+    blocks: Sequence[slice]
+
+    @cached_property
+    def sums(self) -> np.ndarray:
+        return self.states.sums(self.blocks)
+
+    @cached_property
+    def scattered(self) -> Scatters:
+        return Scatters.of(self.states, self.states, self.blocks, (self.sums, self.sums))
+
+    @cached_property
+    def principal(self) -> Principal:
+        return Principal.of(self.scattered.whole)
+
+    @cached_property
+    def without(self) -> list[Principal | None]:
+        """Of the tokens outside each block; None where these do not vary."""
+        own = self.scattered
+        return [
+            Principal.of(own.without(block)) if own.rest_varies(block) else None
+            for block in range(len(self.blocks))
+        ]
+
+    def across(self, other: "Side") -> Scatters:
+        return Scatters.of(self.states, other.states, self.blocks, (self.sums, other.sums))
+
+
+def without_blocks(x: Side, y: Side, xy: Scatters, kept: tuple[int, int]) -> dict[str, np.ndarray]:
     """variant -> [blocks] `distances` of the rows outside each block, decomposed anew; NaN where these are too few or do
     not vary. Of nulls, which no text decides, there is none.
 
     As many directions are kept as of all rows: a jackknife of a number that jumps, as at another cut, is too wide.
     """
-    found = [{}] * len(xx.parts)
-    for block, left in enumerate(xx.left):
-        if xx.rest_varies(block) and yy.rest_varies(block):
-            x, y = (Principal.of(one.without(block)) for one in (xx, yy))
+    found = [{}] * len(xy.parts)
+    for block, (one, other) in enumerate(zip(x.without, y.without, strict=True)):
+        if one and other:
             with suppress(UserError):
-                found[block] = distances(x, y, xy.without(block), int(left), kept)
+                found[block] = distances(one, other, xy.without(block), int(xy.left[block]), kept)
     variants = ("svcca99", "cca_full", "google_mean98")
     return {name: np.array([one.get(name, (np.nan,))[0] for one in found]) for name in variants}
 
@@ -163,29 +197,33 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
     return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
 
 
-def _rows(pairs: list[Pair], tokens: int | None):
-    for pair, model, reference in opened("svcca", pairs):
-        positions = sample_tokens(model.special, tokens, "svcca", pair.stimuli)
-        blocks = token_blocks(model, positions)
+def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
+    # Seeds of one pretraining run stand together, and share its decompositions, layer by layer.
+    for _, together in groupby(opened("svcca", pairs), lambda one: one[0].reference):
+        together = list(together)
+        pair, model, reference = together[0]
+        positions = sample_tokens(reference.special, tokens, "svcca", pair.stimuli)
+        blocks = token_blocks(reference, positions)
+        rows = [[] for _ in together]
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
-            x = Centred(model.hidden(layer), positions)
-            y = Centred(reference.hidden(ref_layer), positions)
-            if not (x.varies and y.varies):
-                tell_undefined("svcca", pair, layer)
-                continue
-            xx, xy, yy = scatters(x, y, blocks)
-            result = distances(Principal.of(xx.whole), Principal.of(yy.whole), xy.whole, len(positions))
-            without = without_blocks(xx, xy, yy, result["svcca99"][1:])
-            for variant, (value, k_model, k_reference) in result.items():
-                yield pair.keys | {
-                    "variant": variant,
-                    "layer": layer,
-                    "ref_layer": ref_layer,
-                    "head": 0,
-                    "value": value,
-                    "sd": float("nan"),
-                    "n": len(positions),
-                    "k_model": k_model,
-                    "k_reference": k_reference,
-                    "without": without.get(variant, ()),
-                }
+            y = Side(Centred(reference.hidden(ref_layer), positions), blocks)
+            for own, (pair, model, _) in zip(rows, together, strict=True):
+                x = Side(Centred(model.hidden(layer), positions), blocks)
+                if x.states.varies and y.states.varies:
+                    keys = pair.keys | {"layer": layer, "ref_layer": ref_layer, "head": 0}
+                    own += [keys | row for row in compared(x, y)]
+                else:
+                    tell_undefined("svcca", pair, layer)
+        yield from chain.from_iterable(rows)
+
+
+def compared(x: Side, y: Side) -> Iterator[dict]:
+    """Rows of `distances` of the same tokens, with `without`: the values without each block of these."""
+    xy = x.across(y)
+    result = distances(x.principal, y.principal, xy.whole, len(x.states))
+    without = without_blocks(x, y, xy, result["svcca99"][1:])
+    for variant, (value, k_model, k_reference) in result.items():
+        yield {
+            "variant": variant, "value": value, "sd": float("nan"), "n": len(x.states),
+            "k_model": k_model, "k_reference": k_reference, "without": without.get(variant, ()),
+        }  # fmt: skip

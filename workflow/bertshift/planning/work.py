@@ -626,7 +626,7 @@ def restored(job: Job, sizes: Sizes) -> Work:
     how, shape = job.settings, sizes.shape(job.wildcards["model"])
     rows, length = sizes.split(how["task"], "dev")
     inputs = min(rows, how["max_dev"] or rows) + how["tokens"] / length
-    states = Work(host=8 * how["tokens"] * shape.width**2) + _decompositions(shape.width, 4)
+    states = Work(host=8 * how["tokens"] * shape.width**2) + _decompositions(shape.width, 4 + 2 * BLOCKS)
     # A pass starts at the layer that is changed, so half of the layers are passed.
     once = shape.read_often(inputs, length, 1 / 2) + states
     return (once + Work(rows=1)) * ((shape.layers + 1) * len(how["runs"]))

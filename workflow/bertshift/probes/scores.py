@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bertshift.errors import UserError
-from bertshift.rows.blocks import block_of
+from bertshift.rows.blocks import block_of, in_columns
 from bertshift.rows.significance import DRAWS, samples
 
 DRAWN_AT_ONCE = 2_000_000  # of a bootstrap: 64 MB
@@ -18,8 +18,7 @@ VIEWS = ("micro_all", "clean", "argmax_accuracy")
 # The labels that the view "clean" looks at; all of a task that is not here.
 CLEAN = {"srl": r"ARG([0-5A]|M.*)", "relations": r"(?!Other$).*", "coref": r"1"}
 DELTA_COLUMNS = [
-    "metric", "model", "reference", "task", "variant", "view", "init", "seed", "value", "low", "high", "p",
-    "n",
+    "metric", "model", "reference", "task", "variant", "view", "init", "seed", "value", "p", "n",
 ]  # fmt: skip
 
 
@@ -67,18 +66,15 @@ def f1_without(counts: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of two scores, its percentile interval, and the two-sided p of "no difference"."""
+    """A difference of two scores, and the two-sided p of "no difference"."""
 
     delta: float
-    low: float
-    high: float
     p: float
 
 
 def compare(
     pairs: Sequence[tuple[np.ndarray, np.ndarray]],
     draws: int = DRAWS,
-    level: float = 0.95,
     name: str = "",
     drawn_at_once: int = DRAWN_AT_ONCE,
 ) -> list[Difference]:
@@ -105,10 +101,9 @@ def compare(
     [once] = gains(np.ones((1, sentences)))
     blocks = samples(sentences, draws, "bootstrap", name, drawn_at_once=drawn_at_once)
     found = np.concatenate([gains(times.astype(np.float64)) for times in blocks])
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0)
     tail = 1 + np.minimum((found <= 0).sum(0), (found >= 0).sum(0))
     p = np.minimum(1, 2 * tail / (draws + 1))
-    return [Difference(*map(float, one)) for one in zip(once, low, high, p, strict=True)]
+    return [Difference(*map(float, one)) for one in zip(once, p, strict=True)]
 
 
 def counts_key(task: str, variant: str, view: str, init: int, seed: int) -> str:
@@ -129,7 +124,8 @@ def deltas(
     pairs: Mapping[tuple[int, int], tuple[int, int]],
     draws: int = DRAWS,
 ) -> pd.DataFrame:
-    """A row for each task, variant and view that both models have, and each replicate of the model in `pairs`.
+    """A row for each task, variant and view that both models have, and each replicate of the model in `pairs`, with the
+    difference without each block of test sentences (`blocks.WITHOUT`).
 
     model_counts, reference_counts: the arrays of `edge.probe`; pairs: (init, seed) of the model -> of the reference.
     Raises UserError where the two have been probed on different sentences, or share nothing.
@@ -152,17 +148,20 @@ def deltas(
                 "delete their edge_probes files and make both again."
             )
         shared.setdefault(task, {})[variant, view, *replicate] = key, other
-    rows = []
+    rows, without = [], []
     for task, cells in shared.items():
         counted = [(model_counts[key], reference_counts[other]) for key, other in cells.values()]
         found = compare(counted, draws, name=task)
         n = counted[0][0].shape[1]
         rows += [
-            ("edge_probe_delta", model, reference, task, *cell, one.delta, one.low, one.high, one.p, n)
+            ("edge_probe_delta", model, reference, task, *cell, one.delta, one.p, n)
             for cell, one in zip(cells, found, strict=True)
         ]
+        # Of each model the mean over its probe seeds.
+        means = ([f1_without(side).mean(axis=0) for side in sides] for sides in counted)
+        without += [own - other for own, other in means]
     if not rows:
         raise UserError(
             f"The probes of {model} and {reference} share no task and variant; probe them on the same."
         )
-    return pd.DataFrame(rows, columns=DELTA_COLUMNS)
+    return pd.concat([pd.DataFrame(rows, columns=DELTA_COLUMNS), in_columns(without)], axis=1)

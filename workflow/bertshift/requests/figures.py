@@ -9,16 +9,21 @@ from bertshift.requests import Request
 from bertshift.requests.runs import unique
 
 PUBLISHED = "workflow/bertshift/papers/{paper}/published.yaml"
-MEASURED = {*METRICS, "cosine_padded", "edge_probes", "structural_probes"}
+MEASURED = {
+    *METRICS,
+    "cosine_padded",
+    "edge_probes",
+    "structural_probes",
+    "scores",
+    "gains",
+    "restored",
+    "relation_heads",
+}
 
 
 def measured(tables: Iterable[str]) -> list[str]:
-    """Those of which it is known what they are without each block of inputs; not differences of two tables of edge probes."""
-    return [
-        table
-        for table in tables
-        if table.split("/")[1] in MEASURED and not ("/edge_probes/" in table and "_vs_" in table)
-    ]
+    """Those of which it is known what they are without each block of inputs."""
+    return [table for table in tables if table.split("/")[1] in MEASURED]
 
 
 def _read(tables: Iterable[str]) -> dict[str, list[str]]:

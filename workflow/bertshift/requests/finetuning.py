@@ -64,7 +64,13 @@ def finetune_seed(model: Model, init: int, seed: int) -> int:
 def scores(config: Mapping, model: str) -> Request:
     model, runs = scored_model(model, config)
     return Request(
-        {"scores": files(runs, ["scores.json"]), "sources": records(runs)}, provenance(model, config)
+        {
+            "scores": files(runs, ["scores.json"]),
+            "predictions": files(runs, ["predictions.tsv"]),
+            "sidecar": task_data(model, config)["sidecar"],
+            "sources": records(runs),
+        },
+        provenance(model, config),
     )
 
 

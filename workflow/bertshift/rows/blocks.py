@@ -88,14 +88,14 @@ def companion(path: str | os.PathLike) -> Path:
     return Path(path).with_suffix(BLOCKS_BESIDE)
 
 
-def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame) -> None:
-    """Write a table with the columns WITHOUT (absent ones are NaN) as a TSV that has `low` and `high` after `value`
-    instead, and the columns as float64 [rows, BLOCKS] in its `companion`. The same table gives the same bytes."""
+def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "value") -> None:
+    """Write a table with the columns WITHOUT (absent ones are NaN) as a TSV that has `low` and `high` after the number that
+    they are `of` instead, and the columns as float64 [rows, BLOCKS] in its `companion`. The same table gives the same bytes."""
     without = table.reindex(columns=WITHOUT).to_numpy(np.float64)
     shown = table.drop(columns=[*WITHOUT, "low", "high"], errors="ignore")
-    place = shown.columns.get_loc("value") + 1
+    place = shown.columns.get_loc(of) + 1
     for column, ends in zip(
-        ("high", "low"), interval(shown["value"].to_numpy(np.float64), without)[::-1], strict=True
+        ("high", "low"), interval(shown[of].to_numpy(np.float64), without)[::-1], strict=True
     ):
         shown.insert(place, column, ends)
     with atomic(companion(path)) as temporary, open(temporary, "wb") as file:

@@ -8,6 +8,8 @@ import pandas as pd
 
 from bertshift.errors import UserError
 from bertshift.models.source import checkpoint_names
+from bertshift.rows.blocks import in_columns
+from bertshift.rows.scored import without_blocks
 from bertshift.rows.significance import SCORES, mcnemar, paired_bootstrap
 
 RIGHT_OR_WRONG = ("accuracy", "exact_match")
@@ -25,8 +27,8 @@ def gain_table(
 ) -> pd.DataFrame:
     """Rows of `gains` for every pair of replicates (model, reference), in the order of settings["pairs"].
 
-    `sidecar` is the data set's; `data` says what both models were trained on. UserError where they were not scored on
-    the same examples.
+    `sidecar` is the data set's; `data` says what both models were trained on. Values without blocks are those of `delta`.
+    UserError where they were not scored on the same examples.
     """
     keys = {"metric": "gain", **{key: settings[key] for key in ("model", "reference", "task")}}
     checkpoints, rows = checkpoint_names(settings["checkpoints"]), []
@@ -41,18 +43,22 @@ def gain_table(
             "data": f"{run.scores['data']['dev']}; trained on {data}",
         }
         rows += [keys | replicate | row | made_from for row in gains(run, other, sidecar["labels"])]
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    return pd.concat([table, in_columns(table.pop("without"))], axis=1)
 
 
 def gains(run: Scored, other: Scored, labels: Sequence[str] | None) -> Iterator[dict]:
-    """One row a score: value, before (the other's), delta, and p of "no difference" on the same examples.
+    """One row a score: value, before (the other's), delta, and p of "no difference" on the same examples; `without` has the
+    delta without each block of these.
 
     p is from an exact McNemar test where an example is right or wrong, else from a paired bootstrap. Of `n` examples
     `changed` are predicted otherwise, `gained` are right in `run` alone and `lost` in `other` alone (both missing where
     an example has no right or wrong). `labels` are the classes in their order, None for other tasks.
     """
     turned = turns(other.predictions, run.predictions, labels)
-    for score, value in run.scores["scores"].items():
+    names = run.scores["scores"]
+    now, was = (without_blocks(names, each.predictions, labels) for each in (run, other))
+    for score, value in names.items():
         before = other.scores["scores"][score]
         yield {
             "score": score,
@@ -60,6 +66,7 @@ def gains(run: Scored, other: Scored, labels: Sequence[str] | None) -> Iterator[
             "value": value,
             "before": before,
             "delta": value - before,
+            "without": now[score] - was[score],
             "p": p_value(score, other.predictions, run.predictions, labels, run.scores["dataset"]),
             **turned,
             "n": len(run.predictions),

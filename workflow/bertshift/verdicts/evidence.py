@@ -86,6 +86,8 @@ def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     parts, first = [], {}
     for path, table in tables.items():
+        if "delta" in table and "before" in table:  # of a gain, which is what its blocks are of
+            table = table.assign(value=table["delta"])
         for model, rows in table.groupby("model", sort=False):
             name = _name(style.role_of(model, rows["seed"]))
             if "ref_seed" in rows and rows["ref_seed"].gt(0).any():
@@ -247,7 +249,7 @@ class Evidence:
     def gain(self, chain: str, score: str) -> float:
         """Of this score, by the tasks before the last one of `wnli+cola`, over the last one alone."""
         name = f"{chain}-{style.task_of(chain)}"
-        return float(self._rows(name, metric="gain", score=score)["delta"].mean())
+        return float(self._rows(name, metric="gain", score=score)["value"].mean())
 
     def losses(self, name: str) -> np.ndarray:
         """Training loss by step."""

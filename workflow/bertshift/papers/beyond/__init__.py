@@ -43,7 +43,7 @@ FIGURES = {
         "development set. Layer 0 is the embeddings. Before: the pretrained model with itself. After: the fine-tuned model "
         "with itself. Across: the fine-tuned model with the pretrained one. Bright squares along the diagonal are groups of "
         "like layers (Phang, Liu and Bowman 2021). Δ is the mean CKA of two layers of the upper third, minus that of a layer "
-        "of the upper and one of the lower third.",
+        "of the upper and one of the lower third, [interval].",
     ),
     "forgetting": Figure(
         "What was forgotten", both(alone("forgetting"), with_own_base("rsa")),

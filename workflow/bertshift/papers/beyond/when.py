@@ -93,15 +93,20 @@ def _thinned(run: pd.DataFrame) -> pd.DataFrame:
 
 def _halves(rows: pd.DataFrame) -> pd.DataFrame:
     """One row a replicate and layer; where a layer does not change, there is none."""
-    similar = rows["panel"].str.endswith("rsa")
-    rows = rows.assign(change=(1 - rows["value"]).where(similar, rows["value"])).sort_values(
-        "share", kind="stable"
-    )
+    if rows["panel"].str.endswith("rsa").all():
+        rows = statistics.mapped(rows, lambda similarity: 1 - similarity)
     kept = []
-    for _, layer in rows.groupby([*RUN, "ref_init", "ref_seed", "layer"], sort=False):
-        value = half_change(layer["share"].to_list(), layer["change"].to_list())
-        kept.append(layer.iloc[-1].to_dict() | {"value": value, "table": "; ".join(layer["table"])})
-    return pd.DataFrame(kept).drop(columns=["low", "high", *WITHOUT], errors="ignore").dropna(subset="value")
+    for _, layer in rows.sort_values("share", kind="stable").groupby(
+        [*RUN, "ref_init", "ref_seed", "layer"], sort=False
+    ):
+        known = [name for name in WITHOUT if name in layer and layer[name].notna().all()]
+        value, *left = (half_change(list(layer["share"]), list(layer[name])) for name in ("value", *known))
+        if np.isnan(left).any():  # without some block the layer does not change
+            left = [np.nan] * len(known)
+        same = layer.iloc[-1].drop(WITHOUT, errors="ignore").to_dict()
+        found = {"value": value, "table": "; ".join(layer["table"])}
+        kept.append(same | found | dict(zip(known, left, strict=True)))
+    return pd.DataFrame(kept).drop(columns=["low", "high"], errors="ignore").dropna(subset="value")
 
 
 def _means(rows: pd.DataFrame, ends: pd.Series, at: Sequence[str] = ("share",)) -> pd.DataFrame:

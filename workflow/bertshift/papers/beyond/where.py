@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
 from bertshift.metrics.layer_cka import contrast
-from bertshift.rows import statistics
+from bertshift.rows.blocks import WITHOUT
 
 TOKENS = "content"
 CONTRASTS = {"before": "before_contrast", "after": "after_contrast"}
@@ -38,9 +38,10 @@ def _contrasts(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
     runs = rows[rows["variant"].isin(CONTRASTS)].groupby(
         ["model", "variant", "init", "seed", "ref_init", "ref_seed"], sort=False
     )
+    measured = ["value", *(name for name in WITHOUT if name in rows)]
     found = [
-        statistics.with_value(run.iloc[:1], contrast(run.set_index(CELL)["value"])).assign(
-            variant=CONTRASTS[variant], layer=0, ref_layer=0
+        run.iloc[:1].assign(
+            variant=CONTRASTS[variant], layer=0, ref_layer=0, **run.set_index(CELL)[measured].apply(contrast)
         )
         for (_, variant, *_), run in runs
     ]
@@ -91,6 +92,10 @@ def _label(axes: Axes, rows: str, columns: str) -> None:
 
 def _title(of_model: pd.DataFrame, variant: str) -> str:
     """The map's name, and its contrast if it has one."""
-    value = of_model.loc[of_model["variant"] == CONTRASTS.get(variant), "value"]
-    number = f", Δ = {value.iloc[0]:+.2f}".replace("-", "−") if len(value) else ""
-    return MAPS[variant][0] + number
+    row = of_model.loc[of_model["variant"] == CONTRASTS.get(variant), ["value", "low", "high"]]
+    return MAPS[variant][0] + (_number(*row.iloc[0]) if len(row) else "")
+
+
+def _number(value: float, low: float, high: float) -> str:
+    ends = "" if pd.isna(low) else f"\n[{low:+.2f}, {high:+.2f}]"
+    return f", Δ = {value:+.2f}{ends}".replace("-", "−")

@@ -37,7 +37,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     chains with the same `heads`. `se` of a published accuracy: binomial, over the examples.
     """
     rows = scores(inputs, published.get("figure2", {}).get("metrics", {}))
-    score = numbers.means(rows, BY, ["model"]).assign(panel="score")
+    # Blocks of a gain are not those of the score beside it.
+    alone = statistics.with_value(rows.drop(columns=["low", "high"], errors="ignore"), rows["value"])
+    score = numbers.means(alone, BY, ["model"]).assign(panel="score")
     chained = rows[rows["intermediate"] != ""]
     gain = numbers.means(chained.assign(value=chained["delta"]), BY, ["model"]).merge(tests(chained), on=BY)
     best = rows.groupby(["model", "init"])["value"].agg(statistics.best_of_two).groupby("model").mean()

@@ -12,6 +12,7 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.metrics.relation_heads import FIRST, SEPARATOR
 from bertshift.papers.kovaleva2019 import panels
+from bertshift.rows import statistics
 
 COLUMNS = ["panel", "series", "stimuli", "variant", "layer", "head", "rank", "example", "query", "key", "query_token",
            "key_token", "query_part", "key_part", *numbers.VALUES]  # fmt: skip
@@ -37,8 +38,10 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     maps = maps.replace({"query_token": names, "key_token": names})
     scores = rows[rows["variant"] == HEADLINE]
     best = scores[scores["rank"] == 1].assign(variant=BEST, layer=0, head=0)
-    apart = {"low": np.nan, "rank": 0}
-    nulls = [scores.assign(variant=name, value=scores[name], **apart) for name in ("null", "null_99")]
+    nulls = [
+        statistics.with_value(scores, scores[name]).assign(variant=name, low=np.nan, rank=0)
+        for name in ("null", "null_99")
+    ]
     shown = pd.concat([rows[rows["variant"].isin([HEADLINE, OF_THE_FIGURE])], *nulls, maps])
     run = shown[["init", "seed"]].iloc[0]
     shown = shown[(shown["init"] == run["init"]) & (shown["seed"] == run["seed"])]

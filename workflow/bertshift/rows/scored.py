@@ -1,0 +1,75 @@
+"""A fine-tuned model's scores without each block of the examples that it is scored on, from its predictions.tsv."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from bertshift.rows.blocks import block_of, in_columns
+from bertshift.tasks import scores
+
+ANSWERS = ("exact_match", "f1")
+PARSES = ("uas", "las_full", "las_ud")
+
+
+def score_of(name: str, predictions: pd.DataFrame, labels: Sequence[str] | None) -> float:
+    """The score of this name, as the task itself takes it; NaN of one that needs more than predictions.tsv holds, which are
+    a parser's las_nopunct, las_wordpiece and label_accuracy_gold_heads and the best scores over thresholds of answers.
+
+    `labels`: a data set's classes in their order, None for other tasks.
+    """
+    if "exact_match" in predictions:
+        return _of_answers(name, predictions)
+    if "correct" in predictions:
+        return _of_words(name, predictions)
+    if name in scores.REGRESSION_SCORES:
+        return scores.REGRESSION_SCORES[name](predictions["gold"], predictions["prediction"])
+    codes = {str(label): number for number, label in enumerate(labels)}
+    return scores.CLASS_SCORES[name](
+        *(predictions[side].astype(str).map(codes) for side in ("gold", "prediction"))
+    )
+
+
+def _of_answers(name: str, predictions: pd.DataFrame) -> float:
+    """Of all questions, or of those with (`has_answer_f1`) or without an answer."""
+    kind, _, plain = name.rpartition("answer_")
+    if plain not in ANSWERS:
+        return np.nan
+    silent = predictions["gold"].fillna("") == ""
+    about = {"": silent | True, "no_": silent, "has_": ~silent}[kind]
+    return float(predictions.loc[about, plain].mean())
+
+
+def _of_words(name: str, predictions: pd.DataFrame) -> float:
+    """Of all words of all sentences."""
+    gold, said = (" ".join(predictions[side]).split() for side in ("gold", "prediction"))
+    if name == "accuracy":
+        return scores.accuracy(gold, said)
+    if name not in PARSES:
+        return np.nan
+    arcs = ([(head, label) for head, _, label in (word.partition(":") for word in words)] for words in (gold, said))  # fmt: skip
+    return float(scores.attachment(*arcs)[name].mean())
+
+
+def without_blocks(
+    names: Iterable[str], predictions: pd.DataFrame, labels: Sequence[str] | None
+) -> dict[str, np.ndarray]:
+    """name -> [blocks] `score_of` the examples outside each block; of a single one NaN, as nothing is left."""
+    block = block_of(len(predictions))
+    rests = [predictions[block != number] for number in range(block[-1] + 1)]
+    return {
+        name: np.array([score_of(name, rest, labels) if len(rest) else np.nan for rest in rests])
+        for name in names
+    }
+
+
+def with_blocks(
+    table: pd.DataFrame,
+    runs: Sequence[Mapping],
+    predictions: Iterable[pd.DataFrame],
+    labels: Sequence[str] | None,
+) -> pd.DataFrame:
+    """`tables.score_table` of these runs' scores.json, with what each score is without each block of the examples."""
+    found = [without_blocks(run["scores"], said, labels) for run, said in zip(runs, predictions, strict=True)]
+    rows = [left for run in found for left in run.values()]
+    return pd.concat([table, in_columns(rows)], axis=1)
