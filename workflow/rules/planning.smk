@@ -33,7 +33,7 @@ def expected(rulename, wildcards, threads):
         threads,
         gpu="gpu" in made_by.resources,
     )
-    return costs.of_job(job, SIZES, COSTS, has_gpu=1)
+    return costs.of_job(job, SIZES, COSTS, has_gpu=True)
 
 
 def disk_of(dumped):
@@ -73,7 +73,7 @@ def limits():
     allowed = {name: one.value for name, one in workflow.global_resources.items() if one.value is not None}
     disk = allowed["disk_mb"] * costs.MB if "disk_mb" in allowed else None
     if not workflow.local_exec:
-        return costs.Resources(jobs=workflow.nodes, disk=disk, has_gpu=1)
+        return costs.Resources(jobs=workflow.nodes, disk=disk, has_gpu=True)
     gpu = int(allowed["gpu"]) if "gpu" in allowed else None
     return costs.Resources(workflow.cores, gpu, disk=disk, has_gpu=bool(gpus.given()))
 
