@@ -32,8 +32,9 @@ def figure(
 ) -> dict:
     """One figure: its words, what made it, and the rows of its table that a reader can explore.
 
-    `entry`: the figure's `name` `<paper>/<item>`, the `models` it names, the `tables` it reads, and its `file` beside the
-    page, without an ending, if this is not its name; `caption`: what it shows and, after an empty line, what made it.
+    `entry`: the figure's `name` `<paper>/<item>`, the `models` it names, the `tables` it reads, its `file` beside the page,
+    without an ending, if this is not its name, the `endings` of its files, and the
+    `options` of the command that makes it; `caption`: what it shows and, after an empty line, what made it.
     """
     shows, _, made = caption.strip().partition("\n\n")
     name, models = entry["name"], list(entry["models"])
@@ -42,6 +43,7 @@ def figure(
     return {
         "name": name,
         "file": entry.get("file", name),
+        "endings": entry.get("endings", ["tsv", "pdf", "png", "txt"]),
         "paper": paper,
         "place": place(item),
         "title": FIGURES[name].title,
@@ -58,7 +60,7 @@ def figure(
         "rows": len(ours),
         "tables": list(entry["tables"]),
         "cost": costs(entry, logs),
-        "command": f"snakemake results/figures/{name}.png",
+        "command": " ".join(["snakemake", f"results/figures/{name}.png", *entry.get("options", [])]),
     }
 
 

@@ -38,8 +38,8 @@ const many = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 // ---- What words mean, where they stand
 
 const TERMS = {
-  brackets: ["Brackets", "Behind a mean, brackets hold the ends of its 95 % interval: over replicates, and over blocks of inputs " +
-    "where the tables have them. A claim holds, or fails, where the whole interval says so. Two replicates give wide intervals."],
+  brackets: ["Brackets", "Behind a mean, brackets hold the ends of its interval. Which one it is stands under “What made it”: " +
+    "as a rule 95 %, over replicates and over blocks of inputs. A claim holds, or fails, where the whole interval says so. Two replicates give wide intervals."],
   replicate: ["Replicate", "An independent pretraining run. Where there is one pretraining run alone, a replicate is a seed of " +
     "fine-tuning. Several seeds on one pretraining run are averaged first."],
   crop: ["crop and padded", "crop: maps of the real tokens alone. padded: inputs filled up to one length, with the rows of the " +
@@ -213,7 +213,7 @@ function figurePage(name) {
     h("p", { class: "soft" }, [each.place || (each.paper === "beyond" ? "" : "A control of ours"), each.place || each.paper !== "beyond" ? " · " : "", verdictCounts(each.claims)]),
     h("figure", { class: "picture" }, h(beside ? "a" : "div", beside ? { href: file("pdf") } : {}, image),
       h("figcaption", {}, beside ? h("ul", { class: "links" },
-        [["tsv", "Every number drawn (TSV)"], ["pdf", "PDF"], ["png", "PNG"], ["txt", "Caption"]].map(([kind, text]) => h("li", {}, h("a", { href: file(kind) }, text)))) : null,
+        [["tsv", "Every number drawn (TSV)"], ["pdf", "PDF"], ["png", "PNG"], ["txt", "Caption"]].filter(([kind]) => each.endings.includes(kind)).map(([kind, text]) => h("li", {}, h("a", { href: file(kind) }, text)))) : null,
         h("div", { class: "caption" }, explained(each.shows, seen)))),
     each.chart ? h("section", {}, h("h2", {}, "Its numbers"), explorer(each)) : null,
     each.claims.length ? h("section", {}, h("h2", {}, each.paper === "beyond" ? "What is claimed" : "What the paper claims"), demo ? worldNote() : null, claimKey(each.claims), claimGroups(each.claims).map(cases => claimGroup(cases, seen))) : null,
@@ -415,7 +415,7 @@ function mapSpec(cells, { domain, colours, column, layers, columns }) {
 }
 
 const VERDICT_COLOURS = Object.keys(VERDICTS).map(verdict => `var(--${verdict})`);
-const claimKey = claims => h("p", { class: "key" }, "● ours, in the colour of its verdict, with ", term("brackets", "95 % interval"), claims.some(one => one.published) ? " · ◇ published" : "", " · shaded: where the claim holds");
+const claimKey = claims => h("p", { class: "key" }, "● ours, in the colour of its verdict, with ", term("brackets", "interval"), claims.some(one => one.published) ? " · ◇ published" : "", " · shaded: where the claim holds");
 
 function claimSpec(cases) {
   const known = value => value !== null && value !== undefined, [least, most] = cases[0].criterion;
@@ -502,7 +502,7 @@ function explorer(each) {
       h("span", { class: "swatch", style: `color:${colours[k]}` }), one.label)), h("label", {}, term("model", "names"))];
     models.replaceChildren(...toggles);
     const has = role => values.some(one => one.role === role);
-    return h("div", {}, models, canvas, h("p", { class: "key" }, h("i"), "ours, mean of ", term("replicate", "replicates"), values.some(one => one.low !== null) ? [h("i", { class: "block" }), term("brackets", "95 % interval")] : null,
+    return h("div", {}, models, canvas, h("p", { class: "key" }, h("i"), "ours, mean of ", term("replicate", "replicates"), values.some(one => one.low !== null) ? [h("i", { class: "block" }), term("brackets", "interval")] : null,
       has(PUBLISHED) ? [h("i", { class: "dashed" }), "◆ published"] : null, has(BESIDE) ? [h("i", { class: "dotted" }), term("null", "null"), " or majority class"] : null),
       numbersTable(["Model", "What", X[chart.x], "Value", "Interval", "Replicates"],
         () => on.map((row, k) => [values[k].Model, values[k].What, row[2], values[k].Value, values[k].Interval, values[k].Replicates])));
@@ -580,7 +580,7 @@ function twoModels(name) {
     measures.length ? h("section", {}, h("h2", {}, "The profile of their difference"),
       h("p", { class: "soft small wide" }, "Each row is a measure; darker is more change, relative to the layer that changes most by this measure. Hover for the value."), profile(measures, depth, name)) : null,
     measures.length ? h("section", {}, h("h2", {}, "Every measure, by layer"),
-      h("p", { class: "key" }, h("i"), `${label(model)} and ${label(reference)}, with `, term("brackets", "95 % interval"), h("i", { class: "dotted" }), term("null", "null"), h("i", { class: "dashed" }), term("floor", "two seeds of one task"), "; small dots are replicates"),
+      h("p", { class: "key" }, h("i"), `${label(model)} and ${label(reference)}, with `, term("brackets", "interval"), h("i", { class: "dotted" }), term("null", "null"), h("i", { class: "dashed" }), term("floor", "two seeds of one task"), "; small dots are replicates"),
       h("div", { class: "grid", style: "margin-top:.8rem" }, measures.map(([, one]) => measurePanel(one, depth)))) : null,
     heads.length ? h("section", {}, h("h2", {}, "Heads"), h("p", { class: "soft small" }, "Of the first pretraining run: heads of two runs share a number, nothing more. Darker is more change."),
       h("div", { class: "maps panel" }, heads.map(([, one]) => {
