@@ -115,7 +115,9 @@ def test_hover_tells_a_value_and_models_go_on_and_off(opened, made_page):
     value = re.search(r"Value:?\s+([\d.]+)", tip.inner_text())
     assert value and "Interval" in tip.inner_text()
     page.locator("summary", has_text="As a table").first.click()
-    assert page.locator("details table tbody tr").count() == 3 * 2 * 4
+    rows = page.locator(".panel details tbody tr")
+    rows.first.wait_for()
+    assert rows.count() == 3 * 2 * 4
 
 
 def test_published_curves_stand_beside_ours(opened):
@@ -127,17 +129,18 @@ def test_published_curves_stand_beside_ours(opened):
 
 def test_two_models_show_measures_nulls_floors_and_heads(opened):
     page = opened("#/models")
-    page.get_by_label("Model", exact=True).select_option("mnli@large")
+    page.locator("select[name=a]").select_option("mnli@large")
     assert page.get_by_label("compared with").locator("option").all_inner_texts() == ["large"]
     titles = page.locator(".grid h3").all_inner_texts()
     assert "Hidden states, SVCCA distance" in titles
     panel = page.locator(".grid .panel", has_text="SVCCA")
     assert "dashed: MNLI@large" in panel.inner_text()
     panel.locator("summary").click()
+    panel.locator("tbody tr").first.wait_for()
     assert {"null", "compared", "two seeds of MNLI@large"} <= set(
         panel.locator("tbody td:first-child").all_inner_texts()
     )
-    page.get_by_label("Model", exact=True).select_option("mnli")
+    page.locator("select[name=a]").select_option("mnli")
     assert "a=mnli&b=base" in page.url
     page.locator("h2", has_text="Heads").wait_for()
 
@@ -153,6 +156,7 @@ def test_from_a_cell_to_its_heads_attention(opened):
     page.wait_for_selector(".maps figure:nth-child(2) svg")
     assert page.locator(".maps figcaption").all_inner_texts() == ["Before: Base", "After: MNLI"]
     page.locator(".maps summary").nth(1).click()
+    page.locator(".maps figure").nth(1).locator("tbody tr").first.wait_for()
     rows = page.locator(".maps figure").nth(1).locator("tbody tr").all_inner_texts()
     looked = [row.split("\t")[:2] for row in rows if row.endswith("0.80")]
     assert ["he", "was"] in looked and {to for _, to in looked} == {"was"}  # a text in brackets stays text

@@ -438,7 +438,7 @@ function claimSpec(cases) {
       { data: { values: published }, mark: { type: "point", shape: "diamond", filled: true, fill: "var(--card)", stroke: "var(--ink)", strokeWidth: 1.3, size: 75, opacity: 1 }, encoding: { x: { ...x, field: "value" }, y, tooltip } },
       { data: { values: ours }, mark: { type: "point", filled: true, size: 85, opacity: 1, stroke: "var(--ink)", strokeWidth: 0.6 }, encoding: { x: { ...x, field: "value" }, y, tooltip,
         color: { field: "verdict", type: "nominal", legend: null, scale: { domain: Object.keys(VERDICTS), range: VERDICT_COLOURS } } } },
-    ],
+    ].filter(layer => layer.data.values.length), // a mark without data has no name to be read
   };
 }
 
