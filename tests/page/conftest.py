@@ -1,4 +1,5 @@
 import base64
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -77,9 +78,9 @@ def example(model, parent):
         for head in range(HEADS):
             maps[0, layer, head, :, 0] = 255  # before, to the first token
             maps[1, layer, head, :, (layer + head) % tokens] = 204
-    before, after = (base64.b64encode(one.tobytes()).decode() for one in maps)
+    before, after = (base64.b64encode(zlib.compress(one.tobytes())).decode() for one in maps)
     shape = {"layers": LAYERS, "heads": HEADS}
-    return {"model": model, "parent": parent, "inputs": [{"tokens": SENTENCE, "before": before, "after": after, **shape}]}  # fmt: skip
+    return {"model": model, "parent": parent, "run": "init1_seed1", "causal": False, "inputs": [{"tokens": SENTENCE, "before": before, "after": after, "text": "He was", "cut": True, **shape}]}  # fmt: skip
 
 
 @pytest.fixture(scope="session")

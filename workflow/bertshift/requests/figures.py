@@ -6,6 +6,7 @@ from bertshift.files import BLOCKS_BESIDE
 from bertshift.metrics.registry import METRICS
 from bertshift.papers.catalogue import FIGURES, ROOMS, needs
 from bertshift.requests import Request
+from bertshift.requests.activations import EXAMPLES, examples_of
 from bertshift.requests.runs import unique
 
 PUBLISHED = "workflow/bertshift/papers/{paper}/published.yaml"
@@ -75,7 +76,7 @@ def gallery(config: Mapping, paper: str | None = None) -> Request:
             "claims": f"results/claims/{paper}.tsv" if paper else "results/claims.tsv",
             "published": [PUBLISHED.format(paper=paper) for paper in papers],
             "assets": [f"workflow/bertshift/page/assets/page.{ending}" for ending in ("html", "css", "js")],
-            "examples": examples(config, names),
+            "examples": [EXAMPLES.format(model=model) for model in examples_of(config, names)],
         },
         entries,
     )
@@ -88,9 +89,3 @@ def models_of(config: Mapping, name: str) -> list[str]:
     pairs = (model for pair in wanted.get("pairs", []) for model in pair)
     reference = [wanted["reference"]] if "reference" in wanted else []
     return unique([*wanted["models"], *pairs, *wanted.get("probed", []), *reference])
-
-
-def examples(config: Mapping, names: Iterable[str]) -> list[str]:
-    """`results/examples/<model>.json` of the models whose heads' maps these figures show: attention on a few inputs, before
-    and after fine-tuning. None are made yet."""
-    return []

@@ -664,32 +664,40 @@ function scoresTable(scores) {
 
 const headLink = (model, layer, head, input = 0) => `#/head?m=${encodeURIComponent(model)}&l=${layer}&h=${head}&i=${input}`;
 
-function attention(packed, input, layer, head) { // [query][key] of bytes, 255 is 1
-  const bytes = packed.decoded ??= Uint8Array.from(atob(packed.bytes), one => one.charCodeAt(0)), n = input.tokens.length;
-  const start = ((layer - 1) * input.heads + head - 1) * n * n;
+// [layer][head][query][key] of bytes, 255 is 1; packed by zlib, in base64.
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), one => one.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function attention(bytes, input, layer, head) { // [query][key]
+  const n = input.tokens.length, start = ((layer - 1) * input.heads + head - 1) * n * n;
   return Array.from({ length: n }, (_, query) => bytes.subarray(start + query * n, start + (query + 1) * n));
 }
 
 function headPage(query) {
   const models = Object.keys(data.examples), model = models.includes(query.get("m")) ? query.get("m") : models[0];
   if (!model) return [h("h1", { tabindex: "-1" }, "A head"), h("p", {}, "No attention was kept for this page.")];
-  const { inputs, parent } = data.examples[model];
+  const { inputs, parent, causal } = data.examples[model];
   const at = (key, most) => Math.max(1, Math.min(most, Number(query.get(key)) || 1)), which = Math.max(0, Math.min(inputs.length - 1, Number(query.get("i")) || 0));
   const input = inputs[which], layer = at("l", input.layers), head = at("h", input.heads);
-  input.packed ??= { before: { bytes: input.before }, after: { bytes: input.after } };
+  input.maps ??= Promise.all([input.before, input.after].map(unpacked));
+  const both = input.maps.then(maps => maps.map(bytes => attention(bytes, input, layer, head)));
   const go = (m, l, k, i) => { location.replace(headLink(m, l, k, i)); };
   const choose = (words, name, options, chosen, then) => h("label", {}, words, h("select", { name, onchange: event => { focusAgain = name; then(event.target.value); } }, options.map(([value, text]) => h("option", { value, selected: String(value) === String(chosen) }, text))));
   const range = most => Array.from({ length: most }, (_, k) => [k + 1, k + 1]);
-  const most = Math.max(...["before", "after"].flatMap(when => attention(input.packed[when], input, layer, head).map(row => Math.max(...row)))) / 255;
   const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
   const maps = h("div", { class: "maps panel", tabindex: "0", role: "group", "aria-label": "Attention maps. Arrow keys go to the next layer or head", onkeydown: event => {
     const move = moves[event.key];
     if (!move) return;
     event.preventDefault(); focusAgain = "maps";
     go(model, Math.max(1, Math.min(input.layers, layer + move[0])), Math.max(1, Math.min(input.heads, head + move[1])), which);
-  } }, [["before", `Before: ${label(parent)}`], ["after", `After: ${label(model)}`]].map(([when, title]) => {
-    const canvas = h("div", { class: "chart" }), rows = attention(input.packed[when], input, layer, head);
-    later(canvas, () => draw(canvas, attentionSpec(input.tokens, rows, most), `${title}: attention of layer ${layer}, head ${head}, from each token (rows) to each token (columns)`));
+  } }, [`Before: ${label(parent)}`, `After: ${label(model)}`].map((title, which) => {
+    const canvas = h("div", { class: "chart" });
+    let rows = [];
+    both.then(maps => { rows = maps[which]; });
+    later(canvas, async () => draw(canvas, attentionSpec(input.tokens, await both, which, causal), `${title}: attention of layer ${layer}, head ${head}, from each token (rows) to each token (columns)`));
     return h("figure", {}, h("figcaption", {}, title), canvas, numbersTable(["From", "To", "Weight"], () => rows.flatMap((row, q) => [...row].map((weight, k) => [input.tokens[q], input.tokens[k], (weight / 255).toFixed(2)]))));
   }));
   return [
@@ -700,11 +708,13 @@ function headPage(query) {
       choose("Head", "h", range(input.heads), head, value => go(model, layer, value, which)),
       choose("Example", "i", inputs.map((one, k) => [k, `${k + 1}: ${one.tokens.slice(0, 7).join(" ")}…`]), which, value => go(model, layer, head, value))),
     maps,
+    input.text ? h("p", { class: "soft small" }, `The example${input.cut ? ", cut to what is shown" : ""}: ${input.text.replace("\n", " / ")}`) : null,
   ];
 }
 
-function attentionSpec(tokens, rows, most) {
-  const values = rows.flatMap((row, q) => [...row].map((weight, k) => ({ q, k, weight: weight / 255, From: tokens[q], To: tokens[k], Weight: (weight / 255).toFixed(2) })));
+function attentionSpec(tokens, both, which, causal) {
+  const most = Math.max(...both.flat().map(row => Math.max(...row))) / 255; // one scale for both maps
+  const values = both[which].flatMap((row, q) => [...row].slice(0, causal ? q + 1 : row.length).map((weight, k) => ({ q, k, weight: weight / 255, From: tokens[q], To: tokens[k], Weight: (weight / 255).toFixed(2) })));
   const names = { labelExpr: `${JSON.stringify(tokens)}[datum.value]`, labelLimit: 80, labelOverlap: false, ticks: false, domain: false, title: null }, size = Math.max(9, Math.min(22, 420 / tokens.length, (innerWidth - 170) / tokens.length));
   return { width: size * tokens.length, height: size * tokens.length, data: { values }, mark: { type: "rect", stroke: "var(--card)", strokeWidth: 0.4 }, encoding: {
     x: { field: "k", type: "ordinal", axis: { ...names, orient: "top", labelAngle: -60 } }, y: { field: "q", type: "ordinal", axis: names },
