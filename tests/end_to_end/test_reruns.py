@@ -68,7 +68,7 @@ def test_a_new_seed_costs_only_its_own_runs(project):
         ("training/finetuning.py", "finetune"),
         ("activations/extract.py", "rsa"),
         ("world/lexicon.py", "world"),
-        ("papers/gallery.py", "gallery"),
+        ("page/pairs.py", "gallery"),
         ("probes/mdl.py", "mdl"),
         ("probes/structural.py", "structural_probes"),
     ],

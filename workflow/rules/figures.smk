@@ -67,7 +67,11 @@ rule gallery:
     input:
         inputs_of(figures.gallery),
     output:
-        "results/figures/index.html",
+        report(
+            "results/figures/index.html",
+            category="All figures",
+            labels={"figure": "page", "shows": "Figures, claims and models, to explore"},
+        ),
     log:
         "logs/gallery.log",
     localrule: True

@@ -2,15 +2,28 @@ from pathlib import Path
 
 from bertshift.running.jobs import job
 
-with job(snakemake) as names:
+with job(snakemake) as entries:
     import yaml
 
-    from bertshift.files import read_tsv, write_text
-    from bertshift.papers.gallery import render
+    from bertshift.files import read_json, read_tsv, write_text
+    from bertshift.page import data
+    from bertshift.page.pairs import pairs
+    from bertshift.page.render import render
+    from bertshift.rows.blocks import read_with_blocks
 
     published = {
-        Path(file).parent.name: yaml.safe_load(Path(file).read_text()) for file in snakemake.input.published
+        Path(file).parent.name: yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+        for file in snakemake.input.published
     }
-    captions = {name: Path(file).read_text() for name, file in zip(names, snakemake.input.captions)}
-    figures = {name: read_tsv(file) for name, file in zip(names, snakemake.input.figures)}
-    write_text(snakemake.output[0], render(figures, read_tsv(snakemake.input.claims), published, captions))
+    files = zip(
+        entries, snakemake.input.figures, snakemake.input.captions, snakemake.input.images, strict=True
+    )
+    figures = [
+        data.figure(entry, read_tsv(table), Path(caption).read_text(encoding="utf-8"), published, image)
+        for entry, table, caption, image in files
+    ]
+    examples = {Path(file).stem: read_json(file) for file in snakemake.input.examples}
+    compared = pairs({path: read_with_blocks(path) for path in snakemake.input.tables})
+    whole = data.page(figures, read_tsv(snakemake.input.claims), published, compared, examples)
+    assets = {Path(file).name: Path(file).read_text(encoding="utf-8") for file in snakemake.input.assets}
+    write_text(snakemake.output[0], render(whole, assets))

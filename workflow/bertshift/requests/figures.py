@@ -6,6 +6,7 @@ from bertshift.files import BLOCKS_BESIDE
 from bertshift.metrics.registry import METRICS
 from bertshift.papers.catalogue import FIGURES, ROOMS, needs
 from bertshift.requests import Request
+from bertshift.requests.activations import EXAMPLES, examples_of
 from bertshift.requests.runs import unique
 
 PUBLISHED = "workflow/bertshift/papers/{paper}/published.yaml"
@@ -19,6 +20,8 @@ MEASURED = {
     "restored",
     "relation_heads",
 }
+# Tables that the page's view of two models reads.
+OF_PAIRS = {*METRICS, "spectra", "scores", "edge_probes", "structural_probes"} - {"attention_to"}
 
 
 def measured(tables: Iterable[str]) -> list[str]:
@@ -62,16 +65,32 @@ def claims(config: Mapping, paper: str) -> Request:
 
 
 def gallery(config: Mapping, paper: str | None = None) -> Request:
-    """The page of all papers, or of one, which needs no other paper's runs."""
+    """The page of all papers, or of one, which needs no other paper's runs; a setting for each figure, in the page's order."""
     papers = [paper] if paper else list(ROOMS)
     names = figures_of(papers, config)
+    entries = [
+        {"name": name, "models": models_of(config, name), "tables": needs(name, config)} for name in names
+    ]
+    tables = unique(table for entry in entries for table in entry["tables"])
     return Request(
         {
+            **_read(table for table in tables if table.split("/")[1] in OF_PAIRS),
             "figures": drawn(names, "tsv"),
             "images": drawn(names, "png"),
             "captions": drawn(names, "txt"),
             "claims": f"results/claims/{paper}.tsv" if paper else "results/claims.tsv",
             "published": [PUBLISHED.format(paper=paper) for paper in papers],
+            "assets": [f"workflow/bertshift/page/assets/page.{ending}" for ending in ("html", "css", "js")],
+            "examples": [EXAMPLES.format(model=model) for model in examples_of(config, names)],
         },
-        names,
+        entries,
     )
+
+
+def models_of(config: Mapping, name: str) -> list[str]:
+    """The models that figure `<paper>/<item>` names, and what they are compared with."""
+    paper, item = name.split("/")
+    wanted = config["figures"][paper][item]
+    pairs = (model for pair in wanted.get("pairs", []) for model in pair)
+    reference = [wanted["reference"]] if "reference" in wanted else []
+    return unique([*wanted["models"], *pairs, *wanted.get("probed", []), *reference])

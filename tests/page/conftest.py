@@ -1,0 +1,88 @@
+import base64
+import zlib
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import ROOT
+from made_papers import shipped, world
+from PIL import Image
+
+from bertshift import files
+from bertshift.page import data
+from bertshift.page.pairs import pairs
+from bertshift.page.render import ASSETS, render
+from bertshift.papers import room
+from bertshift.requests import figures
+
+# Maps of heads, curves beside published ones, a curve with a null, scores of replicates, another family.
+NAMES = ["kovaleva2019/figure5", "kovaleva2019/figure8", "kovaleva2019/figure3", "college2020/figure3",
+         "hao2020/figure2", "hao2020/figure5", "merchant2020/figure1", "merchant2020/figure2", "beyond/encoders"]  # fmt: skip
+LAYERS = HEADS = 4
+SENTENCE = ["[CLS]", "he", "was", "<b>becoming</b>", "agitated", ".", "[SEP]"]
+
+
+class Made:
+    """Figures and tables of made-up models, through disk as a job reads them."""
+
+    def __init__(self, folder, published):
+        self.folder, self.published, config = folder, published, shipped()
+        inputs = {name: tables for name, tables in world(LAYERS, HEADS).items() if name in NAMES}
+        self.figures, self.tables, claims = [], {}, []
+        for name, tables in inputs.items():
+            paper = name.split("/")[0]
+            _, table, caption = room.draw(name, tables, published[paper])
+            for ending in ("png", "pdf", "txt"):
+                (folder / f"{name}.{ending}").parent.mkdir(exist_ok=True)
+                (folder / f"{name}.{ending}").write_text("made up")
+            Image.new("RGB", (40, 30), "white").save(folder / f"{name}.png")
+            files.write_tsv(folder / f"{name}.tsv", table)
+            entry = {"name": name, "models": figures.models_of(config, name), "tables": list(tables)}
+            self.figures.append((entry, files.read_tsv(folder / f"{name}.tsv"), caption))
+            self.tables |= {
+                path: one for path, one in tables.items() if path.split("/")[1] in figures.OF_PAIRS
+            }
+            claims.append(room.decide(name, tables, published[paper]))
+        files.write_tsv(folder / "claims.tsv", pd.concat(claims))
+        self.claims = files.read_tsv(folder / "claims.tsv")
+        self.assets = {
+            name: (ROOT / "workflow/bertshift/page/assets" / name).read_text(encoding="utf-8")
+            for name in ASSETS
+        }
+
+    def data(self, caption=None, **changes):
+        """With another caption, or other text in the claims."""
+        drawn = [
+            data.figure(
+                entry,
+                table,
+                caption or own,
+                self.published,
+                self.folder / f"{entry['name']}.png",
+                self.folder,
+            )
+            for entry, table, own in self.figures
+        ]
+        examples = {"mnli": example("mnli", "base")}
+        return data.page(drawn, self.claims.assign(**changes), self.published, pairs(self.tables), examples)
+
+    def html(self, **changes):
+        return render(self.data(**changes), self.assets)
+
+
+def example(model, parent):
+    """As results/examples/<model>.json: in each map the query looks at the token as far along as head and layer say."""
+    tokens = len(SENTENCE)
+    maps = np.zeros((2, LAYERS, HEADS, tokens, tokens), np.uint8)
+    for layer in range(LAYERS):
+        for head in range(HEADS):
+            maps[0, layer, head, :, 0] = 255  # before, to the first token
+            maps[1, layer, head, :, (layer + head) % tokens] = 204
+    before, after = (base64.b64encode(zlib.compress(one.tobytes())).decode() for one in maps)
+    shape = {"layers": LAYERS, "heads": HEADS}
+    return {"model": model, "parent": parent, "run": "init1_seed1", "causal": False, "inputs": [{"tokens": SENTENCE, "before": before, "after": after, "text": "He was", "cut": True, **shape}]}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def made_page(tmp_path_factory, published):
+    return Made(tmp_path_factory.mktemp("figures"), published)

@@ -1,0 +1,242 @@
+"""The page in a real browser: from a folder, without a network."""
+
+import re
+import shutil
+
+import pytest
+
+from bertshift.files import write_text
+
+INSTALL = "no Chromium: apt-get install -y --no-install-recommends chromium"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not program:
+        pytest.skip(INSTALL)
+    playwright = pytest.importorskip("playwright.sync_api", reason="pip install -r requirements.txt")
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def address(made_page):
+    write_text(made_page.folder / "index.html", made_page.html())
+    return (made_page.folder / "index.html").as_uri()
+
+
+@pytest.fixture
+def opened(browser, address):
+    """(view, width, dark) -> the page; after the test: nothing was asked of a network, and no error was shown."""
+    pages, asked, errors = [], [], []
+
+    def visit(view="#/", width=1280, dark=False):
+        context = browser.new_context(
+            viewport={"width": width, "height": 850}, color_scheme="dark" if dark else "light"
+        )
+        context.set_default_timeout(15_000)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(address + view)
+        page.wait_for_selector("main h1")
+        pages.append(context)
+        return page
+
+    yield visit
+    for context in pages:
+        context.close()
+    folder = address.rpartition("/")[0]
+    assert not [url for url in asked if not url.startswith((folder, "data:", "blob:"))]
+    assert not errors
+
+
+def cards(page):
+    return page.locator(".card h3").all_inner_texts()
+
+
+def test_filters_and_search_keep_what_fits_and_stand_in_the_address(opened, made_page):
+    page, claims = opened(), made_page.claims
+    assert len(cards(page)) == len(made_page.figures)
+    page.get_by_role("button", name="fail", exact=False).first.click()
+    failing = {f"{one.paper}/{one.figure}" for one in claims[claims["verdict"] == "fails"].itertuples()}
+    assert failing and len(cards(page)) == len(failing)
+    page.get_by_role("button", name="fail", exact=False).first.click()
+    page.get_by_label("Paper").select_option("hao2020")
+    assert set(cards(page)) == {"Change of hidden states by layer", "Hidden states of two seeds"}
+    page.get_by_label("Search").fill("seeds")
+    assert cards(page) == ["Hidden states of two seeds"]
+    assert "p=hao2020" in page.url and "q=seeds" in page.url
+    page.reload()
+    assert cards(page) == ["Hidden states of two seeds"]
+    page.get_by_label("Search").fill("")
+    page.get_by_label("Paper").select_option("")
+    page.get_by_label("Task").select_option("qnli")
+    assert cards(page) and "Change of hidden states by layer" not in cards(page)
+
+
+def test_every_figure_opens_with_its_files_and_what_made_it(opened, made_page):
+    page = opened()
+    for entry, table, _ in made_page.figures:
+        page.goto(page.url.partition("#")[0] + f"#/figure/{entry['name']}")
+        page.wait_for_selector(".picture img")
+        links = page.eval_on_selector_all("main a[href]", "all => all.map(one => one.getAttribute('href'))")
+        files = {link for link in links if not link.startswith("#")}
+        assert files == {f"{entry['name']}.{ending}" for ending in ("png", "pdf", "tsv", "txt")}
+        made = page.locator("dl").inner_text()
+        assert (
+            "4x128 BERT pretrained here on world" in made
+            and f"snakemake results/figures/{entry['name']}.png" in made
+        )
+        drawn = (table["source"] == "ours").sum()
+        assert f"{drawn} rows of ours" in made
+
+
+def test_hover_tells_a_value_and_models_go_on_and_off(opened, made_page):
+    page = opened("#/figure/hao2020/figure2")
+    lines = page.locator(
+        ".panel .chart path[aria-roledescription='line mark'], .panel .chart .mark-line path"
+    )
+    page.wait_for_selector(".panel .chart svg .mark-line path")
+    before = lines.count()
+    page.get_by_role("checkbox", name="MNLI@large").uncheck()
+    page.wait_for_function(
+        "count => document.querySelectorAll('.panel .chart svg .mark-line path').length < count", arg=before
+    )
+    assert lines.count() == before - 2  # the curve and its null
+    page.locator(".panel .chart svg .mark-symbol path").last.hover(force=True)
+    tip = page.locator("#vg-tooltip-element")
+    tip.wait_for()
+    page.wait_for_function("document.getElementById('vg-tooltip-element').innerText.includes('Replicates')")
+    value = re.search(r"Value:?\s+([\d.]+)", tip.inner_text())
+    assert value and "Interval" in tip.inner_text()
+    page.locator("summary", has_text="As a table").first.click()
+    rows = page.locator(".panel details tbody tr")
+    rows.first.wait_for()
+    assert rows.count() == 3 * 2 * 4
+
+
+def test_published_curves_stand_beside_ours(opened):
+    page = opened("#/figure/kovaleva2019/figure5")
+    page.wait_for_selector(".maps svg")
+    assert page.locator(".maps figcaption").all_inner_texts() == ["Ours", "Published"]
+    assert "published" in page.locator(".panel .key").inner_text()
+
+
+def test_two_models_show_measures_nulls_floors_and_heads(opened):
+    page = opened("#/models")
+    page.locator("select[name=a]").select_option("mnli@large")
+    assert page.get_by_label("compared with").locator("option").all_inner_texts() == ["large"]
+    titles = page.locator(".grid h3").all_inner_texts()
+    assert "Hidden states, SVCCA distance" in titles
+    panel = page.locator(".grid .panel", has_text="SVCCA")
+    assert "dashed: MNLI@large" in panel.inner_text()
+    panel.locator("summary").click()
+    panel.locator("tbody tr").first.wait_for()
+    assert {"null", "compared", "two seeds of MNLI@large"} <= set(
+        panel.locator("tbody td:first-child").all_inner_texts()
+    )
+    page.locator("select[name=a]").select_option("mnli")
+    assert "a=mnli&b=base" in page.url
+    page.locator("h2", has_text="Heads").wait_for()
+
+
+def test_from_a_cell_to_its_heads_attention(opened):
+    page = opened("#/models?a=mnli&b=base")
+    heads = page.locator("section", has=page.locator("h2", has_text="Heads"))
+    heads.scroll_into_view_if_needed()
+    cell = heads.locator(".chart svg .mark-rect path").nth(5)
+    cell.click()
+    page.wait_for_url(re.compile("#/head"))
+    assert page.locator("main h1").inner_text() == "Layer 2, head 2 of MNLI"
+    page.wait_for_selector(".maps figure:nth-child(2) svg")
+    assert page.locator(".maps figcaption").all_inner_texts() == ["Before: Base", "After: MNLI"]
+    page.locator(".maps summary").nth(1).click()
+    page.locator(".maps figure").nth(1).locator("tbody tr").first.wait_for()
+    rows = page.locator(".maps figure").nth(1).locator("tbody tr").all_inner_texts()
+    looked = [row.split("\t")[:2] for row in rows if row.endswith("0.80")]
+    assert ["he", "was"] in looked and {to for _, to in looked} == {"was"}  # a text in brackets stays text
+    assert any("<b>becoming</b>" in row for row in rows)
+
+
+def test_arrow_keys_go_through_the_heads(opened):
+    page = opened("#/head?m=mnli&l=1&h=1")
+    page.locator(".maps").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.querySelector('h1').innerText.includes('head 2')")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("document.querySelector('h1').innerText === 'Layer 2, head 2 of MNLI'")
+
+
+def test_claims_are_sorted_and_lead_to_their_figures(opened, made_page):
+    page, claims = opened("#/claims"), made_page.claims
+    rows = page.locator("table.claims tbody tr")
+    assert rows.count() == len(claims)
+    assert "generated world" in page.locator("caption").inner_text()
+    page.get_by_role("button", name="Ours").click()
+    first = rows.first.locator("td").nth(4).inner_text().replace("−", "-")
+    assert float(first.split(" ")[0]) == pytest.approx(claims["ours"].min(), rel=0.01)
+    assert page.locator("th[aria-sort=ascending]").inner_text().startswith("Ours")
+    page.get_by_role("button", name="holds", exact=False).or_(
+        page.get_by_role("button", name="hold", exact=False)
+    ).first.click()
+    assert rows.count() == (claims["verdict"] == "holds").sum()
+    rows.first.get_by_role("link").click()
+    page.wait_for_selector(".picture")
+
+
+def test_all_of_it_works_by_keyboard(opened):
+    page = opened()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # skip to the content
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.classList.contains('card')"):
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".picture")
+    assert page.evaluate("document.activeElement.tagName") == "H1"  # a reader hears where they are
+    term = page.locator(".caption .term").first
+    term.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("[popover]:popover-open").count() == 1
+    page.keyboard.press("Escape")
+    assert page.locator("[popover]:popover-open").count() == 0
+
+
+VIEWS = ["#/", "#/figure/kovaleva2019/figure5", "#/models?a=mnli&b=base", "#/head", "#/claims"]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_narrow_screen_is_not_wider_than_itself(opened, view):
+    page = opened(view, width=390)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_timeout(500)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_no_serious_problem(opened, view, dark):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = opened(view, dark=dark)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_timeout(500)
+    serious = [
+        (one["id"], one["nodes"][0]["html"], one["nodes"][0]["failureSummary"])
+        for one in axe.run(page).response["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert not serious
+
+
+def test_print_leaves_the_controls_away(opened):
+    page = opened("#/figure/kovaleva2019/figure5", dark=True)
+    page.emulate_media(media="print")
+    assert not page.locator("header#top").is_visible() and page.locator(".picture").is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"

@@ -1,0 +1,213 @@
+"""What the page shows, as JSON can hold it: figures, claims, pairs of models, and what all of them were made from."""
+
+import base64
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+from PIL import Image
+
+from bertshift.figures import style
+from bertshift.files import read_tsv
+from bertshift.models.source import BERT, family_in
+from bertshift.naming import VARIANTS
+from bertshift.page.charts import chart, shown
+from bertshift.papers.catalogue import FIGURES, ROOMS
+from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED, false_discoveries
+
+VERDICTS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "undecided", UNTESTED: "untested"}
+THUMBNAIL = 420  # pixels wide, for a screen of two pixels a point
+NUMBER = r"[-+]?\d+(?:\.\d+)?"
+
+
+def figure(
+    entry: Mapping,
+    table: pd.DataFrame,
+    caption: str,
+    published: Mapping,
+    picture: str | Path,
+    logs: str | Path = "logs",
+) -> dict:
+    """One figure: its words, what made it, and the rows of its table that a reader can explore.
+
+    `entry`: the figure's `name` `<paper>/<item>`, the `models` it names, the `tables` it reads, its `file` beside the page,
+    without an ending, if this is not its name, the `endings` of its files, and the
+    `options` of the command that makes it; `caption`: what it shows and, after an empty line, what made it.
+    """
+    shows, _, made = caption.strip().partition("\n\n")
+    name, models = entry["name"], list(entry["models"])
+    paper, item = name.split("/")
+    ours = table[table["source"] == "ours"]
+    return {
+        "name": name,
+        "file": entry.get("file", name),
+        "endings": entry.get("endings", ["tsv", "pdf", "png", "txt"]),
+        "paper": paper,
+        "place": place(item),
+        "title": FIGURES[name].title,
+        "shows": shows,
+        "made": made,
+        "models": models,
+        "tasks": list(dict.fromkeys(task for model in models for task in style.stages_of(model).split("+"))),
+        "thumbnail": thumbnail(picture),
+        "chart": chart(table, models, published.get(paper, {}).get("paper", {}).get("layers")),
+        "cited": sorted(set(table.loc[table["source"] == "published", "citation"].dropna())),
+        **{key: _each(ours[key]) for key in ("scale", "checkpoint", "data")},
+        "runs": _runs(ours),
+        "trained": failures(table, models),
+        "rows": len(ours),
+        "tables": list(entry["tables"]),
+        "cost": costs(entry, logs),
+        "command": " ".join(["snakemake", f"results/figures/{name}.png", *entry.get("options", [])]),
+    }
+
+
+def place(item: str) -> str:
+    """`Figure 5`, `Appendix A`, `Table MRPC` of `figure5`, `appendix_a`, `table_mrpc`; empty for what is no paper's."""
+    kind, *rest = re.split(r"_|(?<=[a-z])(?=\d)", item)
+    if kind not in ("figure", "table", "appendix"):
+        return ""
+    return " ".join([kind.capitalize(), *(rest if kind == "figure" else map(str.upper, rest))])
+
+
+def _each(column: pd.Series) -> list[str]:
+    return list(dict.fromkeys(part for value in column.dropna() for part in str(value).split("; ")))
+
+
+def _runs(ours: pd.DataFrame) -> list[dict]:
+    """How many replicates the numbers have, of what and with which interval, and how many runs trained and failed."""
+    found = ours.groupby(["unit", "interval", "replicates"], sort=False, dropna=False).size()
+    return [
+        {"unit": str(unit), "interval": str(interval), "replicates": int(replicates), "numbers": int(count)}
+        for (unit, interval, replicates), count in found.items()
+    ]
+
+
+def failures(table: pd.DataFrame, models: Iterable[str]) -> list[dict]:
+    """Of the runs behind a figure's rows, how many learned their task and how many failed, by the column that names models."""
+    ours = table[table["source"] == "ours"]
+    known = {*models}
+    named = next(
+        (key for key in ("series", "panel", "model") if key in ours and ours[key].isin(known).any()), None
+    )
+    if named is None:
+        return []
+    counts = (
+        ours[ours["trained"] + ours["failed"] > 0].groupby(named, sort=False)[["trained", "failed"]].max()
+    )
+    return [
+        {"model": str(model), "trained": int(row.trained), "failed": int(row.failed)}
+        for model, row in counts.iterrows()
+    ]
+
+
+def thumbnail(picture: str | Path) -> dict:
+    """A small picture as a data URL, the same bytes for the same picture."""
+    with Image.open(picture) as image:
+        height = max(1, round(image.height * THUMBNAIL / image.width))
+        small = image.convert("RGB").resize((THUMBNAIL, height), Image.Resampling.LANCZOS)
+        stream = io.BytesIO()
+        small.save(stream, "WEBP", quality=55, method=6)
+        size = list(image.size)
+    return {"url": "data:image/webp;base64," + base64.b64encode(stream.getvalue()).decode(), "size": size}
+
+
+def claim(row: Mapping) -> dict:
+    """A row of `Claims.decide`, with the ends of its criterion and the published value as numbers where they are numbers."""
+    numbers = {key: shown(row[key]) if key in row else None for key in ("ours", "low", "high", "probability")}
+    words = {key: "" if pd.isna(row[key]) else str(row[key]) for key in
+             ("paper", "figure", "claim", "statement", "place", "strength", "published_value", "measure", "reason", "scale")}  # fmt: skip
+    return words | numbers | {
+        "verdict": VERDICTS[row["verdict"]],
+        "replicates": int(row["replicates"]),
+        "criterion": list(bounds(words["measure"])),
+        "published": published_number(words["published_value"]),
+    }  # fmt: skip
+
+
+def bounds(criterion: str) -> tuple[float | None, float | None]:
+    """The ends of the range that a criterion (`Claim.criterion`) names, None for no end."""
+    if both := re.fullmatch(rf"({NUMBER}(?:e[-+]\d+)?) [<≤] .* [<≤] ({NUMBER}(?:e[-+]\d+)?)", criterion):
+        return float(both[1]), float(both[2])
+    one = re.search(rf" ([<>≤≥]) ({NUMBER}(?:e[-+]\d+)?)$", criterion)
+    if not one:
+        return None, None
+    return (None, float(one[2])) if one[1] in "<≤" else (float(one[2]), None)
+
+
+def published_number(words: str) -> list[float] | None:
+    """[value, low, high] of a published value that is one number: `-1.5`, `32 %`, `0.23 (digitised)`, `0.84 ± 0.02`."""
+    found = re.fullmatch(rf"({NUMBER})(?: %)?(?: ± ({NUMBER}))?(?: \([\w, ]+\))?", words)
+    if not found:
+        return None
+    value, error = float(found[1]), float(found[2] or 0)
+    return [value, value - error, value + error]
+
+
+def costs(entry: Mapping, logs: str | Path) -> list[list]:
+    """[what, jobs, hours] of the jobs that made a figure, as far as their records are there: its drawing, its tables, and
+    the fine-tuning of its models."""
+    logs = Path(logs)
+    tables = (path.removeprefix("results/").removesuffix(".tsv") for path in entry["tables"])
+    records = {
+        "fine-tuning of its models": [path for model in entry["models"] for path in sorted(logs.glob(f"finetune/{model}_init*.cost.tsv"))],
+        "its tables": [logs / f"{table}.cost.tsv" for table in tables],
+        "the drawing": [logs / f"figures/{entry['name']}.cost.tsv"],
+    }  # fmt: skip
+    found = {what: [path for path in paths if path.is_file()] for what, paths in records.items()}
+    return [
+        [what, len(paths), shown(sum(map(_seconds, paths)) / 3600, 2)]
+        for what, paths in found.items()
+        if paths
+    ]
+
+
+def _seconds(record: Path) -> float:
+    return float(pd.to_numeric(read_tsv(record)["s"], errors="coerce").sum())
+
+
+def page(
+    figures: Sequence[dict],
+    claims: pd.DataFrame,
+    published: Mapping[str, Mapping],
+    pairs: Mapping,
+    examples: Mapping,
+) -> dict:
+    """All that the page needs. `figures` are made by `figure`; `pairs` by `pairs.pairs`; `examples`, by model, are what
+    results/examples holds."""
+    papers = list(dict.fromkeys(one["paper"] for one in figures))
+    rows = [claim(row) for row in claims.to_dict("records")]
+    checkpoints = list(dict.fromkeys(name for one in figures for name in one["checkpoint"]))
+    families = {family_in(name) for name in checkpoints}
+    return {
+        "title": "What fine-tuning changes" + " in BERT" * (families <= {BERT}),
+        "scales": sorted({scale for one in figures for scale in one["scale"]}),
+        "checkpoints": checkpoints,
+        "papers": [
+            {
+                "name": paper,
+                "short": ROOMS[paper].NAME,
+                "citation": published.get(paper, {}).get("paper", {}).get("citation", paper),
+                "false_discoveries": shown(false_discoveries(claims[claims["paper"] == paper]), 2)
+                if "probability" in claims
+                else None,
+            }
+            for paper in papers
+        ],
+        "figures": list(figures),
+        "claims": rows,
+        "pairs": dict(pairs),
+        "examples": dict(examples),
+        "variants": [["." + kind.forms[0], kind.does] for kind in VARIANTS.values()],
+        "labels": _labels(figures, pairs),
+        "palette": {task: colour for task, (colour, _) in style.PALETTE.items()},
+    }
+
+
+def _labels(figures: Sequence[dict], pairs: Mapping) -> dict[str, str]:
+    """Models, tasks and edge-probing tasks for a reader."""
+    names = [name for one in figures for name in (*one["models"], *one["tasks"])]
+    names += [name for pair in pairs for name in pair.split("_vs_")]
+    return {name: style.label_of(name) for name in dict.fromkeys(names)} | style.EDGES

@@ -1,0 +1,185 @@
+"""All that is known of how two models differ, by layer: each measure with its null and with two seeds of one model."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import pandas as pd
+
+from bertshift.figures import numbers
+from bertshift.page.charts import in_words, shown
+from bertshift.rows import statistics
+
+Rows = Callable[[pd.DataFrame], pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """`rows` are those of a table `results/<folder>/<model>_vs_<model>.tsv` that are drawn.
+
+    null: the variant of what unrelated models give; alike: whether 1 is no change, so that change is 1 minus the value;
+    heads: whether its table has single heads.
+    """
+
+    folder: str
+    title: str
+    rows: Mapping[str, str]
+    null: str = ""
+    alike: bool = False
+    heads: bool = False
+
+
+MEASURES = {
+    "rsa": Measure("rsa", "Hidden states, RSA similarity", {"variant": "content"}, alike=True),
+    "svcca": Measure("svcca", "Hidden states, SVCCA distance", {"variant": "svcca99"}, "svcca99_null"),
+    **{
+        name: Measure(
+            "similarity", f"Hidden states, {in_words(name)}", {"tokens": "content", "variant": name}, f"{name}_null"
+        )
+        for name in ("pwcca_reference", "cka_debiased", "procrustes")
+    },
+    "layer_cka": Measure("layer_cka", "Hidden states, CKA of a layer with itself", {"variant": "across"}, alike=True),
+    "js": Measure("js", "Attention, JS divergence in nats", {"variant": "nats"}, heads=True),
+    "cosine": Measure("cosine", "Attention, cosine of maps", {"variant": "crop"}, alike=True, heads=True),
+    "own": Measure(
+        "own_or_inherited", "Attention, JS by the layer's own weights", {"measure": "js", "variant": "own"}, heads=True
+    ),
+    "inherited": Measure(
+        "own_or_inherited", "Attention, JS by the layer's input", {"measure": "js", "variant": "inherited"}, heads=True
+    ),
+    "norm": Measure("spectra", "Weights, relative norm of the change", {"variant": "norm"}),
+    "intruders": Measure("spectra", "Weights, intruder dimensions", {"variant": "intruders"}),
+}  # fmt: skip
+
+
+def pairs(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict]:
+    """{`<model>_vs_<model>`: what is known of both} from tables by path.
+
+    A pair has its `measures`, the `scores` of both models, and the `probes` of both. Pairs of a model with itself are the
+    floor of the others.
+    """
+    by_folder: dict[str, dict[str, pd.DataFrame]] = {}
+    for path, table in tables.items():
+        _, folder, file = PurePath(path).parts
+        by_folder.setdefault(folder, {})[file.removesuffix(".tsv")] = table
+    names = dict.fromkeys(name for folder in by_folder.values() for name in folder if "_vs_" in name)
+    return {name: _pair(*name.split("_vs_"), by_folder) for name in names if len({*name.split("_vs_")}) == 2}
+
+
+def _pair(model: str, reference: str, tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> dict:
+    measures, name = {}, f"{model}_vs_{reference}"
+    for key, measure in MEASURES.items():
+        of = tables.get(measure.folder, {})
+        table = of.get(name)
+        if table is None or (found := _layers(table, measure, measure.rows)) is None:
+            continue
+        found |= {"title": measure.title, "alike": measure.alike}
+        if measure.null:
+            found["null"] = _layers(table, measure, measure.rows | {"variant": measure.null})
+        floors = {one: of[f"{one}_vs_{one}"] for one in (model, reference) if f"{one}_vs_{one}" in of}
+        found["floors"] = {one: _layers(floor, measure, measure.rows) for one, floor in floors.items()}
+        if measure.heads:
+            found["heads"] = _heads(table, measure)
+        measures[key] = found
+    return {
+        "measures": measures,
+        "scores": {
+            one: _scores(tables["scores"][one])
+            for one in (model, reference)
+            if one in tables.get("scores", {})
+        },
+        "trees": _trees({one: tables.get("structural_probes", {}).get(one) for one in (model, reference)}),
+        "probes": _probes(tables.get("edge_probes", {}).get(name)),
+        "made": _made({folder: of[name] for folder, of in tables.items() if name in of}, name),
+    }  # fmt: skip
+
+
+def _of(table: pd.DataFrame, measure: Measure, wanted: Mapping[str, str]) -> pd.DataFrame:
+    """Rows that have these values; of several inputs Wikipedia's, or else the first; of pairs of layers those of one."""
+    for key, value in wanted.items():
+        if key in table:
+            table = table[table[key] == value]
+    if table["stimuli"].nunique() > 1:
+        inputs = "wiki" if (table["stimuli"] == "wiki").any() else table["stimuli"].iloc[0]
+        table = table[table["stimuli"] == inputs]
+    return table[table["layer"] == table["ref_layer"]]
+
+
+def _layers(table: pd.DataFrame, measure: Measure, wanted: Mapping[str, str]) -> dict | None:
+    """[layer, mean, low, high, values of all replicates] by layer; runs that failed to train are left out."""
+    rows = _of(table, measure, wanted)
+    rows = rows[rows["head"] == 0]
+    if rows.empty:
+        return None
+    inputs = rows["stimuli"].iloc[0]
+    rows = numbers.trained(rows, ["model"])
+    means = statistics.summarise(rows, ["layer"])
+    each = statistics.with_replicates(rows).groupby(["layer", "replicate"], sort=False)["value"].mean()
+    return {
+        "inputs": "" if inputs == "none" else in_words(inputs),
+        "unit": means["unit"].iloc[0],
+        "interval": means["interval"].iloc[0],
+        "layers": [
+            [
+                int(row.layer),
+                shown(row.value),
+                shown(row.low),
+                shown(row.high),
+                [shown(value) for value in each[row.layer]],
+            ]
+            for row in means.sort_values("layer").itertuples()
+        ],
+    }
+
+
+def _heads(table: pd.DataFrame, measure: Measure) -> list[list[float | None]]:
+    """[layers][heads] of the first pretraining run that learned its task, as heads of two runs have nothing in common."""
+    rows = _of(table, measure, measure.rows)
+    rows = numbers.trained(numbers.first_run(rows[rows["head"] > 0], "model"), ["model"])
+    cells = rows.pivot_table(index="layer", columns="head", values="value")
+    return [[shown(value, 3) for value in line] for line in cells.to_numpy()]
+
+
+def _scores(table: pd.DataFrame) -> dict:
+    rows = table[table["headline"].astype(bool)]
+    return {
+        "score": in_words(rows["metric"].iloc[0]),
+        "runs": [[int(row.init), int(row.seed), shown(row.value)] for row in rows.itertuples()],
+        "majority": shown(rows["majority"].iloc[0]),
+    }
+
+
+def _trees(tables: Mapping[str, pd.DataFrame | None]) -> dict[str, dict]:
+    """Structural probes by layer, {kind: {model: [[layer, mean, low, high, replicates' values]]}}; empty without both models'."""
+    found: dict[str, dict] = {}
+    if any(table is None for table in tables.values()):
+        return found
+    for model, table in tables.items():
+        rows = table[(table["measure"] == "spearman") & (table["split"] == "dev")]
+        for kind, of_kind in rows.groupby("kind", sort=False):
+            means = statistics.summarise(of_kind, ["layer"])
+            each = statistics.with_replicates(of_kind).groupby(["layer", "replicate"])["value"].mean()
+            found.setdefault(str(kind), {})[model] = [
+                [int(row.layer), *(shown(value) for value in (row.value, row.low, row.high)), list(map(shown, each[row.layer]))]
+                for row in means.itertuples()
+            ]  # fmt: skip
+    return found
+
+
+def _probes(table: pd.DataFrame | None) -> list[list]:
+    """[task, difference of F1 in points, low, high] of edge probes on a mix of all layers."""
+    if table is None:
+        return []
+    rows = statistics.in_points(table[(table["variant"] == "mix") & (table["view"] == "micro_all")])
+    return [
+        [row.task, shown(row.value, 3), shown(row.low, 3), shown(row.high, 3)]
+        for row in statistics.summarise(rows, ["task"]).itertuples()
+    ]
+
+
+def _made(tables: Mapping[str, pd.DataFrame], name: str) -> dict[str, list[str]]:
+    facts = {
+        key: sorted({str(one) for table in tables.values() for one in table[key]})
+        for key in ("scale", "checkpoint", "data")
+    }
+    return facts | {"tables": [f"results/{folder}/{name}.tsv" for folder in tables]}
