@@ -21,9 +21,8 @@ PACKAGE = Path(__file__).parents[1]
 def page_of(folder: Path) -> str:
     """Of older tables as far as they go: without costs, and without the tables of two models."""
     root = PACKAGE.parents[1]
-    changed = read_yaml(
-        folder / "experiments.yaml"
-    )  # as --configfile: only what differs from the shipped configuration
+    # As --configfile takes it: only what differs from the shipped configuration.
+    changed = read_yaml(folder / "experiments.yaml")
     config = load_config(merge(read_yaml(root / "config/experiments.yaml"), changed), root)
     published = {
         paper: yaml.safe_load((PACKAGE / f"papers/{paper}/published.yaml").read_text(encoding="utf-8"))

@@ -749,7 +749,8 @@ function route() {
   focusAgain = null; lastPath = path;
 }
 
-const links = [["#/", "Figures"], ["#/models", "Two models"], Object.keys(data.examples).length ? ["#/head", "Heads"] : null, ["#/claims", "Claims"]].filter(Boolean);
+const some = (entries, link) => Object.keys(entries).length ? [link] : [];
+const links = [["#/", "Figures"], ...some(data.pairs, ["#/models", "Two models"]), ...some(data.examples, ["#/head", "Heads"]), ["#/claims", "Claims"]];
 document.getElementById("top").append(h("a", { class: "brand", href: "#/" }, data.title), h("nav", { "aria-label": "Views" }, links.map(([href, text]) => h("a", { href }, text))));
 document.getElementById("foot").append(`Scale: ${data.scales.join(", ")}. Checkpoints: ${data.checkpoints.join("; ")}. Published numbers belong to their papers and are cited where they stand.`);
 document.getElementById("skip").addEventListener("click", () => main.querySelector("h1").focus());
