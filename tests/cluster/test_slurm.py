@@ -87,6 +87,7 @@ def test_gpu_rules_held_one_gpu_and_the_others_none(on_slurm):
     held = {(rule(job), job.get("TresPerJob")) for job in on_slurm.jobs}
     assert dict(held) == {
         "stimuli": None,
+        "examples": None,
         "vocabulary": None,
         "pretrain": "gres:gpu:1",
         "finetune": "gres:gpu:1",

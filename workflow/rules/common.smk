@@ -98,10 +98,6 @@ def depends_on(request):
     return {"code": code(request.__name__), "settings": settings_of(request)}
 
 
-CODE = Path(".snakemake/code.json")
-codegraph.recall(CODE)
-
-
 def code(*scripts, module=None):
     """A digest of what a rule's scripts do. Where it changes, the rule reruns; no comment and no fresh checkout changes it."""
     files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]

@@ -28,6 +28,9 @@ from bertshift.running.disk import Reader, next_files
 from bertshift.running.preloaded import THREADS, Forker
 from bertshift.running.redaction import redact
 
+CODE = Path(".snakemake/code.json")
+codegraph.recall(CODE)
+
 
 def user_errors_as_sentences(function):
     """Turn a UserError into Snakemake's own error, which it prints without a traceback."""
@@ -51,11 +54,9 @@ def complete_rules():
     Of the jobs that are ready, those of a later stage start first: a figure is drawn as soon as it can be, and no
     activations wait longer than they must. Snakemake itself has no defaults for rules.
     """
-    stages = list(COSTS["stages"])
     for each in workflow.rules:
         if each.script:
-            stage = costs.stage(each.name, COSTS)
-            each.priority = stages.index(stage) if stage in stages else len(stages)
+            each.priority = costs.stage(each.name, COSTS)
             each.conda_env, each.benchmark_modifier = ENVIRONMENT, each.log_modifier
             each.benchmark = each.log[0].replace(".log", ".cost.tsv")
 

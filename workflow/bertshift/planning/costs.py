@@ -61,8 +61,10 @@ def kind(rule: str) -> str:
     return "draw" if rule.startswith("draw_") else rule
 
 
-def stage(rule: str, table: Mapping) -> str:
-    return next((name for name, rules in table["stages"].items() if kind(rule) in rules), "other")
+def stage(rule: str, table: Mapping) -> int:
+    """How many stages come before the rule's; one that the table does not name comes last."""
+    stages = enumerate(table["stages"].values())
+    return next((number for number, rules in stages if kind(rule) in rules), len(table["stages"]))
 
 
 def estimate(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
@@ -213,9 +215,10 @@ def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources
     expected = shipped(jobs, config, table, limits.has_gpu)
     costs = estimate(jobs, config, table, limits.has_gpu)
     seconds, temporary = simulate(jobs, costs, limits)
-    stages = {name: [] for name in [*table["stages"], "other"]}
+    names = [*table["stages"], "other"]
+    stages = {name: [] for name in names}
     for job in jobs:
-        stages[stage(job.rule, table)].append(job)
+        stages[names[stage(job.rule, table)]].append(job)
     left = [job for job in jobs if job.needed]
     columns = ["GPU-hours", "CPU-hours", "operations", "disk", "memory", "GPU memory"]
     rows = [["stage", "jobs", *columns, "estimated from"]]
