@@ -64,7 +64,6 @@ def styled(function):
         with matplotlib.rc_context({**matplotlib.rcParamsDefault, **SHEET, "backend": "agg"}):
             return function(*args, **kwargs)
 
-    wrapper.__doc__, wrapper.__name__ = function.__doc__, function.__name__
     return wrapper
 
 

@@ -35,9 +35,8 @@ def module_of(name: str) -> str:
 
 def draw(name: str, tables: Mapping, published: Mapping):
     """(figure, table of every number drawn, caption) of figure `<paper>/<item>`; `published` is the paper's file."""
-    from bertshift.figures.style import (
-        styled,  # a plotting library, which those who only read names do without
-    )
+    # A plotting library, which those who only read names do without.
+    from bertshift.figures.style import styled
 
     entry = _figure(name)
     module = import_module(f"{PACKAGE}.{module_of(name).replace('/', '.')}")

@@ -38,7 +38,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return table.assign(depth=table["layer"] / table.groupby("series")["layer"].transform("max"))
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A row of panels a task, one panel a metric, one line a checkpoint."""
     table = tidy(inputs)

@@ -44,7 +44,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return numbers.join(*parts, columns=[*numbers.COLUMNS[:6], "model", *numbers.VALUES])
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Above, a panel for each of BESIDE; below, one for each checkpoint."""
     table = tidy(inputs)

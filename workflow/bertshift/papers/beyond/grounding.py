@@ -43,7 +43,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return numbers.join(*parts, columns=COLUMNS)
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A panel a task: measures down; differences in behaviour across, each in the last layer and as the mean over layers."""
     table = tidy(inputs)

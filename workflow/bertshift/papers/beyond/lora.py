@@ -80,7 +80,6 @@ def _means(rows: pd.DataFrame) -> pd.DataFrame:
     return numbers.means(rows, [*COLUMNS[:9], "model"], ["series", "model", "stimuli"])[COLUMNS]
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Of each task two rows of panels, by layer and by singular value, and one of edge probes where there are any."""
     table = tidy(inputs)

@@ -115,7 +115,6 @@ def _means(rows: pd.DataFrame, ends: pd.Series, at: Sequence[str] = ("share",)) 
     return numbers.means(rows.assign(failed=failed), by, ["panel", "series"])
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A column of panels a task: score, loss, a heat map a measure, and the share of training at half of the change."""
     table = tidy(inputs)

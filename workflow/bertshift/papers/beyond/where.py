@@ -50,7 +50,6 @@ def _contrasts(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
         yield table
 
 
-@style.styled
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A column a model, a row a map, with the contrast of the upper third over each."""
     table = tidy(inputs)
