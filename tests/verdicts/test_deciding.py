@@ -93,7 +93,7 @@ def test_replicates_decide_what_their_mean_does_not_have(table, published):
         return 1.0
 
     claims = Claims("merchant2020")
-    claims.about("figure2", "F2.2", "a gain", low=0)(value)
+    claims.about("figure2", "F2.2", "a gain", value, low=0)
     tables = {"mnli": table("mnli", {("wiki", "content"): MNLI}, first=0)}
     [row] = claims.decide("figure2", tables, published["merchant2020"]).itertuples()
     assert (row.paper, row.verdict, row.replicates) == ("merchant2020", HOLDS, 2)
@@ -236,7 +236,7 @@ def test_a_number_over_all_replicates_has_an_interval_if_there_are_three(table, 
         )
 
     claims = Claims("merchant2020")
-    claims.about("figure2", "F2.2", "a spread", low=0, across=True)(spread)
+    claims.about("figure2", "F2.2", "a spread", spread, low=0, across=True)
     for inits in (2, 9):
         tables = {"mnli": table("mnli", {("wiki", "content"): MNLI}, first=0, inits=inits)}
         row = claims.decide("figure2", tables, published["merchant2020"]).loc[0]

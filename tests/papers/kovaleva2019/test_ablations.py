@@ -8,9 +8,9 @@ from matplotlib.collections import PathCollection, QuadMesh
 
 from bertshift.errors import UserError
 from bertshift.figures import numbers
-from bertshift.papers.kovaleva2019 import figure8, figure9
+from bertshift.papers.kovaleva2019 import ablations
 
-FIGURES = {"figure8": figure8, "figure9": figure9}
+FIGURES = {"figure8": ablations.figure8, "figure9": ablations.figure9}
 
 
 def panels(figure):
@@ -32,7 +32,7 @@ def paper(published):
 
 @pytest.mark.parametrize("item", FIGURES)
 def test_every_panel_has_its_own_colours_and_marks_nothing_disabled(paper, item):
-    figure, table, _ = FIGURES[item].draw(of_kovaleva(4, 4), paper)
+    figure, table, _ = FIGURES[item](of_kovaleva(4, 4), paper)
     assert len(bars(figure)) == 14
     baselines = []
     for axes in bars(figure):
@@ -51,7 +51,7 @@ def test_every_panel_has_its_own_colours_and_marks_nothing_disabled(paper, item)
 def test_heads_that_all_score_alike_correlate_with_nothing(paper):
     """As those of a model that gives one answer to every input."""
     alike = {"results/ablation/rte.tsv": ablation("rte", matrix=np.zeros((12, 12)))}
-    figure, _, _ = FIGURES["figure8"].draw(alike, paper)
+    figure, _, _ = ablations.figure8(alike, paper)
     assert "RTE, paper\nno r: all alike" in [axes.get_title() for axes in figure.axes]
 
 
@@ -62,7 +62,7 @@ def test_dots_are_heads_of_the_first_pretraining_run(paper):
     for init, task in enumerate(["mrpc", "rte"], 1):
         table = tables[f"results/ablation/{task}.tsv"]
         table.loc[(table["init"] == 3 - init) & (table["layer"] == 4) & (table["head"] == 1), "q"] = 0.2
-    figure, _, _ = FIGURES["figure8"].draw(tables, paper)
+    figure, _, _ = ablations.figure8(tables, paper)
     dots = {}
     for axes in figure.axes:
         for each in axes.collections:
@@ -79,7 +79,7 @@ def test_a_dot_needs_every_seed(paper):
     q[1, 2] = q[3, 0] = 0.01
     table = ablation("mrpc", 4, 4, seeds=2, q=q)
     table.loc[(table["seed"] == 2) & (table["layer"] == 4) & (table["head"] == 1), "q"] = 0.2
-    _, drawn, _ = FIGURES["figure8"].draw({"mrpc": table}, paper)
+    _, drawn, _ = ablations.figure8({"mrpc": table}, paper)
     cells = drawn[(drawn["source"] == "ours") & (drawn["head"] > 0)].set_index(["layer", "head"])
     assert (cells["replicates"] == 2).all()
     assert (cells.loc[(2, 3), "significant"], cells.loc[(4, 1), "significant"]) == (1, 0.5)
@@ -95,14 +95,14 @@ def test_heads_run_again_are_framed_and_their_dots_are_of_the_complete_set(paper
     }
     again = (tables["mrpc"]["sample"] == "complete") & (tables["mrpc"]["layer"] == 4)
     tables["mrpc"].loc[again, "q"] = 0.01
-    figure, table, caption = FIGURES["figure8"].draw(tables, paper)
+    figure, table, caption = ablations.figure8(tables, paper)
     [axes] = [axes for axes in figure.axes if axes.get_title().startswith("MRPC (F1)")]
     assert sorted(patch.get_xy() for patch in axes.patches) == [(0, 3), (2, 1)]
     [dots] = [each for each in axes.collections if isinstance(each, PathCollection)]
     assert sorted(map(tuple, (dots.get_offsets() + 0.5).astype(int).tolist())) == [(1, 1), (1, 4)]
     assert "best +2.0" in axes.get_title() and "Framed: " in caption
     [mesh] = [each for each in axes.collections if isinstance(each, QuadMesh)]
-    plain, alone, caption = FIGURES["figure8"].draw({"mrpc": sampled}, paper)
+    plain, alone, caption = ablations.figure8({"mrpc": sampled}, paper)
     cells = alone[(alone["source"] == "ours") & (alone["variant"] == "uniform")]
     assert np.sort(mesh.get_array().compressed()) == pytest.approx(np.sort(cells["value"]))
     assert "Framed" not in caption and not plain.axes[0].patches
@@ -113,7 +113,7 @@ def test_heads_run_again_are_framed_and_their_dots_are_of_the_complete_set(paper
         & (table["source"] == "ours")
     ]
     assert both["sample"].tolist() == ["sample", "complete"]
-    _, layers, _ = FIGURES["figure9"].draw(tables, paper)
+    _, layers, _ = ablations.figure9(tables, paper)
     assert (layers[(layers["panel"] == "mrpc") & (layers["source"] == "ours")]["sample"] == "sample").all()
 
 
@@ -121,7 +121,7 @@ def test_a_dot_of_a_head_run_again_needs_every_seed_too(paper):
     """Each seed runs its own extremes again: what they say is of those seeds alone."""
     sampled = ablation("mrpc", 4, 4, inits=1, seeds=3, q=0.6)
     parts = [confirmed(sampled[sampled["seed"] == seed], [(2, seed)], 0.02, q=0.01) for seed in (1, 2, 3)]
-    _, drawn, _ = FIGURES["figure8"].draw({"mrpc": pd.concat(parts, ignore_index=True)}, paper)
+    _, drawn, _ = ablations.figure8({"mrpc": pd.concat(parts, ignore_index=True)}, paper)
     cells = drawn[(drawn["source"] == "ours") & (drawn["head"] > 0) & (drawn["sample"] == "sample")]
     dots = cells.set_index(["layer", "head"])["significant"]
     assert dots[2].to_list() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0]) and dots.drop(2, level=0).eq(0).all()
@@ -134,8 +134,8 @@ def test_runs_that_failed_to_train_are_left_out_and_told(paper):
         failed=useless, q=table["q"].where(~useless, 1), value=table["value"].where(~useless, 0.5)
     )
     alone = ablation("rte", 4, 4, seeds=2, q=0.01)
-    for item, module in FIGURES.items():
-        _, drawn, caption = module.draw({"rte": table}, paper)
+    for item, draw in FIGURES.items():
+        _, drawn, caption = draw({"rte": table}, paper)
         ours = drawn[(drawn["source"] == "ours") & (drawn["variant"] == "uniform")]
         assert (ours["failed"] >= 1).all() and (item == "figure9" or (ours["significant"] == 1).all())
         expected = module.tidy({"rte": alone[alone["seed"] == 1]}, paper)
@@ -155,7 +155,7 @@ def test_the_first_run_drawn_is_one_that_learned_its_task():
 def test_titles_say_what_the_best_head_gains_and_whether_panels_agree(paper):
     eight = paper["figure8"]["tasks"]["mrpc"]
     same = np.array(eight["matrix"]) - eight["baseline"]
-    figure, table, _ = FIGURES["figure8"].draw(
+    figure, table, _ = ablations.figure8(
         {"mrpc": ablation("mrpc", matrix=same), "rte": ablation("rte", 4, 4)}, paper
     )
     titles = [axes.get_title() for axes in figure.axes]
@@ -175,7 +175,7 @@ def test_titles_say_what_the_best_head_gains_and_whether_panels_agree(paper):
 
 @pytest.mark.parametrize("item", FIGURES)
 def test_a_task_that_the_paper_lacks_is_drawn(paper, item):
-    figure, table, _ = FIGURES[item].draw({"cola": ablation("mrpc", 4, 4).assign(model="cola")}, paper)
+    figure, table, _ = FIGURES[item]({"cola": ablation("mrpc", 4, 4).assign(model="cola")}, paper)
     assert set(table["source"]) == {"ours"} and len(bars(figure)) == 1
 
 
@@ -183,4 +183,4 @@ def test_a_task_that_the_paper_lacks_is_drawn(paper, item):
 def test_a_table_without_the_variant_says_so(paper, item):
     table = ablation("mrpc", 4, 4)
     with pytest.raises(UserError, match="results/ablation/mrpc.tsv has no variant 'uniform'"):
-        FIGURES[item].draw({"mrpc": table[table["variant"] != "uniform"]}, paper)
+        FIGURES[item]({"mrpc": table[table["variant"] != "uniform"]}, paper)

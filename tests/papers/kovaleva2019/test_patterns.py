@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from made_patterns import maps, of_kovaleva, shares
 
-from bertshift.papers.kovaleva2019 import figure1, figure2
+from bertshift.papers.kovaleva2019 import attention_maps, figure2
 from bertshift.patterns.features import CLASSES
 from bertshift.rows.estimates import REPLICATES
 
@@ -22,7 +22,7 @@ def test_the_surest_map_of_all_models_and_runs_is_drawn(published):
     path = "results/patterns/maps/rte.tsv"
     row = tables[path].query("variant == 'most_confident' and pattern == 'block' and init == 2").index
     tables[path].loc[row, "value"] = 1.5
-    figure, table, _ = figure1.draw(tables, published["kovaleva2019"])
+    figure, table, _ = attention_maps.figure1(tables, published["kovaleva2019"])
     assert table["pattern"].tolist() == list(CLASSES)
     block = table.set_index("pattern").loc["block"]
     assert (block["panel"], block["value"]) == ("rte", 1.5)
@@ -32,5 +32,5 @@ def test_the_surest_map_of_all_models_and_runs_is_drawn(published):
 
 
 def test_one_model_is_enough(published):
-    _, table, _ = figure1.draw({"cola": maps("cola", 2, 2)}, published["kovaleva2019"])
+    _, table, _ = attention_maps.figure1({"cola": maps("cola", 2, 2)}, published["kovaleva2019"])
     assert set(table["panel"]) == {"cola"}

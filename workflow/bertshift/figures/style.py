@@ -143,6 +143,19 @@ def look_of(name: str) -> dict:
     return {"color": colour, "marker": marker}
 
 
+def blank(height: float, width: float = TEXT_WIDTH) -> Figure:
+    """An empty figure of this size in inches."""
+    return Figure((width, height), layout="constrained")
+
+
+def grid(
+    height: float, rows: int = 1, columns: int = 1, width: float = TEXT_WIDTH, **look
+) -> tuple[Figure, np.ndarray]:
+    """A figure of this size in inches, and its panels, [rows, columns]."""
+    figure = blank(height, width)
+    return figure, figure.subplots(rows, columns, squeeze=False, **look)
+
+
 def captioned(figure: Figure, table: pd.DataFrame, *notes: str) -> Drawn:
     """(figure, table, caption): below the figure a line on what made it; the caption says all of that, and `notes`.
 

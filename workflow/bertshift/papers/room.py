@@ -16,8 +16,8 @@ class Figure:
     """One figure of a paper.
 
     `tables` names the TSVs that the figure reads, given its entry in the configuration. `shows` begins its caption.
-    `module` draws it; by default this is the room's module of the figure's own name. `arguments` are what `draw` takes
-    there beside the tables and the paper's numbers.
+    `module` draws it, by its function of the figure's own name or else by `draw`; by default it is the room's module of
+    the figure's own name. `arguments` are what the function takes beside the tables and the paper's numbers.
     """
 
     title: str
@@ -40,7 +40,8 @@ def draw(name: str, tables: Mapping, published: Mapping):
 
     entry = _figure(name)
     module = import_module(f"{PACKAGE}.{module_of(name).replace('/', '.')}")
-    figure, table, notes = styled(module.draw)(tables, published, **entry.arguments)
+    function = getattr(module, name.split("/")[1], None) or module.draw
+    figure, table, notes = styled(function)(tables, published, **entry.arguments)
     return figure, table, f"{entry.shows}\n\n{notes}\n"
 
 

@@ -78,38 +78,32 @@ class Claims:
         self.all: list[Claim] = []
 
     def about(
-        self, item: str, id: str, measure: str = "", cases=("",), *, given=(), of=None, printed=None, form="{:.2f} (digitised)",
-        published=None, **criterion,
-    ):  # fmt: skip
-        """The decorated function gives the number of claim `id` on figure `item`, once for each case. Its docstring, up to
-        an empty line, is the `measure`, unless that is given.
+        self, item: str, id: str, measure: str, number: Callable, cases=("",), *, of=None, printed=None,
+        form="{:.2f} (digitised)", published=None, **criterion,
+    ) -> None:  # fmt: skip
+        """Claim `id` on figure `item` is decided by `number`, which is called `measure`, once for each case.
 
-        It takes the evidence, or what `of` reads from it, then what is `given` and the words of the case. These are
-        separated by commas; a case is (words, criterion) where its range differs. `of` takes the words too, and so do
-        `printed` and `published`, which take the paper's file in place of the evidence. The paper's number is that of the
-        same function on what `printed` reads, in this `form`, or the text that `published` gives. Without either it is
-        what the file says under the claim's `published`, for all cases or by case.
+        `number` takes the evidence, or what `of` reads from it, then the words of the case. These are separated by commas; a
+        case is (words, criterion) where its range differs. `of` takes the words too, and so do `printed` and `published`,
+        which take the paper's file in place of the evidence. The paper's number is that of the same function on what
+        `printed` reads, in this `form`, or the text that `published` gives. Without either it is what the file says under
+        the claim's `published`, for all cases or by case.
         """
 
-        def register(function):
-            def number(evidence, parts):
-                return function(of(evidence, *parts) if of else evidence, *given, *parts)
+        def ours(evidence, parts):
+            return number(of(evidence, *parts) if of else evidence, *parts)
 
-            def text(facts, parts):
-                if published:
-                    return published(facts, *parts)
-                return form.format(function(printed(facts, *parts), *given, *parts))
+        def theirs(facts, parts):
+            return (
+                published(facts, *parts) if published else form.format(number(printed(facts, *parts), *parts))
+            )
 
-            says = measure or " ".join(function.__doc__.split("\n\n")[0].split())
-            for case in cases:
-                words, own = case if isinstance(case, tuple) else (case, {})
-                parts = words.split(", ") if words else []
-                value, theirs = partial(number, parts=parts), partial(text, parts=parts)
-                about = {"case": words, "published": theirs if printed or published else None}
-                self.all.append(Claim(id, item, value, says, **about, **(criterion | own)))
-            return function
-
-        return register
+        for case in cases:
+            words, own = case if isinstance(case, tuple) else (case, {})
+            parts = words.split(", ") if words else []
+            value, text = partial(ours, parts=parts), partial(theirs, parts=parts)
+            about = {"case": words, "published": text if printed or published else None}
+            self.all.append(Claim(id, item, value, measure, **about, **(criterion | own)))
 
     def decide(self, item: str, tables: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
         """One row (COLUMNS) for each claim on figure `item`, from that figure's tables and the paper's published file.

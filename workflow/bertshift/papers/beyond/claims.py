@@ -7,14 +7,9 @@ from bertshift.verdicts.deciding import Claims
 from bertshift.verdicts.evidence import NotTestableError
 
 CLAIMS = Claims("beyond")
-claim = CLAIMS.about
 
 
-@claim(
-    "where", "W.1", "mean CKA of two layers of one third, of the upper or the lower the less, minus that between them",
-    ["mnli"], low=0.0,
-)  # fmt: skip
-def earlier_and_later_layers_are_clusters(evidence, task):
+def within_minus_between(evidence, task):
     cells = evidence.layer_pairs(task, "after")
     lower, upper = thirds(int(cells.index.get_level_values("layer").max()))
     if not lower:
@@ -27,3 +22,8 @@ def earlier_and_later_layers_are_clusters(evidence, task):
         return np.mean(cells[pairs])
 
     return float(min(mean(lower, lower), mean(upper, upper)) - mean(upper, lower))
+
+
+CLAIMS.about("where", "W.1",
+             "mean CKA of two layers of one third, of the upper or the lower the less, minus that between them",
+             within_minus_between, ["mnli"], low=0.0)  # fmt: skip

@@ -20,9 +20,7 @@ INTERMEDIATE = ["cola", "mrpc", "rte", "wnli"]
 SCORES = {"cola": "mcc", "mrpc": "accuracy", "rte": "accuracy", "wnli": "accuracy"}
 
 
-@claim("figure1", "C1.1", cases=INTERMEDIATE, high=0.1, strict=False)
-def three_epochs_are_enough(evidence, task):
-    """fall of the mean loss from the last but one to the last sixth of the steps, as a share"""
+def last_fall_of_loss(evidence: Evidence, task: str) -> float:
     losses = evidence.losses(task)
     sixth = max(1, len(losses) // 6)
     before, last = losses[-2 * sixth : -sixth], losses[-sixth:]
@@ -46,37 +44,22 @@ def _gains_printed(published: Mapping, *_) -> Callable[[str, str], float]:
     return gain
 
 
+claim("figure1", "C1.1", "fall of the mean loss from the last but one to the last sixth of the steps, as a share",
+      last_fall_of_loss, INTERMEDIATE, high=0.1, strict=False)  # fmt: skip
 about_gains = partial(claim, "figure2", of=_gains, printed=_gains_printed, form="{:+.3f}")
-
-
-@about_gains("C2.1", cases=["cola", "mrpc", "rte"], low=0.0)
-def wnli_helps_every_task(gain, final):
-    """gain from WNLI as intermediate task"""
-    return gain(final, "wnli")
-
-
-@about_gains("C2.2", cases=["rte", "wnli"], low=0.0)
-def inference_helps_cola(gain, first):
-    """gain of CoLA from this intermediate task"""
-    return gain("cola", first)
-
-
-@about_gains("C2.3", low=0.0)
-def wnli_helps_cola_more_than_rte(gain):
-    """score of CoLA after WNLI minus after RTE"""
-    return gain("cola", "wnli") - gain("cola", "rte")
-
-
-@about_gains("C2.4", cases=["rte", "wnli"], high=0.0)
-def direct_is_best(gain, final):
-    """largest gain from an intermediate task"""
-    return max(gain(final, first) for first in INTERMEDIATE if first != final)
-
+about_gains("C2.1", "gain from WNLI as intermediate task", lambda gain, final: gain(final, "wnli"),
+            ["cola", "mrpc", "rte"], low=0.0)  # fmt: skip
+about_gains("C2.2", "gain of CoLA from this intermediate task", lambda gain, first: gain("cola", first),
+            ["rte", "wnli"], low=0.0)  # fmt: skip
+about_gains("C2.3", "score of CoLA after WNLI minus after RTE",
+            lambda gain: gain("cola", "wnli") - gain("cola", "rte"), low=0.0)  # fmt: skip
+about_gains("C2.4", "largest gain from an intermediate task",
+            lambda gain, final: max(gain(final, first) for first in INTERMEDIATE if first != final), ["rte", "wnli"],
+            high=0.0)  # fmt: skip
 
 # ---- Figure 3: layers re-initialised. Positions are the first of these, k; one more than the layers is the plain model.
 
 REINITIALISED = ["rte", "squad2", "stsb", "cola", "mrpc"]
-figure3 = partial(claim, "figure3")
 
 
 def _scores(sweep: Curve, first: int, last: int) -> list[float]:
@@ -84,38 +67,23 @@ def _scores(sweep: Curve, first: int, last: int) -> list[float]:
     return [sweep[k] for k in range(first, last + 1)]
 
 
-@figure3("C3.1", low=0.0)
-def upper_layers_of_rte_are_better_drawn_anew(evidence):
-    """least score with k = 8 to 12 minus that with no layer re-initialised, in points"""
+def gain_of_upper_layers(evidence: Evidence) -> float:
     sweep = evidence.sweep("rte").exactly(12)
     return min(_scores(sweep, 8, 12)) - sweep[13]
 
 
-@figure3("C3.2", given=["squad2"], low=0.0)
-@figure3("C3.6", cases=REINITIALISED, low=0.0)
-def scores_rise_with_k(evidence, task):
-    """rank correlation of score and k"""
+def rise_with_k(evidence: Evidence, task: str) -> float:
     sweep = evidence.sweep(task)
     scores = _scores(sweep, 1, sweep.layers + 1)
     return spearmanr(range(len(scores)), scores).statistic if np.ptp(scores) else 0.0
 
 
-@figure3("C3.3", high=10.0)
-def stsb_needs_eight_layers(evidence):
-    """largest score with k up to 8, in points"""
-    return max(_scores(evidence.sweep("stsb").exactly(12), 1, 8))
-
-
-@figure3("C3.4", low=0.0)
-def cola_needs_ten_layers(evidence):
-    """rise from k = 10 to 11 minus the largest other one, in points"""
+def step_at_ten(evidence: Evidence) -> float:
     steps = np.diff(_scores(evidence.sweep("cola").exactly(12), 1, 13))
     return steps[9] - np.delete(steps, 9).max()
 
 
-@figure3("C3.5", high=0.1)
-def mrpc_has_one_score(evidence):
-    """range of the score over all k, in points"""
+def range_over_k(evidence: Evidence) -> float:
     sweep = evidence.sweep("mrpc")
     return np.ptp(_scores(sweep, 1, sweep.layers))
 
@@ -126,17 +94,23 @@ def _above_majority(evidence: Evidence, task: str) -> pd.Series:
     return (rows["value"] - rows["majority"]).groupby(rows["position"]).mean()
 
 
-@figure3("C3.7", cases=REINITIALISED, high=2.0)
-def without_layers_all_guess(evidence, task):
-    """score with all layers re-initialised minus the majority class's, in points"""
-    return _above_majority(evidence, task).get(1, np.nan)
-
-
-@figure3("C3.8", high=0.1)
-def mrpc_is_the_majority_class(evidence):
-    """largest distance of the score with any k to the majority class's, in points"""
+def farthest_from_majority(evidence: Evidence) -> float:
     return _above_majority(evidence, "mrpc").loc[1 : evidence.sweep("mrpc").layers].abs().max()
 
+
+figure3 = partial(claim, "figure3")
+figure3("C3.1", "least score with k = 8 to 12 minus that with no layer re-initialised, in points",
+        gain_of_upper_layers, low=0.0)  # fmt: skip
+figure3("C3.2", "rank correlation of score and k", lambda evidence: rise_with_k(evidence, "squad2"), low=0.0)
+figure3("C3.3", "largest score with k up to 8, in points",
+        lambda evidence: max(_scores(evidence.sweep("stsb").exactly(12), 1, 8)), high=10.0)  # fmt: skip
+figure3("C3.4", "rise from k = 10 to 11 minus the largest other one, in points", step_at_ten, low=0.0)
+figure3("C3.5", "range of the score over all k, in points", range_over_k, high=0.1)
+figure3("C3.6", "rank correlation of score and k", rise_with_k, REINITIALISED, low=0.0)
+figure3("C3.7", "score with all layers re-initialised minus the majority class's, in points",
+        lambda evidence, task: _above_majority(evidence, task).get(1, np.nan), REINITIALISED, high=2.0)  # fmt: skip
+figure3("C3.8", "largest distance of the score with any k to the majority class's, in points",
+        farthest_from_majority, high=0.1)  # fmt: skip
 
 # ---- Heads
 
@@ -150,6 +124,11 @@ def _differences(rows: pd.DataFrame, *layers: int) -> pd.Series:
     return rows.groupby(["layer", "head"])["delta"].mean()
 
 
+def least_on_top(rows: pd.DataFrame) -> float:
+    layers = int(rows["layers"].iloc[0])
+    return _differences(rows, layers - 1, layers).min()
+
+
 def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> None:
     """The statements on one task's heads, each on one of these figures; `head_1` is the range for C9.3 and C10.3."""
 
@@ -160,19 +139,8 @@ def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> N
         rows = cells_of(published[heads]).rename(columns={"value": "delta"})
         return rows.assign(layers=published["paper"]["layers"])
 
-    def claim_on(figure: str, number: int, *about, **criterion):
-        return claim(figure, f"{figure.replace('figure', 'C')}.{number}", *about, **criterion)
-
-    @claim_on(heads, 1, low=0.0, of=ours, printed=printed, form="{:.3f}")
-    def any_head_on_top_does_harm(rows):
-        """least difference of a head of the last two layers"""
-        layers = int(rows["layers"].iloc[0])
-        return _differences(rows, layers - 1, layers).min()
-
-    @claim_on(by_layer, 1, cases=["1", "2"], high=0.0, of=ours, printed=printed, form="{:.4f}")
-    def lower_heads_are_needed(rows, layer):
-        """third quartile of a layer's differences"""
-        return _differences(rows, int(layer)).quantile(0.75)
+    def claim_on(figure: str, number: int, *about, **criterion) -> None:
+        claim(figure, f"{figure.replace('figure', 'C')}.{number}", *about, **criterion)
 
     def about_head(number: int, measure: str, statistic: str, cases=("",), head="", **criterion) -> None:
         """The statistic is taken over layers, of one head: that of the case, such as `head 4`, or else `head`."""
@@ -185,8 +153,21 @@ def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> N
         def summarised(published, case=head):  # with more digits than the paper's differences have
             return f"{published[by_head]['rows'][statistic][int(case[5:]) - 1]:g}"
 
-        claim_on(by_head, number, measure, cases, published=summarised, **criterion)(of_head)
+        claim_on(by_head, number, measure, of_head, cases, published=summarised, **criterion)
 
+    given = {"of": ours, "printed": printed}
+    claim_on(
+        heads,
+        1,
+        "least difference of a head of the last two layers",
+        least_on_top,
+        low=0.0,
+        form="{:.3f}",
+        **given,
+    )
+    claim_on(by_layer, 1, "third quartile of a layer's differences",
+             lambda rows, layer: _differences(rows, int(layer)).quantile(0.75), ["1", "2"], high=0.0, form="{:.4f}",
+             **given)  # fmt: skip
     about_head(1, "largest difference of a head in any layer", "max", ["head 4", "head 9"], high=0.0)
     about_head(2, "mean difference of head 12", "mean", head="head 12", low=0.0)
     about_head(3, "mean difference of head 1", "mean", head="head 1", **head_1)

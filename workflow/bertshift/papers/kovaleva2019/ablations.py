@@ -1,4 +1,4 @@
-"""Scores with heads or layers disabled, shared by Figures 8 and 9 of Kovaleva et al. 2019."""
+"""Scores with heads or layers disabled: Figures 8 and 9 of Kovaleva et al. 2019."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -12,11 +12,18 @@ from matplotlib.ticker import FuncFormatter
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.papers.kovaleva2019 import panels
+from bertshift.rows import statistics
 
 COLUMNS = ["panel", "series", "score", "variant", "layer", "head", "sample", "significant", *numbers.VALUES]
 CMAP, BASELINE = "Purples", "#E69F00"  # the paper's own colours
 DISABLED, RATE = "uniform", 0.05
 INFERRED = "; its metrics are inferred from the ranges"
+PAIRS = 2  # of ours and the paper's panel, side by side
+FRAMES = (
+    "Framed: best or worst on a sample of the development set, which the colours show, and run again on the complete set, "
+    "from which their dots and the best gain are."
+)
+GAIN, HONEST = "largest_gain", "largest_gain_other_half"
 
 
 def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -55,7 +62,7 @@ def run_again(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["variant"] == DISABLED].drop(of_sweep(rows).index, errors="ignore")
 
 
-def published(facts: Mapping, item: str, models: Iterable[str]) -> Iterator[pd.DataFrame]:
+def published_of(facts: Mapping, item: str, models: Iterable[str]) -> Iterator[pd.DataFrame]:
     """The paper's panels of the same tasks, by layer and head or, in Figure 9, by layer alone."""
     for model, task in panels.papers(facts, item, models):
         values = np.asarray(task["matrix"] if "matrix" in task else task["layers"])
@@ -83,7 +90,7 @@ def cells_of(rows: pd.DataFrame, variant: str = DISABLED) -> pd.DataFrame:
     return rows[rows["variant"] == variant]
 
 
-def draw(axes: Axes, rows: pd.DataFrame) -> None:
+def panel(axes: Axes, rows: pd.DataFrame) -> None:
     """One panel in colours of its own, which span its cells and the score with nothing disabled: heads, the bar below
     them, or whole layers, the bar at their right. Dots are on what is significant, frames around what was run again."""
     cells = cells_of(rows)
@@ -119,3 +126,73 @@ def _bar(axes: Axes, norm: Normalize, base: float, **look) -> None:
     bar.ax.tick_params(length=1.5, pad=1, labelsize=7)
     line = bar.ax.axvline if bar.orientation == "horizontal" else bar.ax.axhline
     line(base, color=BASELINE, linewidth=1.8)
+
+
+def figure8(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """Heat maps of layers x heads, each with its own colours and colour bar, ours and the paper's side by side.
+
+    The table has our mean of every head, the score with nothing disabled (variant none) and the `gains`. Its `sample` is
+    `sample` or `complete`; heads that were run again on the complete development set have a row of each, the latter over
+    the replicates in which they were.
+    """
+    rows = numbers.first_run(scores(inputs))
+    heads = rows[(rows["head"] > 0) | (rows["layer"] == 0)]
+    theirs = published_of(published, "figure8", rows["panel"].unique())
+    table = join(means(heads), means(gains(heads, inputs)), *theirs)
+    models = list(table["panel"].unique())
+    lines = -(-len(models) // PAIRS)
+    figure, grid = style.grid(0.2 + 2.12 * lines, lines, 2 * PAIRS)
+    figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, wspace=0.05)
+    grid = grid.reshape(-1, 2)
+    for model, pair in zip(models, grid):
+        both = by_source(table, model)
+        for axes, rows, title in zip(pair, both, _titles(style.label_of(model), *both)):
+            panel(axes, rows)
+            axes.set_title(title, pad=3, fontsize=7.5)
+        if pair[0].get_subplotspec().is_first_col():
+            pair[0].set_ylabel("layer")
+    for unused in grid[len(models) :].flat:
+        unused.remove()
+    framed = len(run_again(table[table["source"] == "ours"]))
+    cited = numbers.cited(published, "figure8", table, INFERRED)
+    return style.captioned(figure, table, FRAMES if framed else "", style.failures(table, "panel"), cited)
+
+
+def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Rows of GAIN, on the complete development set if heads were run again on it, and HONEST, one a replicate."""
+    tried = heads[heads["head"] > 0]
+    surest = tried[tried["sample"] == tried.groupby("panel")["sample"].transform("min")]  # complete, sample
+    best = surest.sort_values("delta").groupby(["model", "init", "seed"], as_index=False).last()
+    halves = numbers.rows_of(inputs, "ablation_split_half")
+    halves = halves[halves["variant"] == DISABLED].assign(panel=halves["model"])
+    both = pd.concat([best.assign(variant=GAIN), numbers.first_run(halves).assign(variant=HONEST)])
+    return both.assign(value=both["delta"], layer=0, head=0, q=np.nan)
+
+
+def _titles(label: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[str, str]:
+    """Of our panel, what the best head gains; of the paper's, the correlation over heads with ours."""
+    score = ours["score"].iloc[0]
+    best, honest = statistics.POINTS * ours.set_index("variant").loc[[GAIN, HONEST], "value"]
+    gained = f"best {best:+.1f}, other half {honest:+.1f}".replace("-", "−")
+    r = panels.agreement(*map(cells_of, (ours, theirs)), other=" with ours")
+    return f"{label} ({style.SCORES.get(score, score)}), ours\n{gained}", f"{label}, paper\n{r}"
+
+
+def figure9(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """A column of cells per task, layer 1 on top, each with its own colours and colour bar; ours above the paper's."""
+    rows = scores(inputs)
+    rows = of_sweep(rows[rows["head"] == 0])
+    table = join(means(rows), *published_of(published, "figure9", rows["panel"].unique()))
+    models = list(table["panel"].unique())
+    kinds = {"ours": "ours\nlayer", "published": "paper\nlayer"}
+    labels = [label for source, label in kinds.items() if source in set(table["source"])]
+    figure, grid = panels.columns(models, dict.fromkeys(labels, 1.75))
+    for model, column in zip(models, grid):
+        for axes, rows, label in zip(column, by_source(table, model), labels):
+            panel(axes, rows)
+            if axes.get_subplotspec().is_first_col():
+                axes.set_ylabel(label)
+        score = table.loc[table["panel"] == model, "score"].iloc[0]
+        column[0].set_title(f"{style.label_of(model)}\n{style.SCORES.get(score, score)}", fontsize=7.5)
+    cited = numbers.cited(published, "figure9", table, INFERRED)
+    return style.captioned(figure, table, style.failures(table, "panel"), cited)
