@@ -5,11 +5,10 @@ import pandas as pd
 import pytest
 
 from bertshift.papers.college2020 import (
-    figure3,
-    figure4,
+    losses,
     reinitialised_heads,
+    reinitialised_layers,
     reinitialised_summaries,
-    table_mrpc,
 )
 
 
@@ -58,7 +57,7 @@ def test_training_to_a_plateau_is_a_second_line(published):
         "results/sweeps/rte@cased.reinit.tsv": plain,
         "results/sweeps/rte.plateau@cased.reinit.tsv": longer,
     }
-    figure, table, _ = figure3.draw(inputs, published["college2020"])
+    figure, table, _ = reinitialised_layers.figure3(inputs, published["college2020"])
     ours = table[(table["source"] == "ours") & (table["run"] == "")]
     assert set(ours["panel"]) == {"rte@cased"}
     assert ours.groupby("series").size().to_dict() == {"majority": 1, "reinit": 5, "reinit.plateau": 5}
@@ -69,14 +68,14 @@ def test_training_to_a_plateau_is_a_second_line(published):
 
 def test_mrpc_is_the_majority_class_for_every_layer(published):
     inputs = {"results/sweeps/mrpc@cased.reinit.tsv": made_reinit.layers_sweep("mrpc", 12)}
-    table = table_mrpc.tidy(inputs, published["college2020"])
+    table = reinitialised_layers.of_mrpc(inputs, published["college2020"])
     mean = table[table["score"] == "accuracy_and_f1"].set_index(["source", "position"])["value"]
     correct = 279 / 408
     majority = (correct + 2 * 279 / (408 + 279)) / 2
     for k in range(13):
         assert mean["ours"][k] == pytest.approx(majority, abs=1e-9)
         assert mean["published"][k] == pytest.approx(majority, abs=1e-9)
-    assert "Ours equals the majority class for 12 of 12 k" in table_mrpc.identity(
+    assert "Ours equals the majority class for 12 of 12 k" in reinitialised_layers.identity(
         table, published["college2020"]
     )
 
@@ -85,9 +84,9 @@ def test_the_table_of_mrpc_draws_the_model_that_is_listed_first(published):
     plateau = made_reinit.layers_sweep("mrpc", 4, name="{}.plateau")
     inputs = {"results/sweeps/mrpc.plateau@cased.reinit.tsv": plateau}
     inputs["results/sweeps/mrpc@cased.reinit.tsv"] = made_reinit.layers_sweep("mrpc", 4)
-    figure, table, _ = table_mrpc.draw(inputs, published["college2020"])
+    figure, table, _ = reinitialised_layers.table_mrpc(inputs, published["college2020"])
     assert set(table["series"]) == {"reinit.plateau", "majority", "paper"}
-    assert "4 of 4 k" in table_mrpc.identity(table, published["college2020"])
+    assert "4 of 4 k" in reinitialised_layers.identity(table, published["college2020"])
     assert len(figure.axes[0].texts) == 5 * 4 + 3 + 3 * 6
 
 
@@ -101,7 +100,7 @@ def test_losses_of_runs_that_stop_apart_are_averaged_at_one_step(published):
     )
     table = table.assign(value=1 - table["step"] / 100, data="rte", task="rte", metric="loss")
     inputs = {"losses.tsv": table.assign(smoothed=table["value"])}
-    drawn = figure4.tidy(inputs, published["college2020"])
+    _, drawn, _ = losses.figure4(inputs, published["college2020"])
     assert drawn["value"].to_numpy() == pytest.approx(1 - drawn["step"].to_numpy() / 100)
     assert drawn.set_index(["series", "step"])["replicates"]["loss"].to_dict() == {
         step: 2 if step <= 70 else 1 for step in range(10, 101, 10)

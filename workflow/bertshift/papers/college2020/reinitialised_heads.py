@@ -80,8 +80,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> st
     table = tidy(inputs, published, key)
     parts = [part for _, panel in table.groupby("panel", sort=False) for _, part in panel.groupby("source")]
     heights = [part.loc[part["layer"] > 0, "layer"].nunique() for part in parts]
-    figure = Figure((style.TEXT_WIDTH, 0.55 * len(parts) + 0.25 * sum(heights)), layout="constrained")
-    grid = figure.subplots(len(parts), 1, height_ratios=heights, squeeze=False)[:, 0]
+    height = 0.55 * len(parts) + 0.25 * sum(heights)
+    figure, grid = style.grid(height, len(parts), height_ratios=heights)
+    grid = grid[:, 0]
     for axes, part in zip(grid, parts, strict=True):
         draw_cells(figure, axes, part[part["series"] == DELTA])
         axes.set_title(title(part, comparable(table)), loc="left", pad=3)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
 from bertshift.papers.college2020 import reinitialised_heads as heads
@@ -56,9 +55,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: s
             other = "" if heads.comparable(rows) else f"; other {by}s or another model, not comparable"
             parts.append((f"Paper{other}", with_derived(rows)))
     heights = [part[by].nunique() if by == "layer" else len(STATISTICS) for _, part in parts]
-    figure = Figure((style.TEXT_WIDTH, 0.5 * len(parts) + 0.24 * sum(heights)), layout="constrained")
-    grid = figure.subplots(len(parts), 1, height_ratios=heights, squeeze=False)[:, 0]
-    for axes, (title, part) in zip(grid, parts, strict=True):
+    height = 0.5 * len(parts) + 0.24 * sum(heights)
+    figure, grid = style.grid(height, len(parts), height_ratios=heights)
+    for axes, (title, part) in zip(grid[:, 0], parts, strict=True):
         draw_table(axes, part, by)
         axes.set_title(title, loc="left", pad=3 if by == "head" else 14)
     return style.captioned(figure, table, corrections(table, by), heads.failures(heads.deltas(inputs)))

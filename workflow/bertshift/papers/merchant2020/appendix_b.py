@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from bertshift.figures import layers, numbers, style
@@ -38,7 +37,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     tasks = style.edge_labels(table["task"])
     rows = -(-len(tasks) // ACROSS)
     heights = [0.4 + 0.27 * len(tasks), *[1.35] * rows]
-    figure = Figure((style.TEXT_WIDTH, sum(heights) + 0.4), layout="constrained")
+    figure = style.blank(sum(heights) + 0.4)
     grid = figure.add_gridspec(1 + rows, ACROSS, height_ratios=heights)
     lengths(figure.add_subplot(grid[0, :]), table, tasks)
     for place, (task, title) in enumerate(tasks.items()):

@@ -107,8 +107,8 @@ def blocks(shown: pd.DataFrame, beside: pd.DataFrame, word: str) -> Figure:
     selective = "selectivity" in set(shown["panel"])
     heights = [HEADER + ROW * len(tasks)] + [HEADER + 0.75 * ROW * len(tasks)] * selective
     width = max(style.TEXT_WIDTH, LABELS + CELL * len(columns))
-    figure = Figure((width, sum(heights) + 0.1), layout="constrained")
-    grid = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
+    figure, grid = style.grid(sum(heights) + 0.1, len(heights), width=width, height_ratios=heights)
+    grid = grid[:, 0]
     deltas = {name: "f1" if name == "base" else "delta" for name in columns}
     _block(grid[0], shown, beside, word, tasks, deltas)
     for title, names in groups.items():

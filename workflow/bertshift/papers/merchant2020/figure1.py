@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from bertshift.figures import layers, numbers, style
 
@@ -27,8 +26,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     table = tidy(inputs)
     rank = table["rank"].max()
     shown = table[(table["split"] == "dev") & (table["rank"] == rank)]
-    figure = Figure((style.TEXT_WIDTH, 4.1), layout="constrained")
-    grid = figure.subplots(2, 2, sharex=True, height_ratios=[1.6, 1])
+    figure, grid = style.grid(4.1, 2, 2, sharex=True, height_ratios=[1.6, 1])
     for axes, (panel, title, label) in zip(grid.flat, PANELS, strict=True):
         layers.by_model(axes, shown[shown["panel"] == panel])
         layers.layer_axis(axes, shown["layer"])

@@ -1,4 +1,4 @@
-"""Scores of fine-tunings that freeze or drop layers, shared by Figures 3 and 4 of Merchant et al. 2020."""
+"""Scores of fine-tunings that freeze or drop layers: Figures 3 and 4 of Merchant et al. 2020."""
 
 from collections.abc import Mapping
 
@@ -9,12 +9,16 @@ from matplotlib.lines import Line2D
 
 from bertshift.errors import UserError
 from bertshift.figures import layers, numbers, style
+from bertshift.naming import EMBEDDINGS_ONLY, NOTHING_FROZEN
 from bertshift.rows import statistics
 
 KEYS = ["panel", "series", "metric", "position", "layers"]
 COLUMNS = [*KEYS, *numbers.VALUES]
 RUN = ["series", "init", "seed"]
 BESIDE = 0.4  # of a layer: the paper's scores stand beside ours, not on them
+OF_UNFROZEN, OF_GAIN = "percent of unfrozen", "percent of gain"
+MIDWAY = -0.5  # where the axis shows frozen embeddings: more than nothing, less than a layer
+SHARE = 0.95
 
 
 def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -86,8 +90,7 @@ def printed(published: Mapping, complete: pd.DataFrame) -> pd.DataFrame:
 
 def panels(table: pd.DataFrame, relative: str, in_percent_of: str) -> tuple[Figure, Axes, Axes]:
     """The scores, and beside them the panel `relative`: a line per model over `position`, the paper's scores as stars."""
-    figure = Figure((style.TEXT_WIDTH, 2.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, [[left, right]] = style.grid(2.6, columns=2)
     left.set_ylabel("score (points)")
     right.set_ylabel(f"% of the {in_percent_of}")
     for axes, panel in ((left, "score"), (right, relative)):
@@ -114,3 +117,46 @@ def left_out(table: pd.DataFrame, relative: str, end: str, why: str) -> str:
         f"Right: without {missing} of {counts['score']} replicates, {why}." if missing else "",
     ]
     return " ".join(filter(None, said))
+
+
+def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """The paper's axis: -1 with nothing frozen, then the last frozen layer from 0; a hollow marker for embeddings alone."""
+    rows = scores(inputs)
+    table = tidy(rows, published, OF_UNFROZEN, rows["position"] == NOTHING_FROZEN, "unfrozen")
+    embeddings = table["position"] == EMBEDDINGS_ONLY
+    figure, left, right = panels(table[~embeddings], OF_UNFROZEN, "score with nothing frozen")
+    ticks = range(-1, int(table["layers"].max()))
+    for axes, panel in ((left, "score"), (right, OF_UNFROZEN)):
+        for point in table[embeddings & (table["panel"] == panel)].itertuples():
+            look = style.look_of(style.task_of(point.series))
+            axes.plot(MIDWAY, point.value, **look, markerfacecolor="white")
+        axes.set(xlim=(-1.7, ticks[-1] + 0.4), xticks=ticks)
+        axes.set_xlabel("last frozen layer, from 0 (−1 = nothing)")
+    why = "which score 0 with nothing frozen"
+    return style.captioned(figure, table, left_out(table, OF_UNFROZEN, "unfrozen", why))
+
+
+def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """Scores by number of layers kept, and how much of the gain from no layer to all of them is reached; layers to 95 % of
+    it, by replicate."""
+    rows = scores(inputs)
+    is_complete = rows["position"] == rows["layers"]
+    empty = at(rows, rows["position"] == 0, "empty")
+    table = tidy(rows, published, OF_GAIN, is_complete, "complete", empty)
+    curves = rows.set_index("position").groupby(RUN, sort=False)["value"]
+    enough = curves.agg(lambda curve: statistics.layers_to(curve.to_dict(), SHARE))
+    runs = rows.drop_duplicates(RUN)  # in the order of the curves
+    runs = runs.assign(position=runs["layers"])
+    table = numbers.join(table, means(runs, "layers_to_95pct", enough.to_numpy()), columns=COLUMNS)
+    figure, left, right = panels(table, OF_GAIN, "gain from none to all")
+    for axes in (left, right):
+        axes.set(xticks=range(table["layers"].max() + 1), xlabel="layers kept (0 = embeddings)")
+    right.axhline(100 * SHARE, color="#666666", linewidth=0.8, linestyle="--")
+    reached = table[table["panel"] == "layers_to_95pct"].set_index("series")["value"]
+    for model, kept in reached.items():
+        colour = style.look_of(style.task_of(model))["color"]
+        right.axvline(kept, color=colour, linewidth=0.9, linestyle=":")
+    words = ", ".join(f"{style.label_of(model)} {kept:.3g}" for model, kept in reached.items())
+    enough = f"Layers to 95 % of the gain, mean over replicates: {words or 'no task gains'}."
+    why = "in which more layers gain nothing"
+    return style.captioned(figure, table, enough, left_out(table, OF_GAIN, "complete", why))

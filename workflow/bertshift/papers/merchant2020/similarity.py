@@ -1,10 +1,9 @@
-"""Merchant et al. 2020, Figure 5: similarity to the pretrained model for inputs of and outside the training domain."""
+"""Merchant et al. 2020, Figures 2 and 5: representational similarity (RSA) to the pretrained model, by layer."""
 
 from collections.abc import Mapping
 from itertools import chain, zip_longest
 
 import pandas as pd
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bertshift.figures import layers, numbers, style
@@ -24,18 +23,41 @@ CONTROLS = [
 ]
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Similarity per model and kind of input, drawn or not; the paper prints no number of this figure."""
+def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """On `wiki`: one line per fine-tuned model, and the published points, at the same distance from the last layer."""
+    rows = numbers.stack(inputs, "rsa", ["content"], ["wiki"]).assign(panel="wiki")
+    models = {style.task_of(model): model for model in reversed(rows["model"].unique())}
+    entry = published["figure2"]
+    points = [
+        numbers.published(
+            entry | {"place": point["place"]}, published["paper"], panel="wiki", series=models[point["task"]],
+            stimuli=point["stimuli"], variant=f"layer {point['layer']} of {point['layers']}",
+            layer=rows["layer"].max() - (point["layers"] - point["layer"]), value=point["value"],
+            low=point["value"] - point["plus_minus"], high=point["value"] + point["plus_minus"],
+        )
+        for point in entry["points"] if point["task"] in models
+    ]  # fmt: skip
+    table = numbers.join(numbers.ours(rows, "panel", "model"), *points)
+    figure, [[axes]] = style.grid(2.5, width=style.COLUMN_WIDTH)
+    layers.by_model(axes, table)
+    layers.layer_axis(axes, table["layer"])
+    for point in table[table["source"] == "published"].itertuples():
+        name = f"{style.label_of(point.series)} published, {point.variant}"
+        layers.star(axes, point.layer, point, name)
+    axes.set_ylabel("RSA with the pretrained model")
+    layers.up_to_one(axes)
+    layers.legend_above(axes, 2)
+    return style.captioned(figure, table, style.failures(table))
+
+
+def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """One panel per model, one line per kind of input; controls thin, without bands. The paper prints no number of it."""
     measured = list(pd.concat([table["stimuli"] for table in inputs.values()]).unique())
-    return numbers.join(numbers.ours(numbers.stack(inputs, "rsa", ["content"], measured), "model", "stimuli"))
-
-
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """One panel per model, one line per kind of input, over layers 0 (embeddings) to L; controls thin, without bands."""
-    table = tidy(inputs)
+    table = numbers.join(
+        numbers.ours(numbers.stack(inputs, "rsa", ["content"], measured), "model", "stimuli")
+    )
     panels = list(table["panel"].unique())
-    figure = Figure((style.TEXT_WIDTH, 3.0), layout="constrained")
-    grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    figure, [grid] = style.grid(3.0, columns=len(panels), sharey=True)
     thick, thin = {}, {}  # the lines that the legend explains, by its words
     for axes, panel in zip(grid, panels, strict=True):
         task = style.task_of(panel)
