@@ -64,7 +64,7 @@ def test_a_new_seed_costs_only_its_own_runs(project):
     ("module", "first"),
     [
         ("metrics/svcca.py", "svcca"),
-        ("papers/hao2020/hidden_states.py", "draw_hao2020_figure2"),
+        ("papers/hao2020/change.py", "draw_hao2020_figure2"),
         ("training/finetuning.py", "finetune"),
         ("activations/extract.py", "rsa"),
         ("world/lexicon.py", "world"),
@@ -79,7 +79,7 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
     jobs = rules(project.reruns("figures/all"))
     upstream = {
         "svcca": {"finetune"},  # js and cosine read the same dump, made anew, and rsa snapshots of training
-        "draw_hao2020_figure2": {"svcca", "draw_hao2020_figure1"},
+        "draw_hao2020_figure2": {"svcca", "draw_hao2020_similarity"},
         "finetune": {"pretrain", "dataset", "stimuli"},
         "world": set(),
         "rsa": {"finetune", "stimuli", "pretrain"},

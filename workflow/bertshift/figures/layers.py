@@ -83,8 +83,9 @@ def small_multiples(
     panels = dict(list(table.groupby("panel", sort=False)))
     rows = {name: label for name, label in rows.items() if (table[row] == name).any()}
     width = style.TEXT_WIDTH if len(panels) > 3 else 1.0 + 1.6 * len(panels)
-    figure = Figure((width, 0.5 + 1.15 * len(rows)), layout="constrained")
-    grid = figure.subplots(len(rows), len(panels), sharex="col", sharey="row", squeeze=False)
+    figure, grid = style.grid(
+        0.5 + 1.15 * len(rows), len(rows), len(panels), width, sharex="col", sharey="row"
+    )
     for line, (name, label) in zip(grid, rows.items(), strict=True):
         for axes, cells in zip(line, panels.values(), strict=True):
             cells = cells[cells[row] == name]

@@ -20,6 +20,11 @@ NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "k_model", "k_reference",
            "se", "share"}  # fmt: skip
 
 
+def of_measure(inputs: Mapping[str, pd.DataFrame], name: str) -> dict[str, pd.DataFrame]:
+    """Those of the tables that lie below `results/<name>`."""
+    return {path: table for path, table in inputs.items() if path.startswith(f"results/{name}/")}
+
+
 def stack(
     tables: Mapping[str, pd.DataFrame], metric: str, variants: Iterable[str], stimuli: Iterable[str] = ()
 ) -> pd.DataFrame:

@@ -2,7 +2,8 @@
 
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import cycle
 from pathlib import Path
 
 import matplotlib
@@ -82,6 +83,19 @@ def intermediate_of(model: str) -> tuple[str, str]:
     texts for `cola`."""
     earlier = stages_of(model).rpartition("+")[0]
     return earlier, ("carry" if ".carry" in model else "fresh") if earlier else ""
+
+
+def base_of(model: str) -> str:
+    """The checkpoint that a model's name ends with."""
+    return model.partition("@")[2] or "base"
+
+
+def of_bases(models: Iterable[str], known: Mapping, others: Iterable) -> dict:
+    """For each model's checkpoint what is `known` of it, or the next of `others`, which go round."""
+    spare = cycle(others)
+    return {
+        base: known[base] if base in known else next(spare) for base in dict.fromkeys(map(base_of, models))
+    }
 
 
 def role_of(model: str, seeds: pd.Series) -> str:

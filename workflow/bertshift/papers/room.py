@@ -16,21 +16,21 @@ class Figure:
     """One figure of a paper.
 
     `tables` names the TSVs that the figure reads, given its entry in the configuration. `shows` begins its caption.
-    `module` draws it, by its function of the figure's own name or else by `draw`; by default it is the room's module of
-    the figure's own name. `arguments` are what the function takes beside the tables and the paper's numbers.
+    `drawn_by` names the room's module that draws it and, behind a dot, the function there; by default the module has the
+    figure's own name and the function is `draw`. `arguments` are what that takes beside the tables and the paper's numbers.
     """
 
     title: str
     tables: Callable[[Mapping], list[str]]
     shows: str
-    module: str = ""
+    drawn_by: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
 def module_of(name: str) -> str:
     """`hao2020/attention`: the room, and its module that draws figure `<paper>/<item>`."""
     paper, item = name.split("/")
-    return f"{paper}/{_figure(name).module or item}"
+    return f"{paper}/{(_figure(name).drawn_by or item).partition('.')[0]}"
 
 
 def draw(name: str, tables: Mapping, published: Mapping):
@@ -40,7 +40,7 @@ def draw(name: str, tables: Mapping, published: Mapping):
 
     entry = _figure(name)
     module = import_module(f"{PACKAGE}.{module_of(name).replace('/', '.')}")
-    function = getattr(module, name.split("/")[1], None) or module.draw
+    function = getattr(module, entry.drawn_by.partition(".")[2] or "draw")
     figure, table, notes = styled(function)(tables, published, **entry.arguments)
     return figure, table, f"{entry.shows}\n\n{notes}\n"
 

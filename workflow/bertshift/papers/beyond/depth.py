@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from bertshift.figures import layers, numbers, style
 
@@ -29,8 +28,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """By metric (`panel`), model (`series`), variant and layer, with the layer's `depth`, 0 to 1; attention's mean over heads."""
     parts = []
     for metric, (variants, stimuli, _) in PANELS.items():
-        tables = {path: table for path, table in inputs.items() if path.startswith(f"results/{metric}/")}
-        rows = numbers.stack(tables, metric, variants, stimuli)
+        rows = numbers.stack(numbers.of_measure(inputs, metric), metric, variants, stimuli)
         rows = rows[rows["head"] == 0].assign(panel=metric)
         parts.append(numbers.ours(rows, "panel", "model"))
     table = numbers.join(*parts)
@@ -42,28 +40,18 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A row of panels a task, one panel a metric, one line a checkpoint."""
     table = tidy(inputs)
     tasks = list(dict.fromkeys(map(style.stages_of, table["series"])))
-    bases = list(dict.fromkeys(map(_base, table["series"])))
-    looks = LOOKS | dict(
-        zip([base for base in bases if base not in LOOKS], OTHERS * len(bases), strict=False)
-    )
-    figure = Figure((style.TEXT_WIDTH, 0.6 + 1.7 * len(tasks)), layout="constrained")
-    grid = figure.subplots(len(tasks), len(PANELS), sharex=True, sharey="col", squeeze=False)
+    looks = style.of_bases(table["series"], LOOKS, OTHERS)
+    height = 0.6 + 1.7 * len(tasks)
+    figure, grid = style.grid(height, len(tasks), len(PANELS), sharex=True, sharey="col")
     for line, task in zip(grid, tasks, strict=True):
         for axes, (metric, (_, _, label)) in zip(line, PANELS.items(), strict=True):
             own = table[(table["panel"] == metric) & (table["series"].map(style.stages_of) == task)]
             for series, rows in own.groupby("series", sort=False):
-                base = _base(series)
+                base = style.base_of(series)
                 dotted = rows["variant"] == CEILING
                 layers.curve(axes, rows[~dotted], base + style.mark_of(rows), looks[base], "depth")
-                if dotted.any():
-                    ceiling = rows[dotted].sort_values("depth")
-                    axes.plot(
-                        ceiling["depth"],
-                        ceiling["value"],
-                        color=looks[base]["color"],
-                        linestyle=":",
-                        linewidth=0.9,
-                    )
+                ceiling = rows[dotted].sort_values("depth")
+                axes.plot(ceiling["depth"], ceiling["value"], ":", color=looks[base]["color"], linewidth=0.9)
             axes.set_xlabel("share of the depth" if axes in grid[-1] else "")
             axes.set(xlim=(-0.03, 1.03), ylabel=label)
         line[0].set_title(style.WORDS.get(task, task) if len(tasks) > 1 else "")
@@ -72,7 +60,3 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     layers.up_to_one(grid[0, 1])
     layers.legend_over(figure, grid[0, 0])
     return style.captioned(figure, table, style.failures(table))
-
-
-def _base(model: str) -> str:
-    return model.partition("@")[2] or "base"

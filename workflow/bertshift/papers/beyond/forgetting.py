@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bertshift.figures import layers, numbers, style
@@ -22,18 +21,16 @@ UNIGRAM = {"color": "#666666", "linestyle": ":", "linewidth": 1.0}
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Panel `runs`: of each run (`series`: the model and the run) what it forgot, its RSA and its weights' distance;
     panel of each checkpoint: the losses by layer of its models and (`parent`, `unigram`) of its own."""
-    tables = {path: table for path, table in inputs.items() if path.startswith("results/forgetting/")}
+    tables = numbers.of_measure(inputs, "forgetting")
     rows = numbers.stack(tables, "forgetting", ["model", "parent", "unigram", FORGOTTEN])
     whole = numbers.stack(tables, "weights_moved", ["whole"]).assign(variant=MOVED)
-    similar = numbers.stack(
-        {path: table for path, table in inputs.items() if path.startswith(f"results/{RSA}/")}, RSA, ["content"], ["wiki"]
-    )  # fmt: skip
+    similar = numbers.stack(numbers.of_measure(inputs, RSA), RSA, ["content"], ["wiki"])
     last = similar["layer"] == similar.groupby("model")["layer"].transform("max")
     similar = similar[last].assign(variant=RSA, low=float("nan"), high=float("nan"))
     runs = pd.concat([rows[rows["variant"] == FORGOTTEN], similar, whole], ignore_index=True)
     runs = runs.assign(panel="runs", series=[_run(row) for row in runs.itertuples()])
     curves = rows[rows["variant"] != FORGOTTEN]
-    curves = curves.assign(panel=curves["model"].map(_base), series=curves["model"])
+    curves = curves.assign(panel=curves["model"].map(style.base_of), series=curves["model"])
     # Models of one checkpoint share what is the checkpoint's own.
     own = curves["variant"].isin(["parent", "unigram"])
     parents = curves[own].drop_duplicates(["panel", "ref_init", "variant", "layer"])
@@ -48,10 +45,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Above, a panel for each of BESIDE; below, one for each checkpoint."""
     table = tidy(inputs)
     bases = [panel for panel in dict.fromkeys(table["panel"]) if panel != "runs"]
-    markers = MARKERS | dict(
-        zip([base for base in bases if base not in MARKERS], OTHER_MARKERS, strict=False)
-    )
-    figure = Figure((style.TEXT_WIDTH, 4.6), layout="constrained")
+    markers = style.of_bases(table.loc[table["panel"] == "runs", "model"], MARKERS, OTHER_MARKERS)
+    figure = style.blank(4.6)
     above, below = figure.subfigures(2, 1, hspace=0.02)
     pairs = _pairs(table)
     dots = above.subplots(1, len(BESIDE), sharey=True)
@@ -112,11 +107,7 @@ def _handles(pairs: pd.DataFrame, markers: Mapping[str, str]) -> Iterator[Line2D
 
 def _look(model: str, markers: Mapping[str, str]) -> dict:
     """The task's colour and the checkpoint's marker."""
-    return style.look_of(style.task_of(model)) | {"marker": markers[_base(model)]}
-
-
-def _base(model: str) -> str:
-    return model.partition("@")[2] or "base"
+    return style.look_of(style.task_of(model)) | {"marker": markers[style.base_of(model)]}
 
 
 def _run(row) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import grounding
@@ -51,9 +50,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     down = -(-len(panels) // across)
     width = LABELS + PANEL * across
     over = [line for words in OVER for line in textwrap.wrap(words, int(width * LETTERS))]
-    size = width, LINE * len(over) + (HEADER + ROW * len(MEASURES)) * down
-    figure = Figure(size, layout="constrained")
-    grid = figure.subplots(down, across, squeeze=False)
+    height = LINE * len(over) + (HEADER + ROW * len(MEASURES)) * down
+    figure, grid = style.grid(height, down, across, width)
     for number, axes in enumerate(grid.flat):
         if number < len(panels):
             _panel(axes, *panels[number], names=number % across == 0)
@@ -61,12 +59,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
             axes.set_axis_off()
     figure.suptitle("\n".join(over), fontsize=8)
     tests = table["value"].notna().sum()
-    return style.captioned(
-        figure,
-        table,
-        f"Of {tests} correlations {LEVEL * tests:.0f} would have one star by chance.",
-        style.failures(table),
-    )
+    chance = f"Of {tests} correlations {LEVEL * tests:.0f} would have one star by chance."
+    return style.captioned(figure, table, chance, style.failures(table))
 
 
 def _panel(axes: Axes, name: str, rows: pd.DataFrame, names: bool) -> None:

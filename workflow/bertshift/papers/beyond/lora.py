@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from bertshift.figures import layers, numbers, style
@@ -48,24 +47,21 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     parts = []
     for panel, (variants, stimuli, _) in BY_LAYER.items():
         metric = panel if panel in ("rsa", "js") else "spectra"
-        rows = numbers.stack(_tables(inputs, metric), metric, variants, stimuli)
+        rows = numbers.stack(numbers.of_measure(inputs, metric), metric, variants, stimuli)
         parts.append(_means(rows[rows["head"] == 0].assign(panel=panel)))
-    spectra = numbers.stack(_tables(inputs, "spectra"), "spectra", ["singular"])
+    spectra = numbers.stack(numbers.of_measure(inputs, "spectra"), "spectra", ["singular"])
     parts.append(_means(spectra.assign(panel="singular", layer=0)))
-    scores = _tables(inputs, "scores").items()
+    scores = numbers.of_measure(inputs, "scores").items()
     scores = pd.concat([table[table["headline"]].assign(table=path) for path, table in scores])
     scores = scores.assign(panel="score", variant=scores["metric"], layer=0, head=0, stimuli=scores["task"])
     parts.append(_means(statistics.in_points(scores)))
-    deltas = {path: table for path, table in _tables(inputs, "edge_probes").items() if "_vs_" in path}
+    probes = numbers.of_measure(inputs, "edge_probes")
+    deltas = {path: table for path, table in probes.items() if "_vs_" in path}
     if deltas:
         rows = statistics.in_points(numbers.rows_of(deltas, "edge_probe_delta"))
         rows = rows[(rows["variant"] == "mix") & (rows["view"] == "micro_all")]
         parts.append(_means(rows.assign(panel="edges", layer=0, head=0, stimuli="edges")))
     return numbers.join(*parts, columns=COLUMNS)
-
-
-def _tables(inputs: Mapping[str, pd.DataFrame], metric: str) -> dict[str, pd.DataFrame]:
-    return {path: table for path, table in inputs.items() if path.startswith(f"results/{metric}/")}
 
 
 def _means(rows: pd.DataFrame) -> pd.DataFrame:
@@ -88,7 +84,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     looks = {way: LOOKS[number % len(LOOKS)] for number, way in enumerate(ways)}
     probed = [task for task in tasks if (_of(table, task)["panel"] == "edges").any()]
     heights = [height for task in tasks for height in [ROW, ROW, *[EDGES_ROW] * (task in probed)]]
-    figure = Figure((style.TEXT_WIDTH, 0.45 + sum(heights)), layout="constrained")
+    figure = style.blank(0.45 + sum(heights))
     lines, grid = iter(range(len(heights))), figure.add_gridspec(len(heights), 4, height_ratios=heights)
     for task in tasks:
         rows = _of(table, task)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.scale import SymmetricalLogTransform
 from matplotlib.ticker import FixedLocator, NullLocator
 
@@ -57,8 +56,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     losses = _over_training(inputs, "losses").groupby(["table", *RUN], sort=False)
     parts.append(_means(pd.concat([_thinned(run) for _, run in losses]), ends))
     for metric, (variants, stimuli, *_) in MEASURES.items():
-        tables = {path: table for path, table in inputs.items() if path.startswith(f"results/{metric}/")}
-        rows = numbers.stack(tables, metric, variants, stimuli)
+        rows = numbers.stack(numbers.of_measure(inputs, metric), metric, variants, stimuli)
         rows = _placed(rows[rows["head"] == 0]).assign(panel=metric)
         parts.append(_means(rows, ends))
         halves.append(_halves(rows.assign(panel=f"half of {metric}")))
@@ -78,7 +76,7 @@ def _placed(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _over_training(inputs: Mapping[str, pd.DataFrame], folder: str) -> pd.DataFrame:
-    tables = [(path, table) for path, table in inputs.items() if path.startswith(f"results/{folder}/")]
+    tables = numbers.of_measure(inputs, folder).items()
     return _placed(pd.concat([table.assign(table=path) for path, table in tables], ignore_index=True))
 
 
@@ -122,8 +120,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     shares = np.unique(table.loc[table["panel"].isin(MEASURES), "share"])
     heights = [0.8, 0.8, *[1.15] * len(MEASURES), 1.5]
     width = style.COLUMN_WIDTH + 1.0 if len(models) == 1 else style.TEXT_WIDTH
-    figure = Figure((width, sum(heights) + 0.9), layout="constrained")
-    grid = figure.subplots(len(heights), len(models), squeeze=False, sharey="row", height_ratios=heights)
+    size = {"width": width, "height_ratios": heights}
+    figure, grid = style.grid(sum(heights) + 0.9, len(heights), len(models), sharey="row", **size)
     for column, model in zip(grid.T, models, strict=True):
         own = table[table["series"] == model]
         look = style.look_of(style.task_of(model))

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
 from bertshift.metrics.layer_cka import contrast
@@ -54,8 +53,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A column a model, a row a map, with the contrast of the upper third over each."""
     table = tidy(inputs)
     models = list(dict.fromkeys(table["series"]))
-    figure = Figure((max(style.COLUMN_WIDTH, 0.9 + 1.5 * len(models)), 0.3 + 1.8 * len(MAPS)), layout="constrained")  # fmt: skip
-    grid = figure.subplots(len(MAPS), len(models), squeeze=False)
+    width = max(style.COLUMN_WIDTH, 0.9 + 1.5 * len(models))
+    figure, grid = style.grid(0.3 + 1.8 * len(MAPS), len(MAPS), len(models), width)
     for column, model in zip(grid.T, models, strict=True):
         of_model = table[table["series"] == model]
         layers = range(int(of_model["layer"].max()) + 1)

@@ -66,7 +66,7 @@ FIGURES = {
         "Training loss of the last stage on each of four tasks, directly and after each of the others as an "
         "intermediate task. Pale: the loss of every step. Thick: its moving average (decay 0.98). Every stage begins a "
         "new optimiser and schedule. The paper draws curves without numbers.",
-        "losses",
+        "losses.figure1",
     ),
     "figure2": Figure(
         "Scores after an intermediate task", _gains,
@@ -84,14 +84,14 @@ FIGURES = {
         "Dots are replicates, bands are intervals over them. " + _REINITIALISED + " Stars: the report's scores of complete "
         "models and, for MRPC, its one score for any k; its curves carry no other numbers. Do not "
         "compare with a star of another model or of another score (the report does not say which correlation it used).",
-        "reinitialised_layers",
+        "reinitialised_layers.figure3",
     ),
     "table_mrpc": Figure(
         "MRPC with the upper layers re-initialised", each("results/sweeps/{model}.reinit.tsv"),
         "MRPC by the first re-initialised layer k: accuracy, F1, the mean of both and the training loss of the last "
         "epoch. Beside them stand the majority class and the report's scores, which for any k are those of the majority "
         "class.",
-        "reinitialised_layers",
+        "reinitialised_layers.table_mrpc",
     ),
     "schemes": Figure(
         "Ways to re-initialise layers",
@@ -99,13 +99,13 @@ FIGURES = {
         "A control of ours: three ways to read how the report drew its weights anew. A: BERT's own truncated normal, as "
         "the report's section 4.4 says. B: the call that its section 5.3.2 prints, as scipy reads its bounds. D: code of "
         "the same group, which writes weights of almost 0. " + _REINITIALISED,
-        "reinitialised_layers",
+        "reinitialised_layers.schemes",
     ),
     "figure4": Figure(
         "Training loss with layers re-initialised", each("results/sweeps/{model}.reinit.losses.tsv"),
         "Training loss of models whose layers from k up were re-initialised. Thick: its moving average (decay 0.98). "
         "Faint: the loss itself. Black, dashed: no layer re-initialised. The paper's curves carry no numbers.",
-        "losses",
+        "losses.figure4",
     ),
     "figure5": _one_head("figure5", "CoLA"),
     "figure6": _one_head("figure6", "STS-B"),

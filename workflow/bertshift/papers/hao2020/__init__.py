@@ -33,11 +33,11 @@ NAME = "Hao et al. 2020"
 FIGURES = {
     "figure1": Figure(
         "Change of attention by layer", each("results/js/{model}_vs_{reference}.tsv"),
-        f"{_attention(_TUNED)} {_RUNS}", "attention",
+        f"{_attention(_TUNED)} {_RUNS}", "change.attention",
     ),
     "figure2": Figure(
         "Change of hidden states by layer", each("results/svcca/{model}_vs_{reference}.tsv"),
-        f"{_hidden_states(_TUNED)} {_RUNS}", "hidden_states",
+        f"{_hidden_states(_TUNED)} {_RUNS}", "change.hidden_states",
     ),
     "similarity": Figure(
         "Change of hidden states by other measures", each("results/similarity/{model}_vs_{reference}.tsv"),
@@ -54,21 +54,22 @@ FIGURES = {
         "Each layer of a fine-tuned model gets back, alone, the weights that it was fine-tuned from; embeddings, pooler "
         "and head stay. Left: SVCCA distance between the last hidden states of the model and of the changed model, on the "
         f"same development inputs. {_DOTTED} Right: the task's score with that layer restored; dashed, with none. {_RUNS}",
+        "change.restored",
     ),
     "figure4": Figure(
         "Attention of two seeds", each("results/js/{model}_vs_{model}.tsv"),
-        f"{_attention(_SEEDS)} {_OWN} {_PAIRS}", "attention",
+        f"{_attention(_SEEDS)} {_OWN} {_PAIRS}", "change.attention",
     ),
     "figure5": Figure(
         "Hidden states of two seeds", each("results/svcca/{model}_vs_{model}.tsv"),
-        f"{_hidden_states(_SEEDS)} {_OWN} {_PAIRS}", "hidden_states",
+        f"{_hidden_states(_SEEDS)} {_OWN} {_PAIRS}", "change.hidden_states",
     ),
     "figure6": Figure(
         "Attention of models of two tasks", between_tasks("js"),
-        f"{_attention(_TASKS)} {_SAMPLE}, the least that can be told apart. {_RUNS}", "attention",
+        f"{_attention(_TASKS)} {_SAMPLE}, the least that can be told apart. {_RUNS}", "change.attention",
     ),
     "figure7": Figure(
         "Hidden states of models of two tasks", between_tasks("svcca"),
-        f"{_hidden_states(_TASKS)} {_SAMPLE}, on as many tokens. {_RUNS}", "hidden_states",
+        f"{_hidden_states(_TASKS)} {_SAMPLE}, on as many tokens. {_RUNS}", "change.hidden_states",
     ),
 }  # fmt: skip

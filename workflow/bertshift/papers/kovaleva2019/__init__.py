@@ -49,7 +49,7 @@ FIGURES = {
         "A typical attention map of each of five classes. Of all maps of the fine-tuned models, over all inputs, "
         "layers, heads and runs, it is the one that the classifier puts in the class with the highest probability p. "
         "Queries run down, keys right. Each map has its own scale, from 0. The paper chose its maps by eye.",
-        "attention_maps",
+        "attention_maps.figure1",
     ),
     "figure2": Figure(
         "Shares of five classes of attention maps", each("results/patterns/{model}.tsv"),
@@ -83,27 +83,27 @@ FIGURES = {
         "replicates; columns are heads, layer 1 is on top. The paper's panel stands beside ours. Best: the largest "
         "gain, in points. Other half: the gain of the head that is best on one half of the examples, taken on the "
         "other. " + _MARKS + " " + _FIRST_RUN,
-        "ablations",
+        "ablations.figure8",
     ),
     "figure9": Figure(
         "Scores with one layer disabled", each("results/ablation/{model}.tsv"),
         "Score of a fine-tuned model with all heads of one layer disabled: its tokens attend alike to all tokens. Mean "
         "over replicates; layer 1 is on top. The paper's panels stand below ours. " + _MARKS,
-        "ablations",
+        "ablations.figure9",
     ),
     "figure6": Figure(
         "Attention to separators and to the first token", each("results/attention_to/{model}_vs_{reference}.tsv"),
         "Attention to the separators and to the first token (BERT's [SEP] and [CLS]) by every head, before and after "
         "fine-tuning, and the paper's panel. Mean over queries, examples and replicates. Rows are layers, layer 1 is on top, columns are heads, and darker means "
         "more. Where an input has several separators, the largest attention counts. " + _FIRST_RUN,
-        "attention_to",
+        "attention_to.figure6",
     ),
     "figure7": Figure(
         "What the first token attends to in the last layer", each("results/attention_to/{model}_vs_{reference}.tsv"),
         "What the last layer's heads attend to for the first token (BERT's [CLS]), before and after fine-tuning, and the "
         "paper's strips. Columns are heads. Of each kind the token that gets most counts: mean over the examples that have one, and over "
         "replicates. Blank: no example has one, or the paper does not show it. Punctuation is ours. " + _FIRST_RUN,
-        "attention_to",
+        "attention_to.figure7",
     ),
     "linguistic": Figure(
         "Attention to kinds of words, and its weight", each("results/attention_to/{model}_vs_{reference}.tsv"),
@@ -111,13 +111,13 @@ FIGURES = {
         "attention to special tokens, before and after fine-tuning, over all layers and heads. Of each kind the token "
         "that gets most counts: mean over queries and over examples that have one. Below, attention is multiplied by "
         "the length of the vector that the head hands over for the token, as a share of the sum over the input's tokens.",
-        "attention_to",
+        "attention_to.linguistic",
     ),
     "figure10": Figure(
         "All attention maps of one input", each("results/patterns/maps/{model}.tsv"),
         "The attention maps of all heads (columns) in all layers (rows, layer 1 on top) for one development example of "
         "a task, drawn at random. In each cell queries run down, keys right. All maps have one scale.",
-        "attention_maps",
+        "attention_maps.figure10",
     ),
     "steps": Figure(
         "Step sizes by layer beside the change of attention", both(each("results/steps/{model}.tsv"), _COSINE),
@@ -126,7 +126,7 @@ FIGURES = {
         "weights end from their start. Each is a norm over all weights of the layer, relative to the norm of its "
         "weights before fine-tuning. Below is the change of attention of Figure 5, mean over heads. If its curve does "
         "not follow the others, larger steps alone do not move a layer's attention.",
-        "controls",
+        "controls.steps",
     ),
     "own_or_inherited": Figure(
         "Change of attention by a layer's own weights and by its input",
@@ -134,6 +134,6 @@ FIGURES = {
         "A control of ours, not a figure of the paper. Change of each layer's attention, mean over heads, if its query "
         "and key weights, its input, or both are those of the fine-tuned model. The rest is the pretrained model's. The "
         "two parts need not add up to the whole.",
-        "controls",
+        "controls.own_or_inherited",
     ),
 }  # fmt: skip

@@ -38,7 +38,7 @@ FIGURES = {
         "Wikipedia sentences, by layer. Layer 0 is the embedding output. Special tokens are left out; lower means more "
         "change. The star is the one value that the paper prints; its curves carry no numbers. Bands are over "
         "replicates.",
-        "similarity",
+        "similarity.figure2",
     ),
     "figure3": Figure(
         "Scores with the lower layers frozen", each("results/sweeps/{model}.freeze.tsv"),
@@ -47,7 +47,7 @@ FIGURES = {
         "Embeddings are frozen with every layer. Hollow markers: only the embeddings frozen. Stars: the paper's scores "
         "with nothing frozen; its curves carry no numbers, and its score of Dep is no standard LAS. Bands are over "
         "replicates.",
-        "scores_by_depth",
+        "scores_by_depth.figure3",
     ),
     "figure4": Figure(
         "Scores with the upper layers removed", each("results/sweeps/{model}.keep.tsv"),
@@ -55,7 +55,7 @@ FIGURES = {
         "from no layer to all of them. Dotted lines: layers to 95 % of that gain. Stars: the paper's scores of "
         "complete models; its curves carry no numbers, and its score of Dep is no standard LAS. Bands are over "
         "replicates.",
-        "scores_by_depth",
+        "scores_by_depth.figure4",
     ),
     "figure5": Figure(
         "Similarity inside and outside the training domain", each("results/rsa/{model}_vs_{reference}.tsv"),
@@ -63,7 +63,7 @@ FIGURES = {
         "(thick), of the other task, and from Wikipedia. Special tokens are left out; lower means more change. Thin "
         "lines are controls: premises or questions alone, inputs from the training set, and Wikipedia in the format or "
         "in the lengths of the model's own inputs. Bands are over replicates. " + _NO_NUMBERS,
-        "similarity",
+        "similarity.figure5",
     ),
     "appendix_a": Figure(
         "Edge probes on the top layer", _EDGE_PROBES,
