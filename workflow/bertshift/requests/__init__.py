@@ -4,7 +4,9 @@ Each rule has one function here, of the configuration and the rule's wildcards, 
 UserError, which says what to write instead, where a name cannot be served. Nothing here knows Snakemake.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 
 @dataclass(frozen=True)
@@ -14,3 +16,7 @@ class Request:
 
     inputs: dict[str, str | list[str]] = field(default_factory=dict)
     settings: dict | list = field(default_factory=dict)
+
+    def plus(self, files: Mapping = MappingProxyType({}), /, **settings) -> "Request":
+        """With more files and settings, or others in the place of some."""
+        return Request({**self.inputs, **files}, {**self.settings, **settings})

@@ -10,8 +10,6 @@ from bertshift.requests.runs import (
     by_folder,
     files,
     in_pairs,
-    inputs_of_table,
-    outcomes,
     provenance,
     runs_and_parents,
     scored_model,
@@ -29,16 +27,13 @@ def ablation(config: Mapping, model: str) -> Request:
 
 def restored(config: Mapping, model: str) -> Request:
     model, pairs = runs_and_parents(model, config)
-    runs, samples = in_pairs(pairs), config["samples"]
-    inputs = inputs_of_table(model, config) | task_data(model, config)
-    return Request(
-        inputs | {"models": files(runs), "outcomes": outcomes(runs)} | described("stimuli", model.task),
-        {
-            **against(model.parent, model, pairs, config),
-            "task": task_settings(model, config)["task"],
-            "stimuli": model.task,
-            "tokens": samples["svcca_tokens"],
-            "max_length": samples["max_length"],
-            "max_dev": config["ablation"]["max_dev"],
-        },
+    samples = config["samples"]
+    inputs = {"models": files(in_pairs(pairs))} | task_data(model, config) | described("stimuli", model.task)
+    return against(model.parent, model, pairs, config).plus(
+        inputs,
+        task=task_settings(model, config)["task"],
+        stimuli=model.task,
+        tokens=samples["svcca_tokens"],
+        max_length=samples["max_length"],
+        max_dev=config["ablation"]["max_dev"],
     )

@@ -26,74 +26,65 @@ PADDED = "cosine"  # cosine_padded looks at the inputs of this metric
 
 def compare(config: Mapping, model: str, reference: str, metric: str) -> Request:
     """One metric of two models, on dumps of both, for every pair of replicates."""
-    one, other = parse_comparison(model, reference, config)
-    how, pairs = METRICS[metric], pair_runs(one, other, config)
-    said, runs = _comparison(one, other, pairs, metric, config), in_pairs(pairs)
-    stimuli = said.settings["stimuli"]
+    one, other, pairs, asked = _of_pairs(config, model, reference, metric)
+    how, runs, stimuli = METRICS[metric], in_pairs(pairs), asked.settings["stimuli"]
     inputs = {side: dump(how.dump, each, stimuli) for side, each in (("model", one), ("reference", other))}
-    inputs |= said.inputs
-    settings = said.settings | {"dump": recipe(how.dump, config)}
+    settings = {"dump": recipe(how.dump, config)}
     if how.tokens:
         settings["tokens"] = config["samples"][how.tokens]
     if how.weights:
         inputs["weights"] = files(runs, WEIGHTS)
         settings["folders"] = folders(one, other, runs)
     if how.annotations:
-        inputs |= {
-            "annotations": [f"results/annotations/{name}.jsonl" for name in stimuli],
-            "annotators": [f"results/annotations/{name}.json" for name in stimuli],
-        }
+        inputs["annotations"] = [f"results/annotations/{name}.jsonl" for name in stimuli]
+        inputs["annotators"] = [f"results/annotations/{name}.json" for name in stimuli]
         # Its table has rows of the reference by itself.
         of_reference = [run for run in runs if run.model == other]
         settings["reference_checkpoints"] = checkpoints_of(of_reference, config)
-    return Request(inputs, settings)
+    return asked.plus(inputs, **settings)
 
 
 def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
-    one, other = parse_comparison(model, reference, config)
-    pairs, samples = pair_runs(one, other, config), config["samples"]
-    said, runs = _comparison(one, other, pairs, PADDED, config), in_pairs(pairs)
-    inputs = {"models": files(runs), "stimuli": list(map(rows, said.settings["stimuli"]))}
+    one, other, pairs, asked = _of_pairs(config, model, reference, PADDED)
+    runs, samples = in_pairs(pairs), config["samples"]
+    inputs = {"models": files(runs), "stimuli": list(map(rows, asked.settings["stimuli"]))}
     padded = {"inputs": samples["padded"], "pad_to": samples["padded_length"]}
-    return Request(said.inputs | inputs, said.settings | padded | {"folders": folders(one, other, runs)})
+    return asked.plus(inputs, **padded, folders=folders(one, other, runs))
 
 
 def spectra(config: Mapping, model: str, reference: str) -> Request:
     """Compared from weights alone."""
-    one, other = parse_comparison(model, reference, config)
-    pairs = pair_runs(one, other, config)
-    said = _of_pairs(one, other, pairs, config)
+    one, other, pairs, asked = _of_pairs(config, model, reference)
     same = {"metric": "spectra", "model": str(one), "reference": str(other)}
     compared = [[run.folder, ref.folder, same | numbers_of(run, ref)] for run, ref in pairs]
-    weights = {"weights": files(in_pairs(pairs), WEIGHTS)}
-    return Request(said.inputs | weights, said.settings | {"folders": compared})
+    return asked.plus({"weights": files(in_pairs(pairs), WEIGHTS)}, folders=compared)
 
 
-def _of_pairs(model: Model, reference: Model, pairs: list[tuple[Run, Run]], config: Mapping) -> Request:
-    """What every comparison asks for: the files that say what its rows were made from and which runs failed to train;
-    which replicate meets which, by name, and the provenance that every row carries."""
+def _of_pairs(
+    config: Mapping, model: str, reference: str, metric: str = ""
+) -> tuple[Model, Model, list[tuple[Run, Run]], Request]:
+    """Both models, their pairs of runs, and what every comparison asks for: the files that say what its rows were made from
+    and which runs failed to train; which replicate meets which, by name, and the provenance that every row carries; the
+    `metric`'s inputs, if it looks at some."""
+    one, other = parse_comparison(model, reference, config)
+    pairs = pair_runs(one, other, config)
     runs = in_pairs(pairs)
-    scores = training_scores(config, model, reference)
-    return Request(
+    scores = training_scores(config, one, other)
+    asked = Request(
         {"scores": scores, "outcomes": outcomes(runs), "sources": records(runs)},
         {
-            "model": str(model),
-            "reference": str(reference),
+            "model": str(one),
+            "reference": str(other),
             "pairs": [[[run.name, run.init, run.seed] for run in pair] for pair in pairs],
             "trained": names_of(runs),
             "scale": config["scale"],
             "checkpoints": checkpoints_of([run for run, _ in pairs], config),
         },
     )
-
-
-def _comparison(
-    model: Model, reference: Model, pairs: list[tuple[Run, Run]], metric: str, config: Mapping
-) -> Request:
-    """As `_of_pairs`, on the metric's inputs."""
-    stimuli, said = stimuli_of(metric, model, reference, config), _of_pairs(model, reference, pairs, config)
-    descriptions = list(map(description, stimuli))
-    return Request({**said.inputs, "descriptions": descriptions}, said.settings | {"stimuli": stimuli})
+    if metric:
+        stimuli = stimuli_of(metric, one, other, config)
+        asked = asked.plus({"descriptions": list(map(description, stimuli))}, stimuli=stimuli)
+    return one, other, pairs, asked
 
 
 def folders(model: Model, reference: Model, runs: list[Run]) -> dict[str, dict[str, str]]:

@@ -13,10 +13,8 @@ from bertshift.requests.runs import (
     against,
     checkpoints_of,
     files,
-    in_pairs,
-    inputs_of_table,
-    outcomes,
     provenance,
+    rated_model,
     records,
     run_named,
     runs_and_parents,
@@ -38,8 +36,7 @@ def finetune(config: Mapping, model: str, init: str, seed: str) -> Request:
 
 def snapshots(config: Mapping, stem: str, checkpoint: str, init: str, seed: str) -> Request:
     """Of the run of model `<stem><checkpoint>`; settings["shares"]: percent of its steps, in ascending order."""
-    asked = finetune(config, stem + checkpoint, init, seed)
-    return Request(asked.inputs, asked.settings | {"shares": sorted(config["snapshots"])})
+    return finetune(config, stem + checkpoint, init, seed).plus(shares=sorted(config["snapshots"]))
 
 
 def snapshot_weights(config: Mapping, stem: str, checkpoint: str, init: str, seed: str) -> Job:
@@ -87,12 +84,9 @@ def steps(config: Mapping, model: str) -> Request:
             f"results/steps/{model}.tsv: only the adapters of '{model}' make steps; ask for results/spectra/{model}_vs_"
             f"{model.parent}.tsv, which compares the weights."
         )
-    inputs = {
-        "logs": files([run for run, _ in pairs], ["layers.tsv"]),
-        "starts": files(unique(parent for _, parent in pairs), WEIGHTS),
-        "outcomes": outcomes(in_pairs(pairs)),
-    }
-    return Request(inputs_of_table(model, config) | inputs, against(model.parent, model, pairs, config))
+    logs = files([run for run, _ in pairs], ["layers.tsv"])
+    starts = files(unique(parent for _, parent in pairs), WEIGHTS)
+    return against(model.parent, model, pairs, config).plus({"logs": logs, "starts": starts})
 
 
 def gains(config: Mapping, model: str, reference: str) -> Request:
@@ -120,11 +114,7 @@ def gains(config: Mapping, model: str, reference: str) -> Request:
 
 
 def frozen(config: Mapping, model: str) -> Request:
-    model = parse_model(model, config)
-    if not model.tasks or config["tasks"][model.task]["kind"] not in ["classification", "regression"]:
-        raise UserError(
-            f"results/frozen/{model}.tsv: '{model}' is not fine-tuned to classify or to rate a text; write e.g. 'mrpc'."
-        )
+    model = rated_model("results/frozen", model, config)
     if model.variants:
         plain = Model(model.tasks, (), model.base)
         raise UserError(

@@ -8,7 +8,7 @@ from bertshift.models.weights import has_no_head, no_head
 from bertshift.naming import Run, parse_model, runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described
-from bertshift.requests.runs import against, files, inputs_of_table, unique
+from bertshift.requests.runs import against, files, unique
 
 STIMULI = "wiki"  # the text that RSA compares models on
 
@@ -27,20 +27,11 @@ def forgetting(config: Mapping, model: str) -> Request:
     for checkpoint in checkpoints:
         _check_head(checkpoint, config)
     corpus = config["bases"][one.base].get("pretrain", {}).get("corpus")
-    return Request(
-        {
-            **inputs_of_table(one, config),
-            "models": files([*runs, *checkpoints]),
-            **described("stimuli", STIMULI),
-            **({"corpus": config["corpora"][corpus]} if corpus else {}),
-        },
-        {
-            **against(checkpoints[0].model, one, [(run, run.checkpoint) for run in runs], config),
-            "corpus": corpus,
-            "stimuli": STIMULI,
-            "max_length": config["samples"]["max_length"],
-        },
-    )
+    read = {"models": files([*runs, *checkpoints])} | described("stimuli", STIMULI)
+    if corpus:
+        read["corpus"] = config["corpora"][corpus]
+    compared = against(checkpoints[0].model, one, [(run, run.checkpoint) for run in runs], config)
+    return compared.plus(read, corpus=corpus, stimuli=STIMULI, max_length=config["samples"]["max_length"])
 
 
 def _check_head(checkpoint: Run, config: Mapping) -> None:

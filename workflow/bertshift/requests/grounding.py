@@ -10,10 +10,17 @@ from bertshift.planning.work import Job
 from bertshift.requests import Request
 from bertshift.requests.activations import how_dumped
 from bertshift.requests.data import description, rows, task_data
-from bertshift.requests.runs import checkpoints_of, files, names_of, outcomes, training_scores, unique
+from bertshift.requests.runs import (
+    checkpoints_of,
+    files,
+    names_of,
+    outcomes,
+    rated_model,
+    training_scores,
+    unique,
+)
 
 LISTED = "figures.beyond.grounding"
-KINDS = ("classification", "regression")
 FEWEST = 3  # runs, as of rows.grounding, whose libraries take too long to import here
 
 
@@ -51,11 +58,7 @@ def group(name: str, config: Mapping) -> tuple[Model, list[Model]]:
 
     UserError for a model that is not plain, or whose task has no output that can be compared example by example.
     """
-    model = parse_model(name, config)
-    if not model.tasks or config["tasks"][model.task]["kind"] not in KINDS:
-        raise UserError(
-            f"results/grounding/{model}.tsv: '{model}' is not fine-tuned to classify or to rate a text; write e.g. 'mrpc'."
-        )
+    model = rated_model("results/grounding", name, config)
     plain = Model((model.task,), (), model.base)
     if model != plain:
         raise UserError(

@@ -7,15 +7,7 @@ from bertshift.errors import UserError
 from bertshift.naming import Model, parse_model, runs_of, shape_of
 from bertshift.requests import Request
 from bertshift.requests.data import described, description, rows
-from bertshift.requests.runs import (
-    by_folder,
-    files,
-    names_of,
-    outcomes,
-    provenance,
-    scored_model,
-    training_scores,
-)
+from bertshift.requests.runs import by_folder, files, of_table, provenance, scored_model
 
 
 def labelled_models(config: Mapping) -> list[Model]:
@@ -70,20 +62,13 @@ def pattern_classifier(config: Mapping) -> Request:
 
 def patterns(config: Mapping, model: str) -> Request:
     model, runs = scored_model(model, config)
-    return Request(
-        {
-            "models": files(runs),
-            **described("stimuli", model.task),
-            "classifier": "results/patterns/classifier/classifier.safetensors",
-            "predictions": "results/patterns/classifier/predictions.tsv",
-            "outcomes": outcomes(runs),
-            "scores": training_scores(config, model),
-        },
-        {
-            **provenance(model, config),
-            "runs": by_folder(runs),
-            "trained": names_of(runs),
-            "max_examples": config["patterns"]["max_examples"],
-            "max_length": config["samples"]["max_length"],
-        },
+    asked = of_table(model, config)
+    read = {name: asked.inputs[name] for name in ("scores", "outcomes")}
+    read["classifier"] = "results/patterns/classifier/classifier.safetensors"
+    read["predictions"] = "results/patterns/classifier/predictions.tsv"
+    return Request({"models": files(runs)} | described("stimuli", model.task) | read, asked.settings).plus(
+        task=model.task,
+        runs=by_folder(runs),
+        max_examples=config["patterns"]["max_examples"],
+        max_length=config["samples"]["max_length"],
     )

@@ -9,7 +9,7 @@ from bertshift.naming import pair_runs, parse_comparison, parse_model, runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import dumped
 from bertshift.requests.data import WORLD, dataset_files, described, stamps
-from bertshift.requests.runs import files, inputs_of_table, names_of, provenance, unique
+from bertshift.requests.runs import files, of_table, replicates_of, unique
 from bertshift.world import generate
 
 EDGES = "results/edges/{task}"
@@ -128,27 +128,20 @@ def _probe(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
     runs = runs_of(model, config)
     # Online codes are made of edge probes, and trained as these unless the configuration says otherwise.
     shared = config["probes"]["edge"] if kind == "mdl" else {}
-    said = provenance(model, config)
     labels = {"edges": edge_sidecars(config)} if stimuli == "edges" else {}
-    inputs = described("sentences", stimuli) | inputs_of_table(model, config)
-    return Request(
-        {**inputs, "models": files(runs), **labels},
-        {
-            "probe": {**shared, **config["probes"][kind]},
-            "tasks": edge_tasks(config),
-            "runs": {run.name: [run.init, run.seed] for run in runs},
-            "folders": {run.name: run.folder for run in runs},
-            "max_length": config["samples"]["max_length"],
-            "trained": names_of(runs),
-            **{key: said[key] for key in ("model", "scale", "checkpoints")},
-        },
+    return of_table(model, config).plus(
+        described("sentences", stimuli) | {"models": files(runs)} | labels,
+        probe={**shared, **config["probes"][kind]},
+        tasks=edge_tasks(config),
+        runs=replicates_of(runs),
+        folders={run.name: run.folder for run in runs},
+        max_length=config["samples"]["max_length"],
     )
 
 
 def edge_probes(config: Mapping, model: str) -> Request:
-    asked = _probe(config, "edge", model, "edges")
     lexical = ["lexical", "word_only"] if parse_model(model, config).is_checkpoint else []
-    return Request(asked.inputs, asked.settings | {"variants": ["mix", "top", *lexical]})
+    return _probe(config, "edge", model, "edges").plus(variants=["mix", "top", *lexical])
 
 
 def edge_probe_deltas(config: Mapping, model: str, reference: str) -> Request:

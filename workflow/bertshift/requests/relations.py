@@ -9,7 +9,7 @@ from bertshift.requests import Request
 from bertshift.requests.activations import dump, recipe
 from bertshift.requests.data import WORLD, described, stamps
 from bertshift.requests.probing import CORPORA, place
-from bertshift.requests.runs import inputs_of_table, names_of, provenance
+from bertshift.requests.runs import of_table, replicates_of
 
 
 def relation_source(config: Mapping) -> tuple[str, str]:
@@ -44,18 +44,10 @@ def relations(config: Mapping) -> Request:
 
 def relation_heads(config: Mapping, model: str) -> Request:
     one = parse_model(model, config)
-    runs = runs_of(one, config)
-    return Request(
-        {
-            **described("sentences", "relations"),
-            **inputs_of_table(one, config),
-            "dump": dump("attention", model, ["relations"]),
-            "relations": "results/relations/relations.jsonl",
-        },
-        provenance(one, config)
-        | {
-            "runs": {run.name: [run.init, run.seed] for run in runs},
-            "trained": names_of(runs),
-            "dump": recipe("attention", config),
-        },
+    read = {"dump": dump("attention", model, ["relations"]), "relations": "results/relations/relations.jsonl"}
+    return of_table(one, config).plus(
+        read | described("sentences", "relations"),
+        task=one.task,
+        runs=replicates_of(runs_of(one, config)),
+        dump=recipe("attention", config),
     )

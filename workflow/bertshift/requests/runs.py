@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from bertshift.errors import UserError
 from bertshift.models.source import SOURCE
 from bertshift.naming import MORE_RUNS, VARIANTS, Model, Run, parse_model, runs_of
+from bertshift.requests import Request
 
 WEIGHTS = ["config.json", "model.safetensors"]
 MODEL_FILES = [*WEIGHTS, "tokenizer.json", "tokenizer_config.json", SOURCE]
@@ -106,11 +107,12 @@ def provenance(model: Model, config: Mapping) -> dict:
     }
 
 
-def inputs_of_table(model: Model, config: Mapping) -> dict[str, list[str]]:
-    """The files that say what the rows of one model were made from, and which runs failed to train."""
+def of_table(model: Model, config: Mapping) -> Request:
+    """What a table of one model asks for: the files that say what its rows were made from, and which runs failed to train."""
     runs = runs_of(model, config)
-    scores = training_scores(config, model)
-    return {"scores": scores, "outcomes": outcomes(runs), "sources": records(runs)}
+    inputs = {"scores": training_scores(config, model), "outcomes": outcomes(runs), "sources": records(runs)}
+    about = {"model": str(model), "scale": config["scale"], "checkpoints": checkpoints_of(runs, config)}
+    return Request(inputs, about | {"trained": names_of(runs)})
 
 
 def numbers_of(run: Run, reference: Run) -> dict[str, int]:
@@ -118,8 +120,24 @@ def numbers_of(run: Run, reference: Run) -> dict[str, int]:
     return {"init": run.init, "seed": run.seed, "ref_init": reference.init, "ref_seed": reference.seed}
 
 
-def against(reference: Model, model: Model, pairs: list[tuple[Run, Run]], config: Mapping) -> dict:
-    """Settings of a table that compares each replicate of `model` with an earlier run, of `reference`."""
-    runs = [{"folder": run.folder, "parent": to.folder} | numbers_of(run, to) for run, to in pairs]
-    said = provenance(model, config) | {"reference": str(reference), "runs": runs}
-    return said | {"trained": names_of(in_pairs(pairs))}
+def against(reference: Model, model: Model, pairs: list[tuple[Run, Run]], config: Mapping) -> Request:
+    """As `of_table`, of a table that compares each replicate of `model` with an earlier run, of `reference`."""
+    compared = [{"folder": run.folder, "parent": to.folder} | numbers_of(run, to) for run, to in pairs]
+    both = in_pairs(pairs)
+    about = {"task": model.task, "reference": str(reference), "runs": compared, "trained": names_of(both)}
+    return of_table(model, config).plus({"outcomes": outcomes(both)}, **about)
+
+
+def replicates_of(runs: Iterable[Run]) -> dict[str, list[int]]:
+    """(init, seed) of each run, by its name."""
+    return {run.name: [run.init, run.seed] for run in runs}
+
+
+def rated_model(path: str, name: str, config: Mapping) -> Model:
+    """The model of this name, whose table is `path`; UserError if its task has no output for a text to compare."""
+    model = parse_model(name, config)
+    if not model.tasks or config["tasks"][model.task]["kind"] not in ("classification", "regression"):
+        raise UserError(
+            f"{path}/{model}.tsv: '{model}' is not fine-tuned to classify or to rate a text; write e.g. 'mrpc'."
+        )
+    return model
