@@ -16,6 +16,7 @@ include: "hooks.smk"
 
 
 from bertshift import config as settings, naming
+from bertshift.files import blocks_beside
 from bertshift.models.source import SOURCE
 from bertshift.papers import catalogue
 from bertshift.planning import costs
@@ -135,7 +136,7 @@ KEY_OF_THREADS = {"train": "train", "analyse": "analyse", "probe": "analyse"}
 
 def with_blocks(table):
     """The table, and beside it what its numbers are without each block of inputs."""
-    return [table, table.removesuffix(".tsv") + BLOCKS_BESIDE]
+    return [table, blocks_beside(table)]
 
 
 def made_by(request, *files, kind="analyse", gpu=0, dumped=None, log=None, where=None, **named):

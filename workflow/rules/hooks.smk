@@ -22,7 +22,7 @@ from snakemake_interface_executor_plugins.settings import ExecMode
 
 from bertshift import naming
 from bertshift.errors import UserError
-from bertshift.files import BLOCKS_BESIDE
+from bertshift.files import BLOCKS_ENDING
 from bertshift.running import codegraph, driver, gpus
 from bertshift.running.disk import Reader, next_files
 from bertshift.running.preloaded import THREADS, Forker
@@ -147,7 +147,7 @@ def unknown_targets():
 def told_of(target):
     """What to write in place of a target that no rule makes."""
     files = [strip_wildcard_constraints(str(file)) for rule in workflow.rules for file in rule.output]
-    files = [file for file in files if not file.endswith(BLOCKS_BESIDE)]
+    files = [file for file in files if not file.endswith(BLOCKS_ENDING)]
     names = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
     return naming.nearest_target(target, files, names, makers_of)
 
@@ -357,7 +357,6 @@ workflow._prepare_dag = preparing(workflow._prepare_dag)
 if workflow.is_main_process:
     JobScheduler.job_selector = within_disk(JobScheduler.job_selector)
     workflow._build_dag = explaining(workflow._build_dag)
-    if (
-        sys.platform == "linux" and workflow.local_exec
-    ):  # elsewhere a process that has imported torch cannot fork
+    # Elsewhere a process that has imported torch cannot fork.
+    if sys.platform == "linux" and workflow.local_exec:
         PythonScript.execute_script = forking(PythonScript.execute_script)

@@ -1,4 +1,4 @@
-"""A process that has imported the library once, and forks for each job: a job then starts in a twentieth of a second.
+"""A process that has imported the library once, and forks for each job: a job then starts in about ten milliseconds.
 
 Importing torch and transformers takes about four seconds of CPU time, more than most of the demo's jobs compute.
 """
