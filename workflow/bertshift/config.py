@@ -37,9 +37,13 @@ _ALTERNATIVES = [("pretrain", "checkpoints")]
 def load_config(user: Mapping, root: Path) -> dict:
     """The complete configuration: the scale's file, then the catalogues of data, with `user`'s keys on top.
 
-    `user` is config/experiments.yaml with whatever --configfile and --config added. Defaults of the schema are
-    filled in. Raises UserError with one sentence a problem: the key's path, its value, what to write instead.
+    `user` is config/experiments.yaml with whatever --configfile and --config added; it may name a file instead, as
+    `experiments`, and what it holds beside that name comes on top. Defaults of the schema are filled in. Raises UserError with one sentence a problem: the key's path, its value, what to write instead.
     """
+    if named := user.get("experiments"):
+        if not Path(named).is_file():
+            raise UserError(f"experiments: {named} does not exist here; name the file that holds the settings.")
+        user = merge(read_yaml(Path(named)), {key: user[key] for key in user if key != "experiments"})
     scale = user.get("scale", "demo")
     if scale not in SCALES:
         raise UserError(f"scale: {scale!r} is not a scale; write one of {', '.join(SCALES)}.")

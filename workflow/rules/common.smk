@@ -7,8 +7,10 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-ROOT = Path(workflow.basedir)
-LIBRARY = ROOT / "workflow"
+
+include: "place.smk"
+
+
 sys.path.insert(0, str(LIBRARY))
 
 
@@ -45,8 +47,8 @@ container: str(IMAGE)
 
 
 EXPERIMENTS = "config/experiments.yaml"
-# Snakemake would not say which line is not YAML.
-if Path(EXPERIMENTS).exists():
+# Snakemake would not say which line is not YAML. A workflow that uses this one hands its configuration over.
+if Path(EXPERIMENTS).exists() and not workflow.modifier.skip_configfile:
     user_errors_as_sentences(settings.read_yaml)(Path(EXPERIMENTS))
 
 
