@@ -1,6 +1,9 @@
 """No package of the library imports one that uses it, and Snakemake's own objects stay in the rules."""
 
 import ast
+import os
+import subprocess
+import sys
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
@@ -36,3 +39,13 @@ def test_nothing_runs_back_up():
 
 def test_snakemake_is_imported_in_one_module():
     assert {own for own, name in imported() if name.partition(".")[0].startswith("snakemake")} <= {"running"}
+
+
+def test_rules_are_read_with_snakemake_alone(tmp_path):
+    """Before there is an environment for jobs; and numpy, pandas and torch would slow each call down."""
+    for package in ("numpy", "pandas", "scipy", "torch", "transformers", "datasets", "safetensors", "matplotlib"):
+        (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError('no {package}', name='{package}')")
+    command = [sys.executable, "-m", "snakemake", "-n", "figures/all", "--quiet", "rules"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -46,7 +46,9 @@ def load_config(user: Mapping, root: Path) -> dict:
     if named := user.get("experiments"):
         file = Path(named)
         if not file.is_file():
-            raise UserError(f"experiments: {file.absolute()} does not exist; name the file that holds the settings.")
+            raise UserError(
+                f"experiments: {file.absolute()} does not exist; name the file that holds the settings."
+            )
         user = merge(read_yaml(file), {key: value for key, value in user.items() if key != "experiments"})
         folders.insert(0, file.parent)
 

@@ -70,17 +70,23 @@ def complete_rules():
     Of the jobs that are ready, those of a later stage start first: a figure is drawn as soon as it can be, and no
     activations wait longer than they must. Snakemake itself has no defaults for rules.
     """
+    shared = workflow.workflow_settings.cache or ()
     for each, name in OURS.items():
         if each.script:
             each.priority = costs.stage(name, COSTS)
-            each.conda_env, each.benchmark_modifier = ENVIRONMENT, each.log_modifier
-            each.benchmark = each.log[0].replace(".log", ".cost.tsv")
+            each.conda_env = ENVIRONMENT
+            # Snakemake shares no output between folders (--cache) whose rule has a record of costs.
+            if each.name not in shared:
+                each.benchmark_modifier = each.log_modifier
+                each.benchmark = each.log[0].replace(".log", ".cost.tsv")
 
 
 # ---- What one configuration made never passes for another's
 # Snakemake trusts outputs of which it has no record, and outputs whose rule cannot make them any more. Both may be of
 # another configuration. The first are made again; at the second, the command stops.
 
+# The rules whose parameters and inputs tell all that their outputs hold: of others, --cache would take one's for another's.
+SHARED = ["dataset", "checkpoint", "corpus", "vocabulary", "pretrain"]
 NEEDED_TRIGGERS = {RerunTrigger.MTIME, RerunTrigger.PARAMS, RerunTrigger.INPUT}
 
 
@@ -89,6 +95,13 @@ def check_options():
     if workflow.dag_settings.allowed_rules:
         raise WorkflowError(
             "--allowed-rules cannot tell what an input was made from; name files as targets instead."
+        )
+    cached = workflow.workflow_settings.cache or ()
+    if refused := sorted(
+        each.name for each, name in OURS.items() if each.name in cached and name not in SHARED
+    ):
+        raise WorkflowError(
+            f"--cache cannot share what {' and '.join(refused)} makes; name some of {', '.join(SHARED)}."
         )
     if missing := sorted(trigger.name.lower() for trigger in NEEDED_TRIGGERS - workflow.rerun_triggers):
         raise WorkflowError(
