@@ -193,50 +193,36 @@ class Evidence:
     def curve(self, task: str, variant: str, stimuli: str | None = None) -> Curve:
         """Head 0 by layer, of the model of `task`, on `stimuli` or else on the first that its table lists."""
         where = {"head": 0, "variant": variant}
-        stimuli = stimuli or self._rows(task, **where)["stimuli"].iloc[0]
-        return _by("layer", self._trained(task, **where, stimuli=stimuli))
+        stimuli = stimuli or self.every_row(task, **where)["stimuli"].iloc[0]
+        return self.by_layer(task, **where, stimuli=stimuli)
 
-    def changed_by(self, task: str, variant: str) -> Curve:
-        """1 - cosine of attention by layer, due to one variant of `metrics.own_or_inherited`."""
-        where = {"metric": "own_or_inherited", "measure": "cosine_distance"}
-        return _by("layer", self._trained(task, **where, head=0, variant=variant))
-
-    def distance(self, task: str, variant: str) -> Curve:
-        """Of all tokens' hidden states, by layer and one variant of `metrics.similarity`."""
-        return _by("layer", self._trained(task, tokens="all", variant=variant))
-
-    def layer_pairs(self, task: str, variant: str) -> pd.Series:
-        """CKA of content tokens by (layer, ref_layer), of one map of `metrics.layer_cka`."""
-        rows = self._trained(task, metric="layer_cka", tokens="content", variant=variant)
-        return rows.groupby(["layer", "ref_layer"])["value"].mean()
+    def by_layer(self, name: str, **where) -> Curve:
+        """The mean of `rows` by layer."""
+        return _by("layer", self.rows(name, **where))
 
     def spearman(self, name: str, kind: str) -> Curve:
         """A structural probe (`depth`, `distance`) on dev by layer, at the highest rank that was trained."""
         where = {"metric": "structural_probe", "measure": "spearman", "split": "dev"}
-        rows = self._trained(name, **where, kind=kind)
+        rows = self.rows(name, **where, kind=kind)
         return _by("layer", rows[rows["rank"] == rows["rank"].max()])
 
     def edge_probes(self, name: str, variant: str, **where) -> pd.DataFrame:
         """Micro-F1 over all labels, from 0 to 1."""
-        return self._trained(name, metric="edge_probe", view="micro_all", variant=variant, **where)
-
-    def code_length(self, name: str, task: str) -> float:
-        """Online code length in bits."""
-        return float(self._trained(name, metric="mdl", quantity="codelength", task=task)["value"].mean())
+        return self.rows(name, metric="edge_probe", view="micro_all", variant=variant, **where)
 
     def ablations(self, task: str, metric: str = "ablation") -> pd.DataFrame:
         """Headline rows of heads (or, head 0, layers) that attend alike to all tokens; `delta` in points.
 
         What was run on a sample and again on the complete development set has its complete row alone.
         """
-        rows = self._trained(task, metric=metric, variant="uniform", headline=True)
+        rows = self.rows(task, metric=metric, variant="uniform", headline=True)
         rows = rows.sort_values("sample", kind="stable")  # complete, sample
         rows = rows.drop_duplicates(["init", "seed", "layer", "head"])
         return rows.assign(delta=statistics.POINTS * rows["delta"])
 
     def relation_heads(self, name: str, variant: str) -> pd.DataFrame:
         """Every head's score for predicates and their arguments, with its rank and its null."""
-        rows = self._rows(name, metric="relation_heads", variant=variant)
+        rows = self.every_row(name, metric="relation_heads", variant=variant)
         return rows[rows["head"] > 0]
 
     def attention_to(
@@ -244,54 +230,33 @@ class Evidence:
     ) -> pd.DataFrame:
         """Every head's (0: their mean) on the task's inputs, of its model or of what that was before fine-tuning."""
         name = "base" if before else task
-        return self._trained(name, metric="attention_to", stimuli=task, token=token, variant=variant)
-
-    def gain(self, chain: str, score: str) -> float:
-        """Of this score, by the tasks before the last one of `wnli+cola`, over the last one alone."""
-        name = f"{chain}-{style.task_of(chain)}"
-        return float(self._rows(name, metric="gain", score=score)["value"].mean())
-
-    def losses(self, name: str) -> np.ndarray:
-        """Training loss by step."""
-        return self._rows(name, metric="loss").groupby("step")["value"].mean().to_numpy()
+        return self.rows(name, metric="attention_to", stimuli=task, token=token, variant=variant)
 
     def scores(self, name: str) -> pd.DataFrame:
         """Every metric of a fine-tuned model, in points; `mrpc.random` began with random weights."""
-        rows = self._rows(name).dropna(subset="majority")
+        rows = self.every_row(name).dropna(subset="majority")
         rows = rows.assign(score=rows["metric"], majority=statistics.POINTS * rows["majority"])
         return statistics.in_points(rows)
-
-    def frozen(self, task: str, variant: str) -> pd.DataFrame:
-        """Every metric of an encoder that is not fine-tuned, in points: under each random head, or under a linear probe."""
-        return statistics.in_points(self._rows("base", metric="frozen", task=task, variant=variant))
-
-    def pattern_shares(self, task: str, pattern: str) -> pd.DataFrame:
-        """What share of the model's attention maps the classifier puts in a class, in points."""
-        rows = self._trained(task, metric="pattern_share", variant="classified", pattern=pattern)
-        return statistics.in_points(rows)
-
-    def pattern_classifier(self, task: str) -> pd.DataFrame:
-        """Rows that say what the classifier is worth: the same for every model, whatever that learned."""
-        return self._rows(task, metric="pattern_share", variant="classified")
 
     def sweep(self, task: str) -> Curve:
         """The headline score, in points, by position on the sweep's axis.
 
         Where layers are frozen or dropped, a replicate whose complete run failed to train has nothing to compare with.
         """
-        rows = statistics.in_points(self._rows(task, headline=True))
+        rows = statistics.in_points(self.every_row(task, headline=True))
         rows = self._without_failures(rows.assign(failed=statistics.failed_wholes(rows, ["init", "seed"])))
         return Curve(_by("position", rows).values, int(rows["layers"].iloc[0]))
 
     def reinitialised_heads(self, task: str) -> pd.DataFrame:
         """Headline rows of every head that was re-initialised, by layer and head; `delta` to the plain model's seeds."""
-        rows = self._rows(task, metric="reinit_head", headline=True)
+        rows = self.every_row(task, metric="reinit_head", headline=True)
         for row in rows.drop_duplicates("init").itertuples():
             self.failed |= {(task, row.init, f"baseline {n}", 0, 0) for n in range(row.baseline_left_out)}
         return rows
 
-    def _trained(self, name: str, **where) -> pd.DataFrame:
-        return self._without_failures(self._rows(name, **where))
+    def rows(self, name: str, **where) -> pd.DataFrame:
+        """Rows of the model `name` that have these values, without those of runs that failed to train."""
+        return self._without_failures(self.every_row(name, **where))
 
     def _without_failures(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The rows of a model's runs that did not fail to train."""
@@ -303,7 +268,8 @@ class Evidence:
             raise NotTestableError(f"every run of {style.label_of(rows['name'].iloc[0])} failed to train")
         return rows[~bad]
 
-    def _rows(self, name: str, **where) -> pd.DataFrame:
+    def every_row(self, name: str, **where) -> pd.DataFrame:
+        """With those of runs that failed, where that is a result or no matter."""
         rows = self.results.rows(name, **where)
         self.read.add(name)
         return rows

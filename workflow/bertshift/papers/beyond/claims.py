@@ -10,7 +10,8 @@ CLAIMS = Claims("beyond")
 
 
 def within_minus_between(evidence, task):
-    cells = evidence.layer_pairs(task, "after")
+    rows = evidence.rows(task, metric="layer_cka", tokens="content", variant="after")
+    cells = rows.groupby(["layer", "ref_layer"])["value"].mean()
     lower, upper = thirds(int(cells.index.get_level_values("layer").max()))
     if not lower:
         raise NotTestableError("the model has too few layers to be divided into thirds")

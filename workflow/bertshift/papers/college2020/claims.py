@@ -21,7 +21,7 @@ SCORES = {"cola": "mcc", "mrpc": "accuracy", "rte": "accuracy", "wnli": "accurac
 
 
 def last_fall_of_loss(evidence: Evidence, task: str) -> float:
-    losses = evidence.losses(task)
+    losses = evidence.every_row(task, metric="loss").groupby("step")["value"].mean().to_numpy()
     sixth = max(1, len(losses) // 6)
     before, last = losses[-2 * sixth : -sixth], losses[-sixth:]
     return 1 - ratio(last.mean(), before.mean(), "the loss before the last steps")
@@ -29,7 +29,13 @@ def last_fall_of_loss(evidence: Evidence, task: str) -> float:
 
 def _gains(evidence: Evidence, *_) -> Callable[[str, str], float]:
     """gain(final task, intermediate task)"""
-    return lambda final, first: evidence.gain(f"{first}+{final}", SCORES[final])
+
+    def gain(final, first):
+        return evidence.every_row(f"{first}+{final}-{final}", metric="gain", score=SCORES[final])[
+            "value"
+        ].mean()
+
+    return gain
 
 
 def _gains_printed(published: Mapping, *_) -> Callable[[str, str], float]:

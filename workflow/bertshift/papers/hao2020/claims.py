@@ -20,7 +20,7 @@ def claim(item: str, id: str, measure: str, number, cases=TASKS, **criterion) ->
 
     def curve(evidence, name: str, *words: str) -> Curve:
         if item == "similarity":
-            return evidence.distance(*words, MEASURES[name])
+            return evidence.by_layer(*words, tokens="all", variant=MEASURES[name])
         name = f"{name}-{name}" if item in BETWEEN_SEEDS else name
         return evidence.curve(name, "nats" if item in ATTENTION else "svcca99")
 

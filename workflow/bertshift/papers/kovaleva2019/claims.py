@@ -41,12 +41,17 @@ def _from_random_weights(evidence: Evidence, task: str) -> float:
     return _points(evidence.scores(f"{task}.random"))
 
 
+RANDOM_HEADS = {"metric": "frozen", "variant": "random_head"}
+
+
 def _scores(evidence: Evidence, task: str) -> Callable[[str], float]:
     """`pretrained` is the mean over random heads."""
     columns = {
         "finetuned": lambda: _points(evidence.scores(task)),
         "random_init": lambda: _from_random_weights(evidence, task),
-        "pretrained": lambda: _points(evidence.frozen(task, "random_head")),
+        "pretrained": lambda: _points(
+            statistics.in_points(evidence.every_row("base", **RANDOM_HEADS, task=task))
+        ),
     }
     return lambda column: columns[column]()
 
@@ -81,10 +86,13 @@ claim("table1", "K1.5", "accuracy of random heads minus that of the majority cla
 
 # ---- Figure 2: classes of attention maps
 
+CLASSIFIED = {"metric": "pattern_share", "variant": "classified"}
+HETEROGENEOUS = CLASSIFIED | {"pattern": "heterogeneous"}
+
 
 def _heterogeneous(evidence: Evidence, *_) -> dict[str, float]:
     """The share of this class by task, in percent."""
-    return {name: evidence.pattern_shares(name, "heterogeneous")["value"].mean() for name in TASKS}
+    return {name: evidence.rows(name, **HETEROGENEOUS)["value"].mean() * statistics.POINTS for name in TASKS}
 
 
 def _heterogeneous_printed(published: Mapping, *_) -> dict[str, float]:
@@ -99,15 +107,15 @@ def distance_to_the_next(shares: Mapping[str, float], task: str, end: str) -> fl
 
 
 def share_in_bert_base(evidence: Evidence, task: str) -> float:
-    shares = evidence.pattern_shares(task, "heterogeneous")
+    shares = evidence.rows(task, **HETEROGENEOUS)
     checkpoint = shares["checkpoint"].iloc[0]
     if "bert-base-uncased" not in checkpoint:
         raise NotTestableError(f"about shares in bert-base-uncased, not in {checkpoint}")
-    return shares["value"].mean()
+    return shares["value"].mean() * statistics.POINTS
 
 
 def f1_of_classifier(evidence: Evidence, answer: str) -> float:
-    rows = evidence.pattern_classifier(TASKS[0])
+    rows = evidence.every_row(TASKS[0], **CLASSIFIED)  # which say of the classifier the same for every model
     if not rows["labels_by_person"].any():
         raise NotTestableError("about maps labelled by hand; these labels are all a rule's (patterns.labels)")
     return np.mean(rows[f"f1_macro_{answer}"])
@@ -183,8 +191,8 @@ def distance_and_change(evidence: Evidence, task: str) -> float:
 
 
 def inherited_minus_own(evidence: Evidence, task: str) -> float:
-    by_input, by_weights = (evidence.changed_by(task, variant) for variant in ("inherited", "own"))
-    return (by_input - by_weights).mean(11, 12, 12)
+    change = partial(evidence.by_layer, task, metric="own_or_inherited", measure="cosine_distance", head=0)
+    return (change(variant="inherited") - change(variant="own")).mean(11, 12, 12)
 
 
 claim("figure5", "K5.1", "least cosine below the last two layers minus most within them", lower_minus_last_two,

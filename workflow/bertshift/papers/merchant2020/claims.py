@@ -68,7 +68,8 @@ def top_minus_mix(evidence: Evidence, task: str) -> float:
 
 
 def relative_length(evidence: Evidence, model: str, task: str) -> float:
-    own, base = (evidence.code_length(name, task) for name in (model, "base"))
+    bits = {"metric": "mdl", "quantity": "codelength", "task": task}
+    own, base = (evidence.rows(name, **bits)["value"].mean() for name in (model, "base"))
     return ratio(own, base, "the code length of base")
 
 
