@@ -8,7 +8,6 @@ from bertshift.papers.college2020 import (
     losses,
     reinitialised_heads,
     reinitialised_layers,
-    reinitialised_summaries,
 )
 
 
@@ -22,9 +21,9 @@ from bertshift.papers.college2020 import (
 def test_the_papers_summaries_follow_from_its_differences_but_for_three(published, key, of, by, task, wrong):
     """Ours are made from the paper's differences, so that its summaries check our arithmetic."""
     inputs = {"made": made_reinit.heads(task)}
-    table = reinitialised_summaries.tidy(inputs, published["college2020"], key, of, by)
-    cells = reinitialised_summaries.with_derived(table)
-    found = cells[reinitialised_summaries.differs(cells)]
+    table = reinitialised_heads.tidy_summaries(inputs, published["college2020"], key, of, by)
+    cells = reinitialised_heads.with_derived(table)
+    found = cells[reinitialised_heads.differs(cells)]
     assert found["head"].tolist() == wrong and set(found["series"]) <= {"p25"}
     cells = ["series", "layer", "head"]
     ours = table[table["source"] == "ours"].set_index(cells)["value"]
@@ -32,7 +31,7 @@ def test_the_papers_summaries_follow_from_its_differences_but_for_three(publishe
         "value"
     ]
     printed = printed.drop(index=[("p25", 0, head) for head in wrong])
-    assert np.abs(ours.loc[printed.index] - printed).max() < reinitialised_summaries.EXACT
+    assert np.abs(ours.loc[printed.index] - printed).max() < reinitialised_heads.EXACT
     assert len(printed) == len(ours) - len(wrong)
 
 
@@ -111,7 +110,7 @@ def test_heads_of_another_model_are_not_comparable(published):
     for by, of, key in (("layer", "figure5", "figure7"), ("head", "figure5", "figure9")):
         for checkpoint, same in (("google-bert/bert-base-cased@cd5ef92", True), ("multiberts", False)):
             inputs = {"made": made_reinit.heads("cola").assign(checkpoint=checkpoint)}
-            table = reinitialised_summaries.tidy(inputs, published["college2020"], key, of, by)
+            table = reinitialised_heads.tidy_summaries(inputs, published["college2020"], key, of, by)
             assert reinitialised_heads.comparable(table) == same
 
 
@@ -121,12 +120,12 @@ def test_failed_baselines_are_told(published):
     said = reinitialised_heads.failures(reinitialised_heads.deltas({"made": rows}))
     assert f"2 of {len(rows) // 2} runs" in said and "baselines: 4 that failed" in said
     inputs = {"results/reinit_heads/stsb@cased.tsv": made_reinit.heads("stsb").assign(failed=True)}
-    _, _, caption = reinitialised_summaries.draw(
+    _, _, caption = reinitialised_heads.draw_summaries(
         inputs, published["college2020"], "figure8", "figure6", "layer"
     )
     assert "failed to train" in caption and "  " not in caption
 
 
 def test_a_number_that_is_0_but_for_rounding_is_0():
-    written = {value: reinitialised_summaries.number(value) for value in (-1e-17, 0.0, 2.5e-4, -0.0123)}
+    written = {value: reinitialised_heads.number(value) for value in (-1e-17, 0.0, 2.5e-4, -0.0123)}
     assert list(written.values()) == ["0", "0", ".00025", "−.012"]

@@ -126,11 +126,10 @@ def _decide(one: Claim, results: Results, published: Mapping) -> dict:
     row = {
         "figure": one.item, "claim": one.name, "statement": facts["statement"],
         "place": facts["place"], "strength": facts["strength"], "published_value": _published(one, facts, published),
-        "measure": one.criterion, "ours": np.nan, "low": np.nan, "high": np.nan, "replicates": 0,
+        "measure": one.criterion, "ours": np.nan, "low": np.nan, "high": np.nan, "probability": np.nan, "replicates": 0,
         "scale": "; ".join(rows["scale"].astype(str).unique()),
         "checkpoint": "; ".join(rows["checkpoint"].astype(str).unique()),
     }  # fmt: skip
-    row["probability"] = np.nan
     try:
         values, ours = _estimate(one, results)
     except NotTestableError as error:
@@ -140,23 +139,16 @@ def _decide(one: Claim, results: Results, published: Mapping) -> dict:
         seeds = rows.drop_duplicates(["init", "seed"])["seed"]  # a pretrained model's is 0
         row["replicates"] = int((seeds != 0).sum()) or len(seeds)
     if ours is not None:
-        row |= {
-            "low": float(ours.low),
-            "high": float(ours.high),
-            "probability": ours.probability(one.low, one.high),
-        }
+        row |= {"low": float(ours.low), "high": float(ours.high)}
+        row["probability"] = ours.probability(one.low, one.high)
     verdict, reason = _verdict(one, values, ours)
     return row | {"verdict": verdict, "reason": reason + _left_out(one, results)}
 
 
 def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None) -> tuple[str, str]:
-    """A verdict and why."""
     alone = [one.holds(value) for value in values]
-    said = (
-        "One number, over all replicates."
-        if one.across
-        else f"In {sum(alone)} of {len(values)} replicates by itself."
-    )
+    by_itself = f"In {sum(alone)} of {len(values)} replicates by itself."
+    said = "One number, over all replicates." if one.across else by_itself
     if not one.across and len(values) < 2:
         return UNTESTED, "one replicate only; at least two are needed."
     if ours is None:  # some value stands for `there is no such layer`

@@ -133,7 +133,6 @@ class Results:
         return {seed: self.part(self.table[shared | (replicate == seed)]) for seed in seeds}
 
     def part(self, rows: pd.DataFrame) -> "Results":
-        """Some of its rows."""
         return Results(rows, self._left_out.loc[self._left_out.index.intersection(rows.index)])
 
     def without_blocks(self, names: set[str]) -> list["Results"]:

@@ -28,7 +28,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     last = similar["layer"] == similar.groupby("model")["layer"].transform("max")
     similar = similar[last].assign(variant=RSA, low=float("nan"), high=float("nan"))
     runs = pd.concat([rows[rows["variant"] == FORGOTTEN], similar, whole], ignore_index=True)
-    runs = runs.assign(panel="runs", series=[_run(row) for row in runs.itertuples()])
+    names = [f"{row.model}, run {row.init}, seed {row.seed}" for row in runs.itertuples()]
+    runs = runs.assign(panel="runs", series=names)
     curves = rows[rows["variant"] != FORGOTTEN]
     curves = curves.assign(panel=curves["model"].map(style.base_of), series=curves["model"])
     # Models of one checkpoint share what is the checkpoint's own.
@@ -97,7 +98,6 @@ def _curves(axes: Axes, rows: pd.DataFrame, base: str, markers: Mapping[str, str
 
 
 def _handles(pairs: pd.DataFrame, markers: Mapping[str, str]) -> Iterator[Line2D]:
-    """Of the legend."""
     for model, own in pairs.groupby("model", sort=False):
         label = style.label_of(model) + style.mark_of(own)
         yield Line2D([], [], linestyle="", label=label, **_look(model, markers))
@@ -108,7 +108,3 @@ def _handles(pairs: pd.DataFrame, markers: Mapping[str, str]) -> Iterator[Line2D
 def _look(model: str, markers: Mapping[str, str]) -> dict:
     """The task's colour and the checkpoint's marker."""
     return style.look_of(style.task_of(model)) | {"marker": markers[style.base_of(model)]}
-
-
-def _run(row) -> str:
-    return f"{row.model}, run {row.init}, seed {row.seed}"

@@ -62,7 +62,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
             cells = of_model[of_model["variant"] == variant].pivot(index="layer", columns="ref_layer", values="value")  # fmt: skip
             _map(axes, cells.reindex(index=layers, columns=range(int(cells.columns.max()) + 1)))
             axes.set_title(_title(of_model, variant), pad=3)
-            _label(axes, *MAPS[variant][1:])
+            _, rows, columns = MAPS[variant]
+            axes.set(xlabel=columns, ylabel=rows if model == models[0] else "")
         column[0].set_title(
             f"{style.label_of(model)}{style.mark_of(of_model)}\n{column[0].get_title()}", pad=3
         )
@@ -83,17 +84,10 @@ def _map(axes: Axes, cells: pd.DataFrame) -> None:
     axes.tick_params(axis="y", labelrotation=0)
 
 
-def _label(axes: Axes, rows: str, columns: str) -> None:
-    axes.set_xlabel(columns)
-    axes.set_ylabel(rows if axes.get_subplotspec().is_first_col() else "")
-
-
 def _title(of_model: pd.DataFrame, variant: str) -> str:
     """The map's name, and its contrast if it has one."""
-    row = of_model.loc[of_model["variant"] == CONTRASTS.get(variant), ["value", "low", "high"]]
-    return MAPS[variant][0] + (_number(*row.iloc[0]) if len(row) else "")
-
-
-def _number(value: float, low: float, high: float) -> str:
-    ends = "" if pd.isna(low) else f"\n[{low:+.2f}, {high:+.2f}]"
-    return f", Δ = {value:+.2f}{ends}".replace("-", "−")
+    title = MAPS[variant][0]
+    for row in of_model[of_model["variant"] == CONTRASTS.get(variant)].itertuples():
+        ends = "" if pd.isna(row.low) else f"\n[{row.low:+.2f}, {row.high:+.2f}]"
+        title += f", Δ = {row.value:+.2f}{ends}".replace("-", "−")
+    return title

@@ -53,7 +53,7 @@ def _summary(key: str, task: str, of: str, by: str) -> Figure:
         f"{task}: the differences of {shown}, summarised by {by}, beside the report's summaries. Standard deviations "
         "divide by n − 1, quartiles are linear, and several replicates give the mean of their summaries. Green is better "
         f"than the plain model. † marks a summary that does not follow from the report's own {shown}.",
-        "reinitialised_summaries", {"key": key, "of": of, "by": by},
+        "reinitialised_heads.draw_summaries", {"key": key, "of": of, "by": by},
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What re-initialising one head does to the score, shared by Figures 5 and 6 of BERT Goes to College."""
+"""BERT Goes to College: what re-initialising one head does to the score (Figures 5 and 6), by layer or by head (7 to 10)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,6 +13,11 @@ COLUMNS = ["panel", "series", "score", "layer", "head", "sd", "runs", "p", "q", 
 BY = COLUMNS[:5]
 CMAP, LEVEL = "PiYG", 0.05
 DELTA, BASELINE = "delta", "baseline"
+CELL = ["panel", "series", "layer", "head"]
+STATISTICS = ["count", "mean", "std", "min", "p25", "p50", "p75", "max"]
+SPREADLESS = ["count", "std"]  # no differences, so that they have no colour
+EXACT = 0.00105  # the paper prints three decimals, some cut and some rounded
+CALCULATED = "derived"
 
 
 def deltas(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -141,3 +146,107 @@ def by_chance(table: pd.DataFrame) -> str:
         return ""
     found, chance = (tested["p"] <= LEVEL).sum(), LEVEL * len(tested)
     return f"Of {len(tested)} heads tested {found} have a star; {chance:.2g} would by chance."
+
+
+def summaries(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Rows of `value` by `by` and `series`, which names the statistic. Standard deviations have ddof 1 (none of one value),
+    quartiles are linear."""
+    wide = rows.groupby(by, sort=False)["value"].describe().set_axis(STATISTICS, axis=1)
+    wide = wide[["count", "mean", "std", "min", "max", "p25", "p50", "p75"]]  # the order of the rows
+    return wide.rename_axis(columns="series").stack().dropna().rename("value").reset_index()
+
+
+def tidy_summaries(
+    inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: str, by: str
+) -> pd.DataFrame:
+    """Summaries of each replicate, averaged over replicates; the paper's figure `key`, as it is printed and as its
+    differences, in its figure `of`, give it (provenance `derived`)."""
+    rows = deltas(inputs)
+    ours = summaries(rows, ["panel", "init", "seed", "scale", "checkpoint", "data", "table", by])
+    ours = numbers.means(ours.assign(**{"head" if by == "layer" else "layer": 0}), CELL, ["panel"])
+    return numbers.join(
+        ours, *printed_summaries(rows, published, key, of, by), columns=[*CELL, *numbers.VALUES]
+    )
+
+
+def printed_summaries(
+    rows: pd.DataFrame, published: Mapping, key: str, of: str, by: str
+) -> Iterator[pd.DataFrame]:
+    paper, entry, source = (published.get(name, {}) for name in ("paper", key, of))
+    for panel in beside(rows, entry):
+        derived = entry | {"provenance": CALCULATED, "place": f"{entry['place']}, from {source['place']}"}
+        down, across = ("layer", "series") if by == "layer" else ("series", "head")
+        for facts, cells in (
+            (derived, summaries(cells_of(source), [by])), (entry, cells_of(entry, down, across))
+        ):  # fmt: skip
+            yield numbers.published(facts, paper, panel=panel, **cells.to_dict("list"))
+
+
+def draw_summaries(
+    inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: str, by: str
+) -> style.Drawn:
+    """A table of ours and, below it, the paper's, shaped as in the paper: layers down, or heads across."""
+    table = tidy_summaries(inputs, published, key, of, by)
+    parts = []
+    for panel, rows in table.groupby("panel", sort=False):
+        parts.append((f"{style.label_of(panel)}, ours", rows[rows["source"] == "ours"]))
+        if (rows["source"] == "published").any():
+            other = "" if comparable(rows) else f"; other {by}s or another model, not comparable"
+            parts.append((f"Paper{other}", with_derived(rows)))
+    heights = [part[by].nunique() if by == "layer" else len(STATISTICS) for _, part in parts]
+    height = 0.5 * len(parts) + 0.24 * sum(heights)
+    figure, grid = style.grid(height, len(parts), height_ratios=heights)
+    for axes, (title, part) in zip(grid[:, 0], parts, strict=True):
+        draw_table(axes, part, by)
+        axes.set_title(title, loc="left", pad=3 if by == "head" else 14)
+    return style.captioned(figure, table, corrections(table, by), failures(deltas(inputs)))
+
+
+def draw_table(axes: Axes, part: pd.DataFrame, by: str) -> None:
+    """The summaries of `part`; † where they differ from `derived`, if it has that column."""
+    wrong = differs(part) if "derived" in part else False
+    texts = part["value"].map(number).where(part["series"] != "count", part["value"].map("{:g}".format))
+    cells = part.assign(text=texts + np.where(wrong, " †", ""))
+    values, texts = (
+        cells.pivot(index=by, columns="series", values=name).reindex(columns=STATISTICS)
+        for name in ("value", "text")
+    )
+    values[SPREADLESS] = np.nan
+    largest = 1.3 * max(values.abs().max(axis=None), 1e-4)
+    across, down = STATISTICS, [f"layer {layer}" for layer in values.index]
+    if by == "head":
+        values, texts, across, down = values.T, texts.T, list(map(str, values.index)), STATISTICS
+    look = {"cmap": CMAP, "vmin": -largest, "vmax": largest, "edgecolors": "white"}
+    grids.coloured_table(axes, values.to_numpy(float), across, down, 7, **look)
+    for (y, x), text in np.ndenumerate(texts.fillna("–").to_numpy()):
+        axes.text(x, y, text, ha="center", va="center", fontsize=7)
+
+
+def number(value: float) -> str:
+    """Three decimals, or five for what is 0 in three but not in five."""
+    text = short(value)
+    if text == "0" and round(value, 5):
+        text = f"{value:.5f}".rstrip("0").replace("0.", ".", 1).replace("-", "−")
+    return text
+
+
+def with_derived(table: pd.DataFrame) -> pd.DataFrame:
+    """The paper's cells as printed, with `derived`: what the paper's own differences give."""
+    theirs = table[table["source"] == "published"]
+    calculated = theirs["provenance"] == CALCULATED
+    derived = theirs[calculated].rename(columns={"value": "derived"})
+    return theirs[~calculated].merge(derived[[*CELL, "derived"]], on=CELL, how="left")
+
+
+def differs(cells: pd.DataFrame) -> pd.Series:
+    return (cells["value"] - cells["derived"]).abs() > EXACT
+
+
+def corrections(table: pd.DataFrame, by: str) -> str:
+    """A sentence on the paper's cells that do not follow from its differences; empty if all do."""
+    cells = with_derived(table)
+    said = [
+        f"{row.series} of {by} {getattr(row, by)} {row.derived:.4f}".replace("-", "−")
+        for row in cells[differs(cells)].itertuples()
+    ]
+    return f"† Not what the paper's differences give: {', '.join(said)}." if said else ""

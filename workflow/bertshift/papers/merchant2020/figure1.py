@@ -14,16 +14,12 @@ PANELS = [
 ]  # fmt: skip
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Every measure of both probes by layer, on dev and test; the paper prints no number of this figure."""
+def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """One line per model over layers 0 (embeddings) to L, on dev, of probes of the highest rank that was trained. The table
+    has every measure of both, on dev and test; the paper prints no number of this figure."""
     rows = numbers.rows_of(inputs, "structural_probe")
     rows = rows.assign(panel=rows["kind"] + " " + rows["measure"])
-    return numbers.join(numbers.means(rows, KEYS, ["series"]), columns=[*KEYS, *numbers.VALUES])
-
-
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """One line per model over layers 0 (embeddings) to L, on dev, of probes of the highest rank that was trained."""
-    table = tidy(inputs)
+    table = numbers.join(numbers.means(rows, KEYS, ["series"]), columns=[*KEYS, *numbers.VALUES])
     rank = table["rank"].max()
     shown = table[(table["split"] == "dev") & (table["rank"] == rank)]
     figure, grid = style.grid(4.1, 2, 2, sharex=True, height_ratios=[1.6, 1])
