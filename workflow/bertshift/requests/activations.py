@@ -1,6 +1,7 @@
 """Dumps of attention maps and hidden states, and the maps of a few inputs that a page shows."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from bertshift.errors import UserError
 from bertshift.naming import Run, parse_model, runs_of
@@ -98,15 +99,12 @@ def examples_of(config: Mapping, figures: Iterable[str]) -> list[str]:
         if BY_HEAD & {table.split("/")[1] for table in needs(name, config)}:
             paper, item = name.split("/")
             shown += config["figures"][paper][item]["models"]
-    return [model for model in unique(shown) if _has_before(config, model)]
-
-
-def _has_before(config: Mapping, model: str) -> bool:
-    try:
-        _after_and_before(config, model)
-    except UserError:
-        return False
-    return True
+    kept = []
+    for model in unique(shown):
+        with suppress(UserError):
+            _after_and_before(config, model)
+            kept.append(model)
+    return kept
 
 
 def _after_and_before(config: Mapping, name: str) -> tuple[Run, Run]:

@@ -120,13 +120,11 @@ def frozen(config: Mapping, model: str) -> Request:
         raise UserError(
             f"results/frozen/{model}.tsv: an encoder is taken as it is, without variants; write '{plain}'."
         )
-    starts = unique(run.parent for run in runs_of(model, config))
-
-    def of_start(start: Run) -> dict:
-        heads = range(1, config["frozen"]["heads"] + 1)
-        seeds = [finetune_seed(model, start.init, head) for head in heads]
-        return {"init": start.init, "seed": start.seed, "heads": seeds}
-
+    starts, heads = (
+        unique(run.parent for run in runs_of(model, config)),
+        range(1, config["frozen"]["heads"] + 1),
+    )
+    seeds = {start: [finetune_seed(model, start.init, head) for head in heads] for start in starts}
     return Request(
         {"starts": files(starts), **task_data(model, config)},
         {
@@ -136,6 +134,9 @@ def frozen(config: Mapping, model: str) -> Request:
             "child": str(model),
             "task": task_settings(model, config)["task"],
             "max_train": config["frozen"]["max_train"],
-            "starts": {start.folder: of_start(start) for start in starts},
+            "starts": {
+                start.folder: {"init": start.init, "seed": start.seed, "heads": seeds[start]}
+                for start in starts
+            },
         },
     )

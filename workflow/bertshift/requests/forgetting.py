@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.models.headless import has_no_head, no_head
-from bertshift.naming import Run, parse_model, runs_of
+from bertshift.naming import parse_model, runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described
 from bertshift.requests.runs import against, files, unique
@@ -24,19 +24,15 @@ def forgetting(config: Mapping, model: str) -> Request:
         )
     runs = runs_of(one, config)
     checkpoints = unique(run.checkpoint for run in runs)
+    entries = config["bases"][one.base].get("checkpoints")
     for checkpoint in checkpoints:
-        _check_head(checkpoint, config)
+        own = entries[checkpoint.init - 1].get("path") if entries else None
+        for folder in (own, checkpoint.folder):
+            if folder and has_no_head(Path(folder).expanduser()):
+                raise UserError(no_head(Path(folder)))
     corpus = config["bases"][one.base].get("pretrain", {}).get("corpus")
     read = {"models": files([*runs, *checkpoints])} | described("stimuli", STIMULI)
     if corpus:
         read["corpus"] = config["corpora"][corpus]
     compared = against(checkpoints[0].model, one, [(run, run.checkpoint) for run in runs], config)
     return compared.plus(read, corpus=corpus, stimuli=STIMULI, max_length=config["samples"]["max_length"])
-
-
-def _check_head(checkpoint: Run, config: Mapping) -> None:
-    entries = config["bases"][checkpoint.model.base].get("checkpoints")
-    own = entries[checkpoint.init - 1].get("path") if entries else None
-    for folder in (own, checkpoint.folder):
-        if folder and has_no_head(Path(folder).expanduser()):
-            raise UserError(no_head(Path(folder)))

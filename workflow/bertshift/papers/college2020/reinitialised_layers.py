@@ -191,16 +191,13 @@ def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.
     for row in table.itertuples():
         place = CELLS.index((row.source, row.score)), positions.index(row.position)
         colour = "black" if row.source == "ours" else "#404040"
-        axes.text(*place, text_of(row), ha="center", va="center", fontsize=7, color=colour, linespacing=0.95)
+        text, low, high = (f"{value:.3f}" for value in (row.value, row.low, row.high))
+        text += "" if low == high else f"\n[{low}, {high}]"  # without an interval both are nan
+        axes.text(*place, text, ha="center", va="center", fontsize=7, color=colour, linespacing=0.95)
     axes.axvline(len(OF_MRPC) - 0.5, color="#808080", linewidth=0.8)
     axes.axhline(depth - 0.5, color="#808080", linewidth=0.8)
     axes.set_title(f"{style.label_of(table['panel'].iloc[0])}, re-initialised …", pad=4, loc="left")
     return style.captioned(figure, table, identity(table, published))
-
-
-def text_of(row) -> str:
-    text, low, high = (f"{value:.3f}" for value in (row.value, row.low, row.high))
-    return text if low == high else f"{text}\n[{low}, {high}]"  # without an interval both are nan
 
 
 def identity(table: pd.DataFrame, published: Mapping) -> str:

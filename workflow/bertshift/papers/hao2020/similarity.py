@@ -59,29 +59,23 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """A panel per class of tokens and task, a line per measure over layers, each as a share of its own null."""
     table = tidy(inputs, published)
     shares = table[(table["quantity"] == "share of null") & table["variant"].isin(DRAWN)]
-    figure = layers.small_multiples(shares, "tokens", TOKENS | style.special_names(table), DRAWN)
+    words = TOKENS | style.special_names(table)
+    figure = layers.small_multiples(shares, "tokens", words, DRAWN)
     figure.set_size_inches(style.TEXT_WIDTH, 0.5 + 1.3 * len(TOKENS))  # one model, too, has this legend
     for axes in figure.axes:
         axes.axhline(1, color="#666666", linestyle=":", linewidth=0.9)
         axes.set_ylim(0, 1.08)
-    title = "Distance from the pretrained model, as a share of that between unrelated states (dotted)"
-    figure.legends[0].set_title(title)
-    return style.captioned(
-        figure, table, f"For all tokens the distance of unrelated states is {_nulls(table)}.", _agreement(table),
-        style.failures(table, "panel")
-    )  # fmt: skip
-
-
-def _nulls(table: pd.DataFrame) -> str:
+    figure.legends[0].set_title(
+        "Distance from the pretrained model, as a share of that between unrelated states (dotted)"
+    )
     values = dict(list(table[table["tokens"] == "all"].groupby("variant")["value"]))
-    return ", ".join(
+    nulls = ", ".join(
         f"{numbers.reach(values[f'{name}_null'])} by {label}" for name, (label, _) in DRAWN.items()
     )
-
-
-def _agreement(table: pd.DataFrame) -> str:
     pairs = [f"{a} ~ {b}" for a, b in combinations(DRAWN, 2)]
-    words = TOKENS | style.special_names(table)
     by_tokens = table[table["variant"].isin(pairs)].groupby("tokens", sort=False)["value"]
     ranges = ", ".join(f"{numbers.reach(values)} ({words[tokens]})" for tokens, values in by_tokens)
-    return f"Rank correlations over layers of any two of these measures: {ranges}."
+    return style.captioned(
+        figure, table, f"For all tokens the distance of unrelated states is {nulls}.",
+        f"Rank correlations over layers of any two of these measures: {ranges}.", style.failures(table, "panel")
+    )  # fmt: skip

@@ -88,7 +88,13 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     score_map(figure.add_subplot(grid[2, 0]), paper, "paper")
     score_map(figure.add_subplot(grid[2, 1]), same, f"ours, pieces paired as there\n{agreed}")
     against_null(figure.add_subplot(grid[2, 2]), ours)
-    return style.captioned(figure, table, *notes(table, published))
+    heads = ours[(ours["variant"] == HEADLINE) & (ours["rank"] > 0)]
+    top = ", ".join(
+        f"L{row.layer}H{row.head} {row.value:.3f}" for row in heads.nsmallest(5, "rank").itertuples()
+    )
+    paired = "; its notebook pairs pieces one by one, as the panel beside it does"
+    cited = numbers.cited(published, "figure3", table, paired)
+    return style.captioned(figure, table, f"Highest: {top}.", cited)
 
 
 def _title(ours: pd.DataFrame) -> str:
@@ -161,11 +167,3 @@ def against_null(axes: Axes, ours: pd.DataFrame) -> None:
     axes.set(xlim=(0, end), ylim=(0, end), xlabel="same places, other sentences", ylabel="score")
     axes.set_box_aspect(1)
     axes.set_title(f"{above.sum()} of {len(above)} heads above\n99% of their null", pad=3, fontsize=7.5)
-
-
-def notes(table: pd.DataFrame, published: Mapping) -> list[str]:
-    ours = table[(table["source"] == "ours") & (table["variant"] == HEADLINE) & (table["rank"] > 0)]
-    five = ours.nsmallest(5, "rank")
-    top = ", ".join(f"L{row.layer}H{row.head} {row.value:.3f}" for row in five.itertuples())
-    paired = "; its notebook pairs pieces one by one, as the panel beside it does"
-    return [f"Highest: {top}.", numbers.cited(published, "figure3", table, paired)]
