@@ -242,6 +242,7 @@ def sizes(jobs):
 # ---- Drivers: the snakemake processes that work in this folder
 
 
+@cache  # a report after the run plans its jobs again
 def take_over():
     """Before a real run plans its jobs: end and clear away what a driver that died left in this folder.
 
