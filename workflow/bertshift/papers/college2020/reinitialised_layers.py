@@ -206,11 +206,8 @@ def identity(table: pd.DataFrame, published: Mapping) -> str:
     depth = int(table["layers"].max())
     constant = ours.loc[ours["position"] == 0, "value"].iloc[0]
     equal = ours[ours["position"].between(1, depth) & ((ours["value"] - constant).abs() < EXACT)]
-    said = f"Ours equals the majority class for {len(equal)} of {depth} k."
-    facts = published.get("figure3", {}).get("mrpc", {})
-    if not facts:
-        return said
+    facts = published["figure3"]["mrpc"]
     return (
-        f"{said} The paper's {facts['any_layer'][MEAN]:.6f} for any k is exactly that class: 279 of 408 are paraphrases, and "
+        f"Ours equals the majority class for {len(equal)} of {depth} k. The paper's {facts['any_layer'][MEAN]:.6f} for any k is exactly that class: 279 of 408 are paraphrases, and "
         f"the mean of accuracy {facts['majority']['accuracy']:.5f} and F1 {facts['majority']['f1']:.5f} is the same number."
     )

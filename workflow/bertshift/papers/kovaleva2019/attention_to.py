@@ -102,12 +102,8 @@ def figure6(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         table, ["token", "when", "source"], rows, **FIGURE6, ticks=[0, 0.1, 0.25, 0.5, 1],
         label="mean attention to the token", absent="no\nseparators",
     )  # fmt: skip
-    return _captioned(figure, table, published, "figure6", _pretrained(table))
-
-
-def _captioned(figure, table: pd.DataFrame, published: Mapping, item: str, *notes: str) -> style.Drawn:
-    cited = numbers.cited(published, item, table, COMPARED)
-    return style.captioned(figure, table, *notes, cited, style.failures(table, "panel"))
+    cited = numbers.cited(published, "figure6", table, COMPARED)
+    return style.captioned(figure, table, _pretrained(table), cited, style.failures(table, "panel"))
 
 
 def _pretrained(table: pd.DataFrame) -> str:
@@ -150,7 +146,8 @@ def figure7(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         kinds={token: words[token] for token in KINDS}, ticks=[0, 0.05, 0.125, 0.25, 0.5],
         label=f"attention of {words['cls']} in the last layer",
     )  # fmt: skip
-    return _captioned(figure, table, published, "figure7")
+    cited = numbers.cited(published, "figure7", table, COMPARED)
+    return style.captioned(figure, table, cited, style.failures(table, "panel"))
 
 
 def linguistic(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:

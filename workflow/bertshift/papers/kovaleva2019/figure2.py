@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from bertshift.figures import layers, numbers, style
 from bertshift.papers.kovaleva2019.attention_maps import LABELS
@@ -53,7 +52,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     table = tidy(inputs, published)
     panels = list(table["panel"].unique())
     heights = [3.3, 0.55 + 0.2 * len(panels), 0.2]
-    figure = Figure((style.TEXT_WIDTH, sum(heights)), layout="constrained")
+    figure = style.blank(sum(heights))
     grid = figure.add_gridspec(3, len(LABELS), height_ratios=heights)
     bars(figure.add_subplot(grid[0, :]), table, panels)
     for column, pattern in enumerate(LABELS):
@@ -65,7 +64,20 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     below = figure.add_subplot(grid[2, :])
     below.axis("off")
     below.legend(handles, labels, loc="center", ncols=len(MARKS), borderaxespad=0)
-    return style.captioned(figure, table, *notes(inputs, published, table))
+    one = next(iter(inputs.values())).iloc[0]
+    macro, weighted = (
+        [f"{one[f'f1_{mean}_{answer}']:.2f}" for answer in ANSWERS] for mean in ("macro", "weighted")
+    )
+    told = (
+        f"Classifier: macro F1 {macro[0]} (weighted {weighted[0]}) in a cross-validation by input, {macro[1]} ({weighted[1]}) "
+        f"on maps that it was trained on. Of {one['labels']} labels {one['labels_by_person']} are a person's, the rest are "
+        "the rule's."
+    )
+    rescaled = (
+        ", in points, from bars that the axis cuts at 94 %, rescaled to the numbers of the text; its F1, on maps labelled by "
+        f"hand, is {published['figure2']['printed']['classifier_f1']}"
+    )
+    return style.captioned(figure, table, told, numbers.cited(published, "figure2", table, rescaled))
 
 
 def bars(axes: Axes, table: pd.DataFrame, panels: list[str]) -> None:
@@ -108,20 +120,3 @@ def intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
     axes.set_xlim(left=min(0, axes.get_xlim()[0]))
     axes.set_yticks(range(len(panels)), list(map(style.label_of, panels)))
     axes.tick_params(axis="y", length=0)
-
-
-def notes(inputs: Mapping[str, pd.DataFrame], published: Mapping, table: pd.DataFrame) -> list[str]:
-    """What the classifier is worth, and where the published shares are from."""
-    one = next(iter(inputs.values())).iloc[0]
-    macro = [f"{one[f'f1_macro_{answer}']:.2f}" for answer in ANSWERS]
-    weighted = [f"{one[f'f1_weighted_{answer}']:.2f}" for answer in ANSWERS]
-    printed = published["figure2"]["printed"]["classifier_f1"]
-    return [
-        (f"Classifier: macro F1 {macro[0]} (weighted {weighted[0]}) in a cross-validation by input, {macro[1]} ({weighted[1]}) "
-        f"on maps that it was trained on. Of {one['labels']} labels {one['labels_by_person']} are a person's, the rest are "
-        "the rule's."),
-        numbers.cited(
-            published, "figure2", table, ", in points, from bars that the axis cuts at 94 %, rescaled to the numbers of the text; "
-            f"its F1, on maps labelled by hand, is {printed}",
-        ),
-    ]  # fmt: skip

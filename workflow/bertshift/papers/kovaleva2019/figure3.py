@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from bertshift.errors import UserError
@@ -74,7 +73,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     ours, paper = by_source["heads", "ours"], by_source["heads", "published"]
     same = ours[ours["variant"] == OF_THE_FIGURE]
     agreed = panels.agreement(same, paper, other=" with the paper")
-    figure = Figure((style.TEXT_WIDTH, 5.0), layout="constrained")
+    figure = style.blank(5.0)
     figure.get_layout_engine().set(w_pad=0.04, h_pad=0.04, wspace=0.04)
     grid = figure.add_gridspec(3, 3, height_ratios=[1, 0.17, 1])
     theirs = by_source["map", "published"].set_index(["layer", "head"])
