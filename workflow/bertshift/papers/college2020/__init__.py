@@ -1,4 +1,4 @@
-"""BERT Goes to College 2020: its figures, each drawn by the module of its name, and the tables that they read."""
+"""BERT Goes to College 2020: its figures and the tables that they read."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""BERT Goes to College: scores with layers k and up re-initialised, in Figure 3 and the table of MRPC, and a control of ours."""
+"""BERT Goes to College: scores with layers k and up re-initialised (Figure 3, the table of MRPC, and a control of ours)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -208,6 +208,7 @@ def identity(table: pd.DataFrame, published: Mapping) -> str:
     equal = ours[ours["position"].between(1, depth) & ((ours["value"] - constant).abs() < EXACT)]
     facts = published["figure3"]["mrpc"]
     return (
-        f"Ours equals the majority class for {len(equal)} of {depth} k. The paper's {facts['any_layer'][MEAN]:.6f} for any k is exactly that class: 279 of 408 are paraphrases, and "
-        f"the mean of accuracy {facts['majority']['accuracy']:.5f} and F1 {facts['majority']['f1']:.5f} is the same number."
+        f"Ours equals the majority class for {len(equal)} of {depth} k. The paper's {facts['any_layer'][MEAN]:.6f} for any k "
+        "is exactly that class: 279 of 408 are paraphrases, and the mean of accuracy "
+        f"{facts['majority']['accuracy']:.5f} and F1 {facts['majority']['f1']:.5f} is the same number."
     )

@@ -76,6 +76,7 @@ FIGURES = {
         "are of the real tokens alone. Below them are maps of inputs filled up to one length, with the rows of padded "
         "queries, as the paper made its panels; these stand next. At the bottom is the mean over heads by layer. r: "
         "correlation of padded and published cells. " + _FIRST_RUN,
+        "change.figure5",
     ),
     "figure8": Figure(
         "Scores with one head disabled", each("results/ablation/{model}.tsv"),
@@ -126,7 +127,7 @@ FIGURES = {
         "weights end from their start. Each is a norm over all weights of the layer, relative to the norm of its "
         "weights before fine-tuning. Below is the change of attention of Figure 5, mean over heads. If its curve does "
         "not follow the others, larger steps alone do not move a layer's attention.",
-        "controls.steps",
+        "change.steps",
     ),
     "own_or_inherited": Figure(
         "Change of attention by a layer's own weights and by its input",
@@ -134,6 +135,6 @@ FIGURES = {
         "A control of ours, not a figure of the paper. Change of each layer's attention, mean over heads, if its query "
         "and key weights, its input, or both are those of the fine-tuned model. The rest is the pretrained model's. The "
         "two parts need not add up to the whole.",
-        "controls.own_or_inherited",
+        "change.own_or_inherited",
     ),
 }  # fmt: skip

@@ -1,4 +1,7 @@
-"""Kovaleva et al. 2019, Figure 5: cosine similarity of each head's attention before and after fine-tuning."""
+"""How much attention changes: Figure 5 of Kovaleva et al. 2019, by head, and two controls of ours beside it.
+
+Do the last layers change most because their steps are larger? And is the change a layer's own, or its input's?
+"""
 
 from collections.abc import Mapping
 
@@ -9,6 +12,7 @@ from matplotlib.colors import Normalize
 
 from bertshift.figures import grids, layers, numbers, style
 from bertshift.papers.kovaleva2019 import panels
+from bertshift.rows import statistics
 
 CMAP = "Blues_r"  # the paper's own
 CURVES = {
@@ -20,6 +24,17 @@ ROWS = {
     "ours\nlayer": ("crop", "ours"), "ours, padded\nlayer": ("padded", "ours"),
     "published*\nlayer": ("padded", "published"),
 }  # fmt: skip
+QUANTITIES = {
+    "gradient": "gradient", "update": "update", "displacement": "distance from start",
+    "attention": "1 − cosine\nof attention"
+}  # fmt: skip
+LINES = {name: (name, {"color": "#0072B2", "marker": "o"}) for name in QUANTITIES}
+MEASURES = {"cosine_distance": "1 − cosine", "js": "JS divergence (nats)"}
+PARTS = {
+    "total": ("both, as fine-tuned", {"color": "#000000", "marker": "o"}),
+    "own": ("the layer's weights alone", {"color": "#D55E00", "marker": "s"}),
+    "inherited": ("its input alone", {"color": "#0072B2", "marker": "^"}),
+}
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
@@ -54,7 +69,7 @@ def correlations(cells: pd.DataFrame) -> list[pd.DataFrame]:
     return found
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Heat maps of layers x heads per task, ours (cropped, padded) above the published ones, and all layer means below."""
     table = tidy(inputs, published)
     rows = {label: kind for label, kind in ROWS.items() if kind[1] in set(table["source"])}
@@ -85,3 +100,24 @@ def profile(axes: Axes, means: pd.DataFrame) -> None:
     else:
         axes.set(xlabel="layer", xticks=grids.ends(depths.max()))
     axes.tick_params(length=1.5, pad=1)
+
+
+def steps(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """A panel per quantity (series and variant) and task over layers."""
+    moved, changes = (numbers.rows_of(inputs, metric) for metric in ("steps", "cosine"))
+    changes = changes[(changes["head"] == 0) & (changes["variant"] == "crop")]
+    changes = statistics.mapped(changes.assign(variant="attention"), lambda cosine: 1 - cosine)
+    rows = pd.concat([moved, changes], ignore_index=True)
+    return _drawn(rows.assign(series=rows["variant"]), QUANTITIES, LINES)
+
+
+def own_or_inherited(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+    """A panel per measure (series) and task, a line per variant over layers."""
+    rows = numbers.stack(inputs, "own_or_inherited", list(PARTS))
+    return _drawn(rows[rows["head"] == 0].rename(columns={"measure": "series"}), MEASURES, PARTS)
+
+
+def _drawn(rows: pd.DataFrame, series: Mapping, variants: Mapping) -> style.Drawn:
+    table = numbers.join(numbers.ours(rows, "model", "series"))
+    figure = layers.small_multiples(table, "series", series, variants)
+    return style.captioned(figure, table, style.failures(table, "panel"))
