@@ -28,7 +28,7 @@ class Figure:
 
 
 def module_of(name: str) -> str:
-    """`hao2020/attention`: the room, and its module that draws figure `<paper>/<item>`."""
+    """`hao2020/change`: the room, and its module that draws figure `<paper>/<item>`."""
     paper, item = name.split("/")
     return f"{paper}/{(_figure(name).drawn_by or item).partition('.')[0]}"
 
