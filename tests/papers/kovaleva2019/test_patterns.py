@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from made_patterns import maps, of_kovaleva, shares
 
-from bertshift.papers.kovaleva2019 import attention_maps, figure2
+from bertshift.papers.kovaleva2019 import attention_maps
 from bertshift.patterns.features import CLASSES
 from bertshift.rows.estimates import REPLICATES
 
 
 def test_replicates_share_their_labels_so_corrected_shares_keep_a_bootstraps_interval(published):
-    _, table, _ = figure2.draw({"mrpc": shares("mrpc")}, published["kovaleva2019"])
+    _, table, _ = attention_maps.figure2({"mrpc": shares("mrpc")}, published["kovaleva2019"])
     ours = table[table["source"] == "ours"].set_index(["series", "pattern"])
     corrected, classified = ours.loc[("corrected", "block")], ours.loc[("classified", "block")]
     assert corrected["high"] - corrected["low"] == pytest.approx(4) and "labels" in corrected["interval"]

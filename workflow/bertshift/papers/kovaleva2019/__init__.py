@@ -59,6 +59,7 @@ FIGURES = {
         "labelled maps. Unless a person has corrected the labels, they are that rule's. The correction takes the "
         "cross-validated confusion; for classes with few labels it says little. Columns of separators make a map "
         "vertical, so this figure and Figure 6 are not independent.",
+        "attention_maps.figure2",
     ),
     "figure3": Figure(
         "Heads for predicates and arguments", each("results/relation_heads/{model}.tsv"),
