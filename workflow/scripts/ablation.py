@@ -8,6 +8,7 @@ with job(snakemake) as settings:
     from bertshift.ablation.table import ablate, with_provenance
     from bertshift.data.examples import read_examples, read_sidecar
     from bertshift.files import atomic, read_json, write_tsv
+    from bertshift.version import stamped
 
     data = Path(snakemake.input.examples).parent
     sidecar = read_sidecar(data)
@@ -24,4 +25,5 @@ with job(snakemake) as settings:
     outcomes = {
         tuple(settings["runs"][str(Path(file).parent)]): read_json(file) for file in snakemake.input.scores
     }
-    write_tsv(snakemake.output.table, with_provenance(table, settings, sidecar, outcomes))
+    table = with_provenance(table, settings, sidecar, outcomes)
+    write_tsv(snakemake.output.table, stamped(table))

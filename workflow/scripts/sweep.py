@@ -7,6 +7,7 @@ if __name__ == "__main__":  # not in the workers, which import this file
         from bertshift.files import read_json, write_tsv
         from bertshift.running.memory import free_bytes, how_many_fit
         from bertshift.training.sweeps import sweep, sweep_tables
+        from bertshift.version import stamped
 
         for run in settings["runs"].values():
             run["training"]["code"] = snakemake.params.training
@@ -20,5 +21,5 @@ if __name__ == "__main__":  # not in the workers, which import this file
         folders = {name: folder / name for name in scores} | settings["models"]
         scores |= {name: read_json(f"{place}/scores.json") for name, place in settings["models"].items()}
         tables = sweep_tables(scores, folders, settings)
-        write_tsv(snakemake.output.scores, tables[0])
-        write_tsv(snakemake.output.losses, tables[1])
+        write_tsv(snakemake.output.scores, stamped(tables[0]))
+        write_tsv(snakemake.output.losses, stamped(tables[1]))

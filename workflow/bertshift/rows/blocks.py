@@ -20,6 +20,7 @@ from scipy import stats as distributions
 
 from bertshift.errors import UserError
 from bertshift.files import BLOCKS_BESIDE, atomic, read_tsv, write_tsv
+from bertshift.version import stamped
 
 BLOCKS = 20
 WITHOUT = [f"without{block}" for block in range(1, BLOCKS + 1)]
@@ -100,7 +101,7 @@ def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "v
         shown.insert(place, column, ends)
     with atomic(companion(path)) as temporary, open(temporary, "wb") as file:
         np.save(file, np.ascontiguousarray(without))
-    write_tsv(path, shown)
+    write_tsv(path, stamped(shown))
 
 
 def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
