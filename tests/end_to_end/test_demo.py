@@ -44,7 +44,9 @@ def test_every_number_says_what_made_it(finished):
 
 def test_every_table_with_provenance_and_every_caption_carries_the_version(finished):
     results, said = finished.folder / "results", version()
-    tables = {file: read_tsv(file) for file in results.rglob("*.tsv") if (results / "world") not in file.parents}
+    tables = {
+        file: read_tsv(file) for file in results.rglob("*.tsv") if (results / "world") not in file.parents
+    }
     carried = [table for table in tables.values() if "scale" in table]
     assert len(carried) > 150 and all((table["version"] == said).all() for table in carried)
     assert all(file.read_text().endswith(f" Drawn by {said}.\n") for file in results.glob("figures/*/*.txt"))
