@@ -17,7 +17,7 @@ def ids(value):
 
 def test_a_run_of_the_workflow_made_the_results(tmp_path):
     """As the Workflow Run Crate profile asks, read by the library that reads such crates."""
-    for name in [*FILES, "Snakefile"]:
+    for name in [*FILES, "workflow/Snakefile"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"")
     (tmp_path / METADATA).write_bytes(metadata(FILES, ["configuration.yaml"], RESULTS, ABOUT))
@@ -26,7 +26,7 @@ def test_a_run_of_the_workflow_made_the_results(tmp_path):
         crate.mainEntity["programmingLanguage"]["name"] == "Snakemake"
         and crate.mainEntity["version"] == "1.2.3"
     )
-    assert {unquote(each.id) for each in crate.data_entities} == {*FILES, "Snakefile"}
+    assert {unquote(each.id) for each in crate.data_entities} == {*FILES, "workflow/Snakefile"}
     run = crate.get("#run")
     assert run.type == "CreateAction" and run["instrument"] is crate.mainEntity
     assert [unquote(each.id) for each in run["result"]] == RESULTS

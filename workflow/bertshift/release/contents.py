@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from bertshift.files import BLOCKS_BESIDE
+from bertshift.files import BLOCKS_ENDING
 from bertshift.release.archive import SUMS
 
 FIGURES = "results/figures/"
-TABLES = (".tsv", BLOCKS_BESIDE)
+TABLES = (".tsv", BLOCKS_ENDING)
 DATA_SETS = "results/world/"  # of the generated data, which a rerun makes again, some are TSVs
 PROGRAM = ["Snakefile", "workflow", "profiles", "envs", "Makefile", "requirements.txt", "pyproject.toml", "CITATION.cff",
            "CHANGELOG.md", "LICENSE"]  # fmt: skip

@@ -42,7 +42,7 @@ def metadata(
 
     licence = entity(f"https://spdx.org/licenses/{about['license']}", "CreativeWork", about["license"])
     workflow = crate.add_workflow(
-        dest_path="Snakefile", main=True, lang="snakemake", lang_version=about["snakemake"],
+        dest_path="workflow/Snakefile", main=True, lang="snakemake", lang_version=about["snakemake"],
         properties={"name": about["title"], "version": about["version"], "encodingFormat": "text/plain"},
     )  # fmt: skip
     workflow["creator"], workflow["license"] = entity("#authors", "Organization", about["authors"]), licence
