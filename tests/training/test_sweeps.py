@@ -1,3 +1,4 @@
+import json
 import shutil
 import socket
 from multiprocessing import Pipe
@@ -74,6 +75,11 @@ def test_a_row_is_encoded_once(places, tmp_path, monkeypatch):
     )
     sweep(RUNS, *places, tmp_path)
     assert len(encoded) == 1
+
+
+def test_scores_of_an_earlier_call_come_in_the_same_order(places, in_turn):
+    folder, scores = in_turn
+    assert json.dumps(sweep(RUNS, *places, folder)) == json.dumps(scores)
 
 
 def test_side_by_side_is_the_same_to_the_bit(places, in_turn, tmp_path, capsys):

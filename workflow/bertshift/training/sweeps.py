@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from bertshift.files import read_tsv
+from bertshift.files import read_json, read_tsv
 from bertshift.models.loading import WEIGHTS
 from bertshift.rows.losses import thinned
 from bertshift.rows.tables import score_table
@@ -42,9 +42,10 @@ def _weightless(start: Path, data: Path, folder: Path) -> Callable[[str, Mapping
     train_run = trainer(start, data)
 
     def run(name: str, settings: Mapping) -> dict:
-        scores = train_run(settings, Path(folder) / name)
-        (Path(folder) / name / WEIGHTS).unlink(missing_ok=True)
-        return scores
+        place = Path(folder) / name
+        train_run(settings, place)
+        (place / WEIGHTS).unlink(missing_ok=True)
+        return read_json(place / "scores.json")  # in the order that an earlier call's are read in
 
     return run
 
