@@ -17,6 +17,10 @@ THERE = pd.DataFrame({"layer": [1, 2, 3], "metric": ["rsa", "rsa", "cka"], "valu
         (THERE.assign(value=[0.5, 0.2, None]), ["`value` by at most 0.05 in 1 of 3 rows"]),
         (THERE.assign(value=[0.53, 0.2, None]), ["`value` by at most 0.05 in 2 of 3 rows"]),
         (THERE.assign(value=[0.5, 0.25, 0.1]), ["`value` by a missing value in 1 of 3 rows"]),
+        (
+            THERE.assign(value=[0.5, 0.2, 0.1]),
+            ["`value` by at most 0.05 or by a missing value in 2 of 3 rows"],
+        ),
         (THERE.assign(metric="rsa"), ["`metric` in 1 of 3 rows"]),
         (THERE.assign(failed=False), ["`failed` in 1 of 3 rows"]),
         (THERE.assign(value="none"), ["`value` in 3 of 3 rows"]),

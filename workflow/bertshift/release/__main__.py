@@ -5,6 +5,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import reduce
 from importlib import metadata
 from pathlib import Path
 
@@ -20,9 +21,11 @@ EXPERIMENTS = Path("config/experiments.yaml")
 
 
 def resolved(configfile: Path | None) -> dict:
-    """The complete configuration of this folder, with what --configfile changed."""
-    user = read_yaml(EXPERIMENTS)
-    return load_config(merge(user, read_yaml(configfile)) if configfile else user, ROOT)
+    """The complete configuration of this folder, with what --configfile changed. UserError where there is none."""
+    files = [EXPERIMENTS, configfile] if configfile else [EXPERIMENTS]
+    if absent := [file for file in files if not file.exists()]:
+        raise UserError(f"there is no {absent[0]} here; call this in the folder of a run.")
+    return load_config(reduce(merge, map(read_yaml, files)), ROOT)
 
 
 def release(targets: Sequence[str], configfile: Path | None) -> str:

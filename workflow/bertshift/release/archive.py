@@ -51,7 +51,7 @@ def opened(path: str | os.PathLike) -> ZipFile:
 def damages(archive: ZipFile) -> list[str]:
     """A sentence for every file that is not as SHA256SUMS says, that is missing or that does not belong there."""
     lines = read(archive, SUMS).decode().splitlines()
-    listed = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+    listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     present = set(archive.namelist()) - {SUMS}
     found = [f"{name} is missing." for name in listed.keys() - present]
     found += [f"{name} does not belong there: {SUMS} does not list it." for name in present - listed.keys()]

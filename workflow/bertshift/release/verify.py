@@ -33,7 +33,7 @@ def compare(archive: ZipFile, folder: Path) -> Compared:
             found.missing.append(name)
         elif here.read_bytes() == there:
             found.same.append(name)
-        elif said := "; ".join(differences(_table(there), read_tsv(here))):
+        elif said := "; ".join(differences(read_tsv(io.BytesIO(there)), read_tsv(here))):
             found.other[name] = said
         else:
             found.version.append(name)
@@ -42,14 +42,13 @@ def compare(archive: ZipFile, folder: Path) -> Compared:
 
 def differences(theirs: pd.DataFrame, ours: pd.DataFrame) -> Iterator[str]:
     """What the table here has otherwise than the archive's, but for the column `version`: a phrase for each column."""
-    for column in theirs.columns.symmetric_difference(ours.columns, sort=False).drop(
-        "version", errors="ignore"
-    ):
+    theirs, ours = (table.drop(columns="version", errors="ignore") for table in (theirs, ours))
+    for column in theirs.columns.symmetric_difference(ours.columns, sort=False):
         yield f"column `{column}` is {'missing' if column in theirs else 'new'} here"
     if len(theirs) != len(ours):
         yield f"{len(ours)} rows here, {len(theirs)} in the archive"
         return
-    for column in theirs.columns.intersection(ours.columns, sort=False).drop("version", errors="ignore"):
+    for column in theirs.columns.intersection(ours.columns, sort=False):
         there, here = theirs[column], ours[column]
         differ = ~((there == here) | (there.isna() & here.isna()))
         if differ.any():
@@ -61,12 +60,9 @@ def _by(there: pd.Series, here: pd.Series) -> str:
     if {there.dtype.kind, here.dtype.kind} - set("iuf"):
         return ""
     distance = np.abs(there.to_numpy(np.float64) - here.to_numpy(np.float64))
-    known = distance[~np.isnan(distance)]
-    return f"by at most {known.max():.3g} " if known.size else "by a missing value "
-
-
-def _table(content: bytes) -> pd.DataFrame:
-    return read_tsv(io.BytesIO(content))
+    missing = np.isnan(distance)
+    most = [f"by at most {distance[~missing].max():.3g}"] if not missing.all() else []
+    return " or ".join(most + ["by a missing value"] * int(missing.any())) + " "
 
 
 def other_settings(theirs: Mapping, ours: Mapping) -> list[str]:
