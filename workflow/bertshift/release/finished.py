@@ -30,6 +30,6 @@ def made(summary: str) -> list[str]:
         said = why.get(left[first], f"is out of date ({left[first]})")
         more = f", and so on for {len(left)} files" if len(left) > 1 else ""
         raise UserError(
-            f"the run is not finished: {first} {said}{more}. Finish it first; `snakemake -n figures/all` says what is left."
+            f"the run is not finished: {first} {said}{more}. Finish it first; `snakemake -n` with the same targets says what is left."
         )
     return [name for name, *_, status, _ in files if status != TEMPORARY]
