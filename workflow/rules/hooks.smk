@@ -1,5 +1,5 @@
-# Where the workflow reaches into Snakemake beyond what Snakemake documents, all in this file. tests/dag/test_hooks.py says
-# in words which of these names a new Snakemake has changed.
+# Where the workflow reaches into Snakemake beyond what Snakemake documents, all in this file and in place.smk.
+# tests/dag/test_hooks.py says in words which of these names a new Snakemake has changed.
 import os
 import sys
 from contextlib import ExitStack
@@ -242,6 +242,7 @@ def sizes(jobs):
 # ---- Drivers: the snakemake processes that work in this folder
 
 
+@cache  # a report after the run plans its jobs again
 def take_over():
     """Before a real run plans its jobs: end and clear away what a driver that died left in this folder.
 
