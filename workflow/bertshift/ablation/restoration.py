@@ -98,12 +98,12 @@ def movement(
         ids, segments = index["token_ids"][at], index["segment"][at]
         batches.append((at, model_inputs(encoder.device, input_ids=ids, token_type_ids=segments)))
     with editable(encoder):
-        whole = Side(Centred(_last_states(resuming, batches), positions), blocks)
+        whole = Side(Centred(_last_states(resuming, batches), positions, blocks))
         for restored in restorations:
             while resuming.layer < restored.layer:
                 resuming.advance()
             resuming.ablation = restored
-            edited = Side(Centred(_last_states(resuming, batches), positions), blocks)
+            edited = Side(Centred(_last_states(resuming, batches), positions, blocks))
             for row in compared(whole, edited):
                 headline = row["variant"] == "svcca99"
                 yield {"metric": "restored", "headline": headline, "layer": restored.layer} | row
