@@ -20,6 +20,7 @@ from bertshift.activations.extract import encode, equal_lengths, model_inputs, p
 from bertshift.activations.sampling import sample_tokens
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
+from bertshift.metrics.pairs import token_blocks
 from bertshift.metrics.scatter import Centred
 from bertshift.metrics.svcca import Side, compared
 from bertshift.models.attention import editable
@@ -27,7 +28,7 @@ from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_encoder
 from bertshift.models.restore import Restored, every_restoration
 from bertshift.models.tokenizer import load_tokenizer
-from bertshift.rows.blocks import block_of, in_columns, slices
+from bertshift.rows.blocks import block_of, in_columns
 from bertshift.tasks import Task, load_task
 from bertshift.tasks.inference import best_device
 
@@ -90,8 +91,7 @@ def movement(
     stimuli. What goes into a layer is calculated once, and memory holds one layer's.
     """
     positions, offsets = sample_tokens(index["special"], tokens, "svcca", stimuli), index["example_offsets"]
-    block = np.repeat(block_of(len(offsets) - 1), np.diff(offsets))[positions]
-    blocks = slices(block, block_of(len(offsets) - 1)[-1] + 1)
+    blocks = token_blocks(offsets, positions)
     resuming, batches = ResumingEncoder(encoder), []
     for batch in equal_lengths(np.diff(offsets)):
         at = places(offsets, batch)

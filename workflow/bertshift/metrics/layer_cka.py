@@ -151,7 +151,7 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
         members = classes(model)
         for name in TOKENS:
             positions = _drawn(members[name], tokens, pair.stimuli, name)
-            blocks = token_blocks(model, positions)
+            blocks = token_blocks(model.offsets, positions)
             layers = [
                 (side, layer, Centred(one.hidden(layer), positions, blocks))
                 for side, one in (("model", model), ("reference", reference))

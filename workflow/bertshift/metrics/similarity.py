@@ -139,7 +139,7 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
             raise UserError(few)
         for name, member in classes(model).items():
             positions = drawn[member[drawn]]
-            blocks = token_blocks(model, positions)
+            blocks = token_blocks(model.offsets, positions)
             generator = np.random.default_rng(seed_from("similarity", pair.stimuli, name))
             orders = [generator.permutation(len(positions)) for _ in range(DRAWS)]
             for layer, ref_layer in matched_layers(model.layers, reference.layers):

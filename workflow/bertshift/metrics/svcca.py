@@ -200,7 +200,7 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
         together = list(together)
         pair, model, reference = together[0]
         positions = sample_tokens(reference.special, tokens, "svcca", pair.stimuli)
-        blocks = token_blocks(reference, positions)
+        blocks = token_blocks(reference.offsets, positions)
         rows = [[] for _ in together]
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
             y = Side(Centred(reference.hidden(ref_layer), positions, blocks))
