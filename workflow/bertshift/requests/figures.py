@@ -17,6 +17,7 @@ MEASURED = {
     "structural_probes",
     "scores",
     "gains",
+    "frozen",
     "restored",
     "relation_heads",
 }

@@ -52,6 +52,7 @@ def row(config: Mapping, model: str, sweep: str, init: str, seed: str) -> Reques
             **task_data(run.model, config),
             "scores": files(plain.values(), ["scores.json"]),
             "steps": files(plain.values(), ["steps.tsv"]),
+            "predictions": files(plain.values(), ["predictions.tsv"]),
         },
         {
             "runs": runs,
