@@ -46,4 +46,4 @@ rule sweep_table:
 
 
 # Every head of some layers re-initialised, beside the plain model with as many seeds as it takes to know chance.
-made_by(sweeps.reinit_heads, "results/reinit_heads/{model}.tsv", kind="table")
+made_by(sweeps.reinit_heads, *with_blocks("results/reinit_heads/{model}.tsv"), kind="table")

@@ -28,7 +28,7 @@ from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_encoder
 from bertshift.models.restore import Restored, every_restoration
 from bertshift.models.tokenizer import load_tokenizer
-from bertshift.rows.blocks import block_of, in_columns
+from bertshift.rows.blocks import in_columns, outside
 from bertshift.tasks import Task, load_task
 from bertshift.tasks.inference import best_device
 
@@ -129,13 +129,8 @@ def scores(
     found = {0: task.predict(model, rows, tokenizer)}
     restored = predictions(task, model, rows, tokenizer, restorations)
     found |= {one.layer: said for one, said in restored.items()}
-    block = block_of(len(rows))
     for layer, said in found.items():
-        rests = [
-            task.score([rows[i] for i in kept], [said[i] for i in kept])
-            for kept in (np.flatnonzero(block != number) for number in range(block[-1] + 1))
-            if len(kept)
-        ]
+        rests = [task.score([rows[i] for i in kept], [said[i] for i in kept]) for kept in outside(len(rows))]
         for name, value in task.score(rows, said).items():
             yield {"metric": "restored_score", "variant": name, "headline": name == task.metrics[0], "layer": layer,
                    "value": value, "n": len(rows), "without": [rest.get(name, np.nan) for rest in rests]}  # fmt: skip
