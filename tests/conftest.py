@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bertshift.config import merge
+from bertshift.config import merge, read_yaml
 
 ROOT = Path(__file__).parents[1]
 # As many workers as cores run the tests; torch reads it when it is imported.
@@ -113,62 +113,8 @@ def copy_project(tmp_path_factory):
     return copy
 
 
-TINY = {
-    "world": {
-        "sizes": {
-            "documents": 150, "train": 96, "dev": 48, "squad_train": 48, "squad_dev": 24, "treebank_train": 20,
-            "treebank_dev": 10, "treebank_test": 10, "wikipedia_paragraphs": 60, "probe_train": 20, "probe_dev": 10,
-            "probe_test": 10,
-        }
-    },
-    "vocabularies": {f"demo-{name}": {"size": 600} for name in ("uncased", "cased", "roberta", "gpt2")},
-    "bases": {
-        name: {"pretrain": {"layers": layers, "heads": 2, "width": 32, "feedforward": 64, "epochs": 0.5}}
-        for name, layers in (("base", 2), ("cased", 2), ("large", 3), ("roberta", 2), ("gpt2", 2))
-    },
-    "samples": {"task": 24, "combined": 12, "text": 40, "tokens": 300, "svcca_tokens": 300},
-    "figures": {
-        "kovaleva2019": {
-            **{f"figure{n}": {"models": ["mrpc", "rte"]} for n in (5, 8, 9)},
-            **{item: {"models": ["mrpc"]} for item in ("table1", "figure6", "figure7", "linguistic", "steps", "own_or_inherited")},
-            **{f"figure{n}": {"models": ["mrpc"]} for n in (1, 2, 10)},
-        },
-        "college2020": {
-            **{item: {"models": ["mrpc", "rte"]} for item in ("figure1", "figure2")},
-            **{item: {"models": ["rte@cased"]} for item in ("figure3", "table_mrpc", "figure4", "schemes")},
-            **{f"figure{n}": {"models": ["rte@cased"]} for n in range(5, 11)},
-        },
-        "hao2020": {
-            **{f"figure{n}": {"models": ["rte@large"]} for n in range(1, 6)},
-            "similarity": {"models": ["rte@large"]},
-            **{f"figure{n}": {"models": ["rte@large"], "pairs": [["mrpc@large", "rte@large"]]} for n in (6, 7)},
-        },
-        "merchant2020": {
-            **{item: {"models": ["rte", "squad"]} for item in ("figure2", "figure5")},
-            **{item: {"models": ["dep"]} for item in ("table1", "figure1", "figure4", "appendix_a", "appendix_b")},
-            "figure3": {"models": ["rte"]},
-        },
-        "beyond": {
-            **{f"{kind}coders": {"models": ["rte", f"rte@{base}"]} for kind, base in (("en", "roberta"), ("de", "gpt2"))},
-            "when": {"models": ["rte"]},
-            "grounding": {"models": ["rte", "mrpc+rte", "rte.keep1"]},
-            "where": {"models": ["rte@roberta", "rte"]},
-            "forgetting": {"models": ["rte", "squad", "rte@roberta", "rte@gpt2"]},
-            "lora": {"models": ["rte", "rte.lora4"]},
-        },
-    },
-    "snapshots": [0, 50],
-    "tasks": {"dep": {"epochs": 1}, "upos": {"epochs": 1}},
-    "sweeps": {"baseline_seeds": 2, "head_layers": [-1]},
-    "probes": {
-        "edge": {"width": 32, "max_steps": 20, "validate_every": 10, "probe_seeds": 1},
-        "mdl": {"portions": [0.5, 1.0]},
-        "structural": {"epochs": 2, "rank": 8},
-    },
-    "patterns": {"maps": 24, "max_examples": 8, "classifier": {"size": 16, "widths": [4], "epochs": 2}},
-    "ablation": {"max_dev": 30, "confirm": 1},
-    "analyses": {"rsa": {"stimuli": ["wiki", "squad"]}},
-}  # fmt: skip
+TINY = read_yaml(ROOT / ".test/config/experiments.yaml")
+del TINY["experiments"]
 
 
 @pytest.fixture(scope="session")

@@ -177,7 +177,7 @@ def test_the_small_berts_that_do_not_say_their_case_are_told_it():
 
 
 def test_sizes_of_the_world_are_those_that_it_generates():
-    schema = yaml.safe_load((ROOT / "workflow/schemas/experiments.schema.yaml").read_text())
+    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
     assert set(schema["properties"]["world"]["properties"]["sizes"]["properties"]) == set(SIZES)
 
 

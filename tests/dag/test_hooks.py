@@ -4,14 +4,18 @@ import inspect
 
 import pytest
 import snakemake.api  # noqa: F401 - first, as the others import each other in a circle
+from snakemake.common import Rules
 from snakemake.dag import DAG
 from snakemake.jobs import Job
+from snakemake.modules import WorkflowModifier
 from snakemake.output_index import OutputIndex
+from snakemake.path_modifier import PathModifier
 from snakemake.persistence import ParamsChange, PersistenceBase
-from snakemake.rules import Rule
+from snakemake.rules import Rule, RuleProxy
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.script import PythonScript, ScriptBase
 from snakemake.settings.types import SchedulingSettings
+from snakemake.sourcecache import HostingProviderFile, LocalGitFile, SourceCache
 from snakemake.workflow import Workflow
 
 # Of each: whose it is, its name, the parameters that the hooks give it, and what for.
@@ -47,6 +51,14 @@ USED = [
     (Rule, "expand_input", {"wildcards"}, "to follow a target to its downloads"),
     (Rule, "get_wildcards", set(), "to follow a target to its downloads"),
     (OutputIndex, "match_producers", set(), "to know which rules make a file"),
+    (
+        WorkflowModifier,
+        "modify_rulename",
+        {"rulename"},
+        "to know its rules where another workflow renames them",
+    ),
+    (PathModifier, "modifies_prefixes", None, "to refuse prefixes"),
+    (HostingProviderFile, "hosted_repo", None, "to copy the library from a git host"),
     (PythonScript, "execute_script", {"fname", "edit"}, "to start jobs as forks"),
 ]
 
@@ -57,7 +69,7 @@ USED = [
 def test_snakemake_still_has(owner, name, parameters, purpose):
     told = f"workflow/rules/hooks.smk uses {owner.__name__}.{name} {purpose}"
     assert hasattr(owner, name), f"{told}; this Snakemake has none."
-    missing = parameters - inspect.signature(getattr(owner, name)).parameters.keys()
+    missing = parameters and parameters - inspect.signature(getattr(owner, name)).parameters.keys()
     assert not missing, f"{told}; this Snakemake's takes no {', '.join(missing)}."
 
 
@@ -76,12 +88,22 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
                 "scheduling_settings",
                 "exec_mode",
                 "local_exec",
+                "modifier",
+                "workflow_settings",
             ],
         ),
         (
             ScriptBase,
             ["conda_env", "container_img", "env_modules", "threads", "resources", "bench_record", "rulename"],
         ),
+        # Used as a module of another workflow.
+        (WorkflowModifier, ["path_modifier", "skip_configfile"]),
+        (PathModifier, ["prefix"]),
+        (Rules, ["_rules"]),
+        (RuleProxy, ["rule"]),
+        (HostingProviderFile, ["ref", "path"]),
+        (LocalGitFile, ["ref", "path", "repo_path"]),
+        (SourceCache, ["cache_path"]),
         (Rule, ["script", "priority", "conda_env", "benchmark", "benchmark_modifier", "log_modifier"]),
     ],
 )

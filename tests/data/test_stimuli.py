@@ -4,9 +4,10 @@ from conftest import ROOT
 
 from bertshift.config import load_config, task_settings, train_size
 from bertshift.data.examples import sample
-from bertshift.data.stimuli import draw_stimuli, sources_of, stimuli_of
+from bertshift.data.stimuli import draw_stimuli
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
+from bertshift.requests.data import sources_of, stimuli_of
 
 BASE = {"layers": 12, "heads": 12, "vocabulary": "v", "seeds": 1, "checkpoints": [{}]}
 CONFIG = {

@@ -144,10 +144,11 @@ def test_a_second_call_has_nothing_to_do(finished):
 
 
 def test_report_holds_each_figure_under_its_paper(finished):
-    finished.snakemake("--report", "report.html")
+    finished.snakemake("figures/all", "--report", "report.html", "--report-after-run")
     report = (finished.folder / "report.html").read_text()
     for room in ROOMS.values():
         assert room.NAME in report
         for figure in room.FIGURES.values():  # of its caption the words before any mark
             assert re.split(r"[^\w ,.-]", figure.shows)[0] in report
+    assert "Figures, claims and models, to explore" in report
     assert not re.search(r"Error|Traceback", finished.log)

@@ -13,9 +13,9 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 from bertshift.activations.extract import encode
 from bertshift.errors import UserError
 from bertshift.metrics.forgetting import counted, forgetting, hidden_words, losses, moved, unigram_losses
+from bertshift.models.headless import has_no_head
 from bertshift.models.language_head import LanguageHead, load_language_model
 from bertshift.models.loading import import_checkpoint, load_encoder, save_model
-from bertshift.models.weights import has_no_head
 
 ROWS = [{"id": n, "text_a": text} for n, text in enumerate(TEXTS)]
 LENGTH = 40

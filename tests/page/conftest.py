@@ -4,14 +4,13 @@ import zlib
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT
 from made_papers import shipped, world
 from PIL import Image
 
 from bertshift import files
 from bertshift.page import data
 from bertshift.page.pairs import pairs
-from bertshift.page.render import ASSETS, render
+from bertshift.page.render import render
 from bertshift.papers import room
 from bertshift.requests import figures
 
@@ -45,10 +44,6 @@ class Made:
             claims.append(room.decide(name, tables, published[paper]))
         files.write_tsv(folder / "claims.tsv", pd.concat(claims))
         self.claims = files.read_tsv(folder / "claims.tsv")
-        self.assets = {
-            name: (ROOT / "workflow/bertshift/page/assets" / name).read_text(encoding="utf-8")
-            for name in ASSETS
-        }
 
     def data(self, caption=None, **changes):
         """With another caption, or other text in the claims."""
@@ -67,7 +62,7 @@ class Made:
         return data.page(drawn, self.claims.assign(**changes), self.published, pairs(self.tables), examples)
 
     def html(self, **changes):
-        return render(self.data(**changes), self.assets)
+        return render(self.data(**changes))
 
 
 def example(model, parent):

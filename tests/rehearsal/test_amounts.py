@@ -84,7 +84,7 @@ def test_everything_else_is_the_scales_own(scale):
 
 
 def test_every_key_of_the_schema_is_known():
-    schema = yaml.safe_load((ROOT / "workflow/schemas/experiments.schema.yaml").read_text())
+    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
     paths = set(keys(schema))
     assert len(paths) > 150
     assert not sorted(path for path in paths if not among(path, MAY_CHANGE) and not among(path, STAYS))

@@ -9,7 +9,6 @@ from bertshift.rows.blocks import (
     BLOCKS,
     WITHOUT,
     block_of,
-    companion,
     in_columns,
     interval,
     jackknife,
@@ -50,6 +49,7 @@ def test_few_blocks_and_blocks_with_nothing():
 
 def test_a_table_with_blocks_comes_back(tmp_path):
     generator, path = np.random.default_rng(1), tmp_path / "mnli.at10_vs_base.tsv"
+    blocks = tmp_path / "mnli.at10_vs_base.blocks.npy"
     whole, few = generator.normal(size=BLOCKS), generator.normal(size=5)
     shown = pd.DataFrame({"layer": [1, 2], "value": [0.5, 0.25], "sd": 1.0})
     write_with_blocks(path, pd.concat([shown, in_columns([whole, few])], axis=1))
@@ -59,13 +59,12 @@ def test_a_table_with_blocks_comes_back(tmp_path):
     back = read_with_blocks(path)
     assert list(back)[-BLOCKS:] == WITHOUT and back.loc[0, WITHOUT].tolist() == whole.tolist()
     assert back.loc[1, WITHOUT].notna().sum() == 5
-    before = companion(path).read_bytes()
+    before = blocks.read_bytes()
     write_with_blocks(path, back)
-    assert companion(path).read_bytes() == before and list(read_tsv(path)) == list(written)
-    assert companion(path).name == "mnli.at10_vs_base.blocks.npy"
+    assert blocks.read_bytes() == before and list(read_tsv(path)) == list(written)
 
-    np.save(companion(path), np.zeros((3, BLOCKS)))
+    np.save(blocks, np.zeros((3, BLOCKS)))
     with pytest.raises(UserError, match="3 rows"):
         read_with_blocks(path)
-    companion(path).unlink()
+    blocks.unlink()
     assert read_with_blocks(path)[WITHOUT].isna().all(axis=None)

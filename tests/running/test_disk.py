@@ -59,6 +59,9 @@ rule read:
         "read/{{n}}",
     shell:
         "sleep 0.2; touch {{output}}"
+
+
+know_rules()
 """
 
 

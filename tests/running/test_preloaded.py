@@ -11,6 +11,8 @@ import pytest
 import bertshift
 from bertshift.running.preloaded import Forker
 
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jobs are forks on Linux alone")
+
 
 @pytest.fixture(scope="module")
 def forker(library_on_the_path):

@@ -40,7 +40,7 @@ def memory_for(most, module=BertModel):
 
 
 def test_every_kind_of_task_is_here():
-    schema = yaml.safe_load((ROOT / "workflow/schemas/experiments.schema.yaml").read_text())
+    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
     tasks = schema["properties"]["tasks"]["additionalProperties"]["properties"]
     assert set(tasks["kind"]["enum"]) == set(TASKS)
 

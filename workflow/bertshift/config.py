@@ -16,9 +16,9 @@ from bertshift.naming import Model, inits_of, lineage, parse_model, shape_of
 
 SCALES = ("demo", "small", "paper")
 CATALOGUES = {
-    "datasets": "config/datasets.yaml",
-    "edge_sets": "config/edges.yaml",
-    "relations": "config/relations.yaml",
+    "datasets": "datasets.yaml",
+    "edge_sets": "edges.yaml",
+    "relations": "relations.yaml",
 }
 # What the rows of a task's data set must be, and the key of the data set that says what a label is.
 _ROWS_OF = {
@@ -37,14 +37,29 @@ _ALTERNATIVES = [("pretrain", "checkpoints")]
 def load_config(user: Mapping, root: Path) -> dict:
     """The complete configuration: the scale's file, then the catalogues of data, with `user`'s keys on top.
 
-    `user` is config/experiments.yaml with whatever --configfile and --config added. Defaults of the schema are
-    filled in. Raises UserError with one sentence a problem: the key's path, its value, what to write instead.
+    `user` is config/experiments.yaml with whatever --configfile and --config added. With a key `experiments` it lies on top
+    of the file that this names, and scales and catalogues that stand beside that file go before those of the workflow in
+    `root`. Defaults of the schema are filled in. Raises UserError with one sentence a problem: the key's path, its value,
+    what to write instead.
     """
+    folders = [root / "config"]
+    if named := user.get("experiments"):
+        file = Path(named)
+        if not file.is_file():
+            raise UserError(
+                f"experiments: {file.absolute()} does not exist; name the file that holds the settings."
+            )
+        user = merge(read_yaml(file), {key: value for key, value in user.items() if key != "experiments"})
+        folders.insert(0, file.parent)
+
+    def shipped(name: str) -> dict:
+        return read_yaml(next(file for folder in folders if (file := folder / name).is_file()))
+
     scale = user.get("scale", "demo")
     if scale not in SCALES:
         raise UserError(f"scale: {scale!r} is not a scale; write one of {', '.join(SCALES)}.")
-    catalogue = {key: read_yaml(root / file) for key, file in CATALOGUES.items()}
-    merged = merge(merge(catalogue, read_yaml(root / f"config/scales/{scale}.yaml")), user)
+    catalogue = {key: shipped(file) for key, file in CATALOGUES.items()}
+    merged = merge(merge(catalogue, shipped(f"scales/{scale}.yaml")), user)
     problems: list[str] = []
     config = _with_text_keys(merged, "", problems)
     errors = _filling_validator(_schema(root / "workflow/schemas")).iter_errors(config)
@@ -158,7 +173,7 @@ def _not_text(value) -> str:
 
 def _schema(folder: Path) -> dict:
     """That of the whole configuration, with those of the catalogues in the places that refer to them."""
-    schema = read_yaml(folder / "experiments.schema.yaml")
+    schema = read_yaml(folder / "config.schema.yaml")
     keys = {
         key: read_yaml(folder / entry["$ref"]) if "$ref" in entry else entry
         for key, entry in schema["properties"].items()

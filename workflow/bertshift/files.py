@@ -5,14 +5,17 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from bertshift.errors import UserError
 
-BLOCKS_BESIDE = (
-    ".blocks.npy"  # in place of .tsv: what a table's values are without each block of inputs (`rows.blocks`)
-)
+# The workflow's rules are read with Snakemake alone, before there is an environment.
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What a table's values are without each of at most so many blocks of inputs stands beside it (`rows.blocks`).
+BLOCKS = 20
+BLOCKS_ENDING = ".blocks.npy"
 
 
 @contextmanager
@@ -29,6 +32,11 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def blocks_beside(table: str) -> str:
+    """Where the blocks of `<path>.tsv` stand."""
+    return table.removesuffix(".tsv") + BLOCKS_ENDING
 
 
 def sha256(path: str | os.PathLike) -> str:
@@ -70,12 +78,14 @@ def read_jsonl(path: str | os.PathLike) -> Iterator[dict]:
                 ) from None
 
 
-def write_tsv(path: str | os.PathLike, table: pd.DataFrame) -> None:
+def write_tsv(path: str | os.PathLike, table: "pd.DataFrame") -> None:
     """Ten significant digits: enough for every float32 input, and the same bytes for the same numbers."""
     with atomic(path) as temporary:
         table.to_csv(temporary, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
 
 
-def read_tsv(path: str | os.PathLike) -> pd.DataFrame:
+def read_tsv(path: str | os.PathLike) -> "pd.DataFrame":
+    import pandas as pd
+
     # "NA" and "null" are words here, not missing values.
     return pd.read_csv(path, sep="\t", keep_default_na=False, na_values=[""])

@@ -7,8 +7,10 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-ROOT = Path(workflow.basedir)
-LIBRARY = ROOT / "workflow"
+
+include: "place.smk"
+
+
 sys.path.insert(0, str(LIBRARY))
 
 
@@ -16,19 +18,16 @@ include: "hooks.smk"
 
 
 from bertshift import config as settings, naming
+from bertshift.files import blocks_beside
 from bertshift.models.source import SOURCE
 from bertshift.papers import catalogue
 from bertshift.planning import costs
 from bertshift.requests import comparing, pretraining
 from bertshift.requests.runs import MODEL_FILES
-from bertshift.running import codegraph, network
+from bertshift.running import codegraph
 
 # Scripts run in their own process, on this machine or on a cluster node, where this file is parsed again.
-# Only the rules that download may reach a network; they lift this for themselves.
-os.environ.update(
-    {name: "1" for name in network.OFFLINE},
-    PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])),
-)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")]))
 
 # The same pinned packages for those who do not use .venv: `--sdm conda`, or `--sdm apptainer` with an image built here.
 # `complete_rules` gives it to all rules that run a script.
@@ -44,8 +43,8 @@ container: str(IMAGE)
 
 
 EXPERIMENTS = "config/experiments.yaml"
-# Snakemake would not say which line is not YAML.
-if Path(EXPERIMENTS).exists():
+# Snakemake would not say which line is not YAML. A workflow that uses this one hands its configuration over.
+if Path(EXPERIMENTS).exists() and not workflow.modifier.skip_configfile:
     user_errors_as_sentences(settings.read_yaml)(Path(EXPERIMENTS))
 
 
@@ -135,7 +134,12 @@ KEY_OF_THREADS = {"train": "train", "analyse": "analyse", "probe": "analyse"}
 
 def with_blocks(table):
     """The table, and beside it what its numbers are without each block of inputs."""
-    return [table, table.removesuffix(".tsv") + BLOCKS_BESIDE]
+    return [table, blocks_beside(table)]
+
+
+def named(files):
+    """Files by their names without endings: with --cache, Snakemake shares only outputs that have names."""
+    return {Path(file).stem: file for file in files}
 
 
 def made_by(request, *files, kind="analyse", gpu=0, dumped=None, log=None, where=None, **named):

@@ -27,9 +27,7 @@ if config["data"]["source"] == "world":
 
 # Reaches the network, as `checkpoint` and `corpus` do, only where data.source is hub. It runs on a cluster's login node,
 # which has one, and holds a row at a time.
-made_by(
-    data.dataset, data.examples("{dataset}"), data.sidecar("{dataset}"), kind=None, log="dataset/{dataset}"
-)
+made_by(data.dataset, **data.dataset_files("{dataset}"), kind=None, log="dataset/{dataset}")
 made_by(
     data.stimuli,
     rows="results/stimuli/{stimulus}.jsonl",

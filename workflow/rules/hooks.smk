@@ -1,5 +1,5 @@
-# Where the workflow reaches into Snakemake beyond what Snakemake documents, all in this file. tests/dag/test_hooks.py says
-# in words which of these names a new Snakemake has changed.
+# Where the workflow reaches into Snakemake beyond what Snakemake documents, all in this file and in place.smk.
+# tests/dag/test_hooks.py says in words which of these names a new Snakemake has changed.
 import os
 import sys
 from contextlib import ExitStack
@@ -22,7 +22,7 @@ from snakemake_interface_executor_plugins.settings import ExecMode
 
 from bertshift import naming
 from bertshift.errors import UserError
-from bertshift.files import BLOCKS_BESIDE
+from bertshift.files import BLOCKS_ENDING
 from bertshift.running import codegraph, driver, gpus
 from bertshift.running.disk import Reader, next_files
 from bertshift.running.preloaded import THREADS, Forker
@@ -30,6 +30,22 @@ from bertshift.running.redaction import redact
 
 CODE = Path(".snakemake/code.json")
 codegraph.recall(CODE)
+
+# {rule: its name here}. A workflow that uses this one as a module may rename its rules, and has rules of its own, which are
+# left alone. Where it changes rules, this file is read once more.
+OURS = vars(workflow).setdefault("bertshift", {})
+READ_BEFORE = bool(OURS)
+MODIFIER = workflow.modifier
+if MODIFIER.path_modifier.prefix or MODIFIER.path_modifier.modifies_prefixes:
+    raise WorkflowError(
+        "module bertshift: leave out prefix and replace_prefix, as results tell by their paths what they were made from; "
+        "to keep them apart, work in a folder of its own (snakemake --directory)."
+    )
+
+
+def know_rules():
+    """When all rules are read."""
+    OURS.update({proxy.rule: name for name, proxy in rules._rules.items()})
 
 
 def user_errors_as_sentences(function):
@@ -54,17 +70,23 @@ def complete_rules():
     Of the jobs that are ready, those of a later stage start first: a figure is drawn as soon as it can be, and no
     activations wait longer than they must. Snakemake itself has no defaults for rules.
     """
-    for each in workflow.rules:
+    shared = workflow.workflow_settings.cache or ()
+    for each, name in OURS.items():
         if each.script:
-            each.priority = costs.stage(each.name, COSTS)
-            each.conda_env, each.benchmark_modifier = ENVIRONMENT, each.log_modifier
-            each.benchmark = each.log[0].replace(".log", ".cost.tsv")
+            each.priority = costs.stage(name, COSTS)
+            each.conda_env = ENVIRONMENT
+            # Snakemake shares no output between folders (--cache) whose rule has a record of costs.
+            if each.name not in shared:
+                each.benchmark_modifier = each.log_modifier
+                each.benchmark = each.log[0].replace(".log", ".cost.tsv")
 
 
 # ---- What one configuration made never passes for another's
 # Snakemake trusts outputs of which it has no record, and outputs whose rule cannot make them any more. Both may be of
 # another configuration. The first are made again; at the second, the command stops.
 
+# The rules whose parameters and inputs tell all that their outputs hold: of others, --cache would take one's for another's.
+SHARED = ["dataset", "checkpoint", "corpus", "vocabulary", "pretrain"]
 NEEDED_TRIGGERS = {RerunTrigger.MTIME, RerunTrigger.PARAMS, RerunTrigger.INPUT}
 
 
@@ -73,6 +95,13 @@ def check_options():
     if workflow.dag_settings.allowed_rules:
         raise WorkflowError(
             "--allowed-rules cannot tell what an input was made from; name files as targets instead."
+        )
+    cached = workflow.workflow_settings.cache or ()
+    if refused := sorted(
+        each.name for each, name in OURS.items() if each.name in cached and name not in SHARED
+    ):
+        raise WorkflowError(
+            f"--cache cannot share what {' and '.join(refused)} makes; name some of {', '.join(SHARED)}."
         )
     if missing := sorted(trigger.name.lower() for trigger in NEEDED_TRIGGERS - workflow.rerun_triggers):
         raise WorkflowError(
@@ -83,10 +112,12 @@ def check_options():
 
 def distrust(persistence):
     """Let an output without a record count as changed."""
-    params_changed = persistence.params_changed
+    params_changed, has_metadata = persistence.params_changed, persistence.has_metadata
 
     @wraps(params_changed)
     def wrapped(job, file=None):
+        if job.rule not in OURS:
+            return params_changed(job, file=file)
         files = job.output if file is None else [file]
         unknown = {str(f) for f in files if os.path.exists(f) and persistence.metadata(f) is None}
         changes = params_changed(job, file=file)
@@ -94,7 +125,7 @@ def distrust(persistence):
 
     persistence.params_changed = wrapped
     # Or Snakemake compares no output of a job where one lacks a record.
-    persistence.has_metadata = lambda job: True
+    persistence.has_metadata = lambda job: job.rule in OURS or has_metadata(job)
 
 
 @cache
@@ -119,7 +150,7 @@ def check_leftovers(dag):
 
 def leftover(file):
     """(file, reason) of the first one, on the way to `file`, that a rule should make and cannot."""
-    for maker in makers_of(file):
+    for maker in filter(OURS.__contains__, makers_of(file)):
         try:
             wanted, *_ = maker.expand_input(Wildcards(fromdict=dict(maker.get_wildcards(file))))
         except Exception as error:  # noqa: BLE001 - Snakemake wraps what an input function raises
@@ -147,7 +178,7 @@ def unknown_targets():
 def told_of(target):
     """What to write in place of a target that no rule makes."""
     files = [strip_wildcard_constraints(str(file)) for rule in workflow.rules for file in rule.output]
-    files = [file for file in files if not file.endswith(BLOCKS_BESIDE)]
+    files = [file for file in files if not file.endswith(BLOCKS_ENDING)]
     names = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
     return naming.nearest_target(target, files, names, makers_of)
 
@@ -200,7 +231,8 @@ def within_disk(select):
 
 
 def temporary(jobs):
-    return {job for job in jobs if getattr(job, "temp_output", None)}  # groups of jobs have none
+    # Groups of jobs have neither.
+    return {job for job in jobs if getattr(job, "temp_output", None) and job.rule in OURS}
 
 
 def sizes(jobs):
@@ -210,6 +242,7 @@ def sizes(jobs):
 # ---- Drivers: the snakemake processes that work in this folder
 
 
+@cache  # a report after the run plans its jobs again
 def take_over():
     """Before a real run plans its jobs: end and clear away what a driver that died left in this folder.
 
@@ -239,6 +272,8 @@ def recording(finished):
 
     @wraps(finished)
     async def wrapped(job):
+        if job.rule not in OURS:
+            return await finished(job)
         mode, workflow.workflow_settings.exec_mode = workflow.exec_mode, ExecMode.DEFAULT
         try:
             await finished(job)
@@ -278,7 +313,7 @@ def forking(execute_script):
     def wrapped(script, fname, edit=False):
         elsewhere = script.conda_env or script.container_img or script.env_modules
         # The hub's libraries look once, when they are imported, whether they may download.
-        alone = elsewhere or edit or script.rulename in FETCHING
+        alone = elsewhere or edit or OURS.get(workflow.get_rule(script.rulename)) in (None, *FETCHING)
         few = len(workflow.dag) < ENOUGH_TO_FORK
         if few or alone or script.threads != THREADS or gpus.given():
             return execute_script(script, fname, edit)
@@ -305,7 +340,7 @@ FETCHING = ["dataset", "checkpoint", "corpus"]
 
 def fetched(wildcards):
     """The downloads among all that figures/all is made from: each file's rule is asked for its inputs, as Snakemake does."""
-    queue, seen, found = [(workflow.get_rule("figures/all"), ())], set(), []
+    queue, seen, found = [(rules._rules["figures/all"].rule, ())], set(), []
     while queue:
         maker, wildcards = queue.pop()
         for file in maker.expand_input(Wildcards(fromdict=dict(wildcards)))[0]:
@@ -314,7 +349,7 @@ def fetched(wildcards):
                 if job not in seen:
                     seen.add(job)
                     queue.append(job)
-                    if below.name in FETCHING:
+                    if OURS.get(below) in FETCHING:
                         found.append(file)
     return found
 
@@ -339,7 +374,7 @@ def preparing(prepare_dag):
             return
         check_options()
         codegraph.keep(CODE)
-        looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {"plan"}
+        looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {MODIFIER.modify_rulename("plan")}
         if looks_on:
             for other in driver.at_work(Path.cwd()):
                 logger.info(f"{other} is at work in this folder: what it is making now counts as not made.")
@@ -351,13 +386,13 @@ def preparing(prepare_dag):
     return wrapped
 
 
-logger.addFilter(driver.keep_telling_logs)
-workflow.unlock = unlocking(workflow.unlock)
-workflow._prepare_dag = preparing(workflow._prepare_dag)
-if workflow.is_main_process:
+if not READ_BEFORE:
+    logger.addFilter(driver.keep_telling_logs)
+    workflow.unlock = unlocking(workflow.unlock)
+    workflow._prepare_dag = preparing(workflow._prepare_dag)
+if workflow.is_main_process and not READ_BEFORE:
     JobScheduler.job_selector = within_disk(JobScheduler.job_selector)
     workflow._build_dag = explaining(workflow._build_dag)
-    if (
-        sys.platform == "linux" and workflow.local_exec
-    ):  # elsewhere a process that has imported torch cannot fork
+    # Elsewhere a process that has imported torch cannot fork.
+    if sys.platform == "linux" and workflow.local_exec:
         PythonScript.execute_script = forking(PythonScript.execute_script)

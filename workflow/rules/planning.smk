@@ -27,7 +27,7 @@ def expected(rulename, wildcards, threads):
     told = made_by.params.get("settings", "{}")
     job = work.Job(
         0,
-        rulename,
+        OURS[made_by],
         dict(wildcards.items()),
         json.loads(told(wildcards) if callable(told) else told),
         threads,
@@ -52,7 +52,7 @@ def jobs_of(dag):
     return [
         work.Job(
             dag.jobid(job),
-            job.rule.name,
+            OURS.get(job.rule, "other"),
             wildcards=job.wildcards_dict,
             settings=json.loads(job.params.get("settings", "{}")),
             threads=job.threads,
@@ -91,7 +91,8 @@ PLAN = "BERTSHIFT_PLAN"
 
 def plan_command(wildcards):
     """This very command for all figures, as a dry run that knows what the real one may use."""
-    rest = ["figures/all" if argument == "plan" else argument for argument in sys.argv[1:]]
+    plan, figures = map(MODIFIER.modify_rulename, ("plan", "figures/all"))
+    rest = [figures if argument == plan else argument for argument in sys.argv[1:]]
     told = f"{PLAN}={json.dumps(asdict(limits()))}"
     quietly = ["--quiet", "rules", "progress", "--dry-run"]
     return shlex.join(["env", told, sys.executable, "-m", "snakemake", *quietly, *rest])
@@ -110,6 +111,6 @@ if PLAN in os.environ:
     for handler in logger.handlers:
         handler.setLevel(logging.WARNING)
     logger.addHandler(Planner())
-elif workflow.is_main_process:
+elif workflow.is_main_process and not READ_BEFORE:
     quietness = {"quietness": Quietness.PROGRESS}
     logger.addHandler(progress.Progress(planned, lambda line: logger.info(line, extra=quietness)))

@@ -39,7 +39,7 @@ made_by(
     probing.edge_probes,
     table="results/edge_probes/{model}.tsv",
     counts="results/edge_probes/{model}.npz",
-    blocks="results/edge_probes/{model}.blocks.npy",
+    blocks=blocks_beside("results/edge_probes/{model}.tsv"),
     kind="probe",
     dumped=probing.dumped_edges,
     gpu=1,

@@ -1,12 +1,8 @@
 from pathlib import Path
 
-from bertshift.running import network
 from bertshift.running.jobs import job, settings_of
 
-if "hub" in settings_of(snakemake)["source"]:
-    network.allow()
-
-with job(snakemake) as settings:
+with job(snakemake, downloads="hub" in settings_of(snakemake)["source"]) as settings:
     from bertshift.models.loading import download_checkpoint, import_checkpoint
     from bertshift.models.shape import check_shape
 

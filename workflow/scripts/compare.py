@@ -3,13 +3,16 @@ from bertshift.running.jobs import job
 with job(snakemake) as settings:
     from functools import partial
     from importlib import import_module
+    from pathlib import Path
 
     from bertshift.files import read_json, read_jsonl
     from bertshift.metrics.comparing import metric_table, model_folders
     from bertshift.metrics.registry import METRICS
     from bertshift.rows.blocks import write_with_blocks
 
-    how, inputs = METRICS[snakemake.rule], snakemake.input
+    # Not by the rule's name: another workflow that uses this one may change it.
+    metric, inputs = Path(snakemake.output[0]).parent.name, snakemake.input
+    how = METRICS[metric]
     given = {}
     if how.tokens:
         given["tokens"] = settings["tokens"]
@@ -22,4 +25,4 @@ with job(snakemake) as settings:
             for stimulus, rows, record in words
         }
     compare = partial(import_module(f"bertshift.metrics.{how.module}").compare, **given)
-    write_with_blocks(snakemake.output[0], metric_table(snakemake.rule, compare, settings, inputs))
+    write_with_blocks(snakemake.output[0], metric_table(metric, compare, settings, inputs))

@@ -1,12 +1,8 @@
 from pathlib import Path
 
-from bertshift.running import network
 from bertshift.running.jobs import job, settings_of
 
-if settings_of(snakemake)["source"] == "hub":
-    network.allow()
-
-with job(snakemake) as settings:
+with job(snakemake, downloads=settings_of(snakemake)["source"] == "hub") as settings:
     from bertshift.data.prepare import prepare_from_hub, prepare_from_mirror
 
     name, spec, source = (settings[key] for key in ("name", "spec", "source"))

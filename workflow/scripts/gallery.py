@@ -25,5 +25,4 @@ with job(snakemake) as entries:
     examples = {Path(file).stem: read_json(file) for file in snakemake.input.examples}
     compared = pairs({path: read_with_blocks(path) for path in snakemake.input.tables})
     whole = data.page(figures, read_tsv(snakemake.input.claims), published, compared, examples)
-    assets = {Path(file).name: Path(file).read_text(encoding="utf-8") for file in snakemake.input.assets}
-    write_text(snakemake.output[0], render(whole, assets))
+    write_text(snakemake.output[0], render(whole))

@@ -4,7 +4,6 @@ from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
     from bertshift.models.source import pretrained_source, write_source
-    from bertshift.seeds import seed_from
     from bertshift.training.pretraining import Lengths, pretrain, read_documents
     from bertshift.training.settings import TrainSettings
 
@@ -27,7 +26,7 @@ with job(snakemake) as settings:
         Path(snakemake.input.tokenizer[0]).parent,
         architecture,
         training,
-        seed_from("pretrain", snakemake.wildcards.base, snakemake.wildcards.init),
+        settings["seed"],
         folder,
         Lengths(**settings["lengths"]),
         settings["family"],

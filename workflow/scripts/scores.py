@@ -9,10 +9,7 @@ with job(snakemake) as settings:
     from bertshift.rows.tables import score_table
 
     scores = [read_json(Path(file)) for file in snakemake.input.scores]
-    predictions, labels = (
-        map(read_tsv, snakemake.input.predictions),
-        read_json(snakemake.input.sidecar)["labels"],
-    )
-    write_with_blocks(
-        snakemake.output[0], with_blocks(score_table(scores, settings), scores, predictions, labels)
-    )
+    predictions = map(read_tsv, snakemake.input.predictions)
+    labels = read_json(snakemake.input.sidecar)["labels"]
+    table = with_blocks(score_table(scores, settings), scores, predictions, labels)
+    write_with_blocks(snakemake.output[0], table)

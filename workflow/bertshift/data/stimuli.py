@@ -6,47 +6,15 @@ import numpy as np
 
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
-from bertshift.naming import Model
 from bertshift.seeds import seed_from
 
 SENTENCE_WORDS = (5, 90)
 
 
-def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> list[str]:
-    """Names of the input sets on which `metric` compares two models: those under `analyses`, by default `own`.
-
-    `own` becomes the task last fine-tuned on; for two models of two tasks, both (`rte+mnli`, Hao et al. 2020,
-    section 4.2); for two pretrained checkpoints, the first text stimulus.
-    """
-    tasks = sorted({each.task for each in (model, reference) if each.task})
-    own = "+".join(tasks) or next(iter(config["stimuli"]))
-    names = config["analyses"].get(metric, {"stimuli": ["own"]})["stimuli"]
-    return list(dict.fromkeys(own if name == "own" else name for name in names))
-
-
-def sources_of(stimulus: str, config: Mapping) -> list[tuple[str, str]]:
-    """(data set, split) of every source of an input set, the one that inputs are drawn from first.
-
-    Raises UserError for a name that is neither stimulus nor task.
-    """
-    if stimulus in config["stimuli"]:
-        entry = config["stimuli"][stimulus]
-        text = (entry["dataset"], entry["split"])
-        return [text, *(sources_of(entry["like"], config) if "like" in entry else [])]
-    parts = stimulus.split("+")
-    for part in parts:
-        if part not in config["tasks"]:
-            known = ", ".join([*config["stimuli"], *config["tasks"]])
-            raise UserError(
-                f"stimuli '{stimulus}': '{part}' is neither a stimulus nor a task; write one of {known}."
-            )
-    return [(config["tasks"][part]["dataset"], "dev") for part in parts]
-
-
 def draw_stimuli(name: str, rows: Mapping[str, Sequence[dict]], settings: Mapping) -> list[dict]:
     """A seeded sample, without replacement, in the order of the source: rows of id, text_a and perhaps text_b.
 
-    `rows` maps each data set of `sources_of(name)` to its rows, `settings` has `form` and `number` per data set, and
+    `rows` maps each of its data sets to its rows, `settings` has `form` and `number` per data set, and
     `max_train`, by data set whose rows are of the split train: inputs are drawn from the sample of this size that its
     task learns from (None: from all).
     Forms: `inputs`, as the task gets them; `first`, the premise or question alone; `sentences`;

@@ -9,8 +9,8 @@ from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttenti
 
 from bertshift.errors import UserError
 from bertshift.models.family import family_of
+from bertshift.models.headless import no_head
 from bertshift.models.loading import load_config, quietly_read
-from bertshift.models.weights import no_head
 
 
 class LanguageHead:

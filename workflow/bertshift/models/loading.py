@@ -32,10 +32,10 @@ from bertshift.errors import UserError
 from bertshift.files import atomic, read_json, sha256, write_json
 from bertshift.models.check import check
 from bertshift.models.families import FAMILIES
+from bertshift.models.headless import HEADS
 from bertshift.models.initialise import fill
 from bertshift.models.source import hub_source, local_source, recorded_commit, write_source
 from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
-from bertshift.models.weights import HEADS
 from bertshift.seeds import seed_from
 
 log = logging.getLogger(__name__)

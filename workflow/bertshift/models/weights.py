@@ -8,39 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 
 from bertshift.errors import UserError
 from bertshift.models.families import FAMILIES, Family
 
 # The weights of attention in each layer.
 MATRICES = ("query", "key", "value", "output")
-
-# Names of what predicts words, in any family; a decoder's may be its embeddings alone.
-HEADS = re.compile(
-    r"(^|\.)(predictions|lm_head|lm_predictions|generator_predictions|vocab_transform|head|decoder)\."
-)
-
-
-def has_no_head(folder: Path) -> bool:
-    """Whether the weights in `folder` surely hold an encoder alone, without the head that it was pretrained with. False
-    where that cannot be told: no weights yet, another file than safetensors, a decoder."""
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        with safe_open(folder / "model.safetensors", framework="numpy") as file:
-            names = list(file.keys())
-    except (OSError, ValueError, SafetensorError):
-        return False
-    family = FAMILIES.get(config.get("model_type", "bert"))
-    return family is not None and not family.causal and not any(map(HEADS.search, names))
-
-
-def no_head(folder: Path, lacks: str = "") -> str:
-    """A sentence for a user."""
-    return (
-        f"{folder} has no head for words{lacks}, so nothing tells what its fine-tuned models forgot; name a checkpoint that "
-        "was published with its head, or leave its models out of figures.beyond.forgetting (null leaves out the figure)."
-    )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from bertshift.config import load_config, merge, read_yaml
 from bertshift.figures.numbers import VALUES
 from bertshift.files import read_tsv, write_text
 from bertshift.page import data
-from bertshift.page.render import ASSETS, render
+from bertshift.page.render import render
 from bertshift.papers.catalogue import FIGURES, ROOMS
 from bertshift.requests.figures import models_of
 
@@ -49,10 +49,7 @@ def page_of(folder: Path) -> str:
             figures.append(
                 data.figure(entry, table, shown.shows, published, file.with_suffix(".png"), folder / "logs")
             )
-    whole = data.page(figures, read_tsv(folder / "claims.tsv"), published, {}, {})
-    return render(
-        whole, {name: (PACKAGE / "page/assets" / name).read_text(encoding="utf-8") for name in ASSETS}
-    )
+    return render(data.page(figures, read_tsv(folder / "claims.tsv"), published, {}, {}))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,8 @@ DETAILS = ("stimuli", "metric", "score", "variant", "series", "kind", "measure")
 NAMES_MODELS = ("series", "panel", "model")
 NULL, MAJORITY = "_null", "majority"
 ALIKE = {"crop", "padded"}  # 1 is no change: less is drawn darker
-OURS, PUBLISHED, BESIDE = range(
-    3
-)  # what a row is: a measurement, the paper's number, a null or a baseline beside it
+# What a row is: a measurement, the paper's number, a null or a baseline beside it.
+OURS, PUBLISHED, BESIDE = range(3)
 
 WORDS = {
     "js": "JS divergence of attention", "rsa": "RSA similarity", "svcca": "SVCCA distance", "nats": "nats", "bits": "bits",

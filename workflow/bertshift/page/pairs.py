@@ -106,7 +106,7 @@ def _of(table: pd.DataFrame, measure: Measure, wanted: Mapping[str, str]) -> pd.
 
 
 def _layers(table: pd.DataFrame, measure: Measure, wanted: Mapping[str, str]) -> dict | None:
-    """[layer, mean, low, high, values of all replicates] by layer; runs that failed to train are left out."""
+    """What is drawn of a table; runs that failed to train are left out."""
     rows = _of(table, measure, wanted)
     rows = rows[rows["head"] == 0]
     if rows.empty:
@@ -114,22 +114,21 @@ def _layers(table: pd.DataFrame, measure: Measure, wanted: Mapping[str, str]) ->
     inputs = rows["stimuli"].iloc[0]
     rows = numbers.trained(rows, ["model"])
     means = statistics.summarise(rows, ["layer"])
-    each = statistics.with_replicates(rows).groupby(["layer", "replicate"], sort=False)["value"].mean()
     return {
         "inputs": "" if inputs == "none" else in_words(inputs),
         "unit": means["unit"].iloc[0],
         "interval": means["interval"].iloc[0],
-        "layers": [
-            [
-                int(row.layer),
-                shown(row.value),
-                shown(row.low),
-                shown(row.high),
-                [shown(value) for value in each[row.layer]],
-            ]
-            for row in means.sort_values("layer").itertuples()
-        ],
+        "layers": _by_layer(rows, means),
     }
+
+
+def _by_layer(rows: pd.DataFrame, means: pd.DataFrame) -> list[list]:
+    """[layer, mean, low, high, values of all replicates] of rows, whose `means` are known."""
+    each = statistics.with_replicates(rows).groupby(["layer", "replicate"])["value"].mean()
+    return [
+        [int(row.layer), *map(shown, (row.value, row.low, row.high)), list(map(shown, each[row.layer]))]
+        for row in means.sort_values("layer").itertuples()
+    ]
 
 
 def _heads(table: pd.DataFrame, measure: Measure) -> list[list[float | None]]:
@@ -150,7 +149,7 @@ def _scores(table: pd.DataFrame) -> dict:
 
 
 def _trees(tables: Mapping[str, pd.DataFrame | None]) -> dict[str, dict]:
-    """Structural probes by layer, {kind: {model: [[layer, mean, low, high, replicates' values]]}}; empty without both models'."""
+    """Structural probes, {kind: {model: as `_by_layer`}}; empty without both models'."""
     found: dict[str, dict] = {}
     if any(table is None for table in tables.values()):
         return found
@@ -158,11 +157,7 @@ def _trees(tables: Mapping[str, pd.DataFrame | None]) -> dict[str, dict]:
         rows = table[(table["measure"] == "spearman") & (table["split"] == "dev")]
         for kind, of_kind in rows.groupby("kind", sort=False):
             means = statistics.summarise(of_kind, ["layer"])
-            each = statistics.with_replicates(of_kind).groupby(["layer", "replicate"])["value"].mean()
-            found.setdefault(str(kind), {})[model] = [
-                [int(row.layer), *(shown(value) for value in (row.value, row.low, row.high)), list(map(shown, each[row.layer]))]
-                for row in means.itertuples()
-            ]  # fmt: skip
+            found.setdefault(str(kind), {})[model] = _by_layer(of_kind, means)
     return found
 
 

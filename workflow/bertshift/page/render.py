@@ -3,23 +3,25 @@
 import json
 from collections.abc import Mapping
 from html import escape
+from pathlib import Path
 
 import vl_convert
 
-ASSETS = ("page.html", "page.css", "page.js")
+ASSETS = Path(__file__).with_name("assets")
 
 
-def render(data: Mapping, assets: Mapping[str, str]) -> str:
-    """`data` as of `data.page`; `assets` are the texts of ASSETS by name. The same data give the same bytes."""
+def render(data: Mapping) -> str:
+    """`data` as of `data.page`. The same data give the same bytes."""
+    assets = {file.suffix: file.read_text(encoding="utf-8") for file in ASSETS.iterdir()}
     parts = {
         "title": escape(data["title"]),
-        "style": assets["page.css"],
+        "style": assets[".css"],
         "data": as_script(data),
         # A module, as the library's own names must not become the page's.
         "charts": vl_convert.javascript_bundle().replace("</script", r"<\/script"),
-        "script": assets["page.js"],
+        "script": assets[".js"],
     }
-    page = assets["page.html"]
+    page = assets[".html"]
     for name, text in parts.items():
         before, after = page.split(f"<!-- {name} -->")
         page = before + text + after

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from bertshift.data.provenance import GENERATED, ORIGINS
+from bertshift.files import BLOCKS
 from bertshift.models.families import FAMILIES
 from bertshift.naming import parse_model, parse_variant, runs_of, shape_of
 from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
-from bertshift.rows.blocks import BLOCKS
 
 # Of checkpoints, the configuration has neither: all BERTs have heads of 64, and about so many word pieces.
 HEAD_WIDTH, VOCABULARY = 64, 30_522

@@ -94,8 +94,9 @@ def examples_of(config: Mapping, figures: Iterable[str]) -> list[str]:
     """The models of those of `figures` (`<paper>/<item>`, all in the configuration) that show heads, each once; without
     models that `examples` refuses. None where samples.examples is 0."""
     shown = []
-    for paper, item in (name.split("/") for name in figures if config["samples"]["examples"]):
-        if BY_HEAD & {table.split("/")[1] for table in needs(f"{paper}/{item}", config)}:
+    for name in figures if config["samples"]["examples"] else []:
+        if BY_HEAD & {table.split("/")[1] for table in needs(name, config)}:
+            paper, item = name.split("/")
             shown += config["figures"][paper][item]["models"]
     return [model for model in unique(shown) if _has_before(config, model)]
 

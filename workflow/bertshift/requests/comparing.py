@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 
-from bertshift.data.stimuli import stimuli_of
 from bertshift.errors import UserError
 from bertshift.metrics.registry import METRICS
 from bertshift.naming import Model, Run, nearest, pair_runs, parse_comparison, parse_model, runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import dump, recipe
-from bertshift.requests.data import description, rows
+from bertshift.requests.data import description, rows, stimuli_of
 from bertshift.requests.runs import (
     WEIGHTS,
     checkpoints_of,

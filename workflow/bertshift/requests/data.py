@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bertshift.config import train_size
-from bertshift.data import stimuli as inputs
 from bertshift.errors import UserError
 from bertshift.naming import Model
 from bertshift.requests import Request
@@ -101,11 +100,42 @@ def mirror_files(name: str, config: Mapping) -> list[str]:
     return chosen
 
 
+def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> list[str]:
+    """Names of the input sets on which `metric` compares two models: those under `analyses`, by default `own`.
+
+    `own` becomes the task last fine-tuned on; for two models of two tasks, both (`rte+mnli`, Hao et al. 2020,
+    section 4.2); for two pretrained checkpoints, the first text stimulus.
+    """
+    tasks = sorted({each.task for each in (model, reference) if each.task})
+    own = "+".join(tasks) or next(iter(config["stimuli"]))
+    names = config["analyses"].get(metric, {"stimuli": ["own"]})["stimuli"]
+    return list(dict.fromkeys(own if name == "own" else name for name in names))
+
+
+def sources_of(stimulus: str, config: Mapping) -> list[tuple[str, str]]:
+    """(data set, split) of every source of an input set, the one that inputs are drawn from first.
+
+    Raises UserError for a name that is neither stimulus nor task.
+    """
+    if stimulus in config["stimuli"]:
+        entry = config["stimuli"][stimulus]
+        text = (entry["dataset"], entry["split"])
+        return [text, *(sources_of(entry["like"], config) if "like" in entry else [])]
+    parts = stimulus.split("+")
+    for part in parts:
+        if part not in config["tasks"]:
+            known = ", ".join([*config["stimuli"], *config["tasks"]])
+            raise UserError(
+                f"stimuli '{stimulus}': '{part}' is neither a stimulus nor a task; write one of {known}."
+            )
+    return [(config["tasks"][part]["dataset"], "dev") for part in parts]
+
+
 def stimuli(config: Mapping, stimulus: str) -> Request:
     form = config["stimuli"].get(stimulus, {}).get("form", "inputs")
     text = form in ["sentences", "consecutive_pairs"]
     size = "text" if text else "combined" if "+" in stimulus else "task"
-    sources = inputs.sources_of(stimulus, config)
+    sources = sources_of(stimulus, config)
     names = unique(name for name, _ in sources)
     return Request(
         {"examples": list(map(examples, names)), "sidecars": list(map(sidecar, names))},

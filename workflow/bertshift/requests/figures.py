@@ -1,15 +1,19 @@
 """Figures, the verdicts on their claims, and the gallery."""
 
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
-from bertshift.files import BLOCKS_BESIDE
+from bertshift.files import blocks_beside
 from bertshift.metrics.registry import METRICS
 from bertshift.papers.catalogue import FIGURES, ROOMS, needs
 from bertshift.requests import Request
 from bertshift.requests.activations import EXAMPLES, examples_of
 from bertshift.requests.runs import unique
 
-PUBLISHED = "workflow/bertshift/papers/{paper}/published.yaml"
+# As seen from the folder that is worked in: a clone that is moved with its results stays finished.
+LIBRARY = Path(os.path.relpath(Path(__file__).parents[1]))
+PUBLISHED = str(LIBRARY / "papers/{paper}/published.yaml")
 MEASURED = {
     *METRICS,
     "cosine_padded",
@@ -37,8 +41,7 @@ def measured(tables: Iterable[str]) -> list[str]:
 def _read(tables: Iterable[str]) -> dict[str, list[str]]:
     """Tables, and what stands beside them."""
     tables = list(tables)
-    beside = [table.removesuffix(".tsv") + BLOCKS_BESIDE for table in measured(tables)]
-    return {"tables": tables, "blocks": beside}
+    return {"tables": tables, "blocks": list(map(blocks_beside, measured(tables)))}
 
 
 def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
@@ -85,7 +88,7 @@ def gallery(config: Mapping, paper: str | None = None) -> Request:
             "captions": drawn(names, "txt"),
             "claims": f"results/claims/{paper}.tsv" if paper else "results/claims.tsv",
             "published": [PUBLISHED.format(paper=paper) for paper in papers],
-            "assets": [f"workflow/bertshift/page/assets/page.{ending}" for ending in ("html", "css", "js")],
+            "assets": sorted(map(str, (LIBRARY / "page/assets").iterdir())),
             "examples": [EXAMPLES.format(model=model) for model in examples_of(config, names)],
         },
         entries,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.models.weights import has_no_head, no_head
+from bertshift.models.headless import has_no_head, no_head
 from bertshift.naming import Run, parse_model, runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described

@@ -9,6 +9,7 @@ from bertshift.models.source import as_asked_before
 from bertshift.requests import Request
 from bertshift.requests.data import stamps
 from bertshift.requests.runs import files, run_named
+from bertshift.seeds import seed_from
 
 CHECKPOINT = "results/pretrained/{base}/init{init}"
 
@@ -52,7 +53,10 @@ def pretrain(config: Mapping, base: str, init: str) -> Request:
     _check_vocabulary(base, how, config["vocabularies"][how["vocabulary"]])
     return Request(
         {"corpus": config["corpora"][how["corpus"]], "tokenizer": vocabulary_files(how["vocabulary"])},
-        {key: value for key, value in how.items() if key != "runs"},
+        {
+            **{key: value for key, value in how.items() if key != "runs"},
+            "seed": seed_from("pretrain", base, init),
+        },
     )
 
 

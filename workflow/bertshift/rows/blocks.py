@@ -12,16 +12,14 @@ on disk they are float64 beside the TSV, row by row, because they would be most 
 import os
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy import stats as distributions
 
 from bertshift.errors import UserError
-from bertshift.files import BLOCKS_BESIDE, atomic, read_tsv, write_tsv
+from bertshift.files import BLOCKS, atomic, blocks_beside, read_tsv, write_tsv
 
-BLOCKS = 20
 WITHOUT = [f"without{block}" for block in range(1, BLOCKS + 1)]
 LEVEL = 0.95
 
@@ -90,14 +88,9 @@ def interval(value: np.ndarray, without: np.ndarray) -> tuple[np.ndarray, np.nda
     return value - half, value + half
 
 
-def companion(path: str | os.PathLike) -> Path:
-    """Where the blocks of a table stand."""
-    return Path(path).with_suffix(BLOCKS_BESIDE)
-
-
 def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "value") -> None:
     """Write a table with the columns WITHOUT (absent ones are NaN) as a TSV that has `low` and `high` after the number that
-    they are `of` instead, and the columns as float64 [rows, BLOCKS] in its `companion`. The same table gives the same bytes."""
+    they are `of` instead, and the columns as float64 [rows, BLOCKS] beside it. The same table gives the same bytes."""
     without = table.reindex(columns=WITHOUT).to_numpy(np.float64)
     shown = table.drop(columns=[*WITHOUT, "low", "high"], errors="ignore")
     place = shown.columns.get_loc(of) + 1
@@ -105,16 +98,16 @@ def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "v
         ("high", "low"), interval(shown[of].to_numpy(np.float64), without)[::-1], strict=True
     ):
         shown.insert(place, column, ends)
-    with atomic(companion(path)) as temporary, open(temporary, "wb") as file:
+    with atomic(blocks_beside(str(path))) as temporary, open(temporary, "wb") as file:
         np.save(file, np.ascontiguousarray(without))
     write_tsv(path, shown)
 
 
 def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
-    """The table with its columns WITHOUT, which are NaN where it has no companion. UserError where that one is of another
+    """The table with its columns WITHOUT, which are NaN where no blocks stand beside it. UserError where they are of another
     table."""
-    table, beside = read_tsv(path), companion(path)
-    without = np.load(beside) if beside.exists() else np.full((len(table), BLOCKS), np.nan)
+    table, beside = read_tsv(path), blocks_beside(str(path))
+    without = np.load(beside) if os.path.exists(beside) else np.full((len(table), BLOCKS), np.nan)
     if without.shape != (len(table), BLOCKS):
         raise UserError(
             f"{beside} holds blocks of {len(without)} rows, {path} has {len(table)}: delete both and run their rule again."

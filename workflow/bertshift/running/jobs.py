@@ -67,12 +67,13 @@ def settings_of(snakemake):
 
 
 @contextmanager
-def job(snakemake) -> Iterator[dict | list | None]:
+def job(snakemake, downloads: bool = False) -> Iterator[dict | list | None]:
     """Around the body of every script, which gets the rule's settings: threads, a GPU for rules that ask for one, log
-    without secrets, no network, and errors as one sentence.
+    without secrets, no network unless it downloads, and errors as one sentence.
 
-    Enter it before numpy or torch is imported: they read the thread count once.
+    Enter it before numpy, torch or a library of the hub is imported: they look once.
     """
+    network.allow(downloads)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ[name] = str(snakemake.threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"

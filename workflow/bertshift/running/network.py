@@ -7,20 +7,22 @@ from contextlib import contextmanager
 
 from bertshift.errors import UserError
 
-# Set for all jobs. The hub's own libraries heed them, and `as_allowed` heeds the first.
+# The hub's own libraries heed these variables of a process, and `as_allowed` heeds the first.
 OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
 HERE = (None, "", "localhost", "127.0.0.1", "::1")
 
 
-def allow() -> None:
-    """For this process. To be called before a library of the hub is imported: they look once."""
-    for name in OFFLINE:
-        os.environ.pop(name, None)
+def allow(downloads: bool) -> None:
+    """Or forbid them, to this process and those that it starts. To be called before a library of the hub is imported: they
+    look once."""
+    os.environ.update({name: "1" for name in OFFLINE})
+    for name in OFFLINE if downloads else ():
+        del os.environ[name]
 
 
 @contextmanager
 def as_allowed() -> Iterator[None]:
-    """Unless `allow` was called, whoever asks for another machine in the block gets a UserError that names it."""
+    """Unless downloads are allowed, whoever asks for another machine in the block gets a UserError that names it."""
     if not os.environ.get(OFFLINE[0]):
         yield
         return

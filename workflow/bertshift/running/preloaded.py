@@ -1,4 +1,4 @@
-"""A process that has imported the library once, and forks for each job: a job then starts in a twentieth of a second.
+"""A process that has imported the library once, and forks for each job: a job then starts in about ten milliseconds.
 
 Importing torch and transformers takes about four seconds of CPU time, more than most of the demo's jobs compute.
 """
@@ -20,9 +20,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import bertshift
+from bertshift.running.network import OFFLINE
 
 # A fork has the threads that its parent has imported numpy and torch with.
 THREADS = 1
+ALONE = {"OMP_NUM_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": str(THREADS), **dict.fromkeys(OFFLINE, "1")}
 LONGEST_MESSAGE = 65_536
 
 
@@ -71,7 +73,7 @@ class Forker:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", __name__, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, "OMP_NUM_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": str(THREADS)},
+                env=os.environ | ALONE,
                 pass_fds=[theirs.fileno()],
             )
 

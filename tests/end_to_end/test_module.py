@@ -1,0 +1,151 @@
+"""The workflow in a workflow of somebody else's: as a module with a task of their own, and deployed from a git host."""
+
+import shutil
+import subprocess
+
+import pytest
+import yaml
+from conftest import ROOT, TINY, Project
+
+from bertshift.config import merge, read_yaml
+
+# Their rules have names and habits of their own; one is called as one of ours is.
+THEIRS = """
+configfile: "config/theirs.yaml"
+
+
+module bertshift:
+    snakefile:
+        "{snakefile}"
+    config:
+        config["layers"]
+
+
+use rule * from bertshift as layers_*
+
+
+rule kept:
+    output:
+        "kept.txt",
+    shell:
+        "echo 1 > {{output}}"
+
+
+rule rsa:
+    input:
+        "results/rsa/mytask_vs_base.tsv",
+        "kept.txt",
+    output:
+        "most.txt",
+    log:
+        "rsa.log",
+    script:
+        "scripts/most.py"
+"""
+SCRIPT = """
+import csv, os
+
+rows = csv.DictReader(open(snakemake.input[0]), delimiter="\\t")
+least = min(rows, key=lambda row: float(row["value"]))
+with open(snakemake.output[0], "w") as file:
+    print(least["layer"], os.environ.get("HF_HUB_OFFLINE"), file=file)
+"""
+TASK = {
+    "datasets": {
+        "mine": {
+            "kind": "pair",
+            "format": "glue_tsv",
+            "mirror": {"train": "glue/RTE/train.tsv", "dev": "glue/RTE/dev.tsv"},
+            "columns": {"text_a": "sentence1", "text_b": "sentence2", "label": "label"},
+            "labels": {"entailment": "entailment", "not_entailment": "not_entailment"},
+        }
+    }
+}
+
+
+def project(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return Project(folder)
+
+
+def settings(*more):
+    shipped = read_yaml(ROOT / "config/experiments.yaml")
+    shipped["tasks"]["mytask"] = shipped["tasks"]["rte"] | {"dataset": "mine"}
+    for each in (TINY, TASK, *more):
+        shipped = merge(shipped, each)
+    return yaml.safe_dump(shipped, sort_keys=False)
+
+
+def test_beside_rules_of_their_own(tmp_path):
+    theirs = project(
+        tmp_path / "theirs",
+        {
+            "Snakefile": THEIRS.format(snakefile=ROOT / "workflow/Snakefile"),
+            "config/theirs.yaml": "layers: {experiments: bertshift/experiments.yaml}\n",
+            # A data set of theirs, which is none of ours.
+            "config/datasets.yaml": "birds: 7\n",
+            "bertshift/experiments.yaml": settings(),
+            "scripts/most.py": SCRIPT,
+        },
+    )
+    log = theirs.snakemake("most.txt", "--cores", "2")
+    layer, offline = (theirs.folder / "most.txt").read_text().split()
+    assert layer == "2" and offline == "None"
+    assert "rule layers_rsa" in log and (theirs.folder / "logs/rsa/mytask_vs_base.cost.tsv").exists()
+    assert not list(theirs.folder.glob("*.cost.tsv"))
+    assert theirs.jobs("most.txt", "--cores", "2") == {}
+    # Without a record, our results are made again, and theirs are left to them.
+    shutil.rmtree(theirs.folder / ".snakemake/metadata")
+    assert {*theirs.jobs("results/world/README.txt", "--cores", "2")} == {"layers_world"}
+    assert theirs.jobs("kept.txt", "--cores", "2") == {}
+
+
+def test_prefixes_are_refused_with_a_reason(tmp_path):
+    text = THEIRS.format(snakefile=ROOT / "workflow/Snakefile").replace(
+        "    config:\n", '    prefix:\n        "b/"\n    config:\n', 1
+    )
+    theirs = project(tmp_path, {"Snakefile": text, "config/theirs.yaml": "layers: {experiments: e.yaml}\n"})
+    (tmp_path / "e.yaml").write_text(settings())
+    assert "leave out prefix and replace_prefix" in theirs.snakemake("-n", "--cores", "1", check=False)
+
+
+@pytest.fixture
+def git_host(tmp_path, monkeypatch):
+    """A host that git takes for github.com, with this workflow as lab/bertshift, tagged v1."""
+    host, work = tmp_path / "host/lab/bertshift", tmp_path / "work"
+    made = shutil.ignore_patterns(".git", ".venv", ".snakemake", "results", "logs", "__pycache__", ".*_cache")
+    shutil.copytree(ROOT, work, symlinks=True, ignore=made)
+    settings = tmp_path / "gitconfig"
+    settings.write_text(
+        f'[url "file://{tmp_path}/host/"]\n\tinsteadOf = https://github.com/\n'
+        "[user]\n\tname = lab\n\temail = lab@example.invalid\n[init]\n\tdefaultBranch = main\n"
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for command in (
+        ["init", "--quiet"],
+        ["add", "--all"],
+        ["commit", "--quiet", "--message", "v1"],
+        ["tag", "v1"],
+        ["clone", "--quiet", "--bare", ".", str(host)],
+    ):
+        subprocess.run(["git", *command], cwd=work, check=True)
+
+
+def test_deployed_from_a_git_host(git_host, tmp_path):
+    deploy = shutil.which("snakedeploy")
+    if not deploy:
+        pytest.skip("no snakedeploy: pip install snakedeploy")
+    folder = tmp_path / "empty"
+    source = "https://github.com/lab/bertshift"
+    subprocess.run([deploy, "deploy-workflow", source, str(folder), "--tag", "v1"], check=True)
+    mine = Project(folder)
+    mine.config = yaml.safe_load(settings())
+    # Its copies of our files are the user's to edit.
+    scale = folder / "config/scales/demo.yaml"
+    scale.write_text(scale.read_text().replace("seed: 1", "seed: 2", 1))
+    mine.snakemake("results/vocabularies/demo-uncased/tokenizer.json")
+    assert "seed: 2" in (folder / "results/world/README.txt").read_text()
+    assert sum(mine.jobs("figures/all").values()) > 200

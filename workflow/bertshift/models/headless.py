@@ -1,0 +1,36 @@
+"""Checkpoints without the head that they were pretrained with, told without a library of tensors.
+
+The names of a safetensors file stand at its beginning: eight bytes with the length of a JSON object, then the object.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from bertshift.models.families import FAMILIES
+
+# Names of what predicts words, in any family; a decoder's may be its embeddings alone.
+HEADS = re.compile(
+    r"(^|\.)(predictions|lm_head|lm_predictions|generator_predictions|vocab_transform|head|decoder)\."
+)
+
+
+def has_no_head(folder: Path) -> bool:
+    """Whether the weights in `folder` surely hold an encoder alone, without the head that it was pretrained with. False
+    where that cannot be told: no weights yet, another file than safetensors, a decoder."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        with open(folder / "model.safetensors", "rb") as file:
+            names = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    except (OSError, ValueError):
+        return False
+    family = FAMILIES.get(config.get("model_type", "bert"))
+    return family is not None and not family.causal and not any(map(HEADS.search, names))
+
+
+def no_head(folder: Path, lacks: str = "") -> str:
+    """A sentence for a user."""
+    return (
+        f"{folder} has no head for words{lacks}, so nothing tells what its fine-tuned models forgot; name a checkpoint that "
+        "was published with its head, or leave its models out of figures.beyond.forgetting (null leaves out the figure)."
+    )
