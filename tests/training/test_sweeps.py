@@ -116,7 +116,9 @@ def test_tables_of_a_row_have_a_row_for_each_run(in_turn):
     settings = {"row": row, "layers": 2, "provenance": provenance}
     table, losses = sweep_tables(dict(reversed(scores.items())), folders, settings, ["no", "yes"])
     said = pd.read_csv(folder / "toy.reinit1/predictions.tsv", sep="\t").query("index != 23")
-    right = (said["gold"] == said["prediction"]).mean()  # of 24 examples, the last is a block with the one before
+    right = (
+        said["gold"] == said["prediction"]
+    ).mean()  # of 24 examples, the last is a block with the one before
     assert table.set_index("model").loc["toy.reinit1", f"without{BLOCKS}"] == pytest.approx(right)
     assert set(table["data"]) == {"toys train 48 of 48 (generated); toys dev 24 of 24 (generated)"}
     assert table["model"].tolist() == list(RUNS) and (table["epochs"] == 2).all()

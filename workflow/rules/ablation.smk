@@ -4,7 +4,7 @@ from bertshift.requests import ablation
 made_by(
     ablation.ablation,
     table="results/ablation/{model}.tsv",
-    blocks="results/ablation/{model}" + BLOCKS_BESIDE,
+    blocks=blocks_beside("results/ablation/{model}.tsv"),
     examples="results/ablation/{model}.npz",
     gpu=1,
 )

@@ -8,7 +8,7 @@ rule sweep:
         inputs_of(sweeps.row),
     output:
         scores="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv",
-        blocks="results/sweeps/{model}.{sweep}/init{init}_seed{seed}" + BLOCKS_BESIDE,
+        blocks=blocks_beside("results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv"),
         losses="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.losses.tsv",
     log:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.log",
@@ -33,7 +33,7 @@ rule sweep_table:
         inputs_of(sweeps.sweep_table),
     output:
         scores="results/sweeps/{model}.{sweep}.tsv",
-        blocks="results/sweeps/{model}.{sweep}" + BLOCKS_BESIDE,
+        blocks=blocks_beside("results/sweeps/{model}.{sweep}.tsv"),
         losses="results/sweeps/{model}.{sweep}.losses.tsv",
     log:
         "logs/sweep_table/{model}.{sweep}.log",

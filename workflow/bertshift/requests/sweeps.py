@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bertshift.errors import UserError
-from bertshift.files import BLOCKS_BESIDE
+from bertshift.files import blocks_beside
 from bertshift.naming import Model, Run, parse_model, runs_of, shape_of, sweep_of, sweep_runs_of
 from bertshift.planning.work import Sizes
 from bertshift.requests import Request
@@ -83,28 +83,22 @@ def largest_run_mb(config: Mapping, model: str, sweep: str, init: str, seed: str
     return round(largest / 1e6)
 
 
-def rows_of(name: str, sweep: str, config: Mapping, ending: str = ".tsv") -> list[str]:
+def rows_of(name: str, sweep: str, config: Mapping, ending: str = "tsv") -> list[str]:
     """The files of all replicates' rows."""
     model, _ = scored_model(name, config)
-    return [f"results/sweeps/{name}.{sweep}/{run.name}{ending}" for run in sweep_runs_of(model, config)]
+    return [f"results/sweeps/{name}.{sweep}/{run.name}.{ending}" for run in sweep_runs_of(model, config)]
 
 
 def sweep_table(config: Mapping, model: str, sweep: str) -> Request:
-    return Request(
-        {
-            "scores": rows_of(model, sweep, config),
-            "blocks": rows_of(model, sweep, config, BLOCKS_BESIDE),
-            "losses": rows_of(model, sweep, config, ".losses.tsv"),
-        }
-    )
+    scores, losses = rows_of(model, sweep, config), rows_of(model, sweep, config, "losses.tsv")
+    return Request({"scores": scores, "blocks": list(map(blocks_beside, scores)), "losses": losses})
 
 
 def reinit_heads(config: Mapping, model: str) -> Request:
     """settings: the layer of each file of `heads`, counted from 1 where the configuration counts from the top."""
     layers = shape_of(config["bases"][parse_model(model, config).base])["layers"]
     wanted = unique(n if n > 0 else layers + 1 + n for n in config["sweeps"]["head_layers"])
-    sweeps = {f"reinitL{layer}": layer for layer in wanted}
-    rows = {file: layer for sweep, layer in sweeps.items() for file in rows_of(model, sweep, config)}
-    beside = [file for sweep in [*sweeps, "seeds"] for file in rows_of(model, sweep, config, BLOCKS_BESIDE)]
+    rows = {file: layer for layer in wanted for file in rows_of(model, f"reinitL{layer}", config)}
     baselines = rows_of(model, "seeds", config)
+    beside = list(map(blocks_beside, [*rows, *baselines]))
     return Request({"heads": list(rows), "baselines": baselines, "blocks": beside}, rows)

@@ -86,6 +86,7 @@ def random_weights_can_end_below_the_pretrained_model(score, task):
 @claim("table1", "K1.5", cases=CLASSES, high=1.0, strict=False)
 def without_fine_tuning_scores_are_constant(evidence, task):
     """accuracy of random heads minus that of the majority class, in points"""
+    evidence.scores(task)  # where there is one pretraining run, the task's runs are the replicates
     answers = evidence.frozen(task, "constant").query("score == 'accuracy'")
     return _scores(evidence, task)("pretrained") - answers.groupby("draw")["value"].mean().max()
 
