@@ -30,6 +30,13 @@ def block_of(examples: int) -> np.ndarray:
     return np.arange(examples) * min(BLOCKS, examples) // max(examples, 1)
 
 
+def outside(examples: int) -> list[np.ndarray]:
+    """Of each block the places of the examples outside it; none of a single block, as nothing is left."""
+    block = block_of(examples)
+    rests = (np.flatnonzero(block != number) for number in range(block.max(initial=-1) + 1))
+    return [rest for rest in rests if len(rest)]
+
+
 def left_out(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """[..., B] means without each block, from its sum and count [..., B]; NaN where nothing is left."""
     sums, counts = np.asarray(sums, np.float64), np.asarray(counts, np.float64)

@@ -126,13 +126,13 @@ def _above_majority(evidence: Evidence, task: str) -> pd.Series:
     return (rows["value"] - rows["majority"]).groupby(rows["position"]).mean()
 
 
-@figure3("C3.7", cases=REINITIALISED, high=2.0)
+@figure3("C3.7", cases=REINITIALISED, high=2.0, inputs=False)
 def without_layers_all_guess(evidence, task):
     """score with all layers re-initialised minus the majority class's, in points"""
     return _above_majority(evidence, task).get(1, np.nan)
 
 
-@figure3("C3.8", high=0.1)
+@figure3("C3.8", high=0.1, inputs=False)
 def mrpc_is_the_majority_class(evidence):
     """largest distance of the score with any k to the majority class's, in points"""
     return _above_majority(evidence, "mrpc").loc[1 : evidence.sweep("mrpc").layers].abs().max()

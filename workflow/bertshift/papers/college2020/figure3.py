@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from bertshift.errors import UserError
 from bertshift.figures import layers, numbers, style
+from bertshift.rows import statistics
 
 COLUMNS = ["panel", "series", "score", "position", "layers", "run", *numbers.VALUES]
 BY = COLUMNS[:5]
@@ -56,7 +57,7 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
     made_from = mean.drop(columns=["value", "low", "high"])
     single = rows[[*BY, "run", "value"]].merge(made_from, on=BY)
     constant = rows.drop_duplicates(["panel", "score", "init", "seed"]).dropna(subset="majority")
-    constant = constant.assign(value=constant["majority"], series=MAJORITY, position=0)
+    constant = statistics.with_value(constant, constant["majority"]).assign(series=MAJORITY, position=0)
     constant = numbers.means(constant, BY, ["panel", "score"])
     return numbers.join(mean, single[single["replicates"] > 1], constant, columns=COLUMNS)
 

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
+from bertshift.rows import statistics
 
 COLUMNS = ["panel", "series", "score", "layer", "head", "sd", "runs", "p", "q", *numbers.VALUES]
 BY = COLUMNS[:5]
@@ -43,7 +44,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd
     mean = numbers.means(rows.drop(columns="failed"), BY, ["panel"])
     chance = rows.groupby(BY, as_index=False)[["p", "q"]].agg(lambda p: p.max(skipna=False))
     base = rows.drop_duplicates(["panel", "init"]).assign(series=BASELINE, layer=0, head=0)
-    base = base.assign(value=base["baseline"])
+    base = statistics.with_value(base, base["baseline"])
     about = base.groupby(BY, as_index=False).agg(sd=("baseline_sd", "mean"), runs=("baseline_n", "sum"))
     base = numbers.means(base.drop(columns="failed"), BY, ["panel"]).merge(about, on=BY)
     return numbers.join(mean.merge(chance, on=BY), base, *printed(rows, published, key), columns=COLUMNS)

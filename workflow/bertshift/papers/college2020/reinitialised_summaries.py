@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
 from bertshift.papers.college2020 import reinitialised_heads as heads
+from bertshift.rows.blocks import WITHOUT
 
 COLUMNS = ["panel", "series", "layer", "head", *numbers.VALUES]
 BY = COLUMNS[:4]
@@ -19,11 +20,14 @@ CALCULATED = "derived"
 
 
 def summaries(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Rows of `value` by `by` and `series`, which names the statistic. Standard deviations have ddof 1 (none of one value),
-    quartiles are linear."""
-    wide = rows.groupby(by, sort=False)["value"].describe().set_axis(STATISTICS, axis=1)
-    wide = wide[["count", "mean", "std", "min", "max", "p25", "p50", "p75"]]  # the order of the rows
-    return wide.rename_axis(columns="series").stack().dropna().rename("value").reset_index()
+    """Rows of `value`, and of the values without each block, by `by` and `series`, which names the statistic. Standard
+    deviations have ddof 1 (none of one value), quartiles are linear."""
+    groups, found = rows.groupby(by, sort=False), []
+    for name in ("value", *(name for name in WITHOUT if name in rows)):
+        wide = groups[name].describe().set_axis(STATISTICS, axis=1)
+        wide = wide[["count", "mean", "std", "min", "max", "p25", "p50", "p75"]]  # the order of the rows
+        found.append(wide.rename_axis(columns="series").stack().rename(name))
+    return pd.concat(found, axis=1).dropna(subset="value").reset_index()
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: str, by: str) -> pd.DataFrame:

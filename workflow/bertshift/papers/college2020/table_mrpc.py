@@ -8,6 +8,8 @@ from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
 from bertshift.papers.college2020 import figure3
+from bertshift.rows import statistics
+from bertshift.rows.blocks import WITHOUT
 
 MEAN, LOSS = "accuracy_and_f1", "loss"
 SCORES = {"accuracy": "accuracy", "f1": "F1", MEAN: "mean of both", LOSS: "training loss,\nlast epoch"}
@@ -23,10 +25,11 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     rows = figure3.runs(inputs, headline=False)
     rows = rows[rows["score"].isin(SCORES)]
     run = ["panel", "series", "position", "init", "seed"]
-    both = rows.groupby(run, as_index=False)[["value", "majority"]].mean()
+    averaged = [name for name in ("value", "majority", *WITHOUT) if name in rows]
+    both = rows.groupby(run, as_index=False)[averaged].mean()
     first = rows.drop_duplicates(run)
-    mean = first.drop(columns=["value", "majority"]).merge(both, on=run).assign(score=MEAN)
-    loss = first.assign(score=LOSS, value=first["loss"], majority=np.nan)
+    mean = first.drop(columns=averaged).merge(both, on=run).assign(score=MEAN)
+    loss = statistics.with_value(first, first["loss"]).assign(score=LOSS, majority=np.nan)
     table = figure3.means(pd.concat([rows, mean, loss], ignore_index=True))
     return numbers.join(table[table["run"] == ""], *printed(table, published), columns=figure3.COLUMNS)
 

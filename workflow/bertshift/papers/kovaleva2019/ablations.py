@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.papers.kovaleva2019 import panels
+from bertshift.rows import statistics
 
 COLUMNS = ["panel", "series", "score", "variant", "layer", "head", "sample", "significant", *numbers.VALUES]
 CMAP, BASELINE = "Purples", "#E69F00"  # the paper's own colours
@@ -28,7 +29,7 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         raise UserError(
             f"results/ablation/{min(lacking)}.tsv has no variant '{DISABLED}'; list it under ablation.variants."
         )
-    return rows.assign(panel=rows["model"])
+    return rows.drop(columns=["low", "high"], errors="ignore").assign(panel=rows["model"])
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
@@ -41,7 +42,7 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
     table = numbers.means(rows, by, ["panel", "sample"])
     cell = ["panel", "variant", "layer", "head", "init", "seed"]
     q = rows.sort_values("sample", kind="stable").groupby(cell)["q"].transform("first")  # complete, sample
-    below = rows.assign(value=(q <= RATE).astype(float))
+    below = statistics.with_value(rows, (q <= RATE).astype(float))
     return table.assign(significant=numbers.means(below, by, ["panel", "sample"])["value"])
 
 

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from bertshift.figures import numbers, style
 from bertshift.papers.kovaleva2019 import ablations, panels
 from bertshift.rows import statistics
+from bertshift.rows.blocks import WITHOUT
 
 PAIRS = 2  # of ours and the paper's panel, side by side
 FRAMES = (
@@ -38,9 +39,13 @@ def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFra
     """Rows of GAIN, on the complete development set if heads were run again on it, and HONEST, one a replicate."""
     tried = heads[heads["head"] > 0]
     surest = tried[tried["sample"] == tried.groupby("panel")["sample"].transform("min")]  # complete, sample
-    best = surest.sort_values("delta").groupby(["model", "init", "seed"], as_index=False).last()
+    best = surest.sort_values("delta").groupby(["model", "init", "seed"], as_index=False).tail(1)
+    without, run = [name for name in WITHOUT if name in heads], ["model", "init", "seed", "sample"]
+    base = heads[heads["layer"] == 0].set_index(run)[without]
+    best = best.assign(**best[without] - base.loc[pd.MultiIndex.from_frame(best[run])].to_numpy())
     halves = numbers.rows_of(inputs, "ablation_split_half")
-    halves = halves[halves["variant"] == ablations.DISABLED].assign(panel=halves["model"])
+    halves = statistics.with_value(halves, halves["delta"]).assign(panel=halves["model"])
+    halves = halves[halves["variant"] == ablations.DISABLED]
     both = pd.concat([best.assign(variant=GAIN), numbers.first_run(halves).assign(variant=HONEST)])
     return both.assign(value=both["delta"], layer=0, head=0, q=np.nan)
 

@@ -271,7 +271,7 @@ def points_below_all_layers(evidence, task, kept):
     return scores[12] - scores[int(kept.removesuffix(" layers"))]
 
 
-@figure4("F4.3", low=0.0, strict=False)
+@figure4("F4.3", low=0.0, strict=False, inputs=False)
 def dep_needs_more_layers(evidence):
     """layers to 95 % of the gain from none to all, Dep minus the larger of MNLI and SQuAD"""
 

@@ -22,7 +22,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     enough = curves.agg(lambda curve: statistics.layers_to(curve.to_dict(), SHARE))
     runs = rows.drop_duplicates(scores_by_depth.RUN)  # in the order of the curves
     runs = runs.assign(position=runs["layers"])
-    reached = scores_by_depth.means(runs, "layers_to_95pct", enough.to_numpy())
+    # No blocks: the jackknife of a number of layers, which jumps, is too wide.
+    counts = pd.DataFrame({"value": enough.to_numpy()}, index=runs.index)
+    reached = scores_by_depth.means(runs, "layers_to_95pct", counts)
     return numbers.join(table, reached, columns=scores_by_depth.COLUMNS)
 
 
