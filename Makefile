@@ -3,7 +3,7 @@ VENV := .venv
 READY := $(VENV)/.installed
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: figures test rehearse venv clean-venv
+.PHONY: figures test rehearse release verify venv clean-venv
 
 # The environment, then every figure at the scale that config/experiments.yaml names.
 figures: $(READY)
@@ -17,6 +17,14 @@ test: $(READY)
 SCALE ?= paper
 rehearse: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow:tests python -m rehearsal $(SCALE)
+
+# An archive of a finished run, to deposit: docs/release.md. OPTIONS: --configfile FILE, further results.
+release: $(READY)
+	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release write $(OPTIONS)
+
+# Is an archive as it was written, and what comes out otherwise here?
+verify: $(READY)
+	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release verify $(OPTIONS) $(ARCHIVE)
 
 # The environment alone.
 venv: $(READY)

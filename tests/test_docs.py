@@ -1,6 +1,8 @@
 """The guides: links lead somewhere, the README is short, and the tutorial's commands are understood."""
 
 import re
+import subprocess
+import tomllib
 
 import pytest
 import yaml
@@ -113,6 +115,18 @@ def test_the_tutorials_commands(copy_project):
     assert len(targets) >= 6
     planned = project.snakemake(*dict.fromkeys(targets), "--dry-run")
     assert not [target for target in targets if target not in planned]
+
+
+def test_github_runs_the_pythons_that_are_allowed_and_the_tutorials_commands():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text())["jobs"]
+    oldest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    assert workflow["suite"]["strategy"]["matrix"]["python"][0] == oldest.removeprefix(">=")
+    assert workflow["suite"]["steps"][-1]["run"].startswith("make test ")
+    _, extracting, _ = workflow["tutorial"]["steps"][-1]["run"].splitlines()
+    command = ["bash", "-c", extracting.removesuffix(" > commands.sh")]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    commands = re.findall(r"^    (snakemake .*)$", DEMO, re.MULTILINE)
+    assert printed.splitlines() == commands and len(commands) > 5
 
 
 def test_the_tutorials_own_task(copy_project):

@@ -25,8 +25,7 @@ def read(name):
 
 
 SCHEMA, DATASETS, EDGES = (
-    yaml.safe_load(read(f"workflow/schemas/{name}.schema.yaml"))
-    for name in ("experiments", "datasets", "edges")
+    yaml.safe_load(read(f"workflow/schemas/{name}.schema.yaml")) for name in ("config", "datasets", "edges")
 )
 KEYS = SCHEMA["properties"]
 GUIDE, README = read("config/README.md"), read("README.md")

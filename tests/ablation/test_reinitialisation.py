@@ -4,6 +4,7 @@ import pytest
 from scipy import stats
 
 from bertshift.ablation.reinitialisation import head_table
+from bertshift.rows.blocks import WITHOUT
 
 
 def rows(values, **columns):
@@ -32,6 +33,17 @@ def test_one_replicate_is_tested_as_one_more_baseline(baselines):
         assert row.z == pytest.approx((row.value - mean) / (sd * np.sqrt(7 / 6)))
         assert min(abs(low - row.value), abs(high - row.value)) < 1e-9
     assert table["q"].to_numpy() == pytest.approx(stats.false_discovery_control(table["p"]))
+
+
+def test_a_difference_is_one_without_each_block_of_examples_too(baselines):
+    rng, names = np.random.default_rng(1), WITHOUT
+    tables = [
+        table.assign(**dict(zip(names, rng.normal(size=(20, len(table))))))
+        for table in (heads([0.4, 0.6]), baselines)
+    ]
+    found = head_table(*tables)
+    expected = tables[0][names].to_numpy() - tables[1][names].mean().to_numpy()
+    assert found[names].to_numpy() == pytest.approx(expected)
 
 
 def test_replicates_of_a_head_are_one_test(baselines):

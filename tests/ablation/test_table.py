@@ -13,6 +13,7 @@ from bertshift.models.ablate import NOTHING, Ablation, disabled
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
 from bertshift.models.tokenizer import load_tokenizer
+from bertshift.rows.blocks import BLOCKS, WITHOUT
 from bertshift.rows.significance import benjamini_hochberg, mcnemar
 from bertshift.tasks import load_task
 from bertshift.tasks.dependency_parsing import DependencyParsing
@@ -67,7 +68,27 @@ def test_a_table_says_what_each_ablation_does_and_how_sure_that_is():
         family = np.array([(one.head == 0) == whole for one in ABLATIONS])
         assert found["q"][1:][family] == pytest.approx(benjamini_hochberg(p[family]))
     others = table[~table["headline"]]
-    assert len(others) == len(predictions) and others[["p", "q"]].isna().all(axis=None)
+    assert len(others) == len(predictions) and others[["p", "q", *WITHOUT]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "mcc", "pearson", "spearman"])
+def test_without_a_block_as_if_its_examples_were_not_scored(metric):
+    regression = metric in ("pearson", "spearman")
+    metrics = ("f1", "accuracy") if metric == "f1" else (metric,)
+    task = TextClassification("toy", "toys", metrics, 16, None if regression else ("no", "yes"))
+    rows = [row | {"label": float(i % 9)} for i, row in enumerate(ROWS)] if regression else ROWS
+    said = {
+        one: RNG.normal(task.targets(rows), 2) if regression else found
+        for one, found in made_predictions().items()
+    }
+    table = replicate(task, rows, said, Headline.of(task, rows, list(said.values())))
+    ours = table[table["headline"] & (table["metric"] == "ablation")].set_index(["layer", "head"])[WITHOUT]
+    for block in (0, 11, BLOCKS - 1):
+        rest = np.flatnonzero(np.arange(N) * BLOCKS // N != block)
+        for one in (NOTHING, ABLATIONS[3]):
+            expected = task.score([rows[i] for i in rest], said[one][rest])[metric]
+            assert ours.loc[(one.layer, one.head), WITHOUT[block]] == pytest.approx(expected, abs=1e-12)
+    assert table.loc[table["metric"] == "ablation_split_half", WITHOUT].isna().all(axis=None)
 
 
 @pytest.mark.parametrize("metrics", [("accuracy",), ("f1", "accuracy"), ("mcc",)])

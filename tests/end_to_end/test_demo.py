@@ -9,6 +9,7 @@ from bertshift.papers.catalogue import FIGURES, ROOMS
 from bertshift.running.checkpoint import weights_digest
 from bertshift.tasks import load_task
 from bertshift.training.finetuning import starting_model
+from bertshift.version import version
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -39,6 +40,19 @@ def test_every_number_says_what_made_it(finished):
         assert rows["value"].notna().all()
         assert rows[["scale", "checkpoint", "data"]].notna().all(axis=None)
         assert rows["data"].str.contains("generated").all() and rows["data"].str.contains("trained on").all()
+
+
+def test_every_table_with_provenance_and_every_caption_carries_the_version(finished):
+    results, said = finished.folder / "results", version()
+    tables = {
+        file: read_tsv(file) for file in results.rglob("*.tsv") if (results / "world") not in file.parents
+    }
+    carried = [table for table in tables.values() if "scale" in table]
+    assert len(carried) > 150 and all((table["version"] == said).all() for table in carried)
+    assert all(file.read_text().endswith(f" Drawn by {said}.\n") for file in results.glob("figures/*/*.txt"))
+    # What has none are logs of training and predictions.
+    others = {file.name for file, table in tables.items() if "scale" not in table}
+    assert others <= {"steps.tsv", "layers.tsv", "predictions.tsv"}, others
 
 
 def test_replicates_stay_rows(finished):

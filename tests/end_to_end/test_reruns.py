@@ -1,6 +1,7 @@
 """What runs again after which edit; most are dry runs on a finished project, each edit undone."""
 
 import os
+import re
 import shutil
 
 import pytest
@@ -17,7 +18,8 @@ def project(finished):
 
 
 def _editable(folder):
-    return [folder / "config/experiments.yaml", *(folder / "workflow").rglob("*.py")]
+    named = [folder / "config/experiments.yaml", folder / "pyproject.toml"]
+    return [*named, *(folder / "workflow").rglob("*.py")]
 
 
 def finetuned(jobs):
@@ -47,6 +49,14 @@ def test_order_of_keys_comments_a_fresh_checkout_and_how_gpus_are_used_rerun_not
     for path in _editable(project.folder):
         path.write_text("# a comment\n" + path.read_text())
         os.utime(path)
+    assert not rules(project.reruns("figures/all")) - {"figures/all"}
+
+
+def test_a_release_reruns_nothing(project):
+    file = project.folder / "pyproject.toml"
+    released = re.sub(r'^version = ".*"$', 'version = "9.9.9"', file.read_text(), flags=re.MULTILINE)
+    assert "9.9.9" in released
+    file.write_text(released)
     assert not rules(project.reruns("figures/all")) - {"figures/all"}
 
 

@@ -43,13 +43,13 @@ def test_without_a_block_as_if_its_tokens_were_not_there(walk, monkeypatch, part
     monkeypatch.setattr(layer_cka, "BLOCK", part)
     walk[1][20:] = walk[1][20]  # one block alone tells the tokens of this layer apart
     blocks = [slice(0, 20), slice(20, 20), slice(20, 31), slice(31, 60)]
-    found, without = all_pairs([Centred.of(x) for x in walk], blocks)
+    found, without = all_pairs([Centred.of(x, blocks) for x in walk])
     assert without[1] == pytest.approx(found, abs=1e-9)
     for number in (2, 3):
         rest = [Centred.of(np.delete(x, blocks[number], axis=0)) for x in walk]
         assert without[number] == pytest.approx(all_pairs(rest)[0], abs=1e-9)
     assert np.isnan(without[0]).sum() == 7 and np.isnan(without[0, 1]).all()
-    few = all_pairs([Centred.of(x[:6]) for x in walk], [slice(0, 3), slice(3, 6)])[1]
+    few = all_pairs([Centred.of(x[:6], [slice(0, 3), slice(3, 6)]) for x in walk])[1]
     assert np.isnan(few).all()
 
 

@@ -73,7 +73,7 @@ def test_as_many_directions_are_kept_without_a_block():
     blocks = [slice(first, first + 20) for first in range(0, 400, 20)]
     of_all = [scatter(one, one) for one in map(Centred.of, (x, y))]
     kept = tuple(svcca.Principal.of(one).kept(0.99) for one in of_all)
-    both = [svcca.Side(Centred.of(one), blocks) for one in (x, y)]
+    both = [svcca.Side(Centred.of(one, blocks)) for one in (x, y)]
     found = svcca.without_blocks(*both, both[0].across(both[1]), kept)["svcca99"]
     cuts = set()
     for number, block in enumerate(blocks):

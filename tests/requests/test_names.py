@@ -154,7 +154,20 @@ def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_wit
         UserError, match="bare has no head for words, so nothing tells what .*; name a checkpoint"
     ):
         forgetting.forgetting(own, model="rte")
+    one, both = (
+        {**own, "figures": {"beyond": {"forgetting": {"models": models}}}}
+        for models in (["rte"], ["rte", "rte@cased"])
+    )
+    left, said = forgetting.without_headless(one)
+    assert left["figures"]["beyond"]["forgetting"] is None and said == [
+        f"{bare} has no head for words, so the figure beyond/forgetting is left out."
+    ]
+    left, said = forgetting.without_headless(both)
+    assert left["figures"]["beyond"]["forgetting"] == {"models": ["rte@cased"]} and said[0].endswith(
+        "drawn without rte."
+    )
     save_file(weights | {"cls.predictions.bias": np.zeros(2)}, bare / "model.safetensors")
+    assert forgetting.without_headless(both) == (both, [])
     assert "corpus" not in forgetting.forgetting(own, model="rte").inputs
 
 

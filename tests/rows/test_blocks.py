@@ -54,7 +54,7 @@ def test_a_table_with_blocks_comes_back(tmp_path):
     shown = pd.DataFrame({"layer": [1, 2], "value": [0.5, 0.25], "sd": 1.0})
     write_with_blocks(path, pd.concat([shown, in_columns([whole, few])], axis=1))
     written = read_tsv(path)
-    assert list(written) == ["layer", "value", "low", "high", "sd"]
+    assert list(written) == ["layer", "value", "low", "high", "sd", "version"]
     assert written.loc[1, ["low", "high"]].tolist() == pytest.approx(list(interval(0.25, few)))
     back = read_with_blocks(path)
     assert list(back)[-BLOCKS:] == WITHOUT and back.loc[0, WITHOUT].tolist() == whole.tolist()

@@ -1,3 +1,4 @@
+import json
 import shutil
 import socket
 from multiprocessing import Pipe
@@ -12,6 +13,7 @@ from transformers import BertConfig, BertForPreTraining, BertTokenizer
 from bertshift.errors import UserError
 from bertshift.files import read_json, write_json, write_jsonl
 from bertshift.models.loading import save_model
+from bertshift.rows.blocks import BLOCKS
 from bertshift.rows.losses import moving_average, thinned
 from bertshift.tasks import TextClassification
 from bertshift.training import sweeps
@@ -76,6 +78,11 @@ def test_a_row_is_encoded_once(places, tmp_path, monkeypatch):
     assert len(encoded) == 1
 
 
+def test_scores_of_an_earlier_call_come_in_the_same_order(places, in_turn):
+    folder, scores = in_turn
+    assert json.dumps(sweep(RUNS, *places, folder)) == json.dumps(scores)
+
+
 def test_side_by_side_is_the_same_to_the_bit(places, in_turn, tmp_path, capsys):
     folder, scores = in_turn
     assert sweep(RUNS, *places, tmp_path, at_once=2) == scores and list(scores) == list(RUNS)
@@ -112,9 +119,13 @@ def test_tables_of_a_row_have_a_row_for_each_run(in_turn):
     row = {name: {"model": name, "init": 1, "seed": 1, "position": i} for i, name in enumerate(RUNS)}
     provenance = {"task": "toy", "scale": "demo", "checkpoints": {"1": {"label": "made"}}}
     folders = {name: folder / name for name in RUNS}
-    table, losses = sweep_tables(
-        dict(reversed(scores.items())), folders, {"row": row, "layers": 2, "provenance": provenance}
-    )
+    settings = {"row": row, "layers": 2, "provenance": provenance}
+    table, losses = sweep_tables(dict(reversed(scores.items())), folders, settings, ["no", "yes"])
+    said = pd.read_csv(folder / "toy.reinit1/predictions.tsv", sep="\t").query("index != 23")
+    right = (
+        said["gold"] == said["prediction"]
+    ).mean()  # of 24 examples, the last is a block with the one before
+    assert table.set_index("model").loc["toy.reinit1", f"without{BLOCKS}"] == pytest.approx(right)
     assert set(table["data"]) == {"toys train 48 of 48 (generated); toys dev 24 of 24 (generated)"}
     assert table["model"].tolist() == list(RUNS) and (table["epochs"] == 2).all()
     one = losses[losses["model"] == "toy"]

@@ -37,7 +37,7 @@ made_by(
     log="derive/{model}_init{init}",
 )
 # What the task gets from the encoder before: under random heads, and under linear probes.
-made_by(finetuning.frozen, "results/frozen/{model}.tsv", gpu=1)
+made_by(finetuning.frozen, *with_blocks("results/frozen/{model}.tsv"), gpu=1)
 # Step sizes by layer, relative to the weights that fine-tuning began with.
 made_by(finetuning.steps, "results/steps/{model}.tsv", kind="table")
 made_by(finetuning.scores, *with_blocks("results/scores/{model}.tsv"), kind="table")

@@ -8,6 +8,7 @@ rule sweep:
         inputs_of(sweeps.row),
     output:
         scores="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv",
+        blocks=blocks_beside("results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv"),
         losses="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.losses.tsv",
     log:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.log",
@@ -32,6 +33,7 @@ rule sweep_table:
         inputs_of(sweeps.sweep_table),
     output:
         scores="results/sweeps/{model}.{sweep}.tsv",
+        blocks=blocks_beside("results/sweeps/{model}.{sweep}.tsv"),
         losses="results/sweeps/{model}.{sweep}.losses.tsv",
     log:
         "logs/sweep_table/{model}.{sweep}.log",
@@ -44,4 +46,4 @@ rule sweep_table:
 
 
 # Every head of some layers re-initialised, beside the plain model with as many seeds as it takes to know chance.
-made_by(sweeps.reinit_heads, "results/reinit_heads/{model}.tsv", kind="table")
+made_by(sweeps.reinit_heads, *with_blocks("results/reinit_heads/{model}.tsv"), kind="table")

@@ -7,7 +7,8 @@ with job(snakemake) as settings:
 
     from bertshift.ablation.table import ablate, with_provenance
     from bertshift.data.examples import read_examples, read_sidecar
-    from bertshift.files import atomic, read_json, write_tsv
+    from bertshift.files import atomic, read_json
+    from bertshift.rows.blocks import write_with_blocks
 
     data = Path(snakemake.input.examples).parent
     sidecar = read_sidecar(data)
@@ -24,4 +25,4 @@ with job(snakemake) as settings:
     outcomes = {
         tuple(settings["runs"][str(Path(file).parent)]): read_json(file) for file in snakemake.input.scores
     }
-    write_tsv(snakemake.output.table, with_provenance(table, settings, sidecar, outcomes))
+    write_with_blocks(snakemake.output.table, with_provenance(table, settings, sidecar, outcomes))

@@ -6,6 +6,7 @@ with job(snakemake) as settings:
     from bertshift.files import read_jsonl, write_tsv
     from bertshift.metrics.forgetting import forgetting
     from bertshift.rows.tables import forgetting_table
+    from bertshift.version import stamped
 
     corpus = snakemake.input.get("corpus")
     table = forgetting(
@@ -15,4 +16,5 @@ with job(snakemake) as settings:
         settings["stimuli"],
         Path(corpus) if corpus else None,
     )
-    write_tsv(snakemake.output[0], forgetting_table(table, settings, snakemake.input))
+    table = forgetting_table(table, settings, snakemake.input)
+    write_tsv(snakemake.output[0], stamped(table))

@@ -4,10 +4,10 @@ from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
     from bertshift.data.examples import read_examples, read_sidecar
-    from bertshift.files import write_tsv
     from bertshift.probes.frozen import frozen, with_provenance
+    from bertshift.rows.blocks import write_with_blocks
 
     data = Path(snakemake.input.examples).parent
     rows, sidecar = {split: read_examples(data, split) for split in ("train", "dev")}, read_sidecar(data)
     table, used = frozen(settings["task"], settings["starts"], rows, sidecar, settings["max_train"])
-    write_tsv(snakemake.output[0], with_provenance(table, settings, sidecar, used))
+    write_with_blocks(snakemake.output[0], with_provenance(table, settings, sidecar, used))

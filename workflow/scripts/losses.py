@@ -4,7 +4,8 @@ with job(snakemake) as settings:
     from bertshift.files import read_tsv, write_tsv
     from bertshift.rows.losses import loss_table
     from bertshift.rows.tables import describe_training
+    from bertshift.version import stamped
 
     data = describe_training(snakemake.input.trainings)
     steps = [read_tsv(file) for file in snakemake.input.steps]
-    write_tsv(snakemake.output[0], loss_table(steps, settings, data))
+    write_tsv(snakemake.output[0], stamped(loss_table(steps, settings, data)))

@@ -8,6 +8,7 @@ with job(snakemake) as settings:
     from bertshift.probes.mdl import CodeSettings, describe
     from bertshift.rows.tables import probe_table
     from bertshift.running.parts import Kept
+    from bertshift.version import stamped
 
     kept = Kept.beside(snakemake.output[0], snakemake.params.code)
     table = describe(
@@ -18,5 +19,5 @@ with job(snakemake) as settings:
         CodeSettings(**settings["probe"]),
         kept,
     )
-    write_tsv(snakemake.output[0], probe_table(table, settings, snakemake.input))
+    write_tsv(snakemake.output[0], stamped(probe_table(table, settings, snakemake.input)))
     kept.remove()

@@ -7,6 +7,7 @@ with job(snakemake) as settings:
     from bertshift.patterns import classifier, scores
     from bertshift.patterns.labels import read_labels
     from bertshift.patterns.sheet import MAPS, TABLE, read_maps
+    from bertshift.version import stamped
 
     folder = Path(snakemake.input.sheet)
     sheet, maps = read_tsv(folder / TABLE), read_maps(folder / MAPS)
@@ -16,5 +17,5 @@ with job(snakemake) as settings:
     classifier.save(snakemake.output.classifier, net)
     origin = {name: "; ".join(map(str, sheet[name].unique())) for name in ("scale", "checkpoint", "data")}
     write_tsv(snakemake.output.predictions, predictions)
-    write_tsv(snakemake.output.scores, scores.score_table(predictions).assign(**origin))
-    write_tsv(snakemake.output.confusion, scores.confusion_table(predictions).assign(**origin))
+    write_tsv(snakemake.output.scores, stamped(scores.score_table(predictions).assign(**origin)))
+    write_tsv(snakemake.output.confusion, stamped(scores.confusion_table(predictions).assign(**origin)))

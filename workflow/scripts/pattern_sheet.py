@@ -10,6 +10,7 @@ with job(snakemake) as settings:
     from bertshift.models.source import checkpoint_names
     from bertshift.patterns import sheet
     from bertshift.patterns.pages import pages
+    from bertshift.version import stamped
 
     settings, out = json.loads(snakemake.params.settings), Path(snakemake.output[0])
     models = settings["models"]
@@ -26,4 +27,4 @@ with job(snakemake) as settings:
     names = {name: checkpoint_names(model["checkpoints"]) for name, model in models.items()}
     checkpoints = [names[row.model][str(row.init)] for row in table.itertuples()]
     table = table.assign(scale=settings["scale"], checkpoint=checkpoints, data=table["task"].map(described))
-    write_tsv(out / sheet.TABLE, table)
+    write_tsv(out / sheet.TABLE, stamped(table))

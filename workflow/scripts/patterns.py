@@ -7,6 +7,7 @@ with job(snakemake) as settings:
     from bertshift.files import read_jsonl, read_tsv, write_tsv
     from bertshift.patterns.shares import measure
     from bertshift.rows.tables import probe_table
+    from bertshift.version import stamped
 
     drawn = list(read_jsonl(snakemake.input.stimuli))
     rows = sample(drawn, settings["max_examples"], settings["task"], "dev")
@@ -23,4 +24,4 @@ with job(snakemake) as settings:
         table = probe_table(table, settings, snakemake.input)
         if len(rows) < len(drawn):
             table["data"] = f"{len(rows)} inputs of " + table["data"]
-        write_tsv(path, table)
+        write_tsv(path, stamped(table))

@@ -4,8 +4,8 @@ with job(snakemake) as settings:
     import pandas as pd
 
     from bertshift.ablation.reinitialisation import head_table
-    from bertshift.files import read_tsv, write_tsv
+    from bertshift.rows.blocks import read_with_blocks, write_with_blocks
 
-    heads = pd.concat([read_tsv(file).assign(layer=settings[file]) for file in snakemake.input.heads])
-    baselines = pd.concat([read_tsv(file) for file in snakemake.input.baselines])
-    write_tsv(snakemake.output[0], head_table(heads, baselines))
+    heads = pd.concat([read_with_blocks(file).assign(layer=settings[file]) for file in snakemake.input.heads])
+    baselines = pd.concat(map(read_with_blocks, snakemake.input.baselines))
+    write_with_blocks(snakemake.output[0], head_table(heads, baselines), "delta")

@@ -1,9 +1,11 @@
 """Claims on re-initialised layers and heads; tables are made to tell the paper's story, then bent."""
 
 import made_reinit
+import numpy as np
 import pytest
 
 from bertshift.papers import room
+from bertshift.rows.blocks import WITHOUT
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 
@@ -29,6 +31,16 @@ def test_the_papers_story_of_layers(decide):
     assert failed(rows) == set() and (rows["verdict"] == HOLDS).all(), rows["verdict"]
     small = decide("figure3", (4, 4))
     assert set(small.index[small["verdict"] == UNTESTED]) == {"C3.1", "C3.3", "C3.4"}
+
+
+def test_what_equals_the_majority_class_does_so_on_any_examples(decide):
+    """Its score without a block is not that of the class with it: no such claim is less sure for that."""
+    hard = dict(zip(WITHOUT, np.linspace(-0.02, 0.02, len(WITHOUT))))
+    rows = decide(
+        "figure3",
+        bend=lambda table: table.assign(**{name: table["value"] + off for name, off in hard.items()}),
+    )
+    assert (rows.filter(regex=r"C3\.[578]", axis=0)["verdict"] == HOLDS).all(), rows["verdict"]
 
 
 @pytest.mark.parametrize(

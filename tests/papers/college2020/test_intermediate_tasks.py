@@ -3,6 +3,7 @@ import pytest
 from made_transfer import PAPER, gains, of_college, replicates
 
 from bertshift.papers.college2020 import figure2
+from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.significance import benjamini_hochberg
 
 
@@ -48,6 +49,22 @@ def test_means_gains_and_the_better_of_two(paper):
     two = of_college(inits=2, seeds=2)["figure2"]  # pairs lie within a pretraining run
     runs = two["results/scores/cola@cased.tsv"].query("metric == 'mcc'").groupby("init")["value"].max()
     assert cell(figure2.tidy(two, paper), "best_of_two", "cola", "", "").value == pytest.approx(runs.mean())
+
+
+def test_the_score_of_a_chain_has_its_own_blocks_not_those_of_its_gain(paper):
+    """Blocks are as hard for the chain as for the model alone, so that the gain is sure and the score is not."""
+    inputs = of_college(inits=1, seeds=1)["figure2"]
+    hard = dict(zip(WITHOUT, 0.01 * np.random.default_rng(0).normal(size=len(WITHOUT))))
+    for path, table in inputs.items():
+        chain = "delta" in table
+        number = table["delta"] if chain else table["value"]
+        inputs[path] = table.assign(**{name: number + off * (not chain) for name, off in hard.items()})
+    table = figure2.tidy(inputs, paper)
+    for where in (("rte", "wnli", "carry"), ("rte", "", "")):
+        score = cell(table, "score", *where)
+        assert score.high - score.low == pytest.approx(0.2, rel=0.5) and score.low < score.value < score.high
+    gain = cell(table, "gain", "rte", "wnli", "carry")
+    assert gain.high - gain.low < 1e-9
 
 
 def test_the_least_certain_replicate_is_corrected_for_all_chains_of_a_head(paper):

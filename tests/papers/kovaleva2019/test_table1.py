@@ -4,6 +4,8 @@ from made_scores import ANSWERS, HEADS, frozen, of_kovaleva, printed, scores
 from made_tables import only_row
 
 from bertshift.papers.kovaleva2019 import table1
+from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.estimates import INPUTS
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +79,23 @@ def test_means_and_gains_are_those_of_the_rows(drawn):
     assert one(table, panel="gain", series="random_start", source="published")["value"] == pytest.approx(
         26.44, abs=0.01
     )
+
+
+def test_a_gain_is_as_sure_as_the_same_examples_make_it(paper):
+    """Blocks that are hard for all starts alike make scores unsure, and gains not."""
+    hard = 0.01 * np.random.default_rng(0).normal(size=len(WITHOUT))
+    inputs = {
+        path: table.assign(**{name: table["value"] + off for name, off in zip(WITHOUT, hard)})
+        for path, table in of_kovaleva(inits=1, seeds=1).items()
+    }
+    rows = table1.runs(inputs).query("model == 'stsb' and series == 'finetuned'").set_index("score")
+    assert rows.loc["correlation", WITHOUT].tolist() == pytest.approx(
+        rows.loc[["pearson", "spearman"], WITHOUT].mean().tolist()
+    )
+    table = table1.tidy(inputs, paper)
+    score, gain = one(table, series="finetuned", model="rte"), one(table, panel="gain", series="random_head")
+    assert score["interval"] == gain["interval"] == INPUTS
+    assert score["high"] - score["low"] > 5 and gain["high"] - gain["low"] < 1e-6
 
 
 def test_a_run_is_constant_if_all_its_metrics_are_one_answers():

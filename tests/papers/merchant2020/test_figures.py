@@ -9,6 +9,8 @@ from bertshift.errors import UserError
 from bertshift.figures import grids
 from bertshift.papers import room
 from bertshift.rows import statistics
+from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.estimates import BOTH
 
 
 def draw(item, published, **runs):
@@ -178,6 +180,20 @@ def test_freezing_is_shown_relative_to_each_replicates_own_score(published):
     assert half["value"] == pytest.approx(100 * 0.5 / 0.91)
     hollow = [line for line in figure.axes[0].get_lines() if line.get_markerfacecolor() == "white"]
     assert [line.get_xdata()[0] for line in hollow] == [-0.5] * 3  # between nothing and layer 0
+
+
+def test_hard_examples_make_scores_unsure_and_not_their_ratio(published):
+    """Without each block all scores of a model are the same share of what they are with it."""
+    shares = dict(zip(WITHOUT, 1 + 0.02 * np.random.default_rng(0).normal(size=len(WITHOUT))))
+    inputs = {
+        path: table.assign(**{name: table["value"] * share for name, share in shares.items()})
+        for path, table in of_merchant(12, noise=0.0)["figure3"].items()
+    }
+    _, table, _ = room.draw("merchant2020/figure3", inputs, published["merchant2020"])
+    where = {"series": "dep", "position": 5, "source": "ours"}
+    score, percent = (only_row(table, panel=panel, **where) for panel in ("score", "percent of unfrozen"))
+    assert score["interval"] == BOTH and score["high"] - score["low"] > 5
+    assert percent["high"] - percent["low"] < 1e-6
 
 
 def test_layers_to_95_percent_are_counted_by_replicate(published):

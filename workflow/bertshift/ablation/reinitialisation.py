@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t
 
+from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.significance import benjamini_hochberg
 
 GROUP = ["init", "metric"]
@@ -18,6 +19,7 @@ def head_table(heads: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
     sd sqrt(1/m + 1/n); q is its false discovery rate among all heads of the pretraining run (Benjamini & Hochberg 1995).
     z, p and q are missing for fewer than two baselines and for baselines that all score the same. Baselines that failed to
     train are left out (`baseline_left_out` of them), as one would raise every delta, unless all did (`baseline_failed`).
+    Values without blocks are those of `delta`.
     """
     bad = baselines.groupby(GROUP)["failed"]
     kept = baselines[~baselines["failed"] | bad.transform("all")]
@@ -26,6 +28,10 @@ def head_table(heads: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
     known = known.assign(baseline_failed=all_failed, baseline_left_out=bad.sum().where(~all_failed, 0))
     table = heads.join(known, on=GROUP).rename(columns={"position": "head"}).reset_index(drop=True)
     table["delta"] = table["value"] - table["baseline"]
+    without = [name for name in WITHOUT if name in table]
+    table[without] -= (
+        kept.groupby(GROUP)[without].mean().reindex(pd.MultiIndex.from_frame(table[GROUP])).to_numpy()
+    )
     sd, n = table["baseline_sd"].where(table["baseline_sd"] > 0), table["baseline_n"]
     table["z"] = table["delta"] / (sd * np.sqrt(1 + 1 / n))
     of_head = table.groupby([*GROUP, "layer", "head"])["delta"]

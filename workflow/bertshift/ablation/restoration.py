@@ -20,6 +20,7 @@ from bertshift.activations.extract import encode, equal_lengths, model_inputs, p
 from bertshift.activations.sampling import sample_tokens
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
+from bertshift.metrics.pairs import token_blocks
 from bertshift.metrics.scatter import Centred
 from bertshift.metrics.svcca import Side, compared
 from bertshift.models.attention import editable
@@ -27,7 +28,7 @@ from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_encoder
 from bertshift.models.restore import Restored, every_restoration
 from bertshift.models.tokenizer import load_tokenizer
-from bertshift.rows.blocks import block_of, in_columns, slices
+from bertshift.rows.blocks import in_columns, outside
 from bertshift.tasks import Task, load_task
 from bertshift.tasks.inference import best_device
 
@@ -90,20 +91,19 @@ def movement(
     stimuli. What goes into a layer is calculated once, and memory holds one layer's.
     """
     positions, offsets = sample_tokens(index["special"], tokens, "svcca", stimuli), index["example_offsets"]
-    block = np.repeat(block_of(len(offsets) - 1), np.diff(offsets))[positions]
-    blocks = slices(block, block_of(len(offsets) - 1)[-1] + 1)
+    blocks = token_blocks(offsets, positions)
     resuming, batches = ResumingEncoder(encoder), []
     for batch in equal_lengths(np.diff(offsets)):
         at = places(offsets, batch)
         ids, segments = index["token_ids"][at], index["segment"][at]
         batches.append((at, model_inputs(encoder.device, input_ids=ids, token_type_ids=segments)))
     with editable(encoder):
-        whole = Side(Centred(_last_states(resuming, batches), positions), blocks)
+        whole = Side(Centred(_last_states(resuming, batches), positions, blocks))
         for restored in restorations:
             while resuming.layer < restored.layer:
                 resuming.advance()
             resuming.ablation = restored
-            edited = Side(Centred(_last_states(resuming, batches), positions), blocks)
+            edited = Side(Centred(_last_states(resuming, batches), positions, blocks))
             for row in compared(whole, edited):
                 headline = row["variant"] == "svcca99"
                 yield {"metric": "restored", "headline": headline, "layer": restored.layer} | row
@@ -129,13 +129,8 @@ def scores(
     found = {0: task.predict(model, rows, tokenizer)}
     restored = predictions(task, model, rows, tokenizer, restorations)
     found |= {one.layer: said for one, said in restored.items()}
-    block = block_of(len(rows))
     for layer, said in found.items():
-        rests = [
-            task.score([rows[i] for i in kept], [said[i] for i in kept])
-            for kept in (np.flatnonzero(block != number) for number in range(block[-1] + 1))
-            if len(kept)
-        ]
+        rests = [task.score([rows[i] for i in kept], [said[i] for i in kept]) for kept in outside(len(rows))]
         for name, value in task.score(rows, said).items():
             yield {"metric": "restored_score", "variant": name, "headline": name == task.metrics[0], "layer": layer,
                    "value": value, "n": len(rows), "without": [rest.get(name, np.nan) for rest in rests]}  # fmt: skip

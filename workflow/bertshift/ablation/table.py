@@ -15,6 +15,7 @@ from bertshift.models.ablate import NOTHING, Ablation
 from bertshift.models.heads import load_task_model
 from bertshift.models.source import checkpoint_names
 from bertshift.models.tokenizer import load_tokenizer
+from bertshift.rows.blocks import WITHOUT, in_columns, outside
 from bertshift.rows.failure import failed
 from bertshift.rows.significance import SCORES, benjamini_hochberg, mcnemar, paired_bootstrap, split_half
 from bertshift.tasks import AnswerSpans, Task, TextClassification, load_task
@@ -134,7 +135,7 @@ def replicate(
         best.append(
             group.loc[group["delta"].idxmax()].to_dict()
             | {"metric": "ablation_split_half", "value": base + gains.mean(), "delta": gains.mean(), "sd": gains.std(),
-               "n": len(rows) // 2, "p": np.nan, "q": np.nan}
+               "n": len(rows) // 2, "p": np.nan, "q": np.nan} | dict.fromkeys(WITHOUT, np.nan)
         )  # fmt: skip
     return pd.concat([table, pd.DataFrame(best)], ignore_index=True)
 
@@ -150,7 +151,7 @@ def tested(
 
     value, delta (to the model as it is) and, for the headline, p of "no difference" (exact McNemar where an example is
     right or wrong, else a paired bootstrap) and q (Benjamini-Hochberg over all heads, or over all layers, of one
-    variant). `others` is how many heads more these were chosen from: as p of theirs q takes 1, the most it can be.
+    variant), and its values without each block of examples (`blocks.WITHOUT`). `others` is how many heads more these were chosen from: as p of theirs q takes 1, the most it can be.
     """
     scores = [task.score(rows, said) for said in predictions.values()]
     table = pd.DataFrame(
@@ -160,12 +161,23 @@ def tested(
         for number, (one, score) in enumerate(zip(predictions, scores, strict=True))
         for name in task.metrics
     )  # fmt: skip
+    without = in_columns(without_blocks(headline)).iloc[table["number"]].reset_index(drop=True)
+    table = pd.concat([table, without.where(table["headline"])], axis=1)
     disabled = table[table["headline"] & (table["layer"] > 0)]
     for _, group in disabled.groupby(["variant", disabled["head"] == 0], sort=False):
         p = p_values(task.metrics[0], headline, group["number"], task.dataset)
         table.loc[group.index, "p"] = p
         table.loc[group.index, "q"] = benjamini_hochberg(np.append(p, np.ones(others)))[: len(p)]
     return table
+
+
+def without_blocks(headline: Headline) -> np.ndarray:
+    """[ablations, blocks] the score of the examples outside each block."""
+    found = [
+        SCORES[headline.score].of(headline.gold[kept], headline.said[:, kept])(np.ones((1, len(kept))))[0]
+        for kept in outside(len(headline.gold))
+    ]
+    return np.reshape(found, (len(found), len(headline.said))).T
 
 
 def p_values(metric: str, headline: Headline, numbers: Sequence[int], dataset: str) -> np.ndarray:
@@ -189,7 +201,7 @@ def with_provenance(
     data = {name: describe_split(sidecar, "dev", n) for name, n in used.items()}
     trained = next(iter(outcomes.values()))["data"]["train"]
     columns = ["metric", "model", "task", "init", "seed", "failed", "variant", "layer", "head", "sample", "score", "headline",
-               "value", "delta", "p", "q", "sd", "n", "scale", "checkpoint", "data"]  # fmt: skip
+               "value", "delta", "p", "q", "sd", "n", "scale", "checkpoint", "data", *WITHOUT]  # fmt: skip
     return table.assign(
         failed=[failed(outcomes[run]) for run in zip(table["init"], table["seed"], strict=True)],
         scale=settings["scale"],

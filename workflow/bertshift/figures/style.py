@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from bertshift import files
 from bertshift.models.source import BERT, family_in
 from bertshift.rows.failure import MARGIN
+from bertshift.version import stamped, version
 
 Drawn = tuple[Figure, pd.DataFrame, str]  # a figure, the table of every number in it, its caption
 SHOWN, LONGEST = 2, 220  # descriptions of data in a caption, characters of each
@@ -224,11 +225,12 @@ def _several(column: pd.Series) -> str:
 
 @styled
 def save(drawn: Drawn, png: str | Path, pdf: str | Path, tsv: str | Path, txt: str | Path) -> None:
-    """Write the figure twice, its numbers and its caption, each atomically, without dates or software versions."""
+    """Write the figure twice, its numbers and its caption, each atomically; pictures without dates or versions,
+    so that a release draws the same."""
     figure, table, caption = drawn
     with files.atomic(png) as path:
         figure.savefig(path, format="png", metadata={"Software": None})
     with files.atomic(pdf) as path:
         figure.savefig(path, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
-    files.write_tsv(tsv, table)
-    files.write_text(txt, caption)
+    files.write_tsv(tsv, stamped(table))
+    files.write_text(txt, f"{caption.rstrip()} Drawn by {version()}.\n")

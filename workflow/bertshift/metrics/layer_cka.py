@@ -41,12 +41,12 @@ MAPS = {
 TOKENS = ("content", "cls")
 
 
-def inner_products(layers: Sequence[Centred], blocks: Sequence[slice] = ()) -> tuple[np.ndarray, np.ndarray]:
-    """<K_i, K_j> [k, k] of k layers' states for the same n tokens, and what of it is due to the tokens of each block
-    [blocks, k, k], with tokens of any other; widths may differ. `blocks` of tokens are all of them, in order."""
+def inner_products(layers: Sequence[Centred]) -> tuple[np.ndarray, np.ndarray]:
+    """<K_i, K_j> [k, k] of k layers' states for the same n tokens, and what of it is due to the tokens of each of their
+    blocks [blocks, k, k], with tokens of any other; widths may differ."""
     tokens, count = len(layers[0]), len(layers)
     parts = [slice(first, min(first + BLOCK, tokens)) for first in range(0, tokens, BLOCK)]
-    blocks = blocks or [slice(0, tokens)]
+    blocks = layers[0].blocks or [slice(0, tokens)]
     total, involved = np.zeros((count, count)), np.zeros((len(blocks), count, count))
     for number, part in enumerate(parts):
         rows = [layer[part] for layer in layers]
@@ -74,9 +74,9 @@ def _pieces(part: slice, blocks: Sequence[slice]) -> list[tuple[int, slice]]:
     return [(number, slice(start, stop)) for number, start, stop in ends if start < stop]
 
 
-def all_pairs(layers: Sequence[Centred], blocks: Sequence[slice] = ()) -> tuple[np.ndarray, np.ndarray]:
+def all_pairs(layers: Sequence[Centred]) -> tuple[np.ndarray, np.ndarray]:
     """[k, k] debiased CKA of k layers' states for the same n tokens, each at most 1, about 0 of independent states; and the
-    same without each block of tokens [blocks, k, k], NaN where fewer than 4 are left or a layer's do not vary.
+    same without each of their blocks [blocks, k, k], NaN where fewer than 4 are left or a layer's do not vary.
 
     Raises UserError below 4 tokens.
     """
@@ -84,11 +84,11 @@ def all_pairs(layers: Sequence[Centred], blocks: Sequence[slice] = ()) -> tuple[
     if n < 4:
         raise UserError(f"Debiased CKA needs at least 4 tokens and got {n}: ask for more stimuli.")
     squares = np.stack([layer.squares for layer in layers])
-    products, involved = inner_products(layers, blocks)
+    products, involved = inner_products(layers)
+    blocks = layers[0].blocks
     without = np.full((len(blocks), *products.shape), np.nan)
     if blocks:
-        sums = [layer.sums(blocks) for layer in layers]
-        means = [layer.means_without(blocks, own) for layer, own in zip(layers, sums, strict=True)]
+        means = [layer.means_without for layer in layers]
         along = np.stack([layer.along(own) for layer, own in zip(layers, means, strict=True)])
         lengths = np.stack([np.einsum("bd,bd->b", own, own) for own in means])
     for number, block in enumerate(blocks):
@@ -151,8 +151,9 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
         members = classes(model)
         for name in TOKENS:
             positions = _drawn(members[name], tokens, pair.stimuli, name)
+            blocks = token_blocks(model.offsets, positions)
             layers = [
-                (side, layer, Centred(one.hidden(layer), positions))
+                (side, layer, Centred(one.hidden(layer), positions, blocks))
                 for side, one in (("model", model), ("reference", reference))
                 for layer in range(one.layers + 1)
             ]
@@ -161,7 +162,7 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
                 tell_undefined("layer_cka", pair, layer, f"tokens '{name}'")
             if not varying:
                 continue
-            values, without = all_pairs([states for *_, states in varying], token_blocks(model, positions))
+            values, without = all_pairs([states for *_, states in varying])
             numbered = list(enumerate(varying))
             for variant, sides in MAPS.items():
                 for (i, (side, layer, _)), (j, (other, ref_layer, _)) in product(numbered, numbered):

@@ -82,10 +82,11 @@ def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
     return pd.concat([table[first + last], *without], axis=1)
 
 
-def token_blocks(activations: Activations, positions: np.ndarray) -> list[slice]:
-    """Which of the tokens at these rising positions [n] are of each block of examples."""
-    block = blocks.block_of(activations.examples)
-    return blocks.slices(block[activations.example_of_token()[positions]], block[-1] + 1)
+def token_blocks(offsets: np.ndarray, positions: np.ndarray) -> list[slice]:
+    """Which of the tokens at these rising positions [n] are of each block of examples, which begin and end at offsets."""
+    lengths = np.diff(offsets)
+    block = blocks.block_of(len(lengths))
+    return blocks.slices(np.repeat(block, lengths)[positions], block[-1] + 1)
 
 
 def head_rows(

@@ -152,7 +152,7 @@ def _rows(pairs: list[Pair], tokens: int):
         apart = beside_content(model.special, model.offsets)
         for variant, positions in two_samples(apart, tokens, "rsa", pair.stimuli).items():
             _check_count(len(positions))
-            deleted = Deleted(token_blocks(model, positions))
+            deleted = Deleted(token_blocks(model.offsets, positions))
             for layer, ref_layer in matched_layers(model.layers, reference.layers):
                 x, y = model.states(layer, positions), reference.states(ref_layer, positions)
                 v = unit_rows(y, f"hidden layer {ref_layer} in {pair.reference}")

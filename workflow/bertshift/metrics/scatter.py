@@ -12,20 +12,25 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg.blas import dger
 
 ROWS = 4096
 
 
 @dataclass(frozen=True)
 class Centred:
-    """The rows `positions` [n] of `states` [N, d] less their mean, in float64; memory holds a chunk of them at a time."""
+    """The rows `positions` [n] of `states` [N, d] less their mean, in float64; memory holds a chunk of them at a time.
+
+    blocks: of these rows, all of them in order, for values without each block.
+    """
 
     states: np.ndarray
     positions: np.ndarray
+    blocks: Sequence[slice] = ()
 
     @classmethod
-    def of(cls, x: np.ndarray) -> "Centred":
-        return cls(x, np.arange(len(x)))
+    def of(cls, x: np.ndarray, blocks: Sequence[slice] = ()) -> "Centred":
+        return cls(x, np.arange(len(x)), blocks)
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -53,22 +58,28 @@ class Centred:
     def permuted(self, order: np.ndarray) -> "Centred":
         return Centred(self.states, self.positions[order])
 
-    def sums(self, blocks: Sequence[slice]) -> np.ndarray:
-        """[blocks, d] sums of each block's rows."""
-        return np.array([self[block].sum(axis=0) for block in blocks])
+    @cached_property
+    def left(self) -> np.ndarray:
+        """[blocks] how many rows are outside each block."""
+        return np.array([len(self) - (block.stop - block.start) for block in self.blocks], int)
 
-    def means_without(self, blocks: Sequence[slice], sums: np.ndarray) -> np.ndarray:
-        """[blocks, d] means of the rows outside each block, whose own rows have these sums; 0 where none is outside."""
-        left = np.array([[len(self) - (block.stop - block.start)] for block in blocks])
-        return -sums / np.maximum(left, 1)
+    @cached_property
+    def sums(self) -> np.ndarray:
+        """[blocks, d] sums of each block's rows."""
+        return np.array([self[block].sum(axis=0) for block in self.blocks])
+
+    @cached_property
+    def means_without(self) -> np.ndarray:
+        """[blocks, d] means of the rows outside each block; 0 where none is outside."""
+        return -self.sums / np.maximum(self.left, 1)[:, None]
 
     def along(self, vectors: np.ndarray) -> np.ndarray:
         """[n, m] products of the rows and vectors [m, d]."""
         return np.concatenate([self[part] @ vectors.T for part in _parts(len(self))])
 
-    def squares_without(self, blocks: Sequence[slice], sums: np.ndarray) -> np.ndarray:
+    def squares_without(self) -> np.ndarray:
         """[n, blocks] squared lengths of the rows about the means of the rows outside each block."""
-        means = self.means_without(blocks, sums)
+        means = self.means_without
         return self.squares[:, None] - 2 * self.along(means) + np.einsum("bd,bd->b", means, means)
 
 
@@ -85,47 +96,36 @@ def _parts(count: int, start: int = 0) -> list[slice]:
 
 @dataclass(frozen=True)
 class Scatters:
-    """X'Y of each block of rows, [blocks, d_x, d_y], and what it takes to know it of the rows outside a block.
+    """X'Y [d_x, d_y] of the same rows of two sides, which have the same blocks: of all, and of those outside each block."""
 
-    sums: of the blocks' rows, [blocks, d_x] and [blocks, d_y]; left [blocks]: how many rows are outside.
-    """
+    x: Centred
+    y: Centred
 
-    parts: np.ndarray
-    sums: tuple[np.ndarray, np.ndarray]
-    left: np.ndarray
-
-    @classmethod
-    def of(
-        cls, x: Centred, y: Centred, blocks: Sequence[slice], sums: tuple[np.ndarray, np.ndarray]
-    ) -> "Scatters":
-        parts = np.zeros((len(blocks), *(one.states.shape[1] for one in (x, y))))
-        for own, block in zip(parts, blocks, strict=True):
-            for part in _parts(block.stop, block.start):
-                rows = x[part]
-                own += rows.T @ (rows if x is y else y[part])
-        left = np.array([len(x) - (block.stop - block.start) for block in blocks])
-        return cls(parts, sums, left)
+    @cached_property
+    def _parts(self) -> np.ndarray:
+        """[blocks, d_x, d_y] of each block's rows."""
+        parts = np.zeros((len(self.x.blocks), *(one.states.shape[1] for one in (self.x, self.y))))
+        for own, block in zip(parts, self.x.blocks, strict=True):
+            for number, part in enumerate(_parts(block.stop, block.start)):
+                rows = self.x[part]
+                others = rows if self.x is self.y else self.y[part]
+                if number:
+                    own += rows.T @ others
+                else:  # with no copy in between
+                    np.matmul(rows.T, others, out=own)
+        return parts
 
     @cached_property
     def whole(self) -> np.ndarray:
-        """[d_x, d_y] of all rows."""
-        return self.parts.sum(axis=0)
+        return self._parts.sum(axis=0) if self.x.blocks else scatter(self.x, self.y)
 
     def rest_varies(self, block: int) -> bool:
         """Of X'X: False where the rows outside a block are none, or do not differ by more than rounding."""
-        own, (sums, _) = self.parts[block].trace(), self.sums
-        rest = self.whole.trace() - own - sums[block] @ sums[block] / max(self.left[block], 1)
-        return bool(self.left[block] > 0 and rest > 1e-12 * self.whole.trace())
+        sums, left = self.x.sums[block], self.x.left[block]
+        rest = self.whole.trace() - self._parts[block].trace() - sums @ sums / max(left, 1)
+        return bool(left > 0 and rest > 1e-12 * self.whole.trace())
 
     def without(self, block: int) -> np.ndarray:
-        """[d_x, d_y] of the rows outside a block, which must be some, about their means."""
-        rest = self.whole - self.parts[block]
-        rest -= np.outer(self.sums[0][block], self.sums[1][block] / self.left[block])
-        return rest
-
-
-def scatters(x: Centred, y: Centred, blocks: Sequence[slice]) -> tuple[Scatters, Scatters, Scatters]:
-    """Of X'X, X'Y and Y'Y."""
-    sums = x.sums(blocks), y.sums(blocks)
-    pairs = ((x, x, 0, 0), (x, y, 0, 1), (y, y, 1, 1))
-    return tuple(Scatters.of(one, other, blocks, (sums[i], sums[j])) for one, other, i, j in pairs)
+        """Of the rows outside a block, which must be some, about their means; the caller's own, to be overwritten."""
+        rest, share = self.whole - self._parts[block], -1 / self.x.left[block]
+        return dger(share, self.y.sums[block], self.x.sums[block], a=rest.T, overwrite_a=True).T

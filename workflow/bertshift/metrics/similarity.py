@@ -11,8 +11,6 @@ Tokens: all; content, without special and first tokens; cls, the first tokens; s
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -22,47 +20,36 @@ from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics import cka, procrustes, pwcca
 from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined, token_blocks
-from bertshift.metrics.scatter import Centred, scatter, scatters
-from bertshift.metrics.svcca import Principal, can_be_apart
+from bertshift.metrics.scatter import Centred, Scatters, scatter
+from bertshift.metrics.svcca import Principal, Side, can_be_apart
 from bertshift.seeds import seed_from
 
 SHARE = 0.99  # of the variance, that CCA keeps
 DRAWS = 3
 
 
-@dataclass(frozen=True)
-class Side:
-    """What a model's n tokens are by themselves: X'X [d, d] and squared lengths [n] of centred rows."""
-
-    scattered: np.ndarray
-    squares: np.ndarray
-
-    @cached_property
-    def principal(self) -> Principal:
-        return Principal.of(self.scattered)
-
-
 def measured(
-    x: Side, y: Side, xy: np.ndarray, order=slice(None), kept: Sequence[int] = ()
+    xx: np.ndarray,
+    xy: np.ndarray,
+    yy: np.ndarray,
+    squares: Sequence[np.ndarray],
+    principal: Sequence[Principal],
+    cut: Sequence[int] | None,
 ) -> dict[tuple[str, str], float]:
-    """(metric, variant) -> distance, of xy = X'Y of the same n tokens, or where Y's have another `order`.
+    """(metric, variant) -> distance, from scatter matrices and squared lengths [n] of the same n tokens, centred.
 
-    SVCCA and PWCCA are left out where n - 1 is not above the widths, or below the directions of both sides together, as
-    some correlations would be 1 whatever the data. kept: how many directions of either they compare, if not those of 99 %.
+    principal: of both sides; cut: how many of them SVCCA and PWCCA compare, which are left out where it is None, or where
+    n - 1 is below the two together, as some correlations would be 1 whatever the data.
     """
-    xx, yy, n = x.scattered, y.scattered, len(x.squares)
     found = {
-        ("cka", "cka_debiased"): 1 - cka.debiased(xx, xy, yy, x.squares, y.squares[order]),
+        ("cka", "cka_debiased"): 1 - cka.debiased(xx, xy, yy, *squares),
         ("cka", "cka_biased"): 1 - cka.biased(xx, xy, yy),
         ("procrustes", "procrustes"): procrustes.distance(xx, xy, yy),
     }
-    if n - 1 <= max(len(xx), len(yy)):
+    if not cut or not can_be_apart(len(squares[0]), *cut):
         return found
-    kept = kept or [one.principal.kept(SHARE) for one in (x, y)]
-    if not can_be_apart(n, *kept):
-        return found
-    rho, *coordinates = pwcca.variates(x.principal, y.principal, xy, *kept)
-    by_model, by_reference = map(pwcca.weights, (x.principal, y.principal), coordinates)
+    rho, *coordinates = pwcca.variates(*principal, xy, *cut)
+    by_model, by_reference = map(pwcca.weights, principal, coordinates)
     return {
         ("svcca", "svcca99"): float(1 - rho.mean()),
         ("pwcca", "pwcca_reference"): pwcca.distance(rho, by_reference),
@@ -70,35 +57,28 @@ def measured(
     } | found
 
 
-def distances(
-    x: Centred, y: Centred, orders: Sequence[np.ndarray] = (), blocks: Sequence[slice] = ()
-) -> Iterator[dict]:
+def distances(x: Centred, y: Centred, orders: Sequence[np.ndarray] = ()) -> Iterator[dict]:
     """Rows of metric, variant, value, sd, k_model, k_reference, without for the same n tokens of a model and a reference.
 
     orders: permutations [n] of the reference's tokens. The mean of what they give is what unrelated states would, a row
-    `<variant>_null` whose sd is that between permutations. blocks: of tokens; `without` has the values of the tokens
-    outside each, decomposed anew, NaN where there is none; of nulls, which no text decides, there is none. k counts
+    `<variant>_null` whose sd is that between permutations. `without` has the values of the tokens outside each of their
+    blocks, decomposed anew, NaN where there is none; of nulls, which no text decides, there is none. k counts
     directions compared: those of 99 % of the variance for SVCCA and PWCCA, also without a block (see
     `svcca.without_blocks`), else all.
     """
-    xx, xy, yy = scatters(x, y, blocks or [slice(0, len(x))])
-    ours, theirs = Side(xx.whole, x.squares), Side(yy.whole, y.squares)
-    found = measured(ours, theirs, xy.whole)
-    nulls = [measured(ours, theirs, scatter(x, y.permuted(order)), order) for order in orders]
+    ours, theirs = Side(x), Side(y)
+    xx, xy, yy = ours.scattered, ours.across(theirs), theirs.scattered
     principal = ours.principal, theirs.principal
     kept, full = [one.kept(SHARE) for one in principal], [len(one.variances) for one in principal]
-    squares = (
-        [one.squares_without(blocks, each.sums[0]) for one, each in ((x, xx), (y, yy))] if blocks else []
-    )
-    rests = []
-    for number, block in enumerate(blocks):
-        rests.append({})
-        if xx.left[number] >= 4 and xx.rest_varies(number) and yy.rest_varies(number):
-            sides = (
-                Side(each.without(number), np.delete(of[:, number], block))
-                for each, of in zip((xx, yy), squares, strict=True)
-            )
-            rests[-1] = measured(*sides, xy.without(number), kept=kept)
+    cut = kept if len(x) - 1 > max(xy.whole.shape) else None
+    found = measured(xx.whole, xy.whole, yy.whole, (x.squares, y.squares), principal, cut)
+    nulls = [
+        measured(
+            xx.whole, scatter(x, y.permuted(order)), yy.whole, (x.squares, y.squares[order]), principal, cut
+        )
+        for order in orders
+    ]
+    rests = list(_without(ours, theirs, xy, cut))
     for (metric, variant), value in found.items():
         if np.isnan(value):
             continue
@@ -110,6 +90,21 @@ def distances(
             null = np.array([each[metric, variant] for each in nulls])
             spread = {"value": null.mean(), "sd": null.std(ddof=1), "without": ()}
             yield {"metric": metric, "variant": f"{variant}_null"} | spread | k
+
+
+def _without(ours: Side, theirs: Side, xy: Scatters, cut: Sequence[int] | None) -> Iterator[dict]:
+    """`measured` of the tokens outside each block; nothing where these are fewer than 4, or do not vary."""
+    sides, left = (ours, theirs), ours.states.left
+    squares = [side.states.squares_without() for side in sides] if len(left) else []
+    for number, block in enumerate(ours.states.blocks):
+        if left[number] < 4 or not all(side.scattered.rest_varies(number) for side in sides):
+            yield {}
+            continue
+        xx, yy = (side.scattered.without(number) for side in sides)
+        lengths = [np.delete(of[:, number], block) for of in squares]
+        deep = cut if left[number] - 1 > max(xy.whole.shape) else None
+        principal = [side.without[number] for side in sides] if deep else []
+        yield measured(xx, xy.without(number), yy, lengths, principal, deep)
 
 
 def classes(activations: Activations) -> dict[str, np.ndarray]:
@@ -144,12 +139,12 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
             raise UserError(few)
         for name, member in classes(model).items():
             positions = drawn[member[drawn]]
-            blocks = token_blocks(model, positions)
+            blocks = token_blocks(model.offsets, positions)
             generator = np.random.default_rng(seed_from("similarity", pair.stimuli, name))
             orders = [generator.permutation(len(positions)) for _ in range(DRAWS)]
             for layer, ref_layer in matched_layers(model.layers, reference.layers):
-                x = Centred(model.hidden(layer), positions)
-                y = Centred(reference.hidden(ref_layer), positions)
+                x = Centred(model.hidden(layer), positions, blocks)
+                y = Centred(reference.hidden(ref_layer), positions, blocks)
                 keys = {
                     "tokens": name,
                     "layer": layer,
@@ -160,7 +155,7 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
                 if not (len(x) >= 4 and x.varies and y.varies):
                     tell_undefined("similarity", pair, layer, f"{len(x)} tokens '{name}'")
                     continue
-                found = list(distances(x, y, orders, blocks))
+                found = list(distances(x, y, orders))
                 if name == "all" and not any(row["metric"] == "svcca" for row in found):
                     raise UserError(few)
                 for row in found:

@@ -9,7 +9,7 @@ The principal directions of X are the eigenvectors of X'X, so three covariances,
 tokens, replace the decompositions of the n x d matrices (Raghu et al. 2017).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +17,7 @@ from itertools import chain, groupby
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import eigh
 
 from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
@@ -32,9 +33,10 @@ class Principal:
     directions: np.ndarray
 
     @classmethod
-    def of(cls, scattered: np.ndarray) -> "Principal":
-        """scattered [d, d]: X'X of centred X. Raises UserError where nothing varies."""
-        variances, directions = np.linalg.eigh(scattered)
+    def of(cls, scattered: np.ndarray, overwrite: bool = False) -> "Principal":
+        """scattered [d, d]: X'X of centred X, which may be overwritten. Raises UserError where nothing varies."""
+        # Symmetric, so that its transpose, in LAPACK's order of elements, need not be copied.
+        variances, directions = eigh(scattered.T, driver="evd", overwrite_a=overwrite, check_finite=False)
         variances, directions = variances[::-1], directions[:, ::-1]
         rank = int(np.sum(variances > variances[0] * len(variances) * np.finfo(np.float64).eps))
         if not variances[0] > 0:
@@ -136,15 +138,10 @@ class Side:
     """Hidden states of one model, decomposed with and without each block of tokens once for all that it is compared with."""
 
     states: Centred
-    blocks: Sequence[slice]
-
-    @cached_property
-    def sums(self) -> np.ndarray:
-        return self.states.sums(self.blocks)
 
     @cached_property
     def scattered(self) -> Scatters:
-        return Scatters.of(self.states, self.states, self.blocks, (self.sums, self.sums))
+        return self.across(self)
 
     @cached_property
     def principal(self) -> Principal:
@@ -155,12 +152,12 @@ class Side:
         """Of the tokens outside each block; None where these do not vary."""
         own = self.scattered
         return [
-            Principal.of(own.without(block)) if own.rest_varies(block) else None
-            for block in range(len(self.blocks))
+            Principal.of(own.without(block), overwrite=True) if own.rest_varies(block) else None
+            for block in range(len(self.states.blocks))
         ]
 
     def across(self, other: "Side") -> Scatters:
-        return Scatters.of(self.states, other.states, self.blocks, (self.sums, other.sums))
+        return Scatters(self.states, other.states)
 
 
 def without_blocks(x: Side, y: Side, xy: Scatters, kept: tuple[int, int]) -> dict[str, np.ndarray]:
@@ -169,11 +166,11 @@ def without_blocks(x: Side, y: Side, xy: Scatters, kept: tuple[int, int]) -> dic
 
     As many directions are kept as of all rows: a jackknife of a number that jumps, as at another cut, is too wide.
     """
-    found = [{}] * len(xy.parts)
+    found = [{}] * len(x.states.blocks)
     for block, (one, other) in enumerate(zip(x.without, y.without, strict=True)):
         if one and other:
             with suppress(UserError):
-                found[block] = distances(one, other, xy.without(block), int(xy.left[block]), kept)
+                found[block] = distances(one, other, xy.without(block), int(x.states.left[block]), kept)
     variants = ("svcca99", "cca_full", "google_mean98")
     return {name: np.array([one.get(name, (np.nan,))[0] for one in found]) for name in variants}
 
@@ -203,12 +200,12 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
         together = list(together)
         pair, model, reference = together[0]
         positions = sample_tokens(reference.special, tokens, "svcca", pair.stimuli)
-        blocks = token_blocks(reference, positions)
+        blocks = token_blocks(reference.offsets, positions)
         rows = [[] for _ in together]
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
-            y = Side(Centred(reference.hidden(ref_layer), positions), blocks)
+            y = Side(Centred(reference.hidden(ref_layer), positions, blocks))
             for own, (pair, model, _) in zip(rows, together, strict=True):
-                x = Side(Centred(model.hidden(layer), positions), blocks)
+                x = Side(Centred(model.hidden(layer), positions, blocks))
                 if x.states.varies and y.states.varies:
                     keys = pair.keys | {"layer": layer, "ref_layer": ref_layer, "head": 0}
                     own += [keys | row for row in compared(x, y)]

@@ -21,6 +21,8 @@ from bertshift.models.loading import load_encoder
 from bertshift.models.source import checkpoint_names
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.probes import linear
+from bertshift.rows.blocks import WITHOUT, in_columns
+from bertshift.rows.scored import without_blocks
 from bertshift.seeds import seed_from
 from bertshift.tasks import TextClassification, load_task
 from bertshift.tasks.batching import Encoded, pad
@@ -39,7 +41,8 @@ def frozen(
     sidecar: Mapping,
     max_train: int | None = None,
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Rows of `replicate` for each encoder that models of a task start from, and the number of rows used of each split.
+    """Rows of `replicate` for each encoder that models of a task start from, with values without each block of examples
+    (`blocks.WITHOUT`), and the number of rows used of each split.
 
     `task` is an entry of the configuration's tasks with its name, of kind classification or regression. `starts`:
     {folder: {init, seed, heads}}, where `heads` are the seeds of the fine-tunings whose first heads are drawn. At most
@@ -57,6 +60,7 @@ def frozen(
             file=sys.stderr,
         )
         found = pd.DataFrame(replicate(the_task, Path(folder), start["heads"], used))
+        found = pd.concat([found, in_columns(found.pop("without"))], axis=1)
         tables.append(found.assign(init=start["init"], seed=start["seed"]))
     table = pd.concat(tables, ignore_index=True)
     table = table.assign(metric="frozen", task=the_task.name, headline=table["score"] == the_task.metrics[0])
@@ -66,7 +70,7 @@ def frozen(
 def replicate(
     task: TextClassification, folder: Path, heads: Sequence[int], used: Mapping[str, Sequence[dict]]
 ) -> Iterator[dict]:
-    """Every score on used["dev"], by variant: `constant`, one label for all inputs, or the mean target of a regression;
+    """Every score on used["dev"], and `without` each block of these, by variant: `constant`, one label for all inputs, or the mean target of a regression;
     `random_head`, the head with which fine-tuning from each of these seeds starts; `linear_probe_pooled` and
     `linear_probe_mean`, fitted to used["train"] on what the head sees and on the mean of all tokens.
 
@@ -75,9 +79,12 @@ def replicate(
     dev = used["dev"]
 
     def scored(variant: str, said: np.ndarray, draw: int = 0, l2: float = np.nan) -> Iterator[dict]:
-        answer = str(task.columns(dev, said)["prediction"][0]) if is_constant(said) else ""
+        predictions = pd.DataFrame(task.columns(dev, said))
+        answer = str(predictions["prediction"][0]) if is_constant(said) else ""
+        without = without_blocks(task.metrics, predictions, task.labels)
         for name, value in task.score(dev, said).items():
-            yield {"variant": variant, "draw": draw, "answer": answer, "score": name, "value": value, "l2": l2, "n": len(dev)}  # fmt: skip
+            yield {"variant": variant, "draw": draw, "answer": answer, "score": name, "value": value, "l2": l2,
+                   "n": len(dev), "without": without[name]}  # fmt: skip
 
     targets = task.targets(used["train"])
     answers = [targets.mean()] if task.labels is None else range(len(task.labels))
@@ -134,4 +141,4 @@ def with_provenance(
         scale=settings["scale"],
         checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
         data=f"{dev}; linear probes on {train}",
-    )[COLUMNS]
+    )[[*COLUMNS, *WITHOUT]]

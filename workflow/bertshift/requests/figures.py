@@ -21,7 +21,11 @@ MEASURED = {
     "structural_probes",
     "scores",
     "gains",
+    "frozen",
+    "ablation",
     "restored",
+    "sweeps",
+    "reinit_heads",
     "relation_heads",
 }
 # Tables that the page's view of two models reads.
@@ -30,7 +34,8 @@ OF_PAIRS = {*METRICS, "spectra", "scores", "edge_probes", "structural_probes"} -
 
 def measured(tables: Iterable[str]) -> list[str]:
     """Those of which it is known what they are without each block of inputs."""
-    return [table for table in tables if table.split("/")[1] in MEASURED]
+    scores = (table for table in tables if not table.endswith(".losses.tsv"))
+    return [table for table in scores if table.split("/")[1] in MEASURED]
 
 
 def _read(tables: Iterable[str]) -> dict[str, list[str]]:

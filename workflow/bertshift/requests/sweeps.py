@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from bertshift.errors import UserError
+from bertshift.files import blocks_beside
 from bertshift.naming import Model, Run, parse_model, runs_of, shape_of, sweep_of, sweep_runs_of
 from bertshift.planning.work import Sizes
 from bertshift.requests import Request
@@ -52,6 +53,7 @@ def row(config: Mapping, model: str, sweep: str, init: str, seed: str) -> Reques
             **task_data(run.model, config),
             "scores": files(plain.values(), ["scores.json"]),
             "steps": files(plain.values(), ["steps.tsv"]),
+            "predictions": files(plain.values(), ["predictions.tsv"]),
         },
         {
             "runs": runs,
@@ -88,9 +90,8 @@ def rows_of(name: str, sweep: str, config: Mapping, ending: str = "tsv") -> list
 
 
 def sweep_table(config: Mapping, model: str, sweep: str) -> Request:
-    return Request(
-        {"scores": rows_of(model, sweep, config), "losses": rows_of(model, sweep, config, "losses.tsv")}
-    )
+    scores, losses = rows_of(model, sweep, config), rows_of(model, sweep, config, "losses.tsv")
+    return Request({"scores": scores, "blocks": list(map(blocks_beside, scores)), "losses": losses})
 
 
 def reinit_heads(config: Mapping, model: str) -> Request:
@@ -98,4 +99,6 @@ def reinit_heads(config: Mapping, model: str) -> Request:
     layers = shape_of(config["bases"][parse_model(model, config).base])["layers"]
     wanted = unique(n if n > 0 else layers + 1 + n for n in config["sweeps"]["head_layers"])
     rows = {file: layer for layer in wanted for file in rows_of(model, f"reinitL{layer}", config)}
-    return Request({"heads": list(rows), "baselines": rows_of(model, "seeds", config)}, rows)
+    baselines = rows_of(model, "seeds", config)
+    beside = list(map(blocks_beside, [*rows, *baselines]))
+    return Request({"heads": list(rows), "baselines": baselines, "blocks": beside}, rows)

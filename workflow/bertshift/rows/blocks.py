@@ -19,6 +19,7 @@ from scipy import stats as distributions
 
 from bertshift.errors import UserError
 from bertshift.files import BLOCKS, atomic, blocks_beside, read_tsv, write_tsv
+from bertshift.version import stamped
 
 WITHOUT = [f"without{block}" for block in range(1, BLOCKS + 1)]
 LEVEL = 0.95
@@ -27,6 +28,13 @@ LEVEL = 0.95
 def block_of(examples: int) -> np.ndarray:
     """[examples] the block of each, counted from 0: as equal as can be, each example its own where they are fewer than 20."""
     return np.arange(examples) * min(BLOCKS, examples) // max(examples, 1)
+
+
+def outside(examples: int) -> list[np.ndarray]:
+    """Of each block the places of the examples outside it; none of a single block, as nothing is left."""
+    block = block_of(examples)
+    rests = (np.flatnonzero(block != number) for number in range(block.max(initial=-1) + 1))
+    return [rest for rest in rests if len(rest)]
 
 
 def left_out(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -93,7 +101,7 @@ def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "v
         shown.insert(place, column, ends)
     with atomic(blocks_beside(str(path))) as temporary, open(temporary, "wb") as file:
         np.save(file, np.ascontiguousarray(without))
-    write_tsv(path, shown)
+    write_tsv(path, stamped(shown))
 
 
 def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:

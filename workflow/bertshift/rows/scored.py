@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from bertshift.rows.blocks import block_of, in_columns
+from bertshift.rows.blocks import in_columns, outside
 from bertshift.tasks import scores
 
 ANSWERS = ("exact_match", "f1")
@@ -54,13 +54,9 @@ def _of_words(name: str, predictions: pd.DataFrame) -> float:
 def without_blocks(
     names: Iterable[str], predictions: pd.DataFrame, labels: Sequence[str] | None
 ) -> dict[str, np.ndarray]:
-    """name -> [blocks] `score_of` the examples outside each block; of a single one NaN, as nothing is left."""
-    block = block_of(len(predictions))
-    rests = [predictions[block != number] for number in range(block[-1] + 1)]
-    return {
-        name: np.array([score_of(name, rest, labels) if len(rest) else np.nan for rest in rests])
-        for name in names
-    }
+    """name -> [blocks] `score_of` the examples outside each block; empty of a single one, as nothing is left."""
+    rests = [predictions.iloc[kept] for kept in outside(len(predictions))]
+    return {name: np.array([score_of(name, rest, labels) for rest in rests]) for name in names}
 
 
 def with_blocks(

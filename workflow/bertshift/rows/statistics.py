@@ -135,8 +135,8 @@ def mapped(table: pd.DataFrame, function: Callable, *more: str) -> pd.DataFrame:
 
 
 def with_value(table: pd.DataFrame, values: pd.Series | float) -> pd.DataFrame:
-    """A table of other values, of which none is known without a block."""
-    return table.drop(columns=WITHOUT, errors="ignore").assign(value=values)
+    """A table of other values, of which nothing is known without a block, and no interval."""
+    return table.drop(columns=[*WITHOUT, "low", "high"], errors="ignore").assign(value=values)
 
 
 def in_points(table: pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import Process, get_context
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -11,9 +11,10 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from bertshift.files import read_tsv
+from bertshift.files import read_json, read_tsv
 from bertshift.models.loading import WEIGHTS
 from bertshift.rows.losses import thinned
+from bertshift.rows.scored import with_blocks
 from bertshift.rows.tables import score_table
 from bertshift.running import network
 from bertshift.training.finetuning import trainer
@@ -42,9 +43,10 @@ def _weightless(start: Path, data: Path, folder: Path) -> Callable[[str, Mapping
     train_run = trainer(start, data)
 
     def run(name: str, settings: Mapping) -> dict:
-        scores = train_run(settings, Path(folder) / name)
-        (Path(folder) / name / WEIGHTS).unlink(missing_ok=True)
-        return scores
+        place = Path(folder) / name
+        train_run(settings, place)
+        (place / WEIGHTS).unlink(missing_ok=True)
+        return read_json(place / "scores.json")  # in the order that an earlier call's are read in
 
     return run
 
@@ -137,11 +139,15 @@ class _Sent:
 
 
 def sweep_tables(
-    scores: Mapping[str, Mapping], folders: Mapping[str, Path], settings: Mapping
+    scores: Mapping[str, Mapping],
+    folders: Mapping[str, Path],
+    settings: Mapping,
+    labels: Sequence[str] | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Of a finished row: scores as `score_table` has them, and losses thinned; with position, and layers of the model.
+    """Of a finished row: scores as `with_blocks` has them, and losses thinned; with position, and layers of the model.
 
     `scores` and `folders` are of each run by name; settings["row"] says which model and replicate it is, and its position.
+    `labels` are the data set's.
     """
     parts: tuple[list, list] = ([], [])
     for name, one in settings["row"].items():
@@ -149,7 +155,9 @@ def sweep_tables(
         provenance = settings["provenance"] | {"model": one["model"], "runs": [[one["init"], one["seed"]]]}
         table = score_table([outcome], provenance)
         place = {"position": one["position"], "layers": settings["layers"]}
-        parts[0].append(table.assign(epochs=outcome["epochs"], loss=outcome["loss"], **place))
+        told = table.assign(epochs=outcome["epochs"], loss=outcome["loss"], **place)
+        predictions = read_tsv(Path(folders[name]) / "predictions.tsv")
+        parts[0].append(with_blocks(told, [outcome], [predictions], labels))
         keys = table.iloc[:1][["model", "task", "init", "seed", "scale", "checkpoint", "data"]]
         losses = thinned(read_tsv(Path(folders[name]) / "steps.tsv")["loss"])
         parts[1].append(losses.merge(keys.assign(metric="loss", **place), how="cross"))

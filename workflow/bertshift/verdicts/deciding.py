@@ -38,6 +38,7 @@ class Claim:
     high: float = np.inf
     strict: bool = True
     across: bool = False  # the value is taken once, over all replicates: it says how they differ
+    inputs: bool = True  # False of a value that jumps, or is compared with one that is not known without each block of inputs
     case: str = ""
     # the same number, calculated from the paper's own figure
     published: Callable[[Mapping], str] | None = None
@@ -224,6 +225,8 @@ def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> Estim
 
 def _without_blocks(one: Claim, results: Results, read: set[str]) -> list[float]:
     """The claim's number without each block of inputs; empty where that cannot be told."""
+    if not one.inputs:
+        return []
     try:
         found = [_value(one, part)[0] for part in results.without_blocks(read)]
     except NotTestableError:

@@ -86,7 +86,7 @@ def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     parts, first = [], {}
     for path, table in tables.items():
-        if "delta" in table and "before" in table:  # of a gain, which is what its blocks are of
+        if "delta" in table and {"before", "baseline"} & {*table}:  # which is what its blocks are of
             table = table.assign(value=table["delta"])
         for model, rows in table.groupby("model", sort=False):
             name = _name(style.role_of(model, rows["seed"]))
@@ -210,14 +210,19 @@ class Evidence:
         return self.rows(name, metric="edge_probe", view="micro_all", variant=variant, **where)
 
     def ablations(self, task: str, metric: str = "ablation") -> pd.DataFrame:
-        """Headline rows of heads (or, head 0, layers) that attend alike to all tokens; `delta` in points.
+        """Headline rows of heads (or, head 0, layers) that attend alike to all tokens; `delta`, in points, is to the score
+        with nothing disabled.
 
         What was run on a sample and again on the complete development set has its complete row alone.
         """
         rows = self.rows(task, metric=metric, variant="uniform", headline=True)
         rows = rows.sort_values("sample", kind="stable")  # complete, sample
-        rows = rows.drop_duplicates(["init", "seed", "layer", "head"])
-        return rows.assign(delta=statistics.POINTS * rows["delta"])
+        rows, run = rows.drop_duplicates(["init", "seed", "layer", "head"]), ["init", "seed", "sample"]
+        delta = rows["delta"]
+        if metric == "ablation":  # values may be those without a block of inputs
+            base = self.rows(task, metric=metric, variant="none", headline=True).set_index(run)["value"]
+            delta = rows["value"] - base[pd.MultiIndex.from_frame(rows[run])].to_numpy()
+        return rows.assign(delta=statistics.POINTS * delta)
 
     def relation_heads(self, name: str, variant: str) -> pd.DataFrame:
         """Every head's score for predicates and their arguments, with its rank and its null."""
@@ -251,7 +256,7 @@ class Evidence:
         rows = self.every_row(task, metric="reinit_head", headline=True)
         for row in rows.drop_duplicates("init").itertuples():
             self.failed |= {(task, row.init, f"baseline {n}", 0, 0) for n in range(row.baseline_left_out)}
-        return rows
+        return rows.assign(delta=rows["value"])
 
     def rows(self, name: str, **where) -> pd.DataFrame:
         """Rows of the model `name` that have these values, without those of runs that failed to train."""

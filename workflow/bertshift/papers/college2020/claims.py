@@ -114,9 +114,9 @@ figure3("C3.4", "rise from k = 10 to 11 minus the largest other one, in points",
 figure3("C3.5", "range of the score over all k, in points", range_over_k, high=0.1)
 figure3("C3.6", "rank correlation of score and k", rise_with_k, REINITIALISED, low=0.0)
 figure3("C3.7", "score with all layers re-initialised minus the majority class's, in points",
-        lambda evidence, task: _above_majority(evidence, task).get(1, np.nan), REINITIALISED, high=2.0)  # fmt: skip
+        lambda evidence, task: _above_majority(evidence, task).get(1, np.nan), REINITIALISED, high=2.0, inputs=False)  # fmt: skip
 figure3("C3.8", "largest distance of the score with any k to the majority class's, in points",
-        farthest_from_majority, high=0.1)  # fmt: skip
+        farthest_from_majority, high=0.1, inputs=False)  # fmt: skip
 
 # ---- Heads
 

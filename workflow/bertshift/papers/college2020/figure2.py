@@ -10,11 +10,13 @@ from matplotlib.patches import Rectangle
 
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import statistics
+from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.significance import benjamini_hochberg
 
 COLUMNS = ["panel", "final", "intermediate", "heads", "score", "p", "q", "p_runs", "q_runs", "changed", "n", "se",
            *numbers.VALUES]  # fmt: skip
 BY = ["model", "final", "intermediate", "heads", "score"]
+REFERENCE = ["ref_init", "ref_seed"]
 TITLES = {
     "fresh": "A fresh head for the final task",
     "carry": "The head of the intermediate task, carried over",
@@ -37,11 +39,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     chains with the same `heads`. `se` of a published accuracy: binomial, over the examples.
     """
     rows = scores(inputs, published.get("figure2", {}).get("metrics", {}))
-    # Blocks of a gain are not those of the score beside it.
-    alone = statistics.with_value(rows.drop(columns=["low", "high"], errors="ignore"), rows["value"])
-    score = numbers.means(alone, BY, ["model"]).assign(panel="score")
-    chained = rows[rows["intermediate"] != ""]
+    chained = rows[rows["intermediate"] != ""].drop(columns=REFERENCE)
     gain = numbers.means(chained.assign(value=chained["delta"]), BY, ["model"]).merge(tests(chained), on=BY)
+    score = numbers.means(of_scores(rows), BY, ["model"]).assign(panel="score")
     best = rows.groupby(["model", "init"])["value"].agg(statistics.best_of_two).groupby("model").mean()
     majority = rows.groupby("model")["majority"].first()
     return numbers.join(
@@ -53,7 +53,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 
 def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd.DataFrame:
     """One row a replicate of every model, alone or a chain, with the score that `metrics` names for its task, or else
-    the headline. A run at the level of the majority class is a result here, not a failure."""
+    the headline, and the run that a chain's gain is over. A run at the level of the majority class is a result here, not a failure."""
     parts = []
     for path, table in inputs.items():
         table = table.assign(table=path)
@@ -62,9 +62,21 @@ def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd
         chosen = table["score"] == metrics.get(table["task"].iloc[0])
         parts.append(table[chosen if chosen.any() else table["headline"]])
     rows = pd.concat(parts, ignore_index=True)
-    rows = rows.drop(columns=["ref_init", "ref_seed", "failed"], errors="ignore")
+    rows = rows.drop(columns=["low", "high", "failed"], errors="ignore")
     intermediate, heads = zip(*map(style.intermediate_of, rows["model"]))
     return rows.assign(final=rows["task"], intermediate=intermediate, heads=heads)
+
+
+def of_scores(rows: pd.DataFrame) -> pd.DataFrame:
+    """`scores` whose values without blocks are all those of `value`: of a chain the table has those of its gain over a run
+    of the model alone, to which that run's are added."""
+    without = [name for name in WITHOUT if name in rows]
+    alone = rows[rows["intermediate"] == ""].set_index(["final", "init", "seed"])
+    keys = pd.MultiIndex.from_frame(rows[["final", *REFERENCE]], names=alone.index.names)
+    before = alone[without].reindex(keys).set_index(rows.index)
+    chained = rows["intermediate"] != ""
+    values = rows[without].where(~chained, rows[without] + before)
+    return rows.assign(**values).drop(columns=REFERENCE)
 
 
 def tests(chained: pd.DataFrame) -> pd.DataFrame:

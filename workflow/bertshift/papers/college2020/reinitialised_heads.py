@@ -8,6 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
+from bertshift.rows import statistics
+from bertshift.rows.blocks import WITHOUT
 
 COLUMNS = ["panel", "series", "score", "layer", "head", "sd", "runs", "p", "q", *numbers.VALUES]
 BY = COLUMNS[:5]
@@ -48,7 +50,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd
     mean = numbers.means(rows.drop(columns="failed"), BY, ["panel"])
     chance = rows.groupby(BY, as_index=False)[["p", "q"]].agg(lambda p: p.max(skipna=False))
     base = rows.drop_duplicates(["panel", "init"]).assign(series=BASELINE, layer=0, head=0)
-    base = base.assign(value=base["baseline"])
+    base = statistics.with_value(base, base["baseline"])
     about = base.groupby(BY, as_index=False).agg(sd=("baseline_sd", "mean"), runs=("baseline_n", "sum"))
     base = numbers.means(base.drop(columns="failed"), BY, ["panel"]).merge(about, on=BY)
     return numbers.join(mean.merge(chance, on=BY), base, *printed(rows, published, key), columns=COLUMNS)
@@ -149,11 +151,14 @@ def by_chance(table: pd.DataFrame) -> str:
 
 
 def summaries(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Rows of `value` by `by` and `series`, which names the statistic. Standard deviations have ddof 1 (none of one value),
-    quartiles are linear."""
-    wide = rows.groupby(by, sort=False)["value"].describe().set_axis(STATISTICS, axis=1)
-    wide = wide[["count", "mean", "std", "min", "max", "p25", "p50", "p75"]]  # the order of the rows
-    return wide.rename_axis(columns="series").stack().dropna().rename("value").reset_index()
+    """Rows of `value`, and of the values without each block, by `by` and `series`, which names the statistic. Standard
+    deviations have ddof 1 (none of one value), quartiles are linear."""
+    groups, found = rows.groupby(by, sort=False), []
+    for name in ("value", *(name for name in WITHOUT if name in rows)):
+        wide = groups[name].describe().set_axis(STATISTICS, axis=1)
+        wide = wide[["count", "mean", "std", "min", "max", "p25", "p50", "p75"]]  # the order of the rows
+        found.append(wide.rename_axis(columns="series").stack().rename(name))
+    return pd.concat(found, axis=1).dropna(subset="value").reset_index()
 
 
 def tidy_summaries(

@@ -9,6 +9,8 @@ from matplotlib.lines import Line2D
 
 from bertshift.errors import UserError
 from bertshift.figures import grids, layers, numbers, style
+from bertshift.rows import statistics
+from bertshift.rows.blocks import WITHOUT
 
 COLUMNS = ["panel", "series", "score", "position", "layers", "run", *numbers.VALUES]
 BY = COLUMNS[:5]
@@ -66,7 +68,7 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
     made_from = mean.drop(columns=["value", "low", "high"])
     single = rows[[*BY, "run", "value"]].merge(made_from, on=BY)
     constant = rows.drop_duplicates(["panel", "score", "init", "seed"]).dropna(subset="majority")
-    constant = constant.assign(value=constant["majority"], series=MAJORITY, position=0)
+    constant = statistics.with_value(constant, constant["majority"]).assign(series=MAJORITY, position=0)
     constant = numbers.means(constant, BY, ["panel", "score"])
     return numbers.join(mean, single[single["replicates"] > 1], constant, columns=COLUMNS)
 
@@ -152,10 +154,11 @@ def of_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFr
     rows = runs(inputs, headline=False)
     rows = rows[rows["score"].isin(OF_MRPC)]
     run = ["panel", "series", "position", "init", "seed"]
-    both = rows.groupby(run, as_index=False)[["value", "majority"]].mean()
+    averaged = [name for name in ("value", "majority", *WITHOUT) if name in rows]
+    both = rows.groupby(run, as_index=False)[averaged].mean()
     first = rows.drop_duplicates(run)
-    mean = first.drop(columns=["value", "majority"]).merge(both, on=run).assign(score=MEAN)
-    loss = first.assign(score=LOSS, value=first["loss"], majority=np.nan)
+    mean = first.drop(columns=averaged).merge(both, on=run).assign(score=MEAN)
+    loss = statistics.with_value(first, first["loss"]).assign(score=LOSS, majority=np.nan)
     table = means(pd.concat([rows, mean, loss], ignore_index=True))
     return numbers.join(table[table["run"] == ""], *printed_of_mrpc(table, published), columns=COLUMNS)
 

@@ -13,6 +13,7 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.papers.kovaleva2019 import panels
 from bertshift.rows import statistics
+from bertshift.rows.blocks import WITHOUT
 
 COLUMNS = ["panel", "series", "score", "variant", "layer", "head", "sample", "significant", *numbers.VALUES]
 CMAP, BASELINE = "Purples", "#E69F00"  # the paper's own colours
@@ -35,7 +36,7 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         raise UserError(
             f"results/ablation/{min(lacking)}.tsv has no variant '{DISABLED}'; list it under ablation.variants."
         )
-    return rows.assign(panel=rows["model"])
+    return rows.drop(columns=["low", "high"], errors="ignore").assign(panel=rows["model"])
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
@@ -48,7 +49,7 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
     table = numbers.means(rows, by, ["panel", "sample"])
     cell = ["panel", "variant", "layer", "head", "init", "seed"]
     q = rows.sort_values("sample", kind="stable").groupby(cell)["q"].transform("first")  # complete, sample
-    below = rows.assign(value=(q <= RATE).astype(float))
+    below = statistics.with_value(rows, (q <= RATE).astype(float))
     return table.assign(significant=numbers.means(below, by, ["panel", "sample"])["value"])
 
 
@@ -162,9 +163,13 @@ def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFra
     """Rows of GAIN, on the complete development set if heads were run again on it, and HONEST, one a replicate."""
     tried = heads[heads["head"] > 0]
     surest = tried[tried["sample"] == tried.groupby("panel")["sample"].transform("min")]  # complete, sample
-    best = surest.sort_values("delta").groupby(["model", "init", "seed"], as_index=False).last()
+    best = surest.sort_values("delta").groupby(["model", "init", "seed"], as_index=False).tail(1)
+    without, run = [name for name in WITHOUT if name in heads], ["model", "init", "seed", "sample"]
+    base = heads[heads["layer"] == 0].set_index(run)[without]
+    best = best.assign(**best[without] - base.loc[pd.MultiIndex.from_frame(best[run])].to_numpy())
     halves = numbers.rows_of(inputs, "ablation_split_half")
-    halves = halves[halves["variant"] == DISABLED].assign(panel=halves["model"])
+    halves = statistics.with_value(halves, halves["delta"]).assign(panel=halves["model"])
+    halves = halves[halves["variant"] == DISABLED]
     both = pd.concat([best.assign(variant=GAIN), numbers.first_run(halves).assign(variant=HONEST)])
     return both.assign(value=both["delta"], layer=0, head=0, q=np.nan)
 

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import statistics
+from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.statistics import POINTS
 
 COLUMNS = ["panel", "series", "model", "score", "sd", "least", "most", "constant", "runs", *numbers.VALUES]
@@ -26,6 +27,7 @@ GROUPS = {
 SERIES = {name: words for group in GROUPS.values() for name, words in group.items()}
 PAPER = {"pretrained": "random_head", "random_init": "random_start", "finetuned": "finetuned"}
 CORRELATIONS, CORRELATION = ("pearson", "spearman"), "correlation"
+NUMBERS = ["value", *WITHOUT]
 SCORES = style.SCORES | {CORRELATION: "mean of both"}
 
 LABELS, CELL, ROW, HEADER = 0.85, 0.86, 0.42, 0.6  # inches
@@ -56,7 +58,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 
 def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """One row a score of a head, a probe or a fine-tuned model, in points: model, series, score, draw, init, seed, value,
-    constant (one answer to every input), train (rows fine-tuned on), scale, checkpoint, data.
+    constant (one answer to every input), train (rows fine-tuned on), scale, checkpoint, data, and values without each
+    block of examples where these are known.
 
     `model` is the fine-tuned one also for its start and for the same from random weights.
     """
@@ -77,15 +80,16 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     )
     tuned["constant"] = constants(tuned, answers)
     majority = tuned[tuned["series"] == "finetuned"].assign(series="majority", constant=False)
-    majority["value"] = POINTS * majority["majority"]
+    majority = statistics.with_value(majority, POINTS * majority["majority"])
     columns = [
-        *BY, "draw", "init", "seed", "value", "constant", "train", "scale", "checkpoint", "data", "table"
+        *BY, "draw", "init", "seed", "constant", "train", "scale", "checkpoint", "data", "table"
     ]  # fmt: skip
-    rows = pd.concat([majority, frozen[frozen["series"].isin(SERIES)], tuned], ignore_index=True)[columns]
+    rows = pd.concat([majority, frozen[frozen["series"].isin(SERIES)], tuned], ignore_index=True)
+    rows = rows.reindex(columns=[*columns, *NUMBERS])
     correlations = rows[rows["score"].isin(CORRELATIONS)].assign(score=CORRELATION)
-    keys = [column for column in columns if column != "value"]
-    both = correlations.groupby(keys, as_index=False, dropna=False)["value"].agg(value="mean", of="size")
-    return pd.concat([rows, both[both["of"] == len(CORRELATIONS)]], ignore_index=True)[columns]
+    whole = correlations.groupby(columns, dropna=False)
+    both = whole[NUMBERS].mean()[whole.size() == len(CORRELATIONS)].reset_index()
+    return pd.concat([rows, both], ignore_index=True)[rows.columns]
 
 
 def constants(tuned: pd.DataFrame, answers: pd.DataFrame) -> pd.Series:
@@ -114,9 +118,9 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
     for series, others in rows[rows["series"] != "finetuned"].groupby("series", sort=False):
         run = ["init", "seed"] if (others["seed"] != 0).any() else ["init"]
         tables = numbers.each_once(others["table"])
-        others = others.groupby(["model", *run], as_index=False)["value"].mean()
-        both = mine.merge(others, on=["model", *run], suffixes=("", "_other"))
-        both["value"] -= both["value_other"]
+        others = others.groupby(["model", *run])[NUMBERS].mean().add_suffix("_other")
+        both = mine.join(others, on=["model", *run], how="inner")
+        both[NUMBERS] -= both[[f"{name}_other" for name in NUMBERS]].to_numpy()
         both["table"] += f"; {tables}"
         whole = both.groupby(["init", "seed"])["model"].transform("nunique") == len(main)
         parts.append(both[whole].assign(series=series, model="", score="mean"))

@@ -287,4 +287,4 @@ inclusive("figure4", "F4.1", "points that MNLI lacks to all layers", below_all_l
 inclusive("figure4", "F4.2", "points that SQuAD lacks to all layers", below_all_layers("squad"),
           [("5 layers", {"high": 8.0}), ("6 layers", {"high": 5.0})])  # fmt: skip
 inclusive("figure4", "F4.3", "layers to 95 % of the gain from none to all, Dep minus the larger of MNLI and SQuAD",
-          more_layers_for_dep, low=0.0)  # fmt: skip
+          more_layers_for_dep, low=0.0, inputs=False)  # fmt: skip

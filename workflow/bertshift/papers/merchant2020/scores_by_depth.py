@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,6 +12,7 @@ from bertshift.errors import UserError
 from bertshift.figures import layers, numbers, style
 from bertshift.naming import EMBEDDINGS_ONLY, NOTHING_FROZEN
 from bertshift.rows import statistics
+from bertshift.rows.blocks import WITHOUT
 
 KEYS = ["panel", "series", "metric", "position", "layers"]
 COLUMNS = [*KEYS, *numbers.VALUES]
@@ -35,7 +37,7 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     if not kept:
         raise UserError(f"{', '.join(inputs)} hold no run; delete them and run their rules again.")
     rows = pd.concat(kept, ignore_index=True)
-    rows = statistics.in_points(rows[rows["headline"]])
+    rows = statistics.in_points(rows[rows["headline"]].drop(columns=["low", "high"], errors="ignore"))
     bad = statistics.failed_wholes(rows, RUN)
     all_bad = bad.groupby(rows["series"]).transform("all")
     left_out = bad & ~all_bad
@@ -44,13 +46,19 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return rows[~left_out].reset_index(drop=True)
 
 
-def at(rows: pd.DataFrame, there: pd.Series, end: str) -> pd.Series:
-    """For each of the `scores`, that of the same model and replicate `there` (a mask), at this `end` of the sweep."""
-    found = rows[RUN].merge(rows.loc[there, [*RUN, "value"]], on=RUN, how="left")
+def numbers_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Their value, and what it is without each block of examples where that is known."""
+    return rows[[name for name in ("value", *WITHOUT) if name in rows]]
+
+
+def at(rows: pd.DataFrame, there: pd.Series, end: str) -> pd.DataFrame:
+    """For each of the `scores`, the numbers of the same model and replicate `there` (a mask), at this `end` of the sweep."""
+    names = list(numbers_of(rows))
+    found = rows[RUN].merge(rows.loc[there, [*RUN, *names]], on=RUN, how="left")
     if found["value"].isna().any():
         run = found.loc[found["value"].isna(), RUN].iloc[0].to_dict()
         raise UserError(f"the sweep of {run} lacks its {end} end; delete its table and run its rule again.")
-    return found["value"]
+    return found[names]
 
 
 def tidy(
@@ -58,19 +66,19 @@ def tidy(
 ) -> pd.DataFrame:
     """The `scores`, the paper's, and in panel `relative` ours in percent of the gain from `empty` to complete runs.
 
-    `complete` (a mask) says which rows are of complete runs, at this `end` of the sweep. `empty` is a score for each row.
+    `complete` (a mask) says which rows are of complete runs, at this `end` of the sweep. `empty` are numbers for each row.
     """
     gain = at(rows, complete, end) - empty
-    percent = 100 * (rows["value"] - empty) / gain.where(gain > 0)
+    percent = 100 * (numbers_of(rows) - empty) / gain.where(gain > 0)
     return numbers.join(
-        means(rows, "score", rows["value"]), printed(published, rows[complete]), means(rows, relative, percent),
+        means(rows, "score", numbers_of(rows)), printed(published, rows[complete]), means(rows, relative, percent),
         columns=COLUMNS
     )  # fmt: skip
 
 
-def means(rows: pd.DataFrame, panel: str, value: pd.Series) -> pd.DataFrame:
-    """`value`, for each of `rows` one or NaN, averaged over the replicates that have it, as rows of panel `panel`."""
-    rows = rows.assign(panel=panel, value=value).dropna(subset="value")
+def means(rows: pd.DataFrame, panel: str, found: pd.DataFrame) -> pd.DataFrame:
+    """Numbers, for each of `rows` or NaN, averaged over the replicates that have them, as rows of panel `panel`."""
+    rows = statistics.with_value(rows, np.nan).assign(panel=panel, **found).dropna(subset="value")
     if rows.empty:
         return rows
     found = numbers.means(rows, KEYS, ["series"])
@@ -147,7 +155,9 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     enough = curves.agg(lambda curve: statistics.layers_to(curve.to_dict(), SHARE))
     runs = rows.drop_duplicates(RUN)  # in the order of the curves
     runs = runs.assign(position=runs["layers"])
-    table = numbers.join(table, means(runs, "layers_to_95pct", enough.to_numpy()), columns=COLUMNS)
+    # No blocks: the jackknife of a number of layers, which jumps, is too wide.
+    counts = pd.DataFrame({"value": enough.to_numpy()}, index=runs.index)
+    table = numbers.join(table, means(runs, "layers_to_95pct", counts), columns=COLUMNS)
     figure, left, right = panels(table, OF_GAIN, "gain from none to all")
     for axes in (left, right):
         axes.set(xticks=range(table["layers"].max() + 1), xlabel="layers kept (0 = embeddings)")

@@ -1,0 +1,50 @@
+import json
+from urllib.parse import unquote
+
+from rocrate.rocrate import ROCrate
+
+from bertshift.release.crate import METADATA, README, metadata
+
+FILES = {README: 9, "configuration.yaml": 12, "results/rsa/mnli+rte@large_vs_large.tsv": 34, "results/figures/hao2020/figure1.png": 5}  # fmt: skip
+RESULTS = list(FILES)[2:]
+ABOUT = {"title": "What it does", "version": "1.2.3", "authors": "they", "license": "MIT", "snakemake": "9.0", "heading": "Results",
+         "command": "snakemake figures/all", "finished": "2026-01-02T03:04:05+00:00"}  # fmt: skip
+
+
+def ids(value):
+    return [each["@id"] for each in (value if isinstance(value, list) else [value])]
+
+
+def test_a_run_of_the_workflow_made_the_results(tmp_path):
+    """As the Workflow Run Crate profile asks, read by the library that reads such crates."""
+    for name in [*FILES, "workflow/Snakefile"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / METADATA).write_bytes(metadata(FILES, ["configuration.yaml"], RESULTS, ABOUT))
+    crate = ROCrate(tmp_path)
+    assert (
+        crate.mainEntity["programmingLanguage"]["name"] == "Snakemake"
+        and crate.mainEntity["version"] == "1.2.3"
+    )
+    assert {unquote(each.id) for each in crate.data_entities} == {*FILES, "workflow/Snakefile"}
+    run = crate.get("#run")
+    assert run.type == "CreateAction" and run["instrument"] is crate.mainEntity
+    assert [unquote(each.id) for each in run["result"]] == RESULTS
+    assert crate.root_dataset["mentions"] is run and crate.root_dataset["datePublished"] == ABOUT["finished"]
+
+
+def test_everything_that_is_referred_to_is_there():
+    graph = json.loads(metadata(FILES, ["configuration.yaml"], RESULTS, ABOUT))["@graph"]
+    known = {entity["@id"]: entity for entity in graph}
+    values = [value for entity in graph for value in entity.values()]
+    each = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    referred = {item["@id"] for item in each if isinstance(item, dict)}
+    outside = {"https://w3id.org/ro/crate/1.1", "https://snakemake.readthedocs.io", "https://doi.org/10.1093/bioinformatics/bts480"}  # fmt: skip
+    assert referred - known.keys() == outside and len(known) == len(graph)
+    assert {"https://w3id.org/ro/wfrun/workflow/0.5", "https://w3id.org/ro/wfrun/process/0.5"} <= {
+        *ids(known["./"]["conformsTo"])
+    }
+    sizes = {
+        unquote(name): int(entity["contentSize"]) for name, entity in known.items() if "contentSize" in entity
+    }
+    assert sizes == FILES

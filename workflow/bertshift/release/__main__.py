@@ -1,0 +1,102 @@
+"""`python -m bertshift.release write [--configfile FILE] [TARGET ...]` and `... verify ARCHIVE`, with PYTHONPATH=workflow,
+in the folder of a run."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import reduce
+from importlib import metadata
+from pathlib import Path
+
+import yaml
+
+from bertshift.config import load_config, merge, read_yaml
+from bertshift.errors import UserError
+from bertshift.release import archive, contents, crate, verify
+from bertshift.release.finished import made, summary
+from bertshift.version import ROOT, version
+
+EXPERIMENTS = Path("config/experiments.yaml")
+
+
+def resolved(configfile: Path | None) -> dict:
+    """The complete configuration of this folder, with what --configfile changed. UserError where there is none."""
+    files = [EXPERIMENTS, configfile] if configfile else [EXPERIMENTS]
+    if absent := [file for file in files if not file.exists()]:
+        raise UserError(f"there is no {absent[0]} here; call this in the folder of a run.")
+    return load_config(reduce(merge, map(read_yaml, files)), ROOT)
+
+
+def release(targets: Sequence[str], configfile: Path | None) -> str:
+    """Write the archive of the run in this folder; a sentence on it. UserError where the run is not finished."""
+    config = resolved(configfile)
+    options = ["--configfile", str(configfile)] if configfile else []
+    results = contents.results(made(summary(targets, options)))
+    files = contents.sources(Path(), [contents.CONFIGURATION, *results])
+    if configfile:
+        options[1] = f"{contents.CONFIGURATION}/{configfile.name}"
+        files[options[1]] = configfile
+    configuration = [*(files.keys() - set(results)), contents.RESOLVED]
+    finished = max(files[name].stat().st_mtime for name in results)
+    name, number = version().split()
+    citation = read_yaml(ROOT / "CITATION.cff")
+    about = {
+        "heading": f"Results of {name} {number} at scale {config['scale']}",
+        "command": " ".join(["snakemake", *options, *targets]),
+        "finished": datetime.fromtimestamp(finished, UTC).isoformat(timespec="seconds"),
+        "authors": ", ".join(author["name"] for author in citation["authors"]),
+        "version": number, "title": citation["title"], "license": citation["license"],
+        "snakemake": metadata.version("snakemake"),
+    }  # fmt: skip
+    files[contents.RESOLVED] = yaml.safe_dump(config, sort_keys=False, allow_unicode=True).encode()
+    files[crate.README] = contents.readme(about).encode()
+    sizes = {
+        file: len(content) if isinstance(content, bytes) else content.stat().st_size
+        for file, content in files.items()
+    }
+    files[crate.METADATA] = crate.metadata(sizes, sorted(configuration), results, about)
+    path = Path(f"{name}-{number}-{config['scale']}.zip")
+    archive.write(path, contents.sources(ROOT, contents.PROGRAM) | files)
+    return f"{path}: {len(results)} files of results, {path.stat().st_size / 1e6:.1f} MB. `make verify ARCHIVE={path}` checks it."
+
+
+def check(path: str, configfile: Path | None) -> int:
+    """Print what is wrong with an archive and what a rerun here has otherwise; 1 if there is anything, or else 0."""
+    with archive.opened(path) as opened:
+        if damaged := archive.damages(opened):
+            print(*damaged, f"{path} is not as it was written: fetch it again.", sep="\n")
+            return 1
+        print(f"{path} is intact: every file has the digest that {archive.SUMS} says.")
+        found = verify.compare(opened, Path())
+        if not (found.same or found.version or found.other):
+            print("None of its tables is here; make them with its configuration to compare.")
+            return 0
+        theirs = yaml.safe_load(archive.read(opened, contents.RESOLVED))
+        if EXPERIMENTS.exists() and (keys := verify.other_settings(theirs, resolved(configfile))):
+            print(f"Its configuration is another one than this folder's; other keys: {', '.join(keys)}.")
+        print(*verify.sentences(found), sep="\n")
+        return int(bool(found.other or found.missing))
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bertshift.release", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    write, checks = commands.add_parser("write"), commands.add_parser("verify")
+    write.add_argument("targets", nargs="*", default=["figures/all"], metavar="TARGET")
+    checks.add_argument("archive", metavar="ARCHIVE")
+    for command in (write, checks):
+        command.add_argument("--configfile", type=Path)
+    told = parser.parse_args(arguments)
+    try:
+        if told.command == "verify":
+            return check(told.archive, told.configfile)
+        print(release(told.targets, told.configfile))
+        return 0
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,35 @@
+"""What a run has made, and whether it is finished, by Snakemake's own account."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from bertshift.errors import UserError
+
+DONE, TEMPORARY = "no update", "removed temp file"  # as `snakemake --summary` says it
+
+
+def summary(targets: Sequence[str], options: Sequence[str] = ()) -> str:
+    """What Snakemake says of every file on the way to these targets, in this folder. UserError if it plans no such run."""
+    command = [sys.executable, "-m", "snakemake", *targets, "--summary", *options]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    if asked.returncode:
+        raise UserError(f"snakemake does not plan {' '.join(targets)}:\n{asked.stderr.strip()}")
+    return asked.stdout
+
+
+def made(summary: str) -> list[str]:
+    """The files of a finished run, without temporary ones. UserError where one is missing or out of date."""
+    _, _, rows = summary.partition("output_file\t")
+    files = [row.split("\t") for row in rows.splitlines()[1:]]
+    left = {name: status for name, *_, status, plan in files if plan != DONE}
+    if left:
+        # What a reader knows best comes first.
+        first = min(left, key=lambda name: (not name.startswith("results/figures/"), left[name] != "missing"))
+        why = {"missing": "is missing", "ok": "is made from what will be made again"}
+        said = why.get(left[first], f"is out of date ({left[first]})")
+        more = f", and so on for {len(left)} files" if len(left) > 1 else ""
+        raise UserError(
+            f"the run is not finished: {first} {said}{more}. Finish it first; `snakemake -n` with the same targets says what is left."
+        )
+    return [name for name, *_, status, _ in files if status != TEMPORARY]

@@ -1,0 +1,21 @@
+"""The version of this program: pyproject.toml alone says it, and every table and caption that is made carries it."""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).parents[2]
+
+
+@cache
+def version() -> str:
+    """`bertshift 1.2.3`. Read from the file and not written as code: a release must make nothing again."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return f"{project['name']} {project['version']}"
+
+
+def stamped(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with a column `version`: of the program that makes it, in place of those of the tables it is made from."""
+    return table.assign(version=version())
