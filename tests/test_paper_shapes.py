@@ -68,7 +68,8 @@ def with_blocks(path, table):
     if not figures.measured([path]):
         return table
     spread = 1e-3 * np.random.default_rng(0).normal(size=(len(table), len(WITHOUT)))
-    values = table["delta" if "before" in table else "value"].to_numpy(float)[:, None] * (1 + spread)
+    of = "delta" if {"before", "baseline"} & {*table} else "value"
+    values = table[of].to_numpy(float)[:, None] * (1 + spread)
     return pd.concat([table.reset_index(drop=True), pd.DataFrame(values, columns=WITHOUT)], axis=1)
 
 
