@@ -27,7 +27,7 @@ from bertshift.requests.runs import MODEL_FILES
 from bertshift.running import codegraph
 
 # Scripts run in their own process, on this machine or on a cluster node, where this file is parsed again.
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")]))
+os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
 
 # The same pinned packages for those who do not use .venv: `--sdm conda`, or `--sdm apptainer` with an image built here.
 # `complete_rules` gives it to all rules that run a script.

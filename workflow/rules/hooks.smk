@@ -48,6 +48,10 @@ def know_rules():
     OURS.update({proxy.rule: name for name, proxy in rules._rules.items()})
 
 
+def is_ours(job):
+    return job.rule in OURS
+
+
 def user_errors_as_sentences(function):
     """Turn a UserError into Snakemake's own error, which it prints without a traceback."""
 
@@ -116,7 +120,7 @@ def distrust(persistence):
 
     @wraps(params_changed)
     def wrapped(job, file=None):
-        if job.rule not in OURS:
+        if not is_ours(job):
             return params_changed(job, file=file)
         files = job.output if file is None else [file]
         unknown = {str(f) for f in files if os.path.exists(f) and persistence.metadata(f) is None}
@@ -125,7 +129,7 @@ def distrust(persistence):
 
     persistence.params_changed = wrapped
     # Or Snakemake compares no output of a job where one lacks a record.
-    persistence.has_metadata = lambda job: job.rule in OURS or has_metadata(job)
+    persistence.has_metadata = lambda job: is_ours(job) or has_metadata(job)
 
 
 @cache
@@ -232,7 +236,7 @@ def within_disk(select):
 
 def temporary(jobs):
     # Groups of jobs have neither.
-    return {job for job in jobs if getattr(job, "temp_output", None) and job.rule in OURS}
+    return {job for job in jobs if getattr(job, "temp_output", None) and is_ours(job)}
 
 
 def sizes(jobs):
@@ -272,7 +276,7 @@ def recording(finished):
 
     @wraps(finished)
     async def wrapped(job):
-        if job.rule not in OURS:
+        if not is_ours(job):
             return await finished(job)
         mode, workflow.workflow_settings.exec_mode = workflow.exec_mode, ExecMode.DEFAULT
         try:

@@ -115,6 +115,7 @@ class Results:
         if left_out is None:
             self._left_out = table.reindex(columns=WITHOUT).dropna(axis=1, how="all").dropna()
         self._chosen: dict[tuple, pd.DataFrame] = {}
+        self._failing: dict[tuple, pd.Series] = {}
 
     @cached_property
     def models(self) -> dict[str, pd.DataFrame]:
@@ -138,8 +139,10 @@ class Results:
     def without_blocks(self, names: set[str]) -> list["Results"]:
         """Itself without each block of inputs; empty if the models of these names have no such values."""
         about = self.table.index[self.table["name"].isin(names)]
-        if about.intersection(self._left_out.index).empty:
-            return []
+        return [] if about.intersection(self._left_out.index).empty else self._changed
+
+    @cached_property
+    def _changed(self) -> list["Results"]:
         return [_Changed(self, self._left_out[block]) for block in self._left_out]
 
     def has_seed_of(self, names: set[str]) -> bool:
@@ -163,18 +166,28 @@ class Results:
                 raise NotTestableError(f"no {NOUNS.get(column, column)} '{value}' for {style.label_of(name)}")
         return rows
 
+    def failing(self, name: str, **where) -> pd.Series:
+        """Which of these rows are of runs that failed to train."""
+        key = (name, *where.items())
+        if key not in self._failing:
+            self._failing[key] = statistics.failures(self.rows(name, **where))
+        return self._failing[key]
+
 
 class _Changed(Results):
     """The rows of other results with other values, found where those are found."""
 
     def __init__(self, of: Results, values: pd.Series):
-        table = of.table.copy()
-        table.loc[values.index, "value"] = values
-        super().__init__(table)
+        super().__init__(
+            of.table.assign(value=values.reindex(of.table.index).fillna(of.table["value"])), of._left_out[:0]
+        )
         self.of = of
 
     def _choose(self, name: str, where: Mapping) -> pd.DataFrame:
         return self.table.loc[self.of.rows(name, **where).index]
+
+    def failing(self, name: str, **where) -> pd.Series:
+        return self.of.failing(name, **where)
 
 
 class Evidence:
@@ -248,7 +261,8 @@ class Evidence:
         Where layers are frozen or dropped, a replicate whose complete run failed to train has nothing to compare with.
         """
         rows = statistics.in_points(self.every_row(task, headline=True))
-        rows = self._without_failures(rows.assign(failed=statistics.failed_wholes(rows, ["init", "seed"])))
+        rows = rows.assign(failed=statistics.failed_wholes(rows, ["init", "seed"]))
+        rows = self._without_failures(rows, statistics.failures(rows))
         return Curve(_by("position", rows).values, int(rows["layers"].iloc[0]))
 
     def reinitialised_heads(self, task: str) -> pd.DataFrame:
@@ -260,11 +274,10 @@ class Evidence:
 
     def rows(self, name: str, **where) -> pd.DataFrame:
         """Rows of the model `name` that have these values, without those of runs that failed to train."""
-        return self._without_failures(self.every_row(name, **where))
+        return self._without_failures(self.every_row(name, **where), self.results.failing(name, **where))
 
-    def _without_failures(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def _without_failures(self, rows: pd.DataFrame, bad: pd.Series) -> pd.DataFrame:
         """The rows of a model's runs that did not fail to train."""
-        bad = statistics.failures(rows)
         if bad.any():
             runs = rows[bad].reindex(columns=["name", *statistics.RUN]).fillna(0)
             self.failed |= set(runs.itertuples(index=False, name=None))
