@@ -159,6 +159,9 @@ def test_an_encoder_alone_is_told_before_and_while_it_is_read(kind, tmp_path):
     assert not has_no_head(tmp_path) and has_no_head(tmp_path / "bare") and not has_no_head(tmp_path / "none")
     with pytest.raises(UserError, match="bare has no head for words, as it lacks .*; name a checkpoint that"):
         load_language_model(tmp_path / "bare", load_encoder(tmp_path / "bare"))
+    # A pointer to a file that was not fetched.
+    (tmp_path / "bare/model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n")
+    assert not has_no_head(tmp_path / "bare")
 
 
 @pytest.mark.parametrize("kind", ["roberta", "gpt2"])

@@ -4,6 +4,7 @@ The names of a safetensors file stand at its beginning: eight bytes with the len
 """
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -21,7 +22,8 @@ def has_no_head(folder: Path) -> bool:
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         with open(folder / "model.safetensors", "rb") as file:
-            names = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+            length, whole = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size
+            names = json.loads(file.read(min(length, whole)))  # another file may begin with any number
     except (OSError, ValueError):
         return False
     family = FAMILIES.get(config.get("model_type", "bert"))
