@@ -184,7 +184,8 @@ class _Changed(Results):
         self.of = of
 
     def _choose(self, name: str, where: Mapping) -> pd.DataFrame:
-        return self.table.loc[self.of.rows(name, **where).index]
+        rows = self.of.rows(name, **where)  # whose other columns these share
+        return rows.assign(value=self.table["value"].loc[rows.index])
 
     def failing(self, name: str, **where) -> pd.Series:
         return self.of.failing(name, **where)
