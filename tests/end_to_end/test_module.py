@@ -112,11 +112,9 @@ def test_prefixes_are_refused_with_a_reason(tmp_path):
 
 
 @pytest.fixture
-def git_host(tmp_path, monkeypatch):
+def git_host(copy_project, tmp_path, monkeypatch):
     """A host that git takes for github.com, with this workflow as lab/bertshift, tagged v1."""
-    host, work = tmp_path / "host/lab/bertshift", tmp_path / "work"
-    made = shutil.ignore_patterns(".git", ".venv", ".snakemake", "results", "logs", "__pycache__", ".*_cache")
-    shutil.copytree(ROOT, work, symlinks=True, ignore=made)
+    host, work = tmp_path / "host/lab/bertshift", copy_project().folder
     settings = tmp_path / "gitconfig"
     settings.write_text(
         f'[url "file://{tmp_path}/host/"]\n\tinsteadOf = https://github.com/\n'

@@ -4,11 +4,12 @@ import pytest
 from scipy import stats
 
 from bertshift.errors import UserError
-from bertshift.files import read_tsv
+from bertshift.files import read_tsv, write_tsv
 from bertshift.rows.blocks import (
     BLOCKS,
     WITHOUT,
     block_of,
+    concatenate,
     in_columns,
     interval,
     jackknife,
@@ -35,6 +36,9 @@ def test_a_mean_has_the_classical_standard_error_and_t_interval():
     assert error == pytest.approx(stats.sem(x, axis=1)) and (blocks == BLOCKS).all()
     expected = stats.t.interval(0.95, BLOCKS - 1, x.mean(axis=1), stats.sem(x, axis=1))
     assert np.array(interval(x.mean(axis=1), without)) == pytest.approx(np.array(expected))
+
+
+from bertshift.version import version
 
 
 def test_few_blocks_and_blocks_with_nothing():
@@ -68,3 +72,16 @@ def test_a_table_with_blocks_comes_back(tmp_path):
         read_with_blocks(path)
     blocks.unlink()
     assert read_with_blocks(path)[WITHOUT].isna().all(axis=None)
+
+
+def test_tables_one_below_the_other_keep_what_made_each_row(tmp_path):
+    generator, parts = np.random.default_rng(2), [str(tmp_path / f"{name}.tsv") for name in "ab"]
+    for part in parts:
+        shown = pd.DataFrame({"value": [0.5, 0.25]})
+        write_with_blocks(part, pd.concat([shown, in_columns(generator.normal(size=(2, BLOCKS)))], axis=1))
+    older = read_tsv(parts[0]).assign(version="bertshift 0.0.1")
+    write_tsv(parts[0], older)
+    concatenate(tmp_path / "both.tsv", parts)
+    both = read_with_blocks(tmp_path / "both.tsv")
+    pd.testing.assert_frame_equal(both, pd.concat(map(read_with_blocks, parts), ignore_index=True))
+    assert both["version"].tolist() == ["bertshift 0.0.1"] * 2 + [version()] * 2

@@ -43,6 +43,5 @@ def on_disk(folder):
     return copy / folder.path
 
 
-RULES = on_disk(workflow.current_basedir)
-LIBRARY = RULES.parent
+LIBRARY = on_disk(workflow.current_basedir).parent
 ROOT = LIBRARY.parent

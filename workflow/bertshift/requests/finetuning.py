@@ -120,10 +120,8 @@ def frozen(config: Mapping, model: str) -> Request:
         raise UserError(
             f"results/frozen/{model}.tsv: an encoder is taken as it is, without variants; write '{plain}'."
         )
-    starts, heads = (
-        unique(run.parent for run in runs_of(model, config)),
-        range(1, config["frozen"]["heads"] + 1),
-    )
+    starts = unique(run.parent for run in runs_of(model, config))
+    heads = range(1, config["frozen"]["heads"] + 1)
     seeds = {start: [finetune_seed(model, start.init, head) for head in heads] for start in starts}
     return Request(
         {"starts": files(starts), **task_data(model, config)},

@@ -62,11 +62,11 @@ def pattern_classifier(config: Mapping) -> Request:
 
 def patterns(config: Mapping, model: str) -> Request:
     model, runs = scored_model(model, config)
-    asked = of_table(model, config)
-    read = {name: asked.inputs[name] for name in ("scores", "outcomes")}
+    read = {"models": files(runs)} | described("stimuli", model.task)
     read["classifier"] = "results/patterns/classifier/classifier.safetensors"
     read["predictions"] = "results/patterns/classifier/predictions.tsv"
-    return Request({"models": files(runs)} | described("stimuli", model.task) | read, asked.settings).plus(
+    return of_table(model, config).plus(
+        read,
         task=model.task,
         runs=by_folder(runs),
         max_examples=config["patterns"]["max_examples"],

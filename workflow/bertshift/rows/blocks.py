@@ -99,9 +99,13 @@ def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "v
         ("high", "low"), interval(shown[of].to_numpy(np.float64), without)[::-1], strict=True
     ):
         shown.insert(place, column, ends)
+    _write(path, stamped(shown), without)
+
+
+def _write(path: str | os.PathLike, table: pd.DataFrame, without: np.ndarray) -> None:
     with atomic(blocks_beside(str(path))) as temporary, open(temporary, "wb") as file:
         np.save(file, np.ascontiguousarray(without))
-    write_tsv(path, stamped(shown))
+    write_tsv(path, table)
 
 
 def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
@@ -114,3 +118,9 @@ def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
             f"{beside} holds blocks of {len(without)} rows, {path} has {len(table)}: delete both and run their rule again."
         )
     return pd.concat([table, pd.DataFrame(without, columns=WITHOUT)], axis=1)
+
+
+def concatenate(path: str | os.PathLike, tables: Sequence[str]) -> None:
+    """One table of tables with blocks, one below the other; each row keeps the version that made it."""
+    table = pd.concat(map(read_with_blocks, tables), ignore_index=True)
+    _write(path, table.drop(columns=WITHOUT), table[WITHOUT].to_numpy(np.float64))

@@ -15,9 +15,11 @@ HERE = (None, "", "localhost", "127.0.0.1", "::1")
 def allow(downloads: bool) -> None:
     """Or forbid them, to this process and those that it starts. To be called before a library of the hub is imported: they
     look once."""
-    os.environ.update({name: "1" for name in OFFLINE})
-    for name in OFFLINE if downloads else ():
-        del os.environ[name]
+    for name in OFFLINE:
+        if downloads:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = "1"
 
 
 @contextmanager
