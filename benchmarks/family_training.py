@@ -17,28 +17,23 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "wor
 import numpy as np
 import torch
 import training_throughput as throughput
-from transformers import CONFIG_MAPPING, AutoModel, AutoModelForSequenceClassification, set_seed
+from transformers import AutoModel, AutoModelForSequenceClassification, set_seed
 from transformers.utils import logging
 
 from bertshift.models.families import FAMILIES
 from bertshift.models.heads import SequenceClassifier
 from bertshift.tasks.batching import Encoded
 from bertshift.tasks.text_classification import TextClassification
+from bertshift.training import architectures
 
 VOCABULARY, PADDING = 5000, 1
 
 
 def config_of(family: str, args: argparse.Namespace):
-    names = {"vocab_size": VOCABULARY, "num_hidden_layers": args.layers, "num_attention_heads": args.heads,
-             "hidden_size": args.hidden, "intermediate_size": 4 * args.hidden, "max_position_embeddings": 256}  # fmt: skip
-    kind = CONFIG_MAPPING[family]
-    own = {kind.attribute_map.get(name, name): value for name, value in names.items()}
-    if family == "distilbert":
-        own["hidden_dim"] = own.pop("intermediate_size")
-    if family == "gpt2":
-        own["n_inner"] = own.pop("intermediate_size")
+    architecture = {"num_hidden_layers": args.layers, "num_attention_heads": args.heads, "hidden_size": args.hidden,
+                    "intermediate_size": 4 * args.hidden, "max_position_embeddings": 256}  # fmt: skip
     special = dict.fromkeys(("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 2)
-    return kind(**own, pad_token_id=PADDING, **special)
+    return architectures.config_of(family, architecture, VOCABULARY, special | {"pad_token_id": PADDING}, 256)
 
 
 def examples_of(lengths: np.ndarray) -> list[Encoded]:

@@ -36,9 +36,6 @@ def rehearsal(scale: str, folder: Path, *overlays: Path) -> Iterator[tuple[list[
     from rehearsal.hub import digest, serve  # torch and datasets take seconds
 
     folder.mkdir(parents=True, exist_ok=True)
-    for read in ("config", "workflow"):  # which rules look for in the folder where they run
-        if not (folder / read).is_symlink():
-            (folder / read).symlink_to(ROOT / read)
     config = load_config(read_yaml(OWN) | {"scale": scale}, ROOT)
     # The port is part of the corpora's addresses, and these of the names of their files.
     port = folder / "port"
