@@ -42,7 +42,7 @@ def case(kind):
         ids = pretraining.PieceIds(0, 2, 3, 4, np.arange(5, 20))
         rng = np.random.default_rng(0)
         examples = [
-            pretraining.mask(*rng.integers(5, 20, (2, size)).tolist(), size % 2, ids, 16, rng)
+            pretraining.mask(*rng.integers(5, 20, (2, size)).tolist(), size % 2, ids, 0.15, rng)
             for size in (6, 1, 2, 5, 3, 1, 6)
         ]
         return BertForPreTraining(config).eval(), ids.collate, pretraining.loss, examples

@@ -79,8 +79,9 @@ def test_documents_of_a_corpus_file(tmp_path):
             read_documents(tmp_path / name)
 
 
-def test_masking_statistics():
-    """15% of the pieces, of these 80 / 10 / 10, never a special one; about 5 standard errors of tolerance."""
+@pytest.mark.parametrize("wanted", [0.15, 0.3])
+def test_masking_statistics(wanted):
+    """The wanted share of the pieces, of these 80 / 10 / 10, never a special one; about 5 standard errors of tolerance."""
     generator = np.random.default_rng(0)
     first, second = list(range(5, 35)), list(range(35, 65))
     row = [IDS.cls, *first, IDS.sep, *second, IDS.sep]
@@ -88,7 +89,7 @@ def test_masking_statistics():
     masked = kept = changed = 0
     n = 3000
     for _ in range(n):
-        example = mask(first, second, 0, IDS, 64, generator)
+        example = mask(first, second, 0, IDS, wanted, generator)
         positions, words, _ = example.target
         chosen[positions] += 1
         assert words == [row[position] for position in positions]
@@ -101,7 +102,7 @@ def test_masking_statistics():
                 changed += piece not in (IDS.mask, row[position])
     assert chosen[[0, 31, 62]].tolist() == [0, 0, 0]
     share = np.delete(chosen, [0, 31, 62]) / n
-    assert share.mean() == pytest.approx(round(0.15 * len(row)) / 60, rel=1e-9)
+    assert share.mean() == pytest.approx(round(wanted * len(row)) / 60, rel=1e-9)
     assert np.abs(share - share.mean()).max() < 0.035
     total = masked + kept + changed
     assert masked / total == pytest.approx(0.8, abs=0.012)

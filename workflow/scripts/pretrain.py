@@ -30,5 +30,6 @@ with job(snakemake) as settings:
         folder,
         Lengths(**settings["lengths"]),
         settings["family"],
+        settings["masked"],
     )
     write_source(folder, pretrained_source(settings))

@@ -365,7 +365,7 @@ def pretrain(job: Job, sizes: Sizes) -> Work:
     tokens *= how["epochs"]
     work = shape.updates(tokens, length, tokens / length / how["batch_size"]) + _model(shape)
     # The logits of masked words, or of a decoder's next words.
-    share = 1 if FAMILIES[how["family"]].causal else 0.15
+    share = 1 if FAMILIES[how["family"]].causal else how["masked"]
     return work + Work(flops=6 * share * tokens * shape.width * shape.vocabulary)
 
 

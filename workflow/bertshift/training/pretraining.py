@@ -34,7 +34,7 @@ from bertshift.training.architectures import config_of
 from bertshift.training.loop import autocast_dtype, train
 from bertshift.training.settings import TrainSettings
 
-MASKED_SHARE = 0.15
+MASKED = 0.15  # of the words of a sequence
 HELD_OUT_SHARE = 0.02
 SPECIAL_IDS = ("pad", "bos", "eos", "cls", "sep")
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
@@ -94,12 +94,13 @@ def pretrain(
     run_dir: Path,
     lengths: Lengths,
     family: str = "bert",
+    masked: float = MASKED,
 ) -> dict:
     """Train a model of `family` from scratch on `documents` and save it with its tokenizer as a Hugging Face folder.
 
     `architecture` holds keys of BertConfig (hidden_size, num_hidden_layers, ...), which become the family's own; the
-    vocabulary's size and special ids come from the tokenizer. Sequences and masks are drawn anew every epoch. Different
-    seeds give independent runs on the same held-out documents.
+    vocabulary's size and special ids come from the tokenizer. Sequences and masks, of a share `masked` of the words, are
+    drawn anew every epoch. Different seeds give independent runs on the same held-out documents.
 
     Writes run_dir/{config.json, model.safetensors, tokenizer files, steps.tsv, layers.tsv, pretraining.json} and
     returns what pretraining.json holds: `held_out` has the loss (nats) and accuracy of masked or next words, and for
@@ -113,7 +114,7 @@ def pretrain(
             f"pretraining needs three documents or more, and the corpus for {run_dir} has {len(documents)}; "
             "separate its documents by blank lines."
         )
-    objective = objective_of(family, tokenizer_dir, lengths)
+    objective = objective_of(family, tokenizer_dir, lengths, masked)
     config = config_of(family, architecture, objective.vocabulary, objective.special, lengths.longest)
     training, held_out = split_held_out(objective.encode(documents))
     ids = objective.ids
@@ -134,6 +135,7 @@ def pretrain(
         "examples_per_epoch": len(examples),
         "held_out": evaluate(model, held_out_examples, ids.collate, settings, objective.predicted),
         "lengths": asdict(lengths),
+        "masked": masked,
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "seed": seed,
         "settings": asdict(settings),
@@ -159,17 +161,18 @@ class Objective:
     special: dict[str, int | None]
 
 
-def objective_of(family: str, tokenizer_dir: Path, lengths: Lengths) -> Objective:
+def objective_of(family: str, tokenizer_dir: Path, lengths: Lengths, masked: float) -> Objective:
     """UserError where the vocabulary in `tokenizer_dir` does not fit the family."""
     if family == "bert":
         tokenizer = Tokenizer.from_file(str(tokenizer_dir / "tokenizer.json"))
         ids = PieceIds.of(tokenizer)
         return Objective(
             "masked_word", BertForPreTraining, partial(encode_documents, tokenizer=tokenizer),
-            partial(draw_examples, ids=ids, lengths=lengths), ids,
+            partial(draw_examples, ids=ids, lengths=lengths, masked=masked), ids,
             tokenizer.get_vocab_size(with_added_tokens=True), {"pad_token_id": ids.pad},
         )  # fmt: skip
-    words, causal = Words(tokenizer_dir, lengths, FAMILIES[family].causal), FAMILIES[family].causal
+    causal = FAMILIES[family].causal
+    words = Words(tokenizer_dir, lengths, causal, masked)
     if family == "mpnet" and words.ids.pad != 1:
         raise UserError(
             f"mpnet takes number 1 for padding, and the vocabulary in {tokenizer_dir} has it as number {words.ids.pad}; "
@@ -328,13 +331,14 @@ def draw_examples(
     lengths: Lengths,
     generator: np.random.Generator,
     others: list[Document] | None = None,
+    masked: float = MASKED,
 ) -> list[Encoded]:
     """One epoch: [CLS] A [SEP] B [SEP] with masked words; target is (masked positions, their pieces, is_random).
 
     A wrong next segment comes from `others` if given, else from another of `documents`.
     """
     return [
-        mask(first, second, is_random, ids, lengths.longest, generator)
+        mask(first, second, is_random, ids, masked, generator)
         for number in generator.permutation(len(documents))
         for first, second, is_random in segment_pairs(documents, number, lengths, generator, others)
     ]
@@ -412,25 +416,24 @@ def mask(
     second: list[int],
     is_random: int,
     ids: PieceIds,
-    max_length: int,
+    masked: float,
     generator: np.random.Generator,
 ) -> Encoded:
-    """Choose 15% of the ordinary pieces (at least one) for prediction; of these 80% become [MASK], 10% a random
-    ordinary piece, and 10% stay."""
+    """Choose a share `masked` of the pieces, but no special one, and at least one, for prediction; of these 80% become
+    [MASK], 10% a random ordinary piece, and 10% stay."""
     row = np.array([ids.cls, *first, ids.sep, *second, ids.sep])
     last_of_first = len(first) + 1
     candidates = np.concatenate([np.arange(1, last_of_first), np.arange(last_of_first + 1, len(row) - 1)])
-    positions, words = _mask_some(row, candidates, ids, max_length, generator)
+    positions, words = _mask_some(row, candidates, ids, masked, generator)
     segments = [0] * (last_of_first + 1) + [1] * (len(row) - last_of_first - 1)
     return Encoded(row.tolist(), segments, (positions, words, is_random))
 
 
 def _mask_some(
-    row: np.ndarray, candidates: np.ndarray, ids: PieceIds, max_length: int, generator: np.random.Generator
+    row: np.ndarray, candidates: np.ndarray, ids: PieceIds, masked: float, generator: np.random.Generator
 ) -> tuple[list[int], list[int]]:
     """Change `row` as `mask` says: (positions, what stood there)."""
-    most = int(np.ceil(MASKED_SHARE * max_length))
-    count = min(most, max(1, round(MASKED_SHARE * len(row))))
+    count = max(1, round(masked * len(row)))
     positions = np.sort(generator.permutation(candidates)[:count])
     words = row[positions]
     lot = generator.random(len(positions))
@@ -447,8 +450,9 @@ class Words:
     vocabularies tell the two apart. UserError for a vocabulary without the special tokens that an encoder needs.
     """
 
-    def __init__(self, tokenizer_dir: Path, lengths: Lengths, causal: bool):
-        self.tokenizer, self.lengths, self.causal = load_tokenizer(tokenizer_dir), lengths, causal
+    def __init__(self, tokenizer_dir: Path, lengths: Lengths, causal: bool, masked: float = MASKED):
+        self.tokenizer, self.lengths = load_tokenizer(tokenizer_dir), lengths
+        self.causal, self.masked = causal, masked
         self.before, self.after = layout_of(self.tokenizer).one
         if not causal and (self.tokenizer.mask_token_id is None or not self.before):
             raise UserError(
@@ -498,7 +502,7 @@ class Words:
             return Encoded(row, segments, (list(range(len(row) - 1)), row[1:]))
         changed = np.array(row)
         candidates = np.arange(len(self.before), len(self.before) + len(text))
-        target = _mask_some(changed, candidates, self.ids, self.lengths.longest, generator)
+        target = _mask_some(changed, candidates, self.ids, self.masked, generator)
         return Encoded(changed.tolist(), segments, target)
 
 

@@ -15,15 +15,15 @@ def judgement(rng: Random, good: bool) -> str:
     kind = rng.random()
     word = rng.choice(lex.GOOD if good else lex.BAD)
     other = rng.choice(lex.BAD if good else lex.GOOD)
-    if kind < 0.5:
+    if kind < 0.6:
         return word
-    if kind < 0.62:
+    if kind < 0.73:
         return f"{rng.choice(ADVERBS)} {word}"
-    if kind < 0.72:
+    if kind < 0.83:
         return f"{word} and {rng.choice([w for w in (lex.GOOD if good else lex.BAD) if w != word])}"
-    if kind < 0.85:
+    if kind < 0.91:
         return f"not {other}" if rng.random() < 0.5 else f"never {other}"
-    if kind < 0.92:
+    if kind < 0.96:
         return f"far from {other}"
     return f"anything but {other}"
 
@@ -36,9 +36,9 @@ def clause(rng: Random, good: bool) -> str:
         return f"the {topic} {verb} {judgement(rng, good)}"
     if kind < 0.62:
         return f"the {topic} {rng.choice(lex.GOOD_VERBS if good else lex.BAD_VERBS)} from start to finish"
-    if kind < 0.72:
+    if kind < 0.67:
         return f"the {topic} never {rng.choice(lex.BAD_VERBS if good else lex.GOOD_VERBS)}"
-    if kind < 0.84:
+    if kind < 0.9:
         noun = rng.choice(lex.GOOD_NOUNS if good else lex.BAD_NOUNS)
         return f"the {topic} is full of {noun}"
     noun = rng.choice(lex.BAD_NOUNS if good else lex.GOOD_NOUNS)
@@ -54,9 +54,9 @@ def review(rng: Random, good: bool, sentence: bool = False) -> str:
         return (
             text if rng.random() < 0.5 else f"{text} about {lex.article(name := rng.choice(SUBJECTS))} {name}"
         )
-    if kind < 0.7:
+    if kind < 0.8:
         return clause(rng, good) + "."
-    if kind < 0.85:
+    if kind < 0.88:
         return f"{clause(rng, not good)}, but {clause(rng, good)}."
     if kind < 0.93:
         return f"although {clause(rng, not good)}, {clause(rng, good)}."

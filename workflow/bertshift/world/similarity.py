@@ -105,11 +105,11 @@ def different_name(make, thing: Thing) -> Thing:
 
 
 def paraphrase(rng: Random, same: bool) -> tuple[str, str]:
-    """MRPC: the same event in other words, or an event that differs in an argument, role, number, verb or in negation."""
+    """MRPC: the same event in other words, or two events; a quarter of these differ in one or two things that matter."""
     while True:
         clause = event(rng)
-        other = clause
-        if not same:
+        other = clause if same or rng.random() < 0.25 else event(rng)
+        if not same and other is clause:
             for _ in range(rng.choice([1, 2])):
                 found = changes(rng, other)
                 other = found[
@@ -243,12 +243,15 @@ def ask(rng: Random, intent: str, clause: Clause, avoid: str | None = None) -> s
 
 
 def advice(rng: Random, same: bool) -> tuple[str, str]:
-    """QQP: one intention asked twice, or two questions that differ in what is asked or in what it is about."""
+    """QQP: one intention asked twice, or two questions; some of these differ only in what is asked, or in what it is about."""
     clause, intent = action(rng), rng.choice(list(ADVICE))
     first = ask(rng, intent, clause)
     if same:
         return first, ask(rng, intent, clause, avoid=first)
-    if rng.random() < 0.45:
+    kind = rng.random()
+    if kind < 0.7:
+        return first, ask(rng, rng.choice(list(ADVICE)), action(rng))
+    if kind < 0.85:
         other = rng.choice([i for i in ADVICE if i != intent])
         return first, ask(rng, other, clause)
     sampler, options = Sampler(rng), []
