@@ -24,7 +24,7 @@ def shares(model, inits=2, seeds=1, noise=0.5, by_person=0):
         values = np.array([paper[pattern] for pattern in CLASSES]) + random.normal(0, noise, len(CLASSES))
         for pattern, value in zip(CLASSES, values / values.sum()):
             rows.append({"model": model, "task": model, "init": init, "seed": seed, "variant": variant, "pattern": pattern,
-                         "value": value, "low": value - 0.02, "high": value + 0.02, "n": 40, "maps": 640})  # fmt: skip
+                         "value": value, "n": 40, "maps": 640})  # fmt: skip
     table = pd.DataFrame(rows).assign(metric="pattern_share")[COLUMNS]
     return table.assign(labels=400, labels_by_person=by_person, **F1, **PLACE, data=_data(model))
 

@@ -11,6 +11,7 @@ from bertshift.errors import UserError
 from bertshift.probes import edge, mdl
 from bertshift.probes.bank import Progress, train
 from bertshift.probes.mdl import COLUMNS, CodeSettings, block_ends, describe, nats
+from bertshift.rows.blocks import WITHOUT
 from bertshift.running.parts import Kept
 
 SETTINGS = CodeSettings(
@@ -66,13 +67,15 @@ def test_a_probe_that_knows_nothing_costs_the_uniform_code(made, edges, kept, mo
 
     monkeypatch.setattr(mdl, "train", untrained)
     table = describe("base", {(1, 0): made.source}, edges, made.sentences, SETTINGS, kept)
-    assert list(table.columns) == COLUMNS
+    assert list(table.columns) == [*COLUMNS, *WITHOUT]
     targets = sum(1 + number % 3 for number in range(130))
     for task, bits, n in (("pos", targets * math.log2(5), targets), ("spr", 130 * 3, 130)):
         found = totals(table, task)
         np.testing.assert_allclose(found["codelength"], bits, rtol=1e-6)
         np.testing.assert_allclose(found["uniform"], bits, rtol=1e-12)
         coded = table[(table.task == task) & (table.quantity == "codelength")]
+        # Without any block, each target costs the same.
+        np.testing.assert_allclose(coded[WITHOUT], np.full((2, 20), bits), rtol=1e-6)
         assert set(coded["n"]) == {n} and set(coded["examples"]) == {130} and set(coded["portion"]) == {1}
 
 
@@ -81,6 +84,13 @@ def test_what_a_probe_can_learn_costs_less_and_more_of_it_helps(made, edges, kep
     found = totals(table, "pos")
     assert (found["compression"] > 1.5).all()
     np.testing.assert_allclose(found["compression"], found["uniform"] / found["codelength"])
+    code = table[table.quantity == "codelength"]
+    # 130 sentences of one to three targets, in 20 blocks; what each block costs makes up the whole.
+    per_block = np.bincount(np.arange(130) * 20 // 130, weights=1 + np.arange(130) % 3)
+    n = per_block.sum()
+    costs = code["value"].to_numpy()[:, None] - code[WITHOUT].to_numpy() * (n - per_block) / n
+    assert (costs > 0).all()
+    np.testing.assert_allclose(costs.sum(axis=1), code["value"])
     curve = table[(table.quantity == "f1") & (table.probe_seed == 1)]
     assert curve["examples"].tolist() == [39, 78, 130]  # 13 records are too few to train on
     assert curve["portion"].tolist() == [0.3, 0.6, 1]

@@ -44,14 +44,6 @@ def test_a_run_never_fine_tuned_is_a_pretraining_run():
     assert statistics.summarise(table, ["layer"]).loc[0, "unit"] == "pretraining run"
 
 
-def test_the_interval_of_a_single_row_is_its_own():
-    one = rows([(1, 1, 0.5)]).assign(low=0.4, high=0.7)
-    alone = statistics.summarise(one, ["layer"]).iloc[0]
-    assert (alone["low"], alone["high"], alone["interval"]) == (0.4, 0.7, statistics.BOOTSTRAP)
-    two = statistics.summarise(pd.concat([one, one.assign(seed=2, value=0.9)]), ["layer"]).iloc[0]
-    assert two["interval"] == estimates.REPLICATES and two["high"] > 0.9
-
-
 def test_blocks_of_inputs_take_part():
     """Seeds alike, so that the inputs are all that is unsure: the classical standard error of the mean of 20 blocks."""
     blocks = np.random.default_rng(0).normal(size=20)
@@ -117,9 +109,9 @@ def test_a_parent_is_the_mean_of_probes_on_the_same_pretraining_run():
         [("base", "pos", 1, 0, 1, 0.0), ("base", "pos", 1, 0, 2, 1.0), ("base", "pos", 2, 0, 1, 9.0)]
     )
     model = probed([("mnli", "pos", 2, 1, 1, 4.0), ("mnli", "pos", 1, 3, 1, 2.0)])
-    assert statistics.with_parents(model, parents, ["task"])["parent"].tolist() == [9.0, 0.5]
+    assert statistics.minus_parents(model, parents, ["task"])["value"].tolist() == [-5.0, 1.5]
     with pytest.raises(UserError, match="mnli has task pos, init 1 and its pretrained model has not"):
-        statistics.with_parents(model, parents[parents["init"] == 2], ["task"])
+        statistics.minus_parents(model, parents[parents["init"] == 2], ["task"])
 
 
 def test_spreads_are_nested():

@@ -15,6 +15,7 @@ made_by(
 made_by(
     patterns.patterns,
     shares="results/patterns/{model}.tsv",
+    blocks=blocks_beside("results/patterns/{model}.tsv"),
     maps="results/patterns/maps/{model}.tsv",
     gpu=1,
 )

@@ -44,7 +44,9 @@ made_by(
     dumped=probing.dumped_edges,
     gpu=1,
 )
-made_by(probing.mdl, "results/mdl/{model}.tsv", kind="probe", dumped=probing.dumped_edges, gpu=1)
+made_by(
+    probing.mdl, *with_blocks("results/mdl/{model}.tsv"), kind="probe", dumped=probing.dumped_edges, gpu=1
+)
 made_by(
     probing.structural_probes,
     *with_blocks("results/structural_probes/{model}.tsv"),

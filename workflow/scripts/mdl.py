@@ -4,11 +4,10 @@ with job(snakemake) as settings:
     from pathlib import Path
 
     from bertshift.activations.source import sources
-    from bertshift.files import write_tsv
     from bertshift.probes.mdl import CodeSettings, describe
+    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.tables import probe_table
     from bertshift.running.parts import Kept
-    from bertshift.version import stamped
 
     kept = Kept.beside(snakemake.output[0], snakemake.params.code)
     table = describe(
@@ -19,5 +18,5 @@ with job(snakemake) as settings:
         CodeSettings(**settings["probe"]),
         kept,
     )
-    write_tsv(snakemake.output[0], stamped(probe_table(table, settings, snakemake.input)))
+    write_with_blocks(snakemake.output[0], probe_table(table, settings, snakemake.input))
     kept.remove()

@@ -6,6 +6,7 @@ with job(snakemake) as settings:
     from bertshift.data.examples import sample
     from bertshift.files import read_jsonl, read_tsv, write_tsv
     from bertshift.patterns.shares import measure
+    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.tables import probe_table
     from bertshift.version import stamped
 
@@ -20,8 +21,9 @@ with job(snakemake) as settings:
         Path(snakemake.input.classifier),
         read_tsv(snakemake.input.predictions),
     )
-    for path, table in ((snakemake.output.shares, shares), (snakemake.output.maps, maps)):
-        table = probe_table(table, settings, snakemake.input)
-        if len(rows) < len(drawn):
+    shares, maps = (probe_table(table, settings, snakemake.input) for table in (shares, maps))
+    if len(rows) < len(drawn):
+        for table in (shares, maps):
             table["data"] = f"{len(rows)} inputs of " + table["data"]
-        write_tsv(path, stamped(table))
+    write_with_blocks(snakemake.output.shares, shares)
+    write_tsv(snakemake.output.maps, stamped(maps))

@@ -10,7 +10,7 @@ from bertshift.figures import grids
 from bertshift.papers import room
 from bertshift.rows import statistics
 from bertshift.rows.blocks import WITHOUT
-from bertshift.rows.estimates import BOTH
+from bertshift.rows.estimates import BOTH, NONE
 
 
 def draw(item, published, **runs):
@@ -131,10 +131,10 @@ def test_probes_of_runs_that_failed_are_left_out_and_counted(published, item):
     assert "MNLI (failed)" in names
 
 
-def test_one_run_shows_the_bootstrap_or_the_sd_between_probes(published):
+def test_one_run_without_blocks_has_no_interval_but_the_sd_between_probes(published):
     figure, table, _ = draw("table1", published, inits=1, seeds=1)
     row = only_row(table, panel="delta", series="mnli", task="pos", view="micro_all", source="ours")
-    assert row["interval"] == statistics.BOOTSTRAP and row["high"] - row["low"] == pytest.approx(1.2)
+    assert row["interval"] == NONE and np.isnan(row["low"])
     assert written(figure)["Base", "POS"][1].startswith("sd ")
 
 
@@ -273,18 +273,6 @@ def test_figure_5_shows_own_controls_thin_and_dep_by_itself(published):
     few.pop("results/rsa/dep_vs_base.tsv")
     figure, _, _ = room.draw("merchant2020/figure5", few, published["merchant2020"])
     assert [len(axes.get_lines()) for axes in figure.axes] == [4, 4]
-
-
-def test_a_single_run_of_rsa_keeps_its_bootstrap_interval(published):
-    inputs = merchant2020(12, inits=1, seeds=1)["figure2"]
-    inputs = {
-        path: rows.assign(low=rows["value"] - 0.01, high=rows["value"] + 0.02)
-        for path, rows in inputs.items()
-    }
-    _, table, _ = room.draw("merchant2020/figure2", inputs, published["merchant2020"])
-    ours = table[table["source"] == "ours"]
-    assert set(ours["interval"]) == {statistics.BOOTSTRAP}
-    assert (ours["high"] - ours["low"]).to_numpy() == pytest.approx(0.03)
 
 
 def test_a_task_that_the_paper_has_not_stands_below_its_own(published):

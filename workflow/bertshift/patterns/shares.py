@@ -12,23 +12,10 @@ from bertshift.patterns.classifier import PatternClassifier, load, probabilities
 from bertshift.patterns.features import CLASSES, features, propose
 from bertshift.patterns.quantification import corrected
 from bertshift.patterns.scores import counts_by_input, summary
+from bertshift.rows.blocks import WITHOUT, block_of, in_columns
 from bertshift.seeds import seed_from
 
-DRAWS = 1000
-COLUMNS = [
-    "metric",
-    "model",
-    "task",
-    "init",
-    "seed",
-    "variant",
-    "pattern",
-    "value",
-    "low",
-    "high",
-    "n",
-    "maps",
-]
+COLUMNS = ["metric", "model", "task", "init", "seed", "variant", "pattern", "value", "n", "maps"]
 MAP_COLUMNS = ["metric", "model", "task", "init", "seed", "variant", "pattern", "layer", "head", "value", "example",
                "length", "tokens", "special", "weights"]  # fmt: skip
 CONFIDENT, ONE_INPUT = "most_confident", "one_input"
@@ -47,8 +34,8 @@ def measure(
     {folder: (init, seed)}, over all layers and heads.
 
     Variants of metric "pattern_share": "classified", the classifier's answers, as published; "corrected" for its errors
-    (`quantification.corrected`); "proposed", the rule alone, without a classifier. low and high: 95 % bootstrap over
-    inputs, and for "corrected" over the inputs of the labelled maps as well; n counts inputs, `maps` their maps.
+    (`quantification.corrected`); "proposed", the rule alone, without a classifier. The columns blocks.WITHOUT have the same
+    without each block of inputs (see `share_rows`); n counts inputs, `maps` their maps.
     predictions: the labelled maps with their cross-validated answers, as `scores` takes them.
 
     Metric "pattern_map": variant "most_confident", of each class the map to which the classifier gives it with the highest
@@ -64,10 +51,10 @@ def measure(
         answers, proposals, kept = _replicate(
             Path(folder), rows, max_length, net, shown if number == 0 else None
         )
-        shares += [run | row for row in share_rows(answers, proposals, predictions)]
+        shares.append(share_rows(answers, proposals, predictions).assign(**run))
         maps += [run | row for row in kept]
-    table = pd.DataFrame(shares).assign(metric="pattern_share")[COLUMNS].assign(**summary(predictions))
-    return table, pd.DataFrame(maps).assign(metric="pattern_map")[MAP_COLUMNS]
+    table = pd.concat(shares, ignore_index=True).assign(metric="pattern_share")[[*COLUMNS, *WITHOUT]]
+    return table.assign(**summary(predictions)), pd.DataFrame(maps).assign(metric="pattern_map")[MAP_COLUMNS]
 
 
 def _replicate(
@@ -103,32 +90,43 @@ def _map(variant: str, one: Attended, example: str, place: int, k: int, likely: 
     }  # fmt: skip
 
 
-def share_rows(answers: np.ndarray, proposals: np.ndarray, predictions: pd.DataFrame) -> list[dict]:
-    """answers, proposals [inputs, classes]: how many maps of each input are of each class."""
+def share_rows(answers: np.ndarray, proposals: np.ndarray, predictions: pd.DataFrame) -> pd.DataFrame:
+    """answers, proposals [inputs, classes]: how many maps of each input are of each class.
+
+    With a block of inputs a block of the labelled inputs is left out. One sample has nothing to do with the other, so that
+    the variances of both add up in the jackknife.
+    """
     labelled = counts_by_input(predictions)
-    generator = np.random.default_rng(seed_from("patterns bootstrap"))
-    drawn, drawn_labelled = _resample(len(answers), generator), _resample(len(labelled), generator)
-    classified, proposed = (_shares(drawn, counts) for counts in (answers, proposals))
-    confusions = np.tensordot(drawn_labelled, labelled, axes=1)
+    blocks = min(block_of(len(one))[-1] + 1 for one in (answers, labelled))
+    counted, counted_labelled = (
+        _with_each_left_out(len(answers), blocks),
+        _with_each_left_out(len(labelled), blocks),
+    )
+    classified, proposed = (_shares(counted, counts) for counts in (answers, proposals))
+    confusions = np.tensordot(counted_labelled, labelled, axes=1)
     values = {
         "classified": classified,
         "corrected": np.array([corrected(*each) for each in zip(classified, confusions, strict=True)]),
         "proposed": proposed,
     }
-    return [
-        {"variant": variant, "pattern": pattern, "value": of_all[k], "low": low[k], "high": high[k], "n": len(answers),
-         "maps": int(answers.sum())}
-        for variant, (of_all, *draws) in values.items()
-        for low, high in [np.quantile(draws, [0.025, 0.975], axis=0)]
+    rows = [
+        {"variant": variant, "pattern": pattern, "value": shares[0, k], "n": len(answers), "maps": int(answers.sum())}
+        for variant, shares in values.items()
         for k, pattern in enumerate(CLASSES)
     ]  # fmt: skip
+    return pd.concat(
+        [pd.DataFrame(rows), in_columns(np.concatenate([shares[1:].T for shares in values.values()]))], axis=1
+    )
 
 
-def _resample(inputs: int, generator: np.random.Generator) -> np.ndarray:
-    """[1 + DRAWS, inputs] how many times each input counts: first once, then as drawn."""
-    drawn = generator.multinomial(inputs, np.full(inputs, 1 / inputs), DRAWS)
-    return np.vstack([np.ones(inputs, int), drawn])
+def _with_each_left_out(inputs: int, blocks: int) -> np.ndarray:
+    """[1 + blocks, inputs] whether an input counts: first all do, then those outside each block; one block is never left
+    out, as it is all there is."""
+    rests = block_of(inputs, blocks) != np.arange(blocks if blocks > 1 else 0)[:, None]
+    return np.vstack([np.ones(inputs, bool), rests])
 
 
-def _shares(times: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    return times @ counts / counts.sum()
+def _shares(counted: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """[1 + blocks, classes]"""
+    sums = counted @ counts
+    return sums / sums.sum(axis=1, keepdims=True)

@@ -25,9 +25,18 @@ from torch import Tensor
 
 from bertshift.activations.source import Source
 from bertshift.probes.bank import Bank, Examples, Objective, Probe, evaluate, train
-from bertshift.probes.edge import Replicate, load_examples, read_rows, read_task, recipes, variant_layers
-from bertshift.probes.scores import argmax_counts, counts, f1
+from bertshift.probes.edge import (
+    EdgeTask,
+    Replicate,
+    load_examples,
+    read_rows,
+    read_task,
+    recipes,
+    variant_layers,
+)
+from bertshift.probes.scores import argmax_counts, counts, f1, f1_without
 from bertshift.probes.settings import CodeSettings
+from bertshift.rows.blocks import block_of, in_columns, left_out
 from bertshift.running.parts import Kept, Latest, Part, made
 from bertshift.seeds import seed_from
 
@@ -60,8 +69,9 @@ def code_length(single: bool) -> Objective:
     )
 
 
-def uniform_bits(targets: int, labels: int, single: bool) -> float:
-    return targets * (math.log2(labels) if single else float(labels))
+def uniform_bits(labels: int, single: bool) -> float:
+    """What a target costs without a probe."""
+    return math.log2(labels) if single else float(labels)
 
 
 def block_ends(portions: Sequence[float], records: int) -> dict[float, int]:
@@ -84,7 +94,8 @@ def describe(
     A part of the work is one portion: the probes that are trained on it. Returns a table of COLUMNS. quantity:
     codelength, uniform (bits of the n coded targets), compression (portion 1), and f1 on the n test targets after
     training on `portion`, `examples` records, of the probe that codes the next block: the likeliest label, or all with
-    p > 0.5 where a target may have several.
+    p > 0.5 where a target may have several. The columns blocks.WITHOUT have the same without each block of sentences, by
+    the same probes; a code's length is then that of the other targets, scaled to n targets.
     """
     rows = read_rows(sentences)
     task = cache(lambda name: read_task(name, edges[name], rows, settings.of(name)))
@@ -94,7 +105,7 @@ def describe(
     def learn(replicate: Replicate, name: str, portion: float) -> dict:
         splits = examples(replicate, name)
         layers = variant_layers(variant, states(replicate).layers)
-        return _portion(name, task(name).single, splits, layers, settings.of(name), portion)
+        return _portion(task(name), splits, layers, settings.of(name), portion)
 
     parts = {
         (name, replicate, portion): Part(
@@ -106,25 +117,32 @@ def describe(
         for portion in settings.of(name).portions
     }
     found = made(parts, kept.folder, "mdl")
-    table = [
-        ("mdl", model, name, *replicate, *row)
-        for name, replicate in product(edges, sources)
-        for row in _online_code(found[name, replicate, portion] for portion in settings.of(name).portions)
-    ]
-    return pd.DataFrame(table, columns=COLUMNS)
+    table, rests = [], []
+    for name, replicate in product(edges, sources):
+        code = _online_code(found[name, replicate, portion] for portion in settings.of(name).portions)
+        for row, without in code:
+            table.append(("mdl", model, name, *replicate, *row))
+            rests.append(without)
+    return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(rests)], axis=1)
+
+
+def _block_of_records(task: EdgeTask, split: str, examples: Examples) -> np.ndarray:
+    """[R] the block of each record's sentence, the same for all models."""
+    sentences = np.unique(task.words[split].sentences)
+    return block_of(len(sentences))[np.searchsorted(sentences, examples.spans.sentence)]
 
 
 def _portion(
-    name: str,
-    single: bool,
+    task: EdgeTask,
     examples: Mapping[str, Examples],
     layers: tuple[int, ...],
     settings: CodeSettings,
     portion: float,
 ) -> dict:
-    """What a probe of each seed makes of one portion: `bits` [seeds] of the block after it, none after the last, and
-    `f1` [seeds]; with the sizes that a code's length needs. Nothing where the portion has too few records."""
-    learned, test = examples["train"], examples["test"]
+    """What a probe of each seed makes of one portion: `bits` [seeds, blocks] of the records after it, none after the last,
+    and `counts` [seeds, blocks, 3] of the test; with the sizes that a code's length needs. Nothing where the portion has
+    too few records."""
+    name, learned, test = task.name, examples["train"], examples["test"]
     order = np.random.default_rng(seed_from("mdl records", name)).permutation(learned.records)
     ends = block_ends(settings.portions, len(order))
     if list(ends) == [portion]:
@@ -138,42 +156,61 @@ def _portion(
     end = ends[portion]
     settings = settings.learning_from(end)
     following = next((later for later in ends.values() if later > end), end)
-    objective = code_length(single)
+    objective = code_length(task.single)
     bank = Bank(
         [Probe(layers, 0, seed) for seed in settings.seeds], test, settings, f"mdl {name} {portion:g}"
     )
     which = bank.chosen(range(settings.probe_seeds))
     best = torch.stack([one.best for one in train(bank, learned, order[:end], examples["dev"], objective)])
+    block = _block_of_records(task, "train", learned)
     bits = []
     if end < following:
-        block = evaluate(bank, best, which, learned, order[end:following], objective.statistics)
-        bits = block[:, 0, 0].tolist()
-    found = evaluate(bank, best, which, test, test.records, argmax_counts if single else counts)
-    labels, targets = learned.labels.shape[2], len(learned.spans.record)
-    before = int(np.isin(learned.spans.record, order[:end]).sum())
+        sent = evaluate(bank, best, which, learned, order[end:following], objective.statistics, block)
+        bits = sent[..., 0].tolist()
+    found = evaluate(
+        bank,
+        best,
+        which,
+        test,
+        test.records,
+        argmax_counts if task.single else counts,
+        _block_of_records(task, "test", test),
+    )
+    record = learned.spans.record
+    targets = np.bincount(block[record], minlength=block.max() + 1)
+    before = np.bincount(block[record[np.isin(record, order[:end])]], minlength=len(targets))
+    each = uniform_bits(learned.labels.shape[2], task.single)
     return {
         "portion": portion,
         "records": end,
         "bits": bits,
-        "f1": f1(found[:, 0]).tolist(),
+        "counts": found.cpu(),
         "tested": len(test.spans.record),
-        "targets": targets,
-        "uniform": uniform_bits(targets, labels, single),
-        "uniform_before": uniform_bits(before, labels, single),
+        "targets": targets.tolist(),
+        "uniform": each,
+        "uniform_before": (each * before).tolist(),
     }
 
 
-def _online_code(portions: Iterable[Mapping]) -> Iterator[tuple]:
-    """Rows of a table from what `_portion` gives for each portion."""
+def _online_code(portions: Iterable[Mapping]) -> Iterator[tuple[tuple, np.ndarray]]:
+    """Rows of a table, each with its values without every block, from what `_portion` gives for each portion."""
     portions = [one for one in portions if one]
-    seeds = range(1, len(portions[0]["f1"]) + 1)
-    total = np.full(len(seeds), portions[0]["uniform_before"])
+    seeds = range(1, len(portions[0]["counts"]) + 1)
+    total = np.tile(portions[0]["uniform_before"], (len(seeds), 1))
     for one in portions:
-        total += np.array(one["bits"] or 0.0)
-        for seed, value in zip(seeds, one["f1"]):
-            yield seed, "f1", one["portion"], one["records"], value, one["tested"]
+        if one["bits"]:
+            total += one["bits"]
+        counted = one["counts"].numpy()
+        for seed, value, without in zip(seeds, f1(counted.sum(axis=1)).tolist(), f1_without(counted)):
+            yield (seed, "f1", one["portion"], one["records"], value, one["tested"]), without
     last = portions[-1]
-    for seed, bits in zip(seeds, total.tolist()):
-        uniform = last["uniform"]
-        for quantity, value in (("codelength", bits), ("uniform", uniform), ("compression", uniform / bits)):
-            yield seed, quantity, 1, last["records"], value, last["targets"]
+    targets = np.array(last["targets"])
+    n = int(targets.sum())
+    uniform = last["uniform"] * n
+    for seed, bits, rest in zip(seeds, total.sum(axis=1).tolist(), left_out(total, targets) * n):
+        for quantity, value, without in (
+            ("codelength", bits, rest),
+            ("uniform", uniform, np.full(len(rest), uniform)),
+            ("compression", uniform / bits, uniform / rest),
+        ):
+            yield (seed, quantity, 1, last["records"], value, n), without

@@ -19,6 +19,8 @@ MEASURED = {
     "cosine_padded",
     "edge_probes",
     "structural_probes",
+    "mdl",
+    "patterns",
     "scores",
     "gains",
     "frozen",
@@ -35,7 +37,7 @@ OF_PAIRS = {*METRICS, "spectra", "scores", "edge_probes", "structural_probes"} -
 def measured(tables: Iterable[str]) -> list[str]:
     """Those of which it is known what they are without each block of inputs."""
     scores = (table for table in tables if not table.endswith(".losses.tsv"))
-    return [table for table in scores if table.split("/")[1] in MEASURED]
+    return [table for table in scores if table.removeprefix("results/").rpartition("/")[0] in MEASURED]
 
 
 def _read(tables: Iterable[str]) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from scipy import stats as distributions
 from bertshift.errors import UserError
 from bertshift.rows import blocks
 from bertshift.rows.blocks import WITHOUT
-from bertshift.rows.estimates import NONE, estimate
+from bertshift.rows.estimates import estimate
 
 POINTS = 100  # of a score from 0 to 1, the unit in which papers print accuracy, F1 and attachment scores
 UNITS = {"init": "pretraining run", "seed": "seed"}  # what a replicate's name begins with, and what it is
@@ -17,7 +17,6 @@ RUN = ["init", "seed", "ref_init", "ref_seed"]  # which replicate of a model, an
 SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
 PAIRED = " pair"  # a unit that is two of UNITS
 EQUAL = 1e-9  # tables carry ten digits
-BOOTSTRAP = "95% bootstrap over inputs"  # what `low` and `high` of some tables are
 
 
 def correlation(values, others) -> float:
@@ -98,7 +97,7 @@ def summarise(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     `estimates`).
 
     A replicate's value is the mean of its rows, and so are its values without each block (`blocks.WITHOUT`), if the table
-    has them. A row alone that has none keeps its own `low` and `high`.
+    has them.
     """
     columns = [*by, "value", "low", "high", "replicates", "unit", "interval"]
     rows = with_replicates(table).dropna(subset=by)
@@ -110,8 +109,6 @@ def summarise(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         estimate(each.loc[~np.isfinite(each["value"]), "value"])  # says so
     first = rows.drop_duplicates("cell").set_index("cell")
     found = first.assign(unit=first["replicate"].map(unit_of), interval="", replicates=0)
-    own_interval = found.reindex(columns=["low", "high"])
-    own = (rows.groupby("cell").size() == 1) & own_interval.notna().all(axis=1)
     wide = each.unstack()
     # Cells with the same replicates and blocks at once: a figure may have thousands of cells.
     for there, cells in wide.groupby(list(wide.notna().T.to_numpy()), sort=False):
@@ -122,9 +119,6 @@ def summarise(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         one = estimate(values.to_numpy().T, list(values), left_out)
         found.loc[cells.index, ["value", "low", "high"]] = np.column_stack([one.mean, one.low, one.high])
         found.loc[cells.index, ["replicates", "interval"]] = one.replicates, one.interval
-    own &= found["interval"] == NONE
-    found.loc[own, ["low", "high"]] = own_interval[own]
-    found.loc[own, "interval"] = BOOTSTRAP
     return found[columns].reset_index(drop=True)
 
 
@@ -141,30 +135,21 @@ def with_value(table: pd.DataFrame, values: pd.Series | float) -> pd.DataFrame:
 
 def in_points(table: pd.DataFrame) -> pd.DataFrame:
     """A table of scores from 0 to 1 in POINTS."""
-    return mapped(table, lambda score: score * POINTS, "low", "high", "control", "selectivity")
-
-
-def with_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """`rows` with `parent`: what `parents` have for the same `by` and pretraining run `init`, mean over probe seeds.
-
-    Raises UserError where they have nothing.
-    """
-    keys = [*by, "init"]
-    parent = parents.groupby(keys, as_index=False)["value"].mean().rename(columns={"value": "parent"})
-    joined = rows.merge(parent, on=keys, how="left")
-    if joined["parent"].isna().any():
-        row = joined[joined["parent"].isna()].iloc[0]
-        raise UserError(f"{row['model']} has {', '.join(f'{key} {row[key]}' for key in keys)} and its pretrained model "
-                        "has not; delete the latter's table and run its rule again.")  # fmt: skip
-    return joined
+    return mapped(table, lambda score: score * POINTS, "control", "selectivity")
 
 
 def minus_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """`rows` less what `with_parents` finds, in `value` and without each block of inputs. Raises as that does."""
-    joined, keys = with_parents(rows, parents, by), [*by, "init"]
+    """`rows` less what `parents` have for the same `by` and pretraining run `init` (mean over probe seeds), in `value` and
+    without each block of inputs. Raises UserError where they have nothing."""
+    keys = [*by, "init"]
     names = [name for name in ("value", *WITHOUT) if name in rows]
-    less = parents.groupby(keys)[names].mean().reindex(pd.MultiIndex.from_frame(joined[keys]))
-    return joined.assign(**{name: joined[name] - less[name].to_numpy() for name in names})
+    less = parents.groupby(keys)[names].mean().reindex(pd.MultiIndex.from_frame(rows[keys]))
+    missing = less["value"].isna().to_numpy()
+    if missing.any():
+        row = rows[missing].iloc[0]
+        raise UserError(f"{row['model']} has {', '.join(f'{key} {row[key]}' for key in keys)} and its pretrained model "
+                        "has not; delete the latter's table and run its rule again.")  # fmt: skip
+    return rows.assign(**{name: rows[name] - less[name].to_numpy() for name in names})
 
 
 def spreads(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:

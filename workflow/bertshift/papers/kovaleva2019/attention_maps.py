@@ -33,7 +33,6 @@ MARKS = {
     "proposed": ("rule alone", {"marker": "|", "color": "black", "markersize": 6}),
     PAPER: ("paper*", {"marker": "D", "color": "black"}),
 }
-LABELS_TOO = "95% bootstrap over inputs and labels"
 TYPICAL, ALL = "Reds", "Oranges"  # the paper's own
 ACROSS = 2
 
@@ -89,13 +88,6 @@ def class_shares(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.D
     """Shares in percent, mean over replicates, and the paper's."""
     rows = statistics.in_points(numbers.rows_of(inputs, "pattern_share"))
     ours = numbers.means(rows, ["model", "variant", "pattern"], ["model"])
-    # Replicates share the labelled maps that corrections are made with, so that their range says too little.
-    trained = rows[~statistics.failures(rows)]
-    bounds = trained.groupby(["model", "variant", "pattern"], as_index=False)[["low", "high"]].mean()
-    bounds = ours[["model", "variant", "pattern"]].merge(bounds, how="left")
-    is_corrected = ours["variant"] == "corrected"
-    ours.loc[is_corrected, ["low", "high"]] = bounds.loc[is_corrected, ["low", "high"]]
-    ours.loc[is_corrected, "interval"] = LABELS_TOO
     parts = [ours.rename(columns={"model": "panel", "variant": "series"})]
     entry = published["figure2"]
     for model, shares in papers(published, "figure2", ours["model"].unique(), "rows"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
@@ -19,11 +20,12 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     rows = numbers.rows_of(inputs, "mdl")
     length = rows[rows["quantity"] == "codelength"]
     base = length["series"] == "base"
-    paired = statistics.with_parents(length[~base], length[base], ["task"])
-    paired["table"] += "; " + numbers.each_once(length.loc[base, "table"])
+    logs = statistics.mapped(length, np.log)
+    ratios = statistics.mapped(statistics.minus_parents(logs[~base], logs[base], ["task"]), np.exp)
+    ratios["table"] += "; " + numbers.each_once(length.loc[base, "table"])
     panels = {
-        RELATIVE: paired.assign(value=paired["value"] / paired["parent"]),
-        KBITS: length.assign(value=length["value"] / 1000),
+        RELATIVE: ratios,
+        KBITS: statistics.mapped(length, lambda bits: bits / 1000),
         "compression": rows[rows["quantity"] == "compression"],
         "f1": statistics.in_points(rows[rows["quantity"] == "f1"]),
     }

@@ -37,7 +37,7 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     if not kept:
         raise UserError(f"{', '.join(inputs)} hold no run; delete them and run their rules again.")
     rows = pd.concat(kept, ignore_index=True)
-    rows = statistics.in_points(rows[rows["headline"]].drop(columns=["low", "high"], errors="ignore"))
+    rows = statistics.in_points(rows[rows["headline"]])
     bad = statistics.failed_wholes(rows, RUN)
     all_bad = bad.groupby(rows["series"]).transform("all")
     left_out = bad & ~all_bad
