@@ -117,6 +117,24 @@ def test_frequencies_of_words_are_of_other_inputs(tmp_path):
     assert known == {"the": 3, "river": 2, "house": 1} and counts.sum() == 6
 
 
+def test_blocks_are_of_whole_inputs(tmp_path):
+    """Fewer than 20 inputs: each is a block."""
+    saved("bert", tmp_path), saved("bert", tmp_path / "tuned", seed=1)
+    facts = {"init": 1, "seed": 1, "ref_init": 1, "ref_seed": 0}
+    run = {"folder": str(tmp_path / "tuned"), "parent": str(tmp_path), **facts}
+    table = forgetting([run], ROWS, LENGTH, "wiki").set_index(["variant", "layer"])
+    index = index_of("bert")
+    positions = hidden_words(index, False, "wiki")
+    head = LanguageHead(load_language_model(tmp_path, load_encoder(tmp_path)))
+    mask = tokenizer_of("bert").mask_token_id
+    theirs, own = (
+        losses(load_encoder(f), head, index, positions, mask)[-1] for f in (run["folder"], tmp_path)
+    )
+    for number, (first, end) in enumerate(pairwise(index["example_offsets"]), 1):
+        rest = (positions < first) | (positions >= end)
+        assert table.loc[("forgotten", 4), f"without{number}"] == pytest.approx((theirs - own)[rest].mean())
+
+
 def test_nothing_is_forgotten_and_nothing_moved_by_the_checkpoint_itself(tmp_path):
     saved("bert", tmp_path)
     run = {

@@ -72,12 +72,13 @@ def complete_rules():
     """Every rule with a script gets the environment of all and, beside its log, a record of what each of its jobs cost.
 
     Of the jobs that are ready, those of a later stage start first: a figure is drawn as soon as it can be, and no
-    activations wait longer than they must. Snakemake itself has no defaults for rules.
+    activations wait longer than they must. Only data come before all: what needs them would wait for every pretraining.
+    Snakemake itself has no defaults for rules.
     """
     shared = workflow.workflow_settings.cache or ()
     for each, name in OURS.items():
         if each.script:
-            each.priority = costs.stage(name, COSTS)
+            each.priority = costs.stage(name, COSTS) or len(COSTS["stages"])
             each.conda_env = ENVIRONMENT
             # Snakemake shares no output between folders (--cache) whose rule has a record of costs.
             if each.name not in shared:

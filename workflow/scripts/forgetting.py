@@ -3,10 +3,10 @@ from pathlib import Path
 from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
-    from bertshift.files import read_jsonl, write_tsv
+    from bertshift.files import read_jsonl
     from bertshift.metrics.forgetting import forgetting
+    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.tables import forgetting_table
-    from bertshift.version import stamped
 
     corpus = snakemake.input.get("corpus")
     table = forgetting(
@@ -16,5 +16,4 @@ with job(snakemake) as settings:
         settings["stimuli"],
         Path(corpus) if corpus else None,
     )
-    table = forgetting_table(table, settings, snakemake.input)
-    write_tsv(snakemake.output[0], stamped(table))
+    write_with_blocks(snakemake.output[0], forgetting_table(table, settings, snakemake.input))

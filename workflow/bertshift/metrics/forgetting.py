@@ -29,6 +29,7 @@ from bertshift.models.language_head import LanguageHead, load_language_model
 from bertshift.models.layers import norms_of, read
 from bertshift.models.loading import load_encoder
 from bertshift.models.tokenizer import load_tokenizer, pieces
+from bertshift.rows.blocks import WITHOUT, block_of, left_out
 from bertshift.running.memory import in_parts
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
@@ -171,7 +172,8 @@ def forgetting(
     """Rows of metric `forgetting` and `weights_moved` for every run {folder, parent, init, seed, ref_init, ref_seed}.
 
     forgetting: variants `model` and `parent`, nats, a row a layer; `unigram` and `forgotten`, model less parent, at the
-    last layer of the model. sd is the standard deviation between the n hidden words. weights_moved: as of `moved`.
+    last layer of the model. sd is the standard deviation between the n hidden words; the columns blocks.WITHOUT have the
+    value without each block of inputs. weights_moved: as of `moved`.
     `parent` is the folder of the run's checkpoint; corpus: what this was trained on, where it is at hand.
     UserError for a checkpoint without a head or without a mask.
     """
@@ -204,6 +206,8 @@ class _Parent:
         self.losses = partial(
             losses, head=self.head, index=index, positions=positions, mask=None if causal else tokenizer.mask_token_id
         )  # fmt: skip
+        offsets = index["example_offsets"]
+        self.block = block_of(len(offsets) - 1)[np.searchsorted(offsets, positions, side="right") - 1]
         self.own = self.losses(self.encoder)
         counts = None if corpus is None else counted(corpus, tokenizer)
         self.unigram = unigram_losses(index, positions, len(tokenizer), counts)
@@ -214,9 +218,10 @@ class _Parent:
         last = len(theirs) - 1
         for variant, values in (("model", theirs), ("parent", self.own)):
             for layer, each in enumerate(values):
-                yield _row(variant, layer, each)
+                yield _row(variant, layer, each) | self.without(each)
         yield _row("unigram", last, self.unigram)
-        yield _row("forgotten", last, theirs[-1] - self.own[-1])
+        forgotten = theirs[-1] - self.own[-1]
+        yield _row("forgotten", last, forgotten) | self.without(forgotten)
         for variant, layer, value in moved(model, self.encoder):
             yield {
                 "metric": "weights_moved",
@@ -226,6 +231,10 @@ class _Parent:
                 "sd": np.nan,
                 "n": 1,
             }
+
+    def without(self, values: np.ndarray) -> dict[str, float]:
+        """Their mean without the words of each block of inputs."""
+        return dict(zip(WITHOUT, left_out(np.bincount(self.block, values), np.bincount(self.block))))
 
 
 def _row(variant: str, layer: int, values: np.ndarray) -> dict:

@@ -20,6 +20,7 @@ MEASURED = {
     "edge_probes",
     "structural_probes",
     "mdl",
+    "forgetting",
     "patterns",
     "scores",
     "gains",

@@ -26,7 +26,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     whole = numbers.stack(tables, "weights_moved", ["whole"]).assign(variant=MOVED)
     similar = numbers.stack(numbers.of_measure(inputs, RSA), RSA, ["content"], ["wiki"])
     last = similar["layer"] == similar.groupby("model")["layer"].transform("max")
-    similar = similar[last].assign(variant=RSA, low=float("nan"), high=float("nan"))
+    similar = similar[last].assign(variant=RSA)
     runs = pd.concat([rows[rows["variant"] == FORGOTTEN], similar, whole], ignore_index=True)
     names = [f"{row.model}, run {row.init}, seed {row.seed}" for row in runs.itertuples()]
     runs = runs.assign(panel="runs", series=names)
