@@ -72,21 +72,27 @@ def trained(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
 
 
 def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
-    """Means over replicates by `by`, and where they come from; runs may differ between groups of `apart`.
+    """Means over replicates by `by`, and where they come from; runs may differ between groups of `apart`, which are among
+    `by`.
 
     Of the runs, `trained` did and `failed` did not learn their task (0 and 0 where the rows do not say); these are left
     out, unless all failed.
     """
-    parts = []
-    for _, group in rows.groupby(apart, sort=False):
-        runs = group.assign(bad=statistics.failures(group))
-        runs = runs.drop_duplicates([key for key in statistics.RUN if key in group])
-        part = statistics.summarise(trained(group, apart), by)
-        told = "failed" in group
-        part = part.assign(trained=int((~runs["bad"]).sum()) if told else 0, failed=int(runs["bad"].sum()))
-        facts = {key: "; ".join(map(str, group[key].unique())) for key in ("scale", "checkpoint", "data")}
-        parts.append(part.assign(**facts, table=each_once(group["table"])))
-    return pd.concat(parts, ignore_index=True).assign(source="ours", provenance="measured", citation="")
+    rows = rows.dropna(subset=apart)
+    order = rows.groupby(apart, sort=False).ngroup().to_numpy()
+    rows = rows.iloc[np.argsort(order, kind="stable")]  # one group after the other
+    runs = rows.assign(failed=statistics.failures(rows), trained="failed" in rows)
+    runs = runs.drop_duplicates([*apart, *(key for key in statistics.RUN if key in rows)])
+    runs["trained"] &= ~runs["failed"]
+    groups = rows.groupby(apart, sort=False)
+    facts = groups[["scale", "checkpoint", "data"]].agg(lambda names: "; ".join(map(str, names.unique())))
+    facts = (
+        runs.groupby(apart)[["trained", "failed"]]
+        .sum()
+        .join(facts.assign(table=groups["table"].agg(each_once)))
+    )
+    found = statistics.summarise(trained(rows, apart), by, apart).join(facts, on=apart)
+    return found.assign(source="ours", provenance="measured", citation="")
 
 
 def each_once(names: Iterable[str]) -> str:

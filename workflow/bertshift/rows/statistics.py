@@ -1,6 +1,6 @@
 """Replicates of a table, and means over them, in float64."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -50,18 +50,19 @@ def best_of_two(values) -> float:
     return float(ordered @ np.arange(n) / (n * (n - 1) / 2)) if n > 1 else np.nan
 
 
-def with_replicates(table: pd.DataFrame) -> pd.DataFrame:
-    """Metric rows with a column `replicate` that names the independent unit a row belongs to.
+def with_replicates(table: pd.DataFrame, apart: Sequence[str] = ()) -> pd.DataFrame:
+    """Metric rows with a column `replicate` that names the independent unit a row belongs to, among those of the same
+    `apart`.
 
     Several pretraining runs, or no fine-tuning at all: the run, since seeds on one checkpoint are not independent of
     each other, or the pair of runs where two are compared ("init1-2"). One pretraining run: the fine-tuning seed, or
     the pair of seeds ("seed1-2").
     """
     init, seed = _numbers(table, "init"), _numbers(table, "seed")
-    names = "init" + init
-    if table["init"].nunique() == 1 and (table["seed"] != 0).any():
-        names = names.where(init.str.contains("-"), "seed" + seed)
-    return table.assign(replicate=names)
+    group = [table[key] for key in apart] or np.zeros(len(table))
+    one_run = table["init"].groupby(group).transform("nunique") == 1
+    by_seed = one_run & (table["seed"] != 0).groupby(group).transform("any") & ~init.str.contains("-")
+    return table.assign(replicate=("init" + init).where(~by_seed, "seed" + seed))
 
 
 def _numbers(table: pd.DataFrame, key: str) -> pd.Series:
@@ -92,15 +93,15 @@ def failed_wholes(rows: pd.DataFrame, by: list[str]) -> pd.Series:
     return failed & cut.groupby(runs).transform("any")
 
 
-def summarise(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def summarise(table: pd.DataFrame, by: list[str], apart: Sequence[str] = ()) -> pd.DataFrame:
     """One row per `by`, in order of appearance: value (mean), low, high, replicates, unit (of replication), interval (see
-    `estimates`).
+    `estimates`). Replicates are those of the same `apart`, which are among `by`.
 
     A replicate's value is the mean of its rows, and so are its values without each block (`blocks.WITHOUT`), if the table
     has them.
     """
     columns = [*by, "value", "low", "high", "replicates", "unit", "interval"]
-    rows = with_replicates(table).dropna(subset=by)
+    rows = with_replicates(table, apart).dropna(subset=by)
     blocks.check(rows)
     rows["cell"] = rows.groupby(by, sort=False).ngroup()
     wanted = ["value", *(name for name in WITHOUT if name in rows)]
@@ -111,8 +112,9 @@ def summarise(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     found = first.assign(unit=first["replicate"].map(unit_of), interval="", replicates=0)
     wide = each.unstack()
     # Cells with the same replicates and blocks at once: a figure may have thousands of cells.
-    for there, cells in wide.groupby(list(wide.notna().T.to_numpy()), sort=False):
-        part = wide.loc[cells.index, wide.columns[np.array(there)]]
+    there = wide.notna().to_numpy()
+    for _, cells in wide.groupby([one.tobytes() for one in there], sort=False):
+        part = cells[cells.columns[cells.notna().iloc[0]]]
         values = part["value"]
         known = [name for name in wanted[1:] if name in part and part[name].shape == values.shape]
         left_out = np.stack([part[name].to_numpy().T for name in known], axis=1) if known else None

@@ -29,7 +29,7 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     rows = rows.assign(panel=rows["task"], series=[task or DIRECT for task in earlier], heads=heads)
     both = [rows.assign(variant="loss"), rows.assign(variant="smoothed", value=rows["smoothed"])]
     table = numbers.join(
-        numbers.means(pd.concat(both), AFTER_TASKS, ["model"]), columns=[*AFTER_TASKS, *numbers.VALUES]
+        numbers.means(pd.concat(both), AFTER_TASKS, AFTER_TASKS[:3]), columns=[*AFTER_TASKS, *numbers.VALUES]
     )
     tasks = list(table["panel"].unique())
     lines = -(-len(tasks) // 2)

@@ -46,7 +46,7 @@ def rows_of(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
 def drawn(rows: pd.DataFrame) -> pd.DataFrame:
     """The table of a figure of single maps: nothing is averaged."""
     by = [column for column in COLUMNS if column not in numbers.VALUES]
-    one_by_one = numbers.means(rows, [*by, "init", "seed"], ["model"]).assign(unit="map")
+    one_by_one = numbers.means(rows, [*by, "init", "seed"], ["panel"]).assign(unit="map")
     return numbers.join(one_by_one, columns=COLUMNS).astype({"length": int})
 
 
