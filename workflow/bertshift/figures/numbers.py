@@ -86,11 +86,8 @@ def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
     runs["trained"] &= ~runs["failed"]
     groups = rows.groupby(apart, sort=False)
     facts = groups[["scale", "checkpoint", "data"]].agg(lambda names: "; ".join(map(str, names.unique())))
-    facts = (
-        runs.groupby(apart)[["trained", "failed"]]
-        .sum()
-        .join(facts.assign(table=groups["table"].agg(each_once)))
-    )
+    facts["table"] = groups["table"].agg(each_once)
+    facts = facts.join(runs.groupby(apart)[["trained", "failed"]].sum())
     found = statistics.summarise(trained(rows, apart), by, apart).join(facts, on=apart)
     return found.assign(source="ours", provenance="measured", citation="")
 

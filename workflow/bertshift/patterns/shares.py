@@ -98,10 +98,7 @@ def share_rows(answers: np.ndarray, proposals: np.ndarray, predictions: pd.DataF
     """
     labelled = counts_by_input(predictions)
     blocks = min(block_of(len(one))[-1] + 1 for one in (answers, labelled))
-    counted, counted_labelled = (
-        _with_each_left_out(len(answers), blocks),
-        _with_each_left_out(len(labelled), blocks),
-    )
+    counted, counted_labelled = (_with_each_left_out(len(one), blocks) for one in (answers, labelled))
     classified, proposed = (_shares(counted, counts) for counts in (answers, proposals))
     confusions = np.tensordot(counted_labelled, labelled, axes=1)
     values = {
@@ -114,9 +111,8 @@ def share_rows(answers: np.ndarray, proposals: np.ndarray, predictions: pd.DataF
         for variant, shares in values.items()
         for k, pattern in enumerate(CLASSES)
     ]  # fmt: skip
-    return pd.concat(
-        [pd.DataFrame(rows), in_columns(np.concatenate([shares[1:].T for shares in values.values()]))], axis=1
-    )
+    rests = np.concatenate([shares[1:].T for shares in values.values()])
+    return pd.concat([pd.DataFrame(rows), in_columns(rests)], axis=1)
 
 
 def _with_each_left_out(inputs: int, blocks: int) -> np.ndarray:
