@@ -25,10 +25,10 @@ WITHOUT = [f"without{block}" for block in range(1, BLOCKS + 1)]
 LEVEL = 0.95
 
 
-def block_of(examples: int, blocks: int = BLOCKS) -> np.ndarray:
-    """[examples] the block of each, counted from 0: as equal as can be, each example its own where they are fewer than
-    `blocks`."""
-    return np.arange(examples) * min(blocks, examples) // max(examples, 1)
+def block_of(examples: int, blocks: int | None = None) -> np.ndarray:
+    """[examples] the block of each of `blocks` (20), counted from 0: as equal as can be, each example its own where they are
+    fewer."""
+    return np.arange(examples) * min(blocks or BLOCKS, examples) // max(examples, 1)
 
 
 def outside(examples: int) -> list[np.ndarray]:

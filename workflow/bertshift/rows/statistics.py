@@ -112,9 +112,8 @@ def summarise(table: pd.DataFrame, by: list[str], apart: Sequence[str] = ()) -> 
     found = first.assign(unit=first["replicate"].map(unit_of), interval="", replicates=0)
     wide = each.unstack()
     # Cells with the same replicates and blocks at once: a figure may have thousands of cells.
-    there = wide.notna().to_numpy()
-    for _, cells in wide.groupby([one.tobytes() for one in there], sort=False):
-        part = cells[cells.columns[cells.notna().iloc[0]]]
+    for _, cells in wide.groupby([known.tobytes() for known in wide.notna().to_numpy()], sort=False):
+        part = cells.dropna(axis="columns")
         values = part["value"]
         known = [name for name in wanted[1:] if name in part and part[name].shape == values.shape]
         left_out = np.stack([part[name].to_numpy().T for name in known], axis=1) if known else None
