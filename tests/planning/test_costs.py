@@ -209,11 +209,13 @@ def test_a_checkpoint_of_ones_own_is_not_downloaded(paper):
     assert work(job, paper).fetched == 0 and work(job, paper).disk == fetched
 
 
-def test_a_made_checkpoint_tells_its_own_width(paper, tmp_path):
+@pytest.mark.parametrize("folder", ["results/pretrained/base/init1", "mine"])
+def test_a_checkpoint_on_disk_tells_its_own_width(paper, tmp_path, folder):
+    paper["bases"]["base"]["checkpoints"][0] = {"path": str(tmp_path / "mine")}
     before = work(training(), paper)
-    (tmp_path / "results/pretrained/base/init1").mkdir(parents=True)
+    (tmp_path / folder).mkdir(parents=True)
     made = {"num_hidden_layers": 12, "num_attention_heads": 12, "hidden_size": 48, "vocab_size": 2000}
-    described = tmp_path / "results/pretrained/base/init1/config.json"
+    described = tmp_path / folder / "config.json"
     described.write_text(json.dumps(made))
     assert work(training(), paper).flops < before.flops / 100
     # One of another configuration tells nothing.

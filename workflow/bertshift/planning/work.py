@@ -155,7 +155,7 @@ class Shape:
 
 
 class Sizes:
-    """How many inputs of how many tokens there are, and how wide a model is: of prepared data and of made checkpoints as
+    """How many inputs of how many tokens there are, and how wide a model is: of prepared data and of checkpoints on disk as
     they are, of others as published.
 
     `known`: {"rows", "tokens" and "bytes" of a row: {name: number}} of what neither tells.
@@ -172,9 +172,13 @@ class Sizes:
             v for v in map(parse_variant, variants or [v.text for v in model.variants]) if v.kind == "keep"
         ]
         layers = int(kept[0]["layers"]) if kept else shape["layers"]
-        made = self._json(f"results/pretrained/{model.base}/init1/config.json")
-        if all(made.get(f"num_{key}") == shape[own] for key, own in MADE.items()):
-            return Shape(layers, shape["heads"], made["hidden_size"], made["vocab_size"])
+        folders = [
+            f"results/pretrained/{model.base}/init1",
+            *(one["path"] for one in shape.get("checkpoints", []) if "path" in one),
+        ]
+        for made in (self._json(f"{folder}/config.json") for folder in folders):
+            if all(made.get(f"num_{key}") == shape[own] for key, own in MADE.items()):
+                return Shape(layers, shape["heads"], made["hidden_size"], made["vocab_size"])
         width = shape.get("width", HEAD_WIDTH * shape["heads"])
         vocabulary = self.config["vocabularies"].get(shape["vocabulary"], {}).get("size", VOCABULARY)
         return Shape(layers, shape["heads"], width, vocabulary)
