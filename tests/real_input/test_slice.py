@@ -1,6 +1,5 @@
 """A small slice of docs/real: a real encoder, fine-tuned on real data in the publishers' layouts."""
 
-import numpy as np
 import plain_measures
 import pytest
 import yaml
@@ -140,5 +139,8 @@ def test_measures_agree_with_a_version_apart_from_the_library(sliced, model):
     assert found.groupby("measure").size().to_dict() == {
         "cosine": 2 * 6 * 12, "js": 2 * 6 * 12, "rsa": 2 * 7, "svcca": 2 * 7, "cka": 2 * 7,
     }  # fmt: skip
-    assert np.abs(found["ours"] - found["plain"]).groupby(found["measure"]).max().max() < 1e-6
-    assert found.groupby("measure")["plain"].std().min() > 1e-4
+    by = found["measure"]
+    off = (found["ours"] - found["plain"]).abs().groupby(by).max()
+    assert off.max() < 1e-6
+    # So small a slice changes little: what differs between layers, heads and seeds is far above `off`.
+    assert (off < found["plain"].groupby(by).std() / 1000).all()
