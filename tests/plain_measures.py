@@ -59,7 +59,7 @@ def cosine(x: Encoded, y: Encoded) -> np.ndarray:
 
 
 def jensen_shannon(x: Encoded, y: Encoded) -> np.ndarray:
-    """[layers, heads] mean over inputs of the mean over queries, in nats (Hao et al. 2020, equation 4)."""
+    """[layers, heads] mean over inputs of the mean over queries, in nats (Hao et al. 2020, section 3)."""
 
     def divergence(p, q):
         return np.sum(np.where(p > 0, p * np.log(np.where(p > 0, p / q, 1)), 0), axis=-1)
@@ -72,7 +72,7 @@ def jensen_shannon(x: Encoded, y: Encoded) -> np.ndarray:
 
 
 def rsa(x: Encoded, y: Encoded, tokens: int, stimuli: str) -> np.ndarray:
-    """[layers + 1] Pearson's correlation of cosine similarities of all pairs of tokens (Merchant et al. 2020, section 5)."""
+    """[layers + 1] Pearson's correlation of cosine similarities of all pairs of tokens (Merchant et al. 2020, section 5.1)."""
     drawn = sample_tokens(x.special, tokens, "rsa", stimuli, "content", special=False)
     upper = np.triu_indices(len(drawn), 1)
 
@@ -97,7 +97,7 @@ def svcca(x: Encoded, y: Encoded, tokens: int, stimuli: str) -> np.ndarray:
 
 
 def cka(x: Encoded, y: Encoded, tokens: int, stimuli: str) -> np.ndarray:
-    """[layers + 1] 1 - CKA by Gram matrices, unbiased (Song et al. 2012, equation 5)."""
+    """[layers + 1] 1 - CKA by Gram matrices, unbiased (Song et al. 2012)."""
     drawn = sample_tokens(x.special, tokens, "svcca", stimuli)
     n = len(drawn)
 
@@ -114,7 +114,7 @@ def cka(x: Encoded, y: Encoded, tokens: int, stimuli: str) -> np.ndarray:
 
 
 def beside(results: Path, model: str, samples: Mapping) -> pd.DataFrame:
-    """Columns measure, seed, layer, head, ours, plain: of every seed of a model beside its first checkpoint.
+    """Columns measure, seed, ours, plain, in the order of layers and heads: of every seed of a model beside its first checkpoint.
 
     samples: of the configuration that made `results`.
     """
@@ -144,9 +144,8 @@ def beside(results: Path, model: str, samples: Mapping) -> pd.DataFrame:
                 ours = ours[ours["tokens"] == "all"]
             if measure in by_head:
                 ours, found = ours[ours["head"] > 0], found.ravel()
-            ours = ours.sort_values(["layer", "head"])
-            named = {"measure": measure, "seed": seed, "plain": found, "ours": ours["value"].to_numpy()}
-            rows.append(pd.DataFrame(named | {key: ours[key].to_numpy() for key in ("layer", "head")}))
+            values = ours.sort_values(["layer", "head"])["value"].to_numpy()
+            rows.append(pd.DataFrame({"measure": measure, "seed": seed, "ours": values, "plain": found}))
     return pd.concat(rows, ignore_index=True)
 
 
