@@ -28,13 +28,12 @@ def figure(
     caption: str,
     published: Mapping,
     picture: str | Path,
-    logs: str | Path = "logs",
+    logs: Path = Path("logs"),
 ) -> dict:
     """One figure: its words, what made it, and the rows of its table that a reader can explore.
 
-    `entry`: the figure's `name` `<paper>/<item>`, the `models` it names, the `tables` it reads, its `file` beside the page,
-    without an ending, if this is not its name, the `endings` of its files, and the
-    `options` of the command that makes it; `caption`: what it shows and, after an empty line, what made it.
+    `entry`: the figure's `name` `<paper>/<item>`, the `models` it names and the `tables` it reads; `caption`: what it shows
+    and, after an empty line, what made it.
     """
     shows, _, made = caption.strip().partition("\n\n")
     name, models = entry["name"], list(entry["models"])
@@ -42,8 +41,6 @@ def figure(
     ours = table[table["source"] == "ours"]
     return {
         "name": name,
-        "file": entry.get("file", name),
-        "endings": entry.get("endings", ["tsv", "pdf", "png", "txt"]),
         "paper": paper,
         "place": place(item),
         "title": FIGURES[name].title,
@@ -60,7 +57,7 @@ def figure(
         "rows": len(ours),
         "tables": list(entry["tables"]),
         "cost": costs(entry, logs),
-        "command": " ".join(["snakemake", f"results/figures/{name}.png", *entry.get("options", [])]),
+        "command": f"snakemake results/figures/{name}.png",
     }
 
 
@@ -146,10 +143,9 @@ def published_number(words: str) -> list[float] | None:
     return [value, value - error, value + error]
 
 
-def costs(entry: Mapping, logs: str | Path) -> list[list]:
+def costs(entry: Mapping, logs: Path) -> list[list]:
     """[what, jobs, hours] of the jobs that made a figure, as far as their records are there: its drawing, its tables, and
     the fine-tuning of its models."""
-    logs = Path(logs)
     tables = (path.removeprefix("results/").removesuffix(".tsv") for path in entry["tables"])
     records = {
         "fine-tuning of its models": [path for model in entry["models"] for path in sorted(logs.glob(f"finetune/{model}_init*.cost.tsv"))],
