@@ -46,6 +46,8 @@ def put(path, value):
         (put("tasks.mnli.kind", "classes"), r"tasks\.mnli\.kind: 'classes' is not possible; write one of classification"),
         (put("tasks.mnli.dataset", "mlni"), r"tasks\.mnli\.dataset: no data set 'mlni' is defined; write one of mnli"),
         (put("analyses.rsa.stimuli", ["wik"]), r"analyses\.rsa\.stimuli: no stimulus 'wik' is defined; write one of wiki"),
+        (put("analyses.rsa.per_model", {"mnly": ["own"]}), r"analyses\.rsa\.per_model: .*'mnly'; nearest: mnli"),
+        (put("analyses.rsa.per_model", {"mnli": ["wik"]}), r"analyses\.rsa\.per_model\.mnli: no stimulus 'wik' is defined"),
         (put("training", {"per_variant": {"randm": {}}}), r"training\.per_variant: "),
         (put("data", {"source": "mirror"}), r"data\.mirror: is missing"),
         (put("bases", {"base": {"checkpoints": [{"path": "x"}]}}), r"bases\.base: .* layers, heads, vocabulary"),

@@ -18,7 +18,10 @@ CONFIG = {
         "wiki_like_mnli": {"dataset": "wikipedia", "form": "like", "split": "text", "like": "mnli"},
         "mnli_train": {"dataset": "mnli", "form": "inputs", "split": "train"},
     },
-    "analyses": {"js": {"stimuli": ["own"]}, "rsa": {"stimuli": ["wiki", "own"]}},
+    "analyses": {
+        "js": {"stimuli": ["own"]},
+        "rsa": {"stimuli": ["wiki", "own"], "per_model": {"squad": ["squad", "mnli"]}},
+    },
 }
 
 
@@ -30,6 +33,8 @@ CONFIG = {
         ("js", "base", "base", ["wiki"]),
         ("rsa", "mnli", "base", ["wiki", "mnli"]),
         ("rsa", "base", "base", ["wiki"]),
+        ("rsa", "squad", "base", ["squad", "mnli"]),
+        ("rsa", "squad.freeze1", "base", ["wiki", "squad"]),
         ("new", "mnli", "base", ["mnli"]),
     ],
 )

@@ -335,13 +335,14 @@ def _dangling_references(config: dict) -> list[str]:
     for name, edge_set in config["edge_tasks"].items():
         check(f"edge_tasks.{name}", edge_set, config["edge_sets"], "edge set")
     for metric, analysis in config["analyses"].items():
-        for name in analysis["stimuli"]:
-            check(
-                f"analyses.{metric}.stimuli",
-                name,
-                {"own": 0} | config["stimuli"] | config["tasks"],
-                "stimulus",
-            )
+        lists = {"stimuli": analysis["stimuli"]}
+        for model, names in analysis.get("per_model", {}).items():
+            check_name(f"analyses.{metric}.per_model", model)
+            lists[f"per_model.{model}"] = names
+        known = {"own": 0} | config["stimuli"] | config["tasks"]
+        for key, names in lists.items():
+            for name in names:
+                check(f"analyses.{metric}.{key}", name, known, "stimulus")
     for name in config["sweeps"]["tasks"]:
         check("sweeps.tasks", name, config["tasks"], "task")
     for base in config["sweeps"]["per_base"]:

@@ -101,14 +101,16 @@ def mirror_files(name: str, config: Mapping) -> list[str]:
 
 
 def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> list[str]:
-    """Names of the input sets on which `metric` compares two models: those under `analyses`, by default `own`.
+    """Names of the input sets on which `metric` compares two models: those under `analyses`, the model's own
+    list if there is one there, by default `own`.
 
     `own` becomes the task last fine-tuned on; for two models of two tasks, both (`rte+mnli`, Hao et al. 2020,
     section 4.2); for two pretrained checkpoints, the first text stimulus.
     """
     tasks = sorted({each.task for each in (model, reference) if each.task})
     own = "+".join(tasks) or next(iter(config["stimuli"]))
-    names = config["analyses"].get(metric, {"stimuli": ["own"]})["stimuli"]
+    analysis = config["analyses"].get(metric, {"stimuli": ["own"]})
+    names = analysis.get("per_model", {}).get(str(model), analysis["stimuli"])
     return list(dict.fromkeys(own if name == "own" else name for name in names))
 
 
