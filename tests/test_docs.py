@@ -99,6 +99,37 @@ def test_findings_are_those_of_the_tables():
     assert f"all {figures} figures" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+# A number in the findings is a link to its table; the link's title names the row: `column=value, column=value`, and with
+# `column=<name>` the column that is shown, if this is not the value.
+NUMBER = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])+)\]\(real/([\w/]+\.tsv) \"([^\"]+)\"\)")
+
+
+def row_of(file, title):
+    """The one row of our numbers that a link's title names, and the column that it shows."""
+    wanted = dict(one.split("=", 1) for one in title.split(", "))
+    shown = wanted.pop("column", "ours" if file == "claims.tsv" else "value")
+    table = read_tsv(ROOT / "docs/real" / file)
+    if "source" in table:
+        table = table[table["source"] == "ours"]
+    for column, value in wanted.items():
+        table = table[table[column].astype(str) == value]
+    assert len(table) == 1, f"{file}: {title} names {len(table)} rows"
+    return table.iloc[0], shown
+
+
+def test_numbers_of_the_findings_are_those_of_the_rows_that_they_link_to():
+    found = NUMBER.findall((ROOT / "docs/findings.md").read_text(encoding="utf-8"))
+    assert len(found) > 25
+    for text, file, title in found:
+        row, shown = row_of(file, title)
+        told = re.findall(r"-?\d*\.?\d+", text.replace("−", "-"))
+        columns = [shown, "low", "high"][: len(told)]
+        for number, column in zip(told, columns, strict=True):
+            value = float(row[column]) * (100 if "%" in text else 1)
+            decimals = len(number.partition(".")[2])
+            assert abs(value - float(number)) <= 0.5001 * 10**-decimals, (text, file, title, value)
+
+
 def asked(text):
     """What its commands ask snakemake for."""
     commands = re.findall(r"^    snakemake (.*)$", text, re.MULTILINE)

@@ -136,7 +136,7 @@ def _by_layer(line: list[Axes], rows: pd.DataFrame, looks: Mapping[str, dict]) -
         if panel == "rsa":
             layers.up_to_one(axes)
         else:
-            axes.set_ylim(0, max(1.05 * layers.highest(shown), 1e-3))
+            axes.set_ylim(0, 1.05 * layers.highest(shown) or 1)
 
 
 def _spectra(line: list[Axes], rows: pd.DataFrame, looks: Mapping[str, dict]) -> None:
