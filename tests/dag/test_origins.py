@@ -145,6 +145,13 @@ def test_after_any_change_and_back_a_table_is_that_of_a_fresh_folder(used, stubb
         assert len({tables[table] for tables in fresh.values()}) >= len(fresh) - 2, table
 
 
+def test_ones_own_files_copied_anew_are_the_same_files(used, places):
+    made(used, mirrored(places, "mirror2", "bert2"))
+    for path in places.rglob("*"):
+        os.utime(path)
+    assert not used.reruns(*TABLES)
+
+
 def test_what_cannot_be_made_or_has_no_record_is_not_trusted(used, places):
     made(used, TINY)
     used.config = merge(used.user, mirrored(places, "nowhere", "bert1"))

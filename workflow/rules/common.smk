@@ -22,7 +22,7 @@ from bertshift.files import blocks_beside
 from bertshift.models.source import SOURCE
 from bertshift.papers import catalogue
 from bertshift.planning import costs
-from bertshift.requests import comparing, forgetting, pretraining
+from bertshift.requests import comparing, forgetting, own_files, pretraining
 from bertshift.requests.runs import MODEL_FILES
 from bertshift.running import codegraph
 
@@ -86,13 +86,29 @@ def answer_to(request):
 
 
 def inputs_of(request):
-    """The files that a job reads."""
-    return unpack(lambda wildcards: answer_to(request)(wildcards).inputs)
+    """The files that a job reads. Those of the user's own may get another time without another content."""
+
+    def untimed(files):
+        if isinstance(files, list):
+            return [untimed(file) for file in files]
+        return files if own_files.is_result(files) else ancient(files)
+
+    return unpack(
+        lambda wildcards: {
+            name: untimed(files) for name, files in answer_to(request)(wildcards).inputs.items()
+        }
+    )
 
 
 def settings_of(request):
     """What else its output depends on: another value makes it again."""
-    return lambda wildcards: settings.canonical(answer_to(request)(wildcards).settings)
+
+    def all_of(wildcards):
+        answer = answer_to(request)(wildcards)
+        own = own_files.contents(own_files.among(answer.inputs))
+        return settings.canonical(answer.plus(own=own).settings if own else answer.settings)
+
+    return all_of
 
 
 def depends_on(request):

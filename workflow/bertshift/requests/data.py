@@ -1,7 +1,6 @@
 """Data sets, and the inputs that models are compared on."""
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.config import train_size
@@ -46,18 +45,13 @@ def described(name: str, stimulus: str) -> dict[str, str]:
     return {name: rows(stimulus), "description": description(stimulus)}
 
 
-def stamps(files: Iterable[str | Path]) -> dict[str, list[int]]:
-    """Size and time of each of the user's own files: a file that replaces another may be older than the results."""
-    return {str(file): [os.stat(file).st_size, os.stat(file).st_mtime_ns] for file in files}
-
-
 def dataset(config: Mapping, dataset: str) -> Request:
     data, files = config["data"], mirror_files(dataset, config)
     settings = {"name": dataset, "spec": config["datasets"][dataset], "source": data["source"]}
     if data["source"] == "world":
         settings["mirror"] = WORLD
     elif data["source"] == "mirror":
-        settings |= {"mirror": data["mirror"], "stamps": stamps(files)}
+        settings["mirror"] = data["mirror"]
     else:
         settings["cache"] = data["cache"]
     return Request({"files": files}, settings)

@@ -7,7 +7,7 @@ from bertshift.errors import UserError
 from bertshift.models.families import FAMILIES
 from bertshift.models.source import as_asked_before
 from bertshift.requests import Request
-from bertshift.requests.data import stamps
+from bertshift.requests.own_files import contents
 from bertshift.requests.runs import files, run_named
 from bertshift.seeds import seed_from
 
@@ -87,7 +87,7 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
         folder = Path(source["path"]).expanduser()
         if not folder.is_dir():
             raise UserError(f"bases.{base}.checkpoints: there is no folder {folder}.")
-        source["stamps"] = stamps(sorted(file for file in folder.iterdir() if file.is_file()))
+        source["files"] = contents(str(file) for file in sorted(folder.iterdir()) if file.is_file())
     shape = {key: entry[key] for key in ("layers", "heads")}
     return Request(settings={"source": source, "shape": shape, "cache": config["data"]["cache"]})
 

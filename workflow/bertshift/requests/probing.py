@@ -8,7 +8,7 @@ from bertshift.errors import UserError
 from bertshift.naming import pair_runs, parse_comparison, parse_model, runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import dumped
-from bertshift.requests.data import WORLD, dataset_files, described, stamps
+from bertshift.requests.data import WORLD, dataset_files, described
 from bertshift.requests.runs import files, of_table, replicates_of, unique
 from bertshift.world import generate
 
@@ -87,7 +87,6 @@ def edges(config: Mapping, task: str) -> Request:
     return Request(
         {"files": found},
         {
-            "stamps": stamps(found if origin == "mirror" else []),
             "name": config["edge_tasks"][task],
             "spec": {**spec, "files": parts},
             "root": root,

@@ -7,7 +7,7 @@ from bertshift.errors import UserError
 from bertshift.naming import parse_model, runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import dump, recipe
-from bertshift.requests.data import WORLD, described, stamps
+from bertshift.requests.data import WORLD, described
 from bertshift.requests.probing import CORPORA, place
 from bertshift.requests.runs import of_table, replicates_of
 
@@ -37,9 +37,7 @@ def relation_source(config: Mapping) -> tuple[str, str]:
 
 def relations(config: Mapping) -> Request:
     path, origin = relation_source(config)
-    return Request(
-        {"source": path}, {"origin": origin, "stamps": stamps([path] if origin == "mirror" else [])}
-    )
+    return Request({"source": path}, {"origin": origin})
 
 
 def relation_heads(config: Mapping, model: str) -> Request:

@@ -34,13 +34,14 @@ def _gains(wanted: Mapping) -> list[str]:
 
 def _one_head(key: str, task: str) -> Figure:
     return Figure(
-        f"{task} with one head re-initialised", each("results/reinit_heads/{model}.tsv"),
-        f"{task}: score with one head re-initialised before fine-tuning, minus the plain model's. Green is better. Our "
+        f"One head re-initialised ({task} in the report)", each("results/reinit_heads/{model}.tsv"),
+        "Score with one head re-initialised before fine-tuning, minus the plain model's. Green is better. Our "
         "plain score is the mean of the baselines: the plain model with other seeds, of the same pretraining run and on "
         "the same samples. One star: the chance that one more such seed differs as much is at most .05 (t test, n − 1 "
         "degrees of freedom). Two stars: the same at a false discovery rate of .05 among the heads shown. With several "
-        "pretraining runs, a star needs all of them. Below are the report's differences to its one plain run. Heads of "
-        "the same number in two models are not the same head.",
+        "pretraining runs, a star needs all of them. "
+        f"Below are the report's differences to its one plain run, on {task}. Heads of the same number in two models are "
+        "not the same head.",
         "reinitialised_heads", {"key": key},
     )  # fmt: skip
 
@@ -49,8 +50,8 @@ def _summary(key: str, task: str, of: str, by: str) -> Figure:
     """Of the differences in figure `of`, by `layer` or by `head`."""
     shown = of.replace("figure", "Figure ")
     return Figure(
-        f"{task} with one head re-initialised, by {by}", each("results/reinit_heads/{model}.tsv"),
-        f"{task}: the differences of {shown}, summarised by {by}, beside the report's summaries. Standard deviations "
+        f"One head re-initialised, by {by} ({task} in the report)", each("results/reinit_heads/{model}.tsv"),
+        f"The differences of {shown}, summarised by {by}, beside the report's summaries, of {task}. Standard deviations "
         "divide by n − 1, quartiles are linear, and several replicates give the mean of their summaries. Green is better "
         f"than the plain model. † marks a summary that does not follow from the report's own {shown}.",
         "reinitialised_heads.draw_summaries", {"key": key, "of": of, "by": by},

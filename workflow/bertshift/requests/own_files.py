@@ -1,0 +1,50 @@
+"""Files that the user brought: they count by what they hold. Copied anew, a mirror has other times and the same bytes."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from pathlib import Path
+
+from bertshift.files import read_json, sha256, write_json
+
+# Digests of files that were read before, each with the sizes and times that it goes with, so that they are not read at each start.
+KNOWN = Path(".snakemake/own_files.json")
+
+
+def is_result(path: str) -> bool:
+    """Of a rule, and so as old as its last job."""
+    return path.startswith("results/")
+
+
+def among(inputs: Mapping[str, str | list[str]]) -> list[str]:
+    """The user's own of a request's files."""
+    files = chain.from_iterable([each] if isinstance(each, str) else each for each in inputs.values())
+    return [file for file in files if not is_result(file)]
+
+
+def contents(paths: Iterable[str]) -> dict[str, str]:
+    """SHA-256 of each file, of a folder that of its files' names and contents."""
+    known = read_json(KNOWN) if KNOWN.exists() else {}
+    found = {}
+    for path in paths:
+        files = _files(path)
+        seen = {name: [file.stat().st_size, file.stat().st_mtime_ns] for name, file in files.items()}
+        before = known.get(path, {})
+        found[path] = before if before.get("seen") == seen else {"seen": seen, "sha256": _digest(files)}
+    if known | found != known:
+        write_json(KNOWN, known | found)
+    return {path: one["sha256"] for path, one in found.items()}
+
+
+def _files(path: str) -> dict[str, Path]:
+    root = Path(path)
+    if not root.is_dir():
+        return {root.name: root}
+    return {str(file.relative_to(root)): file for file in sorted(root.rglob("*")) if file.is_file()}
+
+
+def _digest(files: dict[str, Path]) -> str:
+    if len(files) == 1:
+        return sha256(*files.values())
+    lines = (f"{sha256(file)} {name}\n" for name, file in files.items())
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
