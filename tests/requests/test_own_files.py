@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bertshift.requests import own_files
+from bertshift.requests import figures, own_files
 
 
 @pytest.fixture
@@ -46,6 +46,7 @@ def test_a_file_that_has_not_changed_is_read_once(corpus, monkeypatch):
     assert held(corpus) == before
 
 
-def test_own_files_are_those_that_no_rule_makes():
-    inputs = {"corpus": "/data/wiki.txt", "tokenizer": ["results/vocabularies/own/tokenizer.json", "my/file"]}
+def test_own_files_are_neither_made_by_a_rule_nor_a_part_of_the_program():
+    made, program = "results/vocabularies/own/tokenizer.json", figures.PUBLISHED.format(paper="hao2020")
+    inputs = {"corpus": "/data/wiki.txt", "others": [made, program, "my/file"]}
     assert own_files.among(inputs) == ["/data/wiki.txt", "my/file"]

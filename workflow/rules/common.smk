@@ -91,7 +91,7 @@ def inputs_of(request):
     def untimed(files):
         if isinstance(files, list):
             return [untimed(file) for file in files]
-        return files if own_files.is_result(files) else ancient(files)
+        return ancient(files) if own_files.is_own(files) else files
 
     return unpack(
         lambda wildcards: {

@@ -7,19 +7,20 @@ from pathlib import Path
 
 from bertshift.files import read_json, sha256, write_json
 
+LIBRARY = Path(__file__).resolve().parents[1]
 # Digests of files that were read before, each with the sizes and times that it goes with, so that they are not read at each start.
 KNOWN = Path(".snakemake/own_files.json")
 
 
-def is_result(path: str) -> bool:
-    """Of a rule, and so as old as its last job."""
-    return path.startswith("results/")
+def is_own(path: str) -> bool:
+    """Neither made by a rule nor a part of the program."""
+    return not path.startswith("results/") and LIBRARY not in Path(path).resolve().parents
 
 
 def among(inputs: Mapping[str, str | list[str]]) -> list[str]:
     """The user's own of a request's files."""
     files = chain.from_iterable([each] if isinstance(each, str) else each for each in inputs.values())
-    return [file for file in files if not is_result(file)]
+    return [file for file in files if is_own(file)]
 
 
 def contents(paths: Iterable[str]) -> dict[str, str]:
