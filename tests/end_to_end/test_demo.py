@@ -29,7 +29,7 @@ def test_the_gallery_links_what_exists(finished):
     text = (folder / "index.html").read_text(encoding="utf-8")
     shown = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text)[1])
     assert [one["name"] for one in shown["figures"]] == list(FIGURES)
-    files = [f"{one['file']}.{ending}" for one in shown["figures"] for ending in one["endings"]]
+    files = [f"{one['name']}.{ending}" for one in shown["figures"] for ending in ("tsv", "pdf", "png", "txt")]
     assert all((folder / file).is_file() for file in files)
     assert all(one["cost"] for one in shown["figures"]) and "rte@large_vs_large" in shown["pairs"]
 
