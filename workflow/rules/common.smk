@@ -105,8 +105,9 @@ def settings_of(request):
 
     def all_of(wildcards):
         answer = answer_to(request)(wildcards)
-        own = own_files.contents(own_files.among(answer.inputs))
-        return settings.canonical(answer.plus(own=own).settings if own else answer.settings)
+        if own := own_files.among(answer.inputs):
+            answer = answer.plus(own=own_files.contents(own))
+        return settings.canonical(answer.settings)
 
     return all_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from bertshift.files import read_json, sha256, write_json
 
 LIBRARY = Path(__file__).resolve().parents[1]
-# Digests of files that were read before, each with the sizes and times that it goes with, so that they are not read at each start.
+# Digests of what was read before, each with the sizes and times that it goes with, so that it is not read at each start.
 KNOWN = Path(".snakemake/own_files.json")
 
 
@@ -24,7 +24,7 @@ def among(inputs: Mapping[str, str | list[str]]) -> list[str]:
 
 
 def contents(paths: Iterable[str]) -> dict[str, str]:
-    """SHA-256 of each file, of a folder that of its files' names and contents."""
+    """A digest of each file or folder: of the names in it, and of the bytes."""
     known = read_json(KNOWN) if KNOWN.exists() else {}
     found = {}
     for path in paths:
@@ -45,7 +45,5 @@ def _files(path: str) -> dict[str, Path]:
 
 
 def _digest(files: dict[str, Path]) -> str:
-    if len(files) == 1:
-        return sha256(*files.values())
     lines = (f"{sha256(file)} {name}\n" for name, file in files.items())
     return hashlib.sha256("".join(lines).encode()).hexdigest()
