@@ -1,0 +1,29 @@
+"""The page as text, from the files that a request names."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+from bertshift.files import read_json, read_tsv
+from bertshift.page import data
+from bertshift.page.pairs import pairs
+from bertshift.page.render import render
+from bertshift.rows.blocks import read_with_blocks
+
+
+def make(entries: Sequence[Mapping], files: Mapping[str, str | Sequence[str]], run: Path = Path()) -> str:
+    """entries, files: settings and inputs of `requests.figures.gallery`; run: the folder that has `results/` and `logs/`."""
+    published = {
+        Path(file).parent.name: yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+        for file in files["published"]
+    }
+    figures = []
+    for entry, table, caption, image in zip(
+        entries, files["figures"], files["captions"], files["images"], strict=True
+    ):
+        words = (run / caption).read_text(encoding="utf-8")
+        figures.append(data.figure(entry, read_tsv(run / table), words, published, run / image, run / "logs"))
+    examples = {Path(file).stem: read_json(run / file) for file in files["examples"]}
+    compared = pairs({path: read_with_blocks(run / path) for path in files["tables"]})
+    return render(data.page(figures, read_tsv(run / files["claims"]), published, compared, examples))
