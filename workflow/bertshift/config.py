@@ -13,6 +13,7 @@ from jsonschema.validators import extend
 
 from bertshift.errors import UserError
 from bertshift.naming import Model, inits_of, lineage, parse_model, shape_of
+from bertshift.running.redaction import redact
 
 SCALES = ("demo", "small", "paper")
 CATALOGUES = {
@@ -65,6 +66,7 @@ def load_config(user: Mapping, root: Path) -> dict:
     errors = _filling_validator(_schema(root / "workflow/schemas")).iter_errors(config)
     errors = sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
     problems += map(_sentence, errors)
+    problems += _secrets(config, "")
     if {error.validator for error in errors} <= _HARMLESS:
         problems += _dangling_references(config)
     refuse(problems)
@@ -174,6 +176,21 @@ def _not_text(value) -> str:
         return f'{value} is not text; YAML reads an unquoted {words} so. Write it in quotes, as "{word}".'
     kind = "a number" if isinstance(value, (int, float)) else f"a {type(value).__name__}"
     return f'{value} is not text; YAML reads it as {kind}. Write it in quotes, as "{value}".'
+
+
+def _secrets(value, path: str) -> Iterator[str]:
+    """Where the configuration, which stands in tables and archives, holds what looks like a password or a token."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            yield from _secrets(below, f"{path}.{key}")
+    elif isinstance(value, list):
+        for number, below in enumerate(value):
+            yield from _secrets(below, f"{path}.{number}")
+    elif isinstance(value, str) and (shown := redact(value)) != value:
+        yield (
+            f"{path.lstrip('.')}: {shown!r} holds what may be a password or a token, and the configuration stands in tables "
+            "and archives; leave it out."
+        )
 
 
 def _schema(folder: Path) -> dict:
