@@ -43,24 +43,9 @@ def load_config(user: Mapping, root: Path) -> dict:
     `root`. Defaults of the schema are filled in. Raises UserError with one sentence a problem: the key's path, its value,
     what to write instead.
     """
-    folders = [root / "config"]
-    if named := user.get("experiments"):
-        file = Path(named)
-        if not file.is_file():
-            raise UserError(
-                f"experiments: {file.absolute()} does not exist; name the file that holds the settings."
-            )
-        user = merge(read_yaml(file), {key: value for key, value in user.items() if key != "experiments"})
-        folders.insert(0, file.parent)
-
-    def shipped(name: str) -> dict:
-        return read_yaml(next(file for folder in folders if (file := folder / name).is_file()))
-
-    scale = user.get("scale", "demo")
-    if scale not in SCALES:
-        raise UserError(f"scale: {scale!r} is not a scale; write one of {', '.join(SCALES)}.")
-    catalogue = {key: shipped(file) for key, file in CATALOGUES.items()}
-    merged = merge(merge(catalogue, shipped(f"scales/{scale}.yaml")), user)
+    user, files = located(user, root)
+    catalogue = {key: read_yaml(files[key]) for key in CATALOGUES}
+    merged = merge(merge(catalogue, read_yaml(files["scale"])), user)
     problems: list[str] = []
     config = _with_text_keys(merged, "", problems)
     errors = _filling_validator(_schema(root / "workflow/schemas")).iter_errors(config)
@@ -75,6 +60,25 @@ def load_config(user: Mapping, root: Path) -> dict:
             files = spec["mirror"].items()
             spec["mirror"] = {split: [each] if isinstance(each, str) else each for split, each in files}
     return config
+
+
+def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
+    """`user` with the keys of the file that its `experiments` names, and what else `load_config` reads: files by their keys."""
+    folders, files = [root / "config"], {}
+    if named := user.get("experiments"):
+        file = files["experiments"] = Path(named)
+        if not file.is_file():
+            raise UserError(
+                f"experiments: {file.absolute()} does not exist; name the file that holds the settings."
+            )
+        user = merge(read_yaml(file), {key: value for key, value in user.items() if key != "experiments"})
+        folders.insert(0, file.parent)
+    scale = user.get("scale", "demo")
+    if scale not in SCALES:
+        raise UserError(f"scale: {scale!r} is not a scale; write one of {', '.join(SCALES)}.")
+    for key, name in {"scale": f"scales/{scale}.yaml", **CATALOGUES}.items():
+        files[key] = next(file for folder in folders if (file := folder / name).is_file())
+    return dict(user), files
 
 
 def refuse(problems: Iterable[str]) -> None:
