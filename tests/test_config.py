@@ -83,6 +83,9 @@ def put(path, value):
         (put("edge_sets", {"gum_pos": {"task": "srl"}}), r"edge_sets\.gum_pos\.task: 'srl' is not possible; write one of pos, constituents, entities, coref"),
         (put("edge_sets", {"gum_pos": {"files": {"train": "x"}}}), r"edge_sets\.gum_pos\.files: unknown key 'train'; the keys here are archive"),
         (put("edge_sets", {"gum_pos": {"jiant_compat": True}}), r"edge_sets\.gum_pos\.jiant_compat: True is not possible; write False"),
+        (put("edge_sets", {"gum_pos": {"url": "http://me:opensesame@a.example (x)"}}), r"edge_sets\.gum_pos\.url: 'http://\[hidden\]@a\.example \(x\)' holds what"),
+        (put("edge_sets", {"gum_pos": {"url": "http://a.example/b?token=opensesame"}}), r"edge_sets\.gum_pos\.url: 'http://a\.example/b\?\[hidden\]' holds what"),
+        (put("edge_sets", {"gum_pos": {"download": {"archive": {"url": "http://me@a.example/b"}}}}), r"archive\.url: 'http://\[hidden\]@a\.example/b' holds what"),
         (put("relations", {"file": ["x"]}), r"relations: unknown key 'file' \(write 'files'\)"),
     ],
 )  # fmt: skip

@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "bertshift/data/hub.py": {"datasets", "huggingface_hub"},
     "bertshift/models/loading.py": {"huggingface_hub"},
     "bertshift/running/driver.py": {"subprocess"},  # squeue and scancel
+    "bertshift/release/contents.py": {"subprocess"},  # asks git what it tracks
     "bertshift/release/finished.py": {"subprocess"},  # asks snakemake what is finished
     "bertshift/running/preloaded.py": {"socket", "subprocess"},  # a pair of local ones, and itself
 }

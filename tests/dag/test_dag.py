@@ -241,7 +241,7 @@ def test_a_mirror_may_hold_framenet_where_its_download_lies(project, tmp_path):
 def test_an_address_with_a_password_is_refused_and_not_shown(project):
     relations = "relations={download: {url: 'https://me:opensesame@a.example/fn.zip'}}"
     printed = project.snakemake("figures/all", "--dry-run", "--config", relations, check=False)
-    assert "relations.download.url: 'https://[hidden]@a.example/fn.zip' does not fit" in printed
+    assert "relations.download.url: 'https://[hidden]@a.example/fn.zip' holds what" in printed
     assert "opensesame" not in printed
 
 

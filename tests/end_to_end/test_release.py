@@ -24,7 +24,11 @@ def release(folder, *arguments):
 
 @pytest.fixture(scope="module")
 def archived(finished):
-    status, printed = release(finished.folder, "write")
+    # What is not the program's, and a file of the configuration under a name that stands there already.
+    (finished.folder / "config/.env").write_text("TOKEN=opensesame")
+    (finished.folder / "mine/config").mkdir(parents=True)
+    (finished.folder / "mine/config/experiments.yaml").write_text("threads: {analyse: 1}\n")
+    status, printed = release(finished.folder, "write", "--configfile", "mine/config/experiments.yaml")
     assert status == 0, printed
     return finished.folder / printed.partition(":")[0]
 
@@ -44,6 +48,7 @@ def test_an_archive_has_all_of_a_run_but_models_activations_and_data(finished, a
         "ro-crate-metadata.json",
         "results/figures/index.html",
     } <= names
+    assert "mine/config/experiments.yaml" in names and "config/.env" not in names
     assert configuration["tasks"]["dep"]["epochs"] == 1 and configuration["scale"] == "demo"
     endings = {name.rpartition(".")[2] for name in names if name.startswith("results/")}
     assert endings == {"png", "pdf", "tsv", "txt", "npy", "html"}

@@ -77,10 +77,15 @@ def test_what_is_no_archive_is_a_sentence(tmp_path):
     (tmp_path / "text.zip").write_text("no archive")
     with ZipFile(tmp_path / "other.zip", "w") as other:
         other.writestr("a", "b")
+    with ZipFile(tmp_path / "sums.zip", "w") as other:
+        other.writestr("SHA256SUMS", b"\xff  a\n")
+    (tmp_path / "folder.zip").mkdir()
     for name, said in (
         ("text", "is no ZIP file"),
         ("other", "has no SHA256SUMS"),
         ("absent", "there is no file"),
+        ("folder", r"cannot be read \(Is a directory\); name an archive"),
+        ("sums", "SHA256SUMS is no text"),
     ):
         with pytest.raises(UserError, match=said):
-            archive.opened(tmp_path / f"{name}.zip")
+            damages(tmp_path / f"{name}.zip")

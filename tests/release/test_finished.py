@@ -1,7 +1,11 @@
+import subprocess
+from pathlib import Path
+
 import pytest
+from conftest import ROOT
 
 from bertshift.errors import UserError
-from bertshift.release.contents import results
+from bertshift.release.contents import place, program, results
 from bertshift.release.finished import made
 
 HEADER = "Building DAG of jobs...\noutput_file\tdate\trule\tlog-file(s)\tstatus\tplan\n"
@@ -44,3 +48,74 @@ def test_what_is_archived():
     left = ["results/world/glue/RTE/dev.tsv", "results/models/rte/init1_seed1/model.safetensors", "results/data/rte/train.jsonl",
             "results/ablation/rte.npz"]  # fmt: skip
     assert results(kept + left) == kept
+
+
+PROGRAM = ["Snakefile", "workflow/Snakefile", "workflow/bertshift/naming.py", "config/experiments.yaml", "config/README.md"]  # fmt: skip
+PRIVATE = [
+    "config/.env",
+    "workflow/to do.txt",
+    "envs/bertshift.sif",
+    "workflow/.kept/naming.py",
+    "workflow/a.pyc",
+]
+
+
+@pytest.fixture
+def copy(tmp_path):
+    for name in PROGRAM + PRIVATE:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / ".gitignore").write_text("*.sif\n*.pyc\n")
+    return tmp_path
+
+
+def git(folder, *command):
+    subprocess.run(["git", *command], cwd=folder, check=True)
+
+
+def test_the_program_is_what_git_tracks(copy):
+    (copy / "workflow/new.py").touch()
+    git(copy, "init", "--quiet")
+    git(copy, "add", *PROGRAM)
+    found, others = program(copy)
+    assert found == {name: copy / name for name in sorted(PROGRAM)}
+    assert sorted(others) == [
+        "config/.env",
+        "workflow/.kept/naming.py",
+        "workflow/new.py",
+        "workflow/to do.txt",
+    ]
+
+
+@pytest.mark.parametrize("within", ["no repository", "a repository of something else"])
+def test_without_git_the_program_is_the_files_of_its_kinds(copy, within):
+    if within != "no repository":
+        git(copy, "init", "--quiet")
+    found, others = program(copy)
+    assert sorted(found) == sorted(PROGRAM) and not others
+
+
+def test_the_kinds_of_files_are_those_of_the_program(copy_project):
+    tracked = subprocess.run(
+        ["git", "ls-files", "workflow"], cwd=ROOT, capture_output=True, check=False
+    ).stdout
+    if not tracked:
+        pytest.skip("this copy is not a clone")
+    assert program(ROOT)[0].keys() <= program(copy_project().folder)[0].keys()
+
+
+def test_a_file_of_the_configuration_keeps_its_place_below_the_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = [
+        "mine/experiments.yaml",
+        tmp_path / "a.yaml",
+        ROOT / "config/edges.yaml",
+        "../other/experiments.yaml",
+    ]
+    placed = [place(Path(file), ROOT) for file in files]
+    assert placed == [
+        "mine/experiments.yaml",
+        "a.yaml",
+        "config/edges.yaml",
+        "config/elsewhere/experiments.yaml",
+    ]

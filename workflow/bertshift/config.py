@@ -13,6 +13,7 @@ from jsonschema.validators import extend
 
 from bertshift.errors import UserError
 from bertshift.naming import Model, inits_of, lineage, parse_model, shape_of
+from bertshift.running.redaction import redact
 
 SCALES = ("demo", "small", "paper")
 CATALOGUES = {
@@ -42,29 +43,15 @@ def load_config(user: Mapping, root: Path) -> dict:
     `root`. Defaults of the schema are filled in. Raises UserError with one sentence a problem: the key's path, its value,
     what to write instead.
     """
-    folders = [root / "config"]
-    if named := user.get("experiments"):
-        file = Path(named)
-        if not file.is_file():
-            raise UserError(
-                f"experiments: {file.absolute()} does not exist; name the file that holds the settings."
-            )
-        user = merge(read_yaml(file), {key: value for key, value in user.items() if key != "experiments"})
-        folders.insert(0, file.parent)
-
-    def shipped(name: str) -> dict:
-        return read_yaml(next(file for folder in folders if (file := folder / name).is_file()))
-
-    scale = user.get("scale", "demo")
-    if scale not in SCALES:
-        raise UserError(f"scale: {scale!r} is not a scale; write one of {', '.join(SCALES)}.")
-    catalogue = {key: shipped(file) for key, file in CATALOGUES.items()}
-    merged = merge(merge(catalogue, shipped(f"scales/{scale}.yaml")), user)
+    user, files = located(user, root)
+    catalogue = {key: read_yaml(files[key]) for key in CATALOGUES}
+    merged = merge(merge(catalogue, read_yaml(files["scale"])), user)
     problems: list[str] = []
     config = _with_text_keys(merged, "", problems)
     errors = _filling_validator(_schema(root / "workflow/schemas")).iter_errors(config)
     errors = sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
     problems += map(_sentence, errors)
+    problems += _secrets(config, "")
     if {error.validator for error in errors} <= _HARMLESS:
         problems += _dangling_references(config)
     refuse(problems)
@@ -73,6 +60,25 @@ def load_config(user: Mapping, root: Path) -> dict:
             files = spec["mirror"].items()
             spec["mirror"] = {split: [each] if isinstance(each, str) else each for split, each in files}
     return config
+
+
+def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
+    """`user` with the keys of the file that its `experiments` names, and what else `load_config` reads: files by their keys."""
+    folders, files = [root / "config"], {}
+    if named := user.get("experiments"):
+        file = files["experiments"] = Path(named)
+        if not file.is_file():
+            raise UserError(
+                f"experiments: {file.absolute()} does not exist; name the file that holds the settings."
+            )
+        user = merge(read_yaml(file), {key: value for key, value in user.items() if key != "experiments"})
+        folders.insert(0, file.parent)
+    scale = user.get("scale", "demo")
+    if scale not in SCALES:
+        raise UserError(f"scale: {scale!r} is not a scale; write one of {', '.join(SCALES)}.")
+    for key, name in {"scale": f"scales/{scale}.yaml", **CATALOGUES}.items():
+        files[key] = next(file for folder in folders if (file := folder / name).is_file())
+    return dict(user), files
 
 
 def refuse(problems: Iterable[str]) -> None:
@@ -174,6 +180,21 @@ def _not_text(value) -> str:
         return f'{value} is not text; YAML reads an unquoted {words} so. Write it in quotes, as "{word}".'
     kind = "a number" if isinstance(value, (int, float)) else f"a {type(value).__name__}"
     return f'{value} is not text; YAML reads it as {kind}. Write it in quotes, as "{value}".'
+
+
+def _secrets(value, path: str) -> Iterator[str]:
+    """Where the configuration, which stands in tables and archives, holds what looks like a password or a token."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            yield from _secrets(below, f"{path}.{key}")
+    elif isinstance(value, list):
+        for number, below in enumerate(value):
+            yield from _secrets(below, f"{path}.{number}")
+    elif isinstance(value, str) and (shown := redact(value)) != value:
+        yield (
+            f"{path.lstrip('.')}: {shown!r} holds what may be a password or a token, and the configuration stands in tables "
+            "and archives; leave it out."
+        )
 
 
 def _schema(folder: Path) -> dict:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from bertshift.config import load_config, merge, read_yaml
+from bertshift.config import load_config, located, merge, read_yaml
 from bertshift.errors import UserError
 from bertshift.release import archive, contents, crate, verify
 from bertshift.release.finished import made, summary
@@ -20,24 +20,26 @@ from bertshift.version import ROOT, version
 EXPERIMENTS = Path("config/experiments.yaml")
 
 
-def resolved(configfile: Path | None) -> dict:
-    """The complete configuration of this folder, with what --configfile changed. UserError where there is none."""
+def written(configfile: Path | None) -> dict:
+    """The configuration as it stands in this folder, with --configfile on top. UserError where there is none."""
     files = [EXPERIMENTS, configfile] if configfile else [EXPERIMENTS]
     if absent := [file for file in files if not file.exists()]:
         raise UserError(f"there is no {absent[0]} here; call this in the folder of a run.")
-    return load_config(reduce(merge, map(read_yaml, files)), ROOT)
+    return reduce(merge, map(read_yaml, files))
 
 
 def release(targets: Sequence[str], configfile: Path | None) -> str:
     """Write the archive of the run in this folder; a sentence on it. UserError where the run is not finished."""
-    config = resolved(configfile)
+    user = written(configfile)
+    config, read = load_config(user, ROOT), [EXPERIMENTS, *located(user, ROOT)[1].values()]
     options = ["--configfile", str(configfile)] if configfile else []
     results = contents.results(made(summary(targets, options)))
-    files = contents.sources(Path(), [contents.CONFIGURATION, *results])
     if configfile:
-        options[1] = f"{contents.CONFIGURATION}/{configfile.name}"
-        files[options[1]] = configfile
-    configuration = [*(files.keys() - set(results)), contents.RESOLVED]
+        options[1] = contents.place(configfile, ROOT)
+        read.append(configfile)
+    program, others = contents.program(ROOT)
+    configuration = {contents.place(file, ROOT): file for file in read}
+    files = program | configuration | {name: Path(name) for name in results}
     finished = max(files[name].stat().st_mtime for name in results)
     name, number = version().split()
     citation = read_yaml(ROOT / "CITATION.cff")
@@ -55,10 +57,13 @@ def release(targets: Sequence[str], configfile: Path | None) -> str:
         file: len(content) if isinstance(content, bytes) else content.stat().st_size
         for file, content in files.items()
     }
-    files[crate.METADATA] = crate.metadata(sizes, sorted(configuration), results, about)
+    files[crate.METADATA] = crate.metadata(sizes, sorted([*configuration, contents.RESOLVED]), results, about)
     path = Path(f"{name}-{number}-{config['scale']}.zip")
-    archive.write(path, contents.sources(ROOT, contents.PROGRAM) | files)
-    return f"{path}: {len(results)} files of results, {path.stat().st_size / 1e6:.1f} MB. `make verify ARCHIVE={path}` checks it."
+    archive.write(path, files)
+    said = f"{path}: {len(results)} files of results, {path.stat().st_size / 1e6:.1f} MB. `make verify ARCHIVE={path}` checks it."
+    if left := sorted(set(others) - set(files)):
+        said += f"\nNot in it, as git does not track them: {', '.join(left)}."
+    return said
 
 
 def check(path: str, configfile: Path | None) -> int:
@@ -73,7 +78,9 @@ def check(path: str, configfile: Path | None) -> int:
             print("None of its tables is here; make them with its configuration to compare.")
             return 0
         theirs = yaml.safe_load(archive.read(opened, contents.RESOLVED))
-        if EXPERIMENTS.exists() and (keys := verify.other_settings(theirs, resolved(configfile))):
+        if EXPERIMENTS.exists() and (
+            keys := verify.other_settings(theirs, load_config(written(configfile), ROOT))
+        ):
             print(f"Its configuration is another one than this folder's; other keys: {', '.join(keys)}.")
         print(*verify.sentences(found), sep="\n")
         return int(bool(found.other or found.missing))

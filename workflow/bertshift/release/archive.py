@@ -40,6 +40,10 @@ def opened(path: str | os.PathLike) -> ZipFile:
         archive = ZipFile(path)
     except FileNotFoundError:
         raise UserError(f"there is no file {path}; name an archive that `make release` wrote.") from None
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be read ({error.strerror}); name an archive that `make release` wrote."
+        ) from None
     except BadZipFile as error:
         raise UserError(f"{path} is no ZIP file ({error}); fetch it again.") from None
     if SUMS not in archive.namelist():
@@ -50,7 +54,10 @@ def opened(path: str | os.PathLike) -> ZipFile:
 
 def damages(archive: ZipFile) -> list[str]:
     """A sentence for every file that is not as SHA256SUMS says, that is missing or that does not belong there."""
-    lines = read(archive, SUMS).decode().splitlines()
+    try:
+        lines = read(archive, SUMS).decode().splitlines()
+    except UnicodeDecodeError:
+        raise UserError(f"{archive.filename}: {SUMS} is no text; fetch the archive again.") from None
     listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     present = set(archive.namelist()) - {SUMS}
     found = [f"{name} is missing." for name in listed.keys() - present]

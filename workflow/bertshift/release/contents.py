@@ -1,5 +1,7 @@
 """What goes into the archive of a run: what others need to read it, check it and make it again."""
 
+import os
+import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -9,9 +11,10 @@ from bertshift.release.archive import SUMS
 FIGURES = "results/figures/"
 TABLES = (".tsv", BLOCKS_ENDING)
 DATA_SETS = "results/world/"  # of the generated data, which a rerun makes again, some are TSVs
-PROGRAM = ["Snakefile", "workflow", "profiles", "envs", "Makefile", "requirements.txt", "pyproject.toml", "CITATION.cff",
-           "CHANGELOG.md", "LICENSE"]  # fmt: skip
-CONFIGURATION, RESOLVED = "config", "configuration.yaml"
+MAIN, CONFIGURATION, RESOLVED = "workflow/Snakefile", "config", "configuration.yaml"
+PROGRAM = ["Snakefile", MAIN, "workflow", CONFIGURATION, "config/README.md", "profiles", "envs", "Makefile", "requirements.txt", "pyproject.toml",
+           "CITATION.cff", "CHANGELOG.md", "LICENSE"]  # fmt: skip
+KINDS = {".py", ".smk", ".yaml", ".html", ".css", ".js", ".def"}  # of the files in its folders
 
 
 def results(made: Iterable[str]) -> list[str]:
@@ -24,17 +27,45 @@ def results(made: Iterable[str]) -> list[str]:
     ]
 
 
-def sources(root: Path, names: Iterable[str]) -> dict[str, Path]:
-    """Files by their names below `root`, folders with all that is in them but what Python compiled."""
-    found = {}
-    for name in names:
-        paths = sorted((root / name).rglob("*")) if (root / name).is_dir() else [root / name]
-        found |= {
-            path.relative_to(root).as_posix(): path
-            for path in paths
-            if path.is_file() and "__pycache__" not in path.parts
-        }
-    return found
+def program(root: Path) -> tuple[dict[str, Path], list[str]]:
+    """The files of the program in `root` by their names, as git tracks them, and names of others that git does not ignore.
+
+    In a copy without git: files of its kinds, none hidden, and no others.
+    """
+    tracked, others = _listed(root), _listed(root, "--others", "--exclude-standard")
+    if MAIN not in tracked:
+        tracked, others = _of_its_kinds(root), []
+    return {name: root / name for name in tracked if (root / name).is_file()}, others
+
+
+def _listed(root: Path, *options: str) -> list[str]:
+    """The program's files by `git ls-files`; none where git is missing or does not know the folder."""
+    command = ["git", "ls-files", "-z", *options, "--", *PROGRAM]
+    try:
+        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.split(
+            "\0"
+        )[:-1]
+    except FileNotFoundError:
+        return []
+
+
+def _of_its_kinds(root: Path) -> list[str]:
+    found = [path.relative_to(root) for name in PROGRAM for path in (root / name).rglob("*")]
+    kept = [
+        path
+        for path in found
+        if path.suffix in KINDS and not any(part.startswith(".") for part in path.parts)
+    ]
+    return [name for name in PROGRAM if (root / name).is_file()] + [path.as_posix() for path in kept]
+
+
+def place(file: Path, root: Path) -> str:
+    """Where a file of the configuration stands in the archive: as here, or apart if it is from elsewhere."""
+    path = Path(os.path.abspath(file))
+    for folder in (Path.cwd(), root):
+        if path.is_relative_to(folder):
+            return path.relative_to(folder).as_posix()
+    return f"{CONFIGURATION}/elsewhere/{file.name}"
 
 
 def readme(about: Mapping[str, str]) -> str:
