@@ -3,7 +3,7 @@ VENV := .venv
 READY := $(VENV)/.installed
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: figures test rehearse release verify venv clean-venv
+.PHONY: figures test rehearse release verify redraw venv clean-venv
 
 # The environment, then every figure at the scale that config/experiments.yaml names.
 figures: $(READY)
@@ -25,6 +25,10 @@ release: $(READY)
 # Is an archive as it was written, and what comes out otherwise here?
 verify: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release verify $(OPTIONS) $(ARCHIVE)
+
+# Figures, claims and page of an archive, drawn by the program of today from its tables. OUT: the folder for them.
+redraw: $(READY)
+	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release redraw $(OPTIONS) $(if $(OUT),--out $(OUT)) $(ARCHIVE)
 
 # The environment alone.
 venv: $(READY)

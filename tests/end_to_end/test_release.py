@@ -8,6 +8,7 @@ from zipfile import ZipFile
 import pytest
 import yaml
 from conftest import Project
+from PIL import Image
 
 from bertshift.files import read_tsv, write_tsv
 
@@ -89,6 +90,34 @@ def test_verify_without_a_rerun_checks_the_archive_alone(copy_project, archived)
         archive.writestr("results/more.tsv", "value\n1\n")
     status, printed = release(fresh, "verify", str(damaged))
     assert status == 1 and "results/more.tsv does not belong there" in printed
+
+
+def pixels(file):
+    with Image.open(file) as image:
+        return image.size, image.tobytes()
+
+
+def test_the_tables_alone_are_drawn_again_to_the_same_figures_and_claims(finished, archived, tmp_path):
+    tables = archived.with_name(f"{archived.stem}-tables.zip")
+    status, printed = release(finished.folder, "redraw", str(tables), "--out", str(tmp_path))
+    assert status == 0 and "left out" not in printed, printed
+    run = finished.folder / "results"
+    there = {file.relative_to(run / "figures") for file in run.glob("figures/*/*.*")}
+    assert there == {file.relative_to(tmp_path) for file in tmp_path.glob("*/*.*")} and len(there) > 150
+    for name in there:
+        mine, theirs = tmp_path / name, run / "figures" / name
+        if name.suffix == ".png":
+            assert pixels(mine) == pixels(theirs), name
+        elif name.suffix != ".pdf":
+            assert mine.read_bytes() == theirs.read_bytes(), name
+    assert (tmp_path / "claims.tsv").read_bytes() == (run / "claims.tsv").read_bytes()
+    page = (tmp_path / "index.html").read_text()
+    assert '"rte_vs_base":{"measures":{"rsa"' in page and '"examples":{"rte":' in page
+    with ZipFile(tables) as archive:
+        names = archive.namelist()
+    assert not [
+        name for name in names if name.startswith("results/models/") or name.endswith((".png", ".py"))
+    ]
 
 
 def test_a_run_that_is_not_finished_is_refused(finished, tmp_path):

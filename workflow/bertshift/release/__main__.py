@@ -1,9 +1,10 @@
-"""`python -m bertshift.release write [--configfile FILE] [TARGET ...]` and `... verify ARCHIVE`, with PYTHONPATH=workflow,
-in the folder of a run."""
+"""`python -m bertshift.release write [--configfile FILE] [TARGET ...]`, `... verify ARCHIVE` and `... redraw ARCHIVE`, with
+PYTHONPATH=workflow; the first two in the folder of a run."""
 
 import argparse
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import reduce
 from importlib import metadata
@@ -12,9 +13,14 @@ from pathlib import Path
 import yaml
 
 from bertshift.config import load_config, located, merge, read_yaml
+from bertshift.data.examples import NOT_STATED
 from bertshift.errors import UserError
-from bertshift.release import archive, contents, crate, verify
+from bertshift.naming import parse_model
+from bertshift.papers.catalogue import ROOMS, needs
+from bertshift.release import archive, contents, crate, redraw, verify
 from bertshift.release.finished import made, summary
+from bertshift.requests import figures
+from bertshift.requests.activations import EXAMPLES, examples_of
 from bertshift.version import ROOT, version
 
 EXPERIMENTS = Path("config/experiments.yaml")
@@ -33,7 +39,8 @@ def release(targets: Sequence[str], configfile: Path | None) -> str:
     user = written(configfile)
     config, read = load_config(user, ROOT), [EXPERIMENTS, *located(user, ROOT)[1].values()]
     options = ["--configfile", str(configfile)] if configfile else []
-    results = contents.results(made(summary(targets, options)))
+    all_made = made(summary(targets, options))
+    results = contents.results(all_made)
     if configfile:
         options[1] = contents.place(configfile, ROOT)
         read.append(configfile)
@@ -60,10 +67,34 @@ def release(targets: Sequence[str], configfile: Path | None) -> str:
     files[crate.METADATA] = crate.metadata(sizes, sorted([*configuration, contents.RESOLVED]), results, about)
     path = Path(f"{name}-{number}-{config['scale']}.zip")
     archive.write(path, files)
-    said = f"{path}: {len(results)} files of results, {path.stat().st_size / 1e6:.1f} MB. `make verify ARCHIVE={path}` checks it."
+    said = f"{path}: {len(results)} files of results, {_size(path)}. `make verify ARCHIVE={path}` checks it."
+    tables = {name: Path(name) for name in _tables(all_made, config)}
+    alone = path.with_name(f"{path.stem}-tables.zip")
+    about_it = {
+        contents.RESOLVED: files[contents.RESOLVED],
+        crate.README: contents.readme_of_tables(about).encode(),
+    }
+    archive.write(alone, tables | about_it)
+    said += f"\n{alone}: the tables alone, {_size(alone)}. `make redraw ARCHIVE={alone}` draws the figures from them."
     if left := sorted(set(others) - set(files)):
         said += f"\nNot in it, as git does not track them: {', '.join(left)}."
     return said
+
+
+def _size(path: Path) -> str:
+    return f"{path.stat().st_size / 1e6:.1f} MB"
+
+
+def _tables(made_files: Sequence[str], config: Mapping) -> list[str]:
+    """What a redraw of this run needs. Generated inputs are anybody's."""
+    drawn = figures.figures_of(ROOMS, config)
+    read = {table for name in drawn for table in needs(name, config)}
+    generated = config["data"]["source"] == "world"
+    licences = {}
+    for model in examples_of(config, drawn):
+        data = config["datasets"][config["tasks"][parse_model(model, config).task]["dataset"]]
+        licences[EXAMPLES.format(model=model)] = "CC0" if generated else data.get("licence", NOT_STATED)
+    return contents.tables(made_files, read, licences)
 
 
 def check(path: str, configfile: Path | None) -> int:
@@ -86,18 +117,34 @@ def check(path: str, configfile: Path | None) -> int:
         return int(bool(found.other or found.missing))
 
 
+def draw_again(path: str, out: Path | None, configfile: Path | None) -> None:
+    """Draw the figures of an archive into `out`, or into a folder of its name here; say what was left out, and why."""
+    out = out or Path(Path(path).stem)
+    with tempfile.TemporaryDirectory() as folder, archive.opened(path) as opened:
+        redraw.unpack(opened, Path(folder))
+        config = redraw.configuration(opened, read_yaml(configfile) if configfile else {})
+        drawn = redraw.redraw(Path(folder), config, print)
+        redraw.lay_out(Path(folder), out)
+    print(f"{out} has {len(drawn)} figures, their claims, and index.html to explore them.")
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bertshift.release", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    write, checks = commands.add_parser("write"), commands.add_parser("verify")
+    write, checks, redraws = map(commands.add_parser, ("write", "verify", "redraw"))
     write.add_argument("targets", nargs="*", default=["figures/all"], metavar="TARGET")
     checks.add_argument("archive", metavar="ARCHIVE")
-    for command in (write, checks):
+    redraws.add_argument("archive", metavar="ARCHIVE")
+    redraws.add_argument("--out", type=Path, metavar="FOLDER")
+    for command in (write, checks, redraws):
         command.add_argument("--configfile", type=Path)
     told = parser.parse_args(arguments)
     try:
         if told.command == "verify":
             return check(told.archive, told.configfile)
+        if told.command == "redraw":
+            draw_again(told.archive, told.out, told.configfile)
+            return 0
         print(release(told.targets, told.configfile))
         return 0
     except UserError as error:

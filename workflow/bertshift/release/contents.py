@@ -1,11 +1,12 @@
 """What goes into the archive of a run: what others need to read it, check it and make it again."""
 
 import os
+import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from bertshift.files import BLOCKS_ENDING
+from bertshift.files import BLOCKS_ENDING, blocks_beside
 from bertshift.release.archive import SUMS
 
 FIGURES = "results/figures/"
@@ -14,6 +15,9 @@ DATA_SETS = "results/world/"  # of the generated data, which a rerun makes again
 MAIN, CONFIGURATION, RESOLVED = "workflow/Snakefile", "config", "configuration.yaml"
 PROGRAM = ["Snakefile", MAIN, "workflow", CONFIGURATION, "config/README.md", "profiles", "envs", "Makefile", "requirements.txt", "pyproject.toml",
            "CITATION.cff", "CHANGELOG.md", "LICENSE"]  # fmt: skip
+CLAIMS = "results/claims"
+# Licences that let others have the inputs. Of the others a reader gets numbers alone.
+OPEN = re.compile(r"(CC0|CC BY|OANC)(?!.*terms).*")
 KINDS = {".py", ".smk", ".yaml", ".html", ".css", ".js", ".def"}  # of the files in its folders
 
 
@@ -24,6 +28,21 @@ def results(made: Iterable[str]) -> list[str]:
         name
         for name in made
         if name.startswith(FIGURES) or (name.endswith(TABLES) and not name.startswith(DATA_SETS))
+    ]
+
+
+def tables(made: Iterable[str], read: Collection[str], licences: Mapping[str, str]) -> list[str]:
+    """Of the files that a run made, those that figures can be drawn from again: tables of measures, what else the figures
+    `read`, the blocks beside them, and examples where the licence of their inputs, by file, lets others have these."""
+    wanted = {
+        *read,
+        *map(blocks_beside, read),
+        *(file for file, said in licences.items() if OPEN.fullmatch(said)),
+    }
+    return [
+        name
+        for name in made
+        if name in wanted or (name.count("/") == 2 and name.endswith(TABLES) and not name.startswith(CLAIMS))
     ]
 
 
@@ -66,6 +85,15 @@ def place(file: Path, root: Path) -> str:
         if path.is_relative_to(folder):
             return path.relative_to(folder).as_posix()
     return f"{CONFIGURATION}/elsewhere/{file.name}"
+
+
+def readme_of_tables(about: Mapping[str, str]) -> str:
+    """The same, of the archive of tables alone."""
+    return f"""# {about["heading"]}: tables
+
+The tables that `{about["command"]}` made, with the blocks of inputs beside them, and `{RESOLVED}`. `make redraw ARCHIVE=FILE` draws
+the figures from them, decides the claims and makes the page. `sha256sum -c {SUMS}` checks them.
+"""
 
 
 def readme(about: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ from bertshift.page.make import make
 from bertshift.papers import catalogue
 from bertshift.papers.room import decide, draw
 from bertshift.release.archive import SUMS, damages, read
-from bertshift.release.contents import RESOLVED
+from bertshift.release.contents import FIGURES, RESOLVED
 from bertshift.requests import figures
 from bertshift.rows.blocks import read_with_blocks
 from bertshift.version import ROOT, stamped
@@ -39,10 +39,13 @@ def unpack(opened: ZipFile, folder: Path) -> None:
         raise UserError(f"{opened.filename}: {broken[0]} Fetch it again.")
     if RESOLVED not in names:
         raise UserError(f"{opened.filename} has no {RESOLVED}; name an archive that `make release` wrote.")
-    tables = [name for name in names if name.startswith("results/") and name.endswith(READ)]
+    results = (name for name in names if name.startswith("results/") and not name.startswith(FIGURES))
+    tables = [name for name in results if name.endswith(READ)]
     if not tables:
         raise UserError(f"{opened.filename} has no tables below results/; name an archive of a finished run.")
-    opened.extractall(folder, [name for name in tables if not name.startswith("results/figures/")])
+    for name in tables:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(read(opened, name))
 
 
 def configuration(opened: ZipFile, options: Mapping) -> dict:
@@ -72,7 +75,7 @@ def configuration(opened: ZipFile, options: Mapping) -> dict:
 def redraw(folder: Path, config: Mapping, note: Callable[[str], None]) -> list[str]:
     """Draw what the tables below `folder` suffice for, below `folder`/results/figures, with claims, scores and page. The
     names of the figures; `note` hears of each of them, and of each that is left out. UserError where there is none."""
-    drawn, decided = [], {}
+    decided = {}
     for name in figures.figures_of(catalogue.ROOMS, config):
         if absent := [path for path in catalogue.needs(name, config) if not (folder / path).is_file()]:
             more = f" and {len(absent) - 1} more are" if absent[1:] else " is"
@@ -84,22 +87,22 @@ def redraw(folder: Path, config: Mapping, note: Callable[[str], None]) -> list[s
         style.save(
             draw(name, tables, published), *(folder / figures.drawn([name], kind)[0] for kind in KINDS)
         )
-        decided.setdefault(name.split("/")[0], []).append(decide(name, tables, published))
-        drawn.append(name)
+        decided[name] = decide(name, tables, published)
         note(f"{name} is drawn.")
-    if not drawn:
+    if not decided:
         raise UserError("no figure can be drawn from these tables; name an archive of a finished run.")
-    for paper, claims in decided.items():
-        write_tsv(folder / CLAIMS_OF.format(paper=paper), stamped(pd.concat(claims)))
-    _join(folder, [CLAIMS_OF.format(paper=paper) for paper in decided], CLAIMS)
-    _join(folder, sorted(path.relative_to(folder) for path in folder.glob("results/scores/*.tsv")), SCORES)
-    write_text(folder / PAGE, _page(folder, config, drawn))
-    return drawn
-
-
-def _join(folder: Path, tables: Sequence[str | Path], joined: str) -> None:
-    if tables:
-        write_tsv(folder / joined, pd.concat([read_tsv(folder / table) for table in tables]))
+    of_papers = []
+    for paper in catalogue.ROOMS:
+        # In the order of the names, as the workflow hands them to the rule of claims.
+        if claims := [decided[name] for name in sorted(decided) if name.startswith(f"{paper}/")]:
+            of_papers.append(folder / CLAIMS_OF.format(paper=paper))
+            write_tsv(of_papers[-1], stamped(pd.concat(claims)))
+    write_tsv(folder / CLAIMS, pd.concat(map(read_tsv, of_papers)))
+    scored = [folder / f"results/scores/{model}.tsv" for model in config["scored"]]
+    if known := [table for table in scored if table.is_file()]:
+        write_tsv(folder / SCORES, pd.concat(map(read_tsv, known)))
+    write_text(folder / PAGE, _page(folder, config, list(decided)))
+    return list(decided)
 
 
 def _page(folder: Path, config: Mapping, drawn: Sequence[str]) -> str:
@@ -114,8 +117,7 @@ def _page(folder: Path, config: Mapping, drawn: Sequence[str]) -> str:
 
 def lay_out(folder: Path, out: Path) -> None:
     """Copy what was drawn below `folder` to `out`: a folder a paper, the page, claims and scores."""
-    figures_of_run = folder / "results/figures"
-    shutil.copytree(figures_of_run, out, dirs_exist_ok=True)
+    shutil.copytree(folder / "results/figures", out, dirs_exist_ok=True)
     for name in (CLAIMS, SCORES):
         if (folder / name).is_file():
             shutil.copyfile(folder / name, out / Path(name).name)
