@@ -243,8 +243,9 @@ def test_a_scale_for_small_models_leaves_full_size_ones_alone():
 
     assert rates({**USER, "scale": "small"}) == pytest.approx([4e-5, 2e-5, 1e-5])
     real = yaml.safe_load((ROOT / "docs/real/experiments.yaml").read_text())
-    for base in real["bases"].values():
+    for base in (real["bases"]["base"], real["bases"]["cased"]):
         base["checkpoints"] = [{"path": "/x"}]
+    real["corpora"] = {"wikipedia": "/x"}
     assert rates(merge(USER, real))[:2] == pytest.approx([5e-5, 2.5 * 6e-5])
 
 
