@@ -87,16 +87,23 @@ def test_marks_need_every_replicate_and_say_what_survives_correction(published):
     inputs = of_merchant(12)["table1"]
     path = "results/edge_probes/mnli_vs_base.tsv"
     deltas = inputs[path]
-    deltas["p"] = 1.0
+    deltas["p"], deltas["value"] = 1.0, deltas["value"].abs()
     here = (deltas["task"] == "pos") & (deltas["view"] == "micro_all") & (deltas["variant"] == "mix")
     for task, p in (("srl", [0.04, 0.03]), ("coref", [0.04, 0.06])):
         chosen = (deltas["task"] == task) & (deltas["view"] == "micro_all") & (deltas["variant"] == "mix")
         deltas.loc[chosen, "p"] = p
     deltas.loc[here, "p"] = 0.001
+    both_ways = (
+        (deltas["task"] == "relations") & (deltas["view"] == "micro_all") & (deltas["variant"] == "mix")
+    )
+    deltas.loc[both_ways, ["p", "value"]] = [[0.001, 0.02], [0.001, -0.03]]
     figure, table, _ = room.draw("merchant2020/table1", inputs, published["merchant2020"])
     cells = written(figure)
-    marks = {task: re.sub(r"[^*]", "", cells["MNLI", task][0]) for task in ("POS", "SRL", "Coreference")}
-    assert marks == {"POS": "**", "SRL": "*", "Coreference": ""}
+    marks = {
+        task: re.sub(r"[^*]", "", cells["MNLI", task][0])
+        for task in ("POS", "SRL", "Coreference", "Relations")
+    }
+    assert marks == {"POS": "**", "SRL": "*", "Coreference": "", "Relations": ""}
     tested = table[(table["panel"] == "delta") & (table["view"] == "micro_all") & table["p"].notna()]
     assert len(tested) == 24
     assert tested["p_holm"].to_numpy() == pytest.approx(statistics.holm(tested["p"]).to_numpy())

@@ -80,9 +80,14 @@ def _dots(axes: Axes, pairs: pd.DataFrame, beside: str, markers: Mapping[str, st
             [getattr(row, beside)], [getattr(row, FORGOTTEN)], linestyle="", markersize=5, **look, **hollow
         )
     axes.set_xlabel(BESIDE[beside])
-    if len(pairs) > 2 and min(pairs[beside].std(), pairs[FORGOTTEN].std()) > statistics.EQUAL:
-        rho = pairs[beside].rank().corr(pairs[FORGOTTEN].rank())
-        axes.set_title(f"Spearman's ρ = {rho + 0:.2f}, {len(pairs)} runs".replace("-", "−"))
+    # Of one checkpoint's runs: over several it would be mostly what these differ in.
+    said = []
+    for base, own in pairs.groupby(pairs["model"].map(style.base_of), sort=False):
+        if len(own) > 2 and min(own[beside].std(), own[FORGOTTEN].std()) > statistics.EQUAL:
+            rho = own[beside].rank().corr(own[FORGOTTEN].rank())
+            said.append(f"{base} {rho + 0:.2f} ({len(own)} runs)".replace("-", "−"))
+    if said:
+        axes.set_title("Spearman's ρ: " + ", ".join(said), fontsize=7)
 
 
 def _curves(axes: Axes, rows: pd.DataFrame, base: str, markers: Mapping[str, str]) -> None:

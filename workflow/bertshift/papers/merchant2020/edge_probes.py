@@ -70,12 +70,18 @@ def _means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tested(inputs: Mapping[str, pd.DataFrame], variant: str, moved: pd.DataFrame) -> pd.DataFrame:
-    """Fine-tuned minus pretrained, with the p of the least certain replicate and Holm's over the tests of a view."""
+    """Fine-tuned minus pretrained, with the p of the least certain replicate and Holm's over the tests of a view.
+
+    Replicates that differ in direction are no evidence of either: their p is 1.
+    """
     rows = statistics.in_points(numbers.rows_of(inputs, "edge_probe_delta"))
     rows = rows[rows["variant"] == variant]
     beside = moved.drop_duplicates("model").set_index("model")["table"]  # from which the spreads are
     rows = rows.assign(table=rows["table"] + "; " + rows["model"].map(beside))
-    tests = numbers.trained(rows, APART).groupby(KEYS, as_index=False).agg(p=("p", "max"), n=("n", "min"))
+    of_cells = numbers.trained(rows, APART).groupby(KEYS, as_index=False)
+    tests = of_cells.agg(p=("p", "max"), n=("n", "min"), least=("value", "min"), most=("value", "max"))
+    apart = (tests.pop("least") < 0) & (tests.pop("most") > 0)
+    tests["p"] = tests["p"].mask(apart & tests["p"].notna(), 1.0)
     tests["p_holm"] = tests.groupby("view")["p"].transform(statistics.holm)
     return _means(rows).merge(tests, on=KEYS)
 
