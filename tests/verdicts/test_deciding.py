@@ -244,6 +244,38 @@ def test_a_number_over_all_replicates_has_an_interval_if_there_are_three(table, 
         assert ("no interval" in row["reason"]) == (inits == 2)
 
 
+@pytest.mark.parametrize(("inits", "alone"), [(2, True), (9, False)])
+def test_a_verdict_on_all_of_two_replicates_says_that_it_rests_on_inputs(table, published, inits, alone):
+    claims = Claims("merchant2020")
+    claims.about(
+        "figure2",
+        "F2.2",
+        "a mean",
+        lambda evidence: evidence.rows("mnli")["value"].mean(),
+        low=0.0,
+        across=True,
+    )
+    rows = with_blocks(
+        table("mnli", {("wiki", "content"): MNLI}, first=0, inits=inits), 0.01, np.random.default_rng(0)
+    )
+    row = claims.decide("figure2", {"mnli": rows}, published["merchant2020"]).loc[0]
+    assert (
+        row["verdict"] == HOLDS
+        and np.isfinite(row["low"])
+        and ("over inputs alone" in row["reason"]) == alone
+    )
+
+
+def test_what_is_as_likely_as_not_leans_to_neither_side(table, published):
+    claims = Claims("merchant2020")
+    mean = lambda evidence: evidence.results.table["value"].mean()  # noqa: E731
+    claims.about("figure2", "F2.2", "a mean", mean, low=0.5)
+    tables = {"mnli": table("mnli", {("wiki", "content"): [0.5] * 13}, first=0, spread=0.2)}
+    tables["mnli"]["value"] -= tables["mnli"]["value"].mean() - 0.5
+    row = claims.decide("figure2", tables, published["merchant2020"]).loc[0]
+    assert row["verdict"] == UNDECIDED and row["reason"].startswith("Leans to neither side.")
+
+
 def test_false_discoveries_by_hand():
     # p of .01, .04 and .3 times 3 / rank: .03, .06, .3
     claims = pd.DataFrame(

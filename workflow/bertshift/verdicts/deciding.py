@@ -17,7 +17,7 @@ import pandas as pd
 
 from bertshift.models.source import BERT, NAMES, family_in
 from bertshift.rows import statistics
-from bertshift.rows.estimates import Estimate, estimate, estimate_of_all
+from bertshift.rows.estimates import INPUTS, Estimate, estimate, estimate_of_all
 from bertshift.rows.significance import benjamini_hochberg
 from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, labelled
 
@@ -154,13 +154,20 @@ def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None) -> tupl
         return UNTESTED, "one replicate only; at least two are needed."
     if ours is None:  # some value stands for `there is no such layer`
         return UNDECIDED if any(alone) else FAILS, f"Some replicate has no such layer. {said}"
-    if np.isnan(ours.error):  # of fewer than three replicates there is no interval
+    if np.isnan(
+        ours.error
+    ):  # over all of fewer than three replicates, and not known without each block of inputs
         return HOLDS if all(alone) else FAILS, f"{said} It has no interval."
+    if one.across and ours.interval == INPUTS:
+        said += (
+            " Its interval is over inputs alone: fewer than three replicates do not say how much it varies."
+        )
     verdict = one.decided(ours)
     if verdict == UNDECIDED:
         holds = ours.probability(one.low, one.high)
         side, share = (HOLDS, holds) if holds > 0.5 else (FAILS, 1 - holds)
-        said = f"Leans to {side}, with probability {share:.2f}. {said}"
+        leans = f"to {side}, with probability {share:.2f}" if round(share, 2) > 0.5 else "to neither side"
+        said = f"Leans {leans}. {said}"
     return verdict, said
 
 
