@@ -268,7 +268,7 @@ def test_a_verdict_on_all_of_two_replicates_says_that_it_rests_on_inputs(table, 
 
 def test_what_is_as_likely_as_not_leans_to_neither_side(table, published):
     claims = Claims("merchant2020")
-    mean = lambda evidence: evidence.results.table["value"].mean()  # noqa: E731
+    mean = lambda evidence: evidence.results.table["value"].mean()
     claims.about("figure2", "F2.2", "a mean", mean, low=0.5)
     tables = {"mnli": table("mnli", {("wiki", "content"): [0.5] * 13}, first=0, spread=0.2)}
     tables["mnli"]["value"] -= tables["mnli"]["value"].mean() - 0.5
