@@ -222,6 +222,9 @@ def test_a_sweep_whose_complete_run_failed_is_left_out_unless_all_are(published,
             f"merchant2020/{item}", inputs | {path: bent}, published["merchant2020"]
         )
         score = only_row(table, panel="score", series="mnli", position=position, source="ours")
+        cut = rows.loc[rows["model"] == frozen, "position"].iloc[0]
+        at_cut = only_row(table, panel="score", series="mnli", position=cut, source="ours")
+        assert (at_cut["trained"], at_cut["failed"]) == (0, 2)  # counted, though they stay
         return (score, caption, figure.axes[0].get_legend_handles_labels()[1])
 
     complete = rows["position"] == position
