@@ -16,6 +16,7 @@ import made_scores
 import made_transfer
 import numpy as np
 import pandas as pd
+import pytest
 from made_tables import FINETUNED, PLACE, SWEEPS, falling, of_merchant, table
 
 from bertshift.config import load_config, read_yaml
@@ -264,10 +265,23 @@ def tables_of(paper, layers=4, heads=4, **replicates):
     }
 
 
+class ByFigure(dict):
+    """What tests have of each figure whose tables are made; they skip another one, for which a single test fails."""
+
+    def __missing__(self, name):
+        pytest.skip(f"tests/made_papers.py makes no tables for {name}")
+
+
+def unmade(name, tables, settings):
+    """The paths that figure `name` reads and that `tables` of its paper do not have."""
+    return [path for path in catalogue.needs(name, settings) if path not in tables]
+
+
 def world(layers=4, heads=4, **replicates):
     """{figure: {path: table}}: what every figure of the shipped configuration reads, of models of this shape."""
     made = {paper: tables_of(paper, layers, heads, **replicates) for paper in catalogue.ROOMS}
-    return {
-        name: {path: made[name.split("/")[0]][path] for path in catalogue.needs(name, shipped())}
-        for name in catalogue.FIGURES
-    }
+    of = {name: made[name.split("/")[0]] for name in catalogue.FIGURES}
+    return ByFigure(
+        (name, {path: tables[path] for path in catalogue.needs(name, shipped())})
+        for name, tables in of.items() if not unmade(name, tables, shipped())
+    )  # fmt: skip

@@ -59,6 +59,8 @@ def needed(name, state):
     """{path: table} of all that a figure and its claims read."""
     paper, item = name.split("/")
     tables, first = tables_of(paper), settings()["figures"][paper][item]["models"][0]
+    if made_papers.unmade(name, tables, settings()):
+        return made_papers.ByFigure()[name]
     made = {path: in_state(tables[path], state, first) for path in catalogue.needs(name, settings())}
     return {path: with_blocks(path, one) for path, one in made.items()} if state == "one run failed" else made
 
@@ -82,7 +84,7 @@ def in_state(table, state, first):
             return table
         last = table["layer"] == table["layer"].max()
         return table[~((table["init"] == 1) & (table["seed"] == 1) & last)].reset_index(drop=True)
-    if table["metric"].iloc[0] in ("gain", "loss", "frozen"):  # which say nothing of failures
+    if table["metric"].iloc[0] == "frozen":  # which says nothing of failures
         return table
     for side, model in (("", "model"), ("ref_", "reference")):
         if f"{side}seed" in table:

@@ -1,7 +1,7 @@
 from functools import cache
 
 import pytest
-from made_papers import world
+from made_papers import ByFigure, world
 
 from bertshift.papers import room
 
@@ -18,8 +18,8 @@ def drawn_at(published):
     @cache
     def draw(layers, heads):
         inputs = world(layers, heads)
-        return {
-            name: room.draw(name, tables, published[name.split("/")[0]]) for name, tables in inputs.items()
-        }
+        return ByFigure(
+            (name, room.draw(name, tables, published[name.split("/")[0]])) for name, tables in inputs.items()
+        )
 
     return draw

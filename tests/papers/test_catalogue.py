@@ -2,7 +2,7 @@ import re
 
 import numpy as np
 import pytest
-from made_papers import shipped
+from made_papers import shipped, tables_of, unmade
 from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
 from matplotlib.container import BarContainer
 from texts import clashes
@@ -52,6 +52,26 @@ def ink(figure):
             elif isinstance(collection, PolyCollection) and not isinstance(collection, PathCollection):
                 for path in collection.get_paths():
                     yield from path.vertices[:, 1]
+
+
+def test_tables_are_made_up_for_every_figure(made):
+    missing = {
+        name: unmade(name, tables_of(name.split("/")[0]), shipped())
+        for name in {*catalogue.FIGURES} - {*made()}
+    }
+    assert not missing, f"let the paper's function in tests/made_papers.py make these tables: {missing}"
+
+
+def test_a_figure_without_made_tables_stops_no_test_of_another(made, monkeypatch):
+    needs = catalogue.needs
+    new = {"merchant2020/figure2": ["results/new/mnli.tsv"]}
+    monkeypatch.setattr(catalogue, "needs", lambda name, config: new.get(name) or needs(name, config))
+    found = made()
+    assert {*catalogue.FIGURES} - {*found} == {*new}
+    with pytest.raises(
+        pytest.skip.Exception, match="made_papers.py makes no tables for merchant2020/figure2"
+    ):
+        found["merchant2020/figure2"]
 
 
 @pytest.mark.parametrize("name", catalogue.FIGURES)

@@ -82,10 +82,12 @@ def test_every_pair_is_a_row_and_other_examples_are_refused(classes):
         scored({"accuracy": (said == gold).mean()}, gold=names[gold], prediction=names[said])
         for said in (was, now)
     ]
+    runs[0] = runs[0]._replace(scores=runs[0].scores | {"majority": {"accuracy": 1.0}})
     settings = {"model": "wnli+toy", "reference": "toy", "task": "toy", "scale": "demo",
                 "checkpoints": {"1": {"label": "a"}, "2": {"label": "b"}}, "pairs": [[[1, 1], [1, 1]], [[2, 1], [2, 1]]]}  # fmt: skip
     sidecar = {"labels": LABELS}
     table = gain_table([(runs[1], runs[0]), (runs[0], runs[1])], settings, sidecar, "toys train")
+    assert table["failed"].tolist() == [False, True] and table["ref_failed"].tolist() == [True, False]
     assert table["checkpoint"].tolist() == ["a", "b"] and table["delta"].sum() == pytest.approx(0)
     kept = block_of(80) != 7
     alone = [(said == gold)[kept].mean() for said in (was, now)]

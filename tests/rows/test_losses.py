@@ -19,8 +19,10 @@ def test_every_step_of_every_replicate_is_a_row():
         for start in (1.0, 3.0)
     ]
     made_from = {"model": "wnli+cola", "task": "cola", "runs": [[1, 1], [2, 1]], "scale": "demo"}
+    outcomes = [{"metric": "mcc", "scores": {"mcc": mcc}, "majority": {"mcc": 0.0}} for mcc in (0.0, 0.5)]
     table = loss_table(
-        steps, made_from | {"checkpoints": {"1": {"label": "a"}, "2": {"label": "b"}}}, "cola train"
+        steps, outcomes, made_from | {"checkpoints": {"1": {"label": "a"}, "2": {"label": "b"}}}, "cola train"
     )
+    assert table["failed"].tolist() == [True, True, False, False]
     assert table["init"].tolist() == [1, 1, 2, 2] and table["checkpoint"].tolist() == list("aabb")
     assert table["value"].tolist() == [1.0, 0.5, 3.0, 0.5] and table["smoothed"][2] == pytest.approx(3.0)

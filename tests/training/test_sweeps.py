@@ -128,6 +128,7 @@ def test_tables_of_a_row_have_a_row_for_each_run(in_turn):
     assert table.set_index("model").loc["toy.reinit1", f"without{BLOCKS}"] == pytest.approx(right)
     assert set(table["data"]) == {"toys train 48 of 48 (generated); toys dev 24 of 24 (generated)"}
     assert table["model"].tolist() == list(RUNS) and (table["epochs"] == 2).all()
+    assert losses.groupby("model")["failed"].first().equals(table.groupby("model")["failed"].first())
     one = losses[losses["model"] == "toy"]
     steps = pd.read_csv(folder / "toy/steps.tsv", sep="\t")["loss"]
     assert one["value"].to_numpy() == pytest.approx(steps.to_numpy())

@@ -51,6 +51,24 @@ def test_means_gains_and_the_better_of_two(paper):
     assert cell(figure2.tidy(two, paper), "best_of_two", "cola", "", "").value == pytest.approx(runs.mean())
 
 
+def test_runs_that_failed_count_and_are_counted_and_no_interval_is_named_where_there_is_none(paper):
+    inputs = of_college(inits=1, seeds=3, heads=["fresh"])["figure2"]
+    path = "results/gains/wnli+rte@cased_vs_rte@cased.tsv"
+    inputs[path] = inputs[path].assign(failed=inputs[path]["seed"] == 1, ref_failed=inputs[path]["seed"] == 2)
+    path = "results/scores/rte@cased.tsv"
+    inputs[path] = inputs[path].assign(failed=inputs[path]["seed"] == 2)
+    table = figure2.tidy(inputs, paper)
+    for panel, intermediate, counts in (
+        ("score", "wnli", (2, 1)), ("gain", "wnli", (1, 2)), ("score", "", (2, 1)), ("majority", "", (0, 0)),
+    ):  # fmt: skip
+        row = cell(table, panel, "rte", intermediate, "fresh" if intermediate else "")
+        assert (row.trained, row.failed) == counts
+    whole = figure2.tidy(of_college(inits=1, seeds=3, heads=["fresh"])["figure2"], paper)
+    assert table["value"].equals(whole["value"])  # none is left out
+    ours = table[table["source"] == "ours"]
+    assert ((ours["interval"] == "none") == ours["low"].isna()).all()
+
+
 def test_the_score_of_a_chain_has_its_own_blocks_not_those_of_its_gain(paper):
     """Blocks are as hard for the chain as for the model alone, so that the gain is sure and the score is not."""
     inputs = of_college(inits=1, seeds=1)["figure2"]

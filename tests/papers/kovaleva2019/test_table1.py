@@ -58,6 +58,19 @@ def test_a_cell_says_ours_its_spread_and_the_papers(drawn):
     assert cells["8 random heads", "Mean gain of fine-tuning"][-1] == "paper +35.9"
 
 
+def test_fine_tunings_that_failed_are_counted_and_what_is_not_fine_tuned_is_not(paper):
+    failed = {"rte": False, "rte.random": True}
+    inputs = {
+        path: table.assign(failed=table["model"].map(failed)) if "/scores/" in path else table
+        for path, table in of_kovaleva().items() if "/rte." in path
+    }  # fmt: skip
+    table = table1.tidy(inputs, paper)
+    counts = {"finetuned": (2, 0), "random_start": (0, 1), "random_head": (0, 0), "majority": (0, 0)}
+    for series, expected in counts.items():
+        row = one(table, series=series, score="accuracy")
+        assert (row["trained"], row["failed"]) == expected
+
+
 def test_means_and_gains_are_those_of_the_rows(drawn):
     _, table, _ = drawn
     rows = table1.runs(of_kovaleva())

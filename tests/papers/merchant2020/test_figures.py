@@ -8,6 +8,7 @@ from made_tables import EDGES, FINETUNED, PAPER, VIEWS, of_merchant, only_row
 from bertshift.errors import UserError
 from bertshift.figures import grids
 from bertshift.papers import room
+from bertshift.papers.merchant2020 import edge_probes
 from bertshift.rows import statistics
 from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.estimates import BOTH, NONE
@@ -160,6 +161,19 @@ def test_appendix_a_sets_the_mix_beside_the_top_layer(published):
     assert set(table["source"]) == {"ours"}
 
 
+def test_tasks_whose_control_labels_are_not_learned_are_named(published):
+    inputs = of_merchant(12)["table1"]
+    _, table, _ = draw("table1", published)
+    assert edge_probes.unlearned(table[table["source"] == "ours"]) == ""
+    for path in ("results/edge_probes/base.tsv", "results/edge_probes/mnli.tsv"):
+        rows, one = inputs[path], ["relations"] + ["srl"] * ("mnli" in path)
+        zero = rows["task"].isin(one) & (rows["variant"] == "mix")
+        inputs[path] = rows.assign(selectivity=rows["selectivity"].where(~zero, rows["value"]))
+    _, _, caption = room.draw("merchant2020/table1", inputs, published["merchant2020"])
+    columns = table["series"].nunique()
+    assert f"selectivity is F1: SRL (1 of {columns} columns), Relations (2 of {columns} columns)." in caption
+
+
 def test_without_controls_there_is_no_selectivity(published):
     inputs = {
         path: table.assign(control=np.nan, selectivity=np.nan) if "control" in table else table
@@ -229,6 +243,9 @@ def test_a_sweep_whose_complete_run_failed_is_left_out_unless_all_are(published,
             f"merchant2020/{item}", inputs | {path: bent}, published["merchant2020"]
         )
         score = only_row(table, panel="score", series="mnli", position=position, source="ours")
+        cut = rows.loc[rows["model"] == frozen, "position"].iloc[0]
+        at_cut = only_row(table, panel="score", series="mnli", position=cut, source="ours")
+        assert (at_cut["trained"], at_cut["failed"]) == (0, 2)  # counted, though they stay
         return (score, caption, figure.axes[0].get_legend_handles_labels()[1])
 
     complete = rows["position"] == position

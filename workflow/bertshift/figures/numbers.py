@@ -73,23 +73,42 @@ def trained(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
 
 def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
     """Means over replicates by `by`, and where they come from; runs may differ between groups of `apart`, which are among
-    `by`.
-
-    Of the runs, `trained` did and `failed` did not learn their task (0 and 0 where the rows do not say); these are left
-    out, unless all failed.
+    `by`. Runs that failed to train are counted (`runs_of`, by `apart`) and left out, unless all failed.
     """
+    rows = _in_groups(rows, apart)
+    return _with_sources(statistics.summarise(trained(rows, apart), by, apart), rows, apart, apart)
+
+
+def means_of_all(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
+    """As `means`, of all runs, for scores: there a run that failed to train is a result. Runs are counted by `by`."""
+    rows = _in_groups(rows, apart)
+    return _with_sources(statistics.summarise(rows, by, apart), rows, apart, by)
+
+
+def _in_groups(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
+    """The rows, one group of `apart` after the other."""
     rows = rows.dropna(subset=apart)
     order = rows.groupby(apart, sort=False).ngroup().to_numpy()
-    rows = rows.iloc[np.argsort(order, kind="stable")]  # one group after the other
-    runs = rows.assign(failed=statistics.failures(rows), trained="failed" in rows)
-    runs = runs.drop_duplicates([*apart, *(key for key in statistics.RUN if key in rows)])
-    runs["trained"] &= ~runs["failed"]
+    return rows.iloc[np.argsort(order, kind="stable")]
+
+
+def _with_sources(found: pd.DataFrame, rows: pd.DataFrame, apart: list[str], of: list[str]) -> pd.DataFrame:
+    """The means `found` with what each group of `apart` was made from, and the runs of each group `of`."""
     groups = rows.groupby(apart, sort=False)
     facts = groups[["scale", "checkpoint", "data"]].agg(lambda names: "; ".join(map(str, names.unique())))
     facts["table"] = groups["table"].agg(each_once)
-    facts = facts.join(runs.groupby(apart)[["trained", "failed"]].sum())
-    found = statistics.summarise(trained(rows, apart), by, apart).join(facts, on=apart)
+    found = found.join(facts, on=apart).join(runs_of(rows, of), on=of)
     return found.assign(source="ours", provenance="measured", citation="")
+
+
+def runs_of(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """How many of the runs that each group `by` is about learned their task (`trained`) and did not (`failed`); 0 and 0 where
+    the rows do not say."""
+    told = rows["failed"].notna() if "failed" in rows else False
+    failed = statistics.failures(rows)
+    runs = rows.assign(failed=failed, trained=told & ~failed)
+    runs = runs.drop_duplicates([*by, *(key for key in statistics.RUN if key in rows)])
+    return runs.groupby(by)[["trained", "failed"]].sum()
 
 
 def each_once(names: Iterable[str]) -> str:

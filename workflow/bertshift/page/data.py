@@ -83,7 +83,8 @@ def _runs(ours: pd.DataFrame) -> list[dict]:
 
 
 def failures(table: pd.DataFrame, models: Iterable[str]) -> list[dict]:
-    """Of the runs behind a figure's rows, how many learned their task and how many failed, by the column that names models."""
+    """Of the runs behind a figure's rows, how many learned their task and how many failed, where most did, by the column that
+    names models."""
     ours = table[table["source"] == "ours"]
     known = {*models}
     named = next(
@@ -91,12 +92,11 @@ def failures(table: pd.DataFrame, models: Iterable[str]) -> list[dict]:
     )
     if named is None:
         return []
-    counts = (
-        ours[ours["trained"] + ours["failed"] > 0].groupby(named, sort=False)[["trained", "failed"]].max()
-    )
+    told = ours[ours["trained"] + ours["failed"] > 0]
+    worst = told.loc[told.groupby(named, sort=False)["failed"].idxmax()]
     return [
-        {"model": str(model), "trained": int(row.trained), "failed": int(row.failed)}
-        for model, row in counts.iterrows()
+        {"model": str(model), "trained": int(trained), "failed": int(failed)}
+        for model, trained, failed in worst[[named, "trained", "failed"]].itertuples(index=False)
     ]
 
 

@@ -73,8 +73,13 @@ def scores(config: Mapping, model: str) -> Request:
 
 def losses(config: Mapping, model: str) -> Request:
     model, runs = scored_model(model, config)
-    inputs = {"steps": files(runs, ["steps.tsv"]), "trainings": training_scores(config, model)}
-    return Request(inputs | {"sources": records(runs)}, provenance(model, config))
+    inputs = {
+        "steps": files(runs, ["steps.tsv"]),
+        "scores": files(runs, ["scores.json"]),
+        "trainings": training_scores(config, model),
+        "sources": records(runs),
+    }
+    return Request(inputs, provenance(model, config))
 
 
 def steps(config: Mapping, model: str) -> Request:

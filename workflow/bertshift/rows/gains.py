@@ -9,6 +9,7 @@ import pandas as pd
 from bertshift.errors import UserError
 from bertshift.models.source import checkpoint_names
 from bertshift.rows.blocks import in_columns
+from bertshift.rows.failure import failed
 from bertshift.rows.scored import without_blocks
 from bertshift.rows.significance import SCORES, mcnemar, paired_bootstrap
 
@@ -27,7 +28,8 @@ def gain_table(
 ) -> pd.DataFrame:
     """Rows of `gains` for every pair of replicates (model, reference), in the order of settings["pairs"].
 
-    `sidecar` is the data set's; `data` says what both models were trained on. Values without blocks are those of `delta`.
+    `sidecar` is the data set's; `data` says what both models were trained on. `failed` and `ref_failed`: whether the run and
+    the other learned nothing. Values without blocks are those of `delta`.
     UserError where they were not scored on the same examples.
     """
     keys = {"metric": "gain", **{key: settings[key] for key in ("model", "reference", "task")}}
@@ -38,6 +40,8 @@ def gain_table(
                             "runs in results/models and run the rule again.")  # fmt: skip
         replicate = dict(zip(("init", "seed", "ref_init", "ref_seed"), (*names, *ref_names)))
         made_from = {
+            "failed": failed(run.scores),
+            "ref_failed": failed(other.scores),
             "scale": settings["scale"],
             "checkpoint": checkpoints[str(names[0])],
             "data": f"{run.scores['data']['dev']}; trained on {data}",

@@ -6,15 +6,19 @@ import numpy as np
 import pandas as pd
 
 from bertshift.models.source import checkpoint_names
+from bertshift.rows.failure import failed
 
 DECAY = 0.98
 POINTS = 100  # of a curve that is thinned: as many as a small panel can show
 
 
-def loss_table(steps: Sequence[pd.DataFrame], provenance: Mapping, data: str) -> pd.DataFrame:
+def loss_table(
+    steps: Sequence[pd.DataFrame], outcomes: Sequence[Mapping], provenance: Mapping, data: str
+) -> pd.DataFrame:
     """One row a replicate and step: the loss of its batch (`value`) and the moving average up to it (`smoothed`).
 
-    `steps` are the replicates' steps.tsv in the order of provenance["runs"]; `data` says what they were trained on.
+    `steps` and `outcomes` are the replicates' steps.tsv and scores.json in the order of provenance["runs"]; `data` says
+    what they were trained on.
     """
     checkpoints = checkpoint_names(provenance["checkpoints"])
     parts = [
@@ -22,11 +26,11 @@ def loss_table(steps: Sequence[pd.DataFrame], provenance: Mapping, data: str) ->
             {
                 "metric": "loss", "model": provenance["model"], "task": provenance["task"], "init": init, "seed": seed,
                 "step": table["step"], "value": table["loss"], "smoothed": moving_average(table["loss"]),
-                "learning_rate": table["learning_rate"], "scale": provenance["scale"],
+                "learning_rate": table["learning_rate"], "failed": failed(outcome), "scale": provenance["scale"],
                 "checkpoint": checkpoints[str(init)], "data": data,
             }
         )
-        for (init, seed), table in zip(provenance["runs"], steps, strict=True)
+        for (init, seed), table, outcome in zip(provenance["runs"], steps, outcomes, strict=True)
     ]  # fmt: skip
     return pd.concat(parts, ignore_index=True)
 

@@ -158,7 +158,7 @@ def sweep_tables(
         told = table.assign(epochs=outcome["epochs"], loss=outcome["loss"], **place)
         predictions = read_tsv(Path(folders[name]) / "predictions.tsv")
         parts[0].append(with_blocks(told, [outcome], [predictions], labels))
-        keys = table.iloc[:1][["model", "task", "init", "seed", "scale", "checkpoint", "data"]]
+        keys = table.iloc[:1][["model", "task", "init", "seed", "failed", "scale", "checkpoint", "data"]]
         losses = thinned(read_tsv(Path(folders[name]) / "steps.tsv")["loss"])
         parts[1].append(losses.merge(keys.assign(metric="loss", **place), how="cross"))
     return pd.concat(parts[0], ignore_index=True), pd.concat(parts[1], ignore_index=True)

@@ -32,7 +32,8 @@ FIGURES = {
         "examples predicted otherwise, the difference of scores, and the divergence (JS) of output distributions, which for a "
         "regression is the mean difference of outputs. Last: distance in the last layer; mean: over all layers. 1: the further "
         "apart two runs are, the more differently they behave. Runs are seeds of the plain model and of models that were "
-        "fine-tuned on another task before, frozen, or re-initialised; both runs of a pair have the same pretraining run. "
+        "fine-tuned on another task before, frozen, shortened or re-initialised; both runs of a pair have the same pretraining "
+        "run. "
         "One star: p of at most .05 by a one-sided Mantel test, which permutes whole runs. Two stars: the same at a false "
         "discovery rate of .05 within the task. A dash: no correlation, as all pairs are alike or runs are too few. "
         "Measures that rank high here say more of behaviour in these runs; a pair of runs may differ in other ways.",

@@ -11,6 +11,7 @@ from matplotlib.patches import Rectangle
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import statistics
 from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.estimates import NONE
 from bertshift.rows.significance import benjamini_hochberg
 
 COLUMNS = ["panel", "final", "intermediate", "heads", "score", "p", "q", "p_runs", "q_runs", "changed", "n", "se",
@@ -40,20 +41,23 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     """
     rows = scores(inputs, published.get("figure2", {}).get("metrics", {}))
     chained = rows[rows["intermediate"] != ""].drop(columns=REFERENCE)
-    gain = numbers.means(chained.assign(value=chained["delta"]), BY, ["model"]).merge(tests(chained), on=BY)
-    score = numbers.means(of_scores(rows), BY, ["model"]).assign(panel="score")
+    gain = numbers.means_of_all(chained.assign(value=chained["delta"]), BY, ["model"]).merge(
+        tests(chained), on=BY
+    )
+    score = numbers.means_of_all(of_scores(rows), BY, ["model"]).assign(panel="score")
     best = rows.groupby(["model", "init"])["value"].agg(statistics.best_of_two).groupby("model").mean()
     majority = rows.groupby("model")["majority"].first()
     return numbers.join(
         score, gain.assign(panel="gain"), _instead(score, best, "best_of_two"),
-        _instead(score[score["intermediate"] == ""], majority, "majority"),
+        _instead(score[score["intermediate"] == ""], majority, "majority").assign(trained=0, failed=0),
         *printed(published, list(rows.loc[rows["intermediate"] == "", "final"])), columns=COLUMNS
     )  # fmt: skip
 
 
 def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd.DataFrame:
     """One row a replicate of every model, alone or a chain, with the score that `metrics` names for its task, or else
-    the headline, and the run that a chain's gain is over. A run at the level of the majority class is a result here, not a failure."""
+    the headline, and the run that a chain's gain is over. A run at the level of the majority class is a result here, and
+    counts."""
     parts = []
     for path, table in inputs.items():
         table = table.assign(table=path)
@@ -62,7 +66,7 @@ def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd
         chosen = table["score"] == metrics.get(table["task"].iloc[0])
         parts.append(table[chosen if chosen.any() else table["headline"]])
     rows = pd.concat(parts, ignore_index=True)
-    rows = rows.drop(columns=["low", "high", "failed"], errors="ignore")
+    rows = rows.drop(columns=["low", "high"], errors="ignore")
     intermediate, heads = zip(*map(style.intermediate_of, rows["model"]))
     return rows.assign(final=rows["task"], intermediate=intermediate, heads=heads)
 
@@ -76,7 +80,7 @@ def of_scores(rows: pd.DataFrame) -> pd.DataFrame:
     before = alone[without].reindex(keys).set_index(rows.index)
     chained = rows["intermediate"] != ""
     values = rows[without].where(~chained, rows[without] + before)
-    return rows.assign(**values).drop(columns=REFERENCE)
+    return rows.assign(**values).drop(columns=[*REFERENCE, "ref_failed"], errors="ignore")
 
 
 def tests(chained: pd.DataFrame) -> pd.DataFrame:
@@ -90,8 +94,9 @@ def tests(chained: pd.DataFrame) -> pd.DataFrame:
 
 
 def _instead(score: pd.DataFrame, values: pd.Series, panel: str) -> pd.DataFrame:
-    """Rows of `score` with another number of each model's in place of the mean; none where there is no such number."""
-    rows = score.assign(panel=panel, value=score["model"].map(values), low=np.nan, high=np.nan)
+    """Rows of `score` with another number of each model's, without an interval, in place of the mean; none where there is no
+    such number."""
+    rows = score.assign(panel=panel, value=score["model"].map(values), low=np.nan, high=np.nan, interval=NONE)
     return rows.dropna(subset="value")
 
 

@@ -10,12 +10,10 @@ from matplotlib.colors import BoundaryNorm
 from matplotlib.lines import Line2D
 
 from bertshift.figures import layers, numbers, style
-from bertshift.rows import statistics
 
 AFTER_TASKS = ["panel", "series", "heads", "variant", "step"]
 BY_LAYER = ["panel", "series", "position", "layers", "step"]
 DIRECT = "direct"
-PLACE = ["scale", "checkpoint", "data", "table"]
 LOOKS = {"loss": {"alpha": 0.25, "linewidth": 0.6}, "smoothed": {"linewidth": 1.2}}
 
 
@@ -29,7 +27,8 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     rows = rows.assign(panel=rows["task"], series=[task or DIRECT for task in earlier], heads=heads)
     both = [rows.assign(variant="loss"), rows.assign(variant="smoothed", value=rows["smoothed"])]
     table = numbers.join(
-        numbers.means(pd.concat(both), AFTER_TASKS, AFTER_TASKS[:3]), columns=[*AFTER_TASKS, *numbers.VALUES]
+        numbers.means_of_all(pd.concat(both), AFTER_TASKS, AFTER_TASKS[:3]),
+        columns=[*AFTER_TASKS, *numbers.VALUES],
     )
     tasks = list(table["panel"].unique())
     lines = -(-len(tasks) // 2)
@@ -83,10 +82,8 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     for path, table in inputs.items():
         about = {"panel": min(table["model"], key=len), "table": path}
         curves = on_common_steps(table.rename(columns={"value": "loss"}).assign(**about))
-        rows = curves.melt(["panel", "position", "layers", "step", "init", "seed"], list(LOOKS), "series")
-        part = statistics.summarise(rows, BY_LAYER).sort_values(BY_LAYER, kind="stable")
-        made_from = {key: "; ".join(map(str, curves[key].unique())) for key in PLACE}
-        parts.append(part.assign(source="ours", provenance="measured", **made_from))
+        rows = curves.melt([name for name in curves if name not in LOOKS], list(LOOKS), "series")
+        parts.append(numbers.means_of_all(rows, BY_LAYER, ["panel"]).sort_values(BY_LAYER, kind="stable"))
     table = numbers.join(*parts, columns=[*BY_LAYER, *numbers.VALUES])
     panels = table.groupby("panel", sort=False)
     columns = min(3, len(panels))

@@ -47,12 +47,20 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd
     the sd between their seeds and how many they are; and the paper's panel, the figure `key` of its file."""
     rows = deltas(inputs)
     # A model at the level of the majority class is a result here.
-    mean = numbers.means(rows.drop(columns="failed"), BY, ["panel"])
+    mean = numbers.means_of_all(rows, BY, ["panel"])
     chance = rows.groupby(BY, as_index=False)[["p", "q"]].agg(lambda p: p.max(skipna=False))
     base = rows.drop_duplicates(["panel", "init"]).assign(series=BASELINE, layer=0, head=0)
     base = statistics.with_value(base, base["baseline"])
-    about = base.groupby(BY, as_index=False).agg(sd=("baseline_sd", "mean"), runs=("baseline_n", "sum"))
-    base = numbers.means(base.drop(columns="failed"), BY, ["panel"]).merge(about, on=BY)
+    used, all_failed = base["baseline_n"], base["baseline_failed"].astype(bool)
+    counts = {
+        "trained": used.where(~all_failed, 0),
+        "failed": base["baseline_left_out"].where(~all_failed, used),
+    }
+    about = base.assign(**counts).groupby(BY, as_index=False).agg(
+        sd=("baseline_sd", "mean"), runs=("baseline_n", "sum"), trained=("trained", "sum"), failed=("failed", "sum")
+    )  # fmt: skip
+    base = numbers.means(base.drop(columns="failed"), BY, ["panel"]).drop(columns=list(counts))
+    base = base.merge(about, on=BY)
     return numbers.join(mean.merge(chance, on=BY), base, *printed(rows, published, key), columns=COLUMNS)
 
 
@@ -169,6 +177,8 @@ def tidy_summaries(
     rows = deltas(inputs)
     ours = summaries(rows, ["panel", "init", "seed", "scale", "checkpoint", "data", "table", by])
     ours = numbers.means(ours.assign(**{"head" if by == "layer" else "layer": 0}), CELL, ["panel"])
+    counts = numbers.runs_of(rows, ["panel", "layer", "head"]).groupby(["panel", by]).sum()
+    ours = ours.drop(columns=list(counts)).join(counts, on=["panel", by])
     return numbers.join(
         ours, *printed_summaries(rows, published, key, of, by), columns=[*CELL, *numbers.VALUES]
     )

@@ -13,6 +13,7 @@ _SAMPLE = (
     "once, by the names of the tasks, and is the same for every replicate. Dashed: the same between two seeds of one "
     "task on its own development set"
 )
+_OTHER_INPUTS = "These are other inputs, so that two tasks may lie below two seeds."
 _LEFT_OUT = "are left out and counted. The paper draws curves without numbers."
 _RUNS = f"Bands are over replicates. Runs that failed to train {_LEFT_OUT}"
 _PAIRS = f"Means and bands are over all pairs of seeds. Pairs with a run that failed to train {_LEFT_OUT}"
@@ -66,10 +67,10 @@ FIGURES = {
     ),
     "figure6": Figure(
         "Attention of models of two tasks", between_tasks("js"),
-        f"{_attention(_TASKS)} {_SAMPLE}, the least that can be told apart. {_RUNS}", "change.attention",
+        f"{_attention(_TASKS)} {_SAMPLE}. {_OTHER_INPUTS} {_RUNS}", "change.attention",
     ),
     "figure7": Figure(
         "Hidden states of models of two tasks", between_tasks("svcca"),
-        f"{_hidden_states(_TASKS)} {_SAMPLE}, on as many tokens. {_RUNS}", "change.hidden_states",
+        f"{_hidden_states(_TASKS)} {_SAMPLE}. {_OTHER_INPUTS} {_RUNS}", "change.hidden_states",
     ),
 }  # fmt: skip

@@ -44,7 +44,7 @@ def looks_of(table: pd.DataFrame) -> dict[str, dict]:
 def curves(table: pd.DataFrame) -> tuple[Figure, Axes]:
     """A figure with one line a series; wide where they are many.
 
-    Beside pairs of tasks, seeds of one task are thin and dashed: the floor of what can be told apart.
+    Beside pairs of tasks, seeds of one task are thin and dashed, on that task's inputs.
     """
     looks = looks_of(table)
     figure, [[axes]] = style.grid(2.5, width=style.TEXT_WIDTH if len(looks) > 5 else style.COLUMN_WIDTH)

@@ -25,9 +25,10 @@ _MARKS = (
     "exact McNemar test for accuracy and a paired bootstrap for other scores. Orange: the score with nothing disabled. "
     "Each panel has its own colours; lighter is worse."
 )
+_SHARE_A_NUMBER = "Heads of different pretraining runs share a number, nothing more."
 _FIRST_RUN = (
-    "Heads of different pretraining runs share a number, nothing more. Drawn are those of the first run from which "
-    "fine-tuning learned its task."
+    f"{_SHARE_A_NUMBER} Each cell is of the first pretraining run from which fine-tuning learned its task: the mean over "
+    "its fine-tuning seeds, or the one that there is."
 )
 
 NAME = "Kovaleva et al. 2019"
@@ -68,21 +69,21 @@ FIGURES = {
         "FrameNet (in the demo: from arguments to predicates of generated sentences). Beside all heads stand the maps "
         "of the two best for one sentence. Below: the paper's heads, ours calculated as in its notebook, and every "
         "score against its null. The null is the score of the same pairs of positions in other sentences of as many "
-        "tokens. " + _FIRST_RUN,
+        f"tokens. {_SHARE_A_NUMBER} Drawn are those of the first one.",
     ),
     "figure5": Figure(
         "How much each head's attention changes", both(_COSINE, each("results/cosine_padded/{model}_vs_{reference}.tsv")),
-        "Cosine similarity of every head's attention maps before and after fine-tuning, averaged over examples and "
-        "replicates. Columns are heads, rows are layers, layer 1 is on top, and darker means more change. The top maps "
+        "Cosine similarity of every head's attention maps before and after fine-tuning, averaged over examples. "
+        "Columns are heads, rows are layers, layer 1 is on top, and darker means more change. The top maps "
         "are of the real tokens alone. Below them are maps of inputs filled up to one length, with the rows of padded "
-        "queries, as the paper made its panels; these stand next. At the bottom is the mean over heads by layer. r: "
+        "queries, as the paper made its panels; these stand next. At the bottom is the mean over heads and runs by layer. r: "
         "correlation of padded and published cells. " + _FIRST_RUN,
         "change.figure5",
     ),
     "figure8": Figure(
         "Scores with one head disabled", each("results/ablation/{model}.tsv"),
-        "Score of a fine-tuned model with one attention head disabled: its tokens attend alike to all tokens. Mean over "
-        "replicates; columns are heads, layer 1 is on top. The paper's panel stands beside ours. Best: the largest "
+        "Score of a fine-tuned model with one attention head disabled: its tokens attend alike to all tokens. "
+        "Columns are heads, layer 1 is on top. The paper's panel stands beside ours. Best: the largest "
         "gain, in points. Other half: the gain of the head that is best on one half of the examples, taken on the "
         "other. " + _MARKS + " " + _FIRST_RUN,
         "ablations.figure8",
@@ -96,15 +97,15 @@ FIGURES = {
     "figure6": Figure(
         "Attention to separators and to the first token", each("results/attention_to/{model}_vs_{reference}.tsv"),
         "Attention to the separators and to the first token (BERT's [SEP] and [CLS]) by every head, before and after "
-        "fine-tuning, and the paper's panel. Mean over queries, examples and replicates. Rows are layers, layer 1 is on top, columns are heads, and darker means "
-        "more. Where an input has several separators, the largest attention counts. " + _FIRST_RUN,
+        "fine-tuning, and the paper's panel. Mean over queries and examples. Rows are layers, layer 1 is on top, columns "
+        "are heads, and darker means more. Where an input has several separators, the largest attention counts. " + _FIRST_RUN,
         "attention_to.figure6",
     ),
     "figure7": Figure(
         "What the first token attends to in the last layer", each("results/attention_to/{model}_vs_{reference}.tsv"),
         "What the last layer's heads attend to for the first token (BERT's [CLS]), before and after fine-tuning, and the "
-        "paper's strips. Columns are heads. Of each kind the token that gets most counts: mean over the examples that have one, and over "
-        "replicates. Blank: no example has one, or the paper does not show it. Punctuation is ours. " + _FIRST_RUN,
+        "paper's strips. Columns are heads. Of each kind the token that gets most counts: mean over the examples that "
+        "have one. Blank: no example has one, or the paper does not show it. Punctuation is ours. " + _FIRST_RUN,
         "attention_to.figure7",
     ),
     "linguistic": Figure(

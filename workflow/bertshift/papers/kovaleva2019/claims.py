@@ -201,7 +201,9 @@ def inherited_minus_own(evidence: Evidence, task: str) -> float:
 claim("figure5", "K5.1", "least cosine below the last two layers minus most within them", lower_minus_last_two,
       [(f"{task}, {way}", NOT_MORE if task == "qqp" else {}) for task in sorted(TASKS, key="qqp".__eq__) for way in ("crop", "padded")],
       low=0.0, of=Evidence.curve, printed=_change_printed, form="{:.3f} (digitised, padded)")  # fmt: skip
-claim("steps", "K5.2", "rank correlation over layers of distance from the start and change of attention",
+claim("steps", "K5.2",
+      "rank correlation over layers of two measures: how far the layer's weights end from their start (L2, relative to their "
+      "norm), and 1 - cosine of its attention before and after, mean over heads, without padding",
       distance_and_change, TASKS, low=0.0)  # fmt: skip
 claim("own_or_inherited", "K5.3", "1 - cosine of the last two layers by their input, minus that by their weights",
       inherited_minus_own, TASKS, low=0.0)  # fmt: skip
@@ -249,11 +251,14 @@ def gain_of_a_head(evidence: Evidence, task: str, token: str) -> float:
     return (after - before).max()
 
 
-claim("figure6", "K6.1", "centre of attention to [SEP] minus that to [CLS], in layers",
+claim("figure6", "K6.1",
+      "centre of attention to [SEP] minus that to [CLS], in layers (the mean layer, weighted by the attention that its heads "
+      "give the token on average)",
       lambda means, _: _centre(means("sep")) - _centre(means("cls")), TASKS, low=0.0, of=_layer_means,
       printed=_layer_means_printed)  # fmt: skip
-claim("figure6", "K6.2", "[SEP] weight of SST-2 minus the largest of other tasks", lead_of_sst2,
-      ["sep", ("sep_sum", NOT_MORE)], low=0.0)  # fmt: skip
+claim("figure6", "K6.2",
+      "[SEP] weight of SST-2 minus the largest of other tasks (attention to [SEP], mean over layers and heads; of several [SEP] "
+      "`sep` takes the largest, `sep_sum` the sum)", lead_of_sst2, ["sep", ("sep_sum", NOT_MORE)], low=0.0)  # fmt: skip
 claim("linguistic", "K6.3", "largest head's attention, relative to [CLS] or [SEP]", share_of_special, NOTICED,
       high=0.5)  # fmt: skip
 claim("linguistic", "K6.4", "largest gain of a head in attention", gain_of_a_head, NOTICED, low=0.01)
@@ -284,10 +289,12 @@ def _lead(weights: Mapping[str, float], kind: str) -> float:
     return weights[kind] - max(weight for other, weight in weights.items() if other != kind)
 
 
-claim("figure7", "K7.1", "attention of [CLS] to [SEP] minus that to the next kind",
+OF_LAST = "in the last layer, mean over heads, minus the largest to another kind"
+claim("figure7", "K7.1",
+      f"attention of [CLS] to [SEP] {OF_LAST} (pronouns, nouns, verbs, objects, subjects, negation, [CLS])",
       lambda weights, _: _lead(weights, "sep"), [(task, NOT_MORE) if task in EXCEPTIONS else task for task in TASKS],
       low=0.0, of=_weights, printed=_weights_printed)  # fmt: skip
-claim("figure7", "K7.2", "attention of [CLS] to punctuation minus that to the next kind",
+claim("figure7", "K7.2", f"attention of [CLS] to punctuation {OF_LAST} (those of K7.1, and [SEP])",
       lambda evidence, task: _lead(_weights(evidence, task, "punct"), "punct"), EXCEPTIONS, low=0.0)  # fmt: skip
 
 # ---- Figures 8 and 9: heads, and layers, disabled. All gains are in points.

@@ -44,22 +44,22 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     over_runs = rows.groupby(BY, as_index=False).agg(
         sd=("value", "std"), least=("value", "min"), most=("value", "max"), constant=("constant", "sum"), runs=("value", "size")
     )  # fmt: skip
-    score = numbers.means(rows, BY, BY[:2]).merge(over_runs, on=BY).assign(panel="score")
+    score = numbers.means_of_all(rows, BY, BY[:2]).merge(over_runs, on=BY).assign(panel="score")
     is_majority = score["series"] == "majority"
     majority = score[is_majority].set_index(["model", "score"])[["value", "table"]].add_prefix("majority_")
     above = score[~is_majority].join(majority, on=["model", "score"]).assign(panel="above_majority")
     above["table"] = [numbers.each_once(row) for row in zip(above["table"], above["majority_table"])]
     for column in ("value", "low", "high", "least", "most"):
         above[column] -= above["majority_value"]
-    gain = numbers.means(gains(rows), BY, ["series"]).assign(panel="gain")
+    gain = numbers.means(gains(rows).drop(columns="failed"), BY, ["series"]).assign(panel="gain")
     theirs = printed(published, list(rows["model"].unique()))
     return numbers.join(score, above, gain, *theirs, columns=COLUMNS)
 
 
 def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """One row a score of a head, a probe or a fine-tuned model, in points: model, series, score, draw, init, seed, value,
-    constant (one answer to every input), train (rows fine-tuned on), scale, checkpoint, data, and values without each
-    block of examples where these are known.
+    constant (one answer to every input), train (rows fine-tuned on), failed (missing of what is not fine-tuned), scale,
+    checkpoint, data, and values without each block of examples where these are known.
 
     `model` is the fine-tuned one also for its start and for the same from random weights.
     """
@@ -79,10 +79,10 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         draw=0,
     )
     tuned["constant"] = constants(tuned, answers)
-    majority = tuned[tuned["series"] == "finetuned"].assign(series="majority", constant=False)
+    majority = tuned[tuned["series"] == "finetuned"].assign(series="majority", constant=False, failed=None)
     majority = statistics.with_value(majority, POINTS * majority["majority"])
     columns = [
-        *BY, "draw", "init", "seed", "constant", "train", "scale", "checkpoint", "data", "table"
+        *BY, "draw", "init", "seed", "constant", "train", "failed", "scale", "checkpoint", "data", "table"
     ]  # fmt: skip
     rows = pd.concat([majority, frozen[frozen["series"].isin(SERIES)], tuned], ignore_index=True)
     rows = rows.reindex(columns=[*columns, *NUMBERS])

@@ -106,8 +106,9 @@ inclusive("table1", "T1.9", "Δ of Dep on dependencies", lambda e: delta(e, "dep
 inclusive("table1", "T1.11", "sd of F1 between runs of one kind, pooled over models and tasks", sd_between_runs,
           [(kind, {"high": most}) for kind, most in MOST.items()], across=True)  # fmt: skip
 claim("table1", "T1.12", "least Δ over 3 models and 8 tasks", lambda e: deltas(e).min(), low=-5.0)
-claim("appendix_a", "A.1", "mean Δ of top-layer probes minus that of mix probes", top_minus_mix, ["mnli", "squad"],
-      high=0.0)  # fmt: skip
+claim("appendix_a", "A.1",
+      "mean Δ over 8 tasks of top-layer probes minus that of mix probes (Δ: F1 minus that of the pretrained model by the same "
+      "kind of probe, in points)", top_minus_mix, ["mnli", "squad"], high=0.0)  # fmt: skip
 inclusive("appendix_b", "B.1", "share of 24 code lengths within 10 % of base", hardly_other_lengths, low=0.6)
 claim("appendix_b", "B.2", "code length of Dep over base on dependencies",
       lambda e: relative_length(e, "dep", "dependencies"), high=0.95)  # fmt: skip
@@ -133,7 +134,7 @@ PROBES = ["depth", "distance"]
 KEPT = [f"{task}, {kind}" for task in ("mnli", "squad") for kind in PROBES]
 inclusive("figure1", "F1.1", "first of two layers at which Dep is 0.01 above base", first_lift_of_dep, PROBES, low=4,
           high=6)  # fmt: skip
-inclusive("figure1", "F1.2", "largest |difference to base| below the last layer",
+inclusive("figure1", "F1.2", "largest |difference to base| in Spearman correlation, from layer 0 to the last but one",
           lambda lift, *_: max(abs(lift[k]) for k in range(lift.layers)), KEPT, of=lift, high=0.03)  # fmt: skip
 claim("figure1", "F1.3", "difference to base at the last layer", lambda lift, *_: lift[lift.layers], KEPT, of=lift,
       high=0.0)  # fmt: skip
@@ -212,7 +213,7 @@ claim("figure5", "F5.1", "mean RSA of layers 9 to 12, MNLI pairs minus Wikipedia
       lambda e: minus_wikipedia(e, "mnli", "mnli"), high=0.0)  # fmt: skip
 claim("figure5", "F5.2", "mean RSA of layers 9 to 12, SQuAD pairs minus Wikipedia",
       lambda e: minus_wikipedia(e, "squad", "squad"), high=0.0)  # fmt: skip
-claim("figure5", "F5.3", "RSA of the last layer minus the middle one", last_minus_middle,
+claim("figure5", "F5.3", "RSA of the last layer minus that of layer 6 of 12 (of another depth: its middle)", last_minus_middle,
       [f"{task}, {inputs}" for task in SINGLE for inputs in (*SINGLE, "wiki")], of=rsa, high=0.0)  # fmt: skip
 inclusive("figure5", "F5.4", "largest |RSA of dev minus train inputs| over layers", dev_minus_train, SINGLE,
           high=0.03)  # fmt: skip

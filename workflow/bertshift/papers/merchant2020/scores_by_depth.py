@@ -26,9 +26,9 @@ SHARE = 0.95
 def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Every run's headline score, in points; `series` is the model that each table varies, itself one of its rows.
 
-    A frozen or shortened model at the level of the majority class is a result, not a failure. A replicate whose complete
-    run failed to train has nothing to compare with: it is left out, unless all of a model's did (`failed`). `dropped` is
-    how many of the model's replicates are left out.
+    A frozen or shortened model at the level of the majority class is a result, and counts. A replicate whose complete run
+    failed to train has nothing to compare with: it is left out, unless all of a model's did. `dropped` is how many of the
+    model's replicates are left out.
     """
     kept = [
         rows.assign(series=min(rows["model"], key=len), table=path)
@@ -39,10 +39,9 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     rows = pd.concat(kept, ignore_index=True)
     rows = statistics.in_points(rows[rows["headline"]])
     bad = statistics.failed_wholes(rows, RUN)
-    all_bad = bad.groupby(rows["series"]).transform("all")
-    left_out = bad & ~all_bad
+    left_out = bad & ~bad.groupby(rows["series"]).transform("all")
     counts = rows[left_out].drop_duplicates(RUN).groupby("series").size()
-    rows = rows.assign(failed=all_bad, dropped=rows["series"].map(counts).fillna(0).astype(int))
+    rows = rows.assign(dropped=rows["series"].map(counts).fillna(0).astype(int))
     return rows[~left_out].reset_index(drop=True)
 
 
@@ -77,11 +76,12 @@ def tidy(
 
 
 def means(rows: pd.DataFrame, panel: str, found: pd.DataFrame) -> pd.DataFrame:
-    """Numbers, for each of `rows` or NaN, averaged over the replicates that have them, as rows of panel `panel`."""
+    """Numbers, for each of `rows` or NaN, averaged over the replicates that have them, as rows of panel `panel`. `failed`
+    counts also the replicates that are left out."""
     rows = statistics.with_value(rows, np.nan).assign(panel=panel, **found).dropna(subset="value")
     if rows.empty:
         return rows
-    found = numbers.means(rows, KEYS, ["series"])
+    found = numbers.means_of_all(rows, KEYS, ["series"])
     dropped = rows.drop_duplicates("series").set_index("series")["dropped"]
     return found.assign(failed=found["failed"] + found["series"].map(dropped))
 
@@ -96,8 +96,13 @@ def printed(published: Mapping, complete: pd.DataFrame) -> pd.DataFrame:
     return numbers.published(entry, published["paper"], panel="score", **columns.to_dict("list"))
 
 
-def panels(table: pd.DataFrame, relative: str, in_percent_of: str) -> tuple[Figure, Axes, Axes]:
-    """The scores, and beside them the panel `relative`: a line per model over `position`, the paper's scores as stars."""
+def panels(
+    table: pd.DataFrame, relative: str, in_percent_of: str, complete: pd.DataFrame
+) -> tuple[Figure, Axes, Axes]:
+    """The scores, and beside them the panel `relative`: a line per model over `position`, the paper's scores as stars.
+
+    `complete` are the scores of complete runs: a model failed to train if all of these did.
+    """
     figure, [[left, right]] = style.grid(2.6, columns=2)
     left.set_ylabel("score (points)")
     right.set_ylabel(f"% of the {in_percent_of}")
@@ -105,7 +110,8 @@ def panels(table: pd.DataFrame, relative: str, in_percent_of: str) -> tuple[Figu
         shown = table[table["panel"] == panel]
         for model, rows in shown[shown["source"] == "ours"].groupby("series", sort=False):
             metric = rows["metric"].iloc[0]
-            label = f"{style.label_of(model)} ({style.SCORES.get(metric, metric)}){style.mark_of(rows)}"
+            mark = style.mark_of(complete[complete["series"] == model])
+            label = f"{style.label_of(model)} ({style.SCORES.get(metric, metric)}){mark}"
             layers.curve(axes, rows, label, style.look_of(style.task_of(model)), "position")
         for point in shown[shown["source"] == "published"].itertuples():
             layers.star(axes, point.position + (-BESIDE if point.position < 0 else BESIDE), point)
@@ -114,9 +120,10 @@ def panels(table: pd.DataFrame, relative: str, in_percent_of: str) -> tuple[Figu
     return figure, left, right
 
 
-def left_out(table: pd.DataFrame, relative: str, end: str, why: str) -> str:
-    """Of replicates whose `end` failed to train, and of those that `relative` lacks; empty if there are none."""
-    failed = style.failures(table[table["panel"] == "score"])
+def left_out(table: pd.DataFrame, relative: str, complete: pd.DataFrame, end: str, why: str) -> str:
+    """Of replicates whose `complete` run (as in `panels`), called `end`, failed to train, and of those that `relative` lacks;
+    empty if there are none."""
+    failed = style.failures(complete)
     ours = table[table["source"] == "ours"]
     counts = ours.groupby(["panel", "series"])["replicates"].max().groupby("panel").sum()
     missing = counts["score"] - counts.get(relative, 0)
@@ -132,7 +139,8 @@ def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     rows = scores(inputs)
     table = tidy(rows, published, OF_UNFROZEN, rows["position"] == NOTHING_FROZEN, "unfrozen")
     embeddings = table["position"] == EMBEDDINGS_ONLY
-    figure, left, right = panels(table[~embeddings], OF_UNFROZEN, "score with nothing frozen")
+    complete = table.query(f"source == 'ours' and panel == 'score' and position == {NOTHING_FROZEN}")
+    figure, left, right = panels(table[~embeddings], OF_UNFROZEN, "score with nothing frozen", complete)
     ticks = range(-1, int(table["layers"].max()))
     for axes, panel in ((left, "score"), (right, OF_UNFROZEN)):
         for point in table[embeddings & (table["panel"] == panel)].itertuples():
@@ -141,7 +149,7 @@ def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         axes.set(xlim=(-1.7, ticks[-1] + 0.4), xticks=ticks)
         axes.set_xlabel("last frozen layer, from 0 (−1 = nothing)")
     why = "which score 0 with nothing frozen"
-    return style.captioned(figure, table, left_out(table, OF_UNFROZEN, "unfrozen", why))
+    return style.captioned(figure, table, left_out(table, OF_UNFROZEN, complete, "unfrozen", why))
 
 
 def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
@@ -153,12 +161,12 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     table = tidy(rows, published, OF_GAIN, is_complete, "complete", empty)
     curves = rows.set_index("position").groupby(RUN, sort=False)["value"]
     enough = curves.agg(lambda curve: statistics.layers_to(curve.to_dict(), SHARE))
-    runs = rows.drop_duplicates(RUN)  # in the order of the curves
-    runs = runs.assign(position=runs["layers"])
+    runs = rows[is_complete]
     # No blocks: the jackknife of a number of layers, which jumps, is too wide.
-    counts = pd.DataFrame({"value": enough.to_numpy()}, index=runs.index)
+    counts = enough[pd.MultiIndex.from_frame(runs[RUN])].set_axis(runs.index).to_frame("value")
     table = numbers.join(table, means(runs, "layers_to_95pct", counts), columns=COLUMNS)
-    figure, left, right = panels(table, OF_GAIN, "gain from none to all")
+    complete = table.query("source == 'ours' and panel == 'score' and position == layers")
+    figure, left, right = panels(table, OF_GAIN, "gain from none to all", complete)
     for axes in (left, right):
         axes.set(xticks=range(table["layers"].max() + 1), xlabel="layers kept (0 = embeddings)")
     right.axhline(100 * SHARE, color="#666666", linewidth=0.8, linestyle="--")
@@ -169,4 +177,4 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     words = ", ".join(f"{style.label_of(model)} {kept:.3g}" for model, kept in reached.items())
     enough = f"Layers to 95 % of the gain, mean over replicates: {words or 'no task gains'}."
     why = "in which more layers gain nothing"
-    return style.captioned(figure, table, enough, left_out(table, OF_GAIN, "complete", why))
+    return style.captioned(figure, table, enough, left_out(table, OF_GAIN, complete, "complete", why))
