@@ -149,15 +149,23 @@ def test_mistakes_are_told_all_at_once():
         ("a: 1\nb: [1\nc: 2\n", r"more.yaml, line 3 \(or 2, where it began\): this is not YAML: .* expected ',' or '\]'"),
         ("a: 1\nb: {c: [{e: 1, f: 1, e: 2}]}\nd: 2\n", "more.yaml, line 2: the key 'e' stands twice"),
         ("a: 1\nb: {c: 1}\na: 2\n", "more.yaml, line 3: the key 'a' stands twice"),
+        ("a: &x {b: 1}\nc: {<<: *x, d: 1, d: 2}\n", "more.yaml, line 2: the key 'd' stands twice"),
+        ("a: 2026-02-30\n", "more.yaml, day is out of range for month; correct it there"),
+        ("a: caf\xe9\n", "more.yaml is not UTF-8 .*; save it as UTF-8"),
         ("a: 1\n\tb: 2\n", r"more.yaml, line 2 .*: this is not YAML: .* a tab"),
         ("- a\n", r"more.yaml has no keys at its top level"),
         ("# a: 1\n", r"more.yaml has no keys at its top level"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_yaml_is_told_with_its_line(tmp_path, written, message):
-    (tmp_path / "more.yaml").write_text(written)
+    (tmp_path / "more.yaml").write_text(written, encoding="latin-1")
     with pytest.raises(UserError, match=message):
         read_yaml(tmp_path / "more.yaml")
+
+
+def test_mappings_may_be_merged_into_another(tmp_path):
+    (tmp_path / "more.yaml").write_text("a: &x {b: 1}\nc: &y {d: 1}\ne: {<<: *x, <<: *y, b: 2}\n")
+    assert read_yaml(tmp_path / "more.yaml")["e"] == {"b": 2, "d": 1}
 
 
 def test_a_new_metric_may_have_its_own_inputs():

@@ -226,6 +226,12 @@ def test_a_line_that_is_not_yaml_is_named(copy_project):
     assert "config/experiments.yaml, line 10: this is not YAML" in project.snakemake("-n", check=False)
 
 
+def test_a_key_that_stands_twice_is_named(project, tmp_path):
+    (tmp_path / "mine.yaml").write_text("world: {seed: 2}\nscale: small\nworld: {seed: 3}\n")
+    printed = project.snakemake("-n", "--configfile", str(tmp_path / "mine.yaml"), check=False)
+    assert "mine.yaml, line 3: the key 'world' stands twice; write it once." in printed
+
+
 def test_a_mirror_may_hold_framenet_where_its_download_lies(project, tmp_path):
     framenet = yaml.safe_load((ROOT / "config/relations.yaml").read_text())["download"]["url"]
     file = tmp_path / framenet.partition("://")[2]

@@ -116,35 +116,47 @@ def canonical(value) -> str:
 
 # Written in C where that can be had: ten times as fast.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 def read_yaml(path: Path) -> dict:
     """The keys of a YAML file. UserError, with the line, if it is not YAML, has a key twice or none at its top level."""
-    loader = _Loader(path.read_text(encoding="utf-8"))
     try:
-        node = loader.get_single_node()
-        if twice := next(_second_keys(node), None):
-            raise UserError(
-                f"{path}, line {twice.start_mark.line + 1}: the key '{twice.value}' stands twice; write it once."
-            )
-        found = node and loader.construct_document(node)
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}, {_place_and_reason(error)}; correct it there.") from error
+        found = _read(path.read_text(encoding="utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 ({error}); save it as UTF-8.") from error
     if not isinstance(found, dict):
         raise UserError(f"{path} has no keys at its top level; write lines such as 'scale: demo'.")
     return found
 
 
+def _read(text: str, place: str):
+    """What a text in YAML holds. UserError, with the place, if it is not YAML or has a key twice."""
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if twice := next(_second_keys(node), None):
+            raise UserError(
+                f"{place}, line {twice.start_mark.line + 1}: the key '{twice.value}' stands twice; write it once."
+            )
+        return node and loader.construct_document(node)
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not
+        raise UserError(f"{place}, {_place_and_reason(error)}; correct it there.") from error
+
+
 def _second_keys(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
-    """Keys that stand before already in their mapping: YAML's readers take the last and say nothing."""
+    """Keys that stand before already in their mapping: YAML's readers take the last and say nothing.
+
+    The key << is another thing: it merges mappings, and of two they take both.
+    """
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    keys = [key for key, _ in pairs if isinstance(key, yaml.ScalarNode)]
+    keys = [key for key, _ in pairs if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE]
     yield from (key for n, key in enumerate(keys) if key.value in {each.value for each in keys[:n]})
     for below in [value for _, value in pairs] or (node.value if isinstance(node, yaml.SequenceNode) else []):
         yield from _second_keys(below)
 
 
-def _place_and_reason(error: yaml.YAMLError) -> str:
+def _place_and_reason(error: Exception) -> str:
     if not isinstance(error, yaml.MarkedYAMLError):
         return " ".join(str(error).split())
     line = error.problem_mark.line + 1

@@ -43,9 +43,11 @@ container: str(IMAGE)
 
 
 EXPERIMENTS = "config/experiments.yaml"
-# Snakemake would not say which line is not YAML. A workflow that uses this one hands its configuration over.
-if Path(EXPERIMENTS).exists() and not workflow.modifier.skip_configfile:
-    user_errors_as_sentences(settings.read_yaml)(Path(EXPERIMENTS))
+# Snakemake would not say which line is not YAML, and of a key that stands twice it takes the last. A workflow that uses this
+# one hands its configuration over.
+for file in () if workflow.modifier.skip_configfile else map(Path, [EXPERIMENTS, *workflow.configfiles]):
+    if file.exists():
+        user_errors_as_sentences(settings.read_yaml)(file)
 
 
 configfile: EXPERIMENTS
