@@ -6,7 +6,7 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from bertshift.config import canonical, load_config, merge, read_yaml, task_settings
+from bertshift.config import canonical, load_config, merge, on_command_line, read_yaml, task_settings
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
 from bertshift.world.generate import SIZES
@@ -161,6 +161,24 @@ def test_a_file_that_is_not_yaml_is_told_with_its_line(tmp_path, written, messag
     (tmp_path / "more.yaml").write_text(written, encoding="latin-1")
     with pytest.raises(UserError, match=message):
         read_yaml(tmp_path / "more.yaml")
+
+
+def test_the_command_line_gives_mappings_and_lists_as_a_file_does():
+    given = [
+        "bases={base: {seeds: 2, parent: null}}",
+        "bases={base: {layers: 4}}",
+        "snapshots=[0, 50]",
+        "scale=small",
+        "world=",
+    ]
+    assert on_command_line(given) == {
+        "bases": {"base": {"seeds": 2, "parent": None, "layers": 4}},
+        "snapshots": [0, 50],
+    }
+    with pytest.raises(UserError, match=r"--config bases, line 1: the key 'base' stands twice"):
+        on_command_line(["bases={base: {seeds: 2}, base: {seeds: 3}}"])
+    with pytest.raises(UserError, match=r"--config bases, line 2 .*: this is not YAML"):
+        on_command_line(["bases={base: {seeds: 2}"])
 
 
 def test_mappings_may_be_merged_into_another(tmp_path):

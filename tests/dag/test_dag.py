@@ -211,6 +211,7 @@ def test_a_mirror_that_lacks_a_file_is_named_before_anything_runs(project, tmp_p
     [
         (["scale=small", "bases={base: {checkpoints: [{path: /nowhere}]}}"],
          "bases.base.checkpoints: there is no folder /nowhere."),
+        (["bases={base: {seeds: 3, pretrain: {heads: 3}}}"], "bases.base.pretrain.width: 128 cannot be divided among 3 heads"),
         (["analyses={cosin: {stimuli: [own]}}"], "analyses.cosin: no metric of this name looks at inputs; nearest: cosine."),
     ],
 )  # fmt: skip

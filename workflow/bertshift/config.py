@@ -130,6 +130,19 @@ def read_yaml(path: Path) -> dict:
     return found
 
 
+def on_command_line(entries: Iterable[str]) -> dict:
+    """The mappings and lists that `--config key=value ...` gives, as a file would: Snakemake takes all that they hold for text.
+
+    UserError for a value that is not YAML or has a key twice.
+    """
+    given: dict = {}
+    for key, _, text in (entry.partition("=") for entry in entries):
+        value = _read(text, f"--config {key}")
+        if isinstance(value, (dict, list)):
+            given = merge(given, {key: value})
+    return given
+
+
 def _read(text: str, place: str):
     """What a text in YAML holds. UserError, with the place, if it is not YAML or has a key twice."""
     try:
