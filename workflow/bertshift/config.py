@@ -3,7 +3,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from datetime import date
-from difflib import get_close_matches
 from pathlib import Path
 
 import yaml
@@ -12,7 +11,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from bertshift.errors import UserError
-from bertshift.naming import Model, inits_of, lineage, parse_model, shape_of
+from bertshift.naming import Model, alike, inits_of, lineage, parse_model, shape_of
 
 SCALES = ("demo", "small", "paper")
 CATALOGUES = {
@@ -28,8 +27,8 @@ _ROWS_OF = {
     "tags": (("treebank",), None),
     "dependencies": (("treebank",), None),
 }
-# With these mistakes a configuration can still be searched for names that are not defined.
-_HARMLESS = {"additionalProperties", "enum", "pattern"}
+# Mistakes in a name or a word, by what they are found in.
+_HARMLESS = {"additionalProperties": dict, "enum": str, "pattern": str}
 # Of these siblings only one can hold: setting one replaces the other of the scale below it.
 _ALTERNATIVES = [("pretrain", "checkpoints")]
 
@@ -44,7 +43,7 @@ def load_config(user: Mapping, root: Path) -> dict:
     """
     folders = [root / "config"]
     if named := user.get("experiments"):
-        file = Path(named)
+        file = Path(str(named))
         if not file.is_file():
             raise UserError(
                 f"experiments: {file.absolute()} does not exist; name the file that holds the settings."
@@ -62,10 +61,10 @@ def load_config(user: Mapping, root: Path) -> dict:
     merged = merge(merge(catalogue, shipped(f"scales/{scale}.yaml")), user)
     problems: list[str] = []
     config = _with_text_keys(merged, "", problems)
-    errors = _filling_validator(_schema(root / "workflow/schemas")).iter_errors(config)
+    errors = filter(_tells_more, _filling_validator(_schema(root / "workflow/schemas")).iter_errors(config))
     errors = sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
     problems += map(_sentence, errors)
-    if {error.validator for error in errors} <= _HARMLESS:
+    if all(map(_is_harmless, errors)):
         problems += _dangling_references(config)
     refuse(problems)
     for spec in config["datasets"].values():
@@ -84,7 +83,7 @@ def refuse(problems: Iterable[str]) -> None:
 def undefined(path: str, name: str, known: Collection[str], kind: str) -> Iterator[str]:
     """A sentence with the nearest names, if the `name` that key `path` refers to is not among the `known` ones."""
     if name not in known:
-        near = get_close_matches(str(name), list(known), n=3, cutoff=0.3) or list(known)
+        near = alike(str(name), known, 3, 0.3) or list(known)
         yield f"{path}: no {kind} '{name}' is defined; write one of {', '.join(near)}."
 
 
@@ -224,13 +223,23 @@ def _filling_validator(schema: dict) -> Draft202012Validator:
     return extend(Draft202012Validator, {"properties": fill_then_check})(schema)
 
 
+def _tells_more(error: ValidationError) -> bool:
+    """Whether it says more than that keys were expected, which another error says of the same value."""
+    return error.validator != "oneOf" or isinstance(error.instance, dict)
+
+
+def _is_harmless(error: ValidationError) -> bool:
+    """Whether the configuration can still be searched for names that are not defined."""
+    return isinstance(error.instance, _HARMLESS.get(error.validator, ()))
+
+
 def _sentence(error: ValidationError) -> str:
     path = ".".join(map(str, error.absolute_path)) or "the top level"
     value, schema = error.instance, error.schema
     if error.validator == "additionalProperties":
         known = list(schema.get("properties", {}))
         unknown = [key for key in value if key not in known]
-        near = [get_close_matches(key, known, n=1, cutoff=0.5) for key in unknown]
+        near = [alike(key, known, 1, 0.5) for key in unknown]
         hints = [
             f"'{key}'" + (f" (write '{match[0]}')" if match else "") for key, match in zip(unknown, near)
         ]
@@ -258,9 +267,22 @@ def _sentence(error: ValidationError) -> str:
         ]
         found = f"it has {', '.join(there)}" if there else "it has none"
         return f"{path}: must have exactly one of: {options}; {found}."
+    if error.validator in _LIMITS:
+        limit = _LIMITS[error.validator].format(error.validator_value)
+        return f"{path}: {value!r} does not fit; write {limit}{meaning}."
     return f"{path}: {value!r} does not fit; expected {error.validator} {error.validator_value}{meaning}."
 
 
+_LIMITS = {
+    "minimum": "{} or more",
+    "maximum": "{} or less",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
+    "minItems": "{} or more of them",
+    "maxItems": "{} or fewer of them",
+    "minProperties": "{} keys or more",
+    "uniqueItems": "each once",
+}
 _TYPES = {
     "integer": "a whole number",
     "number": "a number",
@@ -273,7 +295,7 @@ _TYPES = {
 
 
 def _one_of(possible: list, value) -> str:
-    near = get_close_matches(str(value), list(map(str, possible)), n=1, cutoff=0.5)
+    near = alike(str(value), map(str, possible), 1, 0.5)
     known = ", ".join(map(str, possible))
     if len(possible) == 1:
         return known
@@ -377,8 +399,8 @@ def _dangling_references(config: dict) -> list[str]:
             check(f"probes.{kind}.tasks", name, config["edge_tasks"], "edge task")
     for name in config["scored"]:
         check_name("scored", name)
-    for kind, name in config["annotators"].items():
-        check_name(f"annotators.{kind}", name)
+    for kind in ("tags", "trees"):
+        check_name(f"annotators.{kind}", config["annotators"][kind])
     return problems
 
 
