@@ -1,14 +1,16 @@
 import re
 from copy import deepcopy
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 
 import pytest
 import yaml
 from conftest import ROOT
 
-from bertshift.config import canonical, load_config, merge, read_yaml, task_settings
+from bertshift.config import canonical, load_config, merge, on_command_line, read_yaml, task_settings
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
+from bertshift.papers import catalogue
 from bertshift.world.generate import SIZES
 
 USER = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())
@@ -69,8 +71,14 @@ def put(path, value):
         (put("tasks.mnli", None), r"tasks\.mnli: nothing is written here; write keys with values"),
         (put("stimuli.wiki.split", "train"), r"stimuli\.wiki\.split: no split of 'wikipedia' 'train' is defined; write one of text"),
         (put("vocabularies", {"demo-cased": {"corpus": "wrold"}}), r"vocabularies\.demo-cased\.corpus: no corpus 'wrold' .* write one of world"),
-        (put("bases", {"base": {"pretrain": {"heads": 0}}}), r"bases\.base\.pretrain\.heads: 0 does not fit; expected minimum 1"),
+        (put("bases", {"base": {"pretrain": {"heads": 0}}}), r"bases\.base\.pretrain\.heads: 0 does not fit; write 1 or more"),
+        (put("bases", {"base": {"seeds": 100_000}}), r"bases\.base\.seeds: 100000 does not fit; write 1000 or less \(fine-tuning seeds"),
+        (put("tasks.mnli.seeds", 100_000), r"tasks\.mnli\.seeds: 100000 does not fit; write 1000 or less"),
+        (put("tasks.mnli.dataset", "MNLI"), r"tasks\.mnli\.dataset: no data set 'MNLI' is defined; write one of mnli"),
         (put("bases", {"base": {"pretrain": {"heads": 3}}}), r"bases\.base\.pretrain\.width: 128 cannot be divided among 3 heads"),
+        (put("bases", {"base": None}), r"bases\.base: nothing is written here; write keys with values"),
+        (put("bases", {"base": {"checkpoints": [None]}}), r"bases\.base\.checkpoints\.0: nothing is written here; write keys"),
+        (put("data", {"source": ["hub"]}), r"data\.source: \['hub'\] is not possible; write one of world, mirror, hub"),
         (put("bases", {"cased": {"parent": "bass"}}), r"bases\.cased\.parent: no checkpoint 'bass' is defined; write one of base"),
         (put("bases", {"base": {"parent": "base"}}), r"bases\.base\.parent: base, base never ends"),
         (put("bases", {"base": {"parent": "cased"}, "cased": {"parent": "base"}}), r"bases\.cased\.parent: cased, base, cased never ends"),
@@ -96,6 +104,64 @@ def test_a_mistake_is_a_sentence_with_path_value_and_remedy(edit, message):
         load_config(config, ROOT)
 
 
+# One of a kind of everything, so that a configuration is checked in an instant.
+FEW = {
+    "scale": "demo",
+    "data": {"source": "mirror", "mirror": "/x"},
+    "world": {"seed": 1, "sizes": {"dev": 9}},
+    "vocabularies": {"v": {"corpus": "world", "size": 600, "lowercase": True}},
+    "corpora": {"world": "x.txt"},
+    "bases": {
+        "base": {"seeds": 1, "pretrain": {"corpus": "world", "vocabulary": "v", "runs": 1, "layers": 2, "heads": 2, "width": 8,
+                 "feedforward": 9, "epochs": 1, "batch_size": 9, "learning_rate": 0.1, "lengths": {"longest": 32}}},
+        "mine": {"seeds": 1, "checkpoints": [{"path": "/x"}], "layers": 2, "heads": 2, "vocabulary": "v", "parent": "base"},
+    },
+    "training": {"learning_rate_scale": 1.0, "per_variant": {"random": {"epochs": 1}}},
+    "tasks": {
+        "mnli": USER["tasks"]["mnli"],
+        "dep": {"dataset": "ewt", "kind": "dependencies", "metrics": ["uas"], "learning_rate": 1, "batch_size": 9, "epochs": 1},
+    },
+    "annotators": {"tags": "dep", "trees": "dep"},
+    "treebank": "ewt",
+    "stimuli": {"wiki": {"dataset": "ewt", "form": "like", "split": "train", "like": "mnli"}},
+    "analyses": {metric: {"stimuli": ["own"]} for metric in ("cosine", "js", "attention_to", "own_or_inherited", "svcca",
+                 "similarity")} | {"rsa": {"stimuli": ["wiki"], "per_model": {"mnli": ["own"]}}},
+    "edge_tasks": {"pos": "e"},
+    "edge_sets": {"e": {"task": "pos", "format": "jiant", "files": {"train": "a", "dev": "b", "test": "c"}}},
+    "probes": {"edge": {"tasks": {"pos": {"width": 3}}}},
+    "sweeps": {"tasks": {"dep": {"max_dev": 9}}, "per_base": {"base": {"seeds": 1}}},
+    "snapshots": [0],
+    "scored": ["mnli"],
+    "figures": {"hao2020": {"figure6": {"models": ["mnli"], "reference": "base", "pairs": [["mnli", "mnli.random"]]}}},
+    "threads": {"train": 1, "analyse": 1},
+}  # fmt: skip
+
+
+def keys_of(value, path=()):
+    below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in below:
+        yield (*path, key)
+        yield from keys_of(each, (*path, key))
+
+
+@pytest.mark.parametrize("wrong", [None, [None], {"mnli": None}, "text", 7], ids=str)
+def test_whatever_stands_in_the_place_of_a_key_no_mistake_is_a_traceback(monkeypatch, wrong):
+    data = {name: read_once(ROOT / "config/datasets.yaml")[name] for name in ("mnli", "ewt")}
+    shipped = {"datasets.yaml": data, "edges.yaml": {}, "demo.yaml": {}}
+    read = lambda path: shipped[path.name] if path.name in shipped else read_once(path)
+    monkeypatch.setattr("bertshift.config.read_yaml", read)
+    catalogue.check(load_config(FEW, ROOT))
+    for *path, last in keys_of(FEW | {"datasets": data, "experiments": None}):
+        config = deepcopy(FEW | {"datasets": data})
+        reduce(getitem, path, config)[last] = wrong
+        try:
+            catalogue.check(load_config(config, ROOT))
+        except UserError:
+            continue
+        except Exception as error:  # noqa: BLE001 - it says of which key
+            pytest.fail(f"{wrong} in the place of {'.'.join(map(str, [*path, last]))}: {error!r}")
+
+
 MINE = {
     "kind": "pair",
     "format": "glue_tsv",
@@ -118,6 +184,7 @@ def test_a_data_set_of_ones_own_needs_no_licence_and_no_list_of_one_file():
         ("labels: {no: wrong, yes: right}",
          r'labels: the key False is not text; YAML reads an unquoted no, .* in quotes, as "no".\n.* True .* yes, .* as "yes"'),
         ("labels: {0: wrong, 1: right}", r'labels: the key 0 is not text; YAML reads it as a number. Write it in quotes, as "0"'),
+        ("labels: {only: this}", r"labels: {'only': 'this'} does not fit; write 2 keys or more \(what the file says"),
         ('labels: {"0": no, "1": 3}', r'labels\.0: False is not text; .* as "no".\n.*labels\.1: 3 is not text; .* "3"'),
         ("unlabelled: [-1]", r'unlabelled\.0: -1 is not text; .* as "-1"'),
         ("range: [0, 5]", r": must have exactly one of: labels or range; it has labels, range"),
@@ -152,15 +219,41 @@ def test_mistakes_are_told_all_at_once():
         ("a: 1\nb: [1\nc: 2\n", r"more.yaml, line 3 \(or 2, where it began\): this is not YAML: .* expected ',' or '\]'"),
         ("a: 1\nb: {c: [{e: 1, f: 1, e: 2}]}\nd: 2\n", "more.yaml, line 2: the key 'e' stands twice"),
         ("a: 1\nb: {c: 1}\na: 2\n", "more.yaml, line 3: the key 'a' stands twice"),
+        ("a: &x {b: 1}\nc: {<<: *x, d: 1, d: 2}\n", "more.yaml, line 2: the key 'd' stands twice"),
+        ("a: 2026-02-30\n", "more.yaml, day is out of range for month; correct it there"),
+        ("a: caf\xe9\n", "more.yaml is not UTF-8 .*; save it as UTF-8"),
         ("a: 1\n\tb: 2\n", r"more.yaml, line 2 .*: this is not YAML: .* a tab"),
         ("- a\n", r"more.yaml has no keys at its top level"),
         ("# a: 1\n", r"more.yaml has no keys at its top level"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_yaml_is_told_with_its_line(tmp_path, written, message):
-    (tmp_path / "more.yaml").write_text(written)
+    (tmp_path / "more.yaml").write_text(written, encoding="latin-1")
     with pytest.raises(UserError, match=message):
         read_yaml(tmp_path / "more.yaml")
+
+
+def test_the_command_line_gives_mappings_and_lists_as_a_file_does():
+    given = [
+        "bases={base: {seeds: 2, parent: null}}",
+        "bases={base: {layers: 4}}",
+        "snapshots=[0, 50]",
+        "scale=small",
+        "world=",
+    ]
+    assert on_command_line(given) == {
+        "bases": {"base": {"seeds": 2, "parent": None, "layers": 4}},
+        "snapshots": [0, 50],
+    }
+    with pytest.raises(UserError, match=r"--config bases, line 1: the key 'base' stands twice"):
+        on_command_line(["bases={base: {seeds: 2}, base: {seeds: 3}}"])
+    with pytest.raises(UserError, match=r"--config bases, line 2 .*: this is not YAML"):
+        on_command_line(["bases={base: {seeds: 2}"])
+
+
+def test_mappings_may_be_merged_into_another(tmp_path):
+    (tmp_path / "more.yaml").write_text("a: &x {b: 1}\nc: &y {d: 1}\ne: {<<: *x, <<: *y, b: 2}\n")
+    assert read_yaml(tmp_path / "more.yaml")["e"] == {"b": 2, "d": 1}
 
 
 def test_a_new_metric_may_have_its_own_inputs():

@@ -89,6 +89,12 @@ def test_parts_of_a_name():
     ("name", "hint"),
     [
         ("mnly", "mnli"),
+        ("MNLI", "nearest: mnli"),
+        ("mnli@Large", "nearest: large"),
+        (
+            "+".join(50 * ["mnli"]),
+            r"'mnli\+mnli\+mnli\+mnli\+\.\.\.' has 249 characters; write a name of 100 or fewer",
+        ),
         ("mnli@lage", "large"),
         ("mnli@base", "write 'mnli'"),
         ("mnli.freeze12", "0 to 11"),

@@ -211,6 +211,7 @@ def test_a_mirror_that_lacks_a_file_is_named_before_anything_runs(project, tmp_p
     [
         (["scale=small", "bases={base: {checkpoints: [{path: /nowhere}]}}"],
          "bases.base.checkpoints: there is no folder /nowhere."),
+        (["bases={base: {seeds: 3, pretrain: {heads: 3}}}"], "bases.base.pretrain.width: 128 cannot be divided among 3 heads"),
         (["analyses={cosin: {stimuli: [own]}}"], "analyses.cosin: no metric of this name looks at inputs; nearest: cosine."),
     ],
 )  # fmt: skip
@@ -224,6 +225,12 @@ def test_a_line_that_is_not_yaml_is_named(copy_project):
     lines = experiments.read_text().splitlines()
     experiments.write_text("\n".join([*lines[:9], "scale: small: paper", *lines[9:]]))
     assert "config/experiments.yaml, line 10: this is not YAML" in project.snakemake("-n", check=False)
+
+
+def test_a_key_that_stands_twice_is_named(project, tmp_path):
+    (tmp_path / "mine.yaml").write_text("world: {seed: 2}\nscale: small\nworld: {seed: 3}\n")
+    printed = project.snakemake("-n", "--configfile", str(tmp_path / "mine.yaml"), check=False)
+    assert "mine.yaml, line 3: the key 'world' stands twice; write it once." in printed
 
 
 def test_a_mirror_may_hold_framenet_where_its_download_lies(project, tmp_path):

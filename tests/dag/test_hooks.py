@@ -14,7 +14,7 @@ from snakemake.persistence import ParamsChange, PersistenceBase
 from snakemake.rules import Rule, RuleProxy
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.script import PythonScript, ScriptBase
-from snakemake.settings.types import SchedulingSettings
+from snakemake.settings.types import ConfigSettings, SchedulingSettings
 from snakemake.sourcecache import HostingProviderFile, LocalGitFile, SourceCache
 from snakemake.workflow import Workflow
 
@@ -86,6 +86,8 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
                 "dag_settings",
                 "executor_settings",
                 "scheduling_settings",
+                "config_settings",
+                "configfiles",
                 "exec_mode",
                 "local_exec",
                 "modifier",
@@ -96,6 +98,7 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
             ScriptBase,
             ["conda_env", "container_img", "env_modules", "threads", "resources", "bench_record", "rulename"],
         ),
+        (ConfigSettings, ["config_args"]),
         # Used as a module of another workflow.
         (WorkflowModifier, ["path_modifier", "skip_configfile"]),
         (PathModifier, ["prefix"]),

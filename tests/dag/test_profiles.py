@@ -41,6 +41,13 @@ def test_the_default_profile_gives_cores_and_gpus(parse):
     assert "code" not in {str(trigger).lower() for trigger in args.rerun_triggers}
 
 
+@pytest.mark.parametrize("arguments", [["--configfile", "{}", "--forceall"], ["--configfile={}"]])
+def test_a_configfile_that_is_not_yaml_is_named_with_its_line(parse, tmp_path, arguments):
+    (tmp_path / "mine.yaml").write_text("seeds: 2\nscale: small: paper\n")
+    with pytest.raises(SystemExit, match=r'(?s)This is not YAML; .*mine\.yaml", line 2'):
+        parse(*(argument.format(tmp_path / "mine.yaml") for argument in arguments))
+
+
 @pytest.mark.parametrize(
     ("visible", "number"), [(None, 77), ("2", 1), ("3,1", 2), ("GPU-8932f937, MIG-1", 2), ("1,-1,0", 1)]
 )

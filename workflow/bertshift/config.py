@@ -3,7 +3,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from datetime import date
-from difflib import get_close_matches
 from pathlib import Path
 
 import yaml
@@ -12,7 +11,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from bertshift.errors import UserError
-from bertshift.naming import Model, inits_of, lineage, parse_model, shape_of
+from bertshift.naming import Model, alike, inits_of, lineage, parse_model, shape_of
 from bertshift.running.redaction import redact
 
 SCALES = ("demo", "small", "paper")
@@ -29,8 +28,8 @@ _ROWS_OF = {
     "tags": (("treebank",), None),
     "dependencies": (("treebank",), None),
 }
-# With these mistakes a configuration can still be searched for names that are not defined.
-_HARMLESS = {"additionalProperties", "enum", "pattern"}
+# Mistakes in a name or a word, by what they are found in.
+_HARMLESS = {"additionalProperties": dict, "enum": str, "pattern": str}
 # Of these siblings only one can hold: setting one replaces the other of the scale below it.
 _ALTERNATIVES = [("pretrain", "checkpoints")]
 
@@ -48,11 +47,11 @@ def load_config(user: Mapping, root: Path) -> dict:
     merged = merge(merge(catalogue, read_yaml(files["scale"])), user)
     problems: list[str] = []
     config = _with_text_keys(merged, "", problems)
-    errors = _filling_validator(_schema(root / "workflow/schemas")).iter_errors(config)
+    errors = filter(_tells_more, _filling_validator(_schema(root / "workflow/schemas")).iter_errors(config))
     errors = sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
     problems += map(_sentence, errors)
     problems += _secrets(config, "")
-    if {error.validator for error in errors} <= _HARMLESS:
+    if all(map(_is_harmless, errors)):
         problems += _dangling_references(config)
     refuse(problems)
     for spec in config["datasets"].values():
@@ -66,7 +65,7 @@ def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
     """`user` with the keys of the file that its `experiments` names, and what else `load_config` reads: files by their keys."""
     folders, files = [root / "config"], {}
     if named := user.get("experiments"):
-        file = files["experiments"] = Path(named)
+        file = files["experiments"] = Path(str(named))
         if not file.is_file():
             raise UserError(
                 f"experiments: {file.absolute()} does not exist; name the file that holds the settings."
@@ -90,7 +89,7 @@ def refuse(problems: Iterable[str]) -> None:
 def undefined(path: str, name: str, known: Collection[str], kind: str) -> Iterator[str]:
     """A sentence with the nearest names, if the `name` that key `path` refers to is not among the `known` ones."""
     if name not in known:
-        near = get_close_matches(str(name), list(known), n=3, cutoff=0.3) or list(known)
+        near = alike(str(name), known, 3, 0.3) or list(known)
         yield f"{path}: no {kind} '{name}' is defined; write one of {', '.join(near)}."
 
 
@@ -122,35 +121,60 @@ def canonical(value) -> str:
 
 # Written in C where that can be had: ten times as fast.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 def read_yaml(path: Path) -> dict:
     """The keys of a YAML file. UserError, with the line, if it is not YAML, has a key twice or none at its top level."""
-    loader = _Loader(path.read_text(encoding="utf-8"))
     try:
-        node = loader.get_single_node()
-        if twice := next(_second_keys(node), None):
-            raise UserError(
-                f"{path}, line {twice.start_mark.line + 1}: the key '{twice.value}' stands twice; write it once."
-            )
-        found = node and loader.construct_document(node)
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}, {_place_and_reason(error)}; correct it there.") from error
+        found = _read(path.read_text(encoding="utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 ({error}); save it as UTF-8.") from error
     if not isinstance(found, dict):
         raise UserError(f"{path} has no keys at its top level; write lines such as 'scale: demo'.")
     return found
 
 
+def on_command_line(entries: Iterable[str]) -> dict:
+    """The mappings and lists that `--config key=value ...` gives, as a file would: Snakemake takes all that they hold for text.
+
+    UserError for a value that is not YAML or has a key twice.
+    """
+    given: dict = {}
+    for key, _, text in (entry.partition("=") for entry in entries):
+        value = _read(text, f"--config {key}")
+        if isinstance(value, (dict, list)):
+            given = merge(given, {key: value})
+    return given
+
+
+def _read(text: str, place: str):
+    """What a text in YAML holds. UserError, with the place, if it is not YAML or has a key twice."""
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if twice := next(_second_keys(node), None):
+            raise UserError(
+                f"{place}, line {twice.start_mark.line + 1}: the key '{twice.value}' stands twice; write it once."
+            )
+        return node and loader.construct_document(node)
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not
+        raise UserError(f"{place}, {_place_and_reason(error)}; correct it there.") from error
+
+
 def _second_keys(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
-    """Keys that stand before already in their mapping: YAML's readers take the last and say nothing."""
+    """Keys that stand before already in their mapping: YAML's readers take the last and say nothing.
+
+    The key << is another thing: it merges mappings, and of two they take both.
+    """
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    keys = [key for key, _ in pairs if isinstance(key, yaml.ScalarNode)]
+    keys = [key for key, _ in pairs if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE]
     yield from (key for n, key in enumerate(keys) if key.value in {each.value for each in keys[:n]})
     for below in [value for _, value in pairs] or (node.value if isinstance(node, yaml.SequenceNode) else []):
         yield from _second_keys(below)
 
 
-def _place_and_reason(error: yaml.YAMLError) -> str:
+def _place_and_reason(error: Exception) -> str:
     if not isinstance(error, yaml.MarkedYAMLError):
         return " ".join(str(error).split())
     line = error.problem_mark.line + 1
@@ -220,13 +244,23 @@ def _filling_validator(schema: dict) -> Draft202012Validator:
     return extend(Draft202012Validator, {"properties": fill_then_check})(schema)
 
 
+def _tells_more(error: ValidationError) -> bool:
+    """Whether it says more than that keys were expected, which another error says of the same value."""
+    return error.validator != "oneOf" or isinstance(error.instance, dict)
+
+
+def _is_harmless(error: ValidationError) -> bool:
+    """Whether the configuration can still be searched for names that are not defined."""
+    return isinstance(error.instance, _HARMLESS.get(error.validator, ()))
+
+
 def _sentence(error: ValidationError) -> str:
     path = ".".join(map(str, error.absolute_path)) or "the top level"
     value, schema = error.instance, error.schema
     if error.validator == "additionalProperties":
         known = list(schema.get("properties", {}))
         unknown = [key for key in value if key not in known]
-        near = [get_close_matches(key, known, n=1, cutoff=0.5) for key in unknown]
+        near = [alike(key, known, 1, 0.5) for key in unknown]
         hints = [
             f"'{key}'" + (f" (write '{match[0]}')" if match else "") for key, match in zip(unknown, near)
         ]
@@ -254,9 +288,22 @@ def _sentence(error: ValidationError) -> str:
         ]
         found = f"it has {', '.join(there)}" if there else "it has none"
         return f"{path}: must have exactly one of: {options}; {found}."
+    if error.validator in _LIMITS:
+        limit = _LIMITS[error.validator].format(error.validator_value)
+        return f"{path}: {value!r} does not fit; write {limit}{meaning}."
     return f"{path}: {value!r} does not fit; expected {error.validator} {error.validator_value}{meaning}."
 
 
+_LIMITS = {
+    "minimum": "{} or more",
+    "maximum": "{} or less",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
+    "minItems": "{} or more of them",
+    "maxItems": "{} or fewer of them",
+    "minProperties": "{} keys or more",
+    "uniqueItems": "each once",
+}
 _TYPES = {
     "integer": "a whole number",
     "number": "a number",
@@ -269,7 +316,7 @@ _TYPES = {
 
 
 def _one_of(possible: list, value) -> str:
-    near = get_close_matches(str(value), list(map(str, possible)), n=1, cutoff=0.5)
+    near = alike(str(value), map(str, possible), 1, 0.5)
     known = ", ".join(map(str, possible))
     if len(possible) == 1:
         return known
@@ -373,8 +420,8 @@ def _dangling_references(config: dict) -> list[str]:
             check(f"probes.{kind}.tasks", name, config["edge_tasks"], "edge task")
     for name in config["scored"]:
         check_name("scored", name)
-    for kind, name in config["annotators"].items():
-        check_name(f"annotators.{kind}", name)
+    for kind in ("tags", "trees"):
+        check_name(f"annotators.{kind}", config["annotators"][kind])
     return problems
 
 

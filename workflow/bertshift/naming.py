@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from bertshift.errors import UserError
 
 DEFAULT_BASE = "base"
+# Characters of a model's name: a file system takes 255 for a file, which may be named by two models.
+LONGEST = 100
 
 Range = Callable[[Mapping], tuple[int, int]]
 
@@ -183,10 +185,16 @@ def _place(variant: Variant) -> int:
     return list(VARIANTS).index(variant.kind)
 
 
+def alike(word: str, known: Iterable[str], most: int, cutoff: float) -> list[str]:
+    """The known names that are most like `word`, in capital or small letters, nearest first."""
+    names = {name.lower(): name for name in known}
+    return [names[near] for near in get_close_matches(word.lower(), names, most, cutoff)]
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known names that are like `word`, or all of them, for the end of a sentence."""
     known = list(known)
-    near = get_close_matches(word, known, n=3, cutoff=0.4)
+    near = alike(word, known, 3, 0.4)
     return "nearest: " + ", ".join(near) if near else "known: " + ", ".join(known)
 
 
@@ -197,6 +205,10 @@ def parse_model(name: str, config: Mapping) -> Model:
     spelling for a second spelling of a known model, and with the valid range for a layer or head that
     the checkpoint lacks.
     """
+    if len(name) > LONGEST:
+        raise UserError(
+            f"model '{name[:20]}...' has {len(name)} characters; write a name of {LONGEST} or fewer, as files are named by it."
+        )
     tasks, bases = list(config["tasks"]), list(config["bases"])
     stem, at, base = name.partition("@")
     head, *variants = stem.split(".")

@@ -43,14 +43,19 @@ container: str(IMAGE)
 
 
 EXPERIMENTS = "config/experiments.yaml"
-# Snakemake would not say which line is not YAML. A workflow that uses this one hands its configuration over.
-if Path(EXPERIMENTS).exists() and not workflow.modifier.skip_configfile:
-    user_errors_as_sentences(settings.read_yaml)(Path(EXPERIMENTS))
+# A workflow that uses this one hands its configuration over.
+ALONE = not workflow.modifier.skip_configfile
+# Snakemake would not say which line is not YAML, and of a key that stands twice it takes the last.
+for file in filter(Path.exists, map(Path, [EXPERIMENTS, *workflow.configfiles] if ALONE else [])):
+    user_errors_as_sentences(settings.read_yaml)(file)
 
 
 configfile: EXPERIMENTS
 
 
+if ALONE:
+    typed = user_errors_as_sentences(settings.on_command_line)(workflow.config_settings.config_args)
+    config = settings.merge(config, typed)
 config = pretraining.with_known_commits(user_errors_as_sentences(settings.load_config)(config, ROOT))
 user_errors_as_sentences(comparing.check_analyses)(config)
 user_errors_as_sentences(catalogue.check)(config)

@@ -16,7 +16,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from bertshift.planning import costs, work
 from bertshift.running import gpus, progress
 
-COSTS = costs.read_table(ROOT / "config/costs.yaml")
+COSTS = user_errors_as_sentences(settings.read_yaml)(ROOT / "config/costs.yaml")
 SIZES = costs.sizes_of(config, COSTS)
 
 

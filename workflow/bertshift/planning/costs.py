@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
-
 from bertshift.metrics.registry import METRICS
 from bertshift.planning.work import WORK, Job, Sizes, Work
 
@@ -46,11 +44,6 @@ class Resources:
     jobs: int | None = None
     disk: float | None = None
     has_gpu: bool = False
-
-
-def read_table(path: Path) -> dict:
-    """config/costs.yaml."""
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def kind(rule: str) -> str:
