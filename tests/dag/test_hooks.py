@@ -34,6 +34,7 @@ USED = [
     ),
     (Workflow, "unlock", set(), "to keep the lock of a run that is alive"),
     (JobScheduler, "job_selector", {"jobs"}, "to count temporary files until they are deleted"),
+    (JobScheduler, "open_jobs", None, "to start no job whose files nobody will read"),
     (DAG, "__len__", set(), "to know how many jobs a run has"),
     (DAG, "needrun", {"job"}, "to know which jobs wait for a temporary file"),
     (DAG, "noneedrun_finished", {"job"}, "to know what a reader still lacks"),
@@ -77,8 +78,8 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
     ("owner", "names"),
     [
         (DAG, ["dependencies", "depending"]),
-        (JobScheduler, ["running", "resources", "global_resources", "workflow"]),
-        (Job, ["temp_output"]),
+        (JobScheduler, ["failed", "running", "resources", "global_resources", "workflow"]),
+        (Job, ["temp_output", "is_group"]),
         (
             Workflow,
             [

@@ -24,7 +24,7 @@ from bertshift import naming
 from bertshift.errors import UserError
 from bertshift.files import BLOCKS_ENDING
 from bertshift.running import codegraph, driver, gpus
-from bertshift.running.disk import Reader, next_files
+from bertshift.running.disk import Reader, next_files, unread
 from bertshift.running.preloaded import THREADS, Forker
 from bertshift.running.redaction import redact
 
@@ -235,6 +235,23 @@ def within_disk(select):
     return wrapped
 
 
+def worth_starting(open_jobs):
+    """Leave out of the jobs that are ready those whose temporary files nobody will read, as a job failed (--keep-going).
+
+    Snakemake ends when no job is ready and none runs: it would wait for ever for those, as `within_disk` chooses none.
+    """
+
+    def wrapped(scheduler):
+        jobs, dag = open_jobs(scheduler), scheduler.workflow.dag
+        if not scheduler.failed:
+            return jobs
+        failed = chain.from_iterable(job if job.is_group() else [job] for job in scheduler.failed)
+        vain = unread(temporary(dag.jobs), failed, lambda job: [*filter(dag.needrun, dag.depending[job])])
+        return [job for job in jobs if job not in vain]
+
+    return wrapped
+
+
 def temporary(jobs):
     # Groups of jobs have neither.
     return {job for job in jobs if getattr(job, "temp_output", None) and is_ours(job)}
@@ -397,6 +414,7 @@ if not READ_BEFORE:
     workflow._prepare_dag = preparing(workflow._prepare_dag)
 if workflow.is_main_process and not READ_BEFORE:
     JobScheduler.job_selector = within_disk(JobScheduler.job_selector)
+    JobScheduler.open_jobs = property(worth_starting(JobScheduler.open_jobs.fget))
     workflow._build_dag = explaining(workflow._build_dag)
     # Elsewhere a process that has imported torch cannot fork.
     if sys.platform == "linux" and workflow.local_exec:
