@@ -83,6 +83,10 @@ def put(path, value):
         (put("edge_sets", {"gum_pos": {"task": "srl"}}), r"edge_sets\.gum_pos\.task: 'srl' is not possible; write one of pos, constituents, entities, coref"),
         (put("edge_sets", {"gum_pos": {"files": {"train": "x"}}}), r"edge_sets\.gum_pos\.files: unknown key 'train'; the keys here are archive"),
         (put("edge_sets", {"gum_pos": {"jiant_compat": True}}), r"edge_sets\.gum_pos\.jiant_compat: True is not possible; write False"),
+        (put("tasks.mnli.learning_rate", float("nan")), r"tasks\.mnli\.learning_rate: nan does not fit; write a number"),
+        (put("training", {"epsilon": float("inf")}), r"training\.epsilon: inf does not fit; write a number or null"),
+        (put("samples", {"task": float("-inf")}), r"samples\.task: -inf does not fit; write a whole number"),
+        (put("datasets", {"stsb": {"range": [0, float("inf")]}}), r"datasets\.stsb\.range\.1: inf does not fit; write a number"),
         (put("relations", {"file": ["x"]}), r"relations: unknown key 'file' \(write 'files'\)"),
     ],
 )  # fmt: skip
