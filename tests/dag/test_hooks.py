@@ -6,6 +6,7 @@ import pytest
 import snakemake.api  # noqa: F401 - first, as the others import each other in a circle
 from snakemake.common import Rules
 from snakemake.dag import DAG
+from snakemake.io import _IOFile
 from snakemake.jobs import Job
 from snakemake.modules import WorkflowModifier
 from snakemake.output_index import OutputIndex
@@ -58,6 +59,8 @@ USED = [
         {"rulename"},
         "to know its rules where another workflow renames them",
     ),
+    (_IOFile, "match", {"target"}, "to know the folders that a job has for itself"),
+    (_IOFile, "is_directory", None, "to know the folders that a job has for itself"),
     (PathModifier, "modifies_prefixes", None, "to refuse prefixes"),
     (HostingProviderFile, "hosted_repo", None, "to copy the library from a git host"),
     (PythonScript, "execute_script", {"fname", "edit"}, "to start jobs as forks"),
@@ -105,7 +108,10 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
         (HostingProviderFile, ["ref", "path"]),
         (LocalGitFile, ["ref", "path", "repo_path"]),
         (SourceCache, ["cache_path"]),
-        (Rule, ["script", "priority", "conda_env", "benchmark", "benchmark_modifier", "log_modifier"]),
+        (
+            Rule,
+            ["output", "script", "priority", "conda_env", "benchmark", "benchmark_modifier", "log_modifier"],
+        ),
     ],
 )
 def test_snakemake_still_keeps(owner, names):

@@ -168,6 +168,31 @@ def leftover(file):
     return None
 
 
+# ---- The user's own files lie where no job writes
+
+# What these make is data, which a configuration may name.
+MAKING_DATA = ("world", "corpus")
+
+
+def is_made(file):
+    """Whether a job of this workflow makes it, other than data."""
+    return any(maker in OURS and OURS[maker] not in MAKING_DATA for maker in makers_of(file))
+
+
+def is_folder_of_job(path):
+    """Whether a job has the folder for itself: it makes the folder, or files of fixed names in it."""
+
+    def holds(output):
+        folder, name = os.path.split(strip_wildcard_constraints(str(output)))
+        return output.match(f"{path}/{name}") if "{" in folder and "{" not in name else False
+
+    return any(
+        output.match(path) if output.is_directory else holds(output)
+        for rule in OURS
+        for output in rule.output
+    )
+
+
 # ---- Names that no rule makes
 
 
@@ -395,6 +420,7 @@ def preparing(prepare_dag):
             workflow.persistence.finished = recording(workflow.persistence.finished)
             return
         check_options()
+        settings.refuse(own_files.misplaced(config, is_made, is_folder_of_job))
         codegraph.keep(CODE)
         looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {MODIFIER.modify_rulename("plan")}
         if looks_on:
