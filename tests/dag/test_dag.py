@@ -268,6 +268,11 @@ def test_an_address_with_a_password_is_refused_and_not_shown(project):
     assert "opensesame" not in printed
 
 
+def test_a_clone_may_lie_anywhere(project, tmp_path):
+    clone = project.copy(tmp_path / "my {z} clone")
+    assert clone.jobs("results/vocabularies/demo-uncased/tokenizer.json") == {"world": 1, "vocabulary": 1}
+
+
 def test_lint(project):
     assert "good condition" in project.snakemake("--lint")
 

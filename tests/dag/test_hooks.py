@@ -94,6 +94,7 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
                 "local_exec",
                 "modifier",
                 "workflow_settings",
+                "deployment_settings",
             ],
         ),
         (
@@ -110,7 +111,16 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
         (SourceCache, ["cache_path"]),
         (
             Rule,
-            ["output", "script", "priority", "conda_env", "benchmark", "benchmark_modifier", "log_modifier"],
+            [
+                "output",
+                "script",
+                "priority",
+                "conda_env",
+                "container_img",
+                "benchmark",
+                "benchmark_modifier",
+                "log_modifier",
+            ],
         ),
     ],
 )

@@ -71,15 +71,20 @@ def user_errors_as_sentences(function):
 def complete_rules():
     """Every rule with a script gets the environment of all and, beside its log, a record of what each of its jobs cost.
 
+    Snakemake looks for wildcards and spaces in the paths of environments, used or not, and a clone may lie anywhere: so
+    rules have only what is asked for.
     Of the jobs that are ready, those of a later stage start first: a figure is drawn as soon as it can be, and no
     activations wait longer than they must. Only data come before all: what needs them would wait for every pretraining.
     Snakemake itself has no defaults for rules.
     """
     shared = workflow.workflow_settings.cache or ()
+    asked = workflow.deployment_settings.deployment_method
     for each, name in OURS.items():
+        if DeploymentMethod.APPTAINER not in asked:
+            each.container_img = None
         if each.script:
             each.priority = costs.stage(name, COSTS) or len(COSTS["stages"])
-            each.conda_env = ENVIRONMENT
+            each.conda_env = ENVIRONMENT if DeploymentMethod.CONDA in asked else None
             # Snakemake shares no output between folders (--cache) whose rule has a record of costs.
             if each.name not in shared:
                 each.benchmark_modifier = each.log_modifier
