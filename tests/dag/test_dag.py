@@ -219,6 +219,29 @@ def test_what_only_the_rules_know_gets_a_sentence(project, config, sentence):
     assert sentence in project.snakemake("results/mdl/mnli.tsv", "-n", "--config", *config, check=False)
 
 
+def test_ones_own_files_may_not_lie_where_jobs_write(project):
+    def told(*config):
+        return project.snakemake("results/scores/rte.tsv", "-n", "--config", *config, check=False)
+
+    printed = told(
+        "scale=small",
+        "bases={base: {checkpoints: [{path: results/pretrained/base/init1}]}}",
+        "corpora={mine: results/stimuli/wiki.jsonl}",
+        "patterns={labels: results/patterns/sheet/mine.tsv}",
+    )
+    made = "which this workflow makes"
+    assert "bases.base.checkpoints: results/pretrained/base/init1 is what this workflow makes" in printed
+    assert "corpora.mine: results/stimuli/wiki.jsonl is what this workflow makes" in printed
+    assert (
+        f"patterns.labels: results/patterns/sheet/mine.tsv lies in results/patterns/sheet, {made}" in printed
+    )
+    # Data that a rule makes may be named, and any place that no rule knows.
+    data = "corpora={other: results/world/corpus/documents.txt}"
+    assert "This was a dry-run" in told(
+        data, "patterns={labels: results/mine.tsv}", "data={cache: results/mine}"
+    )
+
+
 def test_a_line_that_is_not_yaml_is_named(copy_project):
     project = copy_project()
     experiments = project.folder / "config/experiments.yaml"
@@ -250,6 +273,11 @@ def test_an_address_with_a_password_is_refused_and_not_shown(project):
     printed = project.snakemake("figures/all", "--dry-run", "--config", relations, check=False)
     assert "relations.download.url: 'https://[hidden]@a.example/fn.zip' holds what" in printed
     assert "opensesame" not in printed
+
+
+def test_a_clone_may_lie_anywhere(project, tmp_path):
+    clone = project.copy(tmp_path / "my {z} clone")
+    assert clone.jobs("results/vocabularies/demo-uncased/tokenizer.json") == {"world": 1, "vocabulary": 1}
 
 
 def test_lint(project):

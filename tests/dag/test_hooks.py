@@ -6,6 +6,7 @@ import pytest
 import snakemake.api  # noqa: F401 - first, as the others import each other in a circle
 from snakemake.common import Rules
 from snakemake.dag import DAG
+from snakemake.io import _IOFile
 from snakemake.jobs import Job
 from snakemake.modules import WorkflowModifier
 from snakemake.output_index import OutputIndex
@@ -34,6 +35,7 @@ USED = [
     ),
     (Workflow, "unlock", set(), "to keep the lock of a run that is alive"),
     (JobScheduler, "job_selector", {"jobs"}, "to count temporary files until they are deleted"),
+    (JobScheduler, "open_jobs", None, "to start no job whose files nobody will read"),
     (DAG, "__len__", set(), "to know how many jobs a run has"),
     (DAG, "needrun", {"job"}, "to know which jobs wait for a temporary file"),
     (DAG, "noneedrun_finished", {"job"}, "to know what a reader still lacks"),
@@ -57,6 +59,8 @@ USED = [
         {"rulename"},
         "to know its rules where another workflow renames them",
     ),
+    (_IOFile, "match", {"target"}, "to know the folders that a job has for itself"),
+    (_IOFile, "is_directory", None, "to know the folders that a job has for itself"),
     (PathModifier, "modifies_prefixes", None, "to refuse prefixes"),
     (HostingProviderFile, "hosted_repo", None, "to copy the library from a git host"),
     (PythonScript, "execute_script", {"fname", "edit"}, "to start jobs as forks"),
@@ -77,8 +81,8 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
     ("owner", "names"),
     [
         (DAG, ["dependencies", "depending"]),
-        (JobScheduler, ["running", "resources", "global_resources", "workflow"]),
-        (Job, ["temp_output"]),
+        (JobScheduler, ["failed", "running", "resources", "global_resources", "workflow"]),
+        (Job, ["temp_output", "is_group"]),
         (
             Workflow,
             [
@@ -92,6 +96,7 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
                 "local_exec",
                 "modifier",
                 "workflow_settings",
+                "deployment_settings",
             ],
         ),
         (
@@ -107,7 +112,19 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
         (HostingProviderFile, ["ref", "path"]),
         (LocalGitFile, ["ref", "path", "repo_path"]),
         (SourceCache, ["cache_path"]),
-        (Rule, ["script", "priority", "conda_env", "benchmark", "benchmark_modifier", "log_modifier"]),
+        (
+            Rule,
+            [
+                "output",
+                "script",
+                "priority",
+                "conda_env",
+                "container_img",
+                "benchmark",
+                "benchmark_modifier",
+                "log_modifier",
+            ],
+        ),
     ],
 )
 def test_snakemake_still_keeps(owner, names):

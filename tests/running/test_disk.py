@@ -5,7 +5,7 @@ import sys
 import pytest
 from conftest import ROOT
 
-from bertshift.running.disk import Reader, next_files
+from bertshift.running.disk import Reader, next_files, unread
 
 
 def test_a_reader_gets_all_that_it_lacks_or_nothing():
@@ -23,6 +23,19 @@ def test_readers_that_have_begun_go_first_and_nobody_overtakes_them():
     assert next_files([small, begun], 5, False) == set()
 
 
+def test_what_only_readers_of_a_failed_job_would_read_is_unread():
+    """Also what is read to make such a file; not what another reader waits for, nor what is asked for itself."""
+    readers = {
+        "failed": ["lost"],
+        "weights": ["activations"],
+        "activations": ["lost"],
+        "shared": ["lost", "other"],
+        "lost": ["figure"],
+    }
+    writers = {"weights", "activations", "shared", "asked"}
+    assert unread(writers, ["failed"], lambda job: readers.get(job, [])) == {"weights", "activations"}
+
+
 # Six readers of pairs that share a file, and one whose other input takes long: each file is 10 MB.
 PROJECT = """
 include: "{hooks}"
@@ -37,7 +50,7 @@ rule late:
     output:
         "late",
     shell:
-        "sleep 1; touch {{output}}"
+        "sleep 1; {late}"
 
 
 rule make:
@@ -65,16 +78,29 @@ know_rules()
 """
 
 
+def run(folder, late, *options):
+    (folder / "Snakefile").write_text(PROJECT.format(hooks=ROOT / "workflow/rules/hooks.smk", late=late))
+    (folder / "seen").mkdir()
+    command = [sys.executable, "-m", "snakemake", "all", "--cores", "16", *options]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
 @pytest.mark.parametrize(("limit", "files"), [(40, 4), (15, 2)])
 def test_no_more_temporary_files_at_a_time_than_the_limit_allows(tmp_path, limit, files):
     """Seven files and the shared one can be made at once; one reader gets its two even where there is room for one."""
-    (tmp_path / "Snakefile").write_text(PROJECT.format(hooks=ROOT / "workflow/rules/hooks.smk"))
-    (tmp_path / "seen").mkdir()
-    command = [sys.executable, "-m", "snakemake", "all", "--cores", "16", "--resources", f"disk_mb={limit}"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = run(tmp_path, "touch {output}", "--resources", f"disk_mb={limit}")
     assert done.returncode == 0, done.stderr
     seen = {path.name: path.read_text().split() for path in (tmp_path / "seen").iterdir()}
     assert len(seen) == 9 and max(map(len, seen.values())) <= files
     # Nothing is made for a reader that waits for something else.
     assert (tmp_path / "seen/alone").stat().st_mtime > (tmp_path / "late").stat().st_mtime
+
+
+def test_a_run_ends_though_a_reader_waits_for_a_job_that_failed(tmp_path):
+    done = run(tmp_path, "exit 1", "--keep-going", "--resources", "disk_mb=40")
+    assert done.returncode == 1
+    assert sorted(path.name for path in (tmp_path / "read").iterdir()) == list("012345")
+    assert not (tmp_path / "seen/alone").exists()

@@ -1,4 +1,5 @@
 import json
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
@@ -224,8 +225,13 @@ def _secrets(value, path: str) -> Iterator[str]:
 def _schema(folder: Path) -> dict:
     """That of the whole configuration, with those of the catalogues in the places that refer to them."""
     schema = read_yaml(folder / "config.schema.yaml")
+
+    def catalogue(file: str) -> dict:
+        # Below a schema that names its dialect, jsonschema goes on with that dialect's validator instead of ours.
+        return {key: value for key, value in read_yaml(folder / file).items() if key != "$schema"}
+
     keys = {
-        key: read_yaml(folder / entry["$ref"]) if "$ref" in entry else entry
+        key: catalogue(entry["$ref"]) if "$ref" in entry else entry
         for key, entry in schema["properties"].items()
     }
     return schema | {"properties": keys}
@@ -241,7 +247,10 @@ def _filling_validator(schema: dict) -> Draft202012Validator:
                     instance.setdefault(key, deepcopy(property_schema["default"]))
         yield from check_properties(validator, properties, instance, schema)
 
-    return extend(Draft202012Validator, {"properties": fill_then_check})(schema)
+    # YAML has .nan and .inf, with which nothing can be computed.
+    known = Draft202012Validator.TYPE_CHECKER
+    types = known.redefine("number", lambda _, value: known.is_type(value, "number") and math.isfinite(value))
+    return extend(Draft202012Validator, {"properties": fill_then_check}, type_checker=types)(schema)
 
 
 def _tells_more(error: ValidationError) -> bool:

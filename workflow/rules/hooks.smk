@@ -24,7 +24,7 @@ from bertshift import naming
 from bertshift.errors import UserError
 from bertshift.files import BLOCKS_ENDING
 from bertshift.running import codegraph, driver, gpus
-from bertshift.running.disk import Reader, next_files
+from bertshift.running.disk import Reader, next_files, unread
 from bertshift.running.preloaded import THREADS, Forker
 from bertshift.running.redaction import redact
 
@@ -71,15 +71,20 @@ def user_errors_as_sentences(function):
 def complete_rules():
     """Every rule with a script gets the environment of all and, beside its log, a record of what each of its jobs cost.
 
+    Snakemake looks for wildcards and spaces in the paths of environments, used or not, and a clone may lie anywhere: so
+    rules have only what is asked for.
     Of the jobs that are ready, those of a later stage start first: a figure is drawn as soon as it can be, and no
     activations wait longer than they must. Only data come before all: what needs them would wait for every pretraining.
     Snakemake itself has no defaults for rules.
     """
     shared = workflow.workflow_settings.cache or ()
+    asked = workflow.deployment_settings.deployment_method
     for each, name in OURS.items():
+        if DeploymentMethod.APPTAINER not in asked:
+            each.container_img = None
         if each.script:
             each.priority = costs.stage(name, COSTS) or len(COSTS["stages"])
-            each.conda_env = ENVIRONMENT
+            each.conda_env = ENVIRONMENT if DeploymentMethod.CONDA in asked else None
             # Snakemake shares no output between folders (--cache) whose rule has a record of costs.
             if each.name not in shared:
                 each.benchmark_modifier = each.log_modifier
@@ -168,6 +173,31 @@ def leftover(file):
     return None
 
 
+# ---- The user's own files lie where no job writes
+
+# What these make is data, which a configuration may name.
+MAKING_DATA = ("world", "corpus")
+
+
+def is_made(file):
+    """Whether a job of this workflow makes it, other than data."""
+    return any(maker in OURS and OURS[maker] not in MAKING_DATA for maker in makers_of(file))
+
+
+def is_folder_of_job(path):
+    """Whether a job has the folder for itself: it makes the folder, or files of fixed names in it."""
+
+    def holds(output):
+        folder, name = os.path.split(strip_wildcard_constraints(str(output)))
+        return output.match(f"{path}/{name}") if "{" in folder and "{" not in name else False
+
+    return any(
+        output.match(path) if output.is_directory else holds(output)
+        for rule in OURS
+        for output in rule.output
+    )
+
+
 # ---- Names that no rule makes
 
 
@@ -231,6 +261,23 @@ def within_disk(select):
         alone = not scheduler.running and writers.issuperset(jobs)
         now = next_files(readers, room, alone)
         return select(scheduler, [job for job in jobs if job not in writers or job in now])
+
+    return wrapped
+
+
+def worth_starting(open_jobs):
+    """Leave out of the jobs that are ready those whose temporary files nobody will read, as a job failed (--keep-going).
+
+    Snakemake ends when no job is ready and none runs: it would wait for ever for those, as `within_disk` chooses none.
+    """
+
+    def wrapped(scheduler):
+        jobs, dag = open_jobs(scheduler), scheduler.workflow.dag
+        if not scheduler.failed:
+            return jobs
+        failed = chain.from_iterable(job if job.is_group() else [job] for job in scheduler.failed)
+        vain = unread(temporary(dag.jobs), failed, lambda job: [*filter(dag.needrun, dag.depending[job])])
+        return [job for job in jobs if job not in vain]
 
     return wrapped
 
@@ -378,6 +425,7 @@ def preparing(prepare_dag):
             workflow.persistence.finished = recording(workflow.persistence.finished)
             return
         check_options()
+        settings.refuse(own_files.misplaced(config, is_made, is_folder_of_job))
         codegraph.keep(CODE)
         looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {MODIFIER.modify_rulename("plan")}
         if looks_on:
@@ -397,6 +445,7 @@ if not READ_BEFORE:
     workflow._prepare_dag = preparing(workflow._prepare_dag)
 if workflow.is_main_process and not READ_BEFORE:
     JobScheduler.job_selector = within_disk(JobScheduler.job_selector)
+    JobScheduler.open_jobs = property(worth_starting(JobScheduler.open_jobs.fget))
     workflow._build_dag = explaining(workflow._build_dag)
     # Elsewhere a process that has imported torch cannot fork.
     if sys.platform == "linux" and workflow.local_exec:
