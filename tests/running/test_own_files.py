@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from bertshift.requests import figures, own_files
+from bertshift.requests import figures
+from bertshift.running import own_files
 
 
 @pytest.fixture
@@ -50,3 +51,10 @@ def test_own_files_are_neither_made_by_a_rule_nor_a_part_of_the_program():
     made, program = "results/vocabularies/own/tokenizer.json", figures.PUBLISHED.format(paper="hao2020")
     inputs = {"corpus": "/data/wiki.txt", "others": [made, program, "my/file"]}
     assert own_files.among(inputs) == ["/data/wiki.txt", "my/file"]
+
+
+@pytest.mark.parametrize("text", ["{half", "[]", '{"%s": 1}', '{"%s": {"seen": {}}}', "\xff"])
+def test_a_damaged_memory_counts_as_none(corpus, text):
+    before = held(corpus)
+    own_files.KNOWN.write_bytes(text.replace("%s", str(corpus)).encode("latin-1"))
+    assert held(corpus) == before
