@@ -11,7 +11,7 @@ from snakemake.jobs import Job
 from snakemake.modules import WorkflowModifier
 from snakemake.output_index import OutputIndex
 from snakemake.path_modifier import PathModifier
-from snakemake.persistence import ParamsChange, PersistenceBase
+from snakemake.persistence import MetadataRecord, ParamsChange, PersistenceBase
 from snakemake.rules import Rule, RuleProxy
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.script import PythonScript, ScriptBase
@@ -43,6 +43,13 @@ USED = [
     (PersistenceBase, "params_changed", {"job", "file"}, "to count outputs that have no record as changed"),
     (PersistenceBase, "metadata", set(), "to see whether an output has a record"),
     (PersistenceBase, "finished", {"job"}, "to let a cluster job record what made its files"),
+    (
+        PersistenceBase,
+        "_params",
+        {"job"},
+        "to compare what a cluster job was made from with what was planned",
+    ),
+    (PersistenceBase, "cleanup", {"job"}, "to drop the record of a cluster job that fails for that"),
     (
         ParamsChange,
         "__init__",
@@ -82,7 +89,8 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
     [
         (DAG, ["dependencies", "depending"]),
         (JobScheduler, ["failed", "running", "resources", "global_resources", "workflow"]),
-        (Job, ["temp_output", "is_group"]),
+        (Job, ["temp_output", "is_group", "is_local"]),
+        (MetadataRecord, ["endtime", "params"]),
         (
             Workflow,
             [

@@ -66,3 +66,73 @@ def test_beside_a_run_another_is_refused(project, at_work, command):
 def test_beside_a_run_what_makes_no_files_is_done(project, at_work):
     for command in ([TARGET, "--dry-run"], [TARGET, "--summary"], ["plan"]):
         assert f"{at_work}: what it is making now counts as not made." in project.snakemake(*command)
+
+
+# A cluster whose node is this machine: it edits a module after the driver has planned, and before the job is read.
+CLUSTER = """
+import os, subprocess
+from pathlib import Path
+from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+from snakemake_interface_executor_plugins.settings import CommonSettings
+
+common_settings = CommonSettings(
+    non_local_exec=True, implies_no_shared_fs=False, job_deploy_sources=False, pass_envvar_declarations_to_cmd=True,
+    pass_default_storage_provider_args=True, pass_default_resources_args=True, auto_deploy_default_storage_provider=False,
+    init_seconds_before_status_checks=0,
+)
+
+class Executor(RemoteExecutor):
+    def run_job(self, job):
+        if "EDITED" in os.environ:
+            with open(os.environ["EDITED"], "a") as module:
+                module.write("ADDED = 1\\n")
+        info = SubmittedJobInfo(job, aux=subprocess.run(self.format_job_exec(job), shell=True).returncode)
+        self.report_job_submission(info)
+
+    async def check_active_jobs(self, jobs):
+        for info in jobs:
+            self.report_job_error(info) if info.aux else self.report_job_success(info)
+        return
+        yield
+
+    def cancel_jobs(self, jobs):
+        pass
+"""
+VOCABULARY = "results/vocabularies/demo-uncased/tokenizer.json"
+EMPTY = """
+from pathlib import Path
+for file in snakemake.output:
+    Path(file).write_text("")
+"""
+
+
+@pytest.mark.parametrize("edited", [True, False])
+def test_a_cluster_job_fails_whose_code_is_not_that_which_the_driver_planned(
+    project, tmp_path, monkeypatch, edited
+):
+    (tmp_path / "snakemake_executor_plugin_pretended").mkdir()
+    (tmp_path / "snakemake_executor_plugin_pretended/__init__.py").write_text(CLUSTER)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for name in ("world", "vocabulary"):
+        script = project.folder / f"workflow/scripts/{name}.py"
+        script.write_text(EMPTY)
+    if edited:
+        monkeypatch.setenv("EDITED", str(script))
+    on_cluster = [
+        "--executor",
+        "pretended",
+        "--jobs",
+        "1",
+        "--retries",
+        "0",
+        "--seconds-between-status-checks",
+        "0",
+    ]
+    printed = project.snakemake(VOCABULARY, *on_cluster, check=False)
+    assert (
+        "was made from other code, settings or files of your own than this run had been planned" in printed
+    ) == edited
+    assert (project.folder / VOCABULARY).exists() != edited and "Traceback" not in printed
+    if not edited:
+        assert not project.reruns(VOCABULARY)

@@ -100,6 +100,23 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
     assert first in jobs and not upstream[first] & jobs
 
 
+@pytest.mark.parametrize(
+    ("line", "instead", "again"),
+    [
+        ('    "js": ', '    "distance": Metric("cosine"),\n    "js": ', set()),
+        ('Metric("layer_cka", ', 'Metric("layer_cka", dump="sampled", ', {"layer_cka"}),
+    ],
+)
+def test_a_line_of_the_registry_of_metrics_is_of_its_metric_alone(project, line, instead, again):
+    path = project.folder / "workflow/bertshift/metrics/registry.py"
+    before, found, after = path.read_text().partition(line)
+    assert found
+    path.write_text(before + instead + after)
+    jobs = rules(project.reruns("figures/all"))
+    measures = {"js", "cosine", "attention_to", "own_or_inherited", "svcca", "similarity", "layer_cka", "rsa"}
+    assert measures & jobs == again and again <= jobs and (again or not jobs - {"figures/all"})
+
+
 def test_a_setting_of_one_kind_of_probes_reruns_these_alone(project):
     config = project.config
     config["probes"]["mdl"]["patience"] = 7

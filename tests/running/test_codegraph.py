@@ -1,5 +1,10 @@
+import os
+import subprocess
+import sys
+
 import pytest
 
+from bertshift.errors import UserError
 from bertshift.running import codegraph
 
 FILES = {
@@ -18,13 +23,14 @@ def digest(tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(codegraph, "PACKAGE", tmp_path / "pkg")
-    for memory in ("_known", "_used"):
+    monkeypatch.setattr(codegraph, "KEPT", tmp_path / "code.json")
+    for memory in ("_known", "_used", "_modules"):
         monkeypatch.setattr(codegraph, memory, {})
 
     def after(edits):
         for name, text in edits.items():
             (tmp_path / name).write_text(text)
-        codegraph._read.cache_clear()
+        codegraph._modules.clear()
         return codegraph.digest([tmp_path / "script.py"])
 
     return after
@@ -43,22 +49,92 @@ def test_other_modules_comments_docstrings_and_layout_do_not(digest):
     )
 
 
-def test_what_was_read_once_is_not_parsed_again(digest, tmp_path, monkeypatch):
-    file, parsed, parse = tmp_path / "code.json", [], codegraph._parsed
+def test_what_was_read_once_is_not_parsed_again(digest, monkeypatch):
+    parsed, parse = [], codegraph._parsed
     monkeypatch.setattr(
         codegraph, "_parsed", lambda source, path: parsed.append(path.name) or parse(source, path)
     )
-    file.write_text("{half a file")
-    codegraph.recall(file)
     before = digest({})
-    codegraph.keep(file)
+    codegraph.keep()
     assert len(parsed) == len(FILES) - 1  # other.py is not imported
 
     parsed.clear()
     codegraph._known.clear()
-    codegraph.recall(file)
+    codegraph.recall()
     assert digest({}) == before and parsed == []
     assert digest({"pkg/used.py": "def f():\n    return 2\n"}) != before and parsed == ["used.py"]
-    written = file.stat().st_mtime_ns
+    written = codegraph.KEPT.stat().st_mtime_ns
     assert digest({"pkg/used.py": FILES["pkg/used.py"]}) == before
-    assert file.stat().st_mtime_ns == written
+    assert codegraph.KEPT.stat().st_mtime_ns == written
+
+
+DAMAGED = [
+    "{half a file",
+    "[]",
+    '"text"',
+    "{}",
+    "\xff",
+    '{"%s": []}',
+    '{"%s": {"key": 1}}',
+    '{"%s": {"key": [1, "x"]}}',
+]
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_damaged_memory_counts_as_none(digest, text):
+    before = digest({})
+    codegraph.KEPT.write_bytes(text.replace("%s", codegraph.VERSION).encode("latin-1"))
+    codegraph.recall()
+    codegraph.watch()
+    assert codegraph._known == {} and digest({}) == before
+
+
+def test_a_module_that_is_not_there_is_named(digest, tmp_path):
+    with pytest.raises(
+        UserError, match=r"metrics/new\.py does not exist; write this module, or correct its name"
+    ):
+        codegraph.told([tmp_path / "script.py", tmp_path / "metrics/new.py"])
+
+
+def test_no_job_depends_on_the_lines_of_all_metrics():
+    scripts = (codegraph.PACKAGE.parent / "scripts").glob("*.py")
+    assert "registry.py" not in {file.name for script in scripts for file in codegraph.code_of([script])}
+
+
+JOB = """
+import sys
+from pathlib import Path
+from bertshift.errors import UserError
+from bertshift.running import codegraph
+
+codegraph.PACKAGE = Path(sys.argv[1]) / "pkg"
+codegraph.watch()
+told, edited, when = sys.argv[2:]
+original = Path(edited).read_text()
+for moment in ("before", "after"):
+    if moment == when:
+        Path(edited).write_text(original + "added = 2\\n")
+    if moment == "before":
+        import pkg.used
+        Path(edited).write_text(original if when == "before" else Path(edited).read_text())
+try:
+    codegraph.check(told)
+except UserError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(("when", "noticed"), [("before", True), ("after", False), ("never", False)])
+def test_a_job_is_told_of_code_that_it_loaded_while_it_was_edited(digest, tmp_path, when, noticed):
+    """Put back before the job compares; or edited when all is loaded, as during a long training."""
+    digest({})
+    told = codegraph.told([tmp_path / "script.py"])
+    command = [sys.executable, "-c", JOB, str(tmp_path), told, str(tmp_path / "pkg/deep/inner.py"), when]
+    path = os.pathsep.join(["workflow", str(tmp_path)])
+    printed = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=True
+    ).stdout
+    assert (
+        "script.py, or a module that it imports, was edited after this run had been planned" in printed
+    ) == noticed
+    assert bool(printed) == noticed

@@ -95,6 +95,15 @@ def test_a_lock_of_unknown_origin_stays(folder, begin):
     assert locked(folder)
 
 
+@pytest.mark.parametrize("text", ["{half", "[]", '{"name": "bertshift-00000000"}', ""])
+def test_a_damaged_record_counts_as_none(folder, begin, text):
+    record = folder / driver.RECORDS / "bertshift-00000000.json"
+    record.parent.mkdir()
+    record.write_text(text)
+    begin()
+    assert locked(folder) and driver.at_work(folder) == []
+
+
 def test_a_dead_driver_beside_a_live_one_lifts_nothing(folder, other, begin):
     record = json.loads(records(folder)[0].read_text())
     write(folder, record | {"name": "bertshift-00000000", "born": "1"})  # its number is another process's now

@@ -61,6 +61,16 @@ def read_json(path: str | os.PathLike):
         raise UserError(f"{path} is not JSON ({error}); fetch or make it again.") from error
 
 
+def remembered(path: str | os.PathLike) -> dict:
+    """The object in a file of the program's own bookkeeping, from which nothing is lost: empty where it is missing or
+    damaged."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def write_jsonl(path: str | os.PathLike, rows: Iterable[dict]) -> None:
     with atomic(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -22,9 +22,9 @@ from bertshift.files import blocks_beside
 from bertshift.models.source import SOURCE
 from bertshift.papers import catalogue
 from bertshift.planning import costs
-from bertshift.requests import comparing, forgetting, own_files, pretraining
+from bertshift.requests import comparing, forgetting, pretraining
 from bertshift.requests.runs import MODEL_FILES
-from bertshift.running import codegraph
+from bertshift.running import codegraph, own_files
 
 # Scripts run in their own process, on this machine or on a cluster node, where this file is parsed again.
 os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
@@ -122,12 +122,14 @@ def depends_on(request):
     return {"code": code(request.__name__), "settings": settings_of(request)}
 
 
+@user_errors_as_sentences
 def code(*scripts, module=None):
-    """A digest of what a rule's scripts do. Where it changes, the rule reruns; no comment and no fresh checkout changes it."""
+    """A digest of what a rule's scripts do, and their names. Where it changes, the rule reruns; no comment and no fresh
+    checkout changes it. Each job compares it with the code that it has loaded."""
     files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
     if module:
         files.append(LIBRARY / "bertshift" / f"{module}.py")
-    return codegraph.digest(files)
+    return codegraph.told(files)
 
 
 def only(names):

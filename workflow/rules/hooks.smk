@@ -2,6 +2,7 @@
 # tests/dag/test_hooks.py says in words which of these names a new Snakemake has changed.
 import os
 import sys
+import time
 from contextlib import ExitStack
 from functools import cache, wraps
 from itertools import chain
@@ -28,8 +29,8 @@ from bertshift.running.disk import Reader, next_files, unread
 from bertshift.running.preloaded import THREADS, Forker
 from bertshift.running.redaction import redact
 
-CODE = Path(".snakemake/code.json")
-codegraph.recall(CODE)
+BEGUN = time.time()
+codegraph.recall()
 
 # {rule: its name here}. A workflow that uses this one as a module may rename its rules, and has rules of its own, which are
 # left alone. Where it changes rules, this file is read once more.
@@ -335,6 +336,26 @@ def recording(finished):
     return wrapped
 
 
+def agreeing(finished):
+    """Let a job fail whose node saw other code, settings or own files than the driver, whose record names what it planned."""
+
+    @wraps(finished)
+    async def wrapped(job):
+        persistence = workflow.persistence
+        for file in job.output if is_ours(job) and not job.is_local else ():
+            record = persistence.metadata(file)
+            of_this_run = record and record.endtime and record.endtime > BEGUN
+            if of_this_run and record.params != persistence._params(job):
+                persistence.cleanup(job)  # Snakemake calls this once more, for a job that failed
+                raise WorkflowError(
+                    f"{file} was made from other code, settings or files of your own than this run had been planned "
+                    "with; call the same command again."
+                )
+        await finished(job)
+
+    return wrapped
+
+
 # What Snakemake limits its jobs to where nobody asks for a limit: jobs, and seconds.
 DEFAULT_RATE = (100, 1)
 
@@ -426,7 +447,7 @@ def preparing(prepare_dag):
             return
         check_options()
         settings.refuse(own_files.misplaced(config, is_made, is_folder_of_job))
-        codegraph.keep(CODE)
+        codegraph.keep()
         looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {MODIFIER.modify_rulename("plan")}
         if looks_on:
             for other in driver.at_work(Path.cwd()):
@@ -435,6 +456,8 @@ def preparing(prepare_dag):
             take_over()
         prepare_dag(*args, lock_warn_only=lock_warn_only, nolock=nolock or looks_on, **more)
         distrust(workflow.persistence)
+        if not workflow.local_exec:
+            workflow.persistence.finished = agreeing(workflow.persistence.finished)
 
     return wrapped
 

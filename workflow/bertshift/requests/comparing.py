@@ -28,7 +28,7 @@ def compare(config: Mapping, model: str, reference: str, metric: str) -> Request
     one, other, pairs, asked = _of_pairs(config, model, reference, metric)
     how, runs, stimuli = METRICS[metric], in_pairs(pairs), asked.settings["stimuli"]
     inputs = {side: dump(how.dump, each, stimuli) for side, each in (("model", one), ("reference", other))}
-    settings = {"dump": recipe(how.dump, config)}
+    settings = {"module": how.module, "dump": recipe(how.dump, config)}
     if how.tokens:
         settings["tokens"] = config["samples"][how.tokens]
     if how.weights:

@@ -7,8 +7,8 @@ from bertshift.errors import UserError
 from bertshift.models.families import FAMILIES
 from bertshift.models.source import as_asked_before
 from bertshift.requests import Request
-from bertshift.requests.own_files import contents
 from bertshift.requests.runs import files, run_named
+from bertshift.running.own_files import contents
 from bertshift.seeds import seed_from
 
 CHECKPOINT = "results/pretrained/{base}/init{init}"
@@ -83,13 +83,14 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
         raise UserError(f"bases.{base}.checkpoints lists {len(sources)} run(s); there is no init{init}.")
     # Another label is no other checkpoint.
     source = {key: value for key, value in sources[int(init) - 1].items() if key != "label"}
+    own = {}
     if "path" in source:
         folder = Path(source["path"]).expanduser()
         if not folder.is_dir():
             raise UserError(f"bases.{base}.checkpoints: there is no folder {folder}.")
-        source["files"] = contents(str(file) for file in sorted(folder.iterdir()) if file.is_file())
+        own["own"] = contents(str(file) for file in sorted(folder.iterdir()) if file.is_file())
     shape = {key: entry[key] for key in ("layers", "heads")}
-    return Request(settings={"source": source, "shape": shape, "cache": config["data"]["cache"]})
+    return Request(settings={"source": source, "shape": shape, "cache": config["data"]["cache"], **own})
 
 
 def derive(config: Mapping, model: str, init: str) -> Request:

@@ -1,18 +1,18 @@
 import ast
-import json
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from bertshift.files import write_json
+from bertshift.errors import UserError
+from bertshift.files import remembered, write_json
 
 PACKAGE = Path(__file__).parents[1]
+# What a driver has read for digests, within the folder where it runs.
+KEPT = Path(".snakemake/code.json")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 # Python writes a tree down in another way from one version to the next.
-VERSION = sys.version.split()[0].encode()
+VERSION = sys.version.split()[0]
 
 
 def digest(scripts: Iterable[Path]) -> str:
@@ -38,27 +38,82 @@ def code_of(scripts: Iterable[Path]) -> list[Path]:
     return sorted(seen)
 
 
-def recall(file: Path) -> None:
-    """Take what an earlier call of `keep` wrote there: to parse two hundred modules takes longer than to plan all jobs."""
-    with suppress(FileNotFoundError, ValueError):
-        _known.update(json.loads(file.read_text(encoding="utf-8")))
+def told(scripts: Iterable[Path]) -> str:
+    """Their digest, and their names: what `check` needs. UserError for one that does not exist."""
+    scripts = list(scripts)
+    if missing := [file for file in scripts if not file.is_file()]:
+        raise UserError(
+            f"{missing[0]} does not exist; write this module, or correct its name where metrics/registry.py or the "
+            "__init__.py of a paper has it."
+        )
+    return " ".join([digest(scripts), *(str(file.relative_to(PACKAGE.parent)) for file in scripts)])
 
 
-def keep(file: Path) -> None:
+def check(told: str) -> None:
+    """UserError where the code that `told` names is another in this process than where `told` was written."""
+    planned, *names = told.split()
+    if digest(PACKAGE.parent / name for name in names) != planned:
+        raise UserError(
+            f"workflow/{' or workflow/'.join(names)}, or a module that it imports, was edited after this run had been "
+            "planned, so the result would not be what its record says; call the same command again."
+        )
+
+
+def recall() -> None:
+    """Take what an earlier call of `keep` wrote: to parse two hundred modules takes longer than to plan all jobs."""
+    _known.update(_whole(remembered(KEPT).get(VERSION)))
+
+
+def keep() -> None:
     """Write what was read for digests, where it is not what the file holds."""
     if _used.keys() != _known.keys():
-        write_json(file, _used)
+        write_json(KEPT, {VERSION: _used})
+
+
+def watch() -> None:
+    """Let each module of the library count from now on as it is when Python loads it, whatever happens to its file later.
+
+    In a job: then what is known of modules is the driver's, whose Python may be another.
+    """
+    for modules in remembered(KEPT).values():
+        _known.update(_whole(modules))
+    if _Loads not in sys.meta_path:
+        sys.meta_path.insert(0, _Loads)
+
+
+class _Loads:
+    @staticmethod
+    def find_spec(name: str, path=None, target=None) -> None:
+        for file in _files(name)[-2:]:  # the others are loaded before
+            if file.is_file():
+                _modules[file] = _fresh(file)
+
+
+def _whole(modules) -> dict[str, list]:
+    """Those entries of what `keep` wrote that are as it writes them."""
+    found = {}
+    for key, entry in modules.items() if isinstance(modules, dict) else ():
+        match entry:
+            case [str(), [*names]] if all(isinstance(name, str) for name in names):
+                found[key] = entry
+    return found
 
 
 _known: dict[str, list] = {}
 _used: dict[str, list] = {}
+_modules: dict[Path, tuple[str, tuple[Path, ...]]] = {}
 
 
-@cache
 def _read(path: Path) -> tuple[str, tuple[Path, ...]]:
-    """A digest of what a module does, and the library's files that it imports."""
+    """A digest of what a module does, and the library's files that it imports: read once in a process."""
+    if path not in _modules:
+        _modules[path] = _fresh(path)
+    return _modules[path]
+
+
+def _fresh(path: Path) -> tuple[str, tuple[Path, ...]]:
     source = path.read_bytes()
-    key = sha256(VERSION + source).hexdigest()
+    key = sha256(source).hexdigest()
     meaning, names = _used[key] = _known.get(key) or _parsed(source, path)
     files = [file for name in names for file in _files(name)]
     return meaning, tuple(file for file in dict.fromkeys(files) if file.is_file())

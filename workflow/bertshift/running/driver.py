@@ -1,7 +1,6 @@
 """The snakemake process that drives a run: who it is, and how the next one takes over when it has died."""
 
 import atexit
-import json
 import logging
 import os
 import platform
@@ -18,7 +17,7 @@ import psutil
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from bertshift.errors import UserError
-from bertshift.files import write_json
+from bertshift.files import remembered, write_json
 
 # In the environment of all that a driver starts, on its own machine.
 VARIABLE = "BERTSHIFT_DRIVER"
@@ -190,11 +189,14 @@ def _text(path: str) -> str:
 
 
 def _recorded(folder: Path) -> dict[Path, dict]:
-    found = {}
-    for path in sorted((folder / RECORDS).glob("*.json")):
-        with suppress(FileNotFoundError):  # it ended meanwhile
-            found[path] = json.loads(path.read_text())
-    return found
+    """The records in `folder`; a damaged one counts as none, as Snakemake's own lock still refuses a second run."""
+    kinds = {key: type(value) for key, value in _describe().items()}
+    found = {path: remembered(path) for path in sorted((folder / RECORDS).glob("*.json"))}
+    return {
+        path: driver
+        for path, driver in found.items()
+        if all(isinstance(driver.get(key), kind) for key, kind in kinds.items())
+    }
 
 
 def _born(pid: int) -> str:

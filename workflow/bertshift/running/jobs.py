@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.running import gpus, network
+from bertshift.running import codegraph, gpus, network, own_files
 from bertshift.running.redaction import redact
 
 
@@ -66,10 +66,19 @@ def settings_of(snakemake):
     return told and json.loads(told)
 
 
+def _check_origins(code: str | None, settings) -> None:
+    """UserError where the code or the user's own files are not those that the job was planned with."""
+    if code:
+        codegraph.check(code)
+    if isinstance(settings, dict) and "own" in settings:
+        own_files.check(settings["own"])
+
+
 @contextmanager
 def job(snakemake, downloads: bool = False) -> Iterator[dict | list | None]:
     """Around the body of every script, which gets the rule's settings: threads, a GPU for rules that ask for one, log
-    without secrets, no network unless it downloads, and errors as one sentence.
+    without secrets, no network unless it downloads, and errors as one sentence. The code and the user's own files must be
+    those that the job was planned with, when it begins and when it ends.
 
     Enter it before numpy, torch or a library of the hub is imported: they look once.
     """
@@ -88,8 +97,12 @@ def job(snakemake, downloads: bool = False) -> Iterator[dict | list | None]:
             if snakemake.resources.get("gpu", 0):
                 gpus.take_one(f"{path.parent.name}/{path.stem}")
                 _check_gpu(snakemake.config["unusable_gpu"])
+            code, settings = snakemake.params.get("code"), settings_of(snakemake)
+            codegraph.watch()
+            _check_origins(code, settings)
             with network.as_allowed():
-                yield settings_of(snakemake)
+                yield settings_of(snakemake)  # the script may write into it
+            _check_origins(code, settings)
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(1)

@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import bertshift
+from bertshift.running import codegraph
 from bertshift.running.network import OFFLINE
 
 # A fork has the threads that its parent has imported numpy and torch with.
@@ -79,6 +80,7 @@ class Forker:
 
 
 def import_library() -> None:
+    codegraph.watch()
     gc.disable()
     for module in pkgutil.walk_packages(bertshift.__path__, "bertshift."):
         importlib.import_module(module.name)

@@ -5,7 +5,8 @@ from fnmatch import fnmatch
 
 import pytest
 
-from bertshift.requests import figures, own_files
+from bertshift.requests import figures
+from bertshift.running import own_files
 
 
 @pytest.fixture
@@ -129,3 +130,10 @@ def test_no_key_names_what_a_job_makes(tmp_path, monkeypatch, keys, told):
     made.parent.mkdir(parents=True)
     made.touch()
     assert refused(**keys) == told
+
+
+@pytest.mark.parametrize("text", ["{half", "[]", '{"%s": 1}', '{"%s": {"seen": {}}}', "\xff"])
+def test_a_damaged_memory_counts_as_none(corpus, text):
+    before = held(corpus)
+    own_files.KNOWN.write_bytes(text.replace("%s", str(corpus)).encode("latin-1"))
+    assert held(corpus) == before

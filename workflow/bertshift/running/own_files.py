@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from bertshift.files import read_json, sha256, write_json
+from bertshift.errors import UserError
+from bertshift.files import remembered, sha256, write_json
 
 LIBRARY = Path(__file__).resolve().parents[1]
 # Digests of what was read before, each with the sizes and times that it goes with, so that it is not read at each start.
@@ -85,22 +86,34 @@ def among(inputs: Mapping[str, str | list[str]]) -> list[str]:
 
 def contents(paths: Iterable[str]) -> dict[str, str]:
     """A digest of each file or folder: of the names in it, and of the bytes."""
-    known = read_json(KNOWN) if KNOWN.exists() else {}
-    found = {}
+    known, found = remembered(KNOWN), {}
     for path in paths:
         files = _files(path)
         seen = {name: [file.stat().st_size, file.stat().st_mtime_ns] for name, file in files.items()}
-        before = known.get(path, {})
-        found[path] = before if before.get("seen") == seen else {"seen": seen, "sha256": _digest(files)}
+        match known.get(path):
+            case {"seen": before, "sha256": str(digest)} if before == seen:
+                found[path] = {"seen": seen, "sha256": digest}
+            case _:
+                found[path] = {"seen": seen, "sha256": _digest(files)}
     if known | found != known:
         write_json(KNOWN, known | found)
     return {path: one["sha256"] for path, one in found.items()}
 
 
+def check(told: Mapping[str, str]) -> None:
+    """UserError where a file or folder holds something else than `contents` told before."""
+    now = contents(told)
+    if edited := [path for path in told if now[path] != told[path]]:
+        raise UserError(
+            f"{' and '.join(edited)} was edited after this run had been planned, so the result would not be what its "
+            "record says; call the same command again."
+        )
+
+
 def _files(path: str) -> dict[str, Path]:
     root = Path(path)
     if not root.is_dir():
-        return {root.name: root}
+        return {root.name: root} if root.exists() else {}
     return {str(file.relative_to(root)): file for file in sorted(root.rglob("*")) if file.is_file()}
 
 
