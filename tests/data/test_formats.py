@@ -61,6 +61,7 @@ def test_glue_drops_and_counts_what_it_may(file):
     [
         (HEADER + "0\ta\tb\t2\n", "train.tsv:2 has the unknown label '2'"),
         ("id\tquestion1\tis_duplicate\n0\ta\t1\n", "no column 'question2', only id, question1, is_duplicate"),
+        ("id\tquestion1\tquestion2\tquestion2\tis_duplicate\n", "has 2 columns 'question2'"),
         ("", "is empty"),
         ("\n<!DOCTYPE html>\n<html></html>", "is a web page"),
         ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "is a Git LFS pointer"),
@@ -72,7 +73,7 @@ def test_glue_names_the_fault(file, content, message):
         list(glue_tsv.read(file(content), PAIR)[0])
 
 
-@pytest.mark.parametrize("score", ["5.1", "nan", "high", ""])
+@pytest.mark.parametrize("score", ["5.1", "nan", "high", "", "0_3", "١"])
 def test_scores_are_bounded_numbers(file, score):
     spec = {"columns": {"text_a": "a", "text_b": "b", "label": "score"}, "range": [0, 5]}
     assert next(glue_tsv.read(file("a\tb\tscore\nx\ty\t3.800\n"), spec)[0])["label"] == 3.8
@@ -122,6 +123,26 @@ def test_squad_names_the_fault(file):
         squad_json.read(file("[]"), {})
     with pytest.raises(UserError, match="after question 0: not in SQuAD's JSON form .KeyError: 'answers'"):
         squad_json.read(file(squad({})), {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"is_impossible": "false"}, 'its is_impossible is "false", which is not true or false'),
+        ({"question": None}, "its question is null, which is not text"),
+        ({"question": "half \ud83d"}, r'its question is "half \\ud83d", which is not text'),
+        ({"id": ["q1"]}, r'its id is \["q1"\], which is not text'),
+        (
+            {"answers": [{"text": "cat", "answer_start": "4"}]},
+            'its answer_start is "4", which is not a whole',
+        ),
+        ({"answers": [{"text": None, "answer_start": 4}]}, "its answer's text is null, which is not text"),
+    ],
+)
+def test_squad_names_the_value_that_is_of_another_type(file, changes, fault):
+    answered = {"answers": [{"text": "cat", "answer_start": 4}]}
+    with pytest.raises(UserError, match=f"train.tsv, question 2: {fault}"):
+        squad_json.read(file(squad(answered, answered | changes)), {})
 
 
 def word(number, form, head, relation="dep"):

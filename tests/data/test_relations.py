@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from bertshift.data.relations import prepare_relations, read_relations
@@ -32,6 +34,10 @@ def test_lines_get_ids_and_a_sidecar(tmp_path):
         {"predicate": None},
         {"arguments": []},
         {"arguments": [{"role": "A"}]},
+        {"arguments": 3},
+        {"arguments": [{"span": [0, 2.0], "role": "A"}]},
+        {"predicate": [False, True]},
+        {"text": ["He", "met", "her", "."]},
     ],
 )
 def test_a_row_that_marks_nothing_is_named(tmp_path, wrong):
@@ -39,9 +45,63 @@ def test_a_row_that_marks_nothing_is_named(tmp_path, wrong):
         prepared(tmp_path, [ROW, ROW | wrong])
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (b"{", "mine.jsonl:2 is not JSON"),
+        (b"3", "mine.jsonl:2 is not a record"),
+        (b'{"text": "caf\xe9"}', "mine.jsonl:2 is not UTF-8"),
+        (b'{"text": "half \\ud83d"}', "mine.jsonl:2 has half of a character"),
+        (b'{"id": ["x"], "text": "He met her.", "predicate": [3, 6], "arguments": [{"span": [0, 2]}]}',
+         r"sentence \['x'\] does not mark"),
+    ],
+)  # fmt: skip
+def test_a_line_that_is_no_row_is_named(tmp_path, line, sentence):
+    (tmp_path / "mine.jsonl").write_bytes(json.dumps(ROW).encode() + b"\n" + line + b"\n")
+    with pytest.raises(UserError, match=sentence):
+        prepare_relations(tmp_path / "mine.jsonl", tmp_path / "out", "mirror")
+
+
+def table(tmp_path, *rows):
+    header = "id\tsentence\ttarget_start\ttarget_end\tlink_spans_json"
+    (tmp_path / "list.tsv").write_text("\n".join([header, *map("\t".join, rows), ""]), encoding="utf-8")
+    prepare_relations(tmp_path / "list.tsv", tmp_path / "out", "mirror")
+    return read_relations(tmp_path / "out")
+
+
+def test_cells_of_a_table_are_quoted_as_csv_quotes(tmp_path):
+    rows = table(
+        tmp_path,
+        ("1", "He met her.", "3", "6", "[[0, 2]]"),
+        ("2", '"""No"", he said."', "9", "13", "[[6, 8]]"),
+    )
+    assert [row["text"] for row in rows] == ["He met her.", '"No", he said.']
+    assert [rows[1]["text"][slice(*rows[1][key])] for key in ["predicate"]] == ["said"]
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        (('"No, he said.', "8", "12", "[[5, 7]]"), "list.tsv:2 is no row of a table"),
+        (('"No", he said.', "9", "13", "[[6, 8]]"), "list.tsv:2 is no row of a table"),
+        (("He met her.", "3", "6"), "list.tsv:2 has 4 cells under 5 columns"),
+        (("He met her.", "", "6", "[[0, 2]]"), "sentence '1' does not mark"),
+        (("He met her.", "0_3", "6", "[[0, 2]]"), "sentence '1' does not mark"),
+        (("He met her.", "3", "6", ""), "sentence '1' does not mark"),
+        (("He met her.", "3", "6", "7"), "sentence '1' does not mark"),
+        (("", "3", "6", "[[0, 2]]"), "sentence '1' does not mark"),
+    ],
+)
+def test_a_row_of_a_table_that_is_damaged_is_named(tmp_path, row, sentence):
+    with pytest.raises(UserError, match=sentence):
+        table(tmp_path, ("1", *row), ("2", "He met her.", "3", "6", "[[0, 2]]"))
+
+
 def test_an_empty_list_and_a_table_of_other_columns_are_sentences(tmp_path):
-    with pytest.raises(UserError, match="no sentence that can be used"):
+    with pytest.raises(UserError, match="mine.jsonl is empty"):
         prepared(tmp_path, [])
+    with pytest.raises(UserError, match="no sentence that can be used"):
+        table(tmp_path)
     (tmp_path / "list.tsv").write_text("id\tsentence\n1\tHe met her.\n")
-    with pytest.raises(UserError, match="lacks the column 'link_spans_json'"):
+    with pytest.raises(UserError, match="has no column 'link_spans_json', only id, sentence"):
         prepare_relations(tmp_path / "list.tsv", tmp_path / "out", "mirror")

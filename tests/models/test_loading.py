@@ -1,5 +1,6 @@
 import json
 import logging
+import math
 import os
 
 import pytest
@@ -207,6 +208,28 @@ def test_what_a_pickle_may_not_hold_is_refused_and_not_run(pretrained, tmp_path)
     torch.save({"hook": Code(made)}, path)
     torch.load(path, weights_only=False)
     assert made.exists()  # it would have run
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "words"),
+    [
+        ("encoder.layer.1.output.dense.weight", lambda w: w * math.nan, "NaN or infinite numbers"),
+        ("predictions.transform.dense.bias", lambda w: w + math.inf, "NaN or infinite numbers"),
+        ("embeddings.LayerNorm.weight", lambda w: w.double() * 1e300, "NaN or infinite numbers"),
+        ("encoder.layer.0.output.dense.weight", lambda w: (w * 100).to(torch.int8), "int8, a quantised"),
+        (
+            "encoder.layer.0.output.dense.weight",
+            lambda w: w.to(torch.float8_e4m3fn),
+            "float8_e4m3fn, a quant",
+        ),
+    ],
+)
+def test_a_weight_that_is_no_usable_number_is_named(pretrained, tmp_path, part, change, words):
+    folder, _ = pretrained
+    rewrite(folder, lambda state: {k: change(v) if k.endswith(part) else v for k, v in state.items()})
+    with pytest.raises(UserError, match=f"pretrained/model.safetensors: .*{part} holds {words}"):
+        import_checkpoint(folder, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_import_says_what_is_wrong(pretrained, tmp_path):

@@ -2,6 +2,7 @@ import hashlib
 import json
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,11 +54,38 @@ def write_json(path: str | os.PathLike, value) -> None:
     write_text(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def read_json(path: str | os.PathLike):
-    """UserError for a file that is not JSON."""
+@contextmanager
+def reading(path: str | os.PathLike) -> Iterator[None]:
+    """UserError for a file that is there, and that the block cannot read."""
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be read ({error.strerror}); put a file there that you have the right to read."
+        ) from error
+
+
+def read_text(path: str | os.PathLike) -> str:
+    """The file as text, without a byte order mark. UserError where it cannot be read or, with the line, is not UTF-8."""
+    with reading(path):
+        content = Path(path).read_bytes()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, content.count(b"\n", 0, error.start) + 1) from None
+
+
+def not_utf8(path: str | os.PathLike, line: int) -> UserError:
+    return UserError(f"{path}:{line} is not UTF-8; convert the file to UTF-8 or fetch it again.")
+
+
+def read_json(path: str | os.PathLike, **how):
+    """UserError for a file that is not JSON; `how` is as for `json.loads`."""
+    try:
+        return json.loads(read_text(path), **how)
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON ({error}); fetch or make it again.") from error
 
 
@@ -69,6 +97,21 @@ def remembered(path: str | os.PathLike) -> dict:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def read_object(path: str | os.PathLike) -> dict:
+    """UserError for a file that is not one JSON object, or that names a key twice."""
+
+    def once(pairs: list[tuple]) -> dict:
+        if len(found := dict(pairs)) < len(pairs):
+            [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
+            raise UserError(f"{path} has the key {twice!r} twice; write it once.")
+        return found
+
+    found = read_json(path, object_pairs_hook=once)
+    if not isinstance(found, dict):
+        raise UserError(f"{path} holds no JSON object; fetch or make it again.")
+    return found
 
 
 def write_jsonl(path: str | os.PathLike, rows: Iterable[dict]) -> None:

@@ -1,10 +1,14 @@
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bertshift.data.text_file import read_lines
+from bertshift.data.text_file import check_columns, read_lines
 from bertshift.errors import UserError
+
+# What `float` takes is more: 3_8, or digits of other scripts.
+NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
 
 
 def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
@@ -14,7 +18,7 @@ def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
     are found by the names in `spec["columns"]`; `spec["header"]` names the columns of a file without a
     header line.
 
-    Raises UserError for a missing column, an unknown label or score, and for more lines with a wrong number
+    Raises UserError for a missing or repeated column, an unknown label or score, and for more lines with a wrong number
     of columns than `spec["tolerate_malformed"]`, naming file and line.
     """
     dropped = Counter()
@@ -24,12 +28,8 @@ def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
 def _rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
     lines = enumerate(read_lines(path), 1)
     header = spec.get("header") or next(lines)[1].split("\t")
-    missing = sorted(set(spec["columns"].values()) - set(header))
-    if missing:
-        raise UserError(
-            f"{path} has no column {missing[0]!r}, only {', '.join(header)}; "
-            "fetch GLUE's own file or correct `columns` of the data set in the catalogue."
-        )
+    columns = spec["columns"].values()
+    check_columns(path, header, columns, "correct it, or `columns` of the data set in the catalogue")
     malformed = []
     for number, line in lines:
         fields = line.split("\t")
@@ -43,7 +43,7 @@ def _rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
             yield row
     if len(malformed) > spec.get("tolerate_malformed", 0):
         raise UserError(
-            f"{malformed[0]} ({len(malformed)} such lines in all); the file is damaged: fetch it again."
+            f"{malformed[0]} ({len(malformed)} such lines in all); correct them or fetch the file again."
         )
     if malformed:
         dropped["malformed lines"] = len(malformed)
@@ -58,7 +58,9 @@ def example(fields: Mapping, columns: Mapping[str, str], spec: Mapping, where: s
     texts = {key: fields[column] for key, column in columns.items() if key != "label"}
     for key, text in texts.items():
         if not isinstance(text, str):
-            raise UserError(f"{where} has no text in column {columns[key]!r}; fetch the data again.")
+            raise UserError(
+                f"{where} has no text in column {columns[key]!r}; correct it or fetch the data again."
+            )
     raw = str(fields[columns["label"]])
     if raw in spec.get("unlabelled", ()):
         return None
@@ -73,18 +75,15 @@ def _class(raw: str, labels: Mapping[str, str], where: str) -> str:
         return raw
     raise UserError(
         f"{where} has the unknown label {raw!r}, expected one of {', '.join(labels)}; "
-        "fetch the data again or add the label to `labels` of the data set in the catalogue."
+        "correct it, or add the label to `labels` of the data set in the catalogue."
     )
 
 
 def _score(raw: str, bounds: tuple[float, float], where: str) -> float:
     low, high = bounds
-    try:
-        score = float(raw)
-    except ValueError:
-        score = math.nan
+    score = float(raw) if NUMBER.fullmatch(raw) else math.nan
     if not low <= score <= high:
         raise UserError(
-            f"{where} has the score {raw!r}, expected a number from {low} to {high}; fetch the data again."
+            f"{where} has the score {raw!r}, expected a number from {low} to {high}; correct it or fetch the data again."
         )
     return score

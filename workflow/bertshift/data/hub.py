@@ -186,7 +186,7 @@ def _rows(spec: Mapping, split: str, table: Iterable[dict], features, counts: Co
     for index, fields in enumerate(decoded):
         where = f"{hub['id']}@{hub['revision']}, split {split}, row {index + 1}"
         if kind == "qa":
-            row = _question({key: fields[column] for key, column in columns.items()}, hub, counts)
+            row = _question({key: fields[column] for key, column in columns.items()}, hub, counts, where)
         elif kind == "treebank":
             row = _tree({key: fields[column] for key, column in columns.items()}, where)
         else:
@@ -206,15 +206,14 @@ def _decode(value, feature):
     return inner.int2str(value) if value is not None and value >= 0 else value
 
 
-def _question(fields: Mapping, hub: Mapping, counts: Counter) -> dict | None:
+def _question(fields: Mapping, hub: Mapping, counts: Counter, where: str) -> dict | None:
     answers = list(zip(fields["answers"]["text"], fields["answers"]["answer_start"], strict=True))
     impossible = bool(hub.get("unanswerable")) and not answers
-    return squad_json.example({**fields, "answers": answers, "impossible": impossible}, counts)
+    return squad_json.example({**fields, "answers": answers, "impossible": impossible}, counts, where)
 
 
 def _tree(fields: Mapping, where: str) -> dict:
-    try:
-        heads = [int(head) for head in fields["heads"]]
-    except (TypeError, ValueError):
-        raise UserError(f"{where}: the heads are not all numbers; fetch the treebank again.") from None
-    return conllu.check({**fields, "heads": heads}, where)
+    heads = [str(head) for head in fields["heads"] or ()]
+    if not all(map(str.isdecimal, heads)):
+        raise UserError(f"{where}: the heads are not all numbers; fetch the treebank again.")
+    return conllu.check({**fields, "heads": [int(head) for head in heads]}, where)

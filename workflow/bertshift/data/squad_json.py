@@ -1,23 +1,26 @@
 import json
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bertshift.data.text_file import read_text
+from bertshift.data.text_file import is_text, read_text
 from bertshift.errors import UserError
+
+_NAMES = {str: "text", int: "a whole number", bool: "true or false"}
 
 
 def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
     """Questions of a SQuAD 1.1 or 2.0 file, and how many answers were moved or lost; see `example`.
 
-    Raises UserError for a file that is cut off or lacks SQuAD's keys.
+    Raises UserError for a file that is cut off or not in SQuAD's form.
     """
     try:
         articles = json.loads(read_text(path))["data"]
     except json.JSONDecodeError as error:
         raise UserError(
             f"{path}:{error.lineno} is not valid JSON ({error.msg}); "
-            "the file is cut off or damaged: fetch it again."
+            "the file is cut off or damaged: correct it or fetch it again."
         ) from None
     except (KeyError, TypeError):
         raise UserError(
@@ -25,14 +28,14 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
         ) from None
     rows, counts = [], Counter()
     try:
-        for fields in _questions(articles):
-            row = example(fields, counts)
+        for number, fields in enumerate(_questions(articles), 1):
+            row = example(fields, counts, f"{path}, question {number}")
             if row is not None:
                 rows.append(row)
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path}, after question {len(rows)}: not in SQuAD's JSON form "
-            f"({type(error).__name__}: {error}); fetch the file again."
+            f"({type(error).__name__}: {error}); correct the file or fetch it again."
         ) from None
     return rows, counts
 
@@ -50,13 +53,16 @@ def _questions(articles: list) -> Iterator[dict]:
                 }
 
 
-def example(fields: Mapping, counts: Counter) -> dict | None:
+def example(fields: Mapping, counts: Counter, where: str) -> dict | None:
     """One row {id, question, context, answers, impossible}; `fields["answers"]` holds pairs (text, start).
 
     Every answer of the row stands in the context where it says: one that stands elsewhere is moved to the
     nearest occurrence of its text, one that stands nowhere is dropped, and so is a question that keeps no
-    answer but is not marked impossible (returns None). Each of these is counted in `counts`.
+    answer but is not marked impossible (returns None). Each of these is counted in `counts`. Raises UserError, which
+    begins with `where`, for a value of another type.
     """
+    if fault := _fault(fields):
+        raise UserError(f"{where}: {fault}; correct the file or fetch it again.")
     context, answers = fields["context"], []
     for text, start in fields["answers"]:
         found = _locate(context, text, start)
@@ -73,6 +79,22 @@ def example(fields: Mapping, counts: Counter) -> dict | None:
         "answers": answers,
         "impossible": fields["impossible"],
     }
+
+
+def _fault(fields: Mapping) -> str | None:
+    """Which value of a question is of another type than SQuAD's."""
+    values = [
+        ("id", fields["id"], int if type(fields["id"]) is int else str),
+        ("question", fields["question"], str),
+        ("context", fields["context"], str),
+        ("is_impossible", fields["impossible"], bool),
+    ]
+    for text, start in fields["answers"]:
+        values += [("answer's text", text, str), ("answer_start", start, int)]
+    for key, value, kind in values:
+        if type(value) is not kind or kind is str and not is_text(value):
+            return f"its {key} is {textwrap.shorten(json.dumps(value), 60)}, which is not {_NAMES[kind]}"
+    return None
 
 
 def _locate(context: str, text: str, start: int) -> int | None:

@@ -49,6 +49,8 @@ HUB_PATTERNS = [
     "config.json", WEIGHTS, "model-*.safetensors", INDEX, "tokenizer.json", "tokenizer_config.json",
     "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "*.model",
 ]  # fmt: skip
+# Masks that some exports hold beside the weights, and that transformers makes itself.
+MASKS = (".attn.bias", ".attention.bias", ".masked_bias")
 # The first TensorFlow conversions call LayerNorm's parameters gamma and beta.
 OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 UNUSED = 512  # rows of an embedding that no entry of the vocabulary has, or a hundredth: sizes are rounded up
@@ -186,6 +188,23 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
     return state
 
 
+def _in_float32(path: Path, name: str, value: Tensor) -> Tensor:
+    """UserError, with the tensor's name, for a quantised weight and for one that is not finite."""
+    wide = value.float() if value.is_floating_point() else value
+    if name.endswith(MASKS) or value.dtype == torch.bool:
+        return wide
+    if value.ndim and (not value.is_floating_point() or value.element_size() == 1):
+        kind = str(value.dtype).removeprefix("torch.")
+        raise UserError(
+            f"{path}: {name} holds {kind}, a quantised checkpoint; name the one with all its digits."
+        )
+    if not wide.isfinite().all():
+        raise UserError(
+            f"{path}: {name} holds NaN or infinite numbers; name a checkpoint of before its training failed."
+        )
+    return wide
+
+
 def rename_old(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     def new(name: str) -> str:
         for old, now in OLD_NAMES.items():
@@ -231,7 +250,8 @@ def import_checkpoint(
 
     Weights are read from model.safetensors, from what its index names, or else from pytorch_model.bin, and written in
     float32; `lowercase` is as for `load_tokenizer`. UserError for a missing file, weights of another framework, a pickle
-    with more than tensors, a model that `check` refuses, and a vocabulary that does not fit the embeddings.
+    with more than tensors, weights that are quantised, not finite or not config.json's, a model that `check` refuses, and a
+    vocabulary that does not fit the embeddings.
     """
     source_dir, run_dir = Path(source_dir), Path(run_dir)
     if not source_dir.is_dir():
@@ -242,11 +262,13 @@ def import_checkpoint(
     tokenizer = load_tokenizer(source_dir, lowercase)
     _check_vocabulary(source_dir, tokenizer, config)
     weights = _weights_of(source_dir)
-    state = {
-        name: value.float() if value.is_floating_point() else value
-        for name, value in rename_old(read_weights(weights)).items()
-        if not name.endswith("_ids")
-    }
+    state = rename_old(
+        {
+            name: _in_float32(weights, name, value)
+            for name, value in read_weights(weights).items()
+            if not name.endswith("_ids")
+        }
+    )
     with tempfile.TemporaryDirectory(dir=_made(run_dir.parent)) as checked:
         write_json(Path(checked) / "config.json", config.to_dict())
         save_weights(Path(checked) / WEIGHTS, state)

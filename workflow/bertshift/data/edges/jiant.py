@@ -1,11 +1,9 @@
-import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.data.edges.records import Split, checked
-from bertshift.data.text_file import read_lines
-from bertshift.errors import UserError
+from bertshift.data.text_file import read_records
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
@@ -14,15 +12,5 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
 
 
 def _read_split(task: str, path: Path) -> Split:
-    records = [_parsed(task, f"{path}:{number}", line) for number, line in enumerate(read_lines(path), 1)]
+    records = [{"info": {}, **checked(task, where, found)} for where, found in read_records(path)]
     return Split(records, Counter(sentences=len({record["text"] for record in records})), Counter())
-
-
-def _parsed(task: str, where: str, line: str) -> dict:
-    try:
-        found = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise UserError(f"{where} is not JSON ({error.msg}); write one record a line.") from None
-    if not isinstance(found, dict):
-        raise UserError(f"{where} is not a record; write an object with text and targets.")
-    return {"info": {}, **checked(task, where, found)}
