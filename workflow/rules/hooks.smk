@@ -44,6 +44,10 @@ if MODIFIER.path_modifier.prefix or MODIFIER.path_modifier.modifies_prefixes:
     )
 
 
+# What else must be right; who knows the configuration adds to it.
+BEFORE_ANY_JOB = []
+
+
 def know_rules():
     """When all rules are read."""
     OURS.update({proxy.rule: name for name, proxy in rules._rules.items()})
@@ -446,7 +450,8 @@ def preparing(prepare_dag):
             workflow.persistence.finished = recording(workflow.persistence.finished)
             return
         check_options()
-        settings.refuse(own_files.misplaced(config, is_made, is_folder_of_job))
+        for check in BEFORE_ANY_JOB:
+            check()
         codegraph.keep()
         looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {MODIFIER.modify_rulename("plan")}
         if looks_on:
