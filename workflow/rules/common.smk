@@ -5,7 +5,6 @@ from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
-from snakemake.settings.types import DeploymentMethod
 
 
 include: "place.smk"
@@ -57,6 +56,9 @@ user_errors_as_sentences(catalogue.check)(config)
 config, headless = user_errors_as_sentences(forgetting.without_headless)(config)
 for sentence in headless if workflow.is_main_process else ():
     logger.warning(sentence)
+
+
+CHECKS.append(lambda: settings.refuse(own_files.misplaced(config, is_made, is_folder_of_job)))
 
 
 wildcard_constraints:

@@ -18,6 +18,7 @@ from snakemake.persistence import ParamsChange
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.script import PythonScript
 from snakemake.settings.enums import RerunTrigger
+from snakemake.settings.types import DeploymentMethod
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from bertshift import naming
@@ -118,6 +119,10 @@ def check_options():
             f"--rerun-triggers leaves out {' and '.join(missing)}: results of another configuration would pass for "
             "this one's. Leave the option away, or accept what is there with --touch."
         )
+
+
+# What is looked at before jobs are planned; common.smk adds what needs the configuration.
+CHECKS = [check_options]
 
 
 def distrust(persistence):
@@ -303,6 +308,7 @@ def take_over():
     slurm = workflow.executor_settings
     submits = hasattr(slurm, "jobname_prefix")
     name = driver.begin(Path.cwd(), submits, logger.warning)
+    driver.stop_jobs_when_interrupted(name, logger.warning)
     if submits:
         slurm.jobname_prefix = "_".join(filter(None, [slurm.jobname_prefix, name]))
 
@@ -424,8 +430,8 @@ def preparing(prepare_dag):
             prepare_dag(*args, lock_warn_only=lock_warn_only, nolock=nolock, **more)
             workflow.persistence.finished = recording(workflow.persistence.finished)
             return
-        check_options()
-        settings.refuse(own_files.misplaced(config, is_made, is_folder_of_job))
+        for check in CHECKS:
+            check()
         codegraph.keep(CODE)
         looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {MODIFIER.modify_rulename("plan")}
         if looks_on:
