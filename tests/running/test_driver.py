@@ -1,6 +1,7 @@
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ from bertshift.running import driver
 DRIVER = """
 import pathlib, subprocess, sys, time
 from bertshift.running import driver
-driver.begin(pathlib.Path(sys.argv[1]), False)
+driver.stop_jobs_when_interrupted(driver.begin(pathlib.Path(sys.argv[1]), False))
 print(subprocess.Popen(["sleep", "600"]).pid, flush=True)
 time.sleep(600)
 """
@@ -88,6 +89,12 @@ def test_a_dead_driver_loses_its_lock_and_its_processes(folder, other, begin):
     (said,) = begin()
     assert f"process {other.pid}" in said and time.monotonic() - start < driver.SECONDS_TO_STOP
     assert not locked(folder) and not alive(other.started) and not records(folder)
+
+
+def test_a_driver_that_is_interrupted_alone_stops_its_jobs(other):
+    other.send_signal(signal.SIGINT)
+    assert other.wait(60) and not alive(other.started)
+    assert "Call the same command to go on" in other.stdout.read()
 
 
 def test_a_lock_of_unknown_origin_stays(folder, begin):

@@ -5,7 +5,6 @@ from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
-from snakemake.settings.types import DeploymentMethod
 
 
 include: "place.smk"
@@ -57,12 +56,14 @@ if ALONE:
     typed = user_errors_as_sentences(settings.on_command_line)(workflow.config_settings.config_args)
     config = settings.merge(config, typed)
 config = pretraining.with_known_commits(user_errors_as_sentences(settings.load_config)(config, ROOT))
-BEFORE_ANY_JOB.append(lambda: settings.refuse(own_files.misplaced(config, is_made, is_folder_of_job)))
 user_errors_as_sentences(comparing.check_analyses)(config)
 user_errors_as_sentences(catalogue.check)(config)
 config, headless = user_errors_as_sentences(forgetting.without_headless)(config)
 for sentence in headless if workflow.is_main_process else ():
     logger.warning(sentence)
+
+
+CHECKS.append(lambda: settings.refuse(own_files.misplaced(config, is_made, is_folder_of_job)))
 
 
 wildcard_constraints:

@@ -19,6 +19,7 @@ from snakemake.persistence import ParamsChange
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.script import PythonScript
 from snakemake.settings.enums import RerunTrigger
+from snakemake.settings.types import DeploymentMethod
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from bertshift import naming
@@ -42,10 +43,6 @@ if MODIFIER.path_modifier.prefix or MODIFIER.path_modifier.modifies_prefixes:
         "module bertshift: leave out prefix and replace_prefix, as results tell by their paths what they were made from; "
         "to keep them apart, work in a folder of its own (snakemake --directory)."
     )
-
-
-# What else must be right; who knows the configuration adds to it.
-BEFORE_ANY_JOB = []
 
 
 def know_rules():
@@ -123,6 +120,10 @@ def check_options():
             f"--rerun-triggers leaves out {' and '.join(missing)}: results of another configuration would pass for "
             "this one's. Leave the option away, or accept what is there with --touch."
         )
+
+
+# What is looked at before jobs are planned; common.smk adds what needs the configuration.
+CHECKS = [check_options]
 
 
 def distrust(persistence):
@@ -308,6 +309,7 @@ def take_over():
     slurm = workflow.executor_settings
     submits = hasattr(slurm, "jobname_prefix")
     name = driver.begin(Path.cwd(), submits, logger.warning)
+    driver.stop_jobs_when_interrupted(name, logger.warning)
     if submits:
         slurm.jobname_prefix = "_".join(filter(None, [slurm.jobname_prefix, name]))
 
@@ -449,8 +451,7 @@ def preparing(prepare_dag):
             prepare_dag(*args, lock_warn_only=lock_warn_only, nolock=nolock, **more)
             workflow.persistence.finished = recording(workflow.persistence.finished)
             return
-        check_options()
-        for check in BEFORE_ANY_JOB:
+        for check in CHECKS:
             check()
         codegraph.keep()
         looks_on = lock_warn_only or set(workflow.dag_settings.targets) == {MODIFIER.modify_rulename("plan")}

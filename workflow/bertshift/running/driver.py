@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import secrets
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable
@@ -61,6 +62,29 @@ def begin(folder: Path, submits: bool, say: Callable[[str], None] = print) -> st
             f"{processes}); training goes on from its last checkpoint."
         )
     return me["name"]
+
+
+def stop_jobs_when_interrupted(name: str, say: Callable[[str], None] = print) -> None:
+    """Let a SIGINT of this process, the driver of this name, stop its jobs too: a terminal sends them one, `kill` does not.
+
+    Snakemake alone would wait for them, and not take note of what they made.
+    """
+
+    def stop(*_):
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # who cannot wait ends this by a second one
+        try:
+            say(
+                "Interrupted: jobs are told to stop. Call the same command to go on: what is finished is kept, and training "
+                "goes on from its last checkpoint."
+            )
+            end_processes({name})
+        finally:
+            raise KeyboardInterrupt
+
+    # Else it is not to be interrupted: started by a script in the background.
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        with suppress(ValueError):  # not the main thread, which alone is interrupted
+            signal.signal(signal.SIGINT, stop)
 
 
 def dead_drivers(folder: Path, me: str | None = None) -> dict[Path, dict]:

@@ -3,6 +3,7 @@ import gc
 import io
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Iterator
@@ -106,6 +107,9 @@ def job(snakemake, downloads: bool = False) -> Iterator[dict | list | None]:
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(1)
+        except KeyboardInterrupt:
+            print("error: interrupted; call the same command again to go on.", file=sys.stderr)
+            sys.exit(128 + signal.SIGINT)
         except Exception as error:  # noqa: BLE001 - the log must have it, whatever it is
             traceback.print_exc()
             if advice := _advice(error):
