@@ -256,6 +256,11 @@ def test_rows_of_runs_have_as_many_replicates_as_the_sweeps_allow(name, sweeps, 
         ("results/score.tsv", "write results/scores.tsv"),
         ("figure/all", "write figures/all"),
         ("results/figures/a/figur1.png", "write results/figures/a/figure1.png"),
+        ("results/figures/a/FIGURE1.png", "write results/figures/a/figure1.png"),
+        (
+            "results/cosine/figures/figure1.png",
+            "the nearest forms are results/cosine/{model}_vs_{reference}.tsv",
+        ),
         ("results/cosine/mnli.tsv", "the nearest forms are results/cosine/{model}_vs_{reference}.tsv"),
     ],
 )

@@ -211,7 +211,8 @@ def test_needs_follow_the_configuration():
         ({"hao2020": {"figure1": {"models": ["mnly"]}}}, r"figures\.hao2020\.figure1: .*'mnly'; nearest: mnli"),
         ({"hao2020": {"figure6": {"models": [], "pairs": [["mnli", "rtee"]]}}}, r"hao2020\.figure6: .*'rtee'; nearest: rte"),
         ({"hoa2020": {}}, r"figures: no paper 'hoa2020' is defined; write one of hao2020"),
-        ({"hao2020": {"figur1": None}}, r"figures\.hao2020: no figure 'figur1' is defined; write one of figure1"),
+        ({"hao2020": {"figur1": None}}, r"figures\.hao2020: no figure 'figur1' is defined; write one of figure1\."),
+        ({"merchant2020": {"figure9": None}}, r"no figure 'figure9' is defined; write one of table1, figure1, .*, appendix_b\."),
     ],
 )  # fmt: skip
 def test_names_that_there_are_not_are_told_with_the_nearest(figures, message):

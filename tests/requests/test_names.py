@@ -1,5 +1,7 @@
 """Names that cannot be served, and what each request answers with; rules say no more than which request they ask."""
 
+import re
+
 import numpy as np
 import pytest
 import yaml
@@ -240,3 +242,29 @@ def test_runs_of_a_task_are_grounded_together():
     ):  # fmt: skip
         with pytest.raises(UserError, match=sentence):
             grounding.grounding(config, name)
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        (
+            "merchant2020/figure9.png",
+            r"write one of table1, figure1, .*, appendix_b in the place of figure9\.",
+        ),
+        ("hao2020/figur1.pdf", r"; write results/figures/hao2020/figure1\.pdf\."),
+        ("hao2020/figure1.png", r", as figures\.hao2020\.figure1 is null; write there which models it shows"),
+        (
+            "hao2020/figure2.png",
+            r", as figures\.hao2020\.figure2 is missing; write there which models it shows",
+        ),
+    ],
+)
+def test_a_figure_that_no_rule_makes_is_told_what_to_write(file, told):
+    config = {"figures": {"hao2020": {"figure1": None}}}
+    assert re.search(told, figures.not_drawn(config, f"results/figures/{file}"))
+
+
+def test_of_a_figure_that_is_drawn_no_such_thing_is_told():
+    config = {"figures": {"hao2020": {"figure1": {"models": ["mnli"]}}}}
+    for file in ("results/figures/hao2020/figure1.svg", "results/figures/hao.html", "results/scores.tsv"):
+        assert figures.not_drawn(config, file) is None

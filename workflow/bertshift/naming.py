@@ -458,17 +458,16 @@ def nearest_target(
     """
     patterns = sorted(set(patterns))
     folders = {form: form.partition("{")[0].rpartition("/")[0] for form in patterns if "{" in form}
-    here = [
-        form
-        for form, folder in folders.items()
-        if target.startswith(f"{folder}/") and target.count("/") == form.count("/")
-    ]
+    beside = [form for form, folder in folders.items() if target.startswith(f"{folder}/")]
+    here = [form for form in beside if target.count("/") == form.count("/")]
     if not here:
         # The same file in each folder that rules write to, files that have one name, and what is no file.
         depths = {folder: folder.count("/") + 1 for folder in folders.values()}
         moved = {"/".join([folder, *target.split("/")[depth:]]) for folder, depth in depths.items()}
         possible = {*names, *patterns} - {*folders} | {file for file in moved if makes(file)}
-        if near := get_close_matches(target, sorted(possible), n=1, cutoff=0.7):
+        # A file of a folder that there is was not meant to be in another.
+        within = tuple(f"{folders[form]}/" for form in beside) or ""
+        if near := alike(target, sorted(file for file in possible if file.startswith(within)), 1, 0.7):
             return f"no rule makes '{target}'; write {near[0]}."
-    forms = get_close_matches(target, here or patterns, n=3, cutoff=0)
+    forms = get_close_matches(target, here or beside or patterns, n=3, cutoff=0)
     return f"no rule makes '{target}'; the nearest forms are {', '.join(forms)}."

@@ -218,6 +218,8 @@ def unknown_targets():
 
 def told_of(target):
     """What to write in place of a target that no rule makes."""
+    if told := figures.not_drawn(config, target):
+        return told
     files = [strip_wildcard_constraints(str(file)) for rule in workflow.rules for file in rule.output]
     files = [file for file in files if not file.endswith(BLOCKS_ENDING)]
     names = [rule.name for rule in workflow.rules if not rule.has_wildcards()]

@@ -1,10 +1,11 @@
 """Every figure of every paper, in the order of the gallery. Imports no plotting library."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from bertshift.config import refuse, undefined, unusable
 from bertshift.errors import UserError
-from bertshift.naming import parse_comparison
+from bertshift.naming import alike, parse_comparison
 from bertshift.papers import beyond, college2020, hao2020, kovaleva2019, merchant2020
 
 _ROOMS = (kovaleva2019, college2020, hao2020, merchant2020, beyond)
@@ -34,6 +35,13 @@ def needs(name: str, config: Mapping) -> list[str]:
         raise UserError(f"{key}: {error}") from None
 
 
+def nearest_figures(paper: str, item: str) -> list[str]:
+    """The paper's figures that are like `item` and have its number, or all: Figure 5 is not meant by `figure9`."""
+    number = re.compile(r"\d+").findall
+    items = list(ROOMS[paper].FIGURES)
+    return [name for name in alike(item, items, 3, 0.6) if number(name) == number(item)] or items
+
+
 def check(config: Mapping) -> None:
     """UserError where `config['figures']` names a paper, a figure or a model that there is not."""
     refuse(_problems(config))
@@ -43,8 +51,9 @@ def _problems(config: Mapping) -> Iterator[str]:
     for paper, items in config["figures"].items():
         yield from undefined("figures", paper, ROOMS, "paper")
         for item, wanted in items.items():
-            known = ROOMS[paper].FIGURES if paper in ROOMS else [item]
-            yield from undefined(f"figures.{paper}", item, known, "figure")
+            if paper in ROOMS and item not in ROOMS[paper].FIGURES:
+                near = ", ".join(nearest_figures(paper, item))
+                yield f"figures.{paper}: no figure '{item}' is defined; write one of {near}."
             wanted = wanted or {"models": []}
             named = [*wanted["models"], *wanted.get("probed", [])]
             alone = [(model, wanted.get("reference", model)) for model in named]

@@ -1,12 +1,13 @@
 """Figures, the verdicts on their claims, and the gallery."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bertshift.files import blocks_beside
 from bertshift.metrics.registry import METRICS
-from bertshift.papers.catalogue import FIGURES, ROOMS, needs
+from bertshift.papers.catalogue import FIGURES, ROOMS, nearest_figures, needs
 from bertshift.requests import Request
 from bertshift.requests.activations import EXAMPLES, examples_of
 from bertshift.requests.runs import unique
@@ -52,6 +53,24 @@ def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
     papers, wanted = list(papers), config["figures"]
     names = (name.split("/") for name in FIGURES)
     return [f"{paper}/{item}" for paper, item in names if paper in papers and wanted.get(paper, {}).get(item)]
+
+
+def not_drawn(config: Mapping, target: str) -> str | None:
+    """Why no rule makes this file of a figure, and what to write; None for another file, or a figure that is drawn."""
+    found = re.fullmatch(r"results/figures/(\w+)/(\w+)(\.\w+)", target)
+    if not found or found[1] not in ROOMS or f"{found[1]}/{found[2]}" in figures_of([found[1]], config):
+        return None
+    paper, item, ending = found.groups()
+    if item in ROOMS[paper].FIGURES:
+        state = "null" if item in config["figures"].get(paper, {}) else "missing"
+        return (
+            f"no rule makes '{target}', as figures.{paper}.{item} is {state}; write there which models it shows, e.g. "
+            "'{models: [mnli, squad], reference: base}'."
+        )
+    near = nearest_figures(paper, item)
+    if len(near) == 1:
+        return f"no rule makes '{target}'; write {drawn([f'{paper}/{near[0]}'], ending[1:])[0]}."
+    return f"no rule makes '{target}'; write one of {', '.join(near)} in the place of {item}."
 
 
 def drawn(names: Iterable[str], ending: str) -> list[str]:
