@@ -2,6 +2,7 @@ import re
 from copy import deepcopy
 from functools import cache, reduce
 from operator import getitem
+from textwrap import dedent
 
 import pytest
 import yaml
@@ -285,9 +286,12 @@ def test_sizes_of_the_world_are_those_that_it_generates():
 
 def test_what_is_said_of_real_data_without_a_network_asks_for_nothing_else():
     readme = (ROOT / "README.md").read_text()
-    recipe = yaml.safe_load(re.search(r"\n((    .*\n)+)", readme.partition("## Real data")[2])[1])
+    text = dedent(re.search(r"\n((    .*\n)+)", readme.partition("## Real data")[2])[1])
     commented = re.search(r"\n((# (data|bases| ).*\n)+)", (ROOT / "config/experiments.yaml").read_text())[1]
-    assert yaml.safe_load(re.sub("^# ", "", commented, flags=re.MULTILINE)) | {"scale": "small"} == recipe
+    assert "scale: small\n" + re.sub("^# ", "", commented, flags=re.MULTILINE) == text
+    rate = load_config(USER, ROOT)["training"]["learning_rate_scale"]
+    assert f"{rate} if the demo pretrained it" in text
+    recipe = yaml.safe_load(text)
     config = load_config({**USER, **recipe}, ROOT)
     sources = [source for base in config["bases"].values() for source in base["checkpoints"]]
     assert sources == [{"path": "/path/to/bert"}] * 5

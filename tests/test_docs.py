@@ -1,8 +1,11 @@
 """The guides: links lead somewhere, the README is short, and the tutorial's commands are understood."""
 
+import io
+import os
 import re
 import subprocess
 import tomllib
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -195,6 +198,8 @@ def test_the_tutorials_commands(copy_project):
     assert len(targets) >= 6
     planned = project.snakemake(*dict.fromkeys(targets), "--dry-run")
     assert not [target for target in targets if target not in planned]
+    files = re.search(r"output: (.*/figure2\.png.*)", planned)[1].split(", ")
+    assert set(re.findall(r"`(figure2\.\w+)`", DEMO)) == {Path(file).name for file in files}
 
 
 def test_github_runs_the_pythons_that_are_allowed_and_the_tutorials_commands():
@@ -202,26 +207,45 @@ def test_github_runs_the_pythons_that_are_allowed_and_the_tutorials_commands():
     oldest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     assert workflow["suite"]["strategy"]["matrix"]["python"][0] == oldest.removeprefix(">=")
     assert workflow["suite"]["steps"][-1]["run"].startswith("make test ")
-    _, extracting, _ = workflow["tutorial"]["steps"][-1]["run"].splitlines()
+    _, extracting, *_ = workflow["tutorial"]["steps"][-1]["run"].splitlines()
     command = ["bash", "-c", extracting.removesuffix(" > commands.sh")]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     commands = re.findall(r"^    (snakemake .*)$", DEMO, re.MULTILINE)
     assert printed.splitlines() == commands and len(commands) > 5
 
 
+def write_own_task(folder, copies=1):
+    """The files of the tutorial's own task as they stand there, its rows so many times; (the trial, the real run) to ask for."""
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", OWN, re.MULTILINE | re.DOTALL)
+    (kind, data), (config_kind, config) = blocks
+    assert (kind, config_kind) == ("tsv", "yaml")
+    header, rows = data.split("\n", 1)
+    (folder / "mydata").mkdir()
+    for split in ("train", "dev"):
+        (folder / f"mydata/{split}.tsv").write_text(f"{header}\n{rows * copies}")
+    (folder / "mytask.yaml").write_text(config)
+    return [command.split() for command in re.findall(r"^    snakemake (.*)$", OWN, re.MULTILINE)]
+
+
 def test_the_tutorials_own_task(copy_project):
     """Its files, as they stand there, are all that a task needs."""
     project = copy_project()
-    (kind, data), (entry_kind, entry), (config_kind, config) = re.findall(
-        r"^```(\w+)\n(.*?)^```$", OWN, re.MULTILINE | re.DOTALL
-    )
-    assert (kind, entry_kind, config_kind) == ("tsv", "yaml", "yaml")
-    (project.folder / "mydata").mkdir()
-    for split in ("train", "dev"):
-        (project.folder / f"mydata/{split}.tsv").write_text(data)
-    with (project.folder / "config/datasets.yaml").open("a") as datasets:
-        datasets.write(f"\n{entry}")
-    project.config = merge(project.config, yaml.safe_load(config))
-    jobs = project.jobs(*asked(OWN))
+    trial, real = write_own_task(project.folder)
+    jobs = project.jobs(*trial)
+    assert (jobs["dataset"], jobs["pretrain"], jobs["finetune"], jobs["scores"]) == (1, 2, 2, 1)
+    with (project.folder / "mytask.yaml").open("a") as config:
+        config.write("scale: small\n")
+    jobs = project.jobs(*real)
     assert (jobs["dataset"], jobs["finetune"], jobs["checkpoint"]) == (1, 2, 1)
     assert (jobs["scores"], jobs["js"], jobs["ablation"]) == (1, 1, 1)
+
+
+def test_the_rows_that_the_tutorial_shows_are_those_of_a_run():
+    """GitHub runs its commands as they stand there, and then this."""
+    folder = os.environ.get("BERTSHIFT_TUTORIAL")
+    if not folder:
+        pytest.skip("BERTSHIFT_TUTORIAL names no folder in which the tutorial's commands were run")
+    block = re.search(r"^    model  stimuli.*\n(?:    .*\n)+", DEMO, re.MULTILINE)[0]
+    shown = pd.read_csv(io.StringIO(block), sep=r"\s+")
+    ours = read_tsv(Path(folder) / "results/rsa/mnli_vs_base.tsv")[shown.columns][: len(shown)]
+    pd.testing.assert_frame_equal(shown, ours, rtol=0, atol=0.01)

@@ -5,6 +5,7 @@ import re
 import pytest
 import yaml
 from conftest import ROOT
+from made_papers import shipped
 
 from bertshift import naming
 from bertshift.data.edges.prepare import FORMATS
@@ -202,6 +203,12 @@ def test_the_columns_of_each_kind_of_data_set():
     }
     for kind, columns in COLUMNS.items():
         assert set(then[kind]["properties"]["hub"]["properties"]["columns"]["properties"]) == set(columns)
+
+
+def test_the_names_of_the_readme_are_models_of_the_demo():
+    names = [name for row in re.findall(r"^\| (`.*?) \|", NAMED, re.MULTILINE) for name in sorted(words(row))]
+    config = shipped()
+    assert len(names) > 12 and all(naming.parse_model(name, config) for name in names)
 
 
 def test_every_row_of_runs_is_in_a_readme():

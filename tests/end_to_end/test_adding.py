@@ -1,7 +1,8 @@
-"""README, «adding to it»: a metric, a figure, a variant of names and a task, by the steps that stand there and no others."""
+"""A metric, a figure, a variant of names and a task, by the steps that README and tutorial name and no others."""
 
 import pytest
 import yaml
+from test_docs import write_own_task
 
 from bertshift.files import read_tsv
 
@@ -88,3 +89,12 @@ def test_the_steps_of_the_readme_are_enough(mine):
     scores = read_tsv(mine.folder / "results/scores/mine.unpooled.tsv")
     assert set(scores["model"]) == {"mine.unpooled"} and scores["init"].nunique() == 2
     assert "unpooled" in mine.snakemake("results/scores/mine.pooled.tsv", "-n", check=False)
+
+
+def test_the_tutorials_own_task_is_tried_with_the_models_that_are_there(finished, tmp_path):
+    project = finished.copy(tmp_path / "mine")
+    trial, _ = write_own_task(project.folder, copies=20)
+    log = project.snakemake(*trial)
+    assert "rule pretrain" not in log and "rule world" not in log
+    scores = read_tsv(project.folder / "results/scores/mytask.tsv")
+    assert set(scores["init"]) == {1, 2} and scores["value"].between(0, 1).all()
