@@ -29,12 +29,22 @@ def test_a_table_reads_back_alike(tmp_path):
     assert np.isnan(back["value"][1]) and list(back["n"]) == [1, 2]
 
 
+@pytest.mark.parametrize("content", [b"", b"value\n\xff\n", b"value\n1\n2\t3\n"])
+def test_a_table_that_is_none_is_named(tmp_path, content):
+    (tmp_path / "t.tsv").write_bytes(content)
+    with pytest.raises(UserError, match=r"t\.tsv is damaged .*; delete it and call the same command again"):
+        files.read_tsv(tmp_path / "t.tsv")
+
+
 def test_lines_hold_any_text_and_a_damaged_one_is_named(tmp_path):
     rows = [{"text": "line\u2028separator\nand\x85more"}, {"text": "é"}]
     files.write_jsonl(tmp_path / "rows.jsonl", rows)
     assert list(files.read_jsonl(tmp_path / "rows.jsonl")) == rows
     (tmp_path / "rows.jsonl").write_text('{"a": 1}\n{"a": ')
     with pytest.raises(UserError, match=r"rows\.jsonl:2 is not JSON"):
+        list(files.read_jsonl(tmp_path / "rows.jsonl"))
+    (tmp_path / "rows.jsonl").write_bytes(b'{"a": "\xff"}\n')
+    with pytest.raises(UserError, match=r"rows\.jsonl is damaged"):
         list(files.read_jsonl(tmp_path / "rows.jsonl"))
 
 

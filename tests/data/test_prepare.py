@@ -63,6 +63,14 @@ def test_prepared_form(small_mirror, tmp_path):
             read(once, "test")
     for split in ("train", "dev"):
         assert list(Examples(once, split)) == read_examples(once, split)
+    rows = (once / "examples.jsonl").read_bytes()
+    for damaged in (rows[: rows.rindex(b"{")], rows.replace(b"man", b"men")):
+        (once / "examples.jsonl").write_bytes(damaged)
+        for read in (read_examples, Examples):
+            with pytest.raises(
+                UserError, match=r"examples\.jsonl is damaged: dataset\.json beside it tells of other"
+            ):
+                read(once, "dev")
 
 
 def test_a_failure_leaves_nothing_behind(small_mirror, tmp_path):

@@ -1,9 +1,11 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from bertshift.errors import UserError
+from bertshift.figures.numbers import stack
 from bertshift.metrics import cosine, jensen_shannon, rsa, similarity, svcca
-from bertshift.metrics.pairs import Pair, matched_layers
+from bertshift.metrics.pairs import Pair, frame, matched_layers
 from bertshift.rows.blocks import WITHOUT
 
 
@@ -11,6 +13,16 @@ def test_layers_are_matched_by_relative_depth():
     assert matched_layers(3, 3) == [(0, 0), (1, 1), (2, 2), (3, 3)]
     assert matched_layers(4, 12, first=1) == [(1, 3), (2, 6), (3, 9), (4, 12)]
     assert matched_layers(12, 4)[:4] == [(0, 0), (1, 0), (2, 1), (3, 1)]
+
+
+def test_rows_without_a_column_are_refused_by_its_name():
+    row = {"metric": "distance", "layer": 1, "ref_layer": 1, "head": 0, "value": 0.5, "sd": 0.1, "n": 3}
+    with pytest.raises(
+        UserError, match="rows of metric 'distance' have no 'variant'; let its module give each one"
+    ):
+        frame([row])
+    with pytest.raises(UserError, match=r"old\.tsv has no column 'variant'"):
+        stack({"old.tsv": pd.DataFrame([row | {"stimuli": "mnli"}])}, "distance", ["mean"])
 
 
 def test_different_tokens_are_refused_with_both_names(make_file):

@@ -17,6 +17,7 @@ from bertshift.models.loading import (
     save_model,
 )
 from bertshift.models.tokenizer import load_tokenizer
+from bertshift.models.weights import norms
 
 torch.set_num_threads(1)
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "world", "Hello", "[", "]", "mask", "##s"]
@@ -52,6 +53,20 @@ def test_encoder_of_a_pretraining_model_gives_its_hidden_states(pretrained):
         output = load_encoder(folder)(IDS)
     torch.testing.assert_close(output.last_hidden_state, expected.last_hidden_state)
     torch.testing.assert_close(output.pooler_output, expected.pooler_output)
+
+
+@pytest.mark.parametrize("read", [load_encoder, import_checkpoint, norms])
+def test_a_flipped_bit_of_weights_is_noticed(pretrained, tmp_path, read):
+    weights = pretrained[0] / "model.safetensors"
+    whole = weights.read_bytes()
+    save_model(tmp_path / "again", pretrained[1], tokenizer())
+    assert (tmp_path / "again/model.safetensors").read_bytes() == whole
+    for place in (len(whole) - 1, len(whole) // 2):
+        weights.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(
+            UserError, match=r"model\.safetensors is damaged; delete it and call the same command"
+        ):
+            read(pretrained[0], *[tmp_path / "run"] * (read is import_checkpoint))
 
 
 def test_bare_bert_with_old_layer_norm_names_and_buffers_loads(pretrained):

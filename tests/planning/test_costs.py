@@ -241,11 +241,16 @@ def test_finished_jobs_move_an_estimate_to_what_they_took(config, tmp_path, monk
     assert "2 of your own jobs: 3.00 of the time expected, 2.00 of the memory, " in told
 
 
-@pytest.mark.parametrize("text", ["", "s\th:m:s\tmax_rss\tcpu_time\n-\t-\t-\t-\n"])
+HEADER = "s\th:m:s\tmax_rss\tcpu_time\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["", f"{HEADER}-\t-\t-\t-\n", f"{HEADER}\xff\xfe", f"{HEADER}9\t0:00:09\tmuch\t1\n"]
+)
 def test_a_record_that_tells_nothing_is_none(config, tmp_path, monkeypatch, text):
     monkeypatch.chdir(tmp_path)
     job = finished(tmp_path, training(), 100, 100)
-    (tmp_path / "1.cost.tsv").write_text(text)
+    (tmp_path / "1.cost.tsv").write_bytes(text.encode("latin-1"))
     assert costs.own_cost(job) is None
 
 

@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -70,6 +72,12 @@ def test_a_table_with_blocks_comes_back(tmp_path):
     np.save(blocks, np.zeros((3, BLOCKS)))
     with pytest.raises(UserError, match="3 rows"):
         read_with_blocks(path)
+    for damaged in (before[:-8], before[:40], b"", pickle.dumps([1.0]), before.replace(b"<f8", b"<i8")):
+        blocks.write_bytes(damaged)
+        with pytest.raises(
+            UserError, match=r"blocks\.npy is damaged .*; delete it and call the same command again"
+        ):
+            read_with_blocks(path)
     blocks.unlink()
     assert read_with_blocks(path)[WITHOUT].isna().all(axis=None)
 

@@ -4,9 +4,10 @@ import pytest
 from scipy import stats
 from sklearn.metrics import f1_score, matthews_corrcoef
 
-from bertshift.files import read_tsv, write_tsv
+from bertshift.errors import UserError
+from bertshift.files import read_tsv, write_json, write_tsv
 from bertshift.rows.blocks import BLOCKS, block_of, interval, read_with_blocks, write_with_blocks
-from bertshift.rows.scored import with_blocks, without_blocks
+from bertshift.rows.scored import read_scored, with_blocks, without_blocks
 
 EXAMPLES = 110
 BLOCK = block_of(EXAMPLES)
@@ -104,3 +105,16 @@ def test_a_table_of_scores_and_its_blocks(read, tmp_path):
     )
     [alone] = without_blocks(["accuracy"], predictions[0].iloc[:1], ["0", "1"]).values()
     assert np.isnan(alone).all()
+
+
+def test_predictions_that_were_not_scored_are_refused(tmp_path):
+    gold = ["yes", "no"] * 20
+    scores, predictions = tmp_path / "scores.json", tmp_path / "predictions.tsv"
+    write_json(scores, {"scores": {"accuracy": 0.5, "f1": 2 / 3}, "rows": {"dev": 40}})
+    write_tsv(predictions, pd.DataFrame({"gold": gold, "prediction": "yes"}))
+    whole = predictions.read_text()
+    assert len(read_scored(scores, predictions, ["no", "yes"])[1]) == 40
+    for damaged in (whole[: len(whole) // 2], whole.replace("no\tyes", "yes\tyes", 1), ""):
+        predictions.write_text(damaged)
+        with pytest.raises(UserError, match=r"predictions\.tsv "):
+            read_scored(scores, predictions, ["no", "yes"])

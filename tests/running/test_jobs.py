@@ -19,6 +19,10 @@ def weights_on_a_full_disk():
     raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
 
+def array_on_a_full_disk():
+    raise OSError("160000 requested and 8192 written")  # NumPy's, which has no number
+
+
 def out_of_memory():
     raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
 
@@ -33,6 +37,7 @@ def interrupted():
         (interrupted, "error: interrupted; call the same command again"),
         (full_disk, "error: no space left on the disk; free some and call the same command again"),
         (weights_on_a_full_disk, "error: no space left on the disk"),
+        (array_on_a_full_disk, "error: no space left on the disk"),
         (out_of_memory, "error: the GPU's memory does not hold this; leave the GPU to this job alone"),
     ],
 )

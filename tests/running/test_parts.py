@@ -37,15 +37,18 @@ def test_what_was_finished_is_not_done_again(tmp_path, capsys):
     assert "part 1 of 3" not in said
 
 
-def test_parts_of_another_recipe_or_half_written_are_made_again(tmp_path):
+def test_parts_of_another_recipe_half_written_or_damaged_are_made_again(tmp_path):
     calls = []
     made(parts(calls, code="x"), tmp_path, "job")
     made(parts(calls, code="y"), tmp_path, "job")
     assert calls == ["a", "bb", "ccc"] * 2
     (tmp_path / "bb.pt").write_bytes((tmp_path / "bb.pt").read_bytes()[:100])
     (tmp_path / "a.pt").rename(tmp_path / "a.pt.part")
+    flipped = bytearray((tmp_path / "ccc.pt").read_bytes())
+    flipped[flipped.index(torch.arange(3).numpy().tobytes()) + 8] ^= 1
+    (tmp_path / "ccc.pt").write_bytes(flipped)
     made(parts(calls, code="y"), tmp_path, "job")
-    assert calls[6:] == ["a", "bb"]
+    assert calls[6:] == ["a", "bb", "ccc"]
 
 
 KILLED = """

@@ -13,7 +13,7 @@ from transformers import BertConfig, BertForPreTraining, BertTokenizer
 
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
-from bertshift.files import read_json, write_json, write_jsonl
+from bertshift.files import read_json, sha256, write_json, write_jsonl
 from bertshift.models.freeze import freeze
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
@@ -170,7 +170,7 @@ def adapted(start, rows, tmp_path):
     """A function (folder, alpha) that fine-tunes `toy.lora2` into that folder, or writes its snapshots into those of shares."""
     data = tmp_path / "data"
     write_jsonl(data / "examples.jsonl", [row for split in rows.values() for row in split])
-    write_json(data / "dataset.json", SIDECAR)
+    write_json(data / "dataset.json", SIDECAR | {"examples_sha256": sha256(data / "examples.jsonl")})
     how = {"learning_rate": 2e-2, "batch_size": 8, "epochs": 10, "norms_every": 5, "checkpoint_minutes": 0}
 
     def run(name, alpha=16, shares=()):

@@ -11,7 +11,7 @@ from made_sidecars import sidecar
 from transformers import BertConfig, BertForPreTraining, BertTokenizer
 
 from bertshift.errors import UserError
-from bertshift.files import read_json, write_json, write_jsonl
+from bertshift.files import read_json, sha256, write_json, write_jsonl
 from bertshift.models.loading import save_model
 from bertshift.rows.blocks import BLOCKS
 from bertshift.rows.losses import moving_average, thinned
@@ -52,7 +52,8 @@ def places(tmp_path_factory):
         for i, text in enumerate(texts)
     ]
     write_jsonl(data / "examples.jsonl", rows)
-    write_json(data / "dataset.json", sidecar(train=48, dev=24, kind="sentence"))
+    digest = sha256(data / "examples.jsonl")
+    write_json(data / "dataset.json", sidecar(train=48, dev=24, kind="sentence", examples_sha256=digest))
     return start, data
 
 

@@ -122,13 +122,20 @@ def write_jsonl(path: str | os.PathLike, rows: Iterable[dict]) -> None:
 def read_jsonl(path: str | os.PathLike) -> Iterator[dict]:
     # Iterating the file splits at "\n" alone: a text may hold U+2028 and its like.
     with open(path, encoding="utf-8", newline="\n") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError as error:
-                raise UserError(
-                    f"{path}:{number} is not JSON ({error.msg}); delete the file and run its rule again."
-                ) from None
+        try:
+            for number, line in enumerate(file, 1):
+                yield _row(line, path, number)
+        except UnicodeDecodeError as error:
+            raise damaged(path, error) from None
+
+
+def _row(line: str, path: str | os.PathLike, number: int):
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise UserError(
+            f"{path}:{number} is not JSON ({error.msg}); delete the file and run its rule again."
+        ) from None
 
 
 def write_tsv(path: str | os.PathLike, table: "pd.DataFrame") -> None:
@@ -138,7 +145,17 @@ def write_tsv(path: str | os.PathLike, table: "pd.DataFrame") -> None:
 
 
 def read_tsv(path: str | os.PathLike) -> "pd.DataFrame":
+    """UserError for a file that holds no table."""
     import pandas as pd
 
-    # "NA" and "null" are words here, not missing values.
-    return pd.read_csv(path, sep="\t", keep_default_na=False, na_values=[""])
+    try:
+        # "NA" and "null" are words here, not missing values.
+        return pd.read_csv(path, sep="\t", keep_default_na=False, na_values=[""])
+    except ValueError as error:  # pandas' own errors are some
+        raise damaged(path, error) from error
+
+
+def damaged(path: str | os.PathLike, why: object) -> UserError:
+    return UserError(
+        f"{path} is damaged ({str(why).strip()}); delete it and call the same command again, which makes it again."
+    )

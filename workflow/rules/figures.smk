@@ -34,6 +34,10 @@ for name in figures.figures_of(ROOMS, config):
             "../scripts/figure.py"
 
 
+# Worked out here, as jobs compare it by what is kept of the modules that are read until all rules are known.
+CODE_OF_CLAIMS = {paper: code("claims", module=f"papers/{paper}/claims") for paper in ROOMS}
+
+
 rule claims:
     input:
         inputs_of(figures.claims),
@@ -43,7 +47,7 @@ rule claims:
         "logs/claims/{paper}.log",
     localrule: True
     params:
-        code=lambda wildcards: code("claims", module=f"papers/{wildcards.paper}/claims"),
+        code=lambda wildcards: CODE_OF_CLAIMS[wildcards.paper],
         settings=settings_of(figures.claims),
     script:
         "../scripts/claims.py"

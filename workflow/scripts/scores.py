@@ -3,13 +3,13 @@ from pathlib import Path
 from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
-    from bertshift.files import read_json, read_tsv
+    from bertshift.files import read_json
     from bertshift.rows.blocks import write_with_blocks
-    from bertshift.rows.scored import with_blocks
+    from bertshift.rows.scored import read_scored, with_blocks
     from bertshift.rows.tables import score_table
 
-    scores = [read_json(Path(file)) for file in snakemake.input.scores]
-    predictions = map(read_tsv, snakemake.input.predictions)
     labels = read_json(snakemake.input.sidecar)["labels"]
+    files = zip(snakemake.input.scores, snakemake.input.predictions, strict=True)
+    scores, predictions = zip(*(read_scored(Path(one), Path(other), labels) for one, other in files))
     table = with_blocks(score_table(scores, settings), scores, predictions, labels)
     write_with_blocks(snakemake.output[0], table)

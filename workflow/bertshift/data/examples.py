@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from bertshift.errors import UserError
-from bertshift.files import read_json, read_jsonl
+from bertshift.files import read_json, read_jsonl, sha256
 from bertshift.seeds import seed_from
 
 # Rows of examples.jsonl by `kind` of the data set; each begins with "id" and "split":
@@ -59,10 +59,17 @@ class Examples(Sequence):
 
 
 def _examples_with(directory: Path, split: str) -> Path:
-    rows = read_sidecar(directory)["rows"]
+    """The file of a data set's rows, if they are those that its sidecar tells of and some are of this split."""
+    sidecar, path = read_sidecar(directory), Path(directory) / EXAMPLES
+    rows = sidecar["rows"]
     if split not in rows:
         raise UserError(f"{directory} has no split {split!r}, only {', '.join(rows)}; ask for one of these.")
-    return Path(directory) / EXAMPLES
+    if sha256(path) != sidecar["examples_sha256"]:
+        raise UserError(
+            f"{path} is damaged: {SIDECAR} beside it tells of other bytes; delete both and call the same command again, "
+            "which makes them again."
+        )
+    return path
 
 
 def sample(rows: Sequence[dict], size: int | None, dataset: str, split: str) -> list[dict]:

@@ -34,6 +34,11 @@ def stack(
     """
     kept = []
     for path, table in tables.items():
+        if lacks := [name for name in ("metric", "variant", "stimuli") if name not in table]:
+            raise UserError(
+                f"{path} has no column '{lacks[0]}'; let its metric give each row one, or delete it and call the same "
+                "command again."
+            )
         rows = table[(table["metric"] == metric) & table["variant"].isin(list(variants))].assign(table=path)
         rows = rows[rows["stimuli"].isin(list(stimuli) or rows["stimuli"].head(1))]
         if rows.empty:

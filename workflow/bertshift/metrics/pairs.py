@@ -78,6 +78,10 @@ def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
     table = pd.DataFrame(list(rows))
     without = [blocks.in_columns(table.pop("without"))] if "without" in table else []
     last = [*COLUMNS, *extra]
+    if lacks := [column for column in last if column not in table]:
+        raise UserError(
+            f"the rows of metric '{table.get('metric', ['of no name'])[0]}' have no '{lacks[0]}'; let its module give each one."
+        )
     first = [column for column in table.columns if column not in last]
     return pd.concat([table[first + last], *without], axis=1)
 

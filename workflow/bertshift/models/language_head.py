@@ -10,7 +10,8 @@ from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttenti
 from bertshift.errors import UserError
 from bertshift.models.family import family_of
 from bertshift.models.headless import no_head
-from bertshift.models.loading import load_config, quietly_read
+from bertshift.models.loading import WEIGHTS, load_config, quietly_read
+from bertshift.models.seal import check_seal
 
 
 class LanguageHead:
@@ -55,6 +56,7 @@ def load_language_model(folder: Path, encoder: PreTrainedModel) -> PreTrainedMod
         raise UserError(
             f"{folder}: transformers has no head for {what} words of {config.model_type} models; leave its models out of figures.beyond.forgetting."
         )
+    check_seal(Path(folder) / WEIGHTS)
     model, report = quietly_read(kind, folder, config)
     if missing := sorted(name for name in report["missing_keys"] if not name.endswith("_ids")):
         raise UserError(no_head(folder, f", as it lacks {missing[0]}"))

@@ -34,6 +34,7 @@ from bertshift.models.check import check
 from bertshift.models.families import FAMILIES
 from bertshift.models.headless import HEADS
 from bertshift.models.initialise import fill
+from bertshift.models.seal import OPEN, check_seal, seal
 from bertshift.models.source import hub_source, local_source, recorded_commit, write_source
 from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
 from bertshift.seeds import seed_from
@@ -173,6 +174,7 @@ def _complete(path: Path) -> None:
             raise UserError(
                 f"{path} is not a complete safetensors file ({error}); fetch or make it again."
             ) from error
+        check_seal(path)
 
 
 def _read_pickle(path: Path) -> dict[str, Tensor]:
@@ -240,7 +242,8 @@ def save_weights(path: Path, state: Mapping[str, Tensor]) -> None:
     unique = {(state[name].data_ptr(), state[name].shape, state[name].stride()): name for name in names}
     tensors = {name: state[name].detach().cpu().contiguous() for name in sorted(unique.values())}
     with atomic(path) as temporary:
-        save_file(tensors, temporary, metadata={"format": "pt"})
+        save_file(tensors, temporary, metadata={"format": "pt"} | OPEN)
+        seal(temporary)
 
 
 def import_checkpoint(

@@ -12,6 +12,7 @@ from safetensors import safe_open
 
 from bertshift.errors import UserError
 from bertshift.models.families import FAMILIES, Family
+from bertshift.models.seal import check_seal
 
 # The weights of attention in each layer.
 MATRICES = ("query", "key", "value", "output")
@@ -50,6 +51,7 @@ def opened(folder: Path, instead: str) -> Iterator[Folder]:
     if family is None:
         raise UserError(f"{folder}: which weights of a {config['model_type']} model are a layer's is known while it runs alone; "
                         f"{instead}.")  # fmt: skip
+    check_seal(folder / "model.safetensors")
     with safe_open(folder / "model.safetensors", framework="numpy") as file:
         names = list(file.keys())
         first = next(

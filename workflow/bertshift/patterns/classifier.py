@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from bertshift.errors import UserError
 from bertshift.files import atomic
+from bertshift.models.seal import OPEN, check_seal, seal
 from bertshift.patterns.features import CLASSES
 from bertshift.seeds import seed_from
 
@@ -150,14 +151,15 @@ def predict(net: PatternClassifier, inputs: Tensor) -> np.ndarray:
 
 
 def save(path: Path, net: PatternClassifier) -> None:
-    # One entry: safetensors writes several in any order.
     about = {"patterns": json.dumps({"size": net.size, "widths": net.widths, "classes": CLASSES})}
     with atomic(path) as temporary:
-        save_file(net.state_dict(), temporary, about)
+        save_file(net.state_dict(), temporary, about | OPEN)
+        seal(temporary)
 
 
 def load(path: Path) -> PatternClassifier:
     """In evaluation mode, on the GPU if there is one."""
+    check_seal(path)
     with safe_open(path, framework="pt") as file:
         about = json.loads(file.metadata()["patterns"])
     net = PatternClassifier(about["size"], about["widths"])

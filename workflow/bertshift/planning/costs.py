@@ -106,15 +106,15 @@ def own_cost(job: Job) -> Cost | None:
     """What a finished job took, by the record that Snakemake wrote of it; 0 for what nothing tells."""
     if job.needed or not job.record or not Path(job.record).is_file():
         return None
-    with open(job.record, encoding="utf-8") as file:
+    with open(job.record, encoding="utf-8", errors="replace") as file:
         row = next(csv.DictReader(file, delimiter="\t"), {})
     try:
-        seconds = float(row.get("s", ""))
+        seconds = float(row.get("s") or "")
+        # A job that ends at once has no other measure than its time: its memory was looked at as it began, if at all.
+        measured = row.get("max_rss") or "NA" if seconds > 1 else "NA"
+        memory = 0.0 if measured in ("NA", "-") else float(measured) * MB
     except ValueError:
         return None
-    # A job that ends at once has no other measure than its time: its memory was looked at as it began, if at all.
-    measured = row.get("max_rss", "NA") if seconds > 1 else "NA"
-    memory = 0.0 if measured in ("NA", "-") else float(measured) * MB
     files = [] if job.temporary else [Path(name) for name in job.output]
     return Cost(seconds, memory, sum(file.stat().st_size for file in files if file.is_file()))
 

@@ -18,7 +18,7 @@ import pandas as pd
 from scipy import stats as distributions
 
 from bertshift.errors import UserError
-from bertshift.files import BLOCKS, atomic, blocks_beside, read_tsv, write_tsv
+from bertshift.files import BLOCKS, atomic, blocks_beside, damaged, read_tsv, write_tsv
 from bertshift.version import stamped
 
 WITHOUT = [f"without{block}" for block in range(1, BLOCKS + 1)]
@@ -113,12 +113,23 @@ def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
     """The table with its columns WITHOUT, which are NaN where no blocks stand beside it. UserError where they are of another
     table."""
     table, beside = read_tsv(path), blocks_beside(str(path))
-    without = np.load(beside) if os.path.exists(beside) else np.full((len(table), BLOCKS), np.nan)
+    without = _read(beside) if os.path.exists(beside) else np.full((len(table), BLOCKS), np.nan)
     if without.shape != (len(table), BLOCKS):
         raise UserError(
             f"{beside} holds blocks of {len(without)} rows, {path} has {len(table)}: delete both and run their rule again."
         )
     return pd.concat([table, pd.DataFrame(without, columns=WITHOUT)], axis=1)
+
+
+def _read(path: str) -> np.ndarray:
+    try:
+        with open(path, "rb") as file:
+            found = np.lib.format.read_array(file)  # refuses pickles
+    except (ValueError, EOFError) as error:
+        raise damaged(path, error) from error
+    if found.dtype != np.float64 or found.ndim != 2:
+        raise damaged(path, f"an array {list(found.shape)} of {found.dtype}")
+    return found
 
 
 def concatenate(path: str | os.PathLike, tables: Sequence[str]) -> None:

@@ -1,10 +1,13 @@
 """A fine-tuned model's scores without each block of the examples that it is scored on, from its predictions.tsv."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from bertshift.errors import UserError
+from bertshift.files import read_json, read_tsv
 from bertshift.rows.blocks import in_columns, outside
 from bertshift.tasks import scores
 
@@ -49,6 +52,21 @@ def _of_words(name: str, predictions: pd.DataFrame) -> float:
         return np.nan
     arcs = ([(head, label) for head, _, label in (word.partition(":") for word in words)] for words in (gold, said))  # fmt: skip
     return float(scores.attachment(*arcs)[name].mean())
+
+
+def read_scored(scores: Path, predictions: Path, labels: Sequence[str] | None) -> tuple[dict, pd.DataFrame]:
+    """A run's scores.json and predictions.tsv. UserError where the predictions are not those that were scored."""
+    outcome, said = read_json(scores), read_tsv(predictions)
+    again = {name: score_of(name, said, labels) for name in outcome["scores"]}
+    near = [
+        np.isnan(again[name]) or abs(again[name] - value) < 1e-6 for name, value in outcome["scores"].items()
+    ]
+    if len(said) != outcome["rows"]["dev"] or not all(near):
+        raise UserError(
+            f"{predictions} does not hold the predictions that {scores} tells the scores of: one of them is damaged; delete "
+            "both and call the same command again, which makes them again."
+        )
+    return outcome, said
 
 
 def without_blocks(

@@ -1,5 +1,6 @@
 import os
 import sys
+import zipfile
 from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
@@ -44,7 +45,7 @@ def load(path: Path, fingerprint: str) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        saved = torch.load(path, map_location="cpu", weights_only=True)
+        saved = _read(path)
         found, state = saved["fingerprint"], saved["state"]
     except Exception as error:  # noqa: BLE001 (a damaged file makes torch.load raise almost anything)
         print(f"{path} cannot be read ({type(error).__name__}): starting again from step 0.", file=sys.stderr)
@@ -58,9 +59,17 @@ def load(path: Path, fingerprint: str) -> dict[str, Any] | None:
     return state
 
 
+def _read(path: Path) -> dict[str, Any]:
+    """BadZipFile for a file whose bytes are not those that were written: torch itself does not compare the checksums."""
+    with zipfile.ZipFile(path) as file:
+        if damaged := file.testzip():
+            raise zipfile.BadZipFile(f"{damaged} has another checksum")
+    return torch.load(path, map_location="cpu", weights_only=True)
+
+
 def weights(path: Path) -> dict[str, torch.Tensor]:
     """Of the model in a file that `save` wrote, on the CPU."""
-    return torch.load(path, map_location="cpu", weights_only=True)["state"]["model"]
+    return _read(path)["state"]["model"]
 
 
 def remove(path: Path) -> None:

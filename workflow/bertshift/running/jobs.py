@@ -3,6 +3,7 @@ import gc
 import io
 import json
 import os
+import re
 import signal
 import sys
 import traceback
@@ -33,11 +34,14 @@ class _Tee(io.TextIOBase):
                 stream.flush()
 
 
+# What safetensors and NumPy say of a full disk in errors of their own, without its number.
+FULL = re.compile(r"os error 28|^\d+ requested and \d+ written$")
+
+
 def _advice(error: BaseException | None) -> str | None:
     """What to do about an error that the machine is the cause of."""
     while error is not None:
-        # safetensors raises an error of its own, which has the number in its text
-        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "os error 28" in str(error):
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or FULL.search(str(error)):
             return (
                 "no space left on the disk; free some and call the same command again: what is finished is kept, and "
                 "training goes on from its last checkpoint."

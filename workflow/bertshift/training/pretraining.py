@@ -25,6 +25,7 @@ from bertshift.errors import UserError
 from bertshift.files import write_json
 from bertshift.models.families import FAMILIES
 from bertshift.models.family import run
+from bertshift.models.loading import WEIGHTS, read_weights, save_weights
 from bertshift.models.tokenizer import join, layout_of, load_tokenizer
 from bertshift.models.tokenizer import pieces as pieces_of
 from bertshift.running.memory import in_parts
@@ -511,6 +512,7 @@ def save(model: PreTrainedModel, tokenizer_dir: Path, run_dir: Path) -> None:
     parts = run_dir / ".saving"
     shutil.rmtree(parts, ignore_errors=True)
     model.save_pretrained(parts)
+    save_weights(parts / WEIGHTS, read_weights(parts / WEIGHTS))
     for name in TOKENIZER_FILES:
         if (tokenizer_dir / name).exists():
             shutil.copyfile(tokenizer_dir / name, parts / name)
