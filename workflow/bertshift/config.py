@@ -12,6 +12,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from bertshift.errors import UserError
+from bertshift.files import read_text
 from bertshift.naming import Model, inits_of, lineage, parse_model, shape_of
 
 SCALES = ("demo", "small", "paper")
@@ -120,7 +121,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def read_yaml(path: Path) -> dict:
     """The keys of a YAML file. UserError, with the line, if it is not YAML, has a key twice or none at its top level."""
-    loader = _Loader(path.read_text(encoding="utf-8"))
+    loader = _Loader(read_text(path))
     try:
         node = loader.get_single_node()
         if twice := next(_second_keys(node), None):
