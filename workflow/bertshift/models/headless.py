@@ -26,7 +26,7 @@ def has_no_head(folder: Path) -> bool:
         with open(folder / "model.safetensors", "rb") as file:
             length, whole = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size
             names = dict(json.loads(file.read(min(length, whole))))  # another file may begin with any number
-    except (OSError, ValueError, UserError):
+    except (OSError, TypeError, ValueError, UserError):
         return False
     family = FAMILIES.get(config.get("model_type", "bert"))
     return family is not None and not family.causal and not any(map(HEADS.search, names))
