@@ -179,7 +179,7 @@ def test_a_table_is_told_the_checkpoint_by_the_weights(tmp_path):
         assert checkpoint_names({"1": {"label": "mine", "records": records}}) == {"1": name}
         assert family_in(name) == family
     write_source(tmp_path / "one", hub_source("a/b", REVISION, pinned=True))
-    write_source(tmp_path / "other", local_source(tmp_path / "bert"))
+    write_source(tmp_path / "other", local_source("bert"))
     with pytest.raises(
         UserError, match=rf"one/source.json says a/b@{REVISION[:7]}, .*says local bert; delete the folder"
     ):

@@ -247,6 +247,35 @@ def test_a_weight_that_is_no_usable_number_is_named(pretrained, tmp_path, part, 
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        ({"metadata": {}}, "index.json has no weight_map"),
+        ({"weight_map": {"bert.pooler.dense.bias": 1}}, "index.json has no weight_map"),
+        ([], "index.json holds no JSON object"),
+        ({"weight_map": {"bert.pooler.dense.bias": "../part.safetensors"}}, "names ../part.safetensors, which is outside"),
+        ({"weight_map": {"bert.pooler.dense.bias": "HERE/part.safetensors"}}, "/part.safetensors, which is outside"),
+        ({"weight_map": {"bert.pooler.dense.bias": "part.safetensors"}}, "names part.safetensors, which is missing"),
+    ],
+)  # fmt: skip
+def test_an_index_names_files_beside_it(pretrained, tmp_path, index, words):
+    folder, _ = pretrained
+    (folder / "model.safetensors").rename(tmp_path / "part.safetensors")
+    text = json.dumps(index).replace("HERE", str(tmp_path))
+    (folder / "model.safetensors.index.json").write_text(text)
+    with pytest.raises(UserError, match=words):
+        import_checkpoint(folder, tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_what_may_not_be_read_is_not_called_missing(pretrained, tmp_path, name):
+    folder, _ = pretrained
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    with pytest.raises(UserError, match=f"pretrained/{name} cannot be read .Is a directory."):
+        import_checkpoint(folder, tmp_path / "run")
+
+
 def test_import_says_what_is_wrong(pretrained, tmp_path):
     folder, _ = pretrained
 
@@ -267,11 +296,25 @@ def test_import_says_what_is_wrong(pretrained, tmp_path):
     refuses("tf_model.h5 alone .*save_pretrained")
     weights.write_bytes(content)
     for change, words in (
+        ({"num_attention_heads": 3}, "config.json: hidden_size 32 cannot be divided among .*_heads 3"),
+        ({"num_attention_heads": 0}, "config.json: num_attention_heads is 0; write a whole number from 1"),
+        ({"hidden_size": "32"}, "config.json: hidden_size is '32'; write a whole number"),
+        ({"hidden_size": 10**9}, "pretrained/model.safetensors has another shape than config.json for"),
+        ({"intermediate_size": 48}, "pretrained/model.safetensors has another shape than config.json for"),
+        ({"vocab_size": "12"}, "config.json describes no model .*'vocab_size' expected int, got str"),
+        ({"hidden_act": "gelly"}, "config.json describes no model .*gelly"),
+        ({"model_type": ["bert"]}, "model_type is \\['bert'\\]; write the name"),
         ({"is_encoder_decoder": True}, "an encoder-decoder"),
         ({"quantization_config": {"bits": 4}}, "a quantised checkpoint"),
         ({"model_type": "barts"}, "knows no model_type 'barts'; nearest: bart"),
     ):
         (folder / "config.json").write_text(json.dumps(settings | change))
+        refuses(words)
+    for content, words in (
+        (b"[]", "config.json holds no JSON object"),
+        ("{}".encode("utf-16"), "config.json:1 is not UTF-8"),
+    ):
+        (folder / "config.json").write_bytes(content)
         refuses(words)
     (folder / "config.json").write_text(
         json.dumps(settings | {"model_type": "mine", "auto_map": {"AutoModel": "m.M"}})

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 
 import pytest
 import torch
@@ -200,6 +201,33 @@ def test_a_published_folder_is_imported(kind, tmp_path, caplog):
         assert pieces(load_tokenizer(tmp_path / run_dir), TEXTS) == pieces(tokenizer(kind), TEXTS)
         stored = load_file(tmp_path / run_dir / "model.safetensors").values()
         assert {value.dtype for value in stored} == {torch.float32}
+
+
+def test_a_vocabulary_has_each_token_and_each_number_once(tmp_path):
+    folder = tokenizer_folder("bert", tmp_path / "published")
+    path = folder / "tokenizer.json"
+    whole = path.read_text()
+    tokens = json.loads(whole)["model"]["vocab"]
+    model_of("bert", vocab_size=len(tokens)).save_pretrained(folder)
+    (last, number), (first, _) = max(tokens.items(), key=lambda each: each[1]), next(iter(tokens.items()))
+
+    def refuses(words):
+        with pytest.raises(UserError, match=words):
+            import_checkpoint(folder, tmp_path / "run")
+
+    spelled = f"{json.dumps(last)}: {number}"
+    assert spelled in whole
+    path.write_text(whole.replace(spelled, f"{json.dumps(last)}: {number - 1}"))
+    refuses(f"gives '.*' and '.*' one number, {number - 1}; take the vocabulary")
+    path.write_text(whole.replace(spelled, f"{json.dumps(last)}: {len(tokens)}"))
+    refuses(f"gives '{last}' the number {len(tokens)}, its config.json says vocab_size")
+    path.write_text(whole.replace(spelled, f"{spelled}, {spelled}"))
+    refuses(f"tokenizer.json has '{last}' twice")
+    path.write_text("{}")
+    refuses("tokenizer.json is no tokenizer")
+    path.unlink()
+    (folder / "vocab.txt").write_text("\n".join([*sorted(tokens, key=tokens.get)[:-1], first]))
+    refuses(re.escape(f"vocab.txt has '{first}' twice"))
 
 
 def test_a_vocabulary_of_another_size_is_refused(tmp_path):

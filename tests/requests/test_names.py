@@ -1,5 +1,7 @@
 """Names that cannot be served, and what each request answers with; rules say no more than which request they ask."""
 
+import errno
+import json
 import re
 
 import numpy as np
@@ -11,6 +13,7 @@ from safetensors.numpy import save_file
 from bertshift.config import load_config, merge
 from bertshift.errors import UserError
 from bertshift.metrics.registry import METRICS
+from bertshift.naming import parse_model
 from bertshift.requests import (
     ablation,
     activations,
@@ -25,6 +28,8 @@ from bertshift.requests import (
     relations,
     sweeps,
 )
+from bertshift.requests.runs import provenance
+from bertshift.running import own_files
 
 
 def configured(**changes):
@@ -105,16 +110,22 @@ def test_data_that_are_not_there_get_a_sentence(request_, asked, changes, senten
         ({"source": "world"}, "the generated world has no 'mytask'; set data.source to mirror or hub"),
         (
             {"source": "mirror", "mirror": "there"},
-            r"there has none of my/train.tsv \(train split of 'mytask'\)",
+            r"there has none of my/train.tsv \(train split of 'mytask'\); put the file there\.$",
         ),
         (
             {"source": "mirror", "mirror": "there"},
-            "'mytask' has no 'mirror'; write which files below data.mirror",
+            r"'mytask' has no 'mirror'; write which files below data.mirror hold its splits\.$",
+        ),
+        (
+            {"source": "mirror", "mirror": "nowhere"},
+            "data.mirror: /.*/nowhere is not a folder; write the one",
         ),
         ({"source": "hub"}, "'mytask' has no 'hub'; write where on the hub it is"),
     ],
 )
-def test_a_data_set_of_ones_own_is_not_asked_of_the_world(source, sentence):
+def test_a_data_set_of_ones_own_is_not_asked_of_the_world(source, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
     files = {} if "no 'mirror'" in sentence else {"mirror": {"train": "my/train.tsv", "dev": "my/dev.tsv"}}
     columns, labels = {"text_a": "text", "label": "label"}, {"0": "bad", "1": "good"}
     entry = {"kind": "sentence", "format": "glue_tsv", "columns": columns, "labels": labels, **files}
@@ -124,6 +135,76 @@ def test_a_data_set_of_ones_own_is_not_asked_of_the_world(source, sentence):
     if source["source"] == "world":
         made = data.dataset(config, dataset="rte").inputs["files"]
         assert "results/world/glue/RTE/dev.tsv" in made and not any("/my/" in file for file in made)
+
+
+def own_base(*folders, **more):
+    shape = {"layers": 2, "heads": 4, "vocabulary": "own", "seeds": 1}
+    return shape | {"checkpoints": [{"path": str(folder)} | more for folder in folders]}
+
+
+def test_checkpoints_of_one_folder_name_are_told_apart():
+    bases = {
+        "base": own_base("/a/one/bert", "/b/one/bert"),
+        "cased": own_base("/a/one/bert", "/c/electra"),
+        "large": own_base("/b/one/bert", label="mine"),
+    }
+    config = configured(bases=bases)
+    labels = {
+        name: [one["label"] for one in provenance(parse_model(name, config), config)["checkpoints"].values()]
+        for name in bases
+    }
+    assert labels == {
+        "base": ["local a/one/bert", "local b/one/bert"],
+        "cased": ["local a/one/bert", None],
+        "large": ["mine"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("[]", "config.json holds no JSON object"),
+        ({"num_attention_heads": 3}, "config.json: hidden_size 32 cannot be divided among num_attention_heads 3"),
+        ({"num_attention_heads": 0}, "config.json: num_attention_heads is 0"),
+        ({"hidden_size": "32"}, "config.json: hidden_size is '32'"),
+        ({"num_hidden_layers": 3}, "mine has 3 layers of 4 heads, the configuration says 2 of 4; write layers: 3"),
+        (None, "config.json is missing"),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_that_cannot_be_read_is_told_before_any_job(tmp_path, said, sentence):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    good = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    if said:
+        text = said if isinstance(said, str) else json.dumps(good | said)
+        (folder / "config.json").write_text(text)
+    (folder / "model.safetensors").touch()
+    with pytest.raises(UserError, match=sentence):
+        pretraining.checkpoint(configured(bases={"base": own_base(folder)}), base="base", init="1")
+
+
+def test_weights_are_looked_for_before_any_job(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    config = configured(bases={"base": own_base(tmp_path)})
+    asked = {"base": "base", "init": "1"}
+    with pytest.raises(UserError, match="model.safetensors is missing"):
+        pretraining.checkpoint(config, **asked)
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text('{"weight_map": {"a": "../part.safetensors"}}')
+    with pytest.raises(UserError, match="names ../part.safetensors, which is outside of its folder"):
+        pretraining.checkpoint(config, **asked)
+    index.unlink()
+    (tmp_path / "model.safetensors").touch()
+    assert "model.safetensors" in str(pretraining.checkpoint(config, **asked).settings)
+
+    def forbidden(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(own_files, "sha256", forbidden)
+    (tmp_path / "model.safetensors").write_text("other")
+    with pytest.raises(UserError, match="model.safetensors cannot be read .Permission denied."):
+        pretraining.checkpoint(config, **asked)
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -12,6 +12,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from bertshift.errors import UserError
+from bertshift.files import read_text
 from bertshift.naming import Model, alike, inits_of, lineage, parse_model, shape_of
 from bertshift.running.redaction import redact
 
@@ -127,10 +128,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 def read_yaml(path: Path) -> dict:
     """The keys of a YAML file. UserError, with the line, if it is not YAML, has a key twice or none at its top level."""
-    try:
-        found = _read(path.read_text(encoding="utf-8"), str(path))
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 ({error}); save it as UTF-8.") from error
+    found = _read(read_text(path), str(path))
     if not isinstance(found, dict):
         raise UserError(f"{path} has no keys at its top level; write lines such as 'scale: demo'.")
     return found

@@ -2,7 +2,6 @@ import hashlib
 import json
 import os
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,16 +98,9 @@ def remembered(path: str | os.PathLike) -> dict:
     return found if isinstance(found, dict) else {}
 
 
-def read_object(path: str | os.PathLike) -> dict:
-    """UserError for a file that is not one JSON object, or that names a key twice."""
-
-    def once(pairs: list[tuple]) -> dict:
-        if len(found := dict(pairs)) < len(pairs):
-            [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
-            raise UserError(f"{path} has the key {twice!r} twice; write it once.")
-        return found
-
-    found = read_json(path, object_pairs_hook=once)
+def read_object(path: str | os.PathLike, **how) -> dict:
+    """UserError for a file that is not one JSON object; `how` is as for `json.loads`."""
+    found = read_json(path, **how)
     if not isinstance(found, dict):
         raise UserError(f"{path} holds no JSON object; fetch or make it again.")
     return found

@@ -22,13 +22,13 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
             fields = line.split("\t")
             if len(fields) != 10:
                 raise UserError(
-                    f"{path}:{number} has {len(fields)} columns where CoNLL-U has 10; fetch the file again."
+                    f"{path}:{number} has {len(fields)} columns where CoNLL-U has 10; correct it or fetch the file again."
                 )
             if fields[0].isdecimal():
                 words.append(_word(fields, len(words) + 1, f"{path}:{number}"))
             elif not fields[0].replace("-", ".").replace(".", "", 1).isdecimal():
                 raise UserError(
-                    f"{path}:{number} has {fields[0]!r} for a word's number; fetch the file again."
+                    f"{path}:{number} has {fields[0]!r} for a word's number; correct it or fetch the file again."
                 )
         else:
             if words:
@@ -41,7 +41,7 @@ def _word(fields: list[str], expected: int, where: str) -> tuple:
     if int(fields[0]) != expected or not fields[6].isdecimal():
         raise UserError(
             f"{where} has word {fields[0]} with head {fields[6]!r} where word {expected} "
-            "with a number was due; fetch the file again."
+            "with a number was due; correct it or fetch the file again."
         )
     return fields[1], fields[3], fields[4], int(fields[6]), fields[7]
 

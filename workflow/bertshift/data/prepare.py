@@ -51,8 +51,7 @@ def _first_existing(name: str, split: str, mirror: Path, candidates: Iterable[st
         if (mirror / candidate).is_file():
             return candidate
     raise UserError(
-        f"The mirror {mirror} has no {split} file of {name!r}; put {' or '.join(candidates)} there, "
-        "or take the data from the hub."
+        f"The mirror {mirror} has no {split} file of {name!r}; put {' or '.join(candidates)} there."
     )
 
 
@@ -72,7 +71,9 @@ def _write(
     with atomic(directory / EXAMPLES) as examples:
         write_jsonl(examples, _identified(splits, counts))
         if empty := [split for split in splits if not counts[split]]:
-            raise UserError(f"The {empty[0]} split of {name!r} from {source} has no rows; fetch it again.")
+            raise UserError(
+                f"The {empty[0]} split of {name!r} from {source} has no rows; add some or fetch it again."
+            )
         digest = sha256(examples)
         (directory / SIDECAR).unlink(missing_ok=True)
     published = {split: (spec.get("published") or {}).get(split) for split in splits}

@@ -37,7 +37,7 @@ def read_lines(path: Path) -> Iterator[str]:
 def _check_start(path: Path, start: bytes) -> None:
     start = start.lstrip().lower()
     if not start:
-        raise UserError(f"{path} is empty; fetch it again.")
+        raise UserError(f"{path} is empty; write it or fetch it again.")
     if is_web_page(start):
         raise UserError(
             f"{path} is a web page, not data; the download was redirected or refused: fetch it again."

@@ -8,7 +8,9 @@ import os
 import re
 from pathlib import Path
 
+from bertshift.errors import UserError
 from bertshift.models.families import FAMILIES
+from bertshift.models.published import read_config
 
 # Names of what predicts words, in any family; a decoder's may be its embeddings alone.
 HEADS = re.compile(
@@ -20,11 +22,11 @@ def has_no_head(folder: Path) -> bool:
     """Whether the weights in `folder` surely hold an encoder alone, without the head that it was pretrained with. False
     where that cannot be told: no weights yet, another file than safetensors, a decoder."""
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = read_config(folder)
         with open(folder / "model.safetensors", "rb") as file:
             length, whole = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size
-            names = json.loads(file.read(min(length, whole)))  # another file may begin with any number
-    except (OSError, ValueError):
+            names = dict(json.loads(file.read(min(length, whole))))  # another file may begin with any number
+    except (OSError, TypeError, ValueError, UserError):
         return False
     family = FAMILIES.get(config.get("model_type", "bert"))
     return family is not None and not family.causal and not any(map(HEADS.search, names))

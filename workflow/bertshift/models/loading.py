@@ -29,11 +29,12 @@ from transformers import (
 from transformers.utils.logging import disable_progress_bar
 
 from bertshift.errors import UserError
-from bertshift.files import atomic, read_json, sha256, write_json
+from bertshift.files import atomic, reading, sha256, write_json
 from bertshift.models.check import check
 from bertshift.models.families import FAMILIES
 from bertshift.models.headless import HEADS
 from bertshift.models.initialise import fill
+from bertshift.models.published import INDEX, PICKLE, WEIGHTS, no_weights, parts_of, read_config, weights_of
 from bertshift.models.seal import OPEN, check_seal, seal
 from bertshift.models.source import hub_source, local_source, recorded_commit, write_source
 from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
@@ -41,10 +42,6 @@ from bertshift.seeds import seed_from
 
 log = logging.getLogger(__name__)
 
-WEIGHTS = "model.safetensors"
-INDEX = f"{WEIGHTS}.index.json"
-PICKLE = "pytorch_model.bin"
-OTHER_FRAMEWORKS = {"tf_model.h5": "from_tf", "flax_model.msgpack": "from_flax"}
 MODEL_FILES = ("config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json")
 HUB_PATTERNS = [
     "config.json", WEIGHTS, "model-*.safetensors", INDEX, "tokenizer.json", "tokenizer_config.json",
@@ -60,7 +57,7 @@ UNUSED = 512  # rows of an embedding that no entry of the vocabulary has, or a h
 def load_config(folder: Path) -> PreTrainedConfig:
     """The architecture in `folder`/config.json. UserError if it is missing, or not one that this project can read."""
     path = Path(folder) / "config.json"
-    values = _read_json(path)
+    values = read_config(Path(folder))
     # Early exports of BERT say no type; that their weights are BERT's is seen when they are read.
     kind = values.get("model_type", "bert")
     if values.get("is_encoder_decoder"):
@@ -78,7 +75,10 @@ def load_config(folder: Path) -> PreTrainedConfig:
         raise UserError(
             f"{path}: position_embedding_type must be 'absolute', the only form that is supported."
         )
-    config = CONFIG_MAPPING[kind].from_dict(values)
+    try:
+        config = CONFIG_MAPPING[kind].from_dict(values)
+    except Exception as error:  # each family and kind of value has its own
+        raise _no_model(path, error) from error
     if type(config) not in MODEL_MAPPING:
         raise UserError(f"{path}: '{kind}' is no model of text alone; name another one.")
     return config
@@ -92,21 +92,47 @@ def load_encoder(folder: Path, seed: int = 0) -> PreTrainedModel:
     for weights that do not fit config.json.
     """
     folder, config = Path(folder), load_config(folder)
-    kind = MODEL_MAPPING[type(config)]
-    family = FAMILIES.get(config.model_type)
-    more = {}
-    if "add_pooling_layer" in inspect.signature(kind.__init__).parameters:
-        more["add_pooling_layer"] = family is not None and family.pooling == "pooler"
     _complete(folder / WEIGHTS)
-    attention = "sdpa" if kind._supports_sdpa else "eager"
-    more |= {"attn_implementation": attention, "ignore_mismatched_sizes": True}
-    model, report = quietly_read(AutoModel, folder, config, **more)
-    missing = {name for name in report["missing_keys"] if not name.endswith("_ids")}
-    _check_names(folder / WEIGHTS, model, missing, report)
+    model, missing = _read_encoder(folder, config, folder / WEIGHTS)
     if missing:
         log.warning("%s has no pooler; a new one is drawn from seed %d.", folder, seed)
         fill(model.pooler, seed_from(seed, "pooler"))
     return model.eval()
+
+
+def _read_encoder(
+    folder: Path, config: PreTrainedConfig, weights: Path, **more
+) -> tuple[PreTrainedModel, set[str]]:
+    """The model and the weights that it lacks, of a pooler alone; UserError, which names `weights`, for any other misfit."""
+    kind, family = MODEL_MAPPING[type(config)], FAMILIES.get(config.model_type)
+    if "add_pooling_layer" in inspect.signature(kind.__init__).parameters:
+        more["add_pooling_layer"] = family is not None and family.pooling == "pooler"
+    attention = "sdpa" if kind._supports_sdpa else "eager"
+    more |= {"attn_implementation": attention, "ignore_mismatched_sizes": True}
+    model, report = quietly_read(AutoModel, folder, config, **more)
+    missing = {name for name in report["missing_keys"] if not name.endswith("_ids")}
+    _check_names(weights, model, missing, report)
+    return model, missing
+
+
+def _check_encoder(folder: Path, config: PreTrainedConfig, weights: Path) -> None:
+    """UserError where `config` and the user's `weights`, which `folder` holds, do not belong together, or `check` says so."""
+    try:
+        # Without memory, so that no size is too large.
+        _read_encoder(folder, config, weights, device_map="meta")
+    except UserError:
+        raise
+    except Exception as error:  # each family and kind of value has its own
+        raise _no_model(weights.parent / "config.json", error) from error
+    model, _ = _read_encoder(folder, config, weights)
+    check(model.eval(), weights.parent)
+
+
+def _no_model(path: Path, error: Exception) -> UserError:
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    return UserError(
+        f"{path} describes no model ({reason}); take the config.json that was published with the weights."
+    )
 
 
 def quietly_read(kind: type, folder: Path, config: PreTrainedConfig, **more) -> tuple[PreTrainedModel, dict]:
@@ -154,18 +180,18 @@ def _inside(name: str, model: PreTrainedModel) -> bool:
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of one file, or of all files that an index names."""
+    """The tensors of one file."""
     path = Path(path)
-    if path.name == INDEX:
-        names = sorted(set(_read_json(path)["weight_map"].values()))
-        return {key: value for name in names for key, value in read_weights(path.parent / name).items()}
     _complete(path)
     return _read_pickle(path) if path.name == PICKLE else load_file(path)
 
 
 def _complete(path: Path) -> None:
-    if not path.is_file():
-        raise UserError(f"{path} is missing. {_how_to_convert(path.parent)}")
+    try:
+        with reading(path), open(path, "rb"):  # safetensors calls a file missing that it may not open
+            pass
+    except FileNotFoundError:
+        raise no_weights(path.parent) from None
     if path.name != PICKLE:
         try:
             with safe_open(path, framework="pt"):
@@ -264,11 +290,12 @@ def import_checkpoint(
     config = load_config(source_dir)
     tokenizer = load_tokenizer(source_dir, lowercase)
     _check_vocabulary(source_dir, tokenizer, config)
-    weights = _weights_of(source_dir)
+    weights = weights_of(source_dir)
     state = rename_old(
         {
-            name: _in_float32(weights, name, value)
-            for name, value in read_weights(weights).items()
+            name: _in_float32(part, name, value)
+            for part in parts_of(weights)
+            for name, value in read_weights(part).items()
             if not name.endswith("_ids")
         }
     )
@@ -276,10 +303,10 @@ def import_checkpoint(
         write_json(Path(checked) / "config.json", config.to_dict())
         save_weights(Path(checked) / WEIGHTS, state)
         del state
-        check(load_encoder(Path(checked)), source_dir)
+        _check_encoder(Path(checked), config, weights)
         save_tokenizer(_made(run_dir), tokenizer)
         said = {"family": config.model_type, "sha256": sha256(weights)}
-        write_source(run_dir, (origin or local_source(source_dir)) | said)
+        write_source(run_dir, (origin or local_source(source_dir.name)) | said)
         for name in ("config.json", WEIGHTS):
             os.replace(Path(checked) / name, run_dir / name)
 
@@ -328,30 +355,6 @@ def download_checkpoint(
     import_checkpoint(folder, run_dir, hub_source(hub_id, commit, pinned=bool(revision)), lowercase)
 
 
-def _read_json(path: Path) -> dict:
-    try:
-        return read_json(path)
-    except FileNotFoundError as error:
-        raise UserError(
-            f"{path} is missing; a checkpoint folder needs config.json, {WEIGHTS} and a vocabulary."
-        ) from error
-
-
-def _weights_of(folder: Path) -> Path:
-    found = [folder / name for name in (WEIGHTS, INDEX, PICKLE) if (folder / name).is_file()]
-    return found[0] if found else folder / WEIGHTS
-
-
-def _how_to_convert(folder: Path) -> str:
-    for name, option in OTHER_FRAMEWORKS.items():
-        if (folder / name).is_file():
-            return (
-                f"{name} alone is not read; convert it once with transformers 4: AutoModelForPreTraining."
-                f"from_pretrained({str(folder)!r}, {option}=True).save_pretrained(...) writes {WEIGHTS}."
-            )
-    return f"A checkpoint folder needs config.json, {WEIGHTS} or {PICKLE}, and a vocabulary."
-
-
 def _check_vocabulary(folder: Path, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:
     tokens, room = len(tokenizer), max(UNUSED, config.vocab_size // 100)
     if isinstance(tokenizer, BertTokenizer):  # whose published sizes are exact
@@ -361,3 +364,15 @@ def _check_vocabulary(folder: Path, tokenizer: PreTrainedTokenizerBase, config: 
             f"The vocabulary in {folder} has {tokens} entries, its config.json says vocab_size {config.vocab_size}; "
             "take the vocabulary that was published with these weights."
         )
+    shared: dict[int, str] = {}
+    for token, number in tokenizer.get_vocab().items():
+        if number >= config.vocab_size:
+            raise UserError(
+                f"The vocabulary in {folder} gives {token!r} the number {number}, its config.json says vocab_size "
+                f"{config.vocab_size}; take the vocabulary that was published with these weights."
+            )
+        if shared.setdefault(number, token) != token:
+            raise UserError(
+                f"The vocabulary in {folder} gives {shared[number]!r} and {token!r} one number, {number}; take the vocabulary "
+                "that was published with these weights."
+            )

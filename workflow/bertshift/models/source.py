@@ -1,6 +1,6 @@
 """source.json of a model folder: which checkpoint its weights began as. What is made from the folder carries it on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bertshift.errors import UserError
@@ -24,8 +24,21 @@ def hub_source(repository: str, commit: str, pinned: bool) -> dict:
     }
 
 
-def local_source(folder: Path) -> dict:
-    return {"name": f"local {folder.name}", "source": f"local:{folder.name}"}
+def local_source(name: str) -> dict:
+    return {"name": f"local {name}", "source": f"local:{name}"}
+
+
+def names_apart(folders: Iterable[Path]) -> dict[Path, str]:
+    """The shortest end of each folder's path that no other folder has."""
+    whole = {folder: folder.expanduser().absolute().parts for folder in folders}
+    return {
+        folder: str(Path(*_own_end(parts, {*whole.values()} - {parts}))) for folder, parts in whole.items()
+    }
+
+
+def _own_end(parts: tuple[str, ...], others: set[tuple[str, ...]]) -> tuple[str, ...]:
+    ends = (parts[-count:] for count in range(1, len(parts) + 1))
+    return next((end for end in ends if all(other[-len(end) :] != end for other in others)), parts)
 
 
 def pretrained_source(architecture: Mapping) -> dict:

@@ -1,7 +1,9 @@
 """Tokenizers of checkpoints: reading, writing, and the inputs that they make of texts."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -10,7 +12,7 @@ from weakref import WeakKeyDictionary
 from transformers import AutoTokenizer, BertTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from bertshift.errors import UserError
-from bertshift.files import read_json, write_json, write_text
+from bertshift.files import read_object, read_text, write_json, write_text
 
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 BERTS = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
@@ -158,12 +160,12 @@ def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTok
     the vocabulary is missing or needs a package that is not installed.
     """
     folder = Path(folder)
-    fast = _read(folder / "tokenizer.json")
+    fast = _read_fast(folder / "tokenizer.json")
     if fast is None and (folder / "vocab.txt").is_file() or fast and _berts(fast):
         return _wordpiece(folder, fast, lowercase)
     try:
         named = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except (ImportError, ValueError, OSError, KeyError, TypeError, AttributeError) as error:
+    except Exception as error:  # each class of tokenizers has its own
         if fast is None:
             raise UserError(f"{folder}: {_missing(folder)}") from error
         named = None
@@ -175,9 +177,14 @@ def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTok
         )
     else:
         # Named classes build their own pipeline, whatever tokenizer.json says.
-        tokenizer = PreTrainedTokenizerFast(
-            tokenizer_file=str(folder / "tokenizer.json"), split_special_tokens=True
-        )
+        try:
+            tokenizer = PreTrainedTokenizerFast(
+                tokenizer_file=str(folder / "tokenizer.json"), split_special_tokens=True
+            )
+        except Exception as error:  # the one class of errors that tokenizers has
+            raise UserError(
+                f"{folder}/tokenizer.json is no tokenizer ({error}); fetch or make it again."
+            ) from error
     known = tokenizer.get_vocab()
     model = (fast or json.loads(tokenizer.backend_tokenizer.to_str()))["model"]
     number = model.get("unk_id")
@@ -204,11 +211,30 @@ def _missing(folder: Path) -> str:
 
 
 def _read(path: Path) -> dict | None:
-    return read_json(path) if path.is_file() else None
+    return read_object(path) if path.exists() else None
+
+
+def _read_fast(path: Path) -> dict | None:
+    """UserError also for a token that the vocabulary has twice, of which a reader would take the last."""
+
+    def once(pairs: list[tuple]) -> dict:
+        if len(found := dict(pairs)) < len(pairs):
+            raise _twice(path, (token for token, _ in pairs))
+        return found
+
+    return read_object(path, object_pairs_hook=once) if path.exists() else None
+
+
+def _twice(path: Path, tokens: Iterable[str]) -> UserError:
+    [(token, _)] = Counter(tokens).most_common(1)
+    return UserError(f"{path} has {token!r} twice; take the vocabulary that was published with the weights.")
 
 
 def _berts(fast: Mapping) -> bool:
-    return fast["model"].get("type", "WordPiece") == "WordPiece" and fast["model"]["vocab"].keys() >= BERTS
+    model = fast.get("model")
+    vocabulary = model.get("vocab") if isinstance(model, dict) else None
+    wordpiece = isinstance(vocabulary, dict) and model.get("type", "WordPiece") == "WordPiece"
+    return wordpiece and vocabulary.keys() >= BERTS
 
 
 def _wordpiece(folder: Path, fast: Mapping | None, lowercase: bool | None) -> BertTokenizer:
@@ -231,7 +257,10 @@ def _wordpiece(folder: Path, fast: Mapping | None, lowercase: bool | None) -> Be
 
 
 def _read_vocabulary(path: Path) -> dict[str, int]:
-    return {token: i for i, token in enumerate(path.read_text(encoding="utf-8").rstrip("\n").split("\n"))}
+    tokens = re.split("\r\n|\r|\n", read_text(path).rstrip("\r\n"))
+    if len(set(tokens)) < len(tokens):
+        raise _twice(path, tokens)
+    return {token: i for i, token in enumerate(tokens)}
 
 
 def _lowercase(folder: Path, normalizer: Mapping, config: Mapping, asked: bool | None) -> bool:

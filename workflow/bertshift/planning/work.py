@@ -1,15 +1,16 @@
 """What a job computes and writes, as far as the configuration tells before anything has run."""
 
-import json
 import math
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from bertshift.data.provenance import GENERATED, ORIGINS
-from bertshift.files import BLOCKS
+from bertshift.errors import UserError
+from bertshift.files import BLOCKS, read_object
 from bertshift.models.families import FAMILIES
 from bertshift.naming import parse_model, parse_variant, runs_of, shape_of
 from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
@@ -288,10 +289,11 @@ class Sizes:
         return told.get(key) if generated == (self.config["data"]["source"] == GENERATED) else None
 
     def _json(self, name: str) -> dict:
-        """Of a file that may be there already, looked for once; empty where it is not."""
+        """Of a file that may be there already, looked for once; empty where it tells nothing."""
         if name not in self._read:
-            path = Path(name)
-            self._read[name] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            self._read[name] = {}
+            with suppress(FileNotFoundError, UserError):  # the job that reads it will say what is wrong
+                self._read[name] = read_object(name)
         return self._read[name]
 
 

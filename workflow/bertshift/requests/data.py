@@ -57,6 +57,17 @@ def dataset(config: Mapping, dataset: str) -> Request:
     return Request({"files": files}, settings)
 
 
+def mirror_of(config: Mapping) -> Path:
+    """The folder of the user's own data. UserError where data come from it and it is no folder."""
+    data = config["data"]
+    folder = Path(data.get("mirror") or "")
+    if data["source"] == "mirror" and not folder.is_dir():
+        raise UserError(
+            f"data.mirror: {folder.absolute()} is not a folder; write the one that holds the data."
+        )
+    return folder
+
+
 def mirror_files(name: str, config: Mapping) -> list[str]:
     """One file a split: the first candidate of the generated world, the first that exists of a user's mirror."""
     spec, data = config["datasets"].get(name), config["data"]
@@ -68,7 +79,7 @@ def mirror_files(name: str, config: Mapping) -> list[str]:
                 f"config/datasets.yaml: '{name}' has no 'hub'; write where on the hub it is, or set data.source to mirror."
             )
         return []
-    splits = spec.get("mirror", {})
+    splits, instead = spec.get("mirror", {}), ", or set data.source to hub" if "hub" in spec else ""
     if data["source"] == "world":
         files = [candidates[0] for candidates in splits.values()]
         if not files or not set(files) <= set(generate.FILES):
@@ -78,17 +89,16 @@ def mirror_files(name: str, config: Mapping) -> list[str]:
         return [f"{WORLD}/{file}" for file in files]
     if not splits:
         raise UserError(
-            f"config/datasets.yaml: '{name}' has no 'mirror'; write which files below data.mirror hold its splits, "
-            "or set data.source to hub."
+            f"config/datasets.yaml: '{name}' has no 'mirror'; write which files below data.mirror hold its splits{instead}."
         )
-    root = Path(data.get("mirror") or "")
+    root = mirror_of(config)
     chosen = []
     for split, candidates in splits.items():
         found = [root / candidate for candidate in candidates if (root / candidate).is_file()]
         if not found:
             raise UserError(
                 f"data.mirror: {root} has none of {', '.join(candidates)} ({split} split of '{name}'); "
-                "put the file there, or set data.source to hub."
+                f"put the file there{instead}."
             )
         chosen.append(str(found[0]))
     return chosen

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
+from bertshift.models import published
 from bertshift.models.families import FAMILIES
 from bertshift.models.source import as_asked_before
 from bertshift.requests import Request
@@ -81,6 +82,7 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
     sources = entry["checkpoints"]
     if not 1 <= int(init) <= len(sources):
         raise UserError(f"bases.{base}.checkpoints lists {len(sources)} run(s); there is no init{init}.")
+    shape = {key: entry[key] for key in ("layers", "heads")}
     # Another label is no other checkpoint.
     source = {key: value for key, value in sources[int(init) - 1].items() if key != "label"}
     own = {}
@@ -88,8 +90,8 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
         folder = Path(source["path"]).expanduser()
         if not folder.is_dir():
             raise UserError(f"bases.{base}.checkpoints: there is no folder {folder}.")
+        published.check(folder, shape)
         own["own"] = contents(str(file) for file in sorted(folder.iterdir()) if file.is_file())
-    shape = {key: entry[key] for key in ("layers", "heads")}
     return Request(settings={"source": source, "shape": shape, "cache": config["data"]["cache"], **own})
 
 

@@ -8,7 +8,7 @@ from bertshift.errors import UserError
 from bertshift.naming import pair_runs, parse_comparison, parse_model, runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import dumped
-from bertshift.requests.data import WORLD, dataset_files, described
+from bertshift.requests.data import WORLD, dataset_files, described, mirror_of
 from bertshift.requests.runs import files, of_table, replicates_of, unique
 from bertshift.world import generate
 
@@ -58,7 +58,7 @@ def edge_corpus(task: str, config: Mapping) -> tuple[str, str, dict[str, str]]:
     if data["source"] == "world":
         check_generated(config)
         return "world", WORLD, spec["files"]
-    mirror = Path(data.get("mirror") or "")
+    mirror = mirror_of(config)
     offered = {part: place(each["url"]) for part, each in spec.get("download", {}).items()}
     # A mirror may hold downloads too, where they lie below results/corpora.
     for found in filter(None, [spec["files"], offered]):
@@ -73,9 +73,9 @@ def edge_corpus(task: str, config: Mapping) -> tuple[str, str, dict[str, str]]:
             "config/edges.yaml, or set data.source to world."
         )
     missing = [mirror / file for file in spec["files"].values() if not (mirror / file).exists()]
-    whence = f" from {spec['url']}" if "url" in spec else ""
+    put = f"fetch it from {spec['url']} and put it" if "url" in spec else "put it"
     raise UserError(
-        f"edge_tasks.{task}: {name} needs {missing[0]}; fetch it{whence} and put it there, or set "
+        f"edge_tasks.{task}: {name} needs {missing[0]}; {put} there, or set "
         "data.mirror to the folder that holds it."
     )
 

@@ -7,7 +7,7 @@ from bertshift.errors import UserError
 from bertshift.naming import parse_model, runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import dump, recipe
-from bertshift.requests.data import WORLD, described
+from bertshift.requests.data import WORLD, described, mirror_of
 from bertshift.requests.probing import CORPORA, place
 from bertshift.requests.runs import of_table, replicates_of
 
@@ -15,22 +15,24 @@ from bertshift.requests.runs import of_table, replicates_of
 def relation_source(config: Mapping) -> tuple[str, str]:
     """(file, origin) of FrameNet, or of a user's sentences with relations marked."""
     spec, data = config["relations"], config["data"]
-    mirror, address = Path(data.get("mirror") or ""), place(spec["download"]["url"])
+    address = place(spec["download"]["url"])
     if spec["source"]:
-        wanted, missing = [spec["source"]], f"relations.source: {spec['source']} does not exist"
-    elif data["source"] == "world":
+        if not Path(spec["source"]).exists():
+            raise UserError(
+                f"relations.source: {spec['source']} does not exist; write where the sentences are."
+            )
+        return spec["source"], "mirror"
+    if data["source"] == "world":
         return f"{WORLD}/heads/relations.jsonl", "world"
-    else:
-        # A mirror may hold the download too, where it lies below results/corpora.
-        wanted = [mirror / file for file in [*spec["files"], address]]
-        missing = f"data.mirror: {mirror} has none of {', '.join(spec['files'])}"
-    for path in wanted:
-        if Path(path).exists():
+    mirror = mirror_of(config)
+    # A mirror may hold the download too, where it lies below results/corpora.
+    for path in (mirror / file for file in [*spec["files"], address]):
+        if path.exists():
             return str(path), "mirror"
-    if not spec["source"] and data["source"] == "hub":
+    if data["source"] == "hub":
         return f"{CORPORA}/{address}", "hub"
     raise UserError(
-        f"{missing}; fetch FrameNet 1.7 (python -m nltk.downloader -d FOLDER framenet_v17) and put it there, or set "
+        f"data.mirror: {mirror} has none of {', '.join(spec['files'])}; fetch FrameNet 1.7 (python -m nltk.downloader -d FOLDER framenet_v17) and put it there, or set "
         "relations.source to where it is."
     )
 

@@ -1,9 +1,10 @@
 """The replicates of a model: their files, and what a table's rows say that they were made from."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.models.source import SOURCE
+from bertshift.models.source import SOURCE, local_source, names_apart
 from bertshift.naming import MORE_RUNS, VARIANTS, Model, Run, parse_model, runs_of
 from bertshift.requests import Request
 
@@ -89,10 +90,22 @@ def checkpoints_of(runs: Iterable[Run], config: Mapping) -> dict[str, dict]:
     found = {}
     for run in runs:
         entries = config["bases"][run.model.base].get("checkpoints")
-        label = entries[run.init - 1].get("label") if entries else None
+        label = _label(entries[run.init - 1], config) if entries else None
         entry = found.setdefault(str(run.init), {"label": label, "records": []})
         entry["records"] += files([run], [SOURCE])
     return found
+
+
+def _label(entry: Mapping, config: Mapping) -> str | None:
+    """The user's own name of a checkpoint, or one that tells its folder from another of the same name; else None."""
+    if "label" in entry or "path" not in entry:
+        return entry.get("label")
+    others = (
+        one for base in config["bases"].values() for one in base.get("checkpoints", ()) if "path" in one
+    )
+    folder = Path(entry["path"])
+    name = names_apart(Path(one["path"]) for one in others)[folder]
+    return None if name == folder.name else local_source(name)["name"]
 
 
 def provenance(model: Model, config: Mapping) -> dict:

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.files import remembered, sha256, write_json
+from bertshift.files import reading, remembered, sha256, write_json
 
 LIBRARY = Path(__file__).resolve().parents[1]
 # Digests of what was read before, each with the sizes and times that it goes with, so that it is not read at each start.
@@ -118,5 +118,8 @@ def _files(path: str) -> dict[str, Path]:
 
 
 def _digest(files: dict[str, Path]) -> str:
-    lines = (f"{sha256(file)} {name}\n" for name, file in files.items())
+    lines = []
+    for name, file in files.items():
+        with reading(file):
+            lines.append(f"{sha256(file)} {name}\n")
     return hashlib.sha256("".join(lines).encode()).hexdigest()

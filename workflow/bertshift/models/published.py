@@ -1,0 +1,111 @@
+"""Checkpoint folders as others publish them, checked by what their JSON files say, without a library of tensors."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bertshift.errors import UserError
+from bertshift.files import read_object
+from bertshift.models.families import FAMILIES
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+INDEX = f"{WEIGHTS}.index.json"
+PICKLE = "pytorch_model.bin"
+OTHER_FRAMEWORKS = {"tf_model.h5": "from_tf", "flax_model.msgpack": "from_flax"}
+# What the families of `families` call their sizes.
+LAYERS = ("num_hidden_layers", "n_layer", "n_layers")
+HEADS = ("num_attention_heads", "n_head", "n_heads")
+WIDTH = ("hidden_size", "n_embd", "dim")
+
+
+def read_config(folder: Path) -> dict:
+    """What `folder`/config.json says. UserError where it is missing or no object, and for sizes that no model has."""
+    path = folder / CONFIG
+    try:
+        values = read_object(path)
+    except FileNotFoundError:
+        raise UserError(
+            f"{path} is missing; a checkpoint folder needs {CONFIG}, {WEIGHTS} and a vocabulary."
+        ) from None
+    kind = values.get("model_type", "bert")
+    if not isinstance(kind, str):
+        raise UserError(f'{path}: model_type is {kind!r}; write the name of one, such as "bert".')
+    if kind in FAMILIES:
+        _check_sizes(path, values)
+    return values
+
+
+def same_shape(folder: Path, real: Mapping[str, int], said: Mapping[str, int]) -> None:
+    """UserError for a checkpoint with other layers or heads than the configuration says; `real` may lack one of them."""
+    if said | real != said:
+        real = said | real
+        raise UserError(
+            f"{folder} has {real['layers']} layers of {real['heads']} heads, the configuration says {said['layers']} of "
+            f"{said['heads']}; write layers: {real['layers']} and heads: {real['heads']} for it under bases."
+        )
+
+
+def check(folder: Path, said: Mapping[str, int]) -> None:
+    """UserError for what keeps the checkpoint in `folder` from being read, as far as its JSON files and names tell."""
+    values = read_config(folder)
+    if values.get("model_type", "bert") in FAMILIES:
+        told = {"layers": _size(values, LAYERS)[1], "heads": _size(values, HEADS)[1]}
+        same_shape(folder, {key: size for key, size in told.items() if size is not None}, said)
+    parts_of(weights_of(folder))
+
+
+def weights_of(folder: Path) -> Path:
+    """A checkpoint's model.safetensors, else the index of its parts, else pytorch_model.bin. UserError where none is there."""
+    found = [folder / name for name in (WEIGHTS, INDEX, PICKLE) if (folder / name).exists()]
+    if not found:
+        raise no_weights(folder)
+    return found[0]
+
+
+def no_weights(folder: Path) -> UserError:
+    return UserError(f"{folder / WEIGHTS} is missing. {_how_to_convert(folder)}")
+
+
+def parts_of(weights: Path) -> list[Path]:
+    """The files with the tensors: those that an index names. UserError for one that is not there, or in another folder."""
+    if weights.name != INDEX:
+        return [weights]
+    index, tensors = weights, read_object(weights).get("weight_map")
+    names = list(tensors.values()) if isinstance(tensors, dict) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise UserError(f"{index} has no weight_map from tensors to files; fetch or make it again.")
+    for name in sorted({*names}):
+        if Path(name).name != name:
+            raise UserError(
+                f"{index} names {name}, which is outside of its folder; write a file beside the index."
+            )
+        if not (index.parent / name).exists():
+            raise UserError(f"{index} names {name}, which is missing; fetch it again, or the whole folder.")
+    return [index.parent / name for name in sorted({*names})]
+
+
+def _how_to_convert(folder: Path) -> str:
+    for name, option in OTHER_FRAMEWORKS.items():
+        if (folder / name).is_file():
+            return (
+                f"{name} alone is not read; convert it once with transformers 4: AutoModelForPreTraining."
+                f"from_pretrained({str(folder)!r}, {option}=True).save_pretrained(...) writes {WEIGHTS}."
+            )
+    return f"A checkpoint folder needs {CONFIG}, {WEIGHTS} or {PICKLE}, and a vocabulary."
+
+
+def _size(values: Mapping, names: tuple[str, ...]) -> tuple[str, object]:
+    """(its name, the size), None if the file does not say it."""
+    return next(((name, values[name]) for name in names if name in values), (names[0], None))
+
+
+def _check_sizes(path: Path, values: Mapping) -> None:
+    sizes = dict(_size(values, names) for names in (LAYERS, HEADS, WIDTH))
+    for (name, size), least in zip(sizes.items(), (0, 1, 1)):
+        if name in values and (type(size) is not int or size < least):
+            raise UserError(f"{path}: {name} is {size!r}; write a whole number from {least}.")
+    (heads, number), (wide, width) = list(sizes.items())[1:]
+    if number and width and width % number and "head_dim" not in values:
+        raise UserError(
+            f"{path}: {wide} {width} cannot be divided among {heads} {number}; write those of the weights."
+        )
