@@ -66,7 +66,7 @@ def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
     """`user` with the keys of the file that its `experiments` names, and what else `load_config` reads: files by their keys."""
     folders, files = [root / "config"], {}
     if named := user.get("experiments"):
-        file = files["experiments"] = Path(named)
+        file = files["experiments"] = Path(str(named))
         if not file.is_file():
             raise UserError(
                 f"experiments: {file.absolute()} does not exist; name the file that holds the settings."
