@@ -230,7 +230,7 @@ function madeOf(each) {
     ["Data, with rows used", each.data.length > 6 ? h("details", { style: "margin:0" }, h("summary", {}, many(each.data.length, "sample")), items(each.data)) : items(each.data)],
     ["Numbers", `${many(each.rows, "row")} of ours`],
     ["Replicates", items(each.runs.map(one => `${many(one.numbers, "number")}: ${many(one.replicates, one.unit || "replicate")}, ${one.interval === "none" ? "no interval" : "interval " + one.interval}`))],
-    ["Failed runs", failed.length ? items(failed.map(one => `${label(one.model)}: ${one.failed} of ${one.failed + one.trained} did not learn the task`)) :
+    ["Failed runs", failed.length ? items(failed.map(one => `${label(one.model)}: up to ${one.failed} of ${one.failed + one.trained} did not learn the task`)) :
       each.trained.length ? `none of ${each.trained.reduce((sum, one) => sum + one.trained, 0)}, as far as the table says` : "the table does not say"],
     ["Published numbers", each.cited.length ? items(each.cited) : "none in the figure"],
     ["Make it again", h("code", {}, each.command)],
