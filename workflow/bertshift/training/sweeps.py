@@ -14,7 +14,7 @@ import torch
 from bertshift.files import read_json, read_tsv
 from bertshift.models.loading import WEIGHTS
 from bertshift.rows.losses import thinned
-from bertshift.rows.scored import with_blocks
+from bertshift.rows.scored import read_scored, with_blocks
 from bertshift.rows.tables import score_table
 from bertshift.running import network
 from bertshift.training.finetuning import trainer
@@ -156,7 +156,8 @@ def sweep_tables(
         table = score_table([outcome], provenance)
         place = {"position": one["position"], "layers": settings["layers"]}
         told = table.assign(epochs=outcome["epochs"], loss=outcome["loss"], **place)
-        predictions = read_tsv(Path(folders[name]) / "predictions.tsv")
+        files = (Path(folders[name]) / file for file in ("scores.json", "predictions.tsv"))
+        predictions = read_scored(*files, labels)[1]
         parts[0].append(with_blocks(told, [outcome], [predictions], labels))
         keys = table.iloc[:1][["model", "task", "init", "seed", "failed", "scale", "checkpoint", "data"]]
         losses = thinned(read_tsv(Path(folders[name]) / "steps.tsv")["loss"])
