@@ -70,18 +70,18 @@ def parts_of(weights: Path) -> list[Path]:
     """The files with the tensors: those that an index names. UserError for one that is not there, or in another folder."""
     if weights.name != INDEX:
         return [weights]
-    index, tensors = weights, read_object(weights).get("weight_map")
+    tensors = read_object(weights).get("weight_map")
     names = list(tensors.values()) if isinstance(tensors, dict) else []
     if not names or not all(isinstance(name, str) for name in names):
-        raise UserError(f"{index} has no weight_map from tensors to files; fetch or make it again.")
+        raise UserError(f"{weights} has no weight_map from tensors to files; fetch or make it again.")
     for name in sorted({*names}):
         if Path(name).name != name:
             raise UserError(
-                f"{index} names {name}, which is outside of its folder; write a file beside the index."
+                f"{weights} names {name}, which is outside of its folder; write a file beside the index."
             )
-        if not (index.parent / name).exists():
-            raise UserError(f"{index} names {name}, which is missing; fetch it again, or the whole folder.")
-    return [index.parent / name for name in sorted({*names})]
+        if not (weights.parent / name).exists():
+            raise UserError(f"{weights} names {name}, which is missing; fetch it again, or the whole folder.")
+    return [weights.parent / name for name in sorted({*names})]
 
 
 def _how_to_convert(folder: Path) -> str:
