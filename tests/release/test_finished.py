@@ -1,6 +1,7 @@
 import pytest
 
 from bertshift.errors import UserError
+from bertshift.release import finished
 from bertshift.release.contents import results
 from bertshift.release.finished import made
 
@@ -44,3 +45,9 @@ def test_what_is_archived():
     left = ["results/world/glue/RTE/dev.tsv", "results/models/rte/init1_seed1/model.safetensors", "results/data/rte/train.jsonl",
             "results/ablation/rte.npz"]  # fmt: skip
     assert results(kept + left) == kept
+
+
+def test_a_folder_without_the_program_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="there is no Snakefile in .*; make this run in a clone of its own"):
+        finished.summary(["figures/all"])
