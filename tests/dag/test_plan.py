@@ -35,6 +35,12 @@ def test_every_stage_before_anything_has_run(project, scale):
     assert (project.folder / "logs/plan.log").is_file() and not (project.folder / "results").exists()
 
 
+def test_a_plan_for_another_folder(project):
+    (project.folder / "mine.yaml").write_text("bases: {base: {seeds: 2}}\n")
+    printed = project.snakemake("--directory", ".test", "plan", "--configfile", "mine.yaml")
+    assert list(table(printed)) == [*STAGES, "total"] and (project.folder / ".test/logs/plan.log").is_file()
+
+
 def test_a_cluster_counts_gpu_hours(project):
     # Its executor waits before it looks at jobs, even where there are none.
     at_once = ["--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1"]

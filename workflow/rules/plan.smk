@@ -6,4 +6,4 @@ rule plan:
     params:
         command=plan_command,
     shell:
-        "{params.command} | tee {log}"
+        "({params.command}) | tee {log}"

@@ -95,7 +95,14 @@ def plan_command(wildcards):
     rest = [figures if argument == plan else argument for argument in sys.argv[1:]]
     told = f"{PLAN}={json.dumps(asdict(limits()))}"
     quietly = ["--quiet", "rules", "progress", "--dry-run"]
-    return shlex.join(["env", told, sys.executable, "-m", "snakemake", *quietly, *rest])
+    command = ["env", told, sys.executable, "-m", "snakemake", *quietly, *rest]
+    if workflow.overwrite_workdir is None:
+        return shlex.join(command)
+    # With --directory, jobs run in another folder than the command: its paths are told anew, and profiles are where rules are.
+    command += ["--snakefile", workflow.main_snakefile, "--directory", os.getcwd()]
+    if workflow.overwrite_configfiles:
+        command += ["--configfile", *map(str, workflow.overwrite_configfiles)]
+    return f"cd {shlex.quote(os.path.dirname(workflow.main_snakefile))} && {shlex.join(command)}"
 
 
 class Planner(logging.Handler):

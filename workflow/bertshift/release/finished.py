@@ -3,14 +3,21 @@
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from bertshift.errors import UserError
 
+SNAKEFILES = [Path("Snakefile"), Path("workflow/Snakefile")]
 DONE, TEMPORARY = "no update", "removed temp file"  # as `snakemake --summary` says it
 
 
 def summary(targets: Sequence[str], options: Sequence[str] = ()) -> str:
     """What Snakemake says of every file on the way to these targets, in this folder. UserError if it plans no such run."""
+    if not any(map(Path.is_file, SNAKEFILES)):
+        raise UserError(
+            f"there is no Snakefile in {Path.cwd()}, and an archive holds the program as well; make this run in a clone of its "
+            "own, with this folder's keys in config/experiments.yaml, and archive that."
+        )
     command = [sys.executable, "-m", "snakemake", *targets, "--summary", *options]
     asked = subprocess.run(command, capture_output=True, text=True, check=False)
     if asked.returncode:
