@@ -5,12 +5,8 @@ import pytest
 from conftest import ROOT
 
 from bertshift.errors import UserError
-<<<<<<< HEAD
-from bertshift.release.contents import place, program, results
-=======
 from bertshift.release import finished
-from bertshift.release.contents import results
->>>>>>> hd
+from bertshift.release.contents import place, program, results
 from bertshift.release.finished import made
 
 HEADER = "Building DAG of jobs...\noutput_file\tdate\trule\tlog-file(s)\tstatus\tplan\n"
@@ -55,7 +51,6 @@ def test_what_is_archived():
     assert results(kept + left) == kept
 
 
-<<<<<<< HEAD
 PROGRAM = ["Snakefile", "workflow/Snakefile", "workflow/bertshift/naming.py", "config/experiments.yaml", "config/README.md"]  # fmt: skip
 PRIVATE = [
     "config/.env",
@@ -125,9 +120,9 @@ def test_a_file_of_the_configuration_keeps_its_place_below_the_folder(tmp_path, 
         "config/edges.yaml",
         "config/elsewhere/experiments.yaml",
     ]
-=======
+
+
 def test_a_folder_without_the_program_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="there is no Snakefile in .*; make this run in a clone of its own"):
         finished.summary(["figures/all"])
->>>>>>> hd
