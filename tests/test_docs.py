@@ -157,7 +157,7 @@ NUMBER = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])+)\]\(([\w/]+\.tsv) \"([^\"]+)\
 
 def row_of(file, title):
     """The one row of our numbers that a link's title names, and the column that it shows."""
-    wanted = dict(one.split("=", 1) for one in title.split(", "))
+    wanted = dict(one.split("=", 1) for one in re.split(r", (?=\w+=)", title))
     shown = wanted.pop("column", "ours" if file.name == "claims.tsv" else "value")
     table = read_tsv(file)
     if "source" in table:
