@@ -14,10 +14,11 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from bertshift.errors import UserError
 from bertshift.running import driver
 
-# A driver that starts one process, says its number, and waits.
+# A driver that starts one process, says its number, and waits. Of what runs in the background a shell may let SIGINT be ignored.
 DRIVER = """
-import pathlib, subprocess, sys, time
+import pathlib, signal, subprocess, sys, time
 from bertshift.running import driver
+signal.signal(signal.SIGINT, signal.default_int_handler)
 driver.stop_jobs_when_interrupted(driver.begin(pathlib.Path(sys.argv[1]), False))
 print(subprocess.Popen(["sleep", "600"]).pid, flush=True)
 time.sleep(600)
