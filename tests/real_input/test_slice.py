@@ -22,7 +22,7 @@ SLICE = {
         "stsb": {"max_length": 32, "per_base": {"cased": {"epochs": 1}}},
     },
     # The heads of the last layer alone, eight rows a run.
-    "bases": {"cased": {"seeds": 1}},
+    "bases": {"base": {"seeds": 2}, "cased": {"seeds": 1}},
     "sweeps": {"max_train": 8, "max_dev": 16, "head_layers": [-1], "baseline_seeds": 2},
     "probes": {
         "edge": {"max_train": 150, "max_dev": 50, "max_test": 100, "max_steps": 150, "validate_every": 50},
@@ -62,6 +62,7 @@ def sliced(copy_project, mirror, encoder):
     real = yaml.safe_load((ROOT / "docs/real/experiments.yaml").read_text())
     local = {
         "data": {"source": "mirror", "mirror": str(mirror)},
+        "corpora": {"wikipedia": str(mirror / "wiki_raw/squad_paragraphs.txt")},
         "bases": {name: {"checkpoints": [{"path": str(encoder)}]} for name in ("base", "cased")},
     }
     project.config = merge(merge(merge(project.config, real), SLICE), local)
