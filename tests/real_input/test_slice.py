@@ -23,7 +23,13 @@ SLICE = {
     },
     # The heads of the last layer alone, eight rows a run.
     "bases": {"base": {"seeds": 2}, "cased": {"seeds": 1}},
-    "sweeps": {"max_train": 8, "max_dev": 16, "head_layers": [-1], "baseline_seeds": 2},
+    "sweeps": {
+        "max_train": 8,
+        "max_dev": 16,
+        "head_layers": [-1],
+        "baseline_seeds": 2,
+        "tasks": {"rte": {"max_train": 8}, "stsb": {"max_train": 8}},
+    },
     "probes": {
         "edge": {"max_train": 150, "max_dev": 50, "max_test": 100, "max_steps": 150, "validate_every": 50},
         "structural": {"max_train": 300, "epochs": 3, "rank": 32},
