@@ -112,7 +112,7 @@ def test_the_tables_alone_are_drawn_again_to_the_same_figures_and_claims(finishe
             assert mine.read_bytes() == theirs.read_bytes(), name
     assert (tmp_path / "claims.tsv").read_bytes() == (run / "claims.tsv").read_bytes()
     page = (tmp_path / "index.html").read_text()
-    assert '"rte_vs_base":{"measures":{"rsa"' in page and '"examples":{"rte":' in page
+    assert '"mrpc_vs_base":{"measures":{"cosine"' in page and '"examples":{"mrpc":' in page
     with ZipFile(tables) as archive:
         names = archive.namelist()
     assert not [
