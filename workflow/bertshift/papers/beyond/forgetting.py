@@ -87,7 +87,7 @@ def _dots(axes: Axes, pairs: pd.DataFrame, beside: str, markers: Mapping[str, st
             rho = own[beside].rank().corr(own[FORGOTTEN].rank())
             said.append(f"{base} {rho + 0:.2f} ({len(own)} runs)".replace("-", "−"))
     if said:
-        axes.set_title("Spearman's ρ: " + ", ".join(said), fontsize=7)
+        axes.set_title("Spearman's ρ: " + ",\n".join(said), fontsize=7)
 
 
 def _curves(axes: Axes, rows: pd.DataFrame, base: str, markers: Mapping[str, str]) -> None:
