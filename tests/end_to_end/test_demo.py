@@ -1,15 +1,19 @@
 import json
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from bertshift.files import read_json, read_tsv
 from bertshift.papers.catalogue import FIGURES, ROOMS
+from bertshift.rows import ranges
 from bertshift.running.checkpoint import weights_digest
 from bertshift.tasks import load_task
 from bertshift.training.finetuning import starting_model
 from bertshift.version import version
+
+OF_DELTA = ["gain", "reinit_head"]  # tables whose intervals are of `delta`
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -40,6 +44,23 @@ def test_every_number_says_what_made_it(finished):
         assert rows["value"].notna().all()
         assert rows[["scale", "checkpoint", "data"]].notna().all(axis=None)
         assert rows["data"].str.contains("generated").all() and rows["data"].str.contains("trained on").all()
+
+
+def test_every_interval_holds_its_number_and_lies_in_the_range_of_the_measure(finished):
+    seen = 0
+    for file in (finished.folder / "results").rglob("*.tsv"):
+        table = read_tsv(file)
+        if not {"value", "low", "high"} <= {*table} or (known := table[table["low"].notna()]).empty:
+            continue
+        low, high = known["low"], known["high"]
+        number = known["delta" if known.get("metric", pd.Series("")).isin(OF_DELTA).any() else "value"]
+        slack = 1e-9 + 1e-9 * number.abs()
+        assert ((low <= number + slack) & (number <= high + slack)).all(), file
+        if "figures" not in file.parts:  # these have other units
+            least, most = ranges.of(known).T
+            assert ((low >= least) & (high <= most)).all(), file
+            seen += np.isfinite(least).sum()
+    assert seen > 1000
 
 
 def test_every_table_with_provenance_and_every_caption_carries_the_version(finished):

@@ -61,7 +61,7 @@ def test_half_of_a_change_has_an_interval_over_inputs(mnli):
     value, *without = (when.half_change(SHARES, layer[name].to_list()) for name in layer)
     assert np.ptp(without) > 0.1
     found = when.tidy(known).set_index(["panel", "layer"]).loc[("half of rsa", 1)]
-    ends = interval(np.array(value), np.array(without))
+    ends = interval(np.array(value), np.array(without), (0.0, 100.0))
     assert found[["value", "low", "high"]].to_numpy(float) == pytest.approx([value, *ends], abs=1e-9)
 
 

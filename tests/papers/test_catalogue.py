@@ -11,6 +11,7 @@ from bertshift import files
 from bertshift.errors import UserError
 from bertshift.figures import style
 from bertshift.papers import catalogue, room
+from bertshift.rows.statistics import each_of
 
 PROBED = {"models": ["mnli", "dep"], "reference": "base"}
 CONFIG = {
@@ -77,11 +78,13 @@ def test_a_figure_without_made_tables_stops_no_test_of_another(made, monkeypatch
 @pytest.mark.parametrize("name", catalogue.FIGURES)
 def test_every_number_drawn_is_in_the_table(drawn, name):
     figure, table, _ = drawn[name]
-    known = table[["value", "low", "high"]].to_numpy().ravel()
+    replicates = np.concatenate([[], *table["each"].map(each_of)])
+    known = np.concatenate([table[["value", "low", "high"]].to_numpy().ravel(), replicates])
     if "weights" in table:  # a whole map in each row
         known = np.array(" ".join(table["weights"]).split(), float)
     known = np.sort(known[np.isfinite(known)])
     inked = np.array(list(ink(figure)))
+    inked = inked[np.isfinite(inked)]
     assert len(inked) >= 10
     nearest = known[np.clip(np.searchsorted(known, inked), 1, len(known) - 1)]
     before = known[np.clip(np.searchsorted(known, inked), 1, len(known) - 1) - 1]
@@ -102,7 +105,7 @@ def test_every_row_names_the_tables_or_the_place_in_the_paper_that_it_is_from(dr
 def test_a_line_in_the_figure_and_its_caption_tell_a_demo_from_a_reproduction(drawn, name):
     figure, _, caption = drawn[name]
     line = " ".join(figure.texts[-1].get_text().split())
-    runs = r"\d[a-z0-9 ]+ \((no interval|interval: .+)\)"
+    runs = r"\d[a-z0-9 ]+ \((no interval is drawn|two: each is drawn|interval: .+)\)"
     assert re.fullmatch(rf"Ours: scale demo; 4x128 BERT pretrained here on world; {runs}\.", line)
     assert len(line) < 150
     shows, _, made_from = caption.partition("\n\n")

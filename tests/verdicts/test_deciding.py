@@ -131,11 +131,14 @@ def test_disagreeing_replicates_are_counted(table, published):
     mixed = merchant(table, published, {"mnli": [*MNLI[:11], 0.7, 0.6], "squad": SQUAD}, spread=0.05).loc[
         "F2.4"
     ]
-    # .75 and .80, t(.975, 1) = 12.7062 standard errors of .025; .78 to .90 is where it holds
+    # .75 and .80: on Fisher's z t(.975, 1) = 12.7062 errors of .025 / (1 - .775^2); .78 to .90 is where it holds
+    error = 0.025 / (1 - 0.775**2)
+    mean, *bounds = np.arctanh([0.775, 0.78, 0.9])
     assert mixed["verdict"] == UNDECIDED
     assert mixed["reason"].endswith("In 1 of 2 replicates by itself.")
-    assert (mixed["low"], mixed["high"]) == pytest.approx((0.775 - 0.317655, 0.775 + 0.317655), abs=1e-5)
-    held = stats.t.cdf(0.125 / 0.025, 1) - stats.t.cdf(0.005 / 0.025, 1)
+    reach = stats.t.ppf(0.975, 1) * error
+    assert (mixed["low"], mixed["high"]) == pytest.approx((np.tanh(mean - reach), np.tanh(mean + reach)))
+    held = np.diff(stats.t.cdf((np.array(bounds) - mean) / error, 1)).item()
     assert (
         mixed["probability"] == pytest.approx(held)
         and f"Leans to fails, with probability {1 - held:.2f}." in mixed["reason"]

@@ -37,16 +37,16 @@ def written(figure):
     return {key: [line for _, line in sorted(lines)] for key, lines in cells.items()}
 
 
-def test_a_cell_of_table_1_says_ours_its_interval_and_the_papers(table1):
+def test_a_cell_of_table_1_says_ours_both_replicates_and_the_papers(table1):
     figure, table, _ = table1
     cells = written(figure)
     assert len(cells) == 8 * 7
     ours = table[(table["source"] == "ours") & (table["view"] == "micro_all")]
     for name, label in (("mnli", "MNLI"), ("lexical", "Lexical"), ("randomized", "Randomized")):
         row = only_row(ours, panel="delta", series=name, task="relations")
-        value, interval, paper = cells[label, "Relations"]
-        digits = [float(number.replace("−", "-")) for number in re.findall(r"[−\d.]+", value + interval)]
-        assert digits == pytest.approx([row["value"], row["low"], row["high"]], abs=0.0501)
+        value, both, paper = cells[label, "Relations"]
+        digits = [float(number.replace("−", "-")) for number in re.findall(r"[−\d.]+", f"{value} {both}")]
+        assert digits == pytest.approx([row["value"], *statistics.each_of(row["each"])], abs=0.0501) and " / " in both
         assert paper == f"paper −{-PAPER['delta'][name]['relations']}"
     assert cells["Base", "POS"][-1] == "paper 97.5"
     assert len(cells["Word only", "POS"]) == 2  # of which the paper has no number
@@ -278,11 +278,16 @@ def test_code_lengths_are_relative_to_the_same_pretraining_run(published):
     assert ratios.drop(("dep", "dependencies")).to_numpy() == pytest.approx(1.0)
 
 
+def means_in(axes):
+    """The lines that are no single replicate's."""
+    return [line for line in axes.get_lines() if line.get_alpha() is None]
+
+
 def test_figure_5_shows_own_controls_thin_and_dep_by_itself(published):
     inputs = merchant2020(12)["figure5"]
     figure, table, _ = room.draw("merchant2020/figure5", inputs, published["merchant2020"])
     assert [axes.get_title() for axes in figure.axes] == ["MNLI model", "SQuAD model", "Dep model"]
-    widths = [sorted(line.get_linewidth() for line in axes.get_lines()) for axes in figure.axes]
+    widths = [sorted(line.get_linewidth() for line in means_in(axes)) for axes in figure.axes]
     assert widths == [[1, 1, 1, 1, 1.4, 1.4, 2.2]] * 2 + [[1, 1, 1, 1.4, 2.2]]
     assert {"mnli_premise", "wiki_like_mnli", "mnli_train"} <= set(
         table.loc[table["panel"] == "mnli", "series"]
@@ -296,7 +301,7 @@ def test_figure_5_shows_own_controls_thin_and_dep_by_itself(published):
     }
     few.pop("results/rsa/dep_vs_base.tsv")
     figure, _, _ = room.draw("merchant2020/figure5", few, published["merchant2020"])
-    assert [len(axes.get_lines()) for axes in figure.axes] == [4, 4]
+    assert [len(means_in(axes)) for axes in figure.axes] == [4, 4]
 
 
 def test_a_task_that_the_paper_has_not_stands_below_its_own(published):

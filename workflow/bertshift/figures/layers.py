@@ -1,8 +1,10 @@
 """Curves over layers, shared by the figures that draw one line per model or input."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 
+import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -10,18 +12,38 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from bertshift.figures import style
+from bertshift.rows import statistics
 
 LEGEND_LETTERS, LEGEND_HANDLE = 18, 5  # letters of a legend in an inch, and as many as a handle takes
 
 
 def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "layer", **line) -> None:
-    """One line over column `x` with a band from low to high, drawn where there is an interval."""
+    """One line over column `x`: with a band from low to high where there are replicates enough for an interval, or else with
+    a thin line for each of several."""
     rows = rows.sort_values(x)
     axes.plot(rows[x], rows["value"], label=label, **look, **line)
-    if rows["low"].notna().any():
+    thin = {"color": look["color"], "linewidth": 0.5, "alpha": 0.6, "linestyle": line.get("linestyle", "-")}
+    for values in zip_longest(*statistics.too_few(rows), fillvalue=np.nan):
+        axes.plot(rows[x], values, **thin)
+    enough = rows["low"].notna() & (rows["replicates"] >= statistics.BANDED)
+    if enough.any():
+        low, high = rows["low"].where(enough), rows["high"].where(enough)
         with within_reach(axes, rows["value"]):
-            band = {"color": look["color"], "alpha": 0.18, "linewidth": 0}
-            axes.fill_between(rows[x], rows["low"], rows["high"], **band)
+            axes.fill_between(rows[x], low, high, color=look["color"], alpha=0.18, linewidth=0)
+
+
+def bars(axes: Axes, places: Sequence[float], rows: pd.DataFrame, horizontal: bool = True, **look) -> None:
+    """At points drawn at `places` of the other axis: their intervals where there are replicates enough, or else a dot for
+    each of several."""
+    enough = (rows["low"].notna() & (rows["replicates"] >= statistics.BANDED)).to_numpy()
+    places = np.asarray(places, dtype=np.float64)
+    with within_reach(axes, rows["value"], horizontal):
+        lines = axes.hlines if horizontal else axes.vlines
+        lines(places[enough], rows["low"][enough], rows["high"][enough], **look)
+    dot = {"color": look["color"], "zorder": look.get("zorder", 1), "markersize": 2.5}
+    for place, values in zip(places, statistics.too_few(rows), strict=True):
+        at = [place] * len(values)
+        axes.plot(*((values, at) if horizontal else (at, values)), ".", **dot)
 
 
 @contextmanager
@@ -42,7 +64,8 @@ def within_reach(axes: Axes, values: pd.Series, horizontal: bool = False) -> Ite
 def highest(rows: pd.DataFrame) -> float:
     """Where an axis from 0 on ends: above all values, and above the intervals that are no more than twice as high."""
     most = rows["value"].max()
-    return max(most, min(rows["high"].max(), 2 * most))
+    ends = rows.loc[rows["replicates"] >= statistics.BANDED, "high"].max()
+    return max([most, *statistics.too_few(rows).explode().dropna(), min(ends, 2 * most)])
 
 
 def layer_axis(axes: Axes, layers: pd.Series) -> None:

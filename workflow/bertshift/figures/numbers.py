@@ -1,6 +1,6 @@
 """From metric TSVs to the tidy table of a figure: every number drawn is one of its rows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from bertshift.errors import UserError
 from bertshift.figures import style
 from bertshift.rows import statistics
 
-VALUES = ["value", "low", "high", "replicates", "unit", "interval", "trained", "failed", "source", "provenance", "citation", "scale",
+VALUES = ["value", "low", "high", "each", "replicates", "unit", "interval", "trained", "failed", "source", "provenance", "citation", "scale",
           "checkpoint", "data", "table"]  # fmt: skip
 # Of a figure over layers and heads.
 COLUMNS = ["panel", "series", "stimuli", "variant", "layer", "head", *VALUES]
@@ -134,6 +134,19 @@ def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:
         source="published", provenance=entry["provenance"], citation=f"{paper['short']}, {entry['place']}",
         scale="published", checkpoint=paper["checkpoint"]
     )  # fmt: skip
+
+
+def spread(row, number: Callable[[float], str]) -> str:
+    """Text below a mean: the interval over replicates enough for one, or else what each of several has; empty of one."""
+    if np.isfinite(row.low) and row.replicates >= statistics.BANDED:
+        return f"[{number(row.low)}, {number(row.high)}]"
+    return " / ".join(map(number, statistics.each_of(row.each)))
+
+
+def with_spread(row, number: Callable[[float], str]) -> str:
+    """A mean and its `spread` in one line."""
+    text = spread(row, number)
+    return f"{number(row.value)} {text if text.startswith('[') else f'({text})'}" if text else number(row.value)
 
 
 def reach(values: pd.Series, form: str = ".2f") -> str:

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from bertshift import files
 from bertshift.models.source import BERT, family_in
 from bertshift.rows.failure import MARGIN
+from bertshift.rows.statistics import BANDED
 from bertshift.version import stamped, version
 
 Drawn = tuple[Figure, pd.DataFrame, str]  # a figure, the table of every number in it, its caption
@@ -196,23 +197,28 @@ def origin(table: pd.DataFrame) -> tuple[str, str]:
         f"{' to '.join(dict.fromkeys([str(least), str(most)]))} {unit}{'s' * (most > 1)}"
         for unit, least, most in counts.itertuples()
     )
+    kinds = ours.groupby(["replicates", "unit", "interval"], sort=False).groups
     means = " or ".join(
-        f"{count} {unit}{'s' * (count > 1)} ({_band([interval])})"
-        for count, unit, interval in ours.groupby(["replicates", "unit", "interval"], sort=False).groups
+        f"{count} {unit}{'s' * (count > 1)} ({_band([(count, interval)])})" for count, unit, interval in kinds
     )
     first, *others = dict.fromkeys("; ".join(ours["checkpoint"].unique()).split("; "))
     more = f" and {len(others)} more" if others else ""
     checkpoint = textwrap.shorten(first, LONGEST_NAME, placeholder=" …") + more
     scale, checkpoints, data = (_several(ours[column]) for column in ("scale", "checkpoint", "data"))
     return (
-        f"Ours: scale {scale}; {checkpoint}; {runs} ({_band(ours['interval'].unique())}).",
+        f"Ours: scale {scale}; {checkpoint}; {runs} ({_band([(count, interval) for count, _, interval in kinds])}).",
         f"Ours: scale {scale}; checkpoint {checkpoints}; mean of {means}; data {data}.",
     )
 
 
-def _band(intervals: Iterable[str]) -> str:
-    kinds = [kind for kind in intervals if kind != "none"]
-    return f"interval: {' or '.join(kinds)}" if kinds else "no interval"
+def _band(kinds: Iterable[tuple[int, str]]) -> str:
+    """What is drawn around means of so many replicates, which have such an interval."""
+    kinds = list(kinds)
+    intervals = dict.fromkeys(interval for count, interval in kinds if count >= BANDED and interval != "none")
+    drawn = [f"interval: {' or '.join(intervals)}"] if intervals else []
+    if any(1 < count < BANDED for count, _ in kinds):
+        drawn.append("two: each is drawn")
+    return "; ".join(drawn) or "no interval is drawn"
 
 
 def _several(column: pd.Series) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from bertshift.figures import style
+from bertshift.rows import statistics
 
 # Columns that tell rows of one table apart; a reader chooses one value of each.
 DIMENSIONS = {
@@ -57,8 +58,8 @@ def chart(table: pd.DataFrame, models: Sequence[str], layers: int | None = None)
     """The rows over layers (or positions, or heads) of a figure's table, and the choices between them; None if it has none.
 
     `models` are those that the figure shows; `layers`: how many the published model has. In the answer, `rows` are lists
-    [line, role, x, column, value, low, high, replicates, run, *index of each of `choices`' values]; an index of -1 stands
-    for all; `column` is a head, or the other layer of a pair of layers; 0 is none.
+    [line, role, x, column, value, low, high, replicates, run, values of several replicates, *index of each of `choices`'
+    values]; an index of -1 stands for all; `column` is a head, or the other layer of a pair of layers; 0 is none.
     """
     table = _without_examples(table)
     ours = table["source"] == "ours"
@@ -174,5 +175,6 @@ def _row(row: Mapping, x: str, column: str | None, line: str | None, lines: list
         *(shown(row[key]) for key in ("value", "low", "high")),
         0 if pd.isna(row["replicates"]) else int(row["replicates"]),
         "" if run is None or pd.isna(run) else str(run),
+        list(map(shown, statistics.each_of(row["each"]))) if isinstance(row.get("each"), str) else [],
         *places,
     ]

@@ -19,6 +19,7 @@ from scipy import stats as distributions
 
 from bertshift.errors import UserError
 from bertshift.files import BLOCKS, atomic, blocks_beside, damaged, read_tsv, write_tsv
+from bertshift.rows import ranges
 from bertshift.version import stamped
 
 WITHOUT = [f"without{block}" for block in range(1, BLOCKS + 1)]
@@ -83,24 +84,30 @@ def jackknife(without: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.sqrt(np.where(blocks > 1, (blocks - 1) / blocks * squares, np.nan)), blocks
 
 
-def interval(value: np.ndarray, without: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """low, high [...]: the two-sided 95 % t interval of `value` with B - 1 degrees of freedom."""
+def interval(value: np.ndarray, without: np.ndarray, ends=ranges.ANY) -> tuple[np.ndarray, np.ndarray]:
+    """low, high [...]: the two-sided 95 % t interval of `value` with B - 1 degrees of freedom, inside a range with these
+    `ends`."""
     error, blocks = jackknife(without)
     half = distributions.t.ppf((1 + LEVEL) / 2, np.where(blocks > 1, blocks - 1, 1)) * error
-    return value - half, value + half
+    return ranges.reached(value, -half, ends), ranges.reached(value, half, ends)
 
 
 def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "value") -> None:
-    """Write a table with the columns WITHOUT (absent ones are NaN) as a TSV that has `low` and `high` after the number that
-    they are `of` instead, and the columns as float64 [rows, BLOCKS] beside it. The same table gives the same bytes."""
+    """Write a table with the columns WITHOUT (absent ones are NaN) as a TSV `with_interval`, and the columns as float64 [rows,
+    BLOCKS] beside it. The same table gives the same bytes."""
     without = table.reindex(columns=WITHOUT).to_numpy(np.float64)
-    shown = table.drop(columns=[*WITHOUT, "low", "high"], errors="ignore")
-    place = shown.columns.get_loc(of) + 1
-    for column, ends in zip(
-        ("high", "low"), interval(shown[of].to_numpy(np.float64), without)[::-1], strict=True
-    ):
-        shown.insert(place, column, ends)
-    _write(path, stamped(shown), without)
+    _write(path, stamped(with_interval(table, of)), without)
+
+
+def with_interval(table: pd.DataFrame, of: str = "value") -> pd.DataFrame:
+    """A table that has `low` and `high` after the number that they are `of`, in place of the columns WITHOUT."""
+    without = table.reindex(columns=WITHOUT).to_numpy(np.float64)
+    shown = table.drop(columns=[*WITHOUT, *ranges.ENDS, "low", "high"], errors="ignore")
+    place, within = shown.columns.get_loc(of) + 1, ranges.of(shown).T if of == "value" else ranges.ANY
+    low, high = interval(shown[of].to_numpy(np.float64), without, within)
+    shown.insert(place, "high", high)
+    shown.insert(place, "low", low)
+    return shown
 
 
 def _write(path: str | os.PathLike, table: pd.DataFrame, without: np.ndarray) -> None:
@@ -110,15 +117,16 @@ def _write(path: str | os.PathLike, table: pd.DataFrame, without: np.ndarray) ->
 
 
 def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
-    """The table with its columns WITHOUT, which are NaN where no blocks stand beside it. UserError where they are of another
-    table."""
+    """The table with its columns WITHOUT, which are NaN where no blocks stand beside it, and `ranges.ENDS`. UserError where
+    the blocks are of another table."""
     table, beside = read_tsv(path), blocks_beside(str(path))
     without = _read(beside) if os.path.exists(beside) else np.full((len(table), BLOCKS), np.nan)
     if without.shape != (len(table), BLOCKS):
         raise UserError(
             f"{beside} holds blocks of {len(without)} rows, {path} has {len(table)}: delete both and run their rule again."
         )
-    return pd.concat([table, pd.DataFrame(without, columns=WITHOUT)], axis=1)
+    ends = pd.DataFrame(ranges.of(table), columns=ranges.ENDS)
+    return pd.concat([table, pd.DataFrame(without, columns=WITHOUT), ends], axis=1)
 
 
 def _read(path: str) -> np.ndarray:
@@ -135,4 +143,4 @@ def _read(path: str) -> np.ndarray:
 def concatenate(path: str | os.PathLike, tables: Sequence[str]) -> None:
     """One table of tables with blocks, one below the other; each row keeps the version that made it."""
     table = pd.concat(map(read_with_blocks, tables), ignore_index=True)
-    _write(path, table.drop(columns=WITHOUT), table[WITHOUT].to_numpy(np.float64))
+    _write(path, table.drop(columns=[*WITHOUT, *ranges.ENDS]), table[WITHOUT].to_numpy(np.float64))

@@ -7,6 +7,8 @@ of moments (Searle, Casella and McCulloch 1992, chapter 4):
     Var(mean) = V_replicates + V_blocks - V_rest, at least the larger of the first two; V = MS / (R B)
     interval  = mean +- t sqrt(Var),  t = (V_replicates t(R - 1) + V_blocks t(B - 1)) / (V_replicates + V_blocks)
 
+The interval of a number that has a range is taken on a scale without ends, and never leaves the range (`ranges`).
+
 The weighted t is Cochran and Cox's (1950). Satterthwaite's degrees of freedom are too many where R is 2 or 3, and
 percentiles of a bootstrap over so few runs are far too narrow: benchmarks/coverage.py. Numbers that are no means over inputs
 have pseudo-values in the place of y_rb: B theta_r - (B - 1) theta_r(-b) of the delete-a-block jackknife. Replicates that are
@@ -22,6 +24,7 @@ from scipy import stats as distributions
 from scipy.optimize import brentq
 
 from bertshift.errors import UserError
+from bertshift.rows import ranges
 from bertshift.rows.blocks import LEVEL
 
 EQUAL, TINY = 1e-9, 1e-300  # probabilities
@@ -36,21 +39,23 @@ NONE, REPLICATES, INPUTS, BOTH = (
 @dataclass(frozen=True)
 class Estimate:
     """A mean over `replicates`, its standard error, and an interval of one of the kinds above. Arrays for replicates of
-    arrays; NaN where there is no interval. `parts` are (share of the variance, degrees of freedom)."""
+    arrays; NaN where there is no interval. `parts` are (share of the variance, degrees of freedom), `ends` those of the
+    number's range."""
 
     mean: float | np.ndarray
     error: float | np.ndarray
     parts: tuple[tuple[float | np.ndarray, int], ...]
     replicates: int
     interval: str
+    ends: ranges.Range | tuple[np.ndarray, np.ndarray] = ranges.ANY
 
     @property
     def low(self) -> float | np.ndarray:
-        return self.mean - self._errors((1 - LEVEL) / 2) * self.error
+        return ranges.reached(self.mean, -self._errors((1 - LEVEL) / 2) * self.error, self.ends)
 
     @property
     def high(self) -> float | np.ndarray:
-        return self.mean + self._errors((1 - LEVEL) / 2) * self.error
+        return ranges.reached(self.mean, self._errors((1 - LEVEL) / 2) * self.error, self.ends)
 
     def probability(self, low: float, high: float) -> float:
         """Of the true value to lie between `low` and `high`; NaN without an interval. For a single number."""
@@ -63,7 +68,7 @@ class Estimate:
         return sum(weight * distributions.t.isf(tail, freedom) for weight, freedom in self.parts)
 
     def _below(self, value: float) -> float:
-        errors = (value - self.mean) / self.error
+        errors = float(ranges.distance(self.mean, value, self.ends)) / self.error
         tails = [distributions.t.sf(abs(errors), freedom) for _, freedom in self.parts]
         low, high = min(tails), max(tails)
         if high - low > EQUAL:  # else there is one part, or the value is far away
@@ -72,8 +77,8 @@ class Estimate:
         return float(low if errors < 0 else 1 - low)
 
 
-def estimate(values, names: Sequence[str] | None = None, left_out=None) -> Estimate:
-    """Of `values` [R, ...]; the rest may be, say, the steps of a curve.
+def estimate(values, names: Sequence[str] | None = None, left_out=None, ends=ranges.ANY) -> Estimate:
+    """Of `values` [R, ...], in a range with these `ends`; the rest may be, say, the steps of a curve.
 
     `names` of replicates are `statistics.with_replicates`'s: "init1-2" is a pair of two runs; none given, they are
     independent. `left_out` [R, B, ...] are the values without each block of inputs, if known.
@@ -93,21 +98,22 @@ def estimate(values, names: Sequence[str] | None = None, left_out=None) -> Estim
         runs,
         None if blocks is None else blocks.mean(0),
         _rest(blocks) if both else 0.0,
+        ends,
     )
 
 
 def estimate_of_all(
-    value: float, without_run: Sequence[float], left_out: Sequence[float] | None = None
+    value: float, without_run: Sequence[float], left_out: Sequence[float] | None = None, ends=ranges.ANY
 ) -> Estimate:
-    """Of a number that is calculated once, from all replicates, given what it is without each of them, and without each
-    block of inputs."""
+    """Of a number in a range with these `ends` that is calculated once, from all replicates, given what it is without each
+    of them, and without each block of inputs."""
     runs, blocks = (
         None
         if left is None or not len(left)
         else len(left) * value - (len(left) - 1) * np.asarray(left, np.float64)
         for left in (without_run, left_out)
     )
-    return _combined(np.float64(value), len(without_run), runs, blocks)
+    return _combined(np.float64(value), len(without_run), runs, blocks, ends=ends)
 
 
 def _combined(
@@ -116,12 +122,13 @@ def _combined(
     runs: np.ndarray | None,
     blocks: np.ndarray | None,
     rest: float | np.ndarray = 0.0,
+    ends=ranges.ANY,
 ) -> Estimate:
     """From pseudo-values of runs [R, ...] and of blocks [B, ...], and the part of the variance that both have."""
     between, across = _variance(runs), _variance(blocks)
     known = [part for part in (between, across) if part is not None]
     if not known:
-        return Estimate(mean, np.nan * mean, (), replicates, NONE)
+        return Estimate(mean, np.nan * mean, (), replicates, NONE, ends)
     variances = [variance for variance, _ in known]
     whole = sum(variances)
     error = np.sqrt(np.maximum(whole - rest * (len(known) == 2), np.maximum.reduce(variances)))
@@ -130,7 +137,7 @@ def _combined(
     )
     kind = BOTH if len(known) == 2 else INPUTS if between is None else REPLICATES
     parts = tuple(zip(shares, (freedom for _, freedom in known), strict=True))
-    return Estimate(mean, error, parts, replicates, kind)
+    return Estimate(mean, error, parts, replicates, kind, ends)
 
 
 def pseudo_values(values: np.ndarray, left_out: np.ndarray) -> np.ndarray:

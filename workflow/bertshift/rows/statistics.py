@@ -7,7 +7,7 @@ import pandas as pd
 from scipy import stats as distributions
 
 from bertshift.errors import UserError
-from bertshift.rows import blocks
+from bertshift.rows import blocks, ranges
 from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.estimates import estimate
 
@@ -17,6 +17,7 @@ RUN = ["init", "seed", "ref_init", "ref_seed"]  # which replicate of a model, an
 SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
 PAIRED = " pair"  # a unit that is two of UNITS
 EQUAL = 1e-9  # tables carry ten digits
+BANDED = 3  # replicates, from which on figures draw an interval; fewer are drawn themselves
 
 
 def correlation(values, others) -> float:
@@ -94,22 +95,24 @@ def failed_wholes(rows: pd.DataFrame, by: list[str]) -> pd.Series:
 
 
 def summarise(table: pd.DataFrame, by: list[str], apart: Sequence[str] = ()) -> pd.DataFrame:
-    """One row per `by`, in order of appearance: value (mean), low, high, replicates, unit (of replication), interval (see
-    `estimates`). Replicates are those of the same `apart`, which are among `by`.
+    """One row per `by`, in order of appearance: value (mean), low, high, each (what several replicates have), replicates,
+    unit (of replication), interval (see `estimates`). Replicates are those of the same `apart`, which are among `by`.
 
     A replicate's value is the mean of its rows, and so are its values without each block (`blocks.WITHOUT`), if the table
-    has them.
+    has them. The interval lies in the range that the columns `ranges.ENDS` name, if there are any.
     """
-    columns = [*by, "value", "low", "high", "replicates", "unit", "interval"]
+    columns = [*by, "value", "low", "high", "each", "replicates", "unit", "interval"]
     rows = with_replicates(table, apart).dropna(subset=by)
     blocks.check(rows)
+    ranges.check(rows)
     rows["cell"] = rows.groupby(by, sort=False).ngroup()
     wanted = ["value", *(name for name in WITHOUT if name in rows)]
     each = rows.groupby(["cell", "replicate"], sort=False)[wanted].mean()
     if not np.isfinite(each["value"]).all():
         estimate(each.loc[~np.isfinite(each["value"]), "value"])  # says so
     first = rows.drop_duplicates("cell").set_index("cell")
-    found = first.assign(unit=first["replicate"].map(unit_of), interval="", replicates=0)
+    found = first.assign(unit=first["replicate"].map(unit_of), each="", interval="", replicates=0)
+    ends = found.reindex(columns=ranges.ENDS).fillna(dict(zip(ranges.ENDS, ranges.ANY, strict=True)))
     wide = each.unstack()
     # Cells with the same replicates and blocks at once: a figure may have thousands of cells.
     for _, cells in wide.groupby([known.tobytes() for known in wide.notna().to_numpy()], sort=False):
@@ -117,21 +120,46 @@ def summarise(table: pd.DataFrame, by: list[str], apart: Sequence[str] = ()) -> 
         values = part["value"]
         known = [name for name in wanted[1:] if name in part and part[name].shape == values.shape]
         left_out = np.stack([part[name].to_numpy().T for name in known], axis=1) if known else None
-        one = estimate(values.to_numpy().T, list(values), left_out)
+        one = estimate(values.to_numpy().T, list(values), left_out, ends.loc[cells.index].to_numpy().T)
         found.loc[cells.index, ["value", "low", "high"]] = np.column_stack([one.mean, one.low, one.high])
         found.loc[cells.index, ["replicates", "interval"]] = one.replicates, one.interval
+        if one.replicates > 1:
+            found.loc[cells.index, "each"] = [joined(row) for row in values.to_numpy()]
     return found[columns].reset_index(drop=True)
 
 
+def joined(values) -> str:
+    """What replicates have, as the column `each` holds it."""
+    return "; ".join(f"{value:.10g}" for value in values)
+
+
+def each_of(text: str) -> list[float]:
+    """What `joined` replicates have; nothing where the column `each` is empty."""
+    return [float(value) for value in text.split("; ")] if text else []
+
+
+def too_few(rows: pd.DataFrame) -> pd.Series:
+    """What replicates have, in lists, where they are several and too few for an interval; else empty lists."""
+    return rows["each"].where(rows["replicates"] < BANDED, "").map(each_of)
+
+
 def mapped(table: pd.DataFrame, function: Callable, *more: str) -> pd.DataFrame:
-    """A table whose `value`, values without each block and columns `more` are what `function` makes of them."""
+    """A table whose `value`, values without each block, range and columns `more` are what the monotone `function` makes of
+    them."""
     names = [name for name in ("value", *WITHOUT, *more) if name in table]
-    return table.assign(**{name: function(table[name]) for name in names})
+    found = table.assign(**{name: function(table[name]) for name in names})
+    if {*ranges.ENDS} <= {*table}:
+        with np.errstate(divide="ignore"):  # the logarithm of an end at 0
+            ends = np.sort([function(table[name]) for name in ranges.ENDS], axis=0)
+        found[ranges.ENDS] = ends.T
+    return found
 
 
-def with_value(table: pd.DataFrame, values: pd.Series | float) -> pd.DataFrame:
-    """A table of other values, of which nothing is known without a block, and no interval."""
-    return table.drop(columns=[*WITHOUT, "low", "high"], errors="ignore").assign(value=values)
+def with_value(table: pd.DataFrame, values: pd.Series | float, ends=ranges.ANY) -> pd.DataFrame:
+    """A table of other values, in a range with these `ends`, of which nothing is known without a block, and no interval."""
+    return ranges.within(
+        table.drop(columns=[*WITHOUT, "low", "high"], errors="ignore").assign(value=values), ends
+    )
 
 
 def in_points(table: pd.DataFrame) -> pd.DataFrame:
@@ -150,7 +178,8 @@ def minus_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> p
         row = rows[missing].iloc[0]
         raise UserError(f"{row['model']} has {', '.join(f'{key} {row[key]}' for key in keys)} and its pretrained model "
                         "has not; delete the latter's table and run its rule again.")  # fmt: skip
-    return rows.assign(**{name: rows[name] - less[name].to_numpy() for name in names})
+    less = rows.assign(**{name: rows[name] - less[name].to_numpy() for name in names})
+    return ranges.within(less, ranges.ANY)
 
 
 def spreads(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.models.source import BERT, NAMES, family_in
-from bertshift.rows import statistics
+from bertshift.rows import ranges, statistics
 from bertshift.rows.estimates import INPUTS, Estimate, estimate, estimate_of_all
 from bertshift.rows.significance import benjamini_hochberg
 from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, labelled
@@ -28,7 +28,8 @@ COLUMNS = ["paper", "figure", "claim", "statement", "place", "strength", "publis
 
 @dataclass(frozen=True)
 class Claim:
-    """`value(evidence)` of one replicate; the claim holds where low <= value <= high (strictly if `strict`)."""
+    """`value(evidence)` of one replicate, in a range with these `ends`; the claim holds where low <= value <= high (strictly
+    if `strict`)."""
 
     id: str
     item: str
@@ -36,6 +37,7 @@ class Claim:
     measure: str
     low: float = -np.inf
     high: float = np.inf
+    ends: ranges.Range = ranges.ANY
     strict: bool = True
     across: bool = False  # the value is taken once, over all replicates: it says how they differ
     inputs: bool = True  # False of a value that jumps, or is compared with one that is not known without each block of inputs
@@ -211,7 +213,7 @@ def _estimate(one: Claim, results: Results) -> tuple[list[float], Estimate | Non
     left_out = [_without_blocks(one, parts[number], read) for number, (_, read) in runs.items()]
     known = min(map(len, left_out))
     blocks = np.array([left[:known] for left in left_out]) if known > 1 else None
-    return values, estimate(values, list(map(str, runs)), blocks)
+    return values, estimate(values, list(map(str, runs)), blocks, one.ends)
 
 
 def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> Estimate | None:
@@ -226,7 +228,10 @@ def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> Estim
         with suppress(NotTestableError):
             without.append(_value(one, results.part(table[table[keys] != name]))[0])
     return estimate_of_all(
-        value, without if len(without) == len(names) else [], _without_blocks(one, results, read) or None
+        value,
+        without if len(without) == len(names) else [],
+        _without_blocks(one, results, read) or None,
+        one.ends,
     )
 
 

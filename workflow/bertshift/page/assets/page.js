@@ -457,21 +457,41 @@ function numbersTable(heads, rows) {
 const X = { layer: "layer", position: "position, as the figure counts it", head: "head" };
 const titleOf = (x, values) => x === "layer" && Math.min(...values) === 0 ? "layer (0 = embeddings)" : X[x];
 
+const FIRST = 10; // where a row's choices begin
+const BANDED = 3; // replicates, from which on figures draw an interval
+let spread = ""; // what is drawn around a mean: as in the figures, or always one of SPREADS
+const SPREADS = { "": "as in the figures", intervals: "intervals", replicates: "replicates" };
+
+// Rows of means as they are drawn: with their intervals, or with a row for each of several replicates.
+function spreadOut(rows) {
+  return rows.flatMap(row => {
+    if (row.role !== OURS || spread === "intervals" || (!spread && row.n >= BANDED)) return [row];
+    const alone = { ...row, low: null, high: null };
+    return [alone, ...row.each.map(value => ({ ...alone, value, run: "replicate", What: "replicate", Value: number(value), Interval: "none", Replicates: "" }))];
+  });
+}
+
+function spreadChoice(rows, redraw) {
+  if (rows.every(row => row.low === null && !row.each?.length)) return null;
+  return h("label", { class: "choice" }, "Around a mean", h("select", { "data-key": "spread", onchange: event => { spread = event.target.value; redraw(); document.querySelector('[data-key="spread"]')?.focus(); } },
+    Object.entries(SPREADS).map(([value, text]) => h("option", { value, selected: value === spread }, text))));
+}
+
 function explorer(each) {
   const chart = each.chart, colours = coloursOf(chart.lines.map(one => one.name));
   const off = new Set(), theirs = chart.rows.find(row => row[1] === PUBLISHED);
-  const chosen = chart.choices.map((_, k) => Math.max(0, theirs?.[9 + k] ?? 0)), [choices, models, body] = [h("div", { class: "choices" }), h("fieldset", { class: "models" }), h("div")];
-  const fits = (row, upto = chosen.length) => chosen.slice(0, upto).every((value, k) => row[9 + k] === -1 || row[9 + k] === value);
+  const chosen = chart.choices.map((_, k) => Math.max(0, theirs?.[FIRST + k] ?? 0)), [choices, models, body] = [h("div", { class: "choices" }), h("fieldset", { class: "models" }), h("div")];
+  const fits = (row, upto = chosen.length) => chosen.slice(0, upto).every((value, k) => row[FIRST + k] === -1 || row[FIRST + k] === value);
   const redraw = () => { drawChoices(); drawBody(); };
-  const drawChoices = () => choices.replaceChildren(...chart.choices.map((choice, k) => {
+  const drawChoices = () => choices.replaceChildren(...[...chart.choices.map((choice, k) => {
     // Only what goes with the choices before it.
-    const there = choice.values.map((_, value) => value).filter(value => chart.rows.some(row => row[1] === OURS && fits(row, k) && row[9 + k] === value));
+    const there = choice.values.map((_, value) => value).filter(value => chart.rows.some(row => row[1] === OURS && fits(row, k) && row[FIRST + k] === value));
     if (!there.includes(chosen[k])) chosen[k] = there[0];
     if (there.length < 2) return null;
     return h("label", { class: "choice" }, choice.label, h("select", { "data-key": choice.key, onchange: event => {
       chosen[k] = Number(event.target.value); redraw(); choices.querySelector(`[data-key="${choice.key}"]`)?.focus();
     } }, there.map(value => h("option", { value, selected: value === chosen[k] }, choice.words[value]))));
-  }).filter(Boolean));
+  }), chart.column ? null : spreadChoice(chart.rows.map(row => ({ low: row[5], each: row[9] })), redraw)].filter(Boolean));
   const drawBody = () => {
     const rows = chart.rows.filter(row => fits(row)), isCell = row => row[3] > 0 || chart.column === "ref_layer";
     const cells = chart.column ? rows.filter(isCell) : [], lines = rows.filter(row => !(chart.column && isCell(row)) && !(chart.column === "head" && row[2] === 0));
@@ -487,14 +507,15 @@ function explorer(each) {
     const depth = chart.x === "layer" && new Set(depths.values()).size > 1;
     const words = chosen.map((value, k) => chart.choices[k]?.words[value]).filter(Boolean).join(", ");
     const values = on.map(row => ({
-      line: row[0] === -1 ? "" : chart.lines[row[0]].label, what: `${row[0]} ${row.slice(9)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6],
+      line: row[0] === -1 ? "" : chart.lines[row[0]].label, what: `${row[0]} ${row.slice(FIRST)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6], n: row[7], each: row[9],
       x: depth ? row[2] / depths.get(`${row[0]} ${row[1] === PUBLISHED}`) : row[2],
       Model: row[0] === -1 ? "" : chart.lines[row[0]].label || each.title, What: [["ours", "published", "null or baseline"][row[1]], row[8]].filter(Boolean).join(", "),
       [depth ? "share of the depth" : X[chart.x]]: depth ? `layer ${row[2]} of ${depths.get(`${row[0]} ${row[1] === PUBLISHED}`)}` : row[2],
       Value: number(row[4]), Interval: row[5] === null ? "none" : `${number(row[5])} to ${number(row[6])}`, Replicates: row[7] || "",
     }));
     const canvas = h("div", { class: "chart" }), xTitle = depth ? "share of the depth" : titleOf(chart.x, on.map(row => row[2]));
-    if (values.length) later(canvas, () => draw(canvas, lineSpec(values, { x: chart.x, xTitle, names: chart.lines.map(one => one.label), colours }),
+    const drawn = spreadOut(values);
+    if (values.length) later(canvas, () => draw(canvas, lineSpec(drawn, { x: chart.x, xTitle, names: chart.lines.map(one => one.label), colours }),
       `${each.title}${words ? ", " + words : ""}: ${chart.lines.map(one => one.label).join(", ")} by ${xTitle}`));
     else canvas.append(h("p", { class: "soft" }, "All models are off."));
     const toggles = chart.lines.length < 2 ? [] : [h("legend", {}, "Models"), ...chart.lines.map((one, k) => h("label", {},
@@ -502,7 +523,8 @@ function explorer(each) {
       h("span", { class: "swatch", style: `color:${colours[k]}` }), one.label)), h("label", {}, term("model", "names"))];
     models.replaceChildren(...toggles);
     const has = role => values.some(one => one.role === role);
-    return h("div", {}, models, canvas, h("p", { class: "key" }, h("i"), "ours, mean of ", term("replicate", "replicates"), values.some(one => one.low !== null) ? [h("i", { class: "block" }), term("brackets", "interval")] : null,
+    return h("div", {}, models, canvas, h("p", { class: "key" }, h("i"), "ours, mean of ", term("replicate", "replicates"), drawn.some(one => one.low !== null) ? [h("i", { class: "block" }), term("brackets", "interval")] : null,
+      drawn.some(one => one.run) ? "; small dots are replicates" : null,
       has(PUBLISHED) ? [h("i", { class: "dashed" }), "◆ published"] : null, has(BESIDE) ? [h("i", { class: "dotted" }), term("null", "null"), " or majority class"] : null),
       numbersTable(["Model", "What", X[chart.x], "Value", "Interval", "Replicates"],
         () => on.map((row, k) => [values[k].Model, values[k].What, row[2], values[k].Value, values[k].Interval, values[k].Replicates])));
@@ -559,7 +581,7 @@ function modelsPage(query) {
     query.set("a", a); query.set("b", b); remember(query);
     first.replaceChildren(...options(all, a)); second.replaceChildren(...options(partners(a), b));
     const pair = data.pairs[`${a}_vs_${b}`] ? `${a}_vs_${b}` : `${b}_vs_${a}`;
-    body.replaceChildren(...twoModels(pair));
+    body.replaceChildren(...twoModels(pair, redraw));
   };
   first.addEventListener("change", () => { a = first.value; b = partners(a).includes(b) ? b : partners(a)[0]; redraw(); });
   second.addEventListener("change", () => { b = second.value; redraw(); });
@@ -572,7 +594,7 @@ function modelsPage(query) {
 
 function change(measure, row) { return measure.alike ? 1 - row[1] : row[1]; }
 
-function twoModels(name) {
+function twoModels(name, redraw) {
   const pair = data.pairs[name], [model, reference] = name.split("_vs_"), measures = Object.entries(pair.measures);
   const depth = Math.max(0, ...measures.flatMap(([, one]) => one.layers.map(row => row[0])));
   const heads = measures.filter(([, one]) => one.heads?.length);
@@ -581,6 +603,7 @@ function twoModels(name) {
       h("p", { class: "soft small wide" }, "Each row is a measure; darker is more change, relative to the layer that changes most by this measure. Hover for the value."), profile(measures, depth, name)) : null,
     measures.length ? h("section", {}, h("h2", {}, "Every measure, by layer"),
       h("p", { class: "key" }, h("i"), `${label(model)} and ${label(reference)}, with `, term("brackets", "interval"), h("i", { class: "dotted" }), term("null", "null"), h("i", { class: "dashed" }), term("floor", "two seeds of one task"), "; small dots are replicates"),
+      spreadChoice(measures.flatMap(([, one]) => one.layers.map(row => ({ low: row[2], each: row[4] }))), redraw),
       h("div", { class: "grid", style: "margin-top:.8rem" }, measures.map(([, one]) => measurePanel(one, depth)))) : null,
     heads.length ? h("section", {}, h("h2", {}, "Heads"), h("p", { class: "soft small" }, "Of the first pretraining run: heads of two runs share a number, nothing more. Darker is more change."),
       h("div", { class: "maps panel" }, heads.map(([, one]) => {
@@ -613,9 +636,8 @@ function profile(measures, depth, name) {
 
 function rowsOf(of, line, role, inputs, unit) {
   return of.layers.flatMap(([x, value, low, high, each]) => [
-    { line, role, x, value, low: role === BESIDE ? null : low, high: role === BESIDE ? null : high, run: "", what: line, Model: line, What: inputs, layer: x, Value: number(value), Interval: low === null ? "none" : `${number(low)} to ${number(high)}`,
+    { line, role, x, value, low: role === BESIDE ? null : low, high: role === BESIDE ? null : high, run: "", n: each.length, each: each.length > 1 ? each : [], what: line, Model: line, What: inputs, layer: x, Value: number(value), Interval: low === null ? "none" : `${number(low)} to ${number(high)}`,
       Replicates: `${each.length}: ${each.map(number).join(", ")}` },
-    ...(role === OURS && each.length > 1 ? each.map(one => ({ line, role, x, value: one, low: null, high: null, run: "replicate", what: line, Model: line, What: unit || "replicate", layer: x, Value: number(one), Interval: "none", Replicates: "" })) : []),
   ]);
 }
 
@@ -626,7 +648,7 @@ function measurePanel(one, depth) {
   const names = ["compared", "null", ...floors.map(([name]) => `two seeds of ${label(name)}`)];
   const canvas = h("div", { class: "chart" });
   later(canvas, () => {
-    const spec = lineSpec(rows, { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: ["light-dark(#0072B2, #56B4E9)", "var(--soft)", "light-dark(#D55E00, #f08138)", "light-dark(#009E73, #24b58b)"], height: 170 });
+    const spec = lineSpec(spreadOut(rows), { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: ["light-dark(#0072B2, #56B4E9)", "var(--soft)", "light-dark(#D55E00, #f08138)", "light-dark(#009E73, #24b58b)"], height: 170 });
     spec.encoding.x.scale.domain = [-0.3, depth + 0.3]; // one axis for all measures
     spec.layer = spec.layer.filter(layer => layer.mark.shape !== "diamond");
     draw(canvas, spec, `${one.title} by layer${one.null ? ", beside its null" : ""}`);
@@ -638,7 +660,7 @@ function measurePanel(one, depth) {
 function treePanel(kind, of) {
   const names = Object.keys(of).map(label), rows = Object.entries(of).flatMap(([name, layers]) => rowsOf({ layers }, label(name), OURS, "dev", "replicate"));
   const canvas = h("div", { class: "chart" });
-  later(canvas, () => draw(canvas, lineSpec(rows, { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: coloursOf(Object.keys(of)), height: 170 }), `Structural probes of ${kind} by layer: ${names.join(" and ")}`));
+  later(canvas, () => draw(canvas, lineSpec(spreadOut(rows), { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: coloursOf(Object.keys(of)), height: 170 }), `Structural probes of ${kind} by layer: ${names.join(" and ")}`));
   return h("div", { class: "panel" }, h("h3", {}, `Structural probes: ${kind}`), h("p", { class: "soft small", style: "margin:0" }, `Spearman correlation; ${names.join(" and ")}`), canvas);
 }
 

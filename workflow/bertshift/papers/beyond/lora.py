@@ -168,8 +168,7 @@ def _edges(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, dict]) -> None:
         x = np.array([list(names).index(task) for task in own.index]) + 0.2 * (number - (len(models) - 1) / 2)
         look = looks[way_of(series)]
         axes.plot(x, own["value"], linestyle="none", **look)
-        with layers.within_reach(axes, own["value"]):
-            axes.vlines(x, own["low"], own["high"], color=look["color"], linewidth=1)
+        layers.bars(axes, x, own, horizontal=False, color=look["color"], linewidth=1)
     axes.axhline(0, color="#666666", linewidth=0.6)
     axes.set_xticks(range(len(names)), names.values())
     axes.set(xlim=(-0.6, len(names) - 0.4), ylabel="Δ F1 (points)")

@@ -10,7 +10,7 @@ from matplotlib.scale import SymmetricalLogTransform
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from bertshift.figures import layers, numbers, style
-from bertshift.rows import statistics
+from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.losses import thinned
 
@@ -82,7 +82,7 @@ def _over_training(inputs: Mapping[str, pd.DataFrame], folder: str) -> pd.DataFr
 
 def _thinned(run: pd.DataFrame) -> pd.DataFrame:
     curve = thinned(run["value"])
-    keys = run.iloc[[0]][["table", *RUN, "scale", "checkpoint", "data"]]
+    keys = ranges.within(run.iloc[[0]][["table", *RUN, "scale", "checkpoint", "data"]], ranges.POSITIVE)
     share = ALL * curve["step"] / curve["step"].max()
     return curve.assign(
         value=curve["smoothed"], share=share, panel="loss", variant="smoothed", layer=0
@@ -104,7 +104,8 @@ def _halves(rows: pd.DataFrame) -> pd.DataFrame:
         same = layer.iloc[-1].drop(WITHOUT, errors="ignore").to_dict()
         found = {"value": value, "table": "; ".join(layer["table"])}
         kept.append(same | found | dict(zip(known, left, strict=True)))
-    return pd.DataFrame(kept).drop(columns=["low", "high"], errors="ignore").dropna(subset="value")
+    found = pd.DataFrame(kept).drop(columns=["low", "high"], errors="ignore").dropna(subset="value")
+    return ranges.within(found, (0.0, ALL))
 
 
 def _means(rows: pd.DataFrame, ends: pd.Series, at: Sequence[str] = ("share",)) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 
 from bertshift.figures import grids, numbers, style
 from bertshift.metrics.layer_cka import contrast
+from bertshift.rows import ranges
 from bertshift.rows.blocks import WITHOUT
 
 TOKENS = "content"
@@ -44,7 +45,7 @@ def _contrasts(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
         )
         for (_, variant, *_), run in runs
     ]
-    table = pd.concat(found).dropna(subset="value")
+    table = ranges.within(pd.concat(found).dropna(subset="value"), ranges.ANY)
     if len(table):
         yield table
 
@@ -88,6 +89,5 @@ def _title(of_model: pd.DataFrame, variant: str) -> str:
     """The map's name, and its contrast if it has one."""
     title = MAPS[variant][0]
     for row in of_model[of_model["variant"] == CONTRASTS.get(variant)].itertuples():
-        ends = "" if pd.isna(row.low) else f"\n[{row.low:+.2f}, {row.high:+.2f}]"
-        title += f", Δ = {row.value:+.2f}{ends}".replace("-", "−")
+        title += f", Δ = {row.value:+.2f}\n{numbers.spread(row, '{:+.2f}'.format)}".rstrip().replace("-", "−")
     return title

@@ -8,6 +8,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from bertshift.papers.college2020.reinitialised_heads import cells_of
+from bertshift.rows.ranges import CORRELATION, POSITIVE
 from bertshift.verdicts.deciding import Claims
 from bertshift.verdicts.evidence import Curve, Evidence, NotTestableError, of_checkpoint, ratio
 
@@ -107,16 +108,17 @@ def farthest_from_majority(evidence: Evidence) -> float:
 figure3 = partial(claim, "figure3")
 figure3("C3.1", "least score with k = 8 to 12 minus that with no layer re-initialised, in points",
         gain_of_upper_layers, low=0.0)  # fmt: skip
-figure3("C3.2", "rank correlation of score and k", lambda evidence: rise_with_k(evidence, "squad2"), low=0.0)
+figure3("C3.2", "rank correlation of score and k", lambda evidence: rise_with_k(evidence, "squad2"), low=0.0,
+        ends=CORRELATION)  # fmt: skip
 figure3("C3.3", "largest score with k up to 8, in points",
         lambda evidence: max(_scores(evidence.sweep("stsb").exactly(12), 1, 8)), high=10.0)  # fmt: skip
 figure3("C3.4", "rise from k = 10 to 11 minus the largest other one, in points", step_at_ten, low=0.0)
-figure3("C3.5", "range of the score over all k, in points", range_over_k, high=0.1)
-figure3("C3.6", "rank correlation of score and k", rise_with_k, REINITIALISED, low=0.0)
+figure3("C3.5", "range of the score over all k, in points", range_over_k, high=0.1, ends=POSITIVE)
+figure3("C3.6", "rank correlation of score and k", rise_with_k, REINITIALISED, low=0.0, ends=CORRELATION)
 figure3("C3.7", "score with all layers re-initialised minus the majority class's, in points",
         lambda evidence, task: _above_majority(evidence, task).get(1, np.nan), REINITIALISED, high=2.0, inputs=False)  # fmt: skip
 figure3("C3.8", "largest distance of the score with any k to the majority class's, in points",
-        farthest_from_majority, high=0.1, inputs=False)  # fmt: skip
+        farthest_from_majority, high=0.1, ends=POSITIVE, inputs=False)  # fmt: skip
 
 # ---- Heads
 

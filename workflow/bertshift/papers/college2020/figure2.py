@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from bertshift.figures import grids, numbers, style
-from bertshift.rows import statistics
+from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.estimates import NONE
 from bertshift.rows.significance import benjamini_hochberg
@@ -80,7 +80,8 @@ def of_scores(rows: pd.DataFrame) -> pd.DataFrame:
     before = alone[without].reindex(keys).set_index(rows.index)
     chained = rows["intermediate"] != ""
     values = rows[without].where(~chained, rows[without] + before)
-    return rows.assign(**values).drop(columns=[*REFERENCE, "ref_failed"], errors="ignore")
+    rows = ranges.within(rows.assign(**values), ranges.of(rows.assign(metric=rows["score"])).T)
+    return rows.drop(columns=[*REFERENCE, "ref_failed"], errors="ignore")
 
 
 def tests(chained: pd.DataFrame) -> pd.DataFrame:
@@ -96,7 +97,7 @@ def tests(chained: pd.DataFrame) -> pd.DataFrame:
 def _instead(score: pd.DataFrame, values: pd.Series, panel: str) -> pd.DataFrame:
     """Rows of `score` with another number of each model's, without an interval, in place of the mean; none where there is no
     such number."""
-    rows = score.assign(panel=panel, value=score["model"].map(values), low=np.nan, high=np.nan, interval=NONE)
+    rows = score.assign(panel=panel, value=score["model"].map(values), low=np.nan, high=np.nan, each="", interval=NONE)
     return rows.dropna(subset="value")
 
 
@@ -157,8 +158,8 @@ def matrix(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
 def lines_of(cell: Mapping) -> Iterator[tuple[str, dict]]:
     """The lines of text in a cell and their looks, from its rows by source and panel."""
     score, grey = cell["ours", "score"], {"color": "#404040"}
-    spread = f" [{number(score.low)}, {number(score.high)}]" if np.isfinite(score.low) else ""
-    yield f"{number(score.value)}{spread}", {"fontsize": 8 if spread else 8.5}
+    text = numbers.with_spread(score, number)
+    yield text, {"fontsize": 8 if " " in text else 8.5}
     if gain := cell.get(("ours", "gain")):
         marks = "*" * (gain.q <= RATE) + "†" * (gain.q_runs <= RATE)
         yield f"Δ {number(gain.value, signed=True)} {marks}".rstrip(), {}

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
-from bertshift.rows import statistics
+from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 
 COLUMNS = ["panel", "series", "score", "layer", "head", "sd", "runs", "p", "q", *numbers.VALUES]
@@ -50,7 +50,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd
     mean = numbers.means_of_all(rows, BY, ["panel"])
     chance = rows.groupby(BY, as_index=False)[["p", "q"]].agg(lambda p: p.max(skipna=False))
     base = rows.drop_duplicates(["panel", "init"]).assign(series=BASELINE, layer=0, head=0)
-    base = statistics.with_value(base, base["baseline"])
+    base = statistics.with_value(base, base["baseline"], ranges.of(base.assign(metric=base["score"])).T)
     used, all_failed = base["baseline_n"], base["baseline_failed"].astype(bool)
     counts = {
         "trained": used.where(~all_failed, 0),
@@ -176,7 +176,9 @@ def tidy_summaries(
     differences, in its figure `of`, give it (provenance `derived`)."""
     rows = deltas(inputs)
     ours = summaries(rows, ["panel", "init", "seed", "scale", "checkpoint", "data", "table", by])
-    ours = numbers.means(ours.assign(**{"head" if by == "layer" else "layer": 0}), CELL, ["panel"])
+    ours = ours.assign(**{"head" if by == "layer" else "layer": 0})
+    ours.loc[ours["series"].isin(SPREADLESS), ranges.ENDS[0]] = 0.0
+    ours = numbers.means(ours, CELL, ["panel"])
     counts = numbers.runs_of(rows, ["panel", "layer", "head"]).groupby(["panel", by]).sum()
     ours = ours.drop(columns=list(counts)).join(counts, on=["panel", by])
     return numbers.join(

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from bertshift.errors import UserError
 from bertshift.figures import grids, layers, numbers, style
-from bertshift.rows import statistics
+from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 
 COLUMNS = ["panel", "series", "score", "position", "layers", "run", *numbers.VALUES]
@@ -64,7 +64,7 @@ def runs(inputs: Mapping[str, pd.DataFrame], headline: bool = True) -> pd.DataFr
 def means(rows: pd.DataFrame) -> pd.DataFrame:
     """Means over replicates, each replicate where there are several (`run`), and the majority class, at position 0."""
     mean = numbers.means_of_all(rows, BY, ["panel", "series"])
-    made_from = mean.drop(columns=["value", "low", "high", "trained", "failed"])
+    made_from = mean.drop(columns=["value", "low", "high", "each", "trained", "failed"])
     single = rows.assign(trained=~rows["failed"].astype(bool))[[*BY, "run", "value", "trained", "failed"]]
     single = single.merge(made_from, on=BY)
     constant = rows.drop_duplicates(["panel", "score", "init", "seed"]).dropna(subset="majority")
@@ -159,7 +159,7 @@ def of_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFr
     both = rows.groupby(run, as_index=False)[averaged].mean()
     first = rows.drop_duplicates(run)
     mean = first.drop(columns=averaged).merge(both, on=run).assign(score=MEAN)
-    loss = statistics.with_value(first, first["loss"]).assign(score=LOSS, majority=np.nan)
+    loss = statistics.with_value(first, first["loss"], ranges.POSITIVE).assign(score=LOSS, majority=np.nan)
     table = means(pd.concat([rows, mean, loss], ignore_index=True))
     return numbers.join(table[table["run"] == ""], *printed_of_mrpc(table, published), columns=COLUMNS)
 
@@ -195,8 +195,8 @@ def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.
     for row in table.itertuples():
         place = CELLS.index((row.source, row.score)), positions.index(row.position)
         colour = "black" if row.source == "ours" else "#404040"
-        text, low, high = (f"{value:.3f}" for value in (row.value, row.low, row.high))
-        text += "" if low == high else f"\n[{low}, {high}]"  # without an interval both are nan
+        number = "{:.3f}".format
+        text = f"{number(row.value)}\n{numbers.spread(row, number)}".rstrip()
         axes.text(*place, text, ha="center", va="center", fontsize=7, color=colour, linespacing=0.95)
     axes.axvline(len(OF_MRPC) - 0.5, color="#808080", linewidth=0.8)
     axes.axhline(depth - 0.5, color="#808080", linewidth=0.8)

@@ -6,8 +6,7 @@ from itertools import combinations
 import pandas as pd
 
 from bertshift.figures import layers, numbers, style
-from bertshift.rows import statistics
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows import ranges, statistics
 
 METRICS = {"svcca99": "svcca", "pwcca_reference": "pwcca", "pwcca_model": "pwcca", "cka_debiased": "cka",
            "cka_biased": "cka", "procrustes": "procrustes"}  # fmt: skip
@@ -35,7 +34,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     null = related.join(nulls.rename("null"), on=cell)["null"]
     quantities = {
         "distance": rows,
-        "share of null": statistics.mapped(related, lambda distance: distance / null),
+        "share of null": ranges.within(
+            statistics.mapped(related, lambda distance: distance / null), ranges.POSITIVE
+        ),
         "rank correlation": _rank_correlations(related),
     }
     everything = pd.concat([part.assign(quantity=name) for name, part in quantities.items()])
@@ -51,7 +52,8 @@ def _rank_correlations(rows: pd.DataFrame) -> pd.DataFrame:
         for a, b in combinations([name for name in METRICS if name in ranks], 2):
             pair = {"variant": f"{a} ~ {b}", "layer": 0, "value": ranks.loc[a, b]}
             found.append(run.iloc[0].to_dict() | pair)
-    table = pd.DataFrame(found).drop(columns=WITHOUT, errors="ignore")
+    table = pd.DataFrame(found)
+    table = statistics.with_value(table, table["value"], ranges.CORRELATION)
     return table.dropna(subset="value")  # a measure that is the same in all layers ranks none
 
 

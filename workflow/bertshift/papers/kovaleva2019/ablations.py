@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.papers.kovaleva2019 import panels
-from bertshift.rows import statistics
+from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 
 COLUMNS = ["panel", "series", "score", "variant", "layer", "head", "sample", "significant", *numbers.VALUES]
@@ -171,7 +171,7 @@ def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFra
     halves = statistics.with_value(halves, halves["delta"]).assign(panel=halves["model"])
     halves = halves[halves["variant"] == DISABLED]
     both = pd.concat([best.assign(variant=GAIN), numbers.first_run(halves).assign(variant=HONEST)])
-    return both.assign(value=both["delta"], layer=0, head=0, q=np.nan)
+    return ranges.within(both.assign(value=both["delta"], layer=0, head=0, q=np.nan), ranges.ANY)
 
 
 def _titles(label: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[str, str]:

@@ -160,8 +160,7 @@ def _intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
     for place, (series, (label, look)) in enumerate(MARKS.items()):
         own = rows[rows["series"] == series]
         y = np.array([panels.index(panel) for panel in own["panel"]]) + (place - (len(MARKS) - 1) / 2) * apart
-        with layers.within_reach(axes, own["value"], horizontal=True):
-            axes.hlines(y, own["low"], own["high"], color="#888888", linewidth=1, zorder=1)
+        layers.bars(axes, y, own, color="#888888", linewidth=1, zorder=1)
         look = {"color": COLOURS[rows["pattern"].iloc[0]], "markersize": 3.5, "markeredgewidth": 0.6} | look
         if len(own):
             axes.plot(own["value"], y, linestyle="none", label=label, **look)

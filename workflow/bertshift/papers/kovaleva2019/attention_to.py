@@ -183,8 +183,7 @@ def _dots(axes: Axes, rows: pd.DataFrame, words: Mapping[str, str]) -> None:
             y = chosen["token"].map(list(words).index) + shift
             look = look | {"color": color, "label": f"{when}: {label}", "linestyle": "", "markersize": 3.2}
             axes.plot(chosen["value"], y, **look)
-            with layers.within_reach(axes, chosen["value"], horizontal=True):
-                axes.hlines(y, chosen["low"], chosen["high"], color=color, linewidth=0.8)
+            layers.bars(axes, y, chosen, color=color, linewidth=0.8)
     axes.set_yticks(range(len(words)), words.values())
     axes.set_ylim(len(words) - 0.5, -0.5)
     axes.tick_params(length=1.5, pad=1)

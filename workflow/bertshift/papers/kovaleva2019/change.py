@@ -57,7 +57,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 
 def correlations(cells: pd.DataFrame) -> list[pd.DataFrame]:
     """Rows of the correlations of our heads with the published ones."""
-    nothing = {"layer": 0, "head": 0, "low": np.nan, "high": np.nan, "provenance": "derived"}
+    nothing = {"layer": 0, "head": 0, "low": np.nan, "high": np.nan, "each": "", "provenance": "derived"}
     found = []
     for _, rows in cells.groupby("panel", sort=False):
         theirs = rows[rows["source"] == "published"]

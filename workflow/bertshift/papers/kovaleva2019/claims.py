@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.rows import statistics
+from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
 from bertshift.verdicts.deciding import Claims
 from bertshift.verdicts.evidence import (
     Curve,
@@ -128,9 +129,9 @@ claim("figure2", "K2.1", "heterogeneous share minus that of the next task, in po
       [("mrpc, lowest", {"high": 0.0}), ("qqp, highest", {"low": 0.0})], strict=False, of=_heterogeneous,
       printed=_heterogeneous_printed, form="{:.1f} (digitised)")  # fmt: skip
 claim("figure2", "K2.2", "heterogeneous share, in percent", share_in_bert_base,
-      [("mrpc", {"low": 27.0, "high": 37.0}), ("qqp", {"low": 56.0, "high": 66.0})])  # fmt: skip
+      [("mrpc", {"low": 27.0, "high": 37.0}), ("qqp", {"low": 56.0, "high": 66.0})], ends=(0.0, 100.0))  # fmt: skip
 claim("figure2", "K2.3", "macro F1 of the classifier", f1_of_classifier, ["cross_validated", "resubstituted"],
-      low=0.86, strict=False, across=True)  # fmt: skip
+      low=0.86, strict=False, across=True, ends=SHARE)  # fmt: skip
 
 # ---- Figure 3: heads that relate a predicate and its arguments. Each is one number over all pretraining runs, as the paper
 # has one: what varies here are sentences.
@@ -204,7 +205,7 @@ claim("figure5", "K5.1", "least cosine below the last two layers minus most with
 claim("steps", "K5.2",
       "rank correlation over layers of two measures: how far the layer's weights end from their start (L2, relative to their "
       "norm), and 1 - cosine of its attention before and after, mean over heads, without padding",
-      distance_and_change, TASKS, low=0.0)  # fmt: skip
+      distance_and_change, TASKS, low=0.0, ends=CORRELATION)  # fmt: skip
 claim("own_or_inherited", "K5.3", "1 - cosine of the last two layers by their input, minus that by their weights",
       inherited_minus_own, TASKS, low=0.0)  # fmt: skip
 
@@ -260,7 +261,7 @@ claim("figure6", "K6.2",
       "[SEP] weight of SST-2 minus the largest of other tasks (attention to [SEP], mean over layers and heads; of several [SEP] "
       "`sep` takes the largest, `sep_sum` the sum)", lead_of_sst2, ["sep", ("sep_sum", NOT_MORE)], low=0.0)  # fmt: skip
 claim("linguistic", "K6.3", "largest head's attention, relative to [CLS] or [SEP]", share_of_special, NOTICED,
-      high=0.5)  # fmt: skip
+      high=0.5, ends=POSITIVE)  # fmt: skip
 claim("linguistic", "K6.4", "largest gain of a head in attention", gain_of_a_head, NOTICED, low=0.01)
 
 # ---- Figure 7: what [CLS] gives to each kind in the last layer, mean over heads

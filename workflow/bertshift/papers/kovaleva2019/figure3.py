@@ -101,7 +101,7 @@ def _title(ours: pd.DataFrame) -> str:
     drawn = f"all heads, best {ours.loc[ours['variant'] == HEADLINE, 'value'].max():.2f}"
     if best["replicates"] == 1:
         return drawn
-    return f"{drawn}\nbest of {best['replicates']} runs: {best['value']:.2f} ({best['low']:.2f}–{best['high']:.2f})"
+    return f"{drawn}\nbest of {best['replicates']} runs: {numbers.with_spread(best, '{:.2f}'.format)}"
 
 
 def score_map(axes: Axes, cells: pd.DataFrame, title: str) -> None:

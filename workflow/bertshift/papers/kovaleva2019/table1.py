@@ -1,6 +1,7 @@
 """Kovaleva et al. 2019, Table 1: scores by initialisation, beside constant answers and linear probes."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from matplotlib.figure import Figure
 
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
-from bertshift.rows import statistics
+from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.statistics import POINTS
 
@@ -28,6 +29,7 @@ SERIES = {name: words for group in GROUPS.values() for name, words in group.item
 PAPER = {"pretrained": "random_head", "random_init": "random_start", "finetuned": "finetuned"}
 CORRELATIONS, CORRELATION = ("pearson", "spearman"), "correlation"
 NUMBERS = ["value", *WITHOUT]
+MEASURED = [*NUMBERS, *ranges.ENDS]
 SCORES = style.SCORES | {CORRELATION: "mean of both"}
 
 LABELS, CELL, ROW, HEADER = 0.85, 0.86, 0.42, 0.6  # inches
@@ -51,6 +53,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     above["table"] = [numbers.each_once(row) for row in zip(above["table"], above["majority_table"])]
     for column in ("value", "low", "high", "least", "most"):
         above[column] -= above["majority_value"]
+    pairs = zip(above["each"], above["majority_value"], strict=True)
+    above["each"] = [statistics.joined(np.subtract(statistics.each_of(each), less)) for each, less in pairs]
     gain = numbers.means(gains(rows).drop(columns="failed"), BY, ["series"]).assign(panel="gain")
     theirs = printed(published, list(rows["model"].unique()))
     return numbers.join(score, above, gain, *theirs, columns=COLUMNS)
@@ -80,15 +84,17 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     )
     tuned["constant"] = constants(tuned, answers)
     majority = tuned[tuned["series"] == "finetuned"].assign(series="majority", constant=False, failed=None)
-    majority = statistics.with_value(majority, POINTS * majority["majority"])
+    majority = statistics.with_value(
+        majority, POINTS * majority["majority"], majority.reindex(columns=ranges.ENDS).to_numpy().T
+    )
     columns = [
         *BY, "draw", "init", "seed", "constant", "train", "failed", "scale", "checkpoint", "data", "table"
     ]  # fmt: skip
     rows = pd.concat([majority, frozen[frozen["series"].isin(SERIES)], tuned], ignore_index=True)
-    rows = rows.reindex(columns=[*columns, *NUMBERS])
+    rows = rows.reindex(columns=[*columns, *MEASURED])
     correlations = rows[rows["score"].isin(CORRELATIONS)].assign(score=CORRELATION)
     whole = correlations.groupby(columns, dropna=False)
-    both = whole[NUMBERS].mean()[whole.size() == len(CORRELATIONS)].reset_index()
+    both = whole[MEASURED].mean()[whole.size() == len(CORRELATIONS)].reset_index()
     return pd.concat([rows, both], ignore_index=True)[rows.columns]
 
 
@@ -124,7 +130,7 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
         both["table"] += f"; {tables}"
         whole = both.groupby(["init", "seed"])["model"].transform("nunique") == len(main)
         parts.append(both[whole].assign(series=series, model="", score="mean"))
-    return pd.concat(parts, ignore_index=True)
+    return ranges.within(pd.concat(parts, ignore_index=True), ranges.ANY)
 
 
 def printed(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]:
@@ -194,9 +200,8 @@ def write(axes: Axes, x: float, y: float, cell: pd.DataFrame | None, signed: boo
     """Our number with its spread, and a published one in grey."""
     lines, large = [], {"fontsize": 8.5}
     for row in () if cell is None else cell.itertuples():
-        value, sd, low, high, least, most = (
-            grids.number(number, signed) for number in (row.value, row.sd, row.low, row.high, row.least, row.most)
-        )  # fmt: skip
+        number = partial(grids.number, signed=signed)
+        value, sd, least, most = map(number, (row.value, row.sd, row.least, row.most))
         if row.source == "published":
             paper = "paper " if row.series in PAPER.values() else ""
             lines.append((f"{paper}{value}{dagger(row)}", {"color": "#404040"}))
@@ -204,8 +209,8 @@ def write(axes: Axes, x: float, y: float, cell: pd.DataFrame | None, signed: boo
             lines += [(f"{value} ± {sd}", large), (f"[{least}, {most}]{dagger(row)}", {})]
         else:
             lines.append((value + dagger(row), large))
-            if np.isfinite(row.low) and (signed or row.series != "majority"):
-                lines.append((f"[{low}, {high}]", {}))
+            if (spread := numbers.spread(row, number)) and (signed or row.series != "majority"):
+                lines.append((spread, {}))
     grids.write(axes, x, y, lines)
 
 

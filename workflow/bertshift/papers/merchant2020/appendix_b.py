@@ -64,8 +64,7 @@ def lengths(axes: Axes, table: pd.DataFrame, tasks: Mapping[str, str]) -> None:
         y = [list(tasks).index(task) + 0.7 * ((order + 0.5) / len(models) - 0.5) for task in rows["task"]]
         look = style.look_of(style.task_of(name))
         axes.plot(rows["value"], y, linestyle="", **look)
-        with layers.within_reach(axes, rows["value"], horizontal=True):
-            axes.hlines(y, rows["low"], rows["high"], color=look["color"], linewidth=1)
+        layers.bars(axes, y, rows, color=look["color"], linewidth=1)
     axes.axvline(1, color="black", linewidth=0.8)
     kbits = table[(table["panel"] == KBITS) & (table["series"] == "base")].set_index("task")["value"]
     axes.set_yticks(range(len(tasks)), [f"{words} ({kbits[task]:.3g} kbit)" for task, words in tasks.items()])

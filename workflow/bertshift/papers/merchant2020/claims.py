@@ -10,6 +10,7 @@ import pandas as pd
 from bertshift.figures import style
 from bertshift.naming import NOTHING_FROZEN
 from bertshift.rows import statistics
+from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
 from bertshift.verdicts.deciding import Claims
 from bertshift.verdicts.evidence import Curve, Evidence, NotTestableError, ratio
 
@@ -90,10 +91,11 @@ def deltas_between(least: float, most: float):
 
 MOST = {"probes": 0.8, "fine-tuning": 1.1, "pretraining": 1.5}
 inclusive("table1", "T1.1", "mean |Δ| over 3 models and 8 tasks, in points", lambda e: np.abs(deltas(e)).mean(),
-          high=1.5)  # fmt: skip
-claim("table1", "T1.2", "largest |Δ| over |Δ of lexical| of the same task", largest_over_lexical, high=1.0)
-inclusive("table1", "T1.3", "number of 24 Δ from -2 to 0 points", deltas_between(-2, 0), low=13)
-inclusive("table1", "T1.10", "number of 24 |Δ| up to 1.4 points", deltas_between(-1.4, 1.4), low=16)
+          high=1.5, ends=POSITIVE)  # fmt: skip
+claim("table1", "T1.2", "largest |Δ| over |Δ of lexical| of the same task", largest_over_lexical, high=1.0,
+      ends=POSITIVE)  # fmt: skip
+inclusive("table1", "T1.3", "number of 24 Δ from -2 to 0 points", deltas_between(-2, 0), low=13, ends=(0.0, 24.0))
+inclusive("table1", "T1.10", "number of 24 |Δ| up to 1.4 points", deltas_between(-1.4, 1.4), low=16, ends=(0.0, 24.0))
 inclusive("table1", "T1.4", "Δ of MNLI on constituents", lambda e: delta(e, "mnli", "constituents"), low=-3.5,
           high=-1.0)  # fmt: skip
 inclusive("table1", "T1.5", "Δ of SQuAD", lambda e, task: delta(e, "squad", task), ["pos", "dependencies", "srl"],
@@ -104,14 +106,15 @@ claim("table1", "T1.8", "largest F1 of randomized minus lexical over tasks",
       lambda e: max(f1(e, "randomized", task) - f1(e, "lexical", task) for task in TASKS), high=0.0)  # fmt: skip
 inclusive("table1", "T1.9", "Δ of Dep on dependencies", lambda e: delta(e, "dep", "dependencies"), low=-0.5)
 inclusive("table1", "T1.11", "sd of F1 between runs of one kind, pooled over models and tasks", sd_between_runs,
-          [(kind, {"high": most}) for kind, most in MOST.items()], across=True)  # fmt: skip
+          [(kind, {"high": most}) for kind, most in MOST.items()], across=True, ends=POSITIVE)  # fmt: skip
 claim("table1", "T1.12", "least Δ over 3 models and 8 tasks", lambda e: deltas(e).min(), low=-5.0)
 claim("appendix_a", "A.1",
       "mean Δ over 8 tasks of top-layer probes minus that of mix probes (Δ: F1 minus that of the pretrained model by the same "
       "kind of probe, in points)", top_minus_mix, ["mnli", "squad"], high=0.0)  # fmt: skip
-inclusive("appendix_b", "B.1", "share of 24 code lengths within 10 % of base", hardly_other_lengths, low=0.6)
+inclusive("appendix_b", "B.1", "share of 24 code lengths within 10 % of base", hardly_other_lengths, low=0.6,
+          ends=SHARE)  # fmt: skip
 claim("appendix_b", "B.2", "code length of Dep over base on dependencies",
-      lambda e: relative_length(e, "dep", "dependencies"), high=0.95)  # fmt: skip
+      lambda e: relative_length(e, "dep", "dependencies"), high=0.95, ends=POSITIVE)  # fmt: skip
 
 # ---- Figure 1
 
@@ -135,7 +138,8 @@ KEPT = [f"{task}, {kind}" for task in ("mnli", "squad") for kind in PROBES]
 inclusive("figure1", "F1.1", "first of two layers at which Dep is 0.01 above base", first_lift_of_dep, PROBES, low=4,
           high=6)  # fmt: skip
 inclusive("figure1", "F1.2", "largest |difference to base| in Spearman correlation, from layer 0 to the last but one",
-          lambda lift, *_: max(abs(lift[k]) for k in range(lift.layers)), KEPT, of=lift, high=0.03)  # fmt: skip
+          lambda lift, *_: max(abs(lift[k]) for k in range(lift.layers)), KEPT, of=lift, high=0.03,
+          ends=POSITIVE)  # fmt: skip
 claim("figure1", "F1.3", "difference to base at the last layer", lambda lift, *_: lift[lift.layers], KEPT, of=lift,
       high=0.0)  # fmt: skip
 claim("figure1", "F1.4", "best layer of Dep minus best layer of base", headroom, PROBES, low=0.0)
@@ -200,10 +204,12 @@ inclusive("figure2", "F2.2", "first of two layers at which Dep is 0.05 below MNL
           low=4, high=6)  # fmt: skip
 inclusive("figure2", "F2.3", "largest RSA of Dep minus the lower of MNLI and SQuAD, layers 6 to 11",
           dep_above_the_lower, high=0.02)  # fmt: skip
-inclusive("figure2", "F2.4", "RSA of MNLI at layer 11", lambda e: level(e, "mnli", 11), low=0.78, high=0.90)
+inclusive("figure2", "F2.4", "RSA of MNLI at layer 11", lambda e: level(e, "mnli", 11), low=0.78, high=0.90,
+          ends=CORRELATION)  # fmt: skip
 inclusive("figure2", "F2.5", "least RSA of MNLI minus the higher of SQuAD and Dep, layers 1 to 11",
           mnli_below_the_higher, low=-0.02)  # fmt: skip
-inclusive("figure2", "F2.6a", "RSA of SQuAD at layer 7", lambda e: level(e, "squad", 7), low=0.9)
+inclusive("figure2", "F2.6a", "RSA of SQuAD at layer 7", lambda e: level(e, "squad", 7), low=0.9,
+          ends=CORRELATION)  # fmt: skip
 claim("figure2", "F2.6b", "drop of SQuAD from layer 7 to 11 minus twice its drop from 1 to 7", late_drop_of_squad,
       low=0.0)  # fmt: skip
 claim("figure2", "F2.7", "RSA of SQuAD minus MNLI at the second-to-last layer", squad_minus_mnli, high=0.0)
@@ -216,7 +222,7 @@ claim("figure5", "F5.2", "mean RSA of layers 9 to 12, SQuAD pairs minus Wikipedi
 claim("figure5", "F5.3", "RSA of the last layer minus that of layer 6 of 12 (of another depth: its middle)", last_minus_middle,
       [f"{task}, {inputs}" for task in SINGLE for inputs in (*SINGLE, "wiki")], of=rsa, high=0.0)  # fmt: skip
 inclusive("figure5", "F5.4", "largest |RSA of dev minus train inputs| over layers", dev_minus_train, SINGLE,
-          high=0.03)  # fmt: skip
+          high=0.03, ends=POSITIVE)  # fmt: skip
 claim("figure5", "F5.5", "mean RSA of layers 9 to 12, single sentences minus Wikipedia",
       lambda e, task: minus_wikipedia(e, task, SINGLE[task]), SINGLE, high=0.0)  # fmt: skip
 

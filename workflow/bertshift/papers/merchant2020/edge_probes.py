@@ -155,8 +155,8 @@ def _block(
         fills[y, x] = cell.value if panel == "delta" else np.nan
         stars = "**" if cell.p_holm < 0.05 else "*" if cell.p < 0.05 else ""
         lines = [(number(cell.value) + stars, {"fontsize": 8.5})]
-        if np.isfinite(cell.low):
-            lines.append((f"[{number(cell.low)}, {number(cell.high)}]", {}))
+        if spread := numbers.spread(cell, number):
+            lines.append((spread, {}))
         elif np.isfinite(cell.sd_probe):
             lines.append((f"sd {grids.number(cell.sd_probe, False)}", {}))
         if grey is not None:

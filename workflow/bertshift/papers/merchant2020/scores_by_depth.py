@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from bertshift.errors import UserError
 from bertshift.figures import layers, numbers, style
 from bertshift.naming import EMBEDDINGS_ONLY, NOTHING_FROZEN
-from bertshift.rows import statistics
+from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 
 KEYS = ["panel", "series", "metric", "position", "layers"]
@@ -70,15 +70,16 @@ def tidy(
     gain = at(rows, complete, end) - empty
     percent = 100 * (numbers_of(rows) - empty) / gain.where(gain > 0)
     return numbers.join(
-        means(rows, "score", numbers_of(rows)), printed(published, rows[complete]), means(rows, relative, percent),
+        means(rows, "score", numbers_of(rows), rows.reindex(columns=ranges.ENDS).to_numpy().T), printed(published, rows[complete]),
+        means(rows, relative, percent),
         columns=COLUMNS
     )  # fmt: skip
 
 
-def means(rows: pd.DataFrame, panel: str, found: pd.DataFrame) -> pd.DataFrame:
+def means(rows: pd.DataFrame, panel: str, found: pd.DataFrame, ends=ranges.ANY) -> pd.DataFrame:
     """Numbers, for each of `rows` or NaN, averaged over the replicates that have them, as rows of panel `panel`. `failed`
     counts also the replicates that are left out."""
-    rows = statistics.with_value(rows, np.nan).assign(panel=panel, **found).dropna(subset="value")
+    rows = statistics.with_value(rows, np.nan, ends).assign(panel=panel, **found).dropna(subset="value")
     if rows.empty:
         return rows
     found = numbers.means_of_all(rows, KEYS, ["series"])

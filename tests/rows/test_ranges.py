@@ -1,0 +1,60 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.special import expit, logit
+
+from bertshift.rows import ranges
+from bertshift.rows.estimates import estimate
+from bertshift.rows.ranges import ANY, CORRELATION, POSITIVE, SHARE, distance, reached
+
+STEPS = np.array([-3.0, -0.2, 0.0, 0.01, 5.0])
+
+
+def test_correlations_step_on_fishers_z_shares_on_the_logit_and_positive_numbers_on_the_logarithm():
+    r, p, x = 0.95, 0.97, 2.5
+    assert reached(r, STEPS, CORRELATION) == pytest.approx(np.tanh(np.arctanh(r) + STEPS / (1 - r**2)))
+    assert reached(p, STEPS, SHARE) == pytest.approx(expit(logit(p) + STEPS / (p * (1 - p))))
+    assert reached(100 * p, 100 * STEPS, (0.0, 100.0)) == pytest.approx(100 * reached(p, STEPS, SHARE))
+    assert reached(x, STEPS, POSITIVE) == pytest.approx(np.exp(np.log(x) + STEPS / x))
+    assert reached(-x, STEPS, (-np.inf, 0.0)) == pytest.approx(-reached(x, -STEPS, POSITIVE))
+    assert reached(x, STEPS, ANY).tolist() == (x + STEPS).tolist()
+
+
+@pytest.mark.parametrize(("value", "ends"), [(0.97, SHARE), (-0.3, CORRELATION), (2.5, POSITIVE), (-4.0, ANY)])
+def test_a_distance_is_the_step_that_leads_there(value, ends):
+    there = reached(value, STEPS / 10, ends)
+    assert distance(value, there, ends) == pytest.approx(STEPS / 10)
+    if np.isfinite(ends[0]):
+        assert distance(value, ends[0], ends) == -np.inf
+
+
+def test_at_an_end_a_step_is_cut_there():
+    """No scale has a place for an end: a layer that did not change has a similarity of 1 and no interval around it."""
+    assert reached(1.0, [-0.1, 0.0, 0.1], CORRELATION).tolist() == [0.9, 1.0, 1.0]
+    assert reached(0.0, [-0.1, 0.1], POSITIVE).tolist() == [0.0, 0.1]
+    unchanged = estimate(np.ones(2), left_out=np.ones((2, 20)), ends=CORRELATION)
+    assert (unchanged.low, unchanged.high) == (1.0, 1.0)
+
+
+def test_an_interval_and_its_probabilities_lie_inside_the_range():
+    values, (mean, error) = np.array([0.95, 0.99]), (0.97, 0.02)
+    two = estimate(values, ends=SHARE)
+    t, scale = stats.t.ppf(0.975, 1), error / (mean * (1 - mean))
+    assert (two.low, two.high) == pytest.approx(tuple(expit(logit(mean) + [-t * scale, t * scale])))
+    assert two.probability(0.0, 1.0) == pytest.approx(1)
+    assert two.probability(-np.inf, two.low) == pytest.approx(0.025)
+    assert two.probability(0.9, np.inf) == pytest.approx(stats.t.cdf((logit(mean) - logit(0.9)) / scale, 1))
+    cells = np.array([values, [0.2, 0.4]]).T
+    mixed = estimate(cells, ends=(np.array([0.0, -np.inf]), np.array([1.0, np.inf])))
+    assert mixed.high == pytest.approx([two.high, estimate(cells[:, 1]).high])
+
+
+def test_a_measure_is_found_by_its_name_and_kind():
+    rows = [("js", "nats"), ("js", "bits"), ("cka", "cka_debiased"), ("edge_probe_delta", "mix"), ("mine", "x")]
+    found = ranges.of(pd.DataFrame(rows, columns=["metric", "variant"]))
+    assert found.tolist() == [[0.0, np.log(2)], [0.0, 1.0], [0.0, 2.0], list(ANY), list(ANY)]
+    frozen = pd.DataFrame({"metric": "frozen", "variant": "constant", "score": ["f1", "pearson"]})
+    assert ranges.of(frozen).tolist() == [[0.0, 1.0], [-1.0, 1.0]]
+    with pytest.raises(ValueError, match="outside the range"):
+        ranges.check(ranges.within(pd.DataFrame({"value": [0.5, -0.1]}), SHARE))

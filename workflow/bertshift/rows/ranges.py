@@ -1,0 +1,127 @@
+"""The range of every measure, and how far its intervals reach inside it.
+
+A standard error goes over to a scale without ends by the delta method (Casella and Berger 2002, section 5.5.4): the logit of
+a number's place in its range, or the logarithm of its distance from the only end. There the interval is symmetric, and its
+ends are carried back. For a range from -1 to 1 twice Fisher's z is this logit.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+Range = tuple[float, float]
+ENDS = ["floor", "ceiling"]  # in memory, columns of a table with the range of its column `value`
+SHARE, CORRELATION, POSITIVE, ANY = (0.0, 1.0), (-1.0, 1.0), (0.0, np.inf), (-np.inf, np.inf)
+AT_END = 1e-12  # of the range's width, and in numbers without a width: nearer to an end is at the end
+# What tells measures of one name apart, in the order in which it is looked for.
+KINDS = ["variant", "measure", "quantity", "score"]
+
+SCORES: Mapping[str, Range] = {
+    **dict.fromkeys(["accuracy", "f1", "exact_match", "uas", "las_ud", "las_full", "las_nopunct", "las_wordpiece",
+                     "label_accuracy_gold_heads"], SHARE),
+    **dict.fromkeys(["mcc", "pearson", "spearman"], CORRELATION),
+}  # fmt: skip
+# By the column `metric`, or this and a word of one of KINDS. What is not here is a difference, or has no interval.
+RANGES: Mapping[str, Range] = {
+    **SCORES,
+    **{f"{metric} {score}": ends for metric in ("frozen", "ablation", "ablation_split_half", "restored_score")
+       for score, ends in SCORES.items()},
+    "attention_to": SHARE,
+    "attention_to from_cls_norm": POSITIVE,
+    "attention_to received_norm": POSITIVE,
+    "cka": (0.0, 2.0),  # 1 minus a correlation, which the debiased form may find below 0
+    "cosine": SHARE,  # attention is nowhere below 0
+    "edge_probe": SHARE,
+    "forgetting model": POSITIVE,
+    "forgetting parent": POSITIVE,
+    "js": (0.0, float(np.log(2))),
+    "js bits": SHARE,
+    "layer_cka": CORRELATION,
+    "loss": POSITIVE,
+    "mdl": POSITIVE,
+    "mdl f1": SHARE,
+    "own_or_inherited": SHARE,
+    "own_or_inherited js": (0.0, float(np.log(2))),
+    "pattern_share": SHARE,
+    "procrustes": SHARE,
+    "pwcca": SHARE,
+    "relation_heads": SHARE,
+    "restored": SHARE,
+    "rsa": CORRELATION,
+    "spectra": POSITIVE,
+    "spectra rank1": SHARE,
+    "spectra rank8": SHARE,
+    "steps": POSITIVE,
+    "structural_probe": SHARE,
+    "structural_probe spearman": CORRELATION,
+    "svcca": SHARE,
+    "weights_moved": POSITIVE,
+}  # fmt: skip
+
+
+def of(table: pd.DataFrame) -> np.ndarray:
+    """[rows, 2] the ends of the range of each row's `value`, infinite where there is none."""
+    metric = table["metric"].astype(str) if "metric" in table else pd.Series("", table.index)
+    found = metric.map(RANGES)
+    for kind in reversed([kind for kind in KINDS if kind in table]):
+        words = metric + " " + table[kind].astype(str)
+        found = words.map(RANGES).where(words.isin(RANGES), found)
+    return np.array([ends if isinstance(ends, tuple) else ANY for ends in found]).reshape(-1, 2)
+
+
+def within(table: pd.DataFrame, ends) -> pd.DataFrame:
+    """The table, whose values lie in a range with these `ends`, one or (floors, ceilings) row by row."""
+    return table.assign(**dict(zip(ENDS, ends, strict=True)))
+
+
+def check(table: pd.DataFrame) -> None:
+    """ValueError where a value lies outside the range that stands beside it: it is no longer the measure's own."""
+    if {*ENDS} <= {*table}:
+        value, (low, high) = table["value"].to_numpy(np.float64), table[ENDS].to_numpy(np.float64).T
+        slack = 1e-6 * np.maximum(1, np.abs(value))
+        if ((value < low - slack) | (value > high + slack)).any():
+            raise ValueError("values lie outside the range of their measure; see rows.ranges")
+
+
+def reached(value, step, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Where a step from `value` leads that is as long as `step` (signed) at the value and never leaves the range.
+
+    At an end itself no scale has a place for the number: there the step is cut where the range ends. A number that does not
+    vary, such as the similarity of a layer that did not change, has steps of 0 and stays what it is.
+    """
+    value, step, low, high = np.broadcast_arrays(*(np.asarray(part, np.float64) for part in (value, step, *ends)))
+    below, above = value - low, high - value
+    width = np.where(np.isfinite(high - low), high - low, 1.0)
+    at_end = np.minimum(below, above) <= AT_END * width
+    with np.errstate(all="ignore"):
+        moved = step * (1 / below + 1 / above)  # on the scale without ends; 1 / inf is 0
+        found = np.select(
+            [
+                at_end,
+                np.isfinite(low) & np.isfinite(high),
+                np.isfinite(low),
+                np.isfinite(high),
+            ],
+            [
+                np.clip(value + step, np.minimum(low, value), np.maximum(high, value)),
+                low + width * expit(np.log(below) - np.log(above) + moved),
+                low + below * np.exp(moved),
+                high - above * np.exp(-moved),
+            ],
+            value + step,
+        )
+    return found[()]
+
+
+def distance(value, other, ends: Range) -> np.ndarray:
+    """The step that leads from `value` to `other` (see `reached`); infinite to an end of the range and beyond."""
+    value, other, low, high = np.broadcast_arrays(*(np.asarray(part, np.float64) for part in (value, other, *ends)))
+    below, above = value - low, high - value
+    width = np.where(np.isfinite(high - low), high - low, 1.0)
+    linear = (np.minimum(below, above) <= AT_END * width) | (np.isinf(low) & np.isinf(high))
+    with np.errstate(all="ignore"):
+        scale = np.where(np.isfinite(low), np.log(np.maximum(other - low, 0) / below), 0.0)
+        scale = scale - np.where(np.isfinite(high), np.log(np.maximum(high - other, 0) / above), 0.0)
+        return np.where(linear, other - value, scale / (1 / below + 1 / above))
