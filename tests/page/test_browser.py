@@ -120,6 +120,19 @@ def test_hover_tells_a_value_and_models_go_on_and_off(opened, made_page):
     assert rows.count() == 3 * 2 * 4
 
 
+def test_a_reader_switches_between_intervals_and_replicates(opened):
+    page = opened("#/models?a=mnli&b=base")
+    dots, bands = (page.locator(f".grid .chart svg .mark-{mark} path") for mark in ("symbol", "area"))
+    page.wait_for_selector(".grid .chart svg .mark-symbol path")
+    seen = {}
+    for choice in ("replicates", "intervals"):
+        page.get_by_label("Around a mean").select_option(choice)
+        page.wait_for_selector(".grid .chart svg .mark-symbol path")
+        page.wait_for_timeout(500)
+        seen[choice] = dots.count(), bands.count()
+    assert seen["replicates"][0] > seen["intervals"][0] and seen["replicates"][1] < seen["intervals"][1]
+
+
 def test_published_curves_stand_beside_ours(opened):
     page = opened("#/figure/kovaleva2019/figure5")
     page.wait_for_selector(".maps svg")
