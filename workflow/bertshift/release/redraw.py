@@ -17,6 +17,7 @@ from bertshift.page.make import make
 from bertshift.papers import catalogue
 from bertshift.papers.room import decide, draw
 from bertshift.release.archive import SUMS, damages, read
+from bertshift.release.archive import opened as opened_at
 from bertshift.release.contents import FIGURES, RESOLVED
 from bertshift.release.versions import completed, lacking
 from bertshift.requests import figures
@@ -27,6 +28,16 @@ CLAIMS_OF, CLAIMS, SCORES = "results/claims/{paper}.tsv", "results/claims.tsv", 
 PAGE = "results/figures/index.html"
 KINDS = ("png", "pdf", "tsv", "txt")
 READ = (".tsv", BLOCKS_ENDING, ".json")
+
+
+def prepare(path: str, folder: Path, options: Mapping, only: Collection[str] = ()) -> dict:
+    """Lay the tables of the archive at `path` below `folder`; the configuration with which to `redraw` these `only`. UserError
+    where that cannot be."""
+    with opened_at(path) as opened:
+        unpack(opened, folder)
+        config = configuration(opened, options)
+    chosen(config, only)
+    return config
 
 
 def unpack(opened: ZipFile, folder: Path) -> None:

@@ -457,21 +457,29 @@ function numbersTable(heads, rows) {
 const X = { layer: "layer", position: "position, as the figure counts it", head: "head" };
 const titleOf = (x, values) => x === "layer" && Math.min(...values) === 0 ? "layer (0 = embeddings)" : X[x];
 
-function explorer(each) {
-  const chart = each.chart, colours = coloursOf(chart.lines.map(one => one.name));
-  const off = new Set(), theirs = chart.rows.find(row => row[1] === PUBLISHED);
-  const chosen = chart.choices.map((_, k) => Math.max(0, theirs?.[9 + k] ?? 0)), [choices, models, body] = [h("div", { class: "choices" }), h("fieldset", { class: "models" }), h("div")];
-  const fits = (row, upto = chosen.length) => chosen.slice(0, upto).every((value, k) => row[9 + k] === -1 || row[9 + k] === value);
-  const redraw = () => { drawChoices(); drawBody(); };
-  const drawChoices = () => choices.replaceChildren(...chart.choices.map((choice, k) => {
+// What is chosen of a chart's choices, but for a hidden one, of which all are shown.
+function chooser(chart, chosen, redraw, hidden = -1) {
+  const box = h("div", { class: "choices" });
+  const fits = (row, upto = chosen.length) => chosen.slice(0, upto).every((value, k) => k === hidden || row[9 + k] === -1 || row[9 + k] === value);
+  const draw = () => box.replaceChildren(...chart.choices.map((choice, k) => {
+    if (k === hidden) return null;
     // Only what goes with the choices before it.
     const there = choice.values.map((_, value) => value).filter(value => chart.rows.some(row => row[1] === OURS && fits(row, k) && row[9 + k] === value));
     if (!there.includes(chosen[k])) chosen[k] = there[0];
     if (there.length < 2) return null;
     return h("label", { class: "choice" }, choice.label, h("select", { "data-key": choice.key, onchange: event => {
-      chosen[k] = Number(event.target.value); redraw(); choices.querySelector(`[data-key="${choice.key}"]`)?.focus();
+      chosen[k] = Number(event.target.value); redraw(); box.querySelector(`[data-key="${choice.key}"]`)?.focus();
     } }, there.map(value => h("option", { value, selected: value === chosen[k] }, choice.words[value]))));
   }).filter(Boolean));
+  return { box, fits, draw };
+}
+
+function explorer(each) {
+  const chart = each.chart, colours = coloursOf(chart.lines.map(one => one.name));
+  const off = new Set(), theirs = chart.rows.find(row => row[1] === PUBLISHED);
+  const chosen = chart.choices.map((_, k) => Math.max(0, theirs?.[9 + k] ?? 0)), [models, body] = [h("fieldset", { class: "models" }), h("div")];
+  const { box: choices, fits, draw: drawChoices } = chooser(chart, chosen, () => redraw());
+  const redraw = () => { drawChoices(); drawBody(); };
   const drawBody = () => {
     const rows = chart.rows.filter(row => fits(row)), isCell = row => row[3] > 0 || chart.column === "ref_layer";
     const cells = chart.column ? rows.filter(isCell) : [], lines = rows.filter(row => !(chart.column && isCell(row)) && !(chart.column === "head" && row[2] === 0));
@@ -738,8 +746,8 @@ function route() {
   for (const each of drawing) each.then(one => one.finalize()).catch(() => {});
   drawing = []; waiting = []; near.disconnect();
   document.querySelectorAll("[popover]").forEach(each => each.matches(":popover-open") && each.hidePopover());
-  const views = { figure: () => figurePage(rest.map(decodeURIComponent).join("/")), models: () => modelsPage(query), head: () => headPage(query), claims: () => claimsPage(query) };
-  main.replaceChildren(...(views[view] ?? (() => overview(query)))().flat(Infinity).filter(Boolean));
+  const views = data.compared ? { figure: () => comparedFigure(rest.map(decodeURIComponent).join("/")), claims: () => comparedClaims(query) } : { figure: () => figurePage(rest.map(decodeURIComponent).join("/")), models: () => modelsPage(query), head: () => headPage(query), claims: () => claimsPage(query) };
+  main.replaceChildren(...(views[view] ?? (() => data.compared ? comparedOverview() : overview(query)))().flat(Infinity).filter(Boolean));
   for (const link of document.querySelectorAll("nav a")) link.getAttribute("href") === `#/${view && views[view] && view !== "figure" ? view : ""}` ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
   const title = main.querySelector("h1");
   document.title = view ? `${title.textContent} · ${data.title}` : data.title;
