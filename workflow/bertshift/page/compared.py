@@ -13,7 +13,8 @@ from bertshift.papers.catalogue import FIGURES, ROOMS
 
 ARCHIVE = "archive"
 # What a table says of a number; the other columns say which number it is.
-SAID = {*numbers.VALUES, *numbers.NUMBERS, ARCHIVE, "version", "changed", "significant", "sample", "layers"} - {"portion", "share"}  # fmt: skip
+SAID = {*numbers.VALUES, *numbers.NUMBERS, ARCHIVE, "version", "changed", "significant", "sample", "layers",
+        "pairs", "orders"} - {"portion", "share"}  # fmt: skip
 
 
 def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -19,7 +19,7 @@ KEYS = ["paper", "figure", "claim"]
 FACTS = ["statement", "measure", "published_value"]
 SAYS = ["ours", "low", "high", "replicates", "verdict", "reason", "checkpoint"]
 AGREE, OPPOSITE, UNDECIDED, NOT_TESTABLE, ALONE = (
-    "agree", "opposite", "one undecided", "not testable in one", "in one archive alone",
+    "agree", "opposite", "one undecided", "not testable", "in one archive alone",
 )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def _below(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _about(run: Run) -> dict:
-    tables = [read_tsv(run.file(name, "tsv")) for name in run.figures]
+    tables = [read_tsv(run.file(name, "tsv")).query("source == 'ours'") for name in run.figures]
     facts = {
         key: list(dict.fromkeys(part for table in tables for value in table[key].dropna() for part in str(value).split("; ")))
         for key in ("scale", "checkpoint")

@@ -36,7 +36,10 @@ def prepare(path: str, folder: Path, options: Mapping, only: Collection[str] = (
     with opened_at(path) as opened:
         unpack(opened, folder)
         config = configuration(opened, options)
-    chosen(config, only)
+    try:
+        chosen(config, only)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
     return config
 
 

@@ -2,7 +2,7 @@
 // These are functions of the same module as page.js, which calls them.
 
 const ARCHIVES = ["light-dark(#0072B2, #56B4E9)", "light-dark(#D55E00, #f08138)"];
-const AGREE = { agree: "agree", opposite: "opposite", "one undecided": "one undecided", "not testable in one": "not testable in one",
+const AGREE = { agree: "agree", opposite: "opposite", "one undecided": "one undecided", "not testable": "not testable",
   "in one archive alone": "in one archive alone" };
 
 const archiveNames = () => data.compared.archives.map(one => one.name);
@@ -52,7 +52,7 @@ function comparedFigure(name) {
       const file = `${encodeURIComponent(one.name)}/${each.name}`, small = each.thumbnails[k];
       const image = h("img", { src: beside ? `${file}.png` : small.url, alt: `${each.title}: ${one.name}`, width: small.size[0], height: small.size[1],
         onerror: event => { if (event.target.src !== small.url) event.target.src = small.url; } });
-      return h("figure", { class: "picture" }, h("figcaption", {}, one.name), h(beside ? "a" : "div", beside ? { href: `${file}.pdf` } : {}, image), h("p", { class: "soft small wide" }, each.made[k]));
+      return h("figure", { class: "picture", style: "flex:1 1 24rem" }, h("figcaption", {}, one.name), h(beside ? "a" : "div", beside ? { href: `${file}.pdf` } : {}, image), h("p", { class: "soft small wide" }, each.made[k]));
     }))),
   ];
 }
@@ -86,13 +86,17 @@ function besideEachOther(each) {
   const redraw = () => {
     drawChoices();
     const rows = chart.rows.filter(row => fits(row)), parts = chart.lines.map((line, k) => [line.label || each.title, rows.filter(row => row[0] === k || row[0] === -1)]).filter(([, own]) => own.some(row => row[1] === OURS));
+    const shared = ([, own]) => names.every((_, k) => own.some(row => row[1] === OURS && of(row) === k));
+    parts.sort((a, b) => shared(b) - shared(a)); // what both show comes first
     const curves = parts.map(([title, own]) => [title, own.filter(row => !isCell(row) && !(chart.column === "head" && row[2] === 0))]).filter(([, own]) => new Set(own.filter(row => row[1] === OURS).map(row => row[2])).size > 1);
-    const cells = parts.map(([title, own]) => [title, own.filter(row => isCell(row) && row[1] === OURS)]).filter(([, own]) => own.length);
-    body.replaceChildren(h("div", { class: "grid" }, curves.map(([title, own]) => panel(own, title))), ...cells.map(([title, own]) => maps(own, title)));
+    const cells = parts.filter(shared).map(([title, own]) => [title, own.filter(row => isCell(row) && row[1] === OURS)]).filter(([, own]) => own.length);
+    const key = h("p", { class: "key" }, h("i"), "mean of ", term("replicate", "replicates"), h("i", { class: "block" }), term("brackets", "interval"), h("i", { class: "dotted" }), term("null", "null"), " or baseline", theirs ? [h("i", { class: "dashed" }), "◆ published"] : null,
+      depth ? ` · numbers of layers differ (${names.map((name, k) => `${name}: ${deepest.get(k)}`).join(", ")}): layers stand by their share of the depth` : "");
+    body.replaceChildren(...[curves.length ? key : null, h("div", { class: "grid" }, curves.map(([title, own]) => panel(own, title))), cells.map(([title, own]) => maps(own, title)),
+      curves.length || cells.length ? null : h("p", { class: "soft" }, "Both archives show other models here; see both pictures.")].flat().filter(Boolean));
   };
   redraw();
-  return h("div", {}, box, swatched(), h("p", { class: "key" }, h("i"), "mean of ", term("replicate", "replicates"), h("i", { class: "block" }), term("brackets", "interval"), h("i", { class: "dotted" }), term("null", "null"), " or baseline", theirs ? [h("i", { class: "dashed" }), "◆ published"] : null,
-    depth ? ` · numbers of layers differ (${names.map((name, k) => `${name}: ${deepest.get(k)}`).join(", ")}), so that layers stand by their share of the depth` : ""), body);
+  return h("div", {}, box, swatched(), body);
 }
 
 function numbersOfBoth({ heads, rows }) {

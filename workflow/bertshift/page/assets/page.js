@@ -427,7 +427,7 @@ function claimSpec(cases) {
   const published = cases.filter(one => one.published).map(one => ({ what: caseOf(one), value: one.published[0], from: clipped(one.published[1]), to: clipped(one.published[2]),
     Case: one.claim, Ours: interval(one.ours, one.low, one.high) || "none", Published: one.published_value, Verdict: VERDICTS[one.verdict][2] }));
   const x = { type: "quantitative", scale: { domain: [low, high], nice: false, zero: false }, title: null, axis: { grid: false, tickCount: 5 } };
-  const y = { field: "what", type: "nominal", sort: cases.map(caseOf), title: null, axis: { ticks: false, domain: false, minExtent: 40, labelLimit: 150 } };
+  const y = { field: "what", type: "nominal", sort: cases.map(caseOf), title: null, axis: { ticks: false, domain: false, minExtent: 40, labelLimit: data.compared ? 240 : 150 } };
   const tooltip = ["Case", "Ours", "Published", "Verdict"].map(field => ({ field, type: "nominal" }));
   return {
     width: "container", autosize: { type: "fit-x", contains: "padding" }, height: Math.max(34, 20 * cases.length),
@@ -469,7 +469,7 @@ function chooser(chart, chosen, redraw, hidden = -1) {
     if (there.length < 2) return null;
     return h("label", { class: "choice" }, choice.label, h("select", { "data-key": choice.key, onchange: event => {
       chosen[k] = Number(event.target.value); redraw(); box.querySelector(`[data-key="${choice.key}"]`)?.focus();
-    } }, there.map(value => h("option", { value, selected: value === chosen[k] }, choice.words[value]))));
+    } }, there.map(value => h("option", { value, selected: value === chosen[k] }, choice.words[value] || "none"))));
   }).filter(Boolean));
   return { box, fits, draw };
 }
