@@ -10,7 +10,7 @@ from conftest import ROOT
 
 from bertshift.files import read_tsv
 from bertshift.release import redraw, versions
-from bertshift.release.versions import LACKS, Lack, completed, lacking
+from bertshift.release.versions import LACKS, Lack, completed, lacking, uneven
 
 ARCHIVES = {path.stem: path for path in (Path(__file__).parent / "archives").glob("*.zip")}
 GAINS = "results/gains/a_vs_b.tsv"
@@ -83,3 +83,14 @@ def test_another_column_is_refused_with_version_table_and_column():
         == f"{GAINS} of a version before 0.2.0 has no column `layer`"
     )
     assert not lacking(KeyError("value"), tables)
+
+
+def test_tables_of_two_versions_need_the_same_columns():
+    new = table("bertshift 0.3.0", layer=1, without1=0.0)
+    assert (
+        uneven({GAINS: table("bertshift 0.2.0"), "results/gains/c_vs_d.tsv": new})
+        == f"{GAINS} of bertshift 0.2.0 has no column `layer`"
+    )
+    assert not uneven({GAINS: table("bertshift 0.2.0", layer=1), "results/gains/c_vs_d.tsv": new})
+    assert not uneven({GAINS: table("bertshift 0.2.0"), "results/rsa/c_vs_d.tsv": new})
+    assert not uneven({GAINS: table("bertshift 0.3.0"), "results/gains/c_vs_d.tsv": new})

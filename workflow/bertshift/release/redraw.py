@@ -19,7 +19,7 @@ from bertshift.papers.room import decide, draw
 from bertshift.release.archive import SUMS, damages, read
 from bertshift.release.archive import opened as opened_at
 from bertshift.release.contents import FIGURES, RESOLVED
-from bertshift.release.versions import completed, lacking
+from bertshift.release.versions import completed, lacking, uneven
 from bertshift.requests import figures
 from bertshift.rows.blocks import read_with_blocks
 from bertshift.version import ROOT, stamped
@@ -164,6 +164,8 @@ def _one(folder: Path, config: Mapping, name: str, note: Callable[[str], None]) 
         tables[path], said = completed(path, read_with_blocks(folder / path))
         for one in said:
             note(one)
+    if said := uneven(tables):
+        raise UserError(said)
     try:
         drawn, claims = draw(name, tables, published), decide(name, tables, published)
     except KeyError as error:

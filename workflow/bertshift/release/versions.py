@@ -53,6 +53,23 @@ def completed(path: str, table: pd.DataFrame, lacks: Iterable[Lack] = LACKS) -> 
     return table, said
 
 
+def uneven(tables: Mapping[str, pd.DataFrame]) -> str:
+    """The phrase that says which table lacks a column that a later version's table of the same kind has; empty if none does.
+
+    Below each other, such tables would give missing values that no line of the list explains.
+    """
+    for path, table in tables.items():
+        for other_path, other in tables.items():
+            if _kind(path) == _kind(other_path) and _number(table) < _number(other):
+                for column in other.columns.difference([*table, *WITHOUT], sort=False):
+                    return f"{path} of {written_by(table)} has no column `{column}`"
+    return ""
+
+
+def _kind(path: str) -> tuple[str, bool, bool]:
+    return path.rpartition("/")[0], "_vs_" in path, path.endswith(".losses.tsv")
+
+
 def lacking(error: KeyError, tables: Mapping[str, pd.DataFrame]) -> str:
     """The phrase that says which table lacks a column that was asked for; empty where each table has it."""
     for column in re.findall(r"'(\w+)'", str(error)):
