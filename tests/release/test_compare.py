@@ -79,7 +79,7 @@ def test_the_summary_names_the_claims_that_are_decided_otherwise_with_both_numbe
     for side, name in (("first", "ours"), ("second", "theirs")):
         value, low, high = (f"{row[f'{key}_{side}']:.3g}" for key in ("ours", "low", "high"))
         assert f"{name} {value} [{low}, {high}], {row[f'verdict_{side}']}" in line
-    assert "merchant2020/figure2 is in ours alone." in said
+    assert "In ours alone: merchant2020/figure2." in said
     assert re.search(r"^hao2020: verdicts of \d+ claims: .*\d+ opposite", said, re.MULTILINE)
 
 

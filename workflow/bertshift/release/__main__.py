@@ -133,7 +133,7 @@ def compare_archives(
 ) -> None:
     """Draw two archives again and write into `out` what both say; print where their verdicts differ."""
     if len(paths) != 2:
-        raise UserError(f"two archives are compared, and {len(paths)} named; write ARCHIVES=\"a.zip b.zip\".")
+        raise UserError(f'two archives are compared, and {len(paths)} named; write ARCHIVES="a.zip b.zip".')
     names = compare.names(paths)
     out = _folder(out or Path("_and_".join(names)))
     with tempfile.TemporaryDirectory() as below:
@@ -149,7 +149,9 @@ def compare_archives(
         for run in runs:
             redraw.lay_out(run.folder, made / run.name)
         shutil.copytree(made, out, dirs_exist_ok=True)
-    print(*said, f"{out} has claims.tsv, the numbers of each figure, and index.html to explore both.", sep="\n")
+    print(
+        *said, f"{out} has claims.tsv, the numbers of each figure, and index.html to explore both.", sep="\n"
+    )
 
 
 def _folder(out: Path) -> Path:

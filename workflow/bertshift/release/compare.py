@@ -121,9 +121,8 @@ def write(runs: Sequence[Run], out: Path) -> list[str]:
     write_text(
         out / "index.html", render(compared.page([_about(run) for run in runs], figures, told, published))
     )
-    alone = [
-        f"{name} is in {run.name} alone." for run in runs for name in run.figures if name not in shared
-    ]
+    apart = [(run.name, [name for name in run.figures if name not in shared]) for run in runs]
+    alone = [f"In {name} alone: {', '.join(figures)}." for name, figures in apart if figures]
     return [*alone, *sentences(rows, [run.name for run in runs])]
 
 

@@ -105,7 +105,9 @@ def _own_configuration(opened: ZipFile) -> dict:
         catalogue.check(load_config(theirs, ROOT))
     except UserError as error:
         first = str(error).splitlines()[1:2] or [str(error)]
-        raise UserError(f"{whose} is not of this program, or of another version: {first[0].strip()}") from None
+        raise UserError(
+            f"{whose} is not of this program, or of another version: {first[0].strip()}"
+        ) from None
     return theirs
 
 
@@ -114,7 +116,9 @@ def chosen(config: Mapping, only: Collection[str] = ()) -> list[str]:
     of neither."""
     names = figures.figures_of(catalogue.ROOMS, config)
     if unknown := [one for one in only if one not in {*names, *(name.split("/")[0] for name in names)}]:
-        raise UserError(f"'{unknown[0]}' is no paper and no figure of this archive; there are {', '.join(names)}.")
+        raise UserError(
+            f"'{unknown[0]}' is no paper and no figure of this archive; there are {', '.join(names)}."
+        )
     return [name for name in names if not only or {name, name.split("/")[0]} & {*only}]
 
 

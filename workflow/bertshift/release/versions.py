@@ -40,7 +40,9 @@ LACKS = [
 ]  # fmt: skip
 
 
-def completed(path: str, table: pd.DataFrame, lacks: Iterable[Lack] = LACKS) -> tuple[pd.DataFrame, list[str]]:
+def completed(
+    path: str, table: pd.DataFrame, lacks: Iterable[Lack] = LACKS
+) -> tuple[pd.DataFrame, list[str]]:
     """The table at `path` with all columns that its version lacks, and a sentence for each line of the list."""
     said = []
     for lack in lacks:
