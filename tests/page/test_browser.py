@@ -225,16 +225,18 @@ def test_a_narrow_screen_is_not_wider_than_itself(opened, view):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_axe_finds_no_serious_problem(opened, view, dark):
+    assert not serious_problems(opened(view, dark=dark))
+
+
+def serious_problems(page):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    page = opened(view, dark=dark)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.wait_for_timeout(500)
-    serious = [
+    return [
         (one["id"], one["nodes"][0]["html"], one["nodes"][0]["failureSummary"])
         for one in axe.run(page).response["violations"]
         if one["impact"] in ("serious", "critical")
     ]
-    assert not serious
 
 
 def test_print_leaves_the_controls_away(opened):
@@ -307,3 +309,14 @@ def test_claims_of_two_archives_are_filtered_by_whether_they_agree(opened, besid
     assert "a=opposite" in page.url
     page.get_by_label("Verdicts").select_option("in one archive alone")
     assert rows.count() == 1 and rows.locator("td").nth(2).inner_text() == "–"
+
+
+@pytest.mark.parametrize(
+    "view", ["#/", "#/figure/kovaleva2019/figure5", "#/figure/hao2020/figure2", "#/claims"]
+)
+def test_axe_finds_no_serious_problem_of_two_archives(opened, beside, view):
+    page = opened(dark=True)
+    page.goto(beside + view)
+    assert not serious_problems(page)
+    page.set_viewport_size({"width": 390, "height": 850})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
