@@ -3,7 +3,7 @@ VENV := .venv
 READY := $(VENV)/.installed
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: figures test rehearse release verify redraw venv clean-venv
+.PHONY: figures test rehearse release verify redraw compare venv clean-venv
 
 # The environment, then every figure at the scale that config/experiments.yaml names.
 figures: $(READY)
@@ -29,6 +29,10 @@ verify: $(READY)
 # Figures, claims and page of an archive, drawn by the program of today from its tables. OUT: the folder for them.
 redraw: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release redraw $(OPTIONS) $(if $(OUT),--out $(OUT)) $(ARCHIVE)
+
+# What two archives say, claim by claim and figure by figure. ARCHIVES: their files; OUT: the folder for it.
+compare: $(READY)
+	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release compare $(OPTIONS) $(if $(OUT),--out $(OUT)) $(ARCHIVES)
 
 # The environment alone.
 venv: $(READY)

@@ -6,6 +6,8 @@ import shutil
 import pytest
 
 from bertshift.files import write_text
+from bertshift.page import compared
+from bertshift.page.render import render
 
 INSTALL = "no Chromium: apt-get install -y --no-install-recommends chromium"
 
@@ -236,16 +238,18 @@ def test_a_narrow_screen_is_not_wider_than_itself(opened, view):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_axe_finds_no_serious_problem(opened, view, dark):
+    assert not serious_problems(opened(view, dark=dark))
+
+
+def serious_problems(page):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    page = opened(view, dark=dark)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.wait_for_timeout(500)
-    serious = [
+    return [
         (one["id"], one["nodes"][0]["html"], one["nodes"][0]["failureSummary"])
         for one in axe.run(page).response["violations"]
         if one["impact"] in ("serious", "critical")
     ]
-    assert not serious
 
 
 def test_print_leaves_the_controls_away(opened):
@@ -253,3 +257,79 @@ def test_print_leaves_the_controls_away(opened):
     page.emulate_media(media="print")
     assert not page.locator("header#top").is_visible() and page.locator(".picture").is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+@pytest.fixture(scope="module")
+def beside(made_page, address):
+    """The address of a page that shows two archives: `one`, and `other` with values twice as large and a verdict turned."""
+    figures, archives = [], []
+    for entry, table, caption in made_page.figures:
+        other = table.assign(value=table["value"].mask(table["source"] == "ours", 2 * table["value"]))
+        image = made_page.folder / f"{entry['name']}.png"
+        for name in ("one", "other"):
+            (made_page.folder / name / entry["name"]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(image, made_page.folder / name / f"{entry['name']}.png")
+        figures.append(
+            compared.figure(
+                entry["name"], {"one": table, "other": other}, [caption] * 2, [image] * 2, entry["models"]
+            )
+        )
+    for name in ("one", "other"):
+        archives.append({"name": name, "scales": ["small"], "checkpoints": ["4x128 BERT"], "figures": 9})
+    rows = made_page.claims.to_dict("records")
+    claims = [{"paper": row["paper"], "agree": "agree", "sides": [row, row]} for row in rows]
+    claims[0] |= {"agree": "opposite", "sides": [rows[0], rows[0] | {"verdict": "fails"}]}
+    claims[1] |= {"agree": "in one archive alone", "sides": [rows[1], None]}
+    page = compared.page(archives, figures, claims, made_page.published)
+    write_text(made_page.folder / "compared.html", render(page))
+    return address.replace("index.html", "compared.html")
+
+
+def test_two_archives_have_a_line_each_in_every_panel(opened, beside):
+    page = opened()
+    page.goto(f"{beside}#/figure/hao2020/figure2")
+    panels = page.locator(".grid .panel")
+    page.wait_for_selector(".grid .panel .chart svg .mark-line path")
+    assert panels.locator("h3").all_inner_texts() == ["MNLI@large", "RTE@large", "SST-2@large", "MRPC@large"]
+    assert panels.first.locator(".mark-line path").count() == 4  # of each archive, with its null
+    panels.first.locator("summary").click()
+    rows = panels.first.locator("tbody tr")
+    rows.first.wait_for()
+    values = {}
+    for name, what, layer, value, *_ in (row.split("\t") for row in rows.all_inner_texts()):
+        if what == "mean":
+            values.setdefault(name, {})[layer] = float(value)
+    assert values["other"] == pytest.approx({layer: 2 * value for layer, value in values["one"].items()}, rel=1e-3)  # fmt: skip
+
+
+def test_every_figure_of_two_archives_opens(opened, beside, made_page):
+    page = opened()
+    page.goto(beside)
+    assert len(cards(page)) == len(made_page.figures) and page.locator("main .grid .panel").count() == 2
+    for entry, *_ in made_page.figures:
+        page.goto(f"{beside}#/figure/{entry['name']}")
+        page.wait_for_selector(".picture img")
+        assert page.locator(".picture").count() == 2
+
+
+def test_claims_of_two_archives_are_filtered_by_whether_they_agree(opened, beside, made_page):
+    page = opened()
+    page.goto(f"{beside}#/claims")
+    rows = page.locator("main tbody tr")
+    assert rows.count() == len(made_page.claims)
+    page.get_by_label("Verdicts").select_option("opposite")
+    assert rows.count() == 1 and "✗ fails" in rows.inner_text()
+    assert "a=opposite" in page.url
+    page.get_by_label("Verdicts").select_option("in one archive alone")
+    assert rows.count() == 1 and rows.locator("td").nth(2).inner_text() == "–"
+
+
+@pytest.mark.parametrize(
+    "view", ["#/", "#/figure/kovaleva2019/figure5", "#/figure/hao2020/figure2", "#/claims"]
+)
+def test_axe_finds_no_serious_problem_of_two_archives(opened, beside, view):
+    page = opened(dark=True)
+    page.goto(beside + view)
+    assert not serious_problems(page)
+    page.set_viewport_size({"width": 390, "height": 850})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -6,6 +6,7 @@ from made_papers import shipped, world
 
 from bertshift.errors import UserError
 from bertshift.files import read_tsv
+from bertshift.release import __main__ as release
 from bertshift.release import archive, redraw
 from bertshift.rows.blocks import write_with_blocks
 
@@ -67,6 +68,73 @@ def test_a_figure_that_the_run_did_not_know_is_drawn_if_its_tables_are_there(tmp
     assert any(
         one.startswith("merchant2020/figure1 is left out: results/structural_probes/base.tsv") for one in said
     )
+
+
+def rsa_without(tmp_path, change):
+    """What redraw says of an archive of which one of two figures has a table that `change` has changed."""
+    files = dict(RESOLVED)
+    made = world()
+    for path, table in (made["merchant2020/figure2"] | made["hao2020/figure2"]).items():
+        write_with_blocks(tmp_path / path, table)
+        files |= {
+            file.relative_to(tmp_path).as_posix(): file
+            for file in (tmp_path / path).parent.glob(f"{Path(path).stem}.*")
+        }
+    path = next(iter(made["merchant2020/figure2"]))
+    files |= change(path, read_tsv(tmp_path / path))
+    said = []
+    with opened(tmp_path / "a.zip", files) as one:
+        redraw.unpack(one, tmp_path / "again")
+        config = redraw.configuration(one, {})
+        drawn = redraw.redraw(tmp_path / "again", config, said.append, ["merchant2020/figure2", "hao2020/figure2"])  # fmt: skip
+    assert drawn == ["hao2020/figure2"]
+    [why] = [one for one in said if one.startswith("merchant2020/figure2 is left out: ")]
+    return path, why.removeprefix("merchant2020/figure2 is left out: ")
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_a_column_that_is_not_there_is_named_with_its_table_and_version(tmp_path, everywhere):
+    """Also where tables of the same kind have it: below each other, its values would be missing without a word."""
+    paths = list(world()["merchant2020/figure2"])[: None if everywhere else 1]
+
+    def change(path, table):
+        older = {one: read_tsv(tmp_path / one).assign(version="bertshift 0.1.7") for one in paths}
+        return {one: table.drop(columns="layer").to_csv(sep="\t", index=False).encode() for one, table in older.items()}  # fmt: skip
+
+    path, why = rsa_without(tmp_path, change)
+    assert why == f"{path} of bertshift 0.1.7 has no column `layer`."
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"a\tb\n1\t2\n"])
+def test_a_table_that_cannot_be_read_is_named_as_the_archive_has_it(tmp_path, content):
+    path, why = rsa_without(tmp_path, lambda path, table: {path: content})
+    assert why.startswith(f"results/rsa/{Path(path).stem}.") and str(tmp_path) not in why
+    assert why.endswith(".") and "delete" not in why
+
+
+def test_the_figures_that_are_wanted_are_a_paper_or_named():
+    assert redraw.chosen(CONFIG, ["kovaleva2019"]) == redraw.chosen(CONFIG)
+    assert redraw.chosen(CONFIG, ["kovaleva2019/figure5"]) == ["kovaleva2019/figure5"]
+    with pytest.raises(UserError, match="'kovaleva2019/figure55' is no paper and no figure"):
+        redraw.chosen(CONFIG, ["kovaleva2019/figure55"])
+
+
+def test_options_change_the_models_of_a_figure_and_leave_figures_out(tmp_path):
+    figures = {"figure5": {"models": ["mrpc"]}, "figure6": None}
+    with opened(tmp_path / "a.zip", RESOLVED | TABLE) as one:
+        config = redraw.configuration(one, {"figures": {"kovaleva2019": figures}})
+    wanted = config["figures"]["kovaleva2019"]
+    assert wanted["figure5"] == CONFIG["figures"]["kovaleva2019"]["figure5"] | {"models": ["mrpc"]}
+    names = redraw.chosen(config)
+    assert "kovaleva2019/figure6" not in names and "kovaleva2019/figure7" in names
+
+
+def test_a_folder_that_is_a_file_and_options_that_are_not_there_are_told_first(tmp_path, capsys):
+    (tmp_path / "out").write_text("")
+    assert release.main(["redraw", "absent.zip", "--out", str(tmp_path / "out")]) == 1
+    assert "out is a file; name a folder" in capsys.readouterr().err
+    assert release.main(["redraw", "absent.zip", "--configfile", str(tmp_path / "no.yaml")]) == 1
+    assert "no.yaml; name one with keys" in capsys.readouterr().err
 
 
 def test_tables_of_nothing_drawn_are_refused(tmp_path):

@@ -12,12 +12,13 @@ DIMENSIONS = {
     "statistic": "Statistic", "quantity": "Quantity", "panel": "Panel of the figure", "series": "Shown", "variant": "Variant",
     "stimuli": "Inputs", "kind": "Probe", "measure": "Measure", "split": "Split", "metric": "Score", "score": "Score",
     "tokens": "Tokens", "token": "Attention to", "when": "Fine-tuning", "matrix": "Matrix", "task": "Task",
-    "share": "Share of the steps, in percent",
+    "share": "Share of the steps, in percent", "heads": "Head after an intermediate task", "archive": "Archive",
 }  # fmt: skip
 DETAILS = ("stimuli", "metric", "score", "variant", "series", "kind", "measure")  # may follow from the others
 NAMES_MODELS = ("series", "panel", "model")
 NULL, MAJORITY = "_null", "majority"
 ALIKE = {"crop", "padded"}  # 1 is no change: less is drawn darker
+OVER = ("layer", "position", "head")
 # What a row is: a measurement, the paper's number, a null or a baseline beside it.
 OURS, PUBLISHED, BESIDE = range(3)
 
@@ -54,16 +55,18 @@ def in_words(value) -> str:
     return WORDS.get(value) or style.label_of(str(value)).replace("_", " ")
 
 
-def chart(table: pd.DataFrame, models: Sequence[str], layers: int | None = None) -> dict | None:
-    """The rows over layers (or positions, or heads) of a figure's table, and the choices between them; None if it has none.
+def chart(
+    table: pd.DataFrame, models: Sequence[str], layers: int | None = None, over: Sequence[str] = OVER
+) -> dict | None:
+    """The rows of a figure's table over layers, or the next of `over`, and the choices between them; None if it has none.
 
     `models` are those that the figure shows; `layers`: how many the published model has. In the answer, `rows` are lists
     [line, role, x, column, value, low, high, replicates, run, values of several replicates, *index of each of `choices`'
     values]; an index of -1 stands for all; `column` is a head, or the other layer of a pair of layers; 0 is none.
     """
-    table = _without_examples(table)
+    table = _without_examples(table, over)
     ours = table["source"] == "ours"
-    x = next((key for key in ("layer", "position", "head") if _varies(table[ours], key)), None)
+    x = next((key for key in over if _varies(table[ours], key)), None)
     if x is None:
         return None
     line = _names_models(table, models)
@@ -93,9 +96,9 @@ def chart(table: pd.DataFrame, models: Sequence[str], layers: int | None = None)
     }
 
 
-def _without_examples(table: pd.DataFrame) -> pd.DataFrame:
-    """Neither the maps of examples nor the steps of a training."""
-    if {"weights", "step"} & set(table):
+def _without_examples(table: pd.DataFrame, over: Sequence[str]) -> pd.DataFrame:
+    """Neither the maps of examples nor, if they are not asked for, the steps of a training."""
+    if {"weights", "step"} & {*table} - {*over}:
         return table[:0]
     return table[table["query_token"].isna()] if "query_token" in table else table
 

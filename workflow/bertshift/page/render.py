@@ -12,7 +12,9 @@ ASSETS = Path(__file__).with_name("assets")
 
 def render(data: Mapping) -> str:
     """`data` as of `data.page`. The same data give the same bytes."""
-    assets = {file.suffix: file.read_text(encoding="utf-8") for file in ASSETS.iterdir()}
+    assets: dict[str, str] = {}
+    for file in sorted(ASSETS.iterdir()):
+        assets[file.suffix] = assets.get(file.suffix, "") + file.read_text(encoding="utf-8")
     parts = {
         "title": escape(data["title"]),
         "style": assets[".css"],

@@ -1,7 +1,8 @@
-"""`python -m bertshift.release write [--configfile FILE] [TARGET ...]`, `... verify ARCHIVE` and `... redraw ARCHIVE`, with
-PYTHONPATH=workflow; the first two in the folder of a run."""
+"""`python -m bertshift.release write [--configfile FILE] [TARGET ...]`, `... verify ARCHIVE`, `... redraw ARCHIVE` and
+`... compare ARCHIVE ARCHIVE`, with PYTHONPATH=workflow; the first two in the folder of a run."""
 
 import argparse
+import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from bertshift.data.examples import NOT_STATED
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
 from bertshift.papers.catalogue import ROOMS, needs
-from bertshift.release import archive, contents, crate, redraw, verify
+from bertshift.release import archive, compare, contents, crate, redraw, verify
 from bertshift.release.finished import made, summary
 from bertshift.requests import figures
 from bertshift.requests.activations import EXAMPLES, examples_of
@@ -117,35 +118,78 @@ def check(path: str, configfile: Path | None) -> int:
         return int(bool(found.other or found.missing))
 
 
-def draw_again(path: str, out: Path | None, configfile: Path | None) -> None:
+def draw_again(path: str, out: Path | None, configfile: Path | None, only: Sequence[str]) -> None:
     """Draw the figures of an archive into `out`, or into a folder of its name here; say what was left out, and why."""
-    out = out or Path(Path(path).stem)
-    with tempfile.TemporaryDirectory() as folder, archive.opened(path) as opened:
-        redraw.unpack(opened, Path(folder))
-        config = redraw.configuration(opened, read_yaml(configfile) if configfile else {})
-        drawn = redraw.redraw(Path(folder), config, print)
+    out = _folder(out or Path(Path(path).stem))
+    with tempfile.TemporaryDirectory() as folder:
+        config = redraw.prepare(path, Path(folder), _options(configfile), only)
+        drawn = redraw.redraw(Path(folder), config, print, only)
         redraw.lay_out(Path(folder), out)
     print(f"{out} has {len(drawn)} figures, their claims, and index.html to explore them.")
+
+
+def compare_archives(
+    paths: Sequence[str], out: Path | None, configfile: Path | None, only: Sequence[str]
+) -> None:
+    """Draw two archives again and write into `out` what both say; print where their verdicts differ."""
+    if len(paths) != 2:
+        raise UserError(f'two archives are compared, and {len(paths)} named; write ARCHIVES="a.zip b.zip".')
+    names = compare.names(paths)
+    out = _folder(out or Path("_and_".join(names)))
+    with tempfile.TemporaryDirectory() as below:
+        folders, options = [Path(below) / str(place) for place in range(2)], _options(configfile)
+        # Of both before either is drawn, which takes minutes.
+        configs = [redraw.prepare(path, folder, options, only) for path, folder in zip(paths, folders)]
+        runs = []
+        for name, folder, config in zip(names, folders, configs):
+            drawn = redraw.redraw(folder, config, lambda said, name=name: print(f"{name}: {said}"), only)
+            runs.append(compare.Run(name, folder, config, drawn))
+        made = Path(below) / "made"
+        said = compare.write(runs, made)
+        for run in runs:
+            redraw.lay_out(run.folder, made / run.name)
+        shutil.copytree(made, out, dirs_exist_ok=True)
+    print(
+        *said, f"{out} has claims.tsv, the numbers of each figure, and index.html to explore both.", sep="\n"
+    )
+
+
+def _folder(out: Path) -> Path:
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file; name a folder, as in OUT=again.")
+    return out
+
+
+def _options(configfile: Path | None) -> dict:
+    if configfile and not configfile.is_file():
+        raise UserError(f"there is no file {configfile}; name one with keys of the configuration.")
+    return read_yaml(configfile) if configfile else {}
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bertshift.release", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    write, checks, redraws = map(commands.add_parser, ("write", "verify", "redraw"))
+    write, checks, redraws, compares = map(commands.add_parser, ("write", "verify", "redraw", "compare"))
     write.add_argument("targets", nargs="*", default=["figures/all"], metavar="TARGET")
-    checks.add_argument("archive", metavar="ARCHIVE")
-    redraws.add_argument("archive", metavar="ARCHIVE")
-    redraws.add_argument("--out", type=Path, metavar="FOLDER")
-    for command in (write, checks, redraws):
+    for command in (checks, redraws):
+        command.add_argument("archive", metavar="ARCHIVE")
+    compares.add_argument("archives", nargs="*", metavar="ARCHIVE")
+    for command in (redraws, compares):
+        command.add_argument("--out", type=Path, metavar="FOLDER")
+        command.add_argument("--only", action="append", default=[], metavar="PAPER[/FIGURE]")
+    for command in (write, checks, redraws, compares):
         command.add_argument("--configfile", type=Path)
     told = parser.parse_args(arguments)
     try:
-        if told.command == "verify":
-            return check(told.archive, told.configfile)
-        if told.command == "redraw":
-            draw_again(told.archive, told.out, told.configfile)
-            return 0
-        print(release(told.targets, told.configfile))
+        match told.command:
+            case "verify":
+                return check(told.archive, told.configfile)
+            case "redraw":
+                draw_again(told.archive, told.out, told.configfile, told.only)
+            case "compare":
+                compare_archives(told.archives, told.out, told.configfile, told.only)
+            case _:
+                print(release(told.targets, told.configfile))
         return 0
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)

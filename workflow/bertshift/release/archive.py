@@ -14,6 +14,8 @@ from bertshift.errors import UserError
 from bertshift.files import atomic
 
 SUMS = "SHA256SUMS"
+# Damaged, or packed in a way that we do not write.
+UNREADABLE = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same run gives the same bytes, whenever it is archived
 
 
@@ -65,7 +67,7 @@ def damages(archive: ZipFile) -> list[str]:
     for name in listed.keys() & present:
         try:
             intact = hashlib.sha256(archive.read(name)).hexdigest() == listed[name]
-        except (BadZipFile, zlib.error):
+        except UNREADABLE:
             intact = False
         if not intact:
             found.append(f"{name} is damaged: its digest is not the one in {SUMS}.")
@@ -76,5 +78,5 @@ def read(archive: ZipFile, name: str) -> bytes:
     """UserError where the file cannot be read."""
     try:
         return archive.read(name)
-    except (KeyError, BadZipFile, zlib.error) as error:
+    except (KeyError, *UNREADABLE) as error:
         raise UserError(f"{archive.filename}: {name} cannot be read ({error}); fetch it again.") from None

@@ -1,7 +1,8 @@
 """Draw an archived run again, decide its claims and make its page with the program of today, from its tables alone."""
 
+import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -16,7 +17,9 @@ from bertshift.page.make import make
 from bertshift.papers import catalogue
 from bertshift.papers.room import decide, draw
 from bertshift.release.archive import SUMS, damages, read
+from bertshift.release.archive import opened as opened_at
 from bertshift.release.contents import FIGURES, RESOLVED
+from bertshift.release.versions import completed, lacking, uneven
 from bertshift.requests import figures
 from bertshift.rows.blocks import read_with_blocks
 from bertshift.version import ROOT, stamped
@@ -25,6 +28,19 @@ CLAIMS_OF, CLAIMS, SCORES = "results/claims/{paper}.tsv", "results/claims.tsv", 
 PAGE = "results/figures/index.html"
 KINDS = ("png", "pdf", "tsv", "txt")
 READ = (".tsv", BLOCKS_ENDING, ".json")
+
+
+def prepare(path: str, folder: Path, options: Mapping, only: Collection[str] = ()) -> dict:
+    """Lay the tables of the archive at `path` below `folder`; the configuration with which to `redraw` these `only`. UserError
+    where that cannot be."""
+    with opened_at(path) as opened:
+        unpack(opened, folder)
+        config = configuration(opened, options)
+    try:
+        chosen(config, only)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    return config
 
 
 def unpack(opened: ZipFile, folder: Path) -> None:
@@ -44,16 +60,18 @@ def unpack(opened: ZipFile, folder: Path) -> None:
     if not tables:
         raise UserError(f"{opened.filename} has no tables below results/; name an archive of a finished run.")
     for name in tables:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(read(opened, name))
+        try:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(read(opened, name))
+        except OSError as error:
+            raise UserError(
+                f"{opened.filename}: {name} cannot be unpacked ({error.strerror}); fetch it again."
+            ) from None
 
 
 def configuration(opened: ZipFile, options: Mapping) -> dict:
     """The archive's, with `options` on top, and figures beside it that it does not name and this program ships."""
-    theirs = yaml.safe_load(read(opened, RESOLVED))
-    if not isinstance(theirs, dict) or "figures" not in theirs:
-        raise UserError(f"{opened.filename}: {RESOLVED} names no figures; it is not of this program.")
-    theirs.pop("experiments", None)
+    theirs = _own_configuration(opened)
     shipped = read_yaml(ROOT / "config/experiments.yaml")["figures"]
     newer = {
         paper: {item: entry for item, entry in items.items() if item not in theirs["figures"].get(paper, {})}
@@ -72,23 +90,56 @@ def configuration(opened: ZipFile, options: Mapping) -> dict:
     return config
 
 
-def redraw(folder: Path, config: Mapping, note: Callable[[str], None]) -> list[str]:
+def _own_configuration(opened: ZipFile) -> dict:
+    """What the archive's run was configured with. UserError where that is of another program."""
+    whose = f"{opened.filename}: {RESOLVED}"
+    try:
+        theirs = yaml.safe_load(read(opened, RESOLVED))
+    except yaml.YAMLError:
+        raise UserError(f"{whose} is not YAML; name an archive that `make release` wrote.") from None
+    named = theirs.get("figures") if isinstance(theirs, dict) else None
+    if not isinstance(named, dict) or not all(isinstance(items, dict) for items in named.values()):
+        raise UserError(f"{whose} names no figures; it is not of this program.")
+    theirs.pop("experiments", None)
+    try:
+        catalogue.check(load_config(theirs, ROOT))
+    except UserError as error:
+        first = str(error).splitlines()[1:2] or [str(error)]
+        raise UserError(
+            f"{whose} is not of this program, or of another version: {first[0].strip()}"
+        ) from None
+    return theirs
+
+
+def chosen(config: Mapping, only: Collection[str] = ()) -> list[str]:
+    """`<paper>/<item>` of the configuration's figures: all, or those of `only`, each a paper or a figure. UserError for a name
+    of neither."""
+    names = figures.figures_of(catalogue.ROOMS, config)
+    if unknown := [one for one in only if one not in {*names, *(name.split("/")[0] for name in names)}]:
+        raise UserError(
+            f"'{unknown[0]}' is no paper and no figure of this archive; there are {', '.join(names)}."
+        )
+    return [name for name in names if not only or {name, name.split("/")[0]} & {*only}]
+
+
+def redraw(
+    folder: Path, config: Mapping, note: Callable[[str], None], only: Collection[str] = ()
+) -> list[str]:
     """Draw what the tables below `folder` suffice for, below `folder`/results/figures, with claims, scores and page. The
     names of the figures; `note` hears of each of them, and of each that is left out. UserError where there is none."""
-    decided = {}
-    for name in figures.figures_of(catalogue.ROOMS, config):
-        if absent := [path for path in catalogue.needs(name, config) if not (folder / path).is_file()]:
-            more = f" and {len(absent) - 1} more are" if absent[1:] else " is"
-            note(f"{name} is left out: {absent[0]}{more} not in the archive.")
-            continue
-        request = figures.figure(config, name)
-        published = read_yaml(Path(request.inputs["published"]))
-        tables = {path: read_with_blocks(folder / path) for path in request.inputs["tables"]}
-        style.save(
-            draw(name, tables, published), *(folder / figures.drawn([name], kind)[0] for kind in KINDS)
-        )
-        decided[name] = decide(name, tables, published)
-        note(f"{name} is drawn.")
+    decided, told = {}, set()
+
+    def once(said: str) -> None:
+        if said not in told:
+            told.add(said)
+            note(said)
+
+    for name in chosen(config, only):
+        try:
+            decided[name] = _one(folder, config, name, once)
+            note(f"{name} is drawn.")
+        except UserError as error:
+            note(f"{name} is left out: {_reason(error, folder)}.")
     if not decided:
         raise UserError("no figure can be drawn from these tables; name an archive of a finished run.")
     of_papers = []
@@ -103,6 +154,35 @@ def redraw(folder: Path, config: Mapping, note: Callable[[str], None]) -> list[s
         write_tsv(folder / SCORES, pd.concat(map(read_tsv, known)))
     write_text(folder / PAGE, _page(folder, config, list(decided)))
     return list(decided)
+
+
+def _one(folder: Path, config: Mapping, name: str, note: Callable[[str], None]) -> pd.DataFrame:
+    """Draw one figure; its claims. UserError where its tables, or columns of them, are not there."""
+    if absent := [path for path in catalogue.needs(name, config) if not (folder / path).is_file()]:
+        more = f" and {len(absent) - 1} more are" if absent[1:] else " is"
+        raise UserError(f"{absent[0]}{more} not in the archive")
+    request = figures.figure(config, name)
+    published = read_yaml(Path(request.inputs["published"]))
+    tables = {}
+    for path in request.inputs["tables"]:
+        tables[path], said = completed(path, read_with_blocks(folder / path))
+        for one in said:
+            note(one)
+    if said := uneven(tables):
+        raise UserError(said)
+    try:
+        drawn, claims = draw(name, tables, published), decide(name, tables, published)
+    except KeyError as error:
+        if said := lacking(error, tables):
+            raise UserError(said) from error
+        raise
+    style.save(drawn, *(folder / figures.drawn([name], kind)[0] for kind in KINDS))
+    return claims
+
+
+def _reason(error: UserError, folder: Path) -> str:
+    """What is wrong with a table, without what a run would do about it."""
+    return re.split("[;:] (?:delete|let) ", str(error).replace(f"{folder}/", ""))[0].rstrip(".")
 
 
 def _page(folder: Path, config: Mapping, drawn: Sequence[str]) -> str:

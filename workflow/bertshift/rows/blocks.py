@@ -93,21 +93,15 @@ def interval(value: np.ndarray, without: np.ndarray, ends=ranges.ANY) -> tuple[n
 
 
 def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "value") -> None:
-    """Write a table with the columns WITHOUT (absent ones are NaN) as a TSV `with_interval`, and the columns as float64 [rows,
-    BLOCKS] beside it. The same table gives the same bytes."""
-    without = table.reindex(columns=WITHOUT).to_numpy(np.float64)
-    _write(path, stamped(with_interval(table, of)), without)
-
-
-def with_interval(table: pd.DataFrame, of: str = "value") -> pd.DataFrame:
-    """A table that has `low` and `high` after the number that they are `of`, in place of the columns WITHOUT."""
+    """Write a table with the columns WITHOUT (absent ones are NaN) as a TSV that has `low` and `high` after the number that
+    they are `of` instead, and the columns as float64 [rows, BLOCKS] beside it. The same table gives the same bytes."""
     without = table.reindex(columns=WITHOUT).to_numpy(np.float64)
     shown = table.drop(columns=[*WITHOUT, *ranges.ENDS, "low", "high"], errors="ignore")
     place, within = shown.columns.get_loc(of) + 1, ranges.of(shown).T if of == "value" else ranges.ANY
     low, high = interval(shown[of].to_numpy(np.float64), without, within)
     shown.insert(place, "high", high)
     shown.insert(place, "low", low)
-    return shown
+    _write(path, stamped(shown), without)
 
 
 def _write(path: str | os.PathLike, table: pd.DataFrame, without: np.ndarray) -> None:

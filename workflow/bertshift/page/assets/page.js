@@ -427,7 +427,7 @@ function claimSpec(cases) {
   const published = cases.filter(one => one.published).map(one => ({ what: caseOf(one), value: one.published[0], from: clipped(one.published[1]), to: clipped(one.published[2]),
     Case: one.claim, Ours: interval(one.ours, one.low, one.high) || "none", Published: one.published_value, Verdict: VERDICTS[one.verdict][2] }));
   const x = { type: "quantitative", scale: { domain: [low, high], nice: false, zero: false }, title: null, axis: { grid: false, tickCount: 5 } };
-  const y = { field: "what", type: "nominal", sort: cases.map(caseOf), title: null, axis: { ticks: false, domain: false, minExtent: 40, labelLimit: 150 } };
+  const y = { field: "what", type: "nominal", sort: cases.map(caseOf), title: null, axis: { ticks: false, domain: false, minExtent: 40, labelLimit: data.compared ? 240 : 150 } };
   const tooltip = ["Case", "Ours", "Published", "Verdict"].map(field => ({ field, type: "nominal" }));
   return {
     width: "container", autosize: { type: "fit-x", contains: "padding" }, height: Math.max(34, 20 * cases.length),
@@ -477,21 +477,29 @@ function spreadChoice(rows, redraw) {
     Object.entries(SPREADS).map(([value, text]) => h("option", { value, selected: value === spread }, text))));
 }
 
-function explorer(each) {
-  const chart = each.chart, colours = coloursOf(chart.lines.map(one => one.name));
-  const off = new Set(), theirs = chart.rows.find(row => row[1] === PUBLISHED);
-  const chosen = chart.choices.map((_, k) => Math.max(0, theirs?.[FIRST + k] ?? 0)), [choices, models, body] = [h("div", { class: "choices" }), h("fieldset", { class: "models" }), h("div")];
-  const fits = (row, upto = chosen.length) => chosen.slice(0, upto).every((value, k) => row[FIRST + k] === -1 || row[FIRST + k] === value);
-  const redraw = () => { drawChoices(); drawBody(); };
-  const drawChoices = () => choices.replaceChildren(...[...chart.choices.map((choice, k) => {
+// What is chosen of a chart's choices, but for a hidden one, of which all are shown.
+function chooser(chart, chosen, redraw, hidden = -1) {
+  const box = h("div", { class: "choices" });
+  const fits = (row, upto = chosen.length) => chosen.slice(0, upto).every((value, k) => k === hidden || row[FIRST + k] === -1 || row[FIRST + k] === value);
+  const draw = () => box.replaceChildren(...[...chart.choices.map((choice, k) => {
+    if (k === hidden) return null;
     // Only what goes with the choices before it.
     const there = choice.values.map((_, value) => value).filter(value => chart.rows.some(row => row[1] === OURS && fits(row, k) && row[FIRST + k] === value));
     if (!there.includes(chosen[k])) chosen[k] = there[0];
     if (there.length < 2) return null;
     return h("label", { class: "choice" }, choice.label, h("select", { "data-key": choice.key, onchange: event => {
-      chosen[k] = Number(event.target.value); redraw(); choices.querySelector(`[data-key="${choice.key}"]`)?.focus();
-    } }, there.map(value => h("option", { value, selected: value === chosen[k] }, choice.words[value]))));
+      chosen[k] = Number(event.target.value); redraw(); box.querySelector(`[data-key="${choice.key}"]`)?.focus();
+    } }, there.map(value => h("option", { value, selected: value === chosen[k] }, choice.words[value] || "none"))));
   }), chart.column ? null : spreadChoice(chart.rows.map(row => ({ low: row[5], each: row[9] })), redraw)].filter(Boolean));
+  return { box, fits, draw };
+}
+
+function explorer(each) {
+  const chart = each.chart, colours = coloursOf(chart.lines.map(one => one.name));
+  const off = new Set(), theirs = chart.rows.find(row => row[1] === PUBLISHED);
+  const chosen = chart.choices.map((_, k) => Math.max(0, theirs?.[FIRST + k] ?? 0)), [models, body] = [h("fieldset", { class: "models" }), h("div")];
+  const { box: choices, fits, draw: drawChoices } = chooser(chart, chosen, () => redraw());
+  const redraw = () => { drawChoices(); drawBody(); };
   const drawBody = () => {
     const rows = chart.rows.filter(row => fits(row)), isCell = row => row[3] > 0 || chart.column === "ref_layer";
     const cells = chart.column ? rows.filter(isCell) : [], lines = rows.filter(row => !(chart.column && isCell(row)) && !(chart.column === "head" && row[2] === 0));
@@ -760,8 +768,8 @@ function route() {
   for (const each of drawing) each.then(one => one.finalize()).catch(() => {});
   drawing = []; waiting = []; near.disconnect();
   document.querySelectorAll("[popover]").forEach(each => each.matches(":popover-open") && each.hidePopover());
-  const views = { figure: () => figurePage(rest.map(decodeURIComponent).join("/")), models: () => modelsPage(query), head: () => headPage(query), claims: () => claimsPage(query) };
-  main.replaceChildren(...(views[view] ?? (() => overview(query)))().flat(Infinity).filter(Boolean));
+  const views = data.compared ? { figure: () => comparedFigure(rest.map(decodeURIComponent).join("/")), claims: () => comparedClaims(query) } : { figure: () => figurePage(rest.map(decodeURIComponent).join("/")), models: () => modelsPage(query), head: () => headPage(query), claims: () => claimsPage(query) };
+  main.replaceChildren(...(views[view] ?? (() => data.compared ? comparedOverview() : overview(query)))().flat(Infinity).filter(Boolean));
   for (const link of document.querySelectorAll("nav a")) link.getAttribute("href") === `#/${view && views[view] && view !== "figure" ? view : ""}` ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
   const title = main.querySelector("h1");
   document.title = view ? `${title.textContent} · ${data.title}` : data.title;

@@ -1,0 +1,198 @@
+"""Two archives beside each other: what both say of the same claims and figures."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from made_papers import shipped, tables_of
+
+from bertshift.files import read_tsv
+from bertshift.page import compared
+from bertshift.release import __main__ as release
+from bertshift.release import archive, compare
+from bertshift.rows.blocks import write_with_blocks
+from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
+
+TABLES = {"hao2020": "results/svcca/", "merchant2020": "results/rsa/"}
+
+
+def write(path: Path, papers, layers, change=1.0):
+    """An archive of a figure for each of `papers`; SVCCA distances are `change` times as large."""
+    folder, config = path.parent / path.stem, shipped()
+    for paper in papers:
+        for name, table in tables_of(paper, layers).items():
+            if name.startswith(TABLES[paper]):
+                if paper == "hao2020":
+                    numbers = [column for column in table if column in ("value", "low", "high") or column.startswith("without")]  # fmt: skip
+                    table = table.assign(**{column: table[column] * change for column in numbers})
+                write_with_blocks(folder / name, table)
+    files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*.*") if file.is_file()}
+    figures = {paper: {item: None for item in items} for paper, items in config["figures"].items()}
+    for paper in papers:
+        figures[paper]["figure2"] = config["figures"][paper]["figure2"]
+    files["configuration.yaml"] = yaml.safe_dump(config | {"figures": figures}).encode()
+    archive.write(path, files)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("archives")
+    return write(folder / "ours.zip", ["hao2020", "merchant2020"], 4), write(
+        folder / "theirs.zip", ["hao2020"], 6, change=-1.0
+    )
+
+
+@pytest.fixture(scope="module")
+def made(archives, tmp_path_factory):
+    out = tmp_path_factory.mktemp("made") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        said = []
+        patch.setattr("builtins.print", lambda *words, sep=" ", **_: said.append(sep.join(map(str, words))))
+        assert release.main(["compare", *archives, "--out", str(out)]) == 0
+    return out, "\n".join(said)
+
+
+def test_each_claim_has_what_both_archives_say(made):
+    out, _ = made
+    rows = read_tsv(out / "claims.tsv")
+    assert not rows.duplicated(compare.KEYS).any()
+    for side, name in (("first", "ours"), ("second", "theirs")):
+        alone = read_tsv(out / name / "claims.tsv").set_index(compare.KEYS)
+        told = rows.set_index(compare.KEYS).loc[alone.index]
+        for column in ("ours", "low", "high", "verdict"):
+            pd.testing.assert_series_equal(told[f"{column}_{side}"], alone[column], check_names=False)
+    hao = rows[rows["paper"] == "hao2020"]
+    assert set(hao["verdicts"]) >= {"opposite"} and not (hao["verdicts"] == "in one archive alone").any()
+    assert set(rows.loc[rows["paper"] == "merchant2020", "verdicts"]) == {"in one archive alone"}
+
+
+def test_the_summary_names_the_claims_that_are_decided_otherwise_with_both_numbers(made):
+    out, said = made
+    row = read_tsv(out / "claims.tsv").query("verdicts == 'opposite'").iloc[0]
+    [line] = [one for one in said.splitlines() if f" {row['claim']}, " in one]
+    assert row["measure"] in line and line.endswith("(opposite).")
+    for side, name in (("first", "ours"), ("second", "theirs")):
+        value, low, high = (f"{row[f'{key}_{side}']:.3g}" for key in ("ours", "low", "high"))
+        assert f"{name} {value} [{low}, {high}], {row[f'verdict_{side}']}" in line
+    assert "In ours alone: merchant2020/figure2." in said
+    assert re.search(r"^hao2020: verdicts of \d+ claims: .*\d+ opposite", said, re.MULTILINE)
+
+
+def test_the_page_has_a_line_of_each_archive_and_their_numbers_of_layers(made):
+    out, _ = made
+    [text] = re.findall(
+        r'<script type="application/json" id="data">(.*?)</script>', (out / "index.html").read_text()
+    )
+    both = json.loads(text)["compared"]
+    assert [one["name"] for one in both["archives"]] == ["ours", "theirs"]
+    [figure] = both["figures"]
+    places = [choice["key"] for choice in figure["chart"]["choices"]]
+    place = places.index("archive")
+    deepest = {
+        name: max(row[2] for row in figure["chart"]["rows"] if row[9 + place] == k)
+        for k, name in enumerate(figure["chart"]["choices"][place]["values"])
+    }
+    assert deepest == {"ours": 4, "theirs": 6}
+    assert {one["agree"] for one in both["claims"] if one["paper"] == "hao2020"} >= {"opposite"}
+
+
+def test_every_number_of_both_stands_in_a_table(made):
+    out, _ = made
+    rows = read_tsv(out / "hao2020/figure2.tsv")
+    for name in ("ours", "theirs"):
+        own = read_tsv(out / name / "hao2020/figure2.tsv")
+        found = rows[rows["archive"] == name].drop(columns="archive").reset_index(drop=True)
+        pd.testing.assert_frame_equal(found, own, check_dtype=False)
+    assert (out / "ours/index.html").is_file() and not (out / "merchant2020").exists()
+
+
+def test_archives_that_share_no_figure_are_a_sentence(archives, tmp_path, capsys):
+    assert release.main(["compare", *archives, "--only", "merchant2020", "--out", str(tmp_path / "out")]) == 1
+    assert "theirs.zip: 'merchant2020' is no paper and no figure of this archive" in capsys.readouterr().err
+    other = write(tmp_path / "other.zip", ["merchant2020"], 4)
+    assert release.main(["compare", archives[1], other, "--out", str(tmp_path / "out")]) == 1
+    assert (
+        capsys.readouterr().err
+        == "error: theirs and other share no figure: hao2020/figure2 in the one, merchant2020/figure2 in the other.\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["redraw", "compare"])
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (None, "bad.zip is no ZIP file"),
+        ({}, "bad.zip has no configuration.yaml"),
+        ({"results/../../evil.tsv": b"1"}, "results/../../evil.tsv would lie outside"),
+        ({"configuration.yaml": b"name: other\n"}, "names no figures; it is not of this program"),
+        ({"configuration.yaml": b"figures: [a]\n"}, "names no figures; it is not of this program"),
+        ({"configuration.yaml": b"a: [\n"}, "configuration.yaml is not YAML"),
+        ({"configuration.yaml": b"figures: {hao2020: {figure1: null}}\n"}, "is not of this program, or of another version"),
+        ({"configuration.yaml": yaml.safe_dump(shipped()).encode()}, "no figure can be drawn from these tables"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_one_sentence_and_writes_nothing(command, files, said, archives, tmp_path, capsys):  # fmt: skip
+    bad = tmp_path / "bad.zip"
+    if files is None:
+        bad.write_text("no archive")
+    else:
+        archive.write(bad, {"results/a.tsv": b"value\n1\n"} | files)
+    paths = [archives[1], str(bad)] if command == "compare" else [str(bad)]
+    assert release.main([command, *paths, "--out", str(tmp_path / "out")]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and said in line
+    assert [file.name for file in tmp_path.iterdir()] == ["bad.zip"]
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_two_archives_are_compared(number, archives, capsys):
+    assert release.main(["compare", *[archives[0]] * number]) == 1
+    assert f"two archives are compared, and {number} named" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [(HOLDS, HOLDS, "agree"), (FAILS, HOLDS, "opposite"), (UNDECIDED, FAILS, "one undecided"), (UNDECIDED, UNDECIDED, "agree"),
+     (UNTESTED, UNTESTED, "not testable"), (HOLDS, UNTESTED, "not testable"), (HOLDS, np.nan, "in one archive alone")],
+)  # fmt: skip
+def test_what_two_verdicts_say(one, other, said):
+    assert compare.agreement(one, other) == compare.agreement(other, one) == said
+
+
+def test_archives_of_one_name_are_numbered():
+    assert compare.names(["a/run.zip", "b/run.zip"]) == ["run-1", "run-2"]
+    assert compare.names(["a.zip", "b.zip"]) == ["a", "b"]
+
+
+def rows(source="ours", **columns):
+    return pd.DataFrame([{"source": source, "value": 0.5, "low": 0.4, "high": 0.6} | columns])
+
+
+def test_models_of_two_checkpoints_stand_beside_each_other():
+    first = pd.concat([rows(series="mnli@large"), rows("published", series="mnli@large", value=0.9)])
+    found = compared.together({"a": first, "b": rows(series="mnli")})
+    assert list(found["series"].unique()) == ["mnli"]
+    assert list(found["archive"]) == ["a", "", "b"]
+
+
+def test_models_that_one_archive_tells_apart_keep_their_names():
+    both = pd.concat([rows(series="mnli"), rows(series="mnli@roberta")])
+    found = compared.together({"a": both, "b": rows(series="mnli@roberta")})
+    assert list(found["series"]) == ["mnli", "mnli@roberta", "mnli@roberta"]
+
+
+def test_published_numbers_stand_once_and_lists_have_both_numbers():
+    table = pd.concat([rows(series="mrpc"), rows("published", series="mrpc", value=0.9)])
+    other = pd.concat([table.assign(value=[0.7, 0.9]), rows(series="rte", value=0.2)])
+    listed = compared.listed(compared.together({"a": table, "b": other}), ["a", "b"])
+    assert listed["heads"] == ["Shown"]
+    assert listed["rows"] == [
+        [["MRPC"], [[0.5, 0.4, 0.6], [0.7, 0.4, 0.6]], 0.9],
+        [["RTE"], [None, [0.2, 0.4, 0.6]], None],
+    ]

@@ -1,0 +1,128 @@
+// Two archives beside each other, where data.compared is there: #/ (all figures), #/figure/<paper>/<item>, #/claims.
+// These are functions of the same module as page.js, which calls them.
+
+const ARCHIVES = ["light-dark(#0072B2, #56B4E9)", "light-dark(#D55E00, #f08138)"];
+const AGREE = { agree: "agree", opposite: "opposite", "one undecided": "one undecided", "not testable": "not testable",
+  "in one archive alone": "in one archive alone" };
+
+const archiveNames = () => data.compared.archives.map(one => one.name);
+const swatched = () => h("p", { class: "key" }, data.compared.archives.map((one, k) => [h("span", { class: "swatch", style: `display:inline-block;vertical-align:middle;color:${ARCHIVES[k]}` }), ` ${one.name} \u2003`]));
+
+function agreements(claims) {
+  const counts = Object.keys(AGREE).map(key => [key, claims.filter(one => one.agree === key).length]).filter(([, count]) => count);
+  return h("span", { class: "counts" }, counts.length ? counts.map(([key, count]) => h("span", {}, `${count} ${AGREE[key]}`)) : "No claim");
+}
+
+const claimsOf = each => data.compared.claims.filter(one => `${one.paper}/${one.figure}` === each.name);
+
+function comparedOverview() {
+  const { archives, figures, claims } = data.compared;
+  return [
+    h("h1", { tabindex: "-1" }, data.title),
+    h("p", { class: "wide soft" }, `Two archives, drawn and decided by the same program: ${many(figures.length, "figure")} that both have, and ${many(claims.length, "claim")} of either. Verdicts: `, agreements(claims), "."),
+    demo ? worldNote() : null,
+    h("div", { class: "grid" }, archives.map((one, k) => h("div", { class: "panel", style: `border-left:5px solid ${ARCHIVES[k]}` },
+      h("h3", {}, beside ? h("a", { href: `${encodeURIComponent(one.name)}/index.html` }, one.name) : one.name),
+      h("dl", {}, h("dt", {}, "Scale"), h("dd", {}, one.scales.join(", ")), h("dt", {}, "Checkpoints"), h("dd", {}, h("ul", {}, one.checkpoints.map(name => h("li", {}, name)))),
+        h("dt", {}, "Figures"), h("dd", {}, one.figures))))),
+    data.papers.map(paper => {
+      const own = figures.filter(each => each.paper === paper.name);
+      return own.length ? h("section", { class: "paper", id: paper.name }, h("header", {}, h("h2", {}, paper.short), agreements(claims.filter(one => one.paper === paper.name))),
+        h("ul", { class: "cards" }, own.map(each => h("li", {}, h("a", { class: "card", href: `#/figure/${each.name}` },
+          h("div", { class: "window" }, h("img", { src: each.thumbnails[0].url, alt: "", loading: "lazy" })),
+          h("div", { class: "text" }, h("h3", {}, each.title), each.place ? h("span", { class: "soft small" }, each.place) : null, agreements(claimsOf(each)))))))) : null;
+    }),
+  ];
+}
+
+function comparedFigure(name) {
+  const { archives, figures } = data.compared, each = figures.find(one => one.name === name), seen = new Set();
+  if (!each) return notFound(name);
+  const sides = claimsOf(each).flatMap(one => one.sides.map((side, k) => side && { ...one, ...side, published_value: k ? "" : one.published_value, published: k ? null : one.published,
+    claim: `${one.claim.split(" (")[0]} (${[caseOf(one), archives[k].name].filter(Boolean).join(", ")})` })).filter(Boolean);
+  return [
+    h("div", { class: "crumbs" }, h("a", { href: "#/" }, papers[each.paper].short)),
+    h("h1", { tabindex: "-1" }, each.title), h("p", { class: "soft" }, [each.place, each.place ? " · " : "", agreements(claimsOf(each))]),
+    h("div", { class: "caption" }, explained(each.shows, seen)),
+    beside ? h("ul", { class: "links" }, h("li", {}, h("a", { href: `${each.name}.tsv` }, "Every number of both (TSV)"))) : null,
+    h("section", {}, h("h2", {}, "Its numbers"), each.chart ? besideEachOther(each) : each.numbers?.rows.length ? numbersOfBoth(each.numbers)
+      : h("p", { class: "soft" }, "This figure shows single examples; there are no numbers to compare.")),
+    sides.length ? h("section", {}, h("h2", {}, "What is claimed"), claimKey(sides), claimGroups(sides).map(cases => claimGroup(cases, seen))) : null,
+    h("section", {}, h("h2", {}, "Both pictures"), h("div", { class: "maps" }, archives.map((one, k) => {
+      const file = `${encodeURIComponent(one.name)}/${each.name}`, small = each.thumbnails[k];
+      const image = h("img", { src: beside ? `${file}.png` : small.url, alt: `${each.title}: ${one.name}`, width: small.size[0], height: small.size[1],
+        onerror: event => { if (event.target.src !== small.url) event.target.src = small.url; } });
+      return h("figure", { class: "picture", style: "flex:1 1 24rem" }, h("figcaption", {}, one.name), h(beside ? "a" : "div", beside ? { href: `${file}.pdf` } : {}, image), h("p", { class: "soft small wide" }, each.made[k]));
+    }))),
+  ];
+}
+
+// One panel a model, with a line of each archive; the rest is chosen. Maps of heads stand side by side.
+function besideEachOther(each) {
+  const chart = each.chart, archive = chart.choices.findIndex(one => one.key === "archive"), names = chart.choices[archive].values, theirs = chart.rows.find(row => row[1] === PUBLISHED);
+  const chosen = chart.choices.map((_, k) => Math.max(0, theirs?.[FIRST + k] ?? 0)), body = h("div");
+  const { box, fits, draw: drawChoices } = chooser(chart, chosen, () => redraw(), archive);
+  const of = row => row[FIRST + archive], colour = k => ARCHIVES[archiveNames().indexOf(names[k])];
+  const isCell = row => chart.column && (row[3] > 0 || chart.column === "ref_layer");
+  const deepest = new Map([-1, ...names.keys()].map(k => [k, Math.max(...chart.rows.filter(row => of(row) === k).map(row => row[2]))]));
+  if (chart.layers && deepest.get(-1) > 1) deepest.set(-1, chart.layers);
+  const depth = chart.x === "layer" && new Set([...deepest.values()].filter(one => one > 0)).size > 1;
+  const panel = (rows, title) => {
+    const what = row => of(row) < 0 ? "published" : names[of(row)], xTitle = depth ? "share of the depth" : chart.x in X ? titleOf(chart.x, rows.map(row => row[2])) : chart.x;
+    const values = rows.map(row => ({ line: what(row), what: `${what(row)} ${row.slice(FIRST)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6], n: row[7], each: row[9], x: depth ? row[2] / deepest.get(of(row)) : row[2],
+      Model: what(row), What: [["mean", "published", "null or baseline"][row[1]], row[8]].filter(Boolean).join(", "), [xTitle.replace(" (0 = embeddings)", "")]: depth ? `layer ${row[2]} of ${deepest.get(of(row))}` : row[2],
+      Value: number(row[4]), Interval: row[5] === null ? "none" : `${number(row[5])} to ${number(row[6])}`, Replicates: row[7] || "" }));
+    const canvas = h("div", { class: "chart" });
+    later(canvas, () => draw(canvas, lineSpec(spreadOut(values), { x: chart.x, xTitle, names: [...names, "published"], colours: [...names.map((_, k) => colour(k)), "var(--ink)"], height: 190 }), `${each.title}, ${title}: ${names.join(" and ")} by ${xTitle}`));
+    return h("div", { class: "panel" }, h("h3", {}, title), canvas,
+      numbersTable(["Archive", "What", chart.x, "Value", "Interval", "Replicates"], () => values.map((one, k) => [one.Model, one.What, rows[k][2], one.Value, one.Interval, one.Replicates])));
+  };
+  const maps = (cells, title) => {
+    const values = cells.map(row => row[4]), range = [Math.min(...values), Math.max(...values)], diverging = range[0] < 0 && range[1] > 0, most = Math.max(-range[0], range[1]);
+    const look = { column: chart.column === "head" ? "head" : "other layer", domain: diverging ? [-most, most] : range, colours: diverging ? LOSS_TO_GAIN : chart.alike ? BLUES.toReversed() : BLUES };
+    return h("div", { class: "panel", style: "margin-top:1rem" }, h("h3", {}, title), h("div", { class: "maps" }, names.map((name, k) => [name, cells.filter(row => of(row) === k)]).filter(([, own]) => own.length).map(([name, own]) =>
+      headsMap(name, own.map(row => ({ layer: row[2], column: row[3], value: row[4], low: row[5], high: row[6], n: row[7] })), look, null, `${each.title}, ${title}`))));
+  };
+  const redraw = () => {
+    drawChoices();
+    const rows = chart.rows.filter(row => fits(row)), parts = chart.lines.map((line, k) => [line.label || each.title, rows.filter(row => row[0] === k || row[0] === -1)]).filter(([, own]) => own.some(row => row[1] === OURS));
+    const shared = ([, own]) => names.every((_, k) => own.some(row => row[1] === OURS && of(row) === k));
+    parts.sort((a, b) => shared(b) - shared(a)); // what both show comes first
+    const curves = parts.map(([title, own]) => [title, own.filter(row => !isCell(row) && !(chart.column === "head" && row[2] === 0))]).filter(([, own]) => new Set(own.filter(row => row[1] === OURS).map(row => row[2])).size > 1);
+    const cells = parts.filter(shared).map(([title, own]) => [title, own.filter(row => isCell(row) && row[1] === OURS)]).filter(([, own]) => own.length);
+    const key = h("p", { class: "key" }, h("i"), "mean of ", term("replicate", "replicates"), h("i", { class: "block" }), term("brackets", "interval"), h("i", { class: "dotted" }), term("null", "null"), " or baseline", theirs ? [h("i", { class: "dashed" }), "◆ published"] : null,
+      depth ? ` · numbers of layers differ (${names.map((name, k) => `${name}: ${deepest.get(k)}`).join(", ")}): layers stand by their share of the depth` : "");
+    body.replaceChildren(...[curves.length ? key : null, h("div", { class: "grid" }, curves.map(([title, own]) => panel(own, title))), cells.map(([title, own]) => maps(own, title)),
+      curves.length || cells.length ? null : h("p", { class: "soft" }, "Both archives show other models here; see both pictures.")].flat().filter(Boolean));
+  };
+  redraw();
+  return h("div", {}, box, swatched(), body);
+}
+
+function numbersOfBoth({ heads, rows }) {
+  const published = rows.some(row => row[2] !== null);
+  const cell = sides => h("td", { class: "number" }, sides ? interval(...sides) : "–");
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers" }, h("table", {},
+    h("thead", {}, h("tr", {}, heads.map(head => h("th", { scope: "col" }, head)), archiveNames().map(name => h("th", { scope: "col", class: "number" }, name)), published ? h("th", { scope: "col", class: "number" }, "Published") : null)),
+    h("tbody", {}, rows.map(([cells, sides, theirs]) => h("tr", {}, cells.map(text => h("td", {}, text)), sides.map(cell), published ? h("td", { class: "number" }, number(theirs)) : null)))));
+}
+
+function comparedClaims(query) {
+  const { archives, claims, figures } = data.compared, body = h("tbody"), count = h("p", { class: "soft small", role: "status" });
+  const set = (key, value) => { value ? query.set(key, value) : query.delete(key); remember(query); drawRows(); };
+  const choice = (key, text, options) => h("label", {}, text, h("select", { name: key, onchange: event => set(key, event.target.value) }, h("option", { value: "" }, "All"), options.map(([value, label]) => h("option", { value, selected: query.get(key) === value }, label))));
+  const side = (one, k) => h("td", { "data-head": `${archives[k].name} ` }, one ? [chip(one.verdict), h("div", {}, interval(one.ours, one.low, one.high) || "no number"), h("div", { class: "soft" }, one.reason)] : "–");
+  const drawRows = () => {
+    const rows = claims.filter(one => (!query.get("p") || one.paper === query.get("p")) && (!query.get("a") || one.agree === query.get("a")) && words(query).every(word => `${one.claim} ${one.statement} ${one.measure}`.toLowerCase().includes(word)));
+    count.replaceChildren(`${many(rows.length, "claim")} of ${claims.length}: `, agreements(rows));
+    body.replaceChildren(...rows.map(one => h("tr", {}, h("th", { scope: "row" }, figures.some(each => each.name === `${one.paper}/${one.figure}`) ? h("a", { href: `#/figure/${one.paper}/${one.figure}` }, one.claim) : one.claim, h("div", { class: "soft" }, papers[one.paper].short)),
+      h("td", {}, one.statement, h("div", { class: "soft" }, `Decided by: ${one.measure}`)), one.sides.map(side), h("td", { "data-head": "Verdicts " }, AGREE[one.agree]), h("td", { "data-head": "Published " }, one.published_value))));
+  };
+  drawRows();
+  return [h("h1", { tabindex: "-1" }, "Claims"), demo ? worldNote() : null,
+    h("div", { class: "filters" }, choice("p", "Paper", data.papers.map(each => [each.name, each.short])), choice("a", "Verdicts", Object.entries(AGREE)),
+      h("label", { class: "search" }, "Search", h("input", { type: "search", name: "q", value: query.get("q") ?? "", oninput: event => set("q", event.target.value) }))), count,
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Claims" }, h("table", { class: "claims" },
+      h("thead", {}, h("tr", {}, ["Claim", "What is claimed", ...archiveNames(), "Verdicts", "Published"].map(text => h("th", { scope: "col" }, text)))), body))];
+}
+

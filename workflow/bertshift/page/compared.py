@@ -1,0 +1,137 @@
+"""The page that shows two archives beside each other, as JSON can hold it."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from bertshift.figures import numbers, style
+from bertshift.naming import VARIANTS
+from bertshift.page import data
+from bertshift.page.charts import DIMENSIONS, NAMES_MODELS, OVER, chart, in_words, shown
+from bertshift.papers.catalogue import FIGURES, ROOMS
+
+ARCHIVE = "archive"
+# What a table says of a number; the other columns say which number it is.
+SAID = {*numbers.VALUES, *numbers.NUMBERS, ARCHIVE, "version", "changed", "significant", "sample", "layers",
+        "pairs", "orders"} - {"portion", "share"}  # fmt: skip
+
+
+def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The tables of one figure, by archive, below each other; published rows, which belong to none, once.
+
+    Where both show the same models of other checkpoints, models are named without checkpoint: `mnli@large` beside `mnli`.
+    """
+    tables = {name: table.astype({key: object for key in NAMES_MODELS if key in table}) for name, table in tables.items()}  # fmt: skip
+    for key in NAMES_MODELS:
+        if all(key in table for table in tables.values()):
+            plain = _plain([set(table[key].dropna()) for table in tables.values()])
+            tables = {
+                name: table.assign(**{key: table[key].replace(plain)}) for name, table in tables.items()
+            }
+    rows = pd.concat([table.assign(**{ARCHIVE: name}) for name, table in tables.items()], ignore_index=True)
+    rows.loc[rows["source"] == "published", ARCHIVE] = ""
+    twice = rows.drop(columns="version", errors="ignore").duplicated() & (rows[ARCHIVE] == "")
+    return rows[~twice].reset_index(drop=True)
+
+
+def _plain(names: Sequence[set]) -> dict[str, str]:
+    """Names of models without their checkpoints; none where these are the same, or two names of one table would be."""
+    plain = {name: re.sub(r"@\w+", "", str(name)) for name in set().union(*names)}
+    apart = all(len({plain[name] for name in some}) == len(some) for some in names)
+    return plain if apart and len({*map(frozenset, names)}) > 1 else {}
+
+
+def figure(
+    name: str,
+    tables: Mapping[str, pd.DataFrame],
+    captions: Sequence[str],
+    pictures: Sequence,
+    models: Sequence[str],
+    layers: int | None = None,
+) -> dict:
+    """One figure of both archives: its `chart` where its table has curves, or else a list of its `numbers`.
+
+    `tables`, `captions` and `pictures` are in the order of the archives; `layers`: how many the published model has.
+    """
+    paper, item = name.split("/")
+    rows = together(tables)
+    plain = list(dict.fromkeys([*models, *(re.sub(r"@\w+", "", model) for model in models)]))
+    curves = chart(rows, plain, layers, (*OVER, "step"))
+    if curves and ARCHIVE not in [choice["key"] for choice in curves["choices"]]:
+        curves = None
+    words = [caption.strip().partition("\n\n") for caption in captions]
+    return {
+        "name": name,
+        "paper": paper,
+        "place": data.place(item),
+        "title": FIGURES[name].title,
+        "shows": words[0][0],
+        "made": [made for _, _, made in words],
+        "models": plain,
+        "tasks": [],
+        "thumbnails": [data.thumbnail(picture) for picture in pictures],
+        "chart": curves,
+        "numbers": None if curves or "weights" in rows else listed(rows, list(tables)),
+    }
+
+
+def listed(rows: pd.DataFrame, archives: Sequence[str]) -> dict:
+    """The numbers of both archives, with the paper's: `heads` name the cells that say which number it is; a row is [cells,
+    [value, low, high] of each archive or None, published value or None]."""
+    keys = [key for key in rows if key not in SAID and rows[key].nunique(dropna=False) > 1]
+    found: dict[tuple, list] = {}
+    for row in rows.to_dict("records"):
+        cells = tuple("" if pd.isna(row[key]) else row[key] for key in keys)
+        number = found.setdefault(cells, [None] * (len(archives) + 1))
+        if row[ARCHIVE]:
+            number[archives.index(row[ARCHIVE])] = [shown(row[key]) for key in ("value", "low", "high")]
+        else:
+            number[-1] = shown(row["value"])
+    return {
+        "heads": [DIMENSIONS.get(key, key).replace("_", " ") for key in keys],
+        "rows": [
+            [[cell if isinstance(cell, str) and not cell else in_words(cell) for cell in cells], number[:-1], number[-1]]
+            for cells, number in found.items()
+        ],
+    }  # fmt: skip
+
+
+def page(
+    archives: Sequence[Mapping],
+    figures: Sequence[Mapping],
+    claims: Sequence[Mapping],
+    published: Mapping[str, Mapping],
+) -> dict:
+    """All that the page needs: `archives` with `name`, `scales`, `checkpoints`, number of `figures`; `figures` as made by `figure`;
+    `claims` with `sides`, a row of each archive or None, and what `agree` says."""
+    papers = list(dict.fromkeys([one["paper"] for one in (*figures, *claims)]))
+    return {
+        "title": " and ".join(one["name"] for one in archives),
+        "scales": sorted({scale for one in archives for scale in one["scales"]}),
+        "checkpoints": list(dict.fromkeys(name for one in archives for name in one["checkpoints"])),
+        "papers": [
+            {"name": paper, "short": ROOMS[paper].NAME, "citation": published[paper]["paper"].get("citation", paper)}
+            for paper in papers
+        ],
+        "figures": [],
+        "claims": [],
+        "pairs": {},
+        "examples": {},
+        "variants": [["." + kind.forms[0], kind.does] for kind in VARIANTS.values()],
+        "labels": {name: style.label_of(name) for one in figures for name in one["models"]} | style.EDGES,
+        "palette": {task: colour for task, (colour, _) in style.PALETTE.items()},
+        "compared": {"archives": list(archives), "figures": list(figures), "claims": [_claim(one) for one in claims]},
+    }  # fmt: skip
+
+
+def _claim(one: Mapping) -> dict:
+    """As `data.claim`, with what each archive says of it apart."""
+    sides = [side and data.claim(side) for side in one["sides"]]
+    both = next(filter(None, sides))
+    own = ("ours", "low", "high", "replicates", "verdict", "reason", "scale", "probability")
+    return {
+        **{key: value for key, value in both.items() if key not in own},
+        "agree": one["agree"],
+        "sides": [side and {key: side[key] for key in own} for side in sides],
+    }
