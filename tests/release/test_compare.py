@@ -15,20 +15,20 @@ from bertshift.page import compared
 from bertshift.release import __main__ as release
 from bertshift.release import archive, compare
 from bertshift.rows.blocks import write_with_blocks
+from bertshift.rows.statistics import mapped
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 
 TABLES = {"hao2020": "results/svcca/", "merchant2020": "results/rsa/"}
 
 
-def write(path: Path, papers, layers, change=1.0):
-    """An archive of a figure for each of `papers`; SVCCA distances are `change` times as large."""
+def write(path: Path, papers, layers, turned=False):
+    """An archive of a figure for each of `papers`; SVCCA distances fall over layers if `turned`."""
     folder, config = path.parent / path.stem, shipped()
     for paper in papers:
         for name, table in tables_of(paper, layers).items():
             if name.startswith(TABLES[paper]):
-                if paper == "hao2020":
-                    numbers = [column for column in table if column in ("value", "low", "high") or column.startswith("without")]  # fmt: skip
-                    table = table.assign(**{column: table[column] * change for column in numbers})
+                if turned:
+                    table = mapped(table, lambda distance: 0.9 - distance)
                 write_with_blocks(folder / name, table)
     files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*.*") if file.is_file()}
     figures = {paper: {item: None for item in items} for paper, items in config["figures"].items()}
@@ -43,7 +43,7 @@ def write(path: Path, papers, layers, change=1.0):
 def archives(tmp_path_factory):
     folder = tmp_path_factory.mktemp("archives")
     return write(folder / "ours.zip", ["hao2020", "merchant2020"], 4), write(
-        folder / "theirs.zip", ["hao2020"], 6, change=-1.0
+        folder / "theirs.zip", ["hao2020"], 6, turned=True
     )
 
 
@@ -94,7 +94,7 @@ def test_the_page_has_a_line_of_each_archive_and_their_numbers_of_layers(made):
     places = [choice["key"] for choice in figure["chart"]["choices"]]
     place = places.index("archive")
     deepest = {
-        name: max(row[2] for row in figure["chart"]["rows"] if row[9 + place] == k)
+        name: max(row[2] for row in figure["chart"]["rows"] if row[10 + place] == k)
         for k, name in enumerate(figure["chart"]["choices"][place]["values"])
     }
     assert deepest == {"ours": 4, "theirs": 6}

@@ -4,6 +4,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit, logit
 
+from bertshift.errors import UserError
 from bertshift.rows import ranges
 from bertshift.rows.estimates import estimate
 from bertshift.rows.ranges import ANY, CORRELATION, POSITIVE, SHARE, distance, reached
@@ -56,5 +57,5 @@ def test_a_measure_is_found_by_its_name_and_kind():
     assert found.tolist() == [[0.0, np.log(2)], [0.0, 1.0], [0.0, 2.0], list(ANY), list(ANY)]
     frozen = pd.DataFrame({"metric": "frozen", "variant": "constant", "score": ["f1", "pearson"]})
     assert ranges.of(frozen).tolist() == [[0.0, 1.0], [-1.0, 1.0]]
-    with pytest.raises(ValueError, match="outside the range"):
+    with pytest.raises(UserError, match="a measure is -0.1, which lies outside its range from 0 to 1"):
         ranges.check(ranges.within(pd.DataFrame({"value": [0.5, -0.1]}), SHARE))

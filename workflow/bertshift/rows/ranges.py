@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from bertshift.errors import UserError
+
 Range = tuple[float, float]
 ENDS = ["floor", "ceiling"]  # in memory, columns of a table with the range of its column `value`
 SHARE, CORRELATION, POSITIVE, ANY = (0.0, 1.0), (-1.0, 1.0), (0.0, np.inf), (-np.inf, np.inf)
@@ -77,12 +79,18 @@ def within(table: pd.DataFrame, ends) -> pd.DataFrame:
 
 
 def check(table: pd.DataFrame) -> None:
-    """ValueError where a value lies outside the range that stands beside it: it is no longer the measure's own."""
+    """UserError where a value lies outside the range that stands beside it: the table is damaged, or holds other numbers."""
     if {*ENDS} <= {*table}:
         value, (low, high) = table["value"].to_numpy(np.float64), table[ENDS].to_numpy(np.float64).T
         slack = 1e-6 * np.maximum(1, np.abs(value))
-        if ((value < low - slack) | (value > high + slack)).any():
-            raise ValueError("values lie outside the range of their measure; see rows.ranges")
+        outside = (value < low - slack) | (value > high + slack)
+        if outside.any():
+            row = table[outside].iloc[0]
+            path, metric = row.get("table", "a table"), row.get("metric", "a measure")
+            raise UserError(
+                f"{path}: {metric} is {row['value']:g}, which lies outside its range from {row[ENDS[0]]:g} to "
+                f"{row[ENDS[1]]:g}; delete the table and run its rule again."
+            )
 
 
 def reached(value, step, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
