@@ -77,7 +77,9 @@ def of_examples(statistic, *each):
     """The statistic of sums over examples, given what each adds to them [R, n, studies]: of all [R, studies], and without
     each block [R, BLOCKS, studies]."""
     sums = [one.reshape(len(one), BLOCKS, -1, one.shape[-1]).sum(axis=2) for one in each]
-    return statistic(*(one.sum(1) for one in sums)), statistic(*(one.sum(1, keepdims=True) - one for one in sums))
+    return statistic(*(one.sum(1) for one in sums)), statistic(
+        *(one.sum(1, keepdims=True) - one for one in sums)
+    )
 
 
 def right(rng, share, replicates, examples, number):
@@ -128,7 +130,11 @@ def matthews(rng, replicates, number):
     gold = rng.uniform(size=(1, 200, number)) < 0.5
     gold, said = np.broadcast_to(gold, hits.shape).astype(float), (gold == hits).astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return *of_examples(pearson, np.ones_like(said), gold, said, gold, said, gold * said), 2 * truth - 1, 0.1
+        return (
+            *of_examples(pearson, np.ones_like(said), gold, said, gold, said, gold * said),
+            2 * truth - 1,
+            0.1,
+        )
 
 
 NEAR_ENDS = {

@@ -22,7 +22,9 @@ def test_correlations_step_on_fishers_z_shares_on_the_logit_and_positive_numbers
     assert reached(x, STEPS, ANY).tolist() == (x + STEPS).tolist()
 
 
-@pytest.mark.parametrize(("value", "ends"), [(0.97, SHARE), (-0.3, CORRELATION), (2.5, POSITIVE), (-4.0, ANY)])
+@pytest.mark.parametrize(
+    ("value", "ends"), [(0.97, SHARE), (-0.3, CORRELATION), (2.5, POSITIVE), (-4.0, ANY)]
+)
 def test_a_distance_is_the_step_that_leads_there(value, ends):
     there = reached(value, STEPS / 10, ends)
     assert distance(value, there, ends) == pytest.approx(STEPS / 10)
@@ -52,7 +54,13 @@ def test_an_interval_and_its_probabilities_lie_inside_the_range():
 
 
 def test_a_measure_is_found_by_its_name_and_kind():
-    rows = [("js", "nats"), ("js", "bits"), ("cka", "cka_debiased"), ("edge_probe_delta", "mix"), ("mine", "x")]
+    rows = [
+        ("js", "nats"),
+        ("js", "bits"),
+        ("cka", "cka_debiased"),
+        ("edge_probe_delta", "mix"),
+        ("mine", "x"),
+    ]
     found = ranges.of(pd.DataFrame(rows, columns=["metric", "variant"]))
     assert found.tolist() == [[0.0, np.log(2)], [0.0, 1.0], [0.0, 2.0], list(ANY), list(ANY)]
     frozen = pd.DataFrame({"metric": "frozen", "variant": "constant", "score": ["f1", "pearson"]})

@@ -94,7 +94,9 @@ def test_pairs_of_seeds_on_one_pretraining_run_are_replicates(published):
         assert row["verdict"] == verdict and row["replicates"] == 3
     # Without seed 1 there is the third pair alone: pseudo-values 3 * 1/3 - 2 * (-1, 1, 1) have a standard error of 4/3.
     reach = 4.3027 * (4 / 3) / (1 - 1 / 9)  # on Fisher's z
-    assert np.arctanh([row["low"], row["high"]]) == pytest.approx(np.arctanh(1 / 3) + [-reach, reach], abs=0.1)
+    assert np.arctanh([row["low"], row["high"]]) == pytest.approx(
+        np.arctanh(1 / 3) + [-reach, reach], abs=0.1
+    )
 
 
 def test_runs_that_failed_to_train_decide_nothing(made, published):

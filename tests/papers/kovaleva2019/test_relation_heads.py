@@ -41,7 +41,9 @@ def test_the_papers_own_numbers_agree_with_themselves(paper):
 def test_another_shape_is_said_to_be_not_comparable(paper):
     figure, _, _ = figure3.draw(of_kovaleva(12, 4), paper)
     titles = " ".join(panels(figure))
-    assert "not comparable" in titles and "r =" not in titles and "best of 2 runs: 0.21 (0.21 / 0.21)" in titles
+    assert (
+        "not comparable" in titles and "r =" not in titles and "best of 2 runs: 0.21 (0.21 / 0.21)" in titles
+    )
     assert ".87" not in [text.get_text() for axes in figure.axes for text in axes.texts]
 
 

@@ -46,7 +46,10 @@ def test_a_cell_of_table_1_says_ours_both_replicates_and_the_papers(table1):
         row = only_row(ours, panel="delta", series=name, task="relations")
         value, both, paper = cells[label, "Relations"]
         digits = [float(number.replace("−", "-")) for number in re.findall(r"[−\d.]+", f"{value} {both}")]
-        assert digits == pytest.approx([row["value"], *statistics.each_of(row["each"])], abs=0.0501) and " / " in both
+        assert (
+            digits == pytest.approx([row["value"], *statistics.each_of(row["each"])], abs=0.0501)
+            and " / " in both
+        )
         assert paper == f"paper −{-PAPER['delta'][name]['relations']}"
     assert cells["Base", "POS"][-1] == "paper 97.5"
     assert len(cells["Word only", "POS"]) == 2  # of which the paper has no number

@@ -99,7 +99,9 @@ def reached(value, step, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndar
     At an end itself no scale has a place for the number: there the step is cut where the range ends. A number that does not
     vary, such as the similarity of a layer that did not change, has steps of 0 and stays what it is.
     """
-    value, step, low, high = np.broadcast_arrays(*(np.asarray(part, np.float64) for part in (value, step, *ends)))
+    value, step, low, high = np.broadcast_arrays(
+        *(np.asarray(part, np.float64) for part in (value, step, *ends))
+    )
     below, above = value - low, high - value
     width = np.where(np.isfinite(high - low), high - low, 1.0)
     at_end = np.minimum(below, above) <= AT_END * width
@@ -125,7 +127,9 @@ def reached(value, step, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndar
 
 def distance(value, other, ends: Range) -> np.ndarray:
     """The step that leads from `value` to `other` (see `reached`); infinite to an end of the range and beyond."""
-    value, other, low, high = np.broadcast_arrays(*(np.asarray(part, np.float64) for part in (value, other, *ends)))
+    value, other, low, high = np.broadcast_arrays(
+        *(np.asarray(part, np.float64) for part in (value, other, *ends))
+    )
     below, above = value - low, high - value
     width = np.where(np.isfinite(high - low), high - low, 1.0)
     linear = (np.minimum(below, above) <= AT_END * width) | (np.isinf(low) & np.isinf(high))

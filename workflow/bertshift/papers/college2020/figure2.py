@@ -97,7 +97,9 @@ def tests(chained: pd.DataFrame) -> pd.DataFrame:
 def _instead(score: pd.DataFrame, values: pd.Series, panel: str) -> pd.DataFrame:
     """Rows of `score` with another number of each model's, without an interval, in place of the mean; none where there is no
     such number."""
-    rows = score.assign(panel=panel, value=score["model"].map(values), low=np.nan, high=np.nan, each="", interval=NONE)
+    rows = score.assign(
+        panel=panel, value=score["model"].map(values), low=np.nan, high=np.nan, each="", interval=NONE
+    )
     return rows.dropna(subset="value")
 
 

@@ -93,7 +93,14 @@ claim("figure2", "H2.1", HALVES, above_minus_below(13), low=0.0)
 claim("figure2", "H2.2", PEAK.format("distance"), depth_of_peak, low=2 / 3, strict=False, ends=SHARE)
 claim("similarity", "H2.3", HALVES + OTHERS, above_minus_below(13), BY_MEASURE, low=0.0)
 claim(
-    "similarity", "H2.4", PEAK.format("distance") + OTHERS, depth_of_peak, BY_MEASURE, low=2 / 3, strict=False, ends=SHARE
+    "similarity",
+    "H2.4",
+    PEAK.format("distance") + OTHERS,
+    depth_of_peak,
+    BY_MEASURE,
+    low=2 / 3,
+    strict=False,
+    ends=SHARE,
 )
 claim("figure3", "H3.1", "largest distance of layers 1 to 11 over the largest of all 24", lower_layers_restored,
       high=0.5, ends=SHARE)  # fmt: skip
@@ -109,7 +116,9 @@ claim("figure4", "H4.2", "first layer with a JS above twice the mean of layers 1
       low=9, high=10, strict=False)  # fmt: skip
 claim("figure4", "H.1", f"mean JS of layers 1 to 10 over that of layers 11 to 24, {OF_24}", share_of((1, 10), (11, 24)),
       high=1.0, ends=POSITIVE)  # fmt: skip
-claim("figure5", "H5.1", "rank correlation of distance and layer", growth_with_depth, low=0.9, ends=CORRELATION)
+claim(
+    "figure5", "H5.1", "rank correlation of distance and layer", growth_with_depth, low=0.9, ends=CORRELATION
+)
 claim("figure5", "H5.2", "mean step of the distance from that layer of 24 on, minus that below", faster_growth,
       ["mnli, 19", "sst2, 19", "mrpc, 13"], low=0.0)  # fmt: skip
 

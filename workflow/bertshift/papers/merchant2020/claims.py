@@ -94,8 +94,17 @@ inclusive("table1", "T1.1", "mean |Δ| over 3 models and 8 tasks, in points", la
           high=1.5, ends=POSITIVE)  # fmt: skip
 claim("table1", "T1.2", "largest |Δ| over |Δ of lexical| of the same task", largest_over_lexical, high=1.0,
       ends=POSITIVE)  # fmt: skip
-inclusive("table1", "T1.3", "number of 24 Δ from -2 to 0 points", deltas_between(-2, 0), low=13, ends=(0.0, 24.0))
-inclusive("table1", "T1.10", "number of 24 |Δ| up to 1.4 points", deltas_between(-1.4, 1.4), low=16, ends=(0.0, 24.0))
+inclusive(
+    "table1", "T1.3", "number of 24 Δ from -2 to 0 points", deltas_between(-2, 0), low=13, ends=(0.0, 24.0)
+)
+inclusive(
+    "table1",
+    "T1.10",
+    "number of 24 |Δ| up to 1.4 points",
+    deltas_between(-1.4, 1.4),
+    low=16,
+    ends=(0.0, 24.0),
+)
 inclusive("table1", "T1.4", "Δ of MNLI on constituents", lambda e: delta(e, "mnli", "constituents"), low=-3.5,
           high=-1.0)  # fmt: skip
 inclusive("table1", "T1.5", "Δ of SQuAD", lambda e, task: delta(e, "squad", task), ["pos", "dependencies", "srl"],
