@@ -25,7 +25,7 @@ def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "laye
     thin = {"color": look["color"], "linewidth": 0.5, "alpha": 0.6, "linestyle": line.get("linestyle", "-")}
     for values in zip_longest(*statistics.too_few(rows), fillvalue=np.nan):
         axes.plot(rows[x], values, **thin)
-    enough = rows["low"].notna() & (rows["replicates"] >= statistics.BANDED)
+    enough = statistics.banded(rows)
     if enough.any():
         low, high = rows["low"].where(enough), rows["high"].where(enough)
         with within_reach(axes, rows["value"]):
@@ -35,7 +35,7 @@ def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "laye
 def bars(axes: Axes, places: Sequence[float], rows: pd.DataFrame, horizontal: bool = True, **look) -> None:
     """At points drawn at `places` of the other axis: their intervals where there are replicates enough, or else a dot for
     each of several."""
-    enough = (rows["low"].notna() & (rows["replicates"] >= statistics.BANDED)).to_numpy()
+    enough = statistics.banded(rows).to_numpy()
     places = np.asarray(places, dtype=np.float64)
     with within_reach(axes, rows["value"], horizontal):
         lines = axes.hlines if horizontal else axes.vlines
@@ -64,7 +64,7 @@ def within_reach(axes: Axes, values: pd.Series, horizontal: bool = False) -> Ite
 def highest(rows: pd.DataFrame) -> float:
     """Where an axis from 0 on ends: above all values, and above the intervals that are no more than twice as high."""
     most = rows["value"].max()
-    ends = rows.loc[rows["replicates"] >= statistics.BANDED, "high"].max()
+    ends = rows.loc[statistics.banded(rows), "high"].max()
     return max([most, *statistics.too_few(rows).explode().dropna(), min(ends, 2 * most)])
 
 

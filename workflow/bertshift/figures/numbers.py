@@ -146,9 +146,9 @@ def spread(row, number: Callable[[float], str]) -> str:
 def with_spread(row, number: Callable[[float], str]) -> str:
     """A mean and its `spread` in one line."""
     text = spread(row, number)
-    return (
-        f"{number(row.value)} {text if text.startswith('[') else f'({text})'}" if text else number(row.value)
-    )
+    if " / " in text:
+        text = f"({text})"
+    return f"{number(row.value)} {text}".rstrip()
 
 
 def reach(values: pd.Series, form: str = ".2f") -> str:

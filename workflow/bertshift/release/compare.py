@@ -102,11 +102,8 @@ def write(runs: Sequence[Run], out: Path) -> list[str]:
     tables = [run.claims for run in runs]
     rows = claims(*tables)
     write_tsv(out / "claims.tsv", rows)
-    published = {paper: read_yaml(Path(PUBLISHED.format(paper=paper))) for paper in rows["paper"].unique()}
-    published |= {
-        paper: read_yaml(Path(PUBLISHED.format(paper=paper)))
-        for paper in {name.split("/")[0] for name in shared} - {*published}
-    }
+    papers = {*rows["paper"], *(name.split("/")[0] for name in shared)}
+    published = {paper: read_yaml(Path(PUBLISHED.format(paper=paper))) for paper in papers}
     figures = []
     for name in shared:
         numbers = {run.name: read_tsv(run.file(name, "tsv")) for run in runs}

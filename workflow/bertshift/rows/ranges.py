@@ -99,24 +99,14 @@ def reached(value, step, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndar
     At an end itself no scale has a place for the number: there the step is cut where the range ends. A number that does not
     vary, such as the similarity of a layer that did not change, has steps of 0 and stays what it is.
     """
-    value, step, low, high = np.broadcast_arrays(
-        *(np.asarray(part, np.float64) for part in (value, step, *ends))
-    )
-    below, above = value - low, high - value
-    width = np.where(np.isfinite(high - low), high - low, 1.0)
-    at_end = np.minimum(below, above) <= AT_END * width
+    value, step, low, high, below, above, at_end = _placed(value, step, ends)
     with np.errstate(all="ignore"):
         moved = step * (1 / below + 1 / above)  # on the scale without ends; 1 / inf is 0
         found = np.select(
-            [
-                at_end,
-                np.isfinite(low) & np.isfinite(high),
-                np.isfinite(low),
-                np.isfinite(high),
-            ],
+            [at_end, np.isfinite(low) & np.isfinite(high), np.isfinite(low), np.isfinite(high)],
             [
                 np.clip(value + step, np.minimum(low, value), np.maximum(high, value)),
-                low + width * expit(np.log(below) - np.log(above) + moved),
+                low + (high - low) * expit(np.log(below) - np.log(above) + moved),
                 low + below * np.exp(moved),
                 high - above * np.exp(-moved),
             ],
@@ -127,13 +117,19 @@ def reached(value, step, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndar
 
 def distance(value, other, ends: Range) -> np.ndarray:
     """The step that leads from `value` to `other` (see `reached`); infinite to an end of the range and beyond."""
+    value, other, low, high, below, above, at_end = _placed(value, other, ends)
+    linear = at_end | (np.isinf(low) & np.isinf(high))
+    with np.errstate(all="ignore"):
+        scale = np.where(np.isfinite(low), np.log(np.maximum(other - low, 0) / below), 0.0)
+        scale = scale - np.where(np.isfinite(high), np.log(np.maximum(high - other, 0) / above), 0.0)
+        return np.where(linear, other - value, scale / (1 / below + 1 / above))
+
+
+def _placed(value, other, ends) -> tuple[np.ndarray, ...]:
+    """value, other, low, high, the distances of the value from both ends, and whether it is at one; all of one shape."""
     value, other, low, high = np.broadcast_arrays(
         *(np.asarray(part, np.float64) for part in (value, other, *ends))
     )
     below, above = value - low, high - value
     width = np.where(np.isfinite(high - low), high - low, 1.0)
-    linear = (np.minimum(below, above) <= AT_END * width) | (np.isinf(low) & np.isinf(high))
-    with np.errstate(all="ignore"):
-        scale = np.where(np.isfinite(low), np.log(np.maximum(other - low, 0) / below), 0.0)
-        scale = scale - np.where(np.isfinite(high), np.log(np.maximum(high - other, 0) / above), 0.0)
-        return np.where(linear, other - value, scale / (1 / below + 1 / above))
+    return value, other, low, high, below, above, np.minimum(below, above) <= AT_END * width

@@ -138,6 +138,11 @@ def each_of(text: str) -> list[float]:
     return [float(value) for value in text.split("; ")] if text else []
 
 
+def banded(rows: pd.DataFrame) -> pd.Series:
+    """Whether figures draw the interval: there is one, and replicates enough for it."""
+    return rows["low"].notna() & (rows["replicates"] >= BANDED)
+
+
 def too_few(rows: pd.DataFrame) -> pd.Series:
     """What replicates have, in lists, where they are several and too few for an interval; else empty lists."""
     return rows["each"].where(rows["replicates"] < BANDED, "").map(each_of)

@@ -69,19 +69,16 @@ function besideEachOther(each) {
   const depth = chart.x === "layer" && new Set([...deepest.values()].filter(one => one > 0)).size > 1;
   const panel = (rows, title) => {
     const what = row => of(row) < 0 ? "published" : names[of(row)], xTitle = depth ? "share of the depth" : chart.x in X ? titleOf(chart.x, rows.map(row => row[2])) : chart.x;
-    const values = rows.map(row => ({ line: what(row), what: `${what(row)} ${row.slice(FIRST)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6], n: row[7], each: row[9], x: depth ? row[2] / deepest.get(of(row)) : row[2],
-      Model: what(row), What: [["mean", "published", "null or baseline"][row[1]], row[8]].filter(Boolean).join(", "), [xTitle.replace(" (0 = embeddings)", "")]: depth ? `layer ${row[2]} of ${deepest.get(of(row))}` : row[2],
-      Value: number(row[4]), Interval: row[5] === null ? "none" : `${number(row[5])} to ${number(row[6])}`, Replicates: row[7] || "" }));
+    const axis = xTitle.replace(" (0 = embeddings)", ""), values = rows.map(row => pointOf(row, { line: what(row), mine: "mean", axis, of: depth && deepest.get(of(row)) }));
     const canvas = h("div", { class: "chart" });
     later(canvas, () => draw(canvas, lineSpec(spreadOut(values), { x: chart.x, xTitle, names: [...names, "published"], colours: [...names.map((_, k) => colour(k)), "var(--ink)"], height: 190 }), `${each.title}, ${title}: ${names.join(" and ")} by ${xTitle}`));
     return h("div", { class: "panel" }, h("h3", {}, title), canvas,
       numbersTable(["Archive", "What", chart.x, "Value", "Interval", "Replicates"], () => values.map((one, k) => [one.Model, one.What, rows[k][2], one.Value, one.Interval, one.Replicates])));
   };
   const maps = (cells, title) => {
-    const values = cells.map(row => row[4]), range = [Math.min(...values), Math.max(...values)], diverging = range[0] < 0 && range[1] > 0, most = Math.max(-range[0], range[1]);
-    const look = { column: chart.column === "head" ? "head" : "other layer", domain: diverging ? [-most, most] : range, colours: diverging ? LOSS_TO_GAIN : chart.alike ? BLUES.toReversed() : BLUES };
+    const look = lookOf(chart, cells);
     return h("div", { class: "panel", style: "margin-top:1rem" }, h("h3", {}, title), h("div", { class: "maps" }, names.map((name, k) => [name, cells.filter(row => of(row) === k)]).filter(([, own]) => own.length).map(([name, own]) =>
-      headsMap(name, own.map(row => ({ layer: row[2], column: row[3], value: row[4], low: row[5], high: row[6], n: row[7] })), look, null, `${each.title}, ${title}`))));
+      headsMap(name, own.map(cellOf), look, null, `${each.title}, ${title}`))));
   };
   const redraw = () => {
     drawChoices();

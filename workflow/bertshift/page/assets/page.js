@@ -477,6 +477,20 @@ function spreadChoice(rows, redraw) {
     Object.entries(SPREADS).map(([value, text]) => h("option", { value, selected: value === spread }, text))));
 }
 
+// A chart's row as a point of a line. `of` is how many layers its place is a share of, where it is one.
+const pointOf = (row, { line, what = line, model = line, mine, axis, of }) => ({
+  line, what: `${what} ${row.slice(FIRST)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6], n: row[7], each: row[9], x: of ? row[2] / of : row[2],
+  Model: model, What: [[mine, "published", "null or baseline"][row[1]], row[8]].filter(Boolean).join(", "), [axis]: of ? `layer ${row[2]} of ${of}` : row[2],
+  Value: number(row[4]), Interval: row[5] === null ? "none" : `${number(row[5])} to ${number(row[6])}`, Replicates: row[7] || "",
+});
+
+// Rows of a chart as cells of a map, and how these look.
+const cellOf = row => ({ layer: row[2], column: row[3], value: row[4], low: row[5], high: row[6], n: row[7] });
+function lookOf(chart, rows) {
+  const values = rows.map(row => row[4]), range = [Math.min(...values), Math.max(...values)], diverging = range[0] < 0 && range[1] > 0, most = Math.max(-range[0], range[1]);
+  return { column: chart.column === "head" ? "head" : "other layer", domain: diverging ? [-most, most] : range, colours: diverging ? LOSS_TO_GAIN : chart.alike ? BLUES.toReversed() : BLUES };
+}
+
 // What is chosen of a chart's choices, but for a hidden one, of which all are shown.
 function chooser(chart, chosen, redraw, hidden = -1) {
   const box = h("div", { class: "choices" });
@@ -514,13 +528,10 @@ function explorer(each) {
     const depths = new Map(on.map(row => [`${row[0]} ${row[1] === PUBLISHED}`, most(row)]));
     const depth = chart.x === "layer" && new Set(depths.values()).size > 1;
     const words = chosen.map((value, k) => chart.choices[k]?.words[value]).filter(Boolean).join(", ");
-    const values = on.map(row => ({
-      line: row[0] === -1 ? "" : chart.lines[row[0]].label, what: `${row[0]} ${row.slice(FIRST)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6], n: row[7], each: row[9],
-      x: depth ? row[2] / depths.get(`${row[0]} ${row[1] === PUBLISHED}`) : row[2],
-      Model: row[0] === -1 ? "" : chart.lines[row[0]].label || each.title, What: [["ours", "published", "null or baseline"][row[1]], row[8]].filter(Boolean).join(", "),
-      [depth ? "share of the depth" : X[chart.x]]: depth ? `layer ${row[2]} of ${depths.get(`${row[0]} ${row[1] === PUBLISHED}`)}` : row[2],
-      Value: number(row[4]), Interval: row[5] === null ? "none" : `${number(row[5])} to ${number(row[6])}`, Replicates: row[7] || "",
-    }));
+    const values = on.map(row => {
+      const line = row[0] === -1 ? "" : chart.lines[row[0]].label;
+      return pointOf(row, { line, what: row[0], model: line || (row[0] === -1 ? "" : each.title), mine: "ours", axis: depth ? "share of the depth" : X[chart.x], of: depth && depths.get(`${row[0]} ${row[1] === PUBLISHED}`) });
+    });
     const canvas = h("div", { class: "chart" }), xTitle = depth ? "share of the depth" : titleOf(chart.x, on.map(row => row[2]));
     const drawn = spreadOut(values);
     if (values.length) later(canvas, () => draw(canvas, lineSpec(drawn, { x: chart.x, xTitle, names: chart.lines.map(one => one.label), colours }),
@@ -539,18 +550,15 @@ function explorer(each) {
   };
   let model = 0;
   const mapView = all => {
-    const column = chart.column === "head" ? "head" : "other layer";
     const box = h("div");
     const show = () => {
-      const rows = all.filter(row => row[0] === -1 || row[0] === model), values = rows.map(row => row[4]);
-      const range = [Math.min(...values), Math.max(...values)], diverging = range[0] < 0 && range[1] > 0, most = Math.max(-range[0], range[1]);
-      const look = { column, domain: diverging ? [-most, most] : range, colours: diverging ? LOSS_TO_GAIN : chart.alike ? BLUES.toReversed() : BLUES };
+      const rows = all.filter(row => row[0] === -1 || row[0] === model), look = lookOf(chart, rows);
       const maps = [[OURS, "Ours"], [PUBLISHED, "Published"]].map(([role, title]) => [title, rows.filter(row => row[1] === role)]).filter(([, cells]) => cells.length);
       box.replaceChildren(
         chart.lines.length > 1 ? h("label", { class: "choice", style: "margin-bottom:.6rem;width:fit-content" }, "Model", h("select", { "data-key": "map", onchange: event => { model = Number(event.target.value); show(); box.querySelector("select").focus(); } },
           chart.lines.map((one, k) => h("option", { value: k, selected: k === model }, one.label)))) : "",
-        h("div", { class: "maps" }, maps.map(([title, cells]) => headsMap(title, cells.map(row => ({ layer: row[2], column: row[3], value: row[4], low: row[5], high: row[6], n: row[7] })), look,
-          title === "Ours" && column === "head" ? chart.lines[model]?.name : null, each.title))));
+        h("div", { class: "maps" }, maps.map(([title, cells]) => headsMap(title, cells.map(cellOf), look,
+          title === "Ours" && look.column === "head" ? chart.lines[model]?.name : null, each.title))));
     };
     show();
     return h("div", {}, box);
