@@ -9,35 +9,48 @@ from bertshift.rows import ranges
 from bertshift.rows.estimates import estimate
 from bertshift.rows.ranges import ANY, CORRELATION, POSITIVE, SHARE, distance, reached
 
-STEPS = np.array([-3.0, -0.2, 0.0, 0.01, 5.0])
+ERROR, ERRORS = 0.01, np.array([-300.0, -20.0, 0.0, 1.0, 500.0])
+STEPS = ERROR * ERRORS
 
 
 def test_correlations_step_on_fishers_z_shares_on_the_logit_and_positive_numbers_on_the_logarithm():
     r, p, x = 0.95, 0.97, 2.5
-    assert reached(r, STEPS, CORRELATION) == pytest.approx(np.tanh(np.arctanh(r) + STEPS / (1 - r**2)))
-    assert reached(p, STEPS, SHARE) == pytest.approx(expit(logit(p) + STEPS / (p * (1 - p))))
-    assert reached(100 * p, 100 * STEPS, (0.0, 100.0)) == pytest.approx(100 * reached(p, STEPS, SHARE))
-    assert reached(x, STEPS, POSITIVE) == pytest.approx(np.exp(np.log(x) + STEPS / x))
-    assert reached(-x, STEPS, (-np.inf, 0.0)) == pytest.approx(-reached(x, -STEPS, POSITIVE))
-    assert reached(x, STEPS, ANY).tolist() == (x + STEPS).tolist()
+    assert reached(r, ERROR, ERRORS, CORRELATION) == pytest.approx(
+        np.tanh(np.arctanh(r) + STEPS / (1 - r**2))
+    )
+    shares = expit(logit(p) + STEPS / (p * (1 - p)))
+    assert reached(p, ERROR, ERRORS, SHARE) == pytest.approx(shares)
+    assert reached(100 * p, 100 * ERROR, ERRORS, (0.0, 100.0)) == pytest.approx(100 * shares)
+    assert reached(x, ERROR, ERRORS, POSITIVE) == pytest.approx(np.exp(np.log(x) + STEPS / x))
+    assert reached(-x, ERROR, ERRORS, (-np.inf, 0.0)) == pytest.approx(-reached(x, ERROR, -ERRORS, POSITIVE))
+    assert reached(x, ERROR, ERRORS, ANY).tolist() == (x + STEPS).tolist()
 
 
 @pytest.mark.parametrize(
     ("value", "ends"), [(0.97, SHARE), (-0.3, CORRELATION), (2.5, POSITIVE), (-4.0, ANY)]
 )
-def test_a_distance_is_the_step_that_leads_there(value, ends):
-    there = reached(value, STEPS / 10, ends)
-    assert distance(value, there, ends) == pytest.approx(STEPS / 10)
+def test_a_distance_is_in_the_errors_that_lead_there(value, ends):
+    there = reached(value, ERROR, ERRORS / 10, ends)
+    assert distance(value, ERROR, there, ends) == pytest.approx(ERRORS / 10)
     if np.isfinite(ends[0]):
-        assert distance(value, ends[0], ends) == -np.inf
+        assert distance(value, ERROR, ends[0], ends) == -np.inf
 
 
 def test_at_an_end_a_step_is_cut_there():
     """No scale has a place for an end: a layer that did not change has a similarity of 1 and no interval around it."""
-    assert reached(1.0, [-0.1, 0.0, 0.1], CORRELATION).tolist() == [0.9, 1.0, 1.0]
-    assert reached(0.0, [-0.1, 0.1], POSITIVE).tolist() == [0.0, 0.1]
+    assert reached(1.0, 0.1, [-1, 0, 1], CORRELATION).tolist() == [0.9, 1.0, 1.0]
+    assert reached(0.0, 0.1, [-1, 1], POSITIVE).tolist() == [0.0, 0.1]
     unchanged = estimate(np.ones(2), left_out=np.ones((2, 20)), ends=CORRELATION)
     assert (unchanged.low, unchanged.high) == (1.0, 1.0)
+
+
+def test_a_jump_of_the_jackknife_beyond_an_end_makes_no_wide_interval():
+    """The SVCCA distance of a layer that hardly changed: without a block it keeps other directions."""
+    assert reached(0.001, 0.002, [-4, 4], SHARE).tolist() == pytest.approx([0.0, 0.009])
+    assert distance(0.001, 0.002, 0.009, SHARE) == pytest.approx(4)
+    # Two replicates, one of them at the end, are no jump.
+    two = estimate(np.array([0.0, 0.02]), ends=SHARE)
+    assert 0 < two.low < 1e-6 and 0.5 < two.high < 1
 
 
 def test_an_interval_and_its_probabilities_lie_inside_the_range():

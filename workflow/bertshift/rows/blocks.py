@@ -88,8 +88,8 @@ def interval(value: np.ndarray, without: np.ndarray, ends=ranges.ANY) -> tuple[n
     """low, high [...]: the two-sided 95 % t interval of `value` with B - 1 degrees of freedom, inside a range with these
     `ends`."""
     error, blocks = jackknife(without)
-    half = distributions.t.ppf((1 + LEVEL) / 2, np.where(blocks > 1, blocks - 1, 1)) * error
-    return ranges.reached(value, -half, ends), ranges.reached(value, half, ends)
+    errors = distributions.t.ppf((1 + LEVEL) / 2, np.where(blocks > 1, blocks - 1, 1))
+    return ranges.reached(value, error, -errors, ends), ranges.reached(value, error, errors, ends)
 
 
 def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "value") -> None:

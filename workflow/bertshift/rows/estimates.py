@@ -51,11 +51,11 @@ class Estimate:
 
     @property
     def low(self) -> float | np.ndarray:
-        return ranges.reached(self.mean, -self._errors((1 - LEVEL) / 2) * self.error, self.ends)
+        return ranges.reached(self.mean, self.error, -self._errors((1 - LEVEL) / 2), self.ends)
 
     @property
     def high(self) -> float | np.ndarray:
-        return ranges.reached(self.mean, self._errors((1 - LEVEL) / 2) * self.error, self.ends)
+        return ranges.reached(self.mean, self.error, self._errors((1 - LEVEL) / 2), self.ends)
 
     def probability(self, low: float, high: float) -> float:
         """Of the true value to lie between `low` and `high`; NaN without an interval. For a single number."""
@@ -68,7 +68,7 @@ class Estimate:
         return sum(weight * distributions.t.isf(tail, freedom) for weight, freedom in self.parts)
 
     def _below(self, value: float) -> float:
-        errors = float(ranges.distance(self.mean, value, self.ends)) / self.error
+        errors = float(ranges.distance(self.mean, self.error, value, self.ends))
         tails = [distributions.t.sf(abs(errors), freedom) for _, freedom in self.parts]
         low, high = min(tails), max(tails)
         if high - low > EQUAL:  # else there is one part, or the value is far away

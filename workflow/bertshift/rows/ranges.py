@@ -17,6 +17,7 @@ Range = tuple[float, float]
 ENDS = ["floor", "ceiling"]  # in memory, columns of a table with the range of its column `value`
 SHARE, CORRELATION, POSITIVE, ANY = (0.0, 1.0), (-1.0, 1.0), (0.0, np.inf), (-np.inf, np.inf)
 AT_END = 1e-12  # of the range's width, and in numbers without a width: nearer to an end is at the end
+BEYOND = 1 + 1e-9  # two replicates, one of them at an end, have an error as large as their distance from it
 # What tells measures of one name apart, in the order in which it is looked for.
 KINDS = ["variant", "measure", "quantity", "score"]
 
@@ -93,13 +94,17 @@ def check(table: pd.DataFrame) -> None:
             )
 
 
-def reached(value, step, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Where a step from `value` leads that is as long as `step` (signed) at the value and never leaves the range.
+def reached(value, error, errors, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """The end of an interval: where so many `errors` (signed) from `value` lead, whose standard error is `error`. It never
+    leaves the range.
 
-    At an end itself no scale has a place for the number: there the step is cut where the range ends. A number that does not
-    vary, such as the similarity of a layer that did not change, has steps of 0 and stays what it is.
+    At an end of the range no scale has a place for the number, and within one standard error of it the delta method has no
+    straight line to follow: no mean is so near unless the jackknife jumped. There the step is that of the number's own
+    scale, cut where the range ends. A number that does not vary, such as the similarity of a layer that did not change, has
+    an error of 0 and stays what it is.
     """
-    value, step, low, high, below, above, at_end = _placed(value, step, ends)
+    value, errors, error, low, high, below, above, at_end = _placed(value, errors, error, ends)
+    step = errors * error
     with np.errstate(all="ignore"):
         moved = step * (1 / below + 1 / above)  # on the scale without ends; 1 / inf is 0
         found = np.select(
@@ -115,21 +120,31 @@ def reached(value, step, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndar
     return found[()]
 
 
-def distance(value, other, ends: Range) -> np.ndarray:
-    """The step that leads from `value` to `other` (see `reached`); infinite to an end of the range and beyond."""
-    value, other, low, high, below, above, at_end = _placed(value, other, ends)
+def distance(value, error, other, ends: Range) -> np.ndarray:
+    """How many standard errors lead from `value` to `other` (see `reached`); infinite to an end of the range and beyond."""
+    value, other, error, low, high, below, above, at_end = _placed(value, other, error, ends)
     linear = at_end | (np.isinf(low) & np.isinf(high))
     with np.errstate(all="ignore"):
         scale = np.where(np.isfinite(low), np.log(np.maximum(other - low, 0) / below), 0.0)
         scale = scale - np.where(np.isfinite(high), np.log(np.maximum(high - other, 0) / above), 0.0)
-        return np.where(linear, other - value, scale / (1 / below + 1 / above))
+        return np.where(linear, other - value, scale / (1 / below + 1 / above)) / error
 
 
-def _placed(value, other, ends) -> tuple[np.ndarray, ...]:
-    """value, other, low, high, the distances of the value from both ends, and whether it is at one; all of one shape."""
-    value, other, low, high = np.broadcast_arrays(
-        *(np.asarray(part, np.float64) for part in (value, other, *ends))
+def _placed(value, other, error, ends) -> tuple[np.ndarray, ...]:
+    """value, other, error, low, high, the distances of the value from both ends, and whether it is too near to one; all of one
+    shape."""
+    value, other, error, low, high = np.broadcast_arrays(
+        *(np.asarray(part, np.float64) for part in (value, other, error, *ends))
     )
     below, above = value - low, high - value
-    width = np.where(np.isfinite(high - low), high - low, 1.0)
-    return value, other, low, high, below, above, np.minimum(below, above) <= AT_END * width
+    width, nearest = np.where(np.isfinite(high - low), high - low, 1.0), np.minimum(below, above)
+    return (
+        value,
+        other,
+        error,
+        low,
+        high,
+        below,
+        above,
+        (nearest <= AT_END * width) | (error > nearest * BEYOND),
+    )
