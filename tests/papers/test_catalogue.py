@@ -91,6 +91,11 @@ def test_every_number_drawn_is_in_the_table(drawn, name):
     assert np.minimum(abs(nearest - inked), abs(before - inked)).max() < 1e-9
 
 
+def test_replicates_have_no_place_in_a_legend(drawn):
+    figure, table, _ = drawn["kovaleva2019/steps"]
+    assert (table["each"] != "").any() and not figure.legends  # of one line a panel
+
+
 @pytest.mark.parametrize("name", catalogue.FIGURES)
 def test_every_row_names_the_tables_or_the_place_in_the_paper_that_it_is_from(drawn, made, name):
     table = drawn[name][1]
@@ -105,7 +110,7 @@ def test_every_row_names_the_tables_or_the_place_in_the_paper_that_it_is_from(dr
 def test_a_line_in_the_figure_and_its_caption_tell_a_demo_from_a_reproduction(drawn, name):
     figure, _, caption = drawn[name]
     line = " ".join(figure.texts[-1].get_text().split())
-    runs = r"\d[a-z0-9 ]+ \((no interval is drawn|two: each is drawn|interval: .+)\)"
+    runs = r"\d[a-z0-9 ]+ \((no interval is drawn|no interval from two; .+|interval: .+)\)"
     assert re.fullmatch(rf"Ours: scale demo; 4x128 BERT pretrained here on world; {runs}\.", line)
     assert len(line) < 150
     shows, _, made_from = caption.partition("\n\n")

@@ -122,7 +122,7 @@ def small_multiples(
         line[0].set(ylim=(0, 1.05 * highest(table[table[row] == name]) or 1), ylabel=label)
     for axes, (panel, cells) in zip(grid[0], panels.items(), strict=True):
         axes.set_title(style.label_of(panel) + style.mark_of(cells))
-    if len(grid[0, 0].get_lines()) > 1:
+    if len(grid[0, 0].get_legend_handles_labels()[0]) > 1:
         legend_over(figure, grid[0, 0])
     return figure
 

@@ -212,12 +212,12 @@ def origin(table: pd.DataFrame) -> tuple[str, str]:
 
 
 def _band(kinds: Iterable[tuple[int, str]]) -> str:
-    """What is drawn around means of so many replicates, which have such an interval."""
+    """What stands around means of so many replicates, which have such an interval."""
     kinds = list(kinds)
     intervals = dict.fromkeys(interval for count, interval in kinds if count >= BANDED and interval != "none")
     drawn = [f"interval: {' or '.join(intervals)}"] if intervals else []
     if any(1 < count < BANDED for count, _ in kinds):
-        drawn.append("two: each is drawn")
+        drawn.append("no interval from two; thin lines, dots, a / b: replicates")
     return "; ".join(drawn) or "no interval is drawn"
 
 
