@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from bertshift.rows.origin import ORIGIN
+
 ROOMS = Path(__file__).parents[1] / "workflow/bertshift/papers"
-PLACE = {"scale": "demo", "checkpoint": "4x128 BERT pretrained here on world"}
+PLACE = {"scale": "demo", "checkpoint": "4x128 BERT pretrained here on world", "family": "bert"}
 ORDER = ["metric", "model", "reference", "stimuli", "init", "seed", "ref_init", "ref_seed", "variant", "layer",
-         "ref_layer", "head", "value", "sd", "n", "scale", "checkpoint", "data"]  # fmt: skip
+         "ref_layer", "head", "value", "sd", "n", *ORIGIN]  # fmt: skip
 
 
 def published(paper):

@@ -8,10 +8,11 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from bertshift.config import canonical, load_config, merge, on_command_line, read_yaml, task_settings
+from bertshift.config import canonical, load_config, merge, on_command_line, read_yaml
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
 from bertshift.papers import catalogue
+from bertshift.recipes import task_settings
 from bertshift.world.generate import SIZES
 
 USER = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())

@@ -8,8 +8,9 @@ from conftest import ROOT
 from scipy import stats
 
 from bertshift.config import load_config
-from bertshift.naming import parse_model, sweep_runs_of
+from bertshift.naming import parse_model
 from bertshift.papers import catalogue, room
+from bertshift.replicates import sweep_runs_of
 from bertshift.rows.blocks import WITHOUT
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED, Claims, false_discoveries
 from bertshift.verdicts.evidence import Curve, NotTestableError
@@ -63,7 +64,7 @@ def test_the_tolerance_of_a_printed_value_is_not_widened(table, published, level
 def test_of_another_family_there_is_a_number_and_no_verdict(table, published):
     tables = {"mnli": table("mnli", {("wiki", "content"): MNLI}, first=0)}
     tables["squad"] = table("squad", {("wiki", "content"): SQUAD}, first=0)
-    tables["mnli"]["checkpoint"] = "roberta-base@e2da8e2, family roberta"
+    tables["mnli"]["family"] = "roberta"
     rows = room.decide(TWO, tables, published["merchant2020"]).set_index("claim")
     row = rows.loc["F2.1 (mnli)"]
     assert row["verdict"] == UNTESTED and np.isfinite([row["ours"], row["low"]]).all()

@@ -1,3 +1,5 @@
+"""The configuration: merged from its files, its defaults filled in, and checked before anything runs."""
+
 import json
 import math
 import re
@@ -13,8 +15,10 @@ from jsonschema.validators import extend
 
 from bertshift.errors import UserError
 from bertshift.files import read_text
-from bertshift.naming import Model, alike, inits_of, lineage, parse_model, shape_of
+from bertshift.naming import parse_model, shape_of
+from bertshift.replicates import inits_of
 from bertshift.running.redaction import redact
+from bertshift.suggestions import alike
 
 SCALES = ("demo", "small", "paper")
 CATALOGUES = {
@@ -425,11 +429,20 @@ def _dangling_references(config: dict) -> list[str]:
     for kind in ("edge", "mdl"):
         for name in config["probes"][kind].get("tasks", {}):
             check(f"probes.{kind}.tasks", name, config["edge_tasks"], "edge task")
-    for name in config["scored"]:
-        check_name("scored", name)
+    for key in ("scored", "grounded"):
+        for name in config[key]:
+            check_name(key, name)
     for kind in ("tags", "trees"):
         check_name(f"annotators.{kind}", config["annotators"][kind])
     return problems
+
+
+def lineage(base: str, bases: Mapping) -> list[str]:
+    """A checkpoint, its `parent`, the parent of that and so on; where these never end, the last name stands there twice."""
+    names = [base]
+    while (parent := bases.get(names[-1], {}).get("parent")) and names.count(names[-1]) == 1:
+        names.append(parent)
+    return names
 
 
 def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
@@ -480,70 +493,3 @@ def _misfits(name: str, task: Mapping, config: Mapping) -> Iterator[str]:
     for split in ("train", "dev"):
         if splits and split not in splits:
             yield f"tasks.{name}.dataset: datasets.{dataset} has no {split} split, only {', '.join(splits)}; add it."
-
-
-def task_settings(model: Model, config: Mapping) -> dict:
-    """What the last fine-tuning of `model` does: {"task": what is learned, "training": how}.
-
-    The scale's `training`, then the task's own keys, then its `per_base` entry, then the scale's `per_variant` ones. The
-    learning rate is multiplied by the checkpoint's own `learning_rate_scale`, where it has one, else by the scale's;
-    `.plateau` goes on until the loss does not fall (`training.plateau`), at a constant rate after the warm-up.
-    `.lora8` has a learning rate of its own (`training.lora`), in the place of the task's, and `lora_alpha` and `lora_dropout`.
-    `.bertadam` is Kovaleva et al. 2019 as their code trained: the first BERT optimiser, without bias correction, at 5e-5.
-    """
-    task = config["tasks"][model.task]
-    # Keys of a task have no default, so a null was written: all examples, whatever the scale says.
-    merged = config["training"] | task | task["per_base"].get(model.base, {})
-    for variant in model.variants:
-        merged |= config["training"]["per_variant"].get(variant.kind, {})
-    if model.variant("bertadam"):
-        merged |= {"learning_rate": 5e-5, "optimizer": "bertadam", "schedule": "bert_linear"}
-    adapters = {}
-    if model.variant("lora"):
-        lora = config["training"]["lora"]
-        merged["learning_rate"] = lora["learning_rate"]
-        adapters = {"lora_alpha": lora["alpha"], "lora_dropout": lora["dropout"]}
-    if model.variant("plateau"):
-        # As many steps of warm-up as without, then a constant rate: a decay would make a plateau of its own.
-        most = max(merged["max_epochs"], merged["epochs"])
-        merged |= {
-            "schedule": "constant",
-            "warmup": merged["warmup"] * merged["epochs"] / most,
-            "epochs": most,
-        }
-    else:
-        merged["plateau"] = None
-    scale = config["bases"][model.base].get("learning_rate_scale", merged["learning_rate_scale"])
-    merged["learning_rate"] *= scale
-    merged["batch_size"] = max(1, round(merged["batch_size"] * merged["batch_size_scale"]))
-    what = (
-        "dataset",
-        "kind",
-        "metrics",
-        "max_length",
-        "doc_stride",
-        "max_query_length",
-        "max_train",
-        "max_dev",
-    )
-    how = ("batch_size", "epochs", "learning_rate", "warmup", "schedule", "optimizer", "weight_decay", "beta2", "epsilon",
-           "max_grad_norm", "precision", "norms_every", "checkpoint_minutes", "plateau")  # fmt: skip
-    return {
-        "task": {"name": model.task, **{key: merged[key] for key in what if merged.get(key) is not None}},
-        "training": {key: merged[key] for key in how} | adapters,
-    }
-
-
-def train_size(dataset: str, config: Mapping) -> int | None:
-    """How many rows of the split train every task on this data set learns from, on every checkpoint; None: all.
-
-    Where tasks or checkpoints differ it is the least, as `data.examples.sample` draws a small sample from within a large
-    one. Models with a variant (`training.per_variant`) and the rows of sweeps may learn from fewer.
-    """
-    sizes = [
-        task_settings(Model((task,), (), base), config)["task"].get("max_train")
-        for task, entry in config["tasks"].items()
-        if entry["dataset"] == dataset
-        for base in config["bases"]
-    ]
-    return min((size for size in sizes if size is not None), default=None)

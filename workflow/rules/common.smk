@@ -21,7 +21,7 @@ from bertshift.files import blocks_beside
 from bertshift.models.source import SOURCE
 from bertshift.papers import catalogue
 from bertshift.planning import costs
-from bertshift.requests import comparing, forgetting, pretraining
+from bertshift.requests import comparing, pretraining
 from bertshift.requests.runs import MODEL_FILES
 from bertshift.running import codegraph, own_files
 
@@ -58,8 +58,8 @@ if ALONE:
 config = pretraining.with_known_commits(user_errors_as_sentences(settings.load_config)(config, ROOT))
 user_errors_as_sentences(comparing.check_analyses)(config)
 user_errors_as_sentences(catalogue.check)(config)
-config, headless = user_errors_as_sentences(forgetting.without_headless)(config)
-for sentence in headless if workflow.is_main_process else ():
+config, left_out = user_errors_as_sentences(catalogue.drawable)(config)
+for sentence in left_out if workflow.is_main_process else ():
     logger.warning(sentence)
 
 

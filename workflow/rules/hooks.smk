@@ -22,7 +22,7 @@ from snakemake.settings.enums import RerunTrigger
 from snakemake.settings.types import DeploymentMethod
 from snakemake_interface_executor_plugins.settings import ExecMode
 
-from bertshift import naming
+from bertshift import suggestions
 from bertshift.errors import UserError
 from bertshift.files import BLOCKS_ENDING
 from bertshift.running import codegraph, driver, gpus
@@ -223,7 +223,7 @@ def told_of(target):
     files = [strip_wildcard_constraints(str(file)) for rule in workflow.rules for file in rule.output]
     files = [file for file in files if not file.endswith(BLOCKS_ENDING)]
     names = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
-    return naming.nearest_target(target, files, names, makers_of)
+    return suggestions.nearest_target(target, files, names, makers_of)
 
 
 def explaining(build_dag):

@@ -13,10 +13,10 @@ from bertshift.data.provenance import describe_split
 from bertshift.errors import UserError
 from bertshift.models.ablate import NOTHING, Ablation
 from bertshift.models.heads import load_task_model
-from bertshift.models.source import checkpoint_names
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.rows.blocks import WITHOUT, in_columns, outside
 from bertshift.rows.failure import failed
+from bertshift.rows.origin import ORIGIN, of_runs
 from bertshift.rows.significance import SCORES, benjamini_hochberg, mcnemar, paired_bootstrap, split_half
 from bertshift.tasks import AnswerSpans, Task, TextClassification, load_task
 from bertshift.tasks.inference import best_device
@@ -201,10 +201,10 @@ def with_provenance(
     data = {name: describe_split(sidecar, "dev", n) for name, n in used.items()}
     trained = next(iter(outcomes.values()))["data"]["train"]
     columns = ["metric", "model", "task", "init", "seed", "failed", "variant", "layer", "head", "sample", "score", "headline",
-               "value", "delta", "p", "q", "sd", "n", "scale", "checkpoint", "data", *WITHOUT]  # fmt: skip
+               "value", "delta", "p", "q", "sd", "n", *ORIGIN, *WITHOUT]  # fmt: skip
     return table.assign(
         failed=[failed(outcomes[run]) for run in zip(table["init"], table["seed"], strict=True)],
         scale=settings["scale"],
-        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        **of_runs(table["init"], settings["checkpoints"]),
         data=table["sample"].map(data) + f"; trained on {trained}",
     )[columns]

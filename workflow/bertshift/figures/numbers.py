@@ -7,10 +7,12 @@ import pandas as pd
 
 from bertshift.errors import UserError
 from bertshift.figures import style
+from bertshift.models.source import BERT
 from bertshift.rows import statistics
+from bertshift.rows.origin import ORIGIN
 
-VALUES = ["value", "low", "high", "each", "replicates", "unit", "interval", "trained", "failed", "source", "provenance", "citation", "scale",
-          "checkpoint", "data", "table"]  # fmt: skip
+VALUES = ["value", "low", "high", "each", "replicates", "unit", "interval", "trained", "failed", "source", "provenance", "citation",
+          *ORIGIN, "table"]  # fmt: skip
 # Of a figure over layers and heads.
 COLUMNS = ["panel", "series", "stimuli", "variant", "layer", "head", *VALUES]
 WHOLE = {"layer", "ref_layer", "head", "replicates", "trained", "failed", "rank", "position", "layers",
@@ -100,7 +102,7 @@ def _in_groups(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
 def _with_sources(found: pd.DataFrame, rows: pd.DataFrame, apart: list[str], of: list[str]) -> pd.DataFrame:
     """The means `found` with what each group of `apart` was made from, and the runs of each group `of`."""
     groups = rows.groupby(apart, sort=False)
-    facts = groups[["scale", "checkpoint", "data"]].agg(lambda names: "; ".join(map(str, names.unique())))
+    facts = groups[ORIGIN].agg(lambda names: "; ".join(map(str, names.unique())))
     facts["table"] = groups["table"].agg(each_once)
     found = found.join(facts, on=apart).join(runs_of(rows, of), on=of)
     return found.assign(source="ours", provenance="measured", citation="")
@@ -132,7 +134,7 @@ def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:
     one_row = not any(isinstance(values, list) for values in columns.values())
     return pd.DataFrame(columns, index=[0] if one_row else None).assign(
         source="published", provenance=entry["provenance"], citation=f"{paper['short']}, {entry['place']}",
-        scale="published", checkpoint=paper["checkpoint"]
+        scale="published", checkpoint=paper["checkpoint"], family=BERT
     )  # fmt: skip
 
 

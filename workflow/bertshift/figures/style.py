@@ -1,8 +1,8 @@
 """How every figure looks, and how it is saved: one style sheet, one palette, the same bytes for the same numbers."""
 
-import re
 import textwrap
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 
@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bertshift import files
-from bertshift.models.source import BERT, family_in
+from bertshift.models.source import BERT
+from bertshift.naming import Name, named_in
 from bertshift.rows.failure import MARGIN
 from bertshift.rows.statistics import BANDED
 from bertshift.version import stamped, version
@@ -72,55 +73,58 @@ def styled(function):
 
 def stages_of(model: str) -> str:
     """The tasks that a model was fine-tuned on, without variants and checkpoint: `rte+mnli` for `rte+mnli.freeze8@large`."""
-    return re.split(r"[.@]", model)[0]
+    return "+".join(Name.of(model).stages)
 
 
 def task_of(model: str) -> str:
     """The task that colours a model: the last one, `mnli` for `rte+mnli.freeze8@large`."""
-    return stages_of(model).split("+")[-1]
+    return Name.of(model).task
 
 
 def intermediate_of(model: str) -> tuple[str, str]:
     """The tasks before the last one, and the head that this began with: (`wnli`, `carry`) for `wnli+cola.carry`, two empty
     texts for `cola`."""
-    earlier = stages_of(model).rpartition("+")[0]
-    return earlier, ("carry" if ".carry" in model else "fresh") if earlier else ""
+    name = Name.of(model)
+    if not (earlier := name.stages[:-1]):
+        return "", ""
+    return "+".join(earlier), "carry" if name.variant("carry") else "fresh"
 
 
 def base_of(model: str) -> str:
     """The checkpoint that a model's name ends with."""
-    return model.partition("@")[2] or "base"
+    return Name.of(model).base
 
 
 def of_bases(models: Iterable[str], known: Mapping, others: Iterable) -> dict:
     """For each model's checkpoint what is `known` of it, or the next of `others`, which go round."""
     spare = cycle(others)
-    return {
-        base: known[base] if base in known else next(spare) for base in dict.fromkeys(map(base_of, models))
-    }
+    bases = dict.fromkeys(map(base_of, models))
+    return {base: known[base] if base in known else next(spare) for base in bases}
 
 
 def role_of(model: str, seeds: pd.Series) -> str:
     """A model's name beside others: its own, or `base` or `randomized` if it was not fine-tuned (seed 0)."""
     if (seeds != 0).any():
         return model
-    return "randomized" if ".random" in model else "base"
+    return "randomized" if Name.of(model).variant("random") else "base"
 
 
 def label_of(model: str) -> str:
     """A model's name for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; of two compared, `RTE–MNLI@large`."""
-    if "_vs_" in model:
-        first, second = map(label_of, model.split("_vs_"))
-        shared = "@" + first.partition("@")[2]
-        return f"{first.removesuffix(shared) if second.endswith(shared) else first}–{second}"
-    task = task_of(model)
-    return model.replace(task, WORDS.get(task, task), 1) if "+" not in model else model
+    if len(both := named_in(model)) == 2:
+        first, second = map(Name.of, both)
+        shared = first.said == second.said
+        return f"{label_of(str(replace(first, said='') if shared else first))}–{label_of(both[1])}"
+    name = Name.of(model)
+    if len(name.stages) > 1:
+        return model
+    return str(replace(name, stages=(WORDS.get(name.task, name.task),)))
 
 
 def special_names(table: pd.DataFrame) -> dict[str, str]:
     """What a figure calls the first token and the separators: BERT's names of them if it draws no other family."""
-    checkpoints = "; ".join(table.loc[table["source"] == "ours", "checkpoint"].astype(str)).split("; ")
-    names = ("[CLS]", "[SEP]") if {*map(family_in, checkpoints)} <= {BERT} else ("first token", "separators")
+    families = "; ".join(table.loc[table["source"] == "ours", "family"].dropna()).split("; ")
+    names = ("[CLS]", "[SEP]") if {*families} <= {BERT, ""} else ("first token", "separators")
     return dict(zip(("cls", "sep"), names, strict=True))
 
 
@@ -152,6 +156,12 @@ def edge_labels(tasks: pd.Series) -> dict[str, str]:
 def agreement(r: float, other: str = "") -> str:
     """A correlation over the cells of two heat maps (`statistics.correlation`), in words that end with `other`."""
     return f"r = {r + 0:.2f}{other}".replace("-", "−") if np.isfinite(r) else "no r: all alike"
+
+
+def colours_of(lines: Iterable[str]) -> dict[str, str]:
+    """The colour of each line that is named by a task, by a model, or by two, which have the first one's; of others none."""
+    tasks = {line: Name.of(named_in(line)[0]).task for line in lines}
+    return {line: PALETTE[task][0] for line, task in tasks.items() if task in PALETTE}
 
 
 def look_of(name: str) -> dict:

@@ -1,7 +1,7 @@
 """Disabling attention heads in a forward pass, without a change to any weight."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from bertshift.errors import UserError
-from bertshift.models.attention import Edit, editing, seen
+from bertshift.models.attention import Edit, editing
 from bertshift.models.family import head_width, heads_of
 
 # Every query attends alike to all that it sees (Kovaleva et al. 2019); the head puts out nothing (Michel et al. 2019);
@@ -43,42 +43,6 @@ def every_ablation(model: PreTrainedModel, variants: Iterable[str] = VARIANTS) -
         for variant in variants
         for head in range(heads_of(model) + 1)
     ]
-
-
-@contextmanager
-def disabled(model: PreTrainedModel, ablation: Ablation, means: Tensor | None = None) -> Iterator[None]:
-    """Inside the block `ablation` holds. `means` [layers, heads, width of a head] is what `averaging` gives.
-
-    uniform: all that a query sees gets the same weight. zero: the head's context is 0. mean: it is the head's mean.
-    UserError for a layer, head or variant that does not exist.
-    """
-    layers, heads = model.config.num_hidden_layers, heads_of(model)
-    if ablation.variant not in (*VARIANTS, NOTHING.variant):
-        raise UserError(
-            f"'{ablation.variant}' is no way to disable a head; write one of {', '.join(VARIANTS)} under ablation.variants."
-        )
-    if ablation != NOTHING and not (1 <= ablation.layer <= layers and 0 <= ablation.head <= heads):
-        raise UserError(
-            f"L{ablation.layer}H{ablation.head} does not exist: the model has layers 1 to {layers} and heads 1 to {heads}."
-        )
-    if ablation.variant == "mean" and means is None:
-        raise ValueError("the variant 'mean' needs the means of the contexts")
-    with nullcontext() if ablation == NOTHING else editing(model, Disabled(ablation, means)):
-        yield
-
-
-class Disabled(Edit):
-    def __init__(self, ablation: Ablation, means: Tensor | None = None):
-        self.ablation, self.means = ablation, means
-
-    def maps(self, layer: int, maps: Tensor, mask: Tensor | None) -> Tensor:
-        if layer == self.ablation.layer and self.ablation.variant == "uniform":
-            maps = maps.clone()
-            maps[:, self.ablation.heads] = seen(mask, maps)[:, None]
-        return maps
-
-    def context(self, layer: int, context: Tensor) -> Tensor:
-        return without(self.ablation, context, self.means) if layer == self.ablation.layer else context
 
 
 def without(ablation: Ablation, context: Tensor, means: Tensor | None = None) -> Tensor:

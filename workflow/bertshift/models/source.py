@@ -7,7 +7,6 @@ from bertshift.errors import UserError
 from bertshift.files import read_json, write_json
 
 SOURCE = "source.json"
-_FAMILY = ", family "
 BERT = "bert"
 # Families as their papers write them; a family that is not here keeps the name that transformers gives it.
 NAMES = {"bert": "BERT", "roberta": "RoBERTa", "gpt2": "GPT-2", "distilbert": "DistilBERT", "electra": "ELECTRA",
@@ -58,26 +57,21 @@ def carry_source(start: str | Path, folder: str | Path) -> None:
     write_source(folder, read_json(Path(start) / SOURCE))
 
 
-def checkpoint_names(checkpoints: Mapping[str, Mapping[str, str | Sequence[str]]]) -> dict[str, str]:
-    """By pretraining run, what tables call the checkpoint; of another family than BERT's its name says which.
+def origins(checkpoints: Mapping[str, Mapping[str, str | Sequence[str]]]) -> dict[str, dict[str, str]]:
+    """By pretraining run what tables call the `checkpoint`, and its `family` (`model_type` of transformers).
 
-    {pretraining run: {"records": the source.json of its replicates, "label": the user's own name of it, if any}}.
-    UserError where the replicates began as different checkpoints.
+    {pretraining run: {"records": the source.json of its replicates, "label": the user's own name of it, if any}}. The name of
+    a checkpoint of another family than BERT's says so too. UserError where the replicates began as different checkpoints.
     """
     return {
-        init: (entry.get("label") or _name(entry["records"])) + _other_family(entry.get("records", ()))
-        for init, entry in checkpoints.items()
+        init: _origin(entry.get("label"), entry.get("records", ())) for init, entry in checkpoints.items()
     }
 
 
-def _other_family(records: Sequence[str]) -> str:
-    families = {read_json(record).get("family", BERT) for record in records[:1]} - {BERT}
-    return "".join(_FAMILY + family for family in families)
-
-
-def family_in(checkpoint: str) -> str:
-    """The family (`model_type` of transformers) of a checkpoint, by what a table calls it."""
-    return checkpoint.partition(_FAMILY)[2] or BERT
+def _origin(label: str | None, records: Sequence[str]) -> dict[str, str]:
+    family = next((read_json(record).get("family", BERT) for record in records), BERT)
+    name = label or _name(records)
+    return {"checkpoint": name if family == BERT else f"{name}, family {family}", "family": family}
 
 
 def _name(records: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from bertshift.figures import style
+from bertshift.naming import pair_name
 from bertshift.rows import statistics
 
 # Columns that tell rows of one table apart; a reader chooses one value of each.
@@ -120,7 +121,7 @@ def _text(table: pd.DataFrame, keys: Sequence[str]) -> dict[str, pd.Series]:
 
 def _names_models(table: pd.DataFrame, models: Sequence[str]) -> str | None:
     """The column that says which model, or pair of models, a row is about."""
-    known = {*models, *(f"{one}_vs_{other}" for one in models for other in models)}
+    known = {*models, *(pair_name(one, other) for one in models for other in models)}
     counts = {key: int(table[key].isin(known).sum()) for key in NAMES_MODELS if key in table}
     best = max(counts, key=counts.get, default=None)
     return best if best and counts[best] else None

@@ -1,12 +1,12 @@
 """The page that shows two archives beside each other, as JSON can hold it."""
 
-import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from bertshift.figures import numbers, style
-from bertshift.naming import VARIANTS
+from bertshift.naming import VARIANTS, Name, named_in, pair_name
 from bertshift.page import data
 from bertshift.page.charts import DIMENSIONS, NAMES_MODELS, OVER, chart, in_words, shown
 from bertshift.papers.catalogue import FIGURES, ROOMS
@@ -35,9 +35,14 @@ def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return rows[~twice].reset_index(drop=True)
 
 
+def _anywhere(model: str) -> str:
+    """A model's name, or two models', without checkpoints."""
+    return pair_name(*(str(replace(Name.of(name), said="")) for name in named_in(model)))
+
+
 def _plain(names: Sequence[set]) -> dict[str, str]:
     """Names of models without their checkpoints; none where these are the same, or two names of one table would be."""
-    plain = {name: re.sub(r"@\w+", "", str(name)) for name in set().union(*names)}
+    plain = {name: _anywhere(str(name)) for name in set().union(*names)}
     apart = all(len({plain[name] for name in some}) == len(some) for some in names)
     return plain if apart and len({*map(frozenset, names)}) > 1 else {}
 
@@ -56,7 +61,7 @@ def figure(
     """
     paper, item = name.split("/")
     rows = together(tables)
-    plain = list(dict.fromkeys([*models, *(re.sub(r"@\w+", "", model) for model in models)]))
+    plain = list(dict.fromkeys([*models, *map(_anywhere, models)]))
     curves = chart(rows, plain, layers, (*OVER, "step"))
     if curves and ARCHIVE not in [choice["key"] for choice in curves["choices"]]:
         curves = None
@@ -120,7 +125,7 @@ def page(
         "examples": {},
         "variants": [["." + kind.forms[0], kind.does] for kind in VARIANTS.values()],
         "labels": {name: style.label_of(name) for one in figures for name in one["models"]} | style.EDGES,
-        "palette": {task: colour for task, (colour, _) in style.PALETTE.items()},
+        "colours": {},
         "compared": {"archives": list(archives), "figures": list(figures), "claims": [_claim(one) for one in claims]},
     }  # fmt: skip
 

@@ -11,10 +11,11 @@ from PIL import Image
 
 from bertshift.figures import style
 from bertshift.files import read_tsv
-from bertshift.models.source import BERT, family_in
-from bertshift.naming import VARIANTS
+from bertshift.models.source import BERT
+from bertshift.naming import VARIANTS, Name, named_in
 from bertshift.page.charts import chart, shown
 from bertshift.papers.catalogue import FIGURES, ROOMS
+from bertshift.rows.origin import ORIGIN
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED, false_discoveries
 
 VERDICTS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "undecided", UNTESTED: "untested"}
@@ -47,11 +48,11 @@ def figure(
         "shows": shows,
         "made": made,
         "models": models,
-        "tasks": list(dict.fromkeys(task for model in models for task in style.stages_of(model).split("+"))),
+        "tasks": list(dict.fromkeys(task for model in models for task in Name.of(model).stages)),
         "thumbnail": thumbnail(picture),
         "chart": chart(table, models, published.get(paper, {}).get("paper", {}).get("layers")),
         "cited": sorted(set(table.loc[table["source"] == "published", "citation"].dropna())),
-        **{key: _each(ours[key]) for key in ("scale", "checkpoint", "data")},
+        **{key: _each(ours[key]) for key in ORIGIN},
         "runs": _runs(ours),
         "trained": failures(table, models),
         "rows": len(ours),
@@ -176,7 +177,7 @@ def page(
     papers = list(dict.fromkeys(one["paper"] for one in figures))
     rows = [claim(row) for row in claims.to_dict("records")]
     checkpoints = list(dict.fromkeys(name for one in figures for name in one["checkpoint"]))
-    families = {family_in(name) for name in checkpoints}
+    families = {name for one in figures for name in one["family"]}
     return {
         "title": "What fine-tuning changes" + " in BERT" * (families <= {BERT}),
         "scales": sorted({scale for one in figures for scale in one["scale"]}),
@@ -198,12 +199,18 @@ def page(
         "examples": dict(examples),
         "variants": [["." + kind.forms[0], kind.does] for kind in VARIANTS.values()],
         "labels": _labels(figures, pairs),
-        "palette": {task: colour for task, (colour, _) in style.PALETTE.items()},
+        "colours": style.colours_of(_lines(figures, pairs)),
     }
+
+
+def _lines(figures: Sequence[dict], pairs: Mapping) -> list[str]:
+    """What the curves of the page stand for."""
+    drawn = [line["name"] for one in figures if one["chart"] for line in one["chart"]["lines"]]
+    return list(dict.fromkeys([*drawn, *(name for pair in pairs for name in named_in(pair))]))
 
 
 def _labels(figures: Sequence[dict], pairs: Mapping) -> dict[str, str]:
     """Models, tasks and edge-probing tasks for a reader."""
     names = [name for one in figures for name in (*one["models"], *one["tasks"])]
-    names += [name for pair in pairs for name in pair.split("_vs_")]
+    names += [name for pair in pairs for name in named_in(pair)]
     return {name: style.label_of(name) for name in dict.fromkeys(names)} | style.EDGES

@@ -7,8 +7,10 @@ from pathlib import PurePath
 import pandas as pd
 
 from bertshift.figures import numbers
+from bertshift.naming import named_in, pair_name
 from bertshift.page.charts import in_words, shown
 from bertshift.rows import statistics
+from bertshift.rows.origin import ORIGIN
 
 Rows = Callable[[pd.DataFrame], pd.DataFrame]
 
@@ -62,12 +64,14 @@ def pairs(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict]:
     for path, table in tables.items():
         _, folder, file = PurePath(path).parts
         by_folder.setdefault(folder, {})[file.removesuffix(".tsv")] = table
-    names = dict.fromkeys(name for folder in by_folder.values() for name in folder if "_vs_" in name)
-    return {name: _pair(*name.split("_vs_"), by_folder) for name in names if len({*name.split("_vs_")}) == 2}
+    names = dict.fromkeys(
+        name for folder in by_folder.values() for name in folder if len(named_in(name)) == 2
+    )
+    return {name: _pair(*named_in(name), by_folder) for name in names if len({*named_in(name)}) == 2}
 
 
 def _pair(model: str, reference: str, tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> dict:
-    measures, name = {}, f"{model}_vs_{reference}"
+    measures, name = {}, pair_name(model, reference)
     for key, measure in MEASURES.items():
         of = tables.get(measure.folder, {})
         table = of.get(name)
@@ -76,7 +80,7 @@ def _pair(model: str, reference: str, tables: Mapping[str, Mapping[str, pd.DataF
         found |= {"title": measure.title, "alike": measure.alike}
         if measure.null:
             found["null"] = _layers(table, measure, measure.rows | {"variant": measure.null})
-        floors = {one: of[f"{one}_vs_{one}"] for one in (model, reference) if f"{one}_vs_{one}" in of}
+        floors = {one: of[pair] for one in (model, reference) if (pair := pair_name(one, one)) in of}
         found["floors"] = {one: _layers(floor, measure, measure.rows) for one, floor in floors.items()}
         if measure.heads:
             found["heads"] = _heads(table, measure)
@@ -173,8 +177,5 @@ def _probes(table: pd.DataFrame | None) -> list[list]:
 
 
 def _made(tables: Mapping[str, pd.DataFrame], name: str) -> dict[str, list[str]]:
-    facts = {
-        key: sorted({str(one) for table in tables.values() for one in table[key]})
-        for key in ("scale", "checkpoint", "data")
-    }
+    facts = {key: sorted({str(one) for table in tables.values() for one in table[key]}) for key in ORIGIN}
     return facts | {"tables": [f"results/{folder}/{name}.tsv" for folder in tables]}

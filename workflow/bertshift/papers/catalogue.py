@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 
 from bertshift.config import refuse, undefined, unusable
 from bertshift.errors import UserError
-from bertshift.naming import alike, parse_comparison
+from bertshift.naming import parse_comparison
 from bertshift.papers import beyond, college2020, hao2020, kovaleva2019, merchant2020
+from bertshift.suggestions import alike
 
 _ROOMS = (kovaleva2019, college2020, hao2020, merchant2020, beyond)
 ROOMS = {room.__name__.rpartition(".")[2]: room for room in _ROOMS}
@@ -33,6 +34,27 @@ def needs(name: str, config: Mapping) -> list[str]:
         raise UserError(f"{key} lacks {error}; write e.g. '{{models: [mnli, squad], {more}}}'.") from None
     except UserError as error:
         raise UserError(f"{key}: {error}") from None
+
+
+def drawable(config: Mapping) -> tuple[Mapping, list[str]]:
+    """The configuration whose figures have only models that they can draw, null where there is none; and a sentence for each
+    thing that models lack."""
+    figures, said = {paper: dict(items) for paper, items in config["figures"].items()}, []
+    for name, figure in FIGURES.items():
+        paper, item = name.split("/")
+        if not (figure.lacking and (wanted := figures.get(paper, {}).get(item))):
+            continue
+        why = {model: figure.lacking(model, config) for model in wanted["models"]}
+        kept = [model for model, phrase in why.items() if not phrase]
+        if len(kept) == len(why):
+            continue
+        figures[paper][item] = wanted | {"models": kept} if kept else None
+        for phrase in filter(None, dict.fromkeys(why.values())):
+            without = ", ".join(model for model in why if why[model] == phrase)
+            said.append(
+                f"{phrase}, so the figure {name} is {f'drawn without {without}' if kept else 'left out'}."
+            )
+    return {**config, "figures": figures}, said
 
 
 def nearest_figures(paper: str, item: str) -> list[str]:

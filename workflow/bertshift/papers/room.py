@@ -18,6 +18,7 @@ class Figure:
     `tables` names the TSVs that the figure reads, given its entry in the configuration. `shows` begins its caption.
     `drawn_by` names the room's module that draws it and, behind a dot, the function there; by default the module has the
     figure's own name and the function is `draw`. `arguments` are what that takes beside the tables and the paper's numbers.
+    `lacking` says in a phrase why a model, given the configuration, cannot be drawn, or nothing.
     """
 
     title: str
@@ -25,6 +26,7 @@ class Figure:
     shows: str
     drawn_by: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
+    lacking: Callable[[str, Mapping], str] | None = None
 
 
 def module_of(name: str) -> str:

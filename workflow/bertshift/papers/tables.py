@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from bertshift.errors import UserError
+from bertshift.naming import Name
 
 Tables = Callable[[Mapping], list[str]]
 
@@ -12,7 +13,7 @@ def each(*patterns: str) -> Tables:
     and keys of the entry, such as `{reference}`."""
 
     def tables(wanted: Mapping) -> list[str]:
-        said = [{"model": model, "base": model.partition("@")[2] or "base"} for model in wanted["models"]]
+        said = [{"model": model, "base": Name.of(model).base} for model in wanted["models"]]
         return [pattern.format(**{**wanted, **names}) for names in said for pattern in patterns]
 
     return tables
@@ -30,9 +31,11 @@ def with_own_base(*metrics: str) -> Tables:
 
 def grounded(wanted: Mapping) -> list[str]:
     """A table for all models of one task and checkpoint, named by the plain one of both."""
-    names = (model.partition("@") for model in wanted["models"])
-    tasks = (stem.partition(".")[0].rpartition("+")[2] + at + base for stem, at, base in names)
-    return [f"results/grounding/{plain}.tsv" for plain in dict.fromkeys(tasks)]
+    names = map(Name.of, wanted["models"])
+    return [
+        f"results/grounding/{alone}.tsv"
+        for alone in dict.fromkeys(Name((name.task,), said=name.said) for name in names)
+    ]
 
 
 def between_tasks(metric: str) -> Tables:
@@ -62,12 +65,9 @@ def over_training(*metrics: str) -> Tables:
 
     def tables(wanted: Mapping) -> list[str]:
         paths = []
-        for tasks, at, base in plain(wanted):
-            earlier = tasks.rpartition("+")[0]
-            parent = f"{earlier}{at}{base}" if earlier else base or "base"
-            whole = f"{tasks}{at}{base}"
-            names = [*(f"{tasks}.at{share}{at}{base}" for share in sorted(wanted["snapshots"])), whole]
-            paths += [f"results/{metric}/{name}_vs_{parent}.tsv" for metric in metrics for name in names]
+        for whole in plain(wanted):
+            names = [*(whole.plus(f"at{share}") for share in sorted(wanted["snapshots"])), whole]
+            paths += [f"results/{metric}/{name}_vs_{whole.start}.tsv" for metric in metrics for name in names]
             paths += [*(f"results/scores/{name}.tsv" for name in names), f"results/losses/{whole}.tsv"]
         return paths
 
@@ -79,14 +79,13 @@ def both(*parts: Tables) -> Tables:
     return lambda wanted: [path for part in parts for path in part(wanted)]
 
 
-def plain(wanted: Mapping) -> list[tuple[str, str, str]]:
-    """(tasks, "@" or nothing, checkpoint) of each model, of whose name others are built; UserError for one with variants."""
-    names = [model.partition("@") for model in wanted["models"]]
-    for (stem, at, base), model in zip(names, wanted["models"]):
-        task, dot, variants = stem.partition(".")
-        if dot:
+def plain(wanted: Mapping) -> list[Name]:
+    """Each model, of whose name others are built; UserError for one with variants."""
+    names = [Name.of(model) for model in wanted["models"]]
+    for name in names:
+        if name.variants:
             raise UserError(
-                f"'{model}' has .{variants}, and this figure derives other models from each; name a plain task's "
-                f"model, such as '{task}{at}{base}'."
+                f"'{name}' has .{'.'.join(name.variants)}, and this figure derives other models from each; name a plain "
+                f"task's model, such as '{name.plain}'."
             )
     return names

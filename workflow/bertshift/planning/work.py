@@ -12,8 +12,9 @@ from bertshift.data.provenance import GENERATED, ORIGINS
 from bertshift.errors import UserError
 from bertshift.files import BLOCKS, read_object
 from bertshift.models.families import FAMILIES
-from bertshift.naming import parse_model, parse_variant, runs_of, shape_of
+from bertshift.naming import parse_model, parse_variant, shape_of
 from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
+from bertshift.replicates import runs_of
 
 # Of checkpoints, the configuration has neither: all BERTs have heads of 64, and about so many word pieces.
 HEAD_WIDTH, VOCABULARY = 64, 30_522

@@ -4,12 +4,13 @@ A new column that figures read needs a line here, and the version that came befo
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from bertshift.models.source import BERT
 from bertshift.rows.blocks import WITHOUT
 
 UNSTAMPED = "a version before 0.2.0"
@@ -19,8 +20,8 @@ UNSTAMPED = "a version before 0.2.0"
 class Lack:
     """Tables whose path is like `tables` have no `columns` up to this released version; `meaning` tells a reader what follows.
 
-    The columns are filled with missing values, which stand for `not known` in every table. blocks: whether the values without
-    each block of inputs are not there either.
+    The columns are filled with missing values, which stand for `not known` in every table, or with what `told_by` makes of the
+    table. blocks: whether the values without each block of inputs are not there either.
     """
 
     version: str
@@ -28,9 +29,17 @@ class Lack:
     columns: tuple[str, ...]
     meaning: str
     blocks: bool = False
+    told_by: Callable[[pd.DataFrame], pd.Series] | None = None
+
+
+def _family(table: pd.DataFrame) -> pd.Series:
+    """By the name of the checkpoint, which says its family where that is not BERT."""
+    said = table["checkpoint"].astype(str).str.partition(", family ")[2]
+    return said.where(said != "", BERT)
 
 
 LACKS = [
+    Lack("0.2.0", "results/.*", ("family",), "the names of checkpoints tell it", told_by=_family),
     Lack("0.2.0", "results/gains/.*", ("failed", "ref_failed"), "figures do not count runs that failed"),
     Lack("0.2.0", "results/(losses/.*|sweeps/.*[.]losses)[.]tsv", ("failed",), "figures do not count runs that failed"),
     Lack(
@@ -48,6 +57,9 @@ def completed(
     for lack in lacks:
         columns = [column for column in lack.columns if column not in table]
         if columns and re.fullmatch(lack.tables, path) and _number(table) <= _parsed(lack.version):
+            if lack.told_by:
+                table = table.assign(**{lack.columns[0]: lack.told_by(table)})
+                continue
             table = table.assign(**dict.fromkeys(columns, np.nan))
             table = table.drop(columns=WITHOUT, errors="ignore") if lack.blocks else table
             named = " and ".join(f"`{column}`" for column in columns)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bertshift.config import task_settings
+from bertshift.recipes import task_settings
 from bertshift.requests import Request
 from bertshift.requests.data import described, task_data
 from bertshift.requests.runs import (

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from bertshift.config import train_size
 from bertshift.errors import UserError
 from bertshift.naming import Model
+from bertshift.recipes import train_size
 from bertshift.requests import Request
 from bertshift.requests.runs import unique
 from bertshift.world import generate

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
-from bertshift.config import task_settings
 from bertshift.errors import UserError
 from bertshift.metrics.registry import METRICS
-from bertshift.naming import Model, Run, parse_model, runs_of
+from bertshift.naming import Model, Run, parse_model
 from bertshift.planning.work import Job
+from bertshift.recipes import task_settings
+from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import how_dumped
 from bertshift.requests.data import description, rows, task_data
@@ -20,7 +21,6 @@ from bertshift.requests.runs import (
     unique,
 )
 
-LISTED = "figures.beyond.grounding"
 FEWEST = 3  # runs, as of rows.grounding, whose libraries take too long to import here
 
 
@@ -54,7 +54,7 @@ def grounding(config: Mapping, model: str) -> Request:
 
 
 def group(name: str, config: Mapping) -> tuple[Model, list[Model]]:
-    """The plain model of a task and checkpoint, and that with all others of both that the figure lists.
+    """The plain model of a task and checkpoint, and that with all others of both under `grounded`.
 
     UserError for a model that is not plain, or whose task has no output that can be compared example by example.
     """
@@ -63,10 +63,9 @@ def group(name: str, config: Mapping) -> tuple[Model, list[Model]]:
     if model != plain:
         raise UserError(
             f"results/grounding/{model}.tsv: a table has all models of a task and is named by the plain one; write "
-            f"'{plain}', and list '{model}' under {LISTED}.models."
+            f"'{plain}', and list '{model}' under 'grounded'."
         )
-    listed = ((config["figures"].get("beyond", {}).get("grounding") or {}).get("models")) or []
-    others = [parse_model(each, config) for each in listed]
+    others = [parse_model(each, config) for each in config["grounded"]]
     same = [each for each in others if (each.task, each.base) == (plain.task, plain.base)]
     return plain, unique([plain, *same])
 
@@ -78,11 +77,11 @@ def _runs(plain: Model, models: list[Model], config: Mapping) -> list[Run]:
     if most < FEWEST:
         raise UserError(
             f"results/grounding/{plain}.tsv: a rank correlation over pairs needs {FEWEST} runs of one pretraining run, and "
-            f"{', '.join(map(str, models))} has {most}; list more models of {plain.task} under {LISTED}.models, or raise "
+            f"{', '.join(map(str, models))} has {most}; list more models of {plain.task} under 'grounded', or raise "
             f"bases.{plain.base}.seeds."
         )
     if empty := [str(model) for model in models if (kept := model.variant("keep")) and kept["layers"] == "0"]:
-        raise UserError(f"{LISTED}.models: '{empty[0]}' has no layer to compare; keep one or more.")
+        raise UserError(f"grounded: '{empty[0]}' has no layer to compare; keep one or more.")
     return sorted(runs, key=lambda run: (run.init, models.index(run.model), run.seed))
 
 

@@ -5,7 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.naming import pair_runs, parse_comparison, parse_model, runs_of
+from bertshift.naming import parse_comparison, parse_model
+from bertshift.replicates import pair_runs, runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import dumped
 from bertshift.requests.data import WORLD, dataset_files, described, mirror_of

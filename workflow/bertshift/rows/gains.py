@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.errors import UserError
-from bertshift.models.source import checkpoint_names
+from bertshift.models.source import origins
 from bertshift.rows.blocks import in_columns
 from bertshift.rows.failure import failed
 from bertshift.rows.scored import without_blocks
@@ -33,7 +33,7 @@ def gain_table(
     UserError where they were not scored on the same examples.
     """
     keys = {"metric": "gain", **{key: settings[key] for key in ("model", "reference", "task")}}
-    checkpoints, rows = checkpoint_names(settings["checkpoints"]), []
+    known, rows = origins(settings["checkpoints"]), []
     for (run, other), (names, ref_names) in zip(pairs, settings["pairs"], strict=True):
         if not run.predictions["id"].equals(other.predictions["id"]):
             raise UserError(f"{settings['model']} and {settings['reference']} were scored on other examples; delete their "
@@ -43,7 +43,7 @@ def gain_table(
             "failed": failed(run.scores),
             "ref_failed": failed(other.scores),
             "scale": settings["scale"],
-            "checkpoint": checkpoints[str(names[0])],
+            **known[str(names[0])],
             "data": f"{run.scores['data']['dev']}; trained on {data}",
         }
         rows += [keys | replicate | row | made_from for row in gains(run, other, sidecar["labels"])]

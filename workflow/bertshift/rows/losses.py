@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from bertshift.models.source import checkpoint_names
+from bertshift.models.source import origins
 from bertshift.rows.failure import failed
 
 DECAY = 0.98
@@ -20,14 +20,14 @@ def loss_table(
     `steps` and `outcomes` are the replicates' steps.tsv and scores.json in the order of provenance["runs"]; `data` says
     what they were trained on.
     """
-    checkpoints = checkpoint_names(provenance["checkpoints"])
+    known = origins(provenance["checkpoints"])
     parts = [
         pd.DataFrame(
             {
                 "metric": "loss", "model": provenance["model"], "task": provenance["task"], "init": init, "seed": seed,
                 "step": table["step"], "value": table["loss"], "smoothed": moving_average(table["loss"]),
                 "learning_rate": table["learning_rate"], "failed": failed(outcome), "scale": provenance["scale"],
-                "checkpoint": checkpoints[str(init)], "data": data,
+                **known[str(init)], "data": data,
             }
         )
         for (init, seed), table, outcome in zip(provenance["runs"], steps, outcomes, strict=True)

@@ -14,6 +14,7 @@ import torch
 from bertshift.files import read_json, read_tsv
 from bertshift.models.loading import WEIGHTS
 from bertshift.rows.losses import thinned
+from bertshift.rows.origin import ORIGIN
 from bertshift.rows.scored import read_scored, with_blocks
 from bertshift.rows.tables import score_table
 from bertshift.running import network
@@ -159,7 +160,7 @@ def sweep_tables(
         files = (Path(folders[name]) / file for file in ("scores.json", "predictions.tsv"))
         predictions = read_scored(*files, labels)[1]
         parts[0].append(with_blocks(told, [outcome], [predictions], labels))
-        keys = table.iloc[:1][["model", "task", "init", "seed", "failed", "scale", "checkpoint", "data"]]
+        keys = table.iloc[:1][["model", "task", "init", "seed", "failed", *ORIGIN]]
         losses = thinned(read_tsv(Path(folders[name]) / "steps.tsv")["loss"])
         parts[1].append(losses.merge(keys.assign(metric="loss", **place), how="cross"))
     return pd.concat(parts[0], ignore_index=True), pd.concat(parts[1], ignore_index=True)

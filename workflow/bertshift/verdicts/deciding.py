@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from bertshift.models.source import BERT, NAMES, family_in
+from bertshift.models.source import BERT, NAMES
 from bertshift.rows import ranges, statistics
 from bertshift.rows.estimates import INPUTS, Estimate, estimate, estimate_of_all
 from bertshift.rows.significance import benjamini_hochberg
@@ -176,7 +176,7 @@ def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None) -> tupl
 def _of_others(one: Claim, results: Results, families: Sequence[str]) -> dict:
     """The verdict where the claim's number is of models of other families than the paper's; else nothing."""
     rows = results.table[results.table["name"].isin(_evidence(one, results).read)]
-    found = {family_in(name) for name in rows["checkpoint"].astype(str)} - {*families}
+    found = {*rows["family"].dropna()} - {*families}
     paper, ours = (" and ".join(NAMES.get(one, one) for one in some) for some in (families, sorted(found)))
     reason = f"as in {paper}? The paper speaks of {paper}; this is {ours}."
     return {"verdict": UNTESTED, "reason": reason} if found else {}

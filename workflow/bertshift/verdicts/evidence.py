@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 
 from bertshift.errors import UserError
 from bertshift.figures import style
+from bertshift.naming import Name
 from bertshift.rows import statistics
 from bertshift.rows.blocks import WITHOUT
 
@@ -101,7 +102,8 @@ def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _name(role: str) -> str:
-    return style.stages_of(role) + (".random" if ".random" in role else "")
+    name = Name.of(role)
+    return str(Name(name.stages, ("random",) if name.variant("random") else ()))
 
 
 class Results:

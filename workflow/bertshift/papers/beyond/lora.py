@@ -1,6 +1,5 @@
 """Full fine-tuning and LoRA beside each other: what moves by layer, and the spectra of what is added to the weights."""
 
-import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,6 +9,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from bertshift.figures import layers, numbers, style
 from bertshift.models.weights import MATRICES
+from bertshift.naming import Name
 from bertshift.rows import statistics
 
 COLUMNS = [*numbers.COLUMNS[:6], "matrix", "rank", "task", *numbers.VALUES]
@@ -30,14 +30,13 @@ ROW, EDGES_ROW = 1.4, 1.5  # inches
 
 def way_of(model: str) -> str:
     """How a model was fine-tuned, for a legend."""
-    rank = re.search(r"\.lora(\d+)", model)
-    return f"LoRA, rank {rank[1]}" if rank else "full"
+    adapters = Name.of(model).variant("lora")
+    return f"LoRA, rank {adapters['rank']}" if adapters else "full"
 
 
 def row_of(model: str) -> str:
     """The task and the checkpoint that a row of panels shows."""
-    _, at, base = model.partition("@")
-    return f"{style.stages_of(model)}{at}{base}"
+    return str(Name.of(model).plain)
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

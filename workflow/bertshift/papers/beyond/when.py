@@ -1,6 +1,5 @@
 """When the layers change: similarity to the parent over the course of fine-tuning, and the share of training at half of it."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,9 +9,11 @@ from matplotlib.scale import SymmetricalLogTransform
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from bertshift.figures import layers, numbers, style
+from bertshift.naming import Name
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.losses import thinned
+from bertshift.rows.origin import ORIGIN
 
 # Metric -> what is read of its tables (variants, inputs), its name, its colours, and its line.
 MEASURES = {
@@ -22,7 +23,6 @@ MEASURES = {
 }
 COLUMNS = ["panel", "series", "variant", "layer", "share", *numbers.VALUES]
 ALL = 100  # percent
-SNAPSHOT = re.compile(r"\.at(\d+)(?=@|$)")
 RUN = ["series", "init", "seed"]
 
 
@@ -69,9 +69,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _placed(rows: pd.DataFrame) -> pd.DataFrame:
     """With `series`, the model at the end of its training, and `share`, where on the way to it the model of a row is."""
-    names = rows["model"].unique()
-    shares = {name: float(found[1]) if (found := SNAPSHOT.search(name)) else ALL for name in names}
-    series = {name: SNAPSHOT.sub("", name) for name in names}
+    names = list(map(Name.of, rows["model"].unique()))
+    shares = {str(name): float(found["share"]) if (found := name.variant("at")) else ALL for name in names}
+    series = {str(name): str(name.without("at")) for name in names}
     return rows.assign(series=rows["model"].map(series), share=rows["model"].map(shares))
 
 
@@ -82,7 +82,7 @@ def _over_training(inputs: Mapping[str, pd.DataFrame], folder: str) -> pd.DataFr
 
 def _thinned(run: pd.DataFrame) -> pd.DataFrame:
     curve = thinned(run["value"])
-    keys = ranges.within(run.iloc[[0]][["table", *RUN, "scale", "checkpoint", "data"]], ranges.POSITIVE)
+    keys = ranges.within(run.iloc[[0]][["table", *RUN, *ORIGIN]], ranges.POSITIVE)
     share = ALL * curve["step"] / curve["step"].max()
     return curve.assign(
         value=curve["smoothed"], share=share, panel="loss", variant="smoothed", layer=0

@@ -1,6 +1,7 @@
 """BERT Goes to College 2020: its figures and the tables that they read."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bertshift.errors import UserError
 from bertshift.papers.room import Figure
@@ -9,13 +10,13 @@ from bertshift.papers.tables import each, plain
 
 def _chains(wanted: Mapping) -> dict[str, str]:
     """Each model after fine-tuning on the task of each other, with each kind of head: {chain: the model alone}."""
-    models = list(zip(plain(wanted), wanted["models"]))
+    models = plain(wanted)
     chains = {
-        f"{first}+{final}{'.carry' * (head == 'carry')}{at}{base}": name
-        for head in wanted.get("heads", ["fresh"])
-        for (final, at, base), name in models
-        for (first, *_), other in models
-        if other != name
+        str(replace(final, stages=first.stages + final.stages, variants=variants)): str(final)
+        for variants in ((head,) if head == "carry" else () for head in wanted.get("heads", ["fresh"]))
+        for final in models
+        for first in models
+        if first != final
     }
     if not chains:
         raise UserError("an intermediate task is one of several; list at least two models.")

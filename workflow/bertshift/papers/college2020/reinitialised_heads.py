@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.origin import ORIGIN
 
 COLUMNS = ["panel", "series", "score", "layer", "head", "sd", "runs", "p", "q", *numbers.VALUES]
 BY = COLUMNS[:5]
@@ -175,7 +176,7 @@ def tidy_summaries(
     """Summaries of each replicate, averaged over replicates; the paper's figure `key`, as it is printed and as its
     differences, in its figure `of`, give it (provenance `derived`)."""
     rows = deltas(inputs)
-    ours = summaries(rows, ["panel", "init", "seed", "scale", "checkpoint", "data", "table", by])
+    ours = summaries(rows, ["panel", "init", "seed", *ORIGIN, "table", by])
     ours = ours.assign(**{"head" if by == "layer" else "layer": 0})
     ours.loc[ours["series"].isin(SPREADLESS), ranges.ENDS[0]] = 0.0
     ours = numbers.means(ours, CELL, ["panel"])

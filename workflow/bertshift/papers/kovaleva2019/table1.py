@@ -12,6 +12,7 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.origin import ORIGIN
 from bertshift.rows.statistics import POINTS
 
 COLUMNS = ["panel", "series", "model", "score", "sd", "least", "most", "constant", "runs", *numbers.VALUES]
@@ -88,7 +89,7 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         majority, POINTS * majority["majority"], majority.reindex(columns=ranges.ENDS).to_numpy().T
     )
     columns = [
-        *BY, "draw", "init", "seed", "constant", "train", "failed", "scale", "checkpoint", "data", "table"
+        *BY, "draw", "init", "seed", "constant", "train", "failed", *ORIGIN, "table"
     ]  # fmt: skip
     rows = pd.concat([majority, frozen[frozen["series"].isin(SERIES)], tuned], ignore_index=True)
     rows = rows.reindex(columns=[*columns, *MEASURED])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.figures import style
-from bertshift.naming import NOTHING_FROZEN
+from bertshift.replicates import NOTHING_FROZEN
 from bertshift.rows import statistics
 from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
 from bertshift.verdicts.deciding import Claims

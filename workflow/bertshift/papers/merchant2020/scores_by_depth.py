@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from bertshift.errors import UserError
 from bertshift.figures import layers, numbers, style
-from bertshift.naming import EMBEDDINGS_ONLY, NOTHING_FROZEN
+from bertshift.replicates import EMBEDDINGS_ONLY, NOTHING_FROZEN
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 
