@@ -7,12 +7,12 @@ from matplotlib.text import Text
 
 from bertshift.errors import UserError
 from bertshift.figures import numbers
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.papers.kovaleva2019 import panels
 
 
 def draw(item, published, inputs):
-    return room.draw(f"kovaleva2019/{item}", inputs, published["kovaleva2019"])
+    return by_name.draw(f"kovaleva2019/{item}", inputs, published["kovaleva2019"])
 
 
 def compared(figure):

@@ -176,5 +176,8 @@ def _probes(table: pd.DataFrame | None) -> list[list]:
 
 
 def _made(tables: Mapping[str, pd.DataFrame], name: str) -> dict[str, list[str]]:
-    facts = {key: sorted({str(one) for table in tables.values() for one in table[key]}) for key in ("scale", "checkpoint", "data")}
+    facts = {
+        key: sorted({str(one) for table in tables.values() for one in table[key]})
+        for key in ("scale", "checkpoint", "data")
+    }
     return facts | {"tables": [f"results/{folder}/{name}.tsv" for folder in tables]}
