@@ -18,7 +18,7 @@ Range = Callable[[Mapping], tuple[int, int]]
 
 @dataclass(frozen=True)
 class Kind:
-    """One way in which a model can differ from plain fine-tuning.
+    """One way in which a model can differ from plain fine-tuning: a variant of names.
 
     pattern: how a name spells it; forms: examples of that; does: what it does, in words; ranges: the lowest and the
     highest value of a number in its spelling, given a checkpoint's `layers` and `heads`; anew: whether it draws weights
@@ -258,7 +258,7 @@ def parse_variant(text: str) -> Variant:
 
 
 def in_order(variants: Iterable[Variant]) -> list[Variant]:
-    """As a name must give them."""
+    """Sort variants into the order in which a name must give them."""
     return sorted(variants, key=lambda variant: list(VARIANTS).index(variant.kind))
 
 
@@ -307,7 +307,7 @@ def parse_model(name: str, config: Mapping) -> Model:
 
 
 def _check_adapters(model: Model, name: str) -> None:
-    """UserError where LoRA, which trains adapters and the head alone, contradicts another variant."""
+    """Raise UserError where LoRA, which trains adapters and the head alone, contradicts another variant."""
     if not (lora := model.variant("lora")):
         return
     for other in model.variants:
@@ -367,7 +367,8 @@ def _check_share(model: Model, name: str, config: Mapping) -> None:
 
 
 def _check_carried_head(model: Model, name: str, config: Mapping) -> None:
-    """Before anything is trained, as far as the configuration knows the labels (not those of tags or trees)."""
+    """Raise UserError where the last task cannot use the head of the task before it. The labels decide, as
+    far as the configuration knows them before training (it does not know those of tags or trees)."""
     heads = []
     for task in model.tasks[-2:]:
         entry = config["tasks"][task]
