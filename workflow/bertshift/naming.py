@@ -47,7 +47,7 @@ VARIANTS = {
     "reinit": Kind(
         rf"reinit(?P<layer>{_NUMBER})(?P<scheme>[bcd]?)(?P<pooler>p?)",
         ("reinit8",),
-        "draws layers 8 and up anew; a letter names the scheme, p adds the pooler",
+        "draws layers 8 and up, counted from 1, anew; a letter names the scheme, p adds the pooler",
         {"layer": _layers},
         anew=True,
     ),
@@ -61,7 +61,7 @@ VARIANTS = {
     "freeze": Kind(
         rf"freeze(?P<through>{_NUMBER}|E)",
         ("freeze8", "freezeE"),
-        "trains neither the embeddings nor layers 0 to 8, as Merchant et al. 2020 count; E: the embeddings alone are frozen",
+        "freezes the embeddings and layers 0 to 8, counted from 0 as in Merchant et al. 2020; E freezes the embeddings alone",
         {"through": lambda shape: (0, shape["layers"] - 1)},
     ),
     "keep": Kind(
@@ -77,7 +77,7 @@ VARIANTS = {
         # Of published checkpoints the configuration may not know the width: then the job says what is too much.
         {"rank": lambda shape: (1, shape.get("width", sys.maxsize))},
     ),
-    "carry": Kind("carry", ("carry",), "begins with the head of the task before"),
+    "carry": Kind("carry", ("carry",), "begins with the head of the task before it, instead of a new one"),
     "bertadam": Kind("bertadam", ("bertadam",), "trains with the optimiser of the original BERT"),
     "plateau": Kind("plateau", ("plateau",), "trains on at a constant rate until the loss does not fall"),
     "at": Kind(rf"at(?P<share>{_NUMBER})", ("at10",), "is the model after 10 % of its training steps"),
