@@ -149,7 +149,7 @@ def test_checkpoints_of_one_folder_name_are_told_apart():
         "cased": own_base("/a/one/bert", "/c/electra"),
         "large": own_base("/b/one/bert", label="mine"),
     }
-    config = configured(bases=bases)
+    config = configured(bases=bases, grounded=[])
     labels = {
         name: [one["label"] for one in provenance(parse_model(name, config), config)["checkpoints"].values()]
         for name in bases

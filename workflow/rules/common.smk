@@ -71,7 +71,7 @@ wildcard_constraints:
     dataset=r"[a-z][a-z0-9_]*",
     init=r"\d+",
     seed=r"\d+",
-    paper="|".join(catalogue.ROOMS),
+    paper="|".join(catalogue.PAPERS),
     model=r"(?:(?!_vs_)[^/])+?",
     reference=r"[^/]+",
     stimulus=r"[a-z0-9_+]+",

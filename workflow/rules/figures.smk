@@ -1,10 +1,10 @@
 from functools import partial
 
-from bertshift.papers.catalogue import FIGURES, ROOMS
-from bertshift.papers.room import module_of
+from bertshift.papers.catalogue import FIGURES, PAPERS
+from bertshift.papers.by_name import module_of
 from bertshift.requests import figures
 
-for name in figures.figures_of(ROOMS, config):
+for name in figures.figures_of(PAPERS, config):
     paper, item = name.split("/")
     request = partial(figures.figure, name=name)
 
@@ -16,7 +16,7 @@ for name in figures.figures_of(ROOMS, config):
         output:
             png=report(
                 f"results/figures/{name}.png",
-                category=ROOMS[paper].NAME,
+                category=PAPERS[paper].NAME,
                 caption=os.path.abspath(f"results/figures/{name}.txt"),
                 labels={"figure": item, "shows": FIGURES[name].title},
             ),
@@ -35,7 +35,7 @@ for name in figures.figures_of(ROOMS, config):
 
 
 # Worked out here, as jobs compare it by what is kept of the modules that are read until all rules are known.
-CODE_OF_CLAIMS = {paper: code("claims", module=f"papers/{paper}/claims") for paper in ROOMS}
+CODE_OF_CLAIMS = {paper: code("claims", module=f"papers/{paper}/claims") for paper in PAPERS}
 
 
 rule claims:
@@ -55,7 +55,7 @@ rule claims:
 
 rule all_claims:
     input:
-        tables=[f"results/claims/{paper}.tsv" for paper in ROOMS if figures.figures_of([paper], config)],
+        tables=[f"results/claims/{paper}.tsv" for paper in PAPERS if figures.figures_of([paper], config)],
     output:
         "results/claims.tsv",
     log:
@@ -94,7 +94,7 @@ use rule gallery as paper_gallery with:
     localrule: True
 
 
-for paper in ROOMS:
+for paper in PAPERS:
 
     rule:
         name:

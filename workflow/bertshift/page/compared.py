@@ -9,7 +9,7 @@ from bertshift.figures import numbers, style
 from bertshift.naming import VARIANTS, Name, named_in, pair_name
 from bertshift.page import data
 from bertshift.page.charts import DIMENSIONS, NAMES_MODELS, OVER, chart, in_words, shown
-from bertshift.papers.catalogue import FIGURES, ROOMS
+from bertshift.papers.catalogue import FIGURES, PAPERS
 
 ARCHIVE = "archive"
 # What a table says of a number; the other columns say which number it is.
@@ -119,7 +119,7 @@ def page(
         "scales": sorted({scale for one in archives for scale in one["scales"]}),
         "checkpoints": list(dict.fromkeys(name for one in archives for name in one["checkpoints"])),
         "papers": [
-            {"name": paper, "short": ROOMS[paper].NAME, "citation": published[paper]["paper"].get("citation", paper)}
+            {"name": paper, "short": PAPERS[paper].NAME, "citation": published[paper]["paper"].get("citation", paper)}
             for paper in papers
         ],
         "figures": [],

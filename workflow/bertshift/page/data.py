@@ -14,7 +14,7 @@ from bertshift.files import read_tsv
 from bertshift.models.source import BERT
 from bertshift.naming import VARIANTS, Name, named_in
 from bertshift.page.charts import chart, shown
-from bertshift.papers.catalogue import FIGURES, ROOMS
+from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.rows.origin import ORIGIN
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED, false_discoveries
 
@@ -188,7 +188,7 @@ def page(
         "papers": [
             {
                 "name": paper,
-                "short": ROOMS[paper].NAME,
+                "short": PAPERS[paper].NAME,
                 "citation": published.get(paper, {}).get("paper", {}).get("citation", paper),
                 "false_discoveries": shown(false_discoveries(claims[claims["paper"] == paper]), 2)
                 if "probability" in claims

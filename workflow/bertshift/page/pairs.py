@@ -10,7 +10,6 @@ from bertshift.figures import numbers
 from bertshift.naming import named_in, pair_name
 from bertshift.page.charts import in_words, shown
 from bertshift.rows import statistics
-from bertshift.rows.origin import ORIGIN
 
 Rows = Callable[[pd.DataFrame], pd.DataFrame]
 
@@ -177,5 +176,8 @@ def _probes(table: pd.DataFrame | None) -> list[list]:
 
 
 def _made(tables: Mapping[str, pd.DataFrame], name: str) -> dict[str, list[str]]:
-    facts = {key: sorted({str(one) for table in tables.values() for one in table[key]}) for key in ORIGIN}
+    facts = {
+        key: sorted({str(one) for table in tables.values() for one in table[key]})
+        for key in ("scale", "checkpoint", "data")
+    }
     return facts | {"tables": [f"results/{folder}/{name}.tsv" for folder in tables]}

@@ -15,7 +15,7 @@ from bertshift.figures import style
 from bertshift.files import BLOCKS_ENDING, read_tsv, write_text, write_tsv
 from bertshift.page.make import make
 from bertshift.papers import catalogue
-from bertshift.papers.room import decide, draw
+from bertshift.papers.by_name import decide, draw
 from bertshift.release.archive import SUMS, damages, read
 from bertshift.release.archive import opened as opened_at
 from bertshift.release.contents import FIGURES, RESOLVED
@@ -115,7 +115,7 @@ def _own_configuration(opened: ZipFile) -> dict:
 def chosen(config: Mapping, only: Collection[str] = ()) -> list[str]:
     """List `<paper>/<item>` of the configuration's figures: all, or those of `only`, each a paper or a
     figure. UserError for a name of neither."""
-    names = figures.figures_of(catalogue.ROOMS, config)
+    names = figures.figures_of(catalogue.PAPERS, config)
     if unknown := [one for one in only if one not in {*names, *(name.split("/")[0] for name in names)}]:
         raise UserError(
             f"'{unknown[0]}' is no paper and no figure of this archive; there are {', '.join(names)}."
@@ -145,7 +145,7 @@ def redraw(
     if not decided:
         raise UserError("no figure can be drawn from these tables; name an archive of a finished run.")
     of_papers = []
-    for paper in catalogue.ROOMS:
+    for paper in catalogue.PAPERS:
         # In the order of the names, as the workflow hands them to the rule of claims.
         if claims := [decided[name] for name in sorted(decided) if name.startswith(f"{paper}/")]:
             of_papers.append(folder / CLAIMS_OF.format(paper=paper))
@@ -190,7 +190,7 @@ def _reason(error: UserError, folder: Path) -> str:
 
 def _page(folder: Path, config: Mapping, drawn: Sequence[str]) -> str:
     """Make the page of these figures alone, with the examples that are there."""
-    kept = {paper: {} for paper in catalogue.ROOMS}
+    kept = {paper: {} for paper in catalogue.PAPERS}
     for paper, item in (name.split("/") for name in drawn):
         kept[paper][item] = config["figures"][paper][item]
     request = figures.gallery({**config, "figures": kept})

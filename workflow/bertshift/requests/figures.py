@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bertshift.files import blocks_beside
 from bertshift.metrics.registry import METRICS
-from bertshift.papers.catalogue import FIGURES, ROOMS, nearest_figures, needs
+from bertshift.papers.catalogue import FIGURES, PAPERS, nearest_figures, needs
 from bertshift.requests import Request
 from bertshift.requests.activations import EXAMPLES, examples_of
 from bertshift.requests.runs import unique
@@ -58,10 +58,10 @@ def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
 def not_drawn(config: Mapping, target: str) -> str | None:
     """Why no rule makes this file of a figure, and what to write; None for another file, or a figure that is drawn."""
     found = re.fullmatch(r"results/figures/(\w+)/(\w+)(\.\w+)", target)
-    if not found or found[1] not in ROOMS or f"{found[1]}/{found[2]}" in figures_of([found[1]], config):
+    if not found or found[1] not in PAPERS or f"{found[1]}/{found[2]}" in figures_of([found[1]], config):
         return None
     paper, item, ending = found.groups()
-    if item in ROOMS[paper].FIGURES:
+    if item in PAPERS[paper].FIGURES:
         state = "null" if item in config["figures"].get(paper, {}) else "missing"
         return (
             f"no rule makes '{target}', as figures.{paper}.{item} is {state}; write there which models it shows, e.g. "
@@ -96,7 +96,7 @@ def claims(config: Mapping, paper: str) -> Request:
 
 def gallery(config: Mapping, paper: str | None = None) -> Request:
     """The page of all papers, or of one, which needs no other paper's runs; a setting for each figure, in the page's order."""
-    papers = [paper] if paper else list(ROOMS)
+    papers = [paper] if paper else list(PAPERS)
     names = figures_of(papers, config)
     entries = [
         {"name": name, "models": models_of(config, name), "tables": needs(name, config)} for name in names

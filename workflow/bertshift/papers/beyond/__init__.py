@@ -1,7 +1,7 @@
 """Questions of the papers, put to other models than BERT: figures of ours, and the tables that they read."""
 
 from bertshift.papers.beyond.heads import lacking
-from bertshift.papers.room import Figure
+from bertshift.papers.figure import Figure
 from bertshift.papers.tables import alone, both, grounded, over_training, probed, with_own_base
 
 _CHANGE = with_own_base("js", "rsa", "svcca")

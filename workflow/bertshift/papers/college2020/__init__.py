@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bertshift.errors import UserError
-from bertshift.papers.room import Figure
+from bertshift.papers.figure import Figure
 from bertshift.papers.tables import each, plain
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bertshift.papers.room import Figure
+from bertshift.papers.figure import Figure
 from bertshift.papers.tables import both, each, plain
 
 
