@@ -68,7 +68,8 @@ def load_config(user: Mapping, root: Path) -> dict:
 
 
 def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
-    """`user` with the keys of the file that its `experiments` names, and what else `load_config` reads: files by their keys."""
+    """Lay `user` over the file that its `experiments` names, and find what else `load_config` reads: files by
+    their keys."""
     folders, files = [root / "config"], {}
     if named := user.get("experiments"):
         file = files["experiments"] = Path(str(named))
@@ -87,7 +88,7 @@ def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
 
 
 def refuse(problems: Iterable[str]) -> None:
-    """UserError with each of these sentences once, if there are any."""
+    """Raise UserError with each of these sentences once, if there are any."""
     if told := dict.fromkeys(problems):
         raise UserError("\n".join(["the configuration cannot be used as it is:", *(f"  {p}" for p in told)]))
 
@@ -100,7 +101,7 @@ def undefined(path: str, name: str, known: Collection[str], kind: str) -> Iterat
 
 
 def unusable(path: str, parse: Callable, *names) -> Iterator[str]:
-    """What `parse` has against these names, which stand at key `path`."""
+    """Report why `parse` refuses these names, which stand at key `path`."""
     try:
         parse(*names)
     except UserError as error:
@@ -166,7 +167,7 @@ def _read(text: str, place: str):
 
 
 def _second_keys(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
-    """Keys that stand before already in their mapping: YAML's readers take the last and say nothing.
+    """Find keys that their mapping already has: YAML's readers take the last and say nothing.
 
     The key << is another thing: it merges mappings, and of two they take both.
     """
@@ -201,7 +202,7 @@ def _with_text_keys(value, path: str, problems: list[str]):
 
 
 def _not_text(value) -> str:
-    """How YAML came to something else than text, and what to write."""
+    """Say how YAML came to something else than text, and what to write."""
     if isinstance(value, bool):
         words, word = ("yes, on or true", "yes") if value else ("no, off or false", "no")
         return f'{value} is not text; YAML reads an unquoted {words} so. Write it in quotes, as "{word}".'
@@ -210,7 +211,7 @@ def _not_text(value) -> str:
 
 
 def _secrets(value, path: str) -> Iterator[str]:
-    """Where the configuration, which stands in tables and archives, holds what looks like a password or a token."""
+    """Report values that look like a password or a token: the configuration stands in tables and archives."""
     if isinstance(value, Mapping):
         for key, below in value.items():
             yield from _secrets(below, f"{path}.{key}")
@@ -225,7 +226,8 @@ def _secrets(value, path: str) -> Iterator[str]:
 
 
 def _schema(folder: Path) -> dict:
-    """That of the whole configuration, with those of the catalogues in the places that refer to them."""
+    """Read the schema of the whole configuration, with the catalogues' schemas in the places that refer to
+    them."""
     schema = read_yaml(folder / "config.schema.yaml")
 
     def catalogue(file: str) -> dict:
@@ -351,7 +353,7 @@ def _as_yaml_number(text: str) -> str:
 
 
 def _dangling_references(config: dict) -> list[str]:
-    """What the schema cannot see: names that are used but not defined."""
+    """List what the schema cannot see: names that are used but not defined."""
     problems = []
 
     def check(path: str, name: str, known: Collection[str], kind: str) -> None:
@@ -446,7 +448,8 @@ def lineage(base: str, bases: Mapping) -> list[str]:
 
 
 def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
-    """Why a checkpoint cannot be compared with the parent that it names, layer by layer, head by head and token by token."""
+    """Say why a checkpoint cannot be compared with the parent that it names, layer by layer, head by head and
+    token by token."""
     names = lineage(name, bases)
     if names.count(names[-1]) > 1:
         yield (
@@ -465,7 +468,8 @@ def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
 
 
 def _splits(dataset: str, config: Mapping) -> list[str]:
-    """Those that its entry names for the place where data come from; empty if it names none."""
+    """List the splits that a data set's entry names for the place where data come from; empty if it names
+    none."""
     spec = config["datasets"].get(dataset, {})
     return list(
         spec.get("hub", {}).get("splits", {}) if config["data"]["source"] == "hub" else spec.get("mirror", {})
@@ -473,7 +477,7 @@ def _splits(dataset: str, config: Mapping) -> list[str]:
 
 
 def _misfits(name: str, task: Mapping, config: Mapping) -> Iterator[str]:
-    """Where a task and its data set do not belong together."""
+    """Report where a task and its data set do not fit together."""
     dataset, kind = task["dataset"], task["kind"]
     spec, (kinds, key) = config["datasets"][dataset], _ROWS_OF[kind]
     splits = _splits(dataset, config)

@@ -18,7 +18,7 @@ Range = Callable[[Mapping], tuple[int, int]]
 
 @dataclass(frozen=True)
 class Kind:
-    """One way in which a model can differ from plain fine-tuning.
+    """One way in which a model can differ from plain fine-tuning: a variant of names.
 
     pattern: how a name spells it; forms: examples of that; does: what it does, in words; ranges: the lowest and the
     highest value of a number in its spelling, given a checkpoint's `layers` and `heads`; anew: whether it draws weights
@@ -47,7 +47,7 @@ VARIANTS = {
     "reinit": Kind(
         rf"reinit(?P<layer>{_NUMBER})(?P<scheme>[bcd]?)(?P<pooler>p?)",
         ("reinit8",),
-        "draws layers 8 and up anew; a letter names the scheme, p adds the pooler",
+        "draws layers 8 and up, counted from 1, anew; a letter names the scheme, p adds the pooler",
         {"layer": _layers},
         anew=True,
     ),
@@ -61,7 +61,7 @@ VARIANTS = {
     "freeze": Kind(
         rf"freeze(?P<through>{_NUMBER}|E)",
         ("freeze8", "freezeE"),
-        "trains neither the embeddings nor layers 0 to 8, as Merchant et al. 2020 count; E: the embeddings alone are frozen",
+        "freezes the embeddings and layers 0 to 8, counted from 0 as in Merchant et al. 2020; E freezes the embeddings alone",
         {"through": lambda shape: (0, shape["layers"] - 1)},
     ),
     "keep": Kind(
@@ -77,7 +77,7 @@ VARIANTS = {
         # Of published checkpoints the configuration may not know the width: then the job says what is too much.
         {"rank": lambda shape: (1, shape.get("width", sys.maxsize))},
     ),
-    "carry": Kind("carry", ("carry",), "begins with the head of the task before"),
+    "carry": Kind("carry", ("carry",), "begins with the head of the task before it, instead of a new one"),
     "bertadam": Kind("bertadam", ("bertadam",), "trains with the optimiser of the original BERT"),
     "plateau": Kind("plateau", ("plateau",), "trains on at a constant rate until the loss does not fall"),
     "at": Kind(rf"at(?P<share>{_NUMBER})", ("at10",), "is the model after 10 % of its training steps"),
@@ -258,7 +258,7 @@ def parse_variant(text: str) -> Variant:
 
 
 def in_order(variants: Iterable[Variant]) -> list[Variant]:
-    """As a name must give them."""
+    """Sort variants into the order in which a name must give them."""
     return sorted(variants, key=lambda variant: list(VARIANTS).index(variant.kind))
 
 
@@ -307,7 +307,7 @@ def parse_model(name: str, config: Mapping) -> Model:
 
 
 def _check_adapters(model: Model, name: str) -> None:
-    """UserError where LoRA, which trains adapters and the head alone, contradicts another variant."""
+    """Raise UserError where LoRA, which trains adapters and the head alone, contradicts another variant."""
     if not (lora := model.variant("lora")):
         return
     for other in model.variants:
@@ -367,7 +367,8 @@ def _check_share(model: Model, name: str, config: Mapping) -> None:
 
 
 def _check_carried_head(model: Model, name: str, config: Mapping) -> None:
-    """Before anything is trained, as far as the configuration knows the labels (not those of tags or trees)."""
+    """Raise UserError where the last task cannot use the head of the task before it. The labels decide, as
+    far as the configuration knows them before training (it does not know those of tags or trees)."""
     heads = []
     for task in model.tasks[-2:]:
         entry = config["tasks"][task]

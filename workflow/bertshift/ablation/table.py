@@ -37,7 +37,8 @@ class Headline(NamedTuple):
 
     @classmethod
     def of(cls, task: Task, rows: Sequence[dict], predictions: Sequence[Sequence]) -> "Headline":
-        """UserError for a task whose headline is no mean, F1 or correlation over examples."""
+        """Take a task's headline score from its predictions. UserError for a task whose headline is no mean,
+        F1 or correlation over examples."""
         metric = task.metrics[0]
         match task:
             case TextClassification():
@@ -172,7 +173,7 @@ def tested(
 
 
 def without_blocks(headline: Headline) -> np.ndarray:
-    """[ablations, blocks] the score of the examples outside each block."""
+    """Score the examples outside each block: [ablations, blocks]."""
     found = [
         SCORES[headline.score].of(headline.gold[kept], headline.said[:, kept])(np.ones((1, len(kept))))[0]
         for kept in outside(len(headline.gold))
@@ -181,7 +182,8 @@ def without_blocks(headline: Headline) -> np.ndarray:
 
 
 def p_values(metric: str, headline: Headline, numbers: Sequence[int], dataset: str) -> np.ndarray:
-    """Of the ablations with these numbers; all replicates of a model are tested on the same samples of the examples."""
+    """Test the ablations with these numbers against the model as it is. All replicates of a model are tested
+    on the same samples of the examples."""
     if metric in RIGHT_OR_WRONG:
         right = headline.each.astype(bool)
         return mcnemar(right[0], right[numbers])

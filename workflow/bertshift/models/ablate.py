@@ -34,7 +34,8 @@ NOTHING = Ablation("none", 0, 0)
 
 
 def every_ablation(model: PreTrainedModel, variants: Iterable[str] = VARIANTS) -> list[Ablation]:
-    """By layer, by variant, by head, the whole layer first. UserError for a model without layers."""
+    """List every ablation by layer, then by variant, then by head, the whole layer first. UserError for a
+    model without layers."""
     if not model.config.num_hidden_layers:
         raise UserError("a model without layers has no heads to disable; name one with layers.")
     return [
@@ -46,7 +47,8 @@ def every_ablation(model: PreTrainedModel, variants: Iterable[str] = VARIANTS) -
 
 
 def without(ablation: Ablation, context: Tensor, means: Tensor | None = None) -> Tensor:
-    """The context [examples, heads, tokens, width of a head] with heads set to zero or to their mean, as `ablation` says."""
+    """Set heads to zero or to their mean, as `ablation` says, in the context [examples, heads, tokens, width
+    of a head]."""
     if ablation.variant not in ("zero", "mean"):
         return context
     context = context.clone()
@@ -69,9 +71,9 @@ class _Sums(Edit):
 
 @contextmanager
 def averaging(model: PreTrainedModel) -> Iterator[Tensor]:
-    """What the heads put out, averaged over the real tokens of all inputs that `model` reads inside the block:
-    [layers, heads, width of a head] float64, complete when the block ends. What it could not read to the end, for want of
-    memory, does not count."""
+    """Average the heads' output over the real tokens of all inputs that `model` reads inside the block:
+    [layers, heads, width of a head] float64, complete when the block ends. Inputs that it could not read to
+    the end, for want of memory, do not count."""
     sums = _Sums(model.config.num_hidden_layers, heads_of(model), head_width(model))
     means = torch.zeros_like(sums.sums)
     tokens = 0

@@ -18,7 +18,7 @@ SAID = {*numbers.VALUES, *numbers.NUMBERS, ARCHIVE, "version", "changed", "signi
 
 
 def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The tables of one figure, by archive, below each other; published rows, which belong to none, once.
+    """Stack the tables of one figure, by archive; published rows, which belong to none, once.
 
     Where both show the same models of other checkpoints, models are named without checkpoint: `mnli@large` beside `mnli`.
     """
@@ -36,12 +36,13 @@ def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _anywhere(model: str) -> str:
-    """A model's name, or two models', without checkpoints."""
+    """Name a model, or two models, without checkpoints."""
     return pair_name(*(str(replace(Name.of(name), said="")) for name in named_in(model)))
 
 
 def _plain(names: Sequence[set]) -> dict[str, str]:
-    """Names of models without their checkpoints; none where these are the same, or two names of one table would be."""
+    """Name models without their checkpoints; none where these are the same, or two names of one table would
+    be."""
     plain = {name: _anywhere(str(name)) for name in set().union(*names)}
     apart = all(len({plain[name] for name in some}) == len(some) for some in names)
     return plain if apart and len({*map(frozenset, names)}) > 1 else {}
@@ -55,7 +56,8 @@ def figure(
     models: Sequence[str],
     layers: int | None = None,
 ) -> dict:
-    """One figure of both archives: its `chart` where its table has curves, or else a list of its `numbers`.
+    """Describe one figure of both archives: its `chart` where its table has curves, or else a list of its
+    `numbers`.
 
     `tables`, `captions` and `pictures` are in the order of the archives; `layers`: how many the published model has.
     """
@@ -82,8 +84,8 @@ def figure(
 
 
 def listed(rows: pd.DataFrame, archives: Sequence[str]) -> dict:
-    """The numbers of both archives, with the paper's: `heads` name the cells that say which number it is; a row is [cells,
-    [value, low, high] of each archive or None, published value or None]."""
+    """List the numbers of both archives, with the paper's: `heads` name the cells that say which number it
+    is; a row is [cells, [value, low, high] of each archive or None, published value or None]."""
     keys = [key for key in rows if key not in SAID and rows[key].nunique(dropna=False) > 1]
     found: dict[tuple, list] = {}
     for row in rows.to_dict("records"):
@@ -108,8 +110,9 @@ def page(
     claims: Sequence[Mapping],
     published: Mapping[str, Mapping],
 ) -> dict:
-    """All that the page needs: `archives` with `name`, `scales`, `checkpoints`, number of `figures`; `figures` as made by `figure`;
-    `claims` with `sides`, a row of each archive or None, and what `agree` says."""
+    """Collect all that the page needs: `archives` with `name`, `scales`, `checkpoints`, number of `figures`;
+    `figures` as made by `figure`; `claims` with `sides`, a row of each archive or None, and what `agree`
+    says."""
     papers = list(dict.fromkeys([one["paper"] for one in (*figures, *claims)]))
     return {
         "title": " and ".join(one["name"] for one in archives),
@@ -131,7 +134,7 @@ def page(
 
 
 def _claim(one: Mapping) -> dict:
-    """As `data.claim`, with what each archive says of it apart."""
+    """Describe a claim, as `data.claim` does, with what each archive says of it apart."""
     sides = [side and data.claim(side) for side in one["sides"]]
     both = next(filter(None, sides))
     own = ("ours", "low", "high", "replicates", "verdict", "reason", "scale", "probability")

@@ -9,8 +9,8 @@ Tables = Callable[[Mapping], list[str]]
 
 
 def each(*patterns: str) -> Tables:
-    """Of each model a table for every pattern; patterns name the `{model}`, the checkpoint `{base}` that its name ends with,
-    and keys of the entry, such as `{reference}`."""
+    """Name a table of each model for every pattern. Patterns hold the `{model}`, the checkpoint `{base}` that
+    its name ends with, and keys of the entry, such as `{reference}`."""
 
     def tables(wanted: Mapping) -> list[str]:
         said = [{"model": model, "base": Name.of(model).base} for model in wanted["models"]]
@@ -20,17 +20,17 @@ def each(*patterns: str) -> Tables:
 
 
 def alone(metric: str) -> Tables:
-    """Each model by itself."""
+    """Name a table of each model by itself."""
     return each(f"results/{metric}/{{model}}.tsv")
 
 
 def with_own_base(*metrics: str) -> Tables:
-    """Each model against the checkpoint that its name ends with."""
+    """Name a table of each model against the checkpoint that its name ends with."""
     return both(*(each(f"results/{metric}/{{model}}_vs_{{base}}.tsv") for metric in metrics))
 
 
 def grounded(wanted: Mapping) -> list[str]:
-    """A table for all models of one task and checkpoint, named by the plain one of both."""
+    """Name one table for all models of one task and checkpoint, by the plain model of both."""
     names = map(Name.of, wanted["models"])
     return [
         f"results/grounding/{alone}.tsv"
@@ -39,7 +39,7 @@ def grounded(wanted: Mapping) -> list[str]:
 
 
 def between_tasks(metric: str) -> Tables:
-    """Each pair of models, and beside them the models' own seeds."""
+    """Name a table of each pair of models, and beside them the models' own seeds."""
     seeds = each(f"results/{metric}/{{model}}_vs_{{model}}.tsv")
     return lambda wanted: [
         *(f"results/{metric}/{model}_vs_{other}.tsv" for model, other in wanted["pairs"]),
@@ -48,12 +48,13 @@ def between_tasks(metric: str) -> Tables:
 
 
 def probed(wanted: Mapping) -> list[str]:
-    """Edge probes of the models under `probed`, if there are any, against the checkpoint that their names end with."""
+    """Name tables of edge probes of the models under `probed`, if there are any, against the checkpoint that
+    their names end with."""
     return with_own_base("edge_probes")({"models": wanted.get("probed", [])})
 
 
 def with_reference(metric: str, *variants: str) -> Tables:
-    """The reference, these variants of it, and each model by itself."""
+    """Name a table of the reference, of these variants of it, and of each model by itself."""
     return lambda wanted: [
         f"results/{metric}/{model}.tsv"
         for model in [wanted["reference"], *(wanted["reference"] + v for v in variants), *wanted["models"]]
@@ -61,7 +62,8 @@ def with_reference(metric: str, *variants: str) -> Tables:
 
 
 def over_training(*metrics: str) -> Tables:
-    """Each model, and its snapshots, against its parent; the score of each; and the losses of the model."""
+    """Name tables of each model and of its snapshots against its parent, the scores of each, and the losses
+    of the model."""
 
     def tables(wanted: Mapping) -> list[str]:
         paths = []
@@ -75,12 +77,12 @@ def over_training(*metrics: str) -> Tables:
 
 
 def both(*parts: Tables) -> Tables:
-    """What each of `parts` names, in this order."""
+    """Name what each of `parts` names, in this order."""
     return lambda wanted: [path for part in parts for path in part(wanted)]
 
 
 def plain(wanted: Mapping) -> list[Name]:
-    """Each model, of whose name others are built; UserError for one with variants."""
+    """List the models whose names others are built of; UserError for one with variants."""
     names = [Name.of(model) for model in wanted["models"]]
     for name in names:
         if name.variants:

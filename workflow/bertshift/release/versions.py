@@ -18,7 +18,8 @@ UNSTAMPED = "a version before 0.2.0"
 
 @dataclass(frozen=True)
 class Lack:
-    """Tables whose path is like `tables` have no `columns` up to this released version; `meaning` tells a reader what follows.
+    """Columns that tables lack up to this released version: tables whose path is like `tables` have no
+    `columns`. `meaning` tells a reader what follows.
 
     The columns are filled with missing values, which stand for `not known` in every table, or with what `told_by` makes of the
     table. blocks: whether the values without each block of inputs are not there either.
@@ -33,7 +34,7 @@ class Lack:
 
 
 def _family(table: pd.DataFrame) -> pd.Series:
-    """By the name of the checkpoint, which says its family where that is not BERT."""
+    """Read the family from the name of the checkpoint, which says it where it is not BERT."""
     said = table["checkpoint"].astype(str).str.partition(", family ")[2]
     return said.where(said != "", BERT)
 
@@ -52,7 +53,8 @@ LACKS = [
 def completed(
     path: str, table: pd.DataFrame, lacks: Iterable[Lack] = LACKS
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The table at `path` with all columns that its version lacks, and a sentence for each line of the list."""
+    """Complete the table at `path` with all columns that its version lacks; with a sentence for each line of
+    the list."""
     said = []
     for lack in lacks:
         columns = [column for column in lack.columns if column not in table]
@@ -68,7 +70,8 @@ def completed(
 
 
 def uneven(tables: Mapping[str, pd.DataFrame]) -> str:
-    """The phrase that says which table lacks a column that a later version's table of the same kind has; empty if none does.
+    """Write the phrase that says which table lacks a column that a later version's table of the same kind
+    has; empty if none does.
 
     Below each other, such tables would give missing values that no line of the list explains.
     """
@@ -85,7 +88,8 @@ def _kind(path: str) -> tuple[str, bool, bool]:
 
 
 def lacking(error: KeyError, tables: Mapping[str, pd.DataFrame]) -> str:
-    """The phrase that says which table lacks a column that was asked for; empty where each table has it."""
+    """Write the phrase that says which table lacks a column that was asked for; empty where each table has
+    it."""
     for column in re.findall(r"'(\w+)'", str(error)):
         for path, table in tables.items():
             if column not in table:
@@ -94,12 +98,12 @@ def lacking(error: KeyError, tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def written_by(table: pd.DataFrame) -> str:
-    """`bertshift 0.2.0`."""
+    """Name the program and version that wrote a table: `bertshift 0.2.0`."""
     return " and ".join(map(str, table["version"].dropna().unique())) if "version" in table else UNSTAMPED
 
 
 def _number(table: pd.DataFrame) -> tuple[int, ...]:
-    """The latest version among those that made the table's rows."""
+    """Find the latest version among those that made the table's rows."""
     return max(map(_parsed, written_by(table).split(" and ")))
 
 

@@ -197,7 +197,7 @@ def starting_model(
     prepare: Callable[[PreTrainedModel], None] | None = None,
     head_from: Path | None = None,
 ) -> nn.Module:
-    """Encoder and head as they are before the first step."""
+    """Build encoder and head as they are before the first step."""
     encoder = load_encoder(start_dir, seed=seed_from(seed, "pooler"))
     if prepare is not None:
         prepare(encoder)
@@ -210,13 +210,14 @@ def starting_model(
 def evaluate(
     task: Task, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
 ) -> tuple[dict[str, float], dict[str, list]]:
-    """Scores, and the columns of predictions.tsv without ids; float32, on the GPU if there is one."""
+    """Score a model on `rows`, with the columns of predictions.tsv without ids; float32, on the GPU if there
+    is one."""
     predictions = task.predict(model.to(best_device()), rows, tokenizer)
     return task.score(rows, predictions), task.columns(rows, predictions)
 
 
 def _write_scores(run_dir: Path, inputs: Inputs, model: nn.Module, batches: int) -> dict:
-    """`batches` an epoch has."""
+    """Score a run on dev, and write its predictions.tsv and scores.json; `batches`: how many an epoch has."""
     task, used = inputs.task, inputs.used
     scores, columns = evaluate(task, model, used["dev"], inputs.tokenizer)
     write_tsv(

@@ -109,7 +109,7 @@ def _next_message(connection: Connection, workers: dict[Connection, Process]) ->
 
 
 def _work(connection: Connection, threads: int, places: tuple[Path, Path, Path]) -> None:
-    """Make runs as they come, until there is none; what is printed goes to the one who sends them."""
+    """Make runs as they come, until there is none; what is printed goes to the process that sends them."""
     torch.set_num_threads(threads)
     sys.stderr = _Sent(connection)
     try:
@@ -145,7 +145,8 @@ def sweep_tables(
     settings: Mapping,
     labels: Sequence[str] | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Of a finished row: scores as `with_blocks` has them, and losses thinned; with position, and layers of the model.
+    """Tabulate a finished row of runs: scores as `with_blocks` has them, and losses thinned; with position,
+    and layers of the model.
 
     `scores` and `folders` are of each run by name; settings["row"] says which model and replicate it is, and its position.
     `labels` are the data set's.

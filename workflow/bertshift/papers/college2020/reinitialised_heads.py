@@ -126,7 +126,7 @@ def draw_cells(figure: Figure, axes: Axes, cells: pd.DataFrame) -> None:
 
 
 def title(part: pd.DataFrame, same: bool) -> str:
-    """`same`: the paper's numbers are of the same heads as ours."""
+    """Write the title of a panel. `same`: the paper's numbers are of the same heads as ours."""
     base = part[part["series"] == BASELINE].iloc[0]
     score = style.SCORES.get(base["score"], base["score"])
     if base["source"] == "published":
@@ -145,13 +145,13 @@ def comparable(table: pd.DataFrame) -> bool:
 
 
 def short(value: float) -> str:
-    """Three decimals without the 0 before them."""
+    """Write a number with three decimals, without the 0 before them."""
     text = f"{value:.3f}".replace("0.", ".", 1).replace("-", "−")
     return "0" if float(f"{value:.3f}") == 0 else text
 
 
 def by_chance(table: pd.DataFrame) -> str:
-    """How many heads have a star, beside how many of as many other seeds would."""
+    """Say how many heads have a star, beside how many of as many other seeds would."""
     tested = table[(table["source"] == "ours") & (table["series"] == DELTA) & table["p"].notna()]
     if tested.empty:
         return ""
@@ -241,7 +241,7 @@ def draw_table(axes: Axes, part: pd.DataFrame, by: str) -> None:
 
 
 def number(value: float) -> str:
-    """Three decimals, or five for what is 0 in three but not in five."""
+    """Write a number with three decimals, or five for what is 0 in three but not in five."""
     text = short(value)
     if text == "0" and round(value, 5):
         text = f"{value:.5f}".rstrip("0").replace("0.", ".", 1).replace("-", "−")
