@@ -357,9 +357,9 @@ def test_null_means_all_examples_whatever_the_scale_takes(where):
     scale = {"training": {"max_train": 100, "max_dev": 10}}
     config = load_config(merge(USER, {**scale, "tasks": {"mnli": own}}), ROOT)
     tasks = {
-        name: task_settings(parse_model(name, config), config)["task"] for name in ("mnli@large", "rte@cased")
+        name: task_settings(parse_model(name, config), config)["task"] for name in ("mnli", "rte@cased")
     }
-    assert not {"max_train", "max_dev"} & set(tasks["mnli@large"])
+    assert not {"max_train", "max_dev"} & set(tasks["mnli"])
     assert (tasks["rte@cased"]["max_train"], tasks["rte@cased"]["max_dev"]) == (700, 10)
 
 
