@@ -191,7 +191,7 @@ def made_by(
     request,
     *files,
     name=None,
-    script=None,
+    program=None,
     depends=None,
     kind="analyse",
     gpu=0,
@@ -200,14 +200,15 @@ def made_by(
     where=None,
     **named,
 ):
-    """The rule that makes these files as the request says. It and its script have the request's name, unless told.
+    """The rule that makes these files as the request says. It has the request's name, unless told.
 
+    program: the script's name, by default the rule's; called `script`, it would hide what Snakemake runs scripts by.
     depends: what the files depend on beside those that are read; by default the script's code and the request's settings.
     kind and dumped are those of `reserve`; kind None is a job on the machine that starts the others.
     where: constraints of wildcards. log: where below logs/, without its ending; by default it has the names of the rule
     and of the first file.
     """
-    name, script = name or request.__name__, script or name or request.__name__
+    name, program = name or request.__name__, program or name or request.__name__
     log = log or f"{name}/{Path([*files, *named.values()][0]).stem}"
     asked = {**reserve(kind, dumped), **({"gpu": gpu} if gpu else {})} if kind else {}
 
@@ -233,9 +234,9 @@ def made_by(
         resources:
             **asked,
         params:
-            **(depends or {"code": code(script), "settings": settings_of(request)}),
+            **(depends or {"code": code(program), "settings": settings_of(request)}),
         script:
-            f"../scripts/{script}.py"
+            f"../scripts/{program}.py"
 
 
 # Snakemake's linter wants functions apart from rules.

@@ -10,7 +10,7 @@ for metric, how in METRICS.items():
         request,
         *with_blocks(f"results/{metric}/{{model}}_vs_{{reference}}.tsv"),
         name=metric,
-        script="compare",
+        program="compare",
         depends={
             "code": code("compare", module=f"metrics/{how.module}"),
             "settings": settings_of(request),

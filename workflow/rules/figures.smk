@@ -19,7 +19,7 @@ for name in figures.figures_of(ROOMS, config):
         tsv=f"results/figures/{name}.tsv",
         txt=f"results/figures/{name}.txt",
         name=f"draw_{paper}_{item}",
-        script="figure",
+        program="figure",
         depends={
             "code": code("figure", module=f"papers/{module_of(name)}"),
             "settings": settings_of(request),
@@ -46,7 +46,7 @@ made_by(
     lambda config: Request({"tables": [f"results/claims/{paper}.tsv" for paper in WITH_FIGURES]}),
     "results/claims.tsv",
     name="all_claims",
-    script="concatenate",
+    program="concatenate",
     depends={"code": code("concatenate")},
     kind=None,
     log="all_claims",
@@ -62,7 +62,7 @@ made_by(
     figures.gallery,
     "results/figures/{paper}.html",
     name="paper_gallery",
-    script="gallery",
+    program="gallery",
     kind=None,
     log="gallery/{paper}",
 )

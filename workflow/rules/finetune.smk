@@ -49,7 +49,7 @@ made_by(
     lambda config: Request({"tables": [f"results/scores/{model}.tsv" for model in config["scored"]]}),
     "results/scores.tsv",
     name="all_scores",
-    script="concatenate",
+    program="concatenate",
     depends={"code": code("concatenate")},
     kind="table",
     log="all_scores",
