@@ -24,7 +24,7 @@ from bertshift.papers import catalogue
 from bertshift.planning import costs
 from bertshift.requests import comparing, forgetting, pretraining
 from bertshift.requests.runs import MODEL_FILES
-from bertshift.running import codegraph, own_files
+from bertshift.running import codegraph, origins, own_files
 
 # Scripts run in their own process, on this machine or on a cluster node, where this file is parsed again.
 os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
@@ -72,9 +72,8 @@ MAKING_DATA = ["world", "corpus"]
 
 def misplaced():
     """The user's own files where a job deletes them before it begins, as it makes them or their folder."""
-    return own_files.misplaced(
-        config, outputs_of(rule for rule, name in OURS.items() if name not in MAKING_DATA)
-    )
+    made = outputs_of(rule for rule, name in OURS.items() if name not in MAKING_DATA)
+    return own_files.misplaced(config, *origins.places(made))
 
 
 CHECKS.append(lambda: settings.refuse(misplaced()))

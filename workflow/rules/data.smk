@@ -1,5 +1,4 @@
 from bertshift.requests import Request, data
-from bertshift.running import origins
 from bertshift.world import generate
 
 

@@ -5,7 +5,8 @@ workflow reads to make a file; none of another's.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from bertshift.errors import UserError
 
@@ -48,3 +49,19 @@ def origins(file: str, wanted: Callable[[object], bool], makers: Makers, read: R
         seen |= more
         queue += more
     return {each for each in seen if any(map(wanted, makers(each)))}
+
+
+def places(outputs: Mapping[str, bool]) -> tuple[Callable[[str], object], Callable[[str], object]]:
+    """Whether a job makes a path; and whether a job has it as a folder for itself: it makes the folder, or files of fixed
+    names in it. Both as functions of the path.
+
+    outputs: what jobs make, with {wildcards}, which stand for anything within a name, and whether it is a folder.
+    """
+
+    def one_of(patterns: Iterable[str]) -> Callable[[str], object]:
+        forms = (re.sub(r"\\{\w+\\}", "[^/]*", re.escape(pattern)) for pattern in patterns)
+        return re.compile("|".join(forms)).fullmatch
+
+    made = [os.path.split(file) for file, is_folder in outputs.items() if not is_folder]
+    around = [folder for folder, name in made if "{" in folder and "{" not in name]
+    return one_of(outputs), one_of([file for file, is_folder in outputs.items() if is_folder] + around)

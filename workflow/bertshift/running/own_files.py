@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -16,16 +15,13 @@ KNOWN = Path(".snakemake/own_files.json")
 RESULTS = "results"
 
 
-def misplaced(config: Mapping, outputs: Mapping[str, bool]) -> Iterator[str]:
+def misplaced(
+    config: Mapping, is_made: Callable[[str], bool], is_folder: Callable[[str], bool]
+) -> Iterator[str]:
     """A sentence for each path of the user's that is, holds or lies in what a job makes, and so deletes before it begins.
 
-    outputs: what jobs make, with {wildcards}, and whether it is a folder. A job also has a folder for itself in which it
-    makes files of fixed names.
+    is_made: whether a job makes the file or folder. is_folder: whether a job has the folder for its files alone.
     """
-    parted = {file: os.path.split(file) for file in outputs}
-    folders = [file for file, is_one in outputs.items() if is_one]
-    folders += [folder for folder, name in parted.values() if "{" in folder and "{" not in name]
-    is_made, is_folder = _one_of(outputs), _one_of(folders)
     for key, path in _configured(config):
         for name in _names_here(path):
             same = ("is what" for made in (is_made, is_folder) if made(name))
@@ -37,12 +33,6 @@ def misplaced(config: Mapping, outputs: Mapping[str, bool]) -> Iterator[str]:
                     f"elsewhere, best out of {RESULTS}, and write where it is."
                 )
                 break
-
-
-def _one_of(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a path is one of these, where {wildcards} stand for anything within a name."""
-    forms = (re.sub(r"\\{\w+\\}", "[^/]*", re.escape(pattern)) for pattern in patterns)
-    return re.compile("|".join(forms)).fullmatch
 
 
 def _configured(config: Mapping) -> Iterator[tuple[str, str]]:
