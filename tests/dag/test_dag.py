@@ -7,6 +7,7 @@ import yaml
 from conftest import ROOT
 
 from bertshift.config import merge
+from bertshift.papers.catalogue import FIGURES
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +20,9 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     assert jobs == project.jobs("figures/all")
     assert_data_all_fetches_the_same(project, jobs)
     # Kovaleva: 7 tasks, one of them Merchant's as well; SQuAD and Dep; on 2 pretraining runs; Hao: 4 tasks x 2 seeds;
-    # one tagger; 7 from random weights; College: 4 tasks alone, and after each of the 3 others; 2 seeds of two other families; three
-    # more of CoLA, to compare distances with behaviour; MNLI by LoRA.
-    assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1 + 7 + 4 + 12 + 2 * 2 + 3 + 2
+    # one tagger; 7 from random weights; College, of 2 seeds: 4 tasks alone, after each of the 3 others, and three more of CoLA to
+    # compare distances with behaviour; 2 seeds of two other families; MNLI by LoRA.
+    assert jobs["finetune"] == 9 * 2 + 4 * 2 + 1 + 7 + (4 + 12 + 3) * 2 + 2 * 2 + 2
     assert jobs["grounding"] == 2
     assert (jobs["frozen"], jobs["scores"], jobs["gains"], jobs["losses"]) == (7, 14 + 4 + 1 + 4, 12, 16 + 1)
     # MNLI after four shares of its steps, one job a replicate.
@@ -46,9 +47,9 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(project):
     assert (jobs["pattern_sheet"], jobs["pattern_classifier"], jobs["patterns"]) == (1, 1, 7)
     # Freezing and truncation; layers of five tasks re-initialised, of two by two more schemes; heads of two layers of two
     # tasks, and these tasks' seeds.
-    assert jobs["sweep"] == 3 * 2 * 2 + 5 + 2 * 2 + 2 * 2 + 2
+    assert jobs["sweep"] == 3 * 2 * 2 + (5 + 2 * 2 + 2 * 2 + 2) * 2
     assert (jobs["sweep_table"], jobs["reinit_heads"]) == (3 * 2 + 5 + 2 * 2, 2)
-    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == 48
+    assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == len(FIGURES)
 
 
 def test_a_row_of_runs_has_its_own_replicates_and_takes_the_plain_model_from_its_fine_tuning(copy_project):
@@ -86,7 +87,7 @@ def test_a_figure_can_be_left_out(copy_project):
     project.config = merge(project.config, {"figures": {"merchant2020": {"figure3": None, "figure4": None}}})
     jobs = project.jobs()
     assert jobs["gallery"] == 1 and not jobs["draw_merchant2020_figure3"]
-    assert jobs["sweep"] == 5 + 2 * 2 + 2 * 2 + 2  # those of re-initialised layers and heads are left
+    assert jobs["sweep"] == (5 + 2 * 2 + 2 * 2 + 2) * 2  # those of re-initialised layers and heads are left
 
 
 # Three pretraining runs of `base` at the paper's scale, as Merchant et al. averaged over.
@@ -128,7 +129,7 @@ def test_stages_are_shared_by_the_chains_that_begin_with_them(project):
     jobs = project.reruns("results/scores/wnli+rte+cola@cased.tsv", "results/losses/wnli+rte@cased.tsv")
     chain = ["wnli@cased", "wnli+rte@cased", "wnli+rte+cola@cased"]
     assert {job for job in jobs if job.startswith("finetune")} == {
-        f"finetune model={model}, init=1, seed=1" for model in chain
+        f"finetune model={model}, init=1, seed={seed}" for model in chain for seed in (1, 2)
     }
 
 
