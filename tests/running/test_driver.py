@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from snakemake.logging import show_logs
@@ -168,6 +169,20 @@ def test_only_the_jobs_of_the_dead_in_this_folder_are_cancelled(folder, monkeypa
 
     monkeypatch.setattr(driver, "_slurm", slurm)
     assert driver.end_jobs(folder, "bertshift-00000002", needed=True) == ["1", "5"] == cancelled
+
+
+def test_the_slurm_jobs_of_a_driver_have_its_name_after_that_of_the_user(folder, monkeypatch):
+    monkeypatch.setattr(driver.atexit, "register", lambda *_, **__: None)
+    monkeypatch.setattr(driver, "stop_jobs_when_interrupted", lambda *_: None)
+    monkeypatch.setattr(driver, "_queue", list)
+    monkeypatch.setenv(driver.VARIABLE, "")
+    slurm, local = SimpleNamespace(jobname_prefix="mine"), SimpleNamespace()
+    driver.take_over(folder, slurm)
+    (record,) = records(folder)
+    assert slurm.jobname_prefix == f"mine_{record.stem}" and json.loads(record.read_text())["submits"]
+    record.unlink()
+    driver.take_over(folder, local)
+    assert not vars(local) and len(records(folder)) == 1
 
 
 def test_nothing_starts_while_slurm_does_not_say_what_runs(folder, begin, monkeypatch, other):

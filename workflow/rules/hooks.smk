@@ -30,7 +30,7 @@ from bertshift.running.redaction import redact
 BEGUN = time.time()
 codegraph.recall()
 logger.addFilter(driver.keep_telling_logs)
-# {rule: its name here}. A workflow that uses this one as a module may rename its rules, and has rules of its own, which are left
+# {rule: its name here}. A workflow that uses this one as a module may rename its rules, and has its own, which are left
 # alone; where it changes rules, this file is read once more (ModuleInfo.use_rules in modules.py, 9.27.1).
 OURS = vars(workflow).setdefault("bertshift", {})
 READ_BEFORE, MODIFIER = bool(OURS), workflow.modifier
@@ -211,8 +211,8 @@ def forking(execute_script, script, fname, edit=False):
         raise CalledProcessError(status, f"python {fname}")
 
 
-# Of a driver that died, Snakemake leaves the lock, the processes and the jobs in the queue, and does not tell whether a lock's
-# owner lives (PersistenceBase.lock in persistence/__init__.py, Workflow.unlock in workflow.py, 9.27.1).
+# Of a driver that died, Snakemake leaves the lock, the processes and the jobs in the queue, and does not tell whether who
+# locked a folder lives (PersistenceBase.lock in persistence/__init__.py, Workflow.unlock in workflow.py, 9.27.1).
 @cache  # a report after the run plans its jobs again
 def take_over():
     driver.take_over(Path.cwd(), workflow.executor_settings, logger.warning)

@@ -111,7 +111,7 @@ def serve(channel: socket.socket) -> None:
 
 
 def _run(script: str, temporary: str | None, answer: socket.socket) -> None:
-    """Be the job: this ends the process. Whoever asked for it may have ended, and then hears nothing."""
+    """Be the job: this ends the process. Who asked for it may have ended meanwhile: then a job does not begin."""
     status = 1
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
@@ -119,8 +119,10 @@ def _run(script: str, temporary: str | None, answer: socket.socket) -> None:
         os.environ |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), temporary) if temporary else {}
         with suppress(OSError):  # the name that `ps` and `top` show
             Path("/proc/self/comm").write_text(Path(script).stem.rpartition(".")[2])
-        with suppress(ConnectionError):
+        try:
             answer.send(b"%d\n" % os.getpid())
+        except ConnectionError:
+            sys.exit(1)
         sys.argv, sys.path[0] = [script], os.path.dirname(script)
         runpy.run_path(script, run_name="__main__")
         status = 0
