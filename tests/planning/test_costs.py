@@ -9,7 +9,7 @@ from conftest import ROOT
 
 from bertshift.activations.store import writing
 from bertshift.config import load_config, read_yaml
-from bertshift.metrics.registry import METRICS
+from bertshift.measures.registry import METRICS
 from bertshift.planning import costs
 from bertshift.planning.costs import Cost, Resources, duration, estimate, megabytes, minutes, plan, simulate
 from bertshift.planning.work import WORK, Job, Shape, dump_bytes

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from bertshift.config import load_config, merge
 from bertshift.errors import UserError
-from bertshift.metrics.registry import METRICS
+from bertshift.measures.registry import OF_DUMPS
 from bertshift.naming import parse_model
 from bertshift.requests import (
     ablation,
@@ -207,7 +207,7 @@ def test_weights_are_looked_for_before_any_job(tmp_path, monkeypatch):
         pretraining.checkpoint(config, **asked)
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", OF_DUMPS)
 def test_a_comparison_reads_both_dumps_and_what_they_were_made_from(config, metric):
     asked = comparing.compare(config, metric=metric, model="rte", reference="base")
     inputs, settings = asked.inputs, asked.settings
@@ -217,7 +217,7 @@ def test_a_comparison_reads_both_dumps_and_what_they_were_made_from(config, metr
     assert inputs["outcomes"] == [f"results/models/rte/init{init}_seed1/scores.json" for init in (1, 2)]
     assert settings["pairs"] == [[[f"init{n}_seed1", n, 1], [f"init{n}", n, 0]] for n in (1, 2)]
     assert settings["dump"]["max_length"] == config["samples"]["max_length"]
-    assert ("folders" in settings) == METRICS[metric].weights == ("weights" in inputs)
+    assert ("folders" in settings) == OF_DUMPS[metric].weights == ("weights" in inputs)
 
 
 def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_with(config, tmp_path):

@@ -18,6 +18,7 @@ include: "hooks.smk"
 
 from bertshift import config as settings, naming
 from bertshift.files import blocks_beside
+from bertshift.measures.registry import METRICS
 from bertshift.models.source import SOURCE
 from bertshift.papers import catalogue
 from bertshift.planning import costs
@@ -121,17 +122,20 @@ def settings_of(request):
 
 def depends_on(request):
     """What the output of most rules depends on beside files: the script of the request's name, and its settings."""
-    return {"code": code(request.__name__), "settings": settings_of(request)}
+    name = request.__name__
+    return {"code": code(name, records={name} & METRICS.keys()), "settings": settings_of(request)}
 
 
 @user_errors_as_sentences
-def code(*scripts, module=None):
+def code(*scripts, module=None, records=()):
     """A digest of what a rule's scripts do, and their names. Where it changes, the rule reruns; no comment and no fresh
-    checkout changes it. Each job compares it with the code that it has loaded."""
+    checkout changes it. Each job compares it with the code that it has loaded.
+
+    records: the metrics of two models whose records count, as the rule computes or reads their tables.
+    """
+    modules = [*([module] if module else []), *(f"measures/{name}" for name in sorted(records))]
     files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
-    if module:
-        files.append(LIBRARY / "bertshift" / f"{module}.py")
-    return codegraph.told(files)
+    return codegraph.told([*files, *(LIBRARY / "bertshift" / f"{name}.py" for name in modules)])
 
 
 def only(names):

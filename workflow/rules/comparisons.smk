@@ -1,10 +1,10 @@
 from functools import partial
 
-from bertshift.metrics.registry import METRICS
+from bertshift.measures.registry import OF_DUMPS
 from bertshift.requests import comparing, forgetting, grounding
 
 # A metric of two models, for every pair of their replicates: one job a pair of models.
-for metric, how in METRICS.items():
+for metric, how in OF_DUMPS.items():
     request = partial(comparing.compare, metric=metric)
 
     rule:
@@ -20,7 +20,7 @@ for metric, how in METRICS.items():
         resources:
             **reserve("analyse"),
         params:
-            code=code("compare", module=f"metrics/{how.module}"),
+            code=code("compare", module=f"metrics/{how.module}", records=[metric]),
             settings=settings_of(request),
         script:
             "../scripts/compare.py"

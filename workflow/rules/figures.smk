@@ -28,14 +28,19 @@ for name in figures.figures_of(ROOMS, config):
         resources:
             **reserve("table"),
         params:
-            code=code("figure", module=f"papers/{module_of(name)}"),
+            code=code(
+                "figure", module=f"papers/{module_of(name)}", records=figures.metrics_of([name], config)
+            ),
             settings=settings_of(request),
         script:
             "../scripts/figure.py"
 
 
 # Worked out here, as jobs compare it by what is kept of the modules that are read until all rules are known.
-CODE_OF_CLAIMS = {paper: code("claims", module=f"papers/{paper}/claims") for paper in ROOMS}
+CODE_OF_CLAIMS = {}
+for paper in ROOMS:
+    records = figures.metrics_of(figures.figures_of([paper], config), config)
+    CODE_OF_CLAIMS[paper] = code("claims", module=f"papers/{paper}/claims", records=records)
 
 
 rule claims:
@@ -80,7 +85,8 @@ rule gallery:
         "logs/gallery.log",
     localrule: True
     params:
-        **depends_on(figures.gallery),
+        code=code("gallery", records=figures.metrics_of(figures.figures_of(ROOMS, config), config)),
+        settings=settings_of(figures.gallery),
     script:
         "../scripts/gallery.py"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bertshift.metrics.registry import METRICS
+from bertshift.measures.registry import METRICS
 from bertshift.planning.work import WORK, Job, Sizes, Work
 
 MB, GB = 1e6, 1e9

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from bertshift.errors import UserError
+from bertshift.measures.registry import METRICS
 from bertshift.naming import Run, parse_model, runs_of
 from bertshift.papers.catalogue import needs
 from bertshift.planning.work import Job
@@ -33,7 +34,7 @@ EXAMPLES = "results/examples/{model}.json"
 # the scale `paper` two of each of 14 models take 3 to 4 MB.
 SHORT = 20
 # Tables of single heads' attention, or of what single heads do.
-BY_HEAD = {"cosine", "js", "attention_to", "own_or_inherited", "ablation", "patterns"}
+BY_HEAD = {name for name, metric in METRICS.items() if metric.by_heads} | {"ablation", "patterns"}
 
 
 def dump(kind: str, model: str, stimuli: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bertshift.errors import UserError
-from bertshift.metrics.registry import METRICS
+from bertshift.measures.registry import METRICS, OF_DUMPS
 from bertshift.naming import Model, Run, nearest, pair_runs, parse_comparison, parse_model, runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import dump, recipe
@@ -27,8 +27,8 @@ def compare(config: Mapping, model: str, reference: str, metric: str) -> Request
     """One metric of two models, on dumps of both, for every pair of replicates."""
     one, other, pairs, asked = _of_pairs(config, model, reference, metric)
     how, runs, stimuli = METRICS[metric], in_pairs(pairs), asked.settings["stimuli"]
-    inputs = {side: dump(how.dump, each, stimuli) for side, each in (("model", one), ("reference", other))}
-    settings = {"module": how.module, "dump": recipe(how.dump, config)}
+    inputs = {side: dump(how.reads, each, stimuli) for side, each in (("model", one), ("reference", other))}
+    settings = {"module": how.module, "dump": recipe(how.reads, config)}
     if how.tokens:
         settings["tokens"] = config["samples"][how.tokens]
     if how.weights:
@@ -104,7 +104,7 @@ def annotations(config: Mapping, stimulus: str) -> Request:
 def check_analyses(config: Mapping) -> None:
     """UserError for inputs of a metric that does not exist."""
     for metric in config["analyses"]:
-        if metric not in METRICS:
+        if metric not in OF_DUMPS:
             raise UserError(
-                f"analyses.{metric}: no metric of this name looks at inputs; {nearest(metric, sorted(METRICS))}."
+                f"analyses.{metric}: no metric of this name looks at inputs; {nearest(metric, sorted(OF_DUMPS))}."
             )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bertshift.files import blocks_beside
-from bertshift.metrics.registry import METRICS
+from bertshift.measures.registry import METRICS
 from bertshift.papers.catalogue import FIGURES, ROOMS, nearest_figures, needs
 from bertshift.requests import Request
 from bertshift.requests.activations import EXAMPLES, examples_of
@@ -16,8 +16,7 @@ from bertshift.requests.runs import unique
 LIBRARY = Path(os.path.relpath(Path(__file__).parents[1]))
 PUBLISHED = str(LIBRARY / "papers/{paper}/published.yaml")
 MEASURED = {
-    *METRICS,
-    "cosine_padded",
+    *(name for name, metric in METRICS.items() if metric.reads != "weights"),
     "edge_probes",
     "structural_probes",
     "mdl",
@@ -33,7 +32,11 @@ MEASURED = {
     "relation_heads",
 }
 # Tables that the page's view of two models reads.
-OF_PAIRS = {*METRICS, "spectra", "scores", "edge_probes", "structural_probes"} - {"attention_to"}
+OF_PAIRS = {name for name, metric in METRICS.items() if metric.shown} | {
+    "scores",
+    "edge_probes",
+    "structural_probes",
+}
 
 
 def measured(tables: Iterable[str]) -> list[str]:
@@ -53,6 +56,12 @@ def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
     papers, wanted = list(papers), config["figures"]
     names = (name.split("/") for name in FIGURES)
     return [f"{paper}/{item}" for paper, item in names if paper in papers and wanted.get(paper, {}).get(item)]
+
+
+def metrics_of(figures: Iterable[str], config: Mapping) -> set[str]:
+    """The metrics of two models whose tables these figures read."""
+    folders = (table.split("/")[1] for name in figures for table in needs(name, config))
+    return METRICS.keys() & set(folders)
 
 
 def not_drawn(config: Mapping, target: str) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from bertshift.config import task_settings
 from bertshift.errors import UserError
-from bertshift.metrics.registry import METRICS
+from bertshift.measures.registry import METRICS
 from bertshift.naming import Model, Run, parse_model, runs_of
 from bertshift.planning.work import Job
 from bertshift.requests import Request
