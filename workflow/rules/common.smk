@@ -1,3 +1,4 @@
+import math
 import os
 import re
 import sys
@@ -117,6 +118,7 @@ def settings_of(request):
             answer = answer.plus(own=own_files.contents(own))
         return settings.canonical(answer.settings)
 
+    all_of.request = request  # for the plan
     return all_of
 
 
@@ -145,8 +147,8 @@ def only(names):
 def reserve(kind, dumped=None):
     """Minutes and memory that a job of this kind asks a cluster for, more with each attempt. Local runs ignore both.
 
-    dumped: the request of the activations that the job deletes again. Only these count as `disk_mb`, as the rest of what
-    it writes stays.
+    dumped: where the plan counts what is deleted again, "disk" if other jobs read it and "scratch" if the job itself does.
+    Only this counts as `disk_mb`, as the rest of what it writes stays.
     """
 
     def asked(which):
@@ -154,8 +156,11 @@ def reserve(kind, dumped=None):
             expected(rulename, tuple(wildcards.items()), threads), config["cluster"], kind, attempt
         )
 
+    def deleted(wildcards, rulename, threads):
+        return math.ceil(getattr(expected(rulename, tuple(wildcards.items()), threads), dumped) / costs.MB)
+
     return {
-        "disk_mb": disk_of(dumped) if dumped else 0,
+        "disk_mb": deleted if dumped else 0,
         "runtime": asked(costs.minutes),
         "mem_mb": asked(costs.megabytes),
     }

@@ -36,7 +36,7 @@ made_by(
 )
 # Every two runs of a task, in distance and in behaviour. It extracts the activations of one pretraining run's runs itself
 # and deletes them: those of all models of a task would fill a disk.
-made_by(grounding.grounding, "results/grounding/{model}.tsv", dumped=grounding.dumped, gpu=1)
+made_by(grounding.grounding, "results/grounding/{model}.tsv", dumped="scratch", gpu=1)
 # The checkpoint's own head on a fine-tuned encoder, all replicates in one job; neither states nor logits are stored.
 made_by(forgetting.forgetting, *with_blocks("results/forgetting/{model}.tsv"), gpu=1)
 # Who the words of a stimulus are: tags and trees by the annotators' first replicates, one job for both.

@@ -19,8 +19,10 @@ from bertshift.requests.runs import (
     records,
     training_scores,
 )
+from bertshift.requests.work import Sizes, Work
 
 PADDED = "cosine"  # cosine_padded looks at the inputs of this metric
+AT_ONCE = 8  # of its inputs
 
 
 def compare(config: Mapping, model: str, reference: str, metric: str) -> Request:
@@ -40,7 +42,11 @@ def compare(config: Mapping, model: str, reference: str, metric: str) -> Request
         # Its table has rows of the reference by itself.
         of_reference = [run for run in runs if run.model == other]
         settings["reference_checkpoints"] = checkpoints_of(of_reference, config)
-    return asked.plus(inputs, **settings)
+    return asked.plus(inputs, **settings).costing(
+        lambda sizes: sizes.shape(model).compared(
+            sizes.inputs(stimuli), how, len(pairs), settings.get("tokens")
+        )
+    )
 
 
 def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
@@ -48,7 +54,16 @@ def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
     runs, samples = in_pairs(pairs), config["samples"]
     inputs = {"models": files(runs), "stimuli": list(map(rows, asked.settings["stimuli"]))}
     padded = {"inputs": samples["padded"], "pad_to": samples["padded_length"]}
-    return asked.plus(inputs, **padded, folders=folders(one, other, runs))
+
+    def work(sizes: Sizes) -> Work:
+        """Both models' maps of a batch, while the next is made, and a layer's in float64."""
+        shape, read = sizes.shape(model), padded["inputs"] or sizes.inputs(asked.settings["stimuli"])[0][0]
+        maps = 24 * AT_ONCE * shape.layers * shape.heads * padded["pad_to"] ** 2
+        return shape.passes([(read, padded["pad_to"])], 2 * len(pairs)) + Work(
+            device=4 * shape.parameters + maps, rows=len(pairs) * shape.layers * (shape.heads + 1)
+        )
+
+    return asked.plus(inputs, **padded, folders=folders(one, other, runs)).costing(work)
 
 
 def spectra(config: Mapping, model: str, reference: str) -> Request:
@@ -56,7 +71,9 @@ def spectra(config: Mapping, model: str, reference: str) -> Request:
     one, other, pairs, asked = _of_pairs(config, model, reference)
     same = {"metric": "spectra", "model": str(one), "reference": str(other)}
     compared = [[run.folder, ref.folder, same | numbers_of(run, ref)] for run, ref in pairs]
-    return asked.plus({"weights": files(in_pairs(pairs), WEIGHTS)}, folders=compared)
+    return asked.plus({"weights": files(in_pairs(pairs), WEIGHTS)}, folders=compared).costing(
+        lambda sizes: sizes.shape(model).compared([(0, 0)], METRICS["spectra"], len(pairs))
+    )
 
 
 def _of_pairs(
@@ -98,6 +115,7 @@ def annotations(config: Mapping, stimulus: str) -> Request:
     return Request(
         {"rows": rows(stimulus), "models": files(runs), "scores": files(runs, ["scores.json"])},
         [run.folder for run in runs],
+        lambda sizes: sizes.shape(runs[0].model.base).passes(sizes.inputs([stimulus]), len(runs)),
     )
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from bertshift.files import blocks_beside
 from bertshift.measures.registry import METRICS
+from bertshift.naming import parse_model, runs_of
 from bertshift.papers.catalogue import FIGURES, ROOMS, nearest_figures, needs
 from bertshift.requests import Request
 from bertshift.requests.activations import EXAMPLES, examples_of
 from bertshift.requests.runs import unique
+from bertshift.requests.work import Sizes, Work
 
 # As seen from the folder that is worked in: a clone that is moved with its results stays finished.
 LIBRARY = Path(os.path.relpath(Path(__file__).parents[1]))
@@ -100,7 +102,18 @@ def claims(config: Mapping, paper: str) -> Request:
             "published": PUBLISHED.format(paper=paper),
         },
         tables,
+        lambda sizes: _held(unique(table for some in tables.values() for table in some), config, sizes),
     )
+
+
+def _held(tables: Iterable[str], config: Mapping, sizes: Sizes) -> Work:
+    """Tables of metrics of single heads have far more rows than all others; a row as text, and in memory."""
+    rows = 0.0
+    for _, folder, file in (Path(table).parts for table in tables if table.split("/")[1] in METRICS):
+        model, metric = file.partition("_vs_")[0], METRICS[folder]
+        shape, runs = sizes.shape(model), len(runs_of(parse_model(model, config), config))
+        rows += metric.variants * runs * shape.layers * (shape.heads + 1 if metric.by_heads else 1)
+    return Work(text=400 * rows, memory=2800 * rows)
 
 
 def gallery(config: Mapping, paper: str | None = None) -> Request:

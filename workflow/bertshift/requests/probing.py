@@ -1,17 +1,20 @@
 """Corpora of edge tasks, sentences for probes, and probes."""
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.naming import pair_runs, parse_comparison, parse_model, runs_of
+from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
 from bertshift.requests import Request
-from bertshift.requests.activations import dumped
+from bertshift.requests.activations import extracted, how_dumped
 from bertshift.requests.data import WORLD, dataset_files, described, mirror_of
 from bertshift.requests.runs import files, of_table, replicates_of, unique
+from bertshift.requests.work import Shape, Sizes, Work
 from bertshift.world import generate
 
+BEST = 12  # epochs after which a structural probe finds its best weights
 EDGES = "results/edges/{task}"
 CORPORA = "results/corpora"
 
@@ -121,26 +124,47 @@ def trees(config: Mapping) -> Request:
     return Request(dataset_files(config["treebank"]), {"sizes": sizes})
 
 
-def _probe(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
-    """Of every kind of probe."""
+def _probe(
+    config: Mapping, kind: str, model: str, stimuli: str, trained: Callable[[Sizes, Shape, Mapping], Work]
+) -> Request:
+    """Of every kind of probe; trained: what the probes of one run cost."""
     model = parse_model(model, config)
     runs = runs_of(model, config)
     # Online codes are made of edge probes, and trained as these unless the configuration says otherwise.
     shared = config["probes"]["edge"] if kind == "mdl" else {}
-    labels = {"edges": edge_sidecars(config)} if stimuli == "edges" else {}
-    return of_table(model, config).plus(
+    labels, probe = (
+        {"edges": edge_sidecars(config)} if stimuli == "edges" else {},
+        {**shared, **config["probes"][kind]},
+    )
+
+    def work(sizes: Sizes) -> Work:
+        """A run's states, which are deleted before those of the next are made, and the probes on them."""
+        shape = sizes.shape(str(model))
+        states = extracted(sizes, str(model), [stimuli], how_dumped("states16", config))
+        once = replace(states, disk=0, scratch=states.disk) + trained(sizes, shape, probe)
+        return once * len(runs)
+
+    asked = of_table(model, config).plus(
         described("sentences", stimuli) | {"models": files(runs)} | labels,
-        probe={**shared, **config["probes"][kind]},
+        probe=probe,
         tasks=edge_tasks(config),
         runs=replicates_of(runs),
         folders={run.name: run.folder for run in runs},
         max_length=config["samples"]["max_length"],
     )
+    return asked.costing(work)
 
 
 def edge_probes(config: Mapping, model: str) -> Request:
     lexical = ["lexical", "word_only"] if parse_model(model, config).is_checkpoint else []
-    return _probe(config, "edge", model, "edges").plus(variants=["mix", "top", *lexical])
+    variants = ["mix", "top", *lexical]
+
+    def trained(sizes: Sizes, shape: Shape, probe: Mapping) -> Work:
+        """Each beside one of its control task."""
+        one = ProbeSettings(**probe)
+        return sizes.probed(shape, one, 2 * len(variants) * one.probe_seeds)
+
+    return _probe(config, "edge", model, "edges", trained).plus(variants=variants)
 
 
 def edge_probe_deltas(config: Mapping, model: str, reference: str) -> Request:
@@ -154,13 +178,22 @@ def edge_probe_deltas(config: Mapping, model: str, reference: str) -> Request:
 
 
 def mdl(config: Mapping, model: str) -> Request:
-    return _probe(config, "mdl", model, "edges")
+    def trained(sizes: Sizes, shape: Shape, probe: Mapping) -> Work:
+        one = CodeSettings(**probe)
+        return sizes.probed(shape, one, one.probe_seeds)
+
+    return _probe(config, "mdl", model, "edges", trained)
 
 
 def structural_probes(config: Mapping, model: str) -> Request:
-    return _probe(config, "structural", model, "trees")
+    def trained(sizes: Sizes, shape: Shape, probe: Mapping) -> Work:
+        """Words into a probe's space and back, and the products of a sentence's words with each other."""
+        one, [(sentences, pieces)] = StructuralSettings(**probe), sizes.inputs(["trees"])
+        each = pieces * (one.rank or shape.width) * (4 * shape.width + 6 * pieces)
+        read = min(one.epochs, BEST + one.patience) * sentences * 2 * (shape.layers + 1) * one.probe_seeds
+        states = 2 * sentences * pieces * (shape.layers + 1) * shape.width
+        return Work(
+            each * read, read / one.batch_size, shape.width, memory=states, rows=12 * (shape.layers + 1)
+        )
 
-
-# A probe extracts the states of one replicate at a time, and deletes them before those of the next.
-_dumped = partial(dumped, kind="states16", replicates=1)
-dumped_edges, dumped_trees = partial(_dumped, stimuli="edges"), partial(_dumped, stimuli="trees")
+    return _probe(config, "structural", model, "trees", trained)
