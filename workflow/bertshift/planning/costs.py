@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bertshift.measures.registry import METRICS
-from bertshift.requests.work import ROW_BYTES, Sizes, Work
+from bertshift.requests.work import Sizes, Work
 
 MB, GB = 1e6, 1e9
 # No job asks a cluster for less: a slow node, a file system that is busy.
@@ -97,7 +97,7 @@ def of_job(job: Job, table: Mapping, has_gpu: bool) -> Cost:
     return Cost(
         rule["seconds"] + computed + work.moved / cpu["moved"] + work.text / cpu["text"],
         (rule["memory_mb"] + machine["memory_mb"]) * MB + work.memory + (0 if on_gpu else work.device),
-        rule["disk_mb"] * MB + work.disk + ROW_BYTES * work.rows,
+        rule["disk_mb"] * MB + work.disk,
         work.scratch,
         work.device if on_gpu else 0.0,
         work.flops + work.host,

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 
 from bertshift.config import task_settings
-from bertshift.files import BLOCKS
-from bertshift.measures.metric import Metric
 from bertshift.requests import Request
 from bertshift.requests.data import described, task_data
 from bertshift.requests.runs import (
@@ -28,10 +26,9 @@ def ablation(config: Mapping, model: str) -> Request:
         """A pass starts at the layer that is changed, so half of the layers are passed."""
         shape, whole = sizes.shape(str(model)), sizes.split(task, "dev")
         sample = sizes.split(task, "dev", how["max_dev"])
-        times = len(how["variants"]) * shape.layers * (shape.heads + 1) + 1
+        times = len(how["variants"]) * shape.layers * (shape.heads + 1) / 2
         again = 2 * how["confirm"] if sample < whole else 0
-        once = shape.passes([sample], times / 2) + shape.passes([whole], again) + Work(rows=1.5 * times)
-        return once * len(runs)
+        return (shape.passes([sample], times) + shape.passes([whole], again)) * len(runs)
 
     return Request(
         inputs | task_data(model, config),
@@ -44,18 +41,12 @@ def restored(config: Mapping, model: str) -> Request:
     model, pairs = runs_and_parents(model, config)
     samples = config["samples"]
     inputs = {"models": files(in_pairs(pairs))} | task_data(model, config) | described("stimuli", model.task)
-    task, compared = (
-        task_settings(model, config)["task"],
-        Metric(products=4, decompositions=4 + 2 * BLOCKS, variants=3),
-    )
+    task, most = task_settings(model, config)["task"], config["ablation"]["max_dev"]
 
     def work(sizes: Sizes) -> Work:
-        """A score and a comparison for each layer; half of the layers are passed."""
-        shape, read = sizes.shape(str(model)), sizes.split(task, "dev", config["ablation"]["max_dev"])
-        scored = shape.passes([read, *sizes.inputs([model.task])], (shape.layers + 1) / 2) * len(pairs)
-        return scored + shape.compared(
-            sizes.inputs([model.task]), compared, len(pairs), samples["svcca_tokens"]
-        )
+        """A score for each layer, and states that are compared, which takes as long."""
+        shape, read = sizes.shape(str(model)), [sizes.split(task, "dev", most), *sizes.inputs([model.task])]
+        return shape.passes(read, (shape.layers + 1) * len(pairs))
 
     asked = against(model.parent, model, pairs, config).plus(
         inputs,
@@ -63,6 +54,6 @@ def restored(config: Mapping, model: str) -> Request:
         stimuli=model.task,
         tokens=samples["svcca_tokens"],
         max_length=samples["max_length"],
-        max_dev=config["ablation"]["max_dev"],
+        max_dev=most,
     )
     return asked.costing(work)

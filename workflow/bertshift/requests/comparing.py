@@ -19,10 +19,8 @@ from bertshift.requests.runs import (
     records,
     training_scores,
 )
-from bertshift.requests.work import Sizes, Work
 
 PADDED = "cosine"  # cosine_padded looks at the inputs of this metric
-AT_ONCE = 8  # of its inputs
 
 
 def compare(config: Mapping, model: str, reference: str, metric: str) -> Request:
@@ -54,16 +52,12 @@ def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
     runs, samples = in_pairs(pairs), config["samples"]
     inputs = {"models": files(runs), "stimuli": list(map(rows, asked.settings["stimuli"]))}
     padded = {"inputs": samples["padded"], "pad_to": samples["padded_length"]}
-
-    def work(sizes: Sizes) -> Work:
-        """Both models' maps of a batch, while the next is made, and a layer's in float64."""
-        shape, read = sizes.shape(model), padded["inputs"] or sizes.inputs(asked.settings["stimuli"])[0][0]
-        maps = 24 * AT_ONCE * shape.layers * shape.heads * padded["pad_to"] ** 2
-        return shape.passes([(read, padded["pad_to"])], 2 * len(pairs)) + Work(
-            device=4 * shape.parameters + maps, rows=len(pairs) * shape.layers * (shape.heads + 1)
+    first = asked.settings["stimuli"][:1]
+    return asked.plus(inputs, **padded, folders=folders(one, other, runs)).costing(
+        lambda sizes: sizes.shape(model).passes(
+            [(padded["inputs"] or sizes.inputs(first)[0][0], padded["pad_to"])], 2 * len(pairs)
         )
-
-    return asked.plus(inputs, **padded, folders=folders(one, other, runs)).costing(work)
+    )
 
 
 def spectra(config: Mapping, model: str, reference: str) -> Request:

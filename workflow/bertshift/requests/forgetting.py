@@ -9,7 +9,6 @@ from bertshift.naming import Model, parse_model, runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described
 from bertshift.requests.runs import against, files, unique
-from bertshift.requests.work import Sizes, Work
 
 STIMULI = "wiki"  # the text that RSA compares models on
 
@@ -33,18 +32,9 @@ def forgetting(config: Mapping, model: str) -> Request:
         read["corpus"] = config["corpora"][corpus]
     compared = against(checkpoints[0].model, one, [(run, run.checkpoint) for run in runs], config)
     asked = compared.plus(read, corpus=corpus, stimuli=STIMULI, max_length=config["samples"]["max_length"])
-    return asked.costing(lambda sizes: _work(sizes, model, len(runs), len(runs) + len(checkpoints)))
-
-
-def _work(sizes: Sizes, model: str, runs: int, times: int) -> Work:
-    """The head on every layer's output, of the words that are masked."""
-    shape, inputs = sizes.shape(model), sizes.inputs([STIMULI])
-    hidden = 0.15 * sum(number * length for number, length in inputs) * (shape.layers + 1)
-    heads = Work(
-        flops=2 * hidden * shape.width * (shape.width + shape.vocabulary),
-        device=12 * shape.parameters + 4096 * shape.vocabulary,
-    )
-    return shape.passes(inputs, times) + heads * times + Work(rows=3 * (shape.layers + 2) * runs)
+    # The head on every layer's output takes half as long as the encoder.
+    times = 1.5 * (len(runs) + len(checkpoints))
+    return asked.costing(lambda sizes: sizes.shape(model).passes(sizes.inputs([STIMULI]), times))
 
 
 def without_headless(config: Mapping) -> tuple[Mapping, list[str]]:

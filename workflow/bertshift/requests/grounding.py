@@ -57,27 +57,16 @@ def grounding(config: Mapping, model: str) -> Request:
     )
 
 
-# What every two runs cost, and a layer of a run by itself.
-EACH, ALONE = (
-    Metric(products=5, decompositions=2, elements=2, variants=14),
-    Metric(products=2, decompositions=1),
-)
+EACH = Metric(products=7, decompositions=3, elements=2, variants=14)  # what every two runs cost
 
 
 def _work(config: Mapping, plain: Model, runs: list[Run], sizes: Sizes) -> Work:
     """The dumps of a pretraining run's runs are there at a time."""
-    shape, inputs = sizes.shape(str(plain)), sizes.inputs([plain.task])
-    blocks = Counter(run.init for run in runs).values()
     dumped = extracted(sizes, str(plain), [plain.task], how_dumped("attention", config))
-    compared = shape.compared(
-        inputs, EACH, sum(n * (n - 1) // 2 for n in blocks), config["samples"]["tokens"]
-    )
-    return (
-        replace(dumped, disk=0, scratch=dumped.disk * max(blocks)) * len(runs)
-        + shape.passes([sizes.split(task_settings(plain, config)["task"], "dev")], len(runs))
-        + shape.compared(inputs, ALONE, len(runs))
-        + compared
-    )
+    blocks = Counter(run.init for run in runs).values()
+    pairs, tokens = sum(n * (n - 1) // 2 for n in blocks), config["samples"]["tokens"]
+    compared = sizes.shape(str(plain)).compared(sizes.inputs([plain.task]), EACH, pairs, tokens)
+    return replace(dumped, disk=0, scratch=dumped.disk * max(blocks)) * len(runs) + compared
 
 
 def group(name: str, config: Mapping) -> tuple[Model, list[Model]]:

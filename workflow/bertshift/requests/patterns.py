@@ -8,7 +8,7 @@ from bertshift.naming import Model, parse_model, runs_of, shape_of
 from bertshift.requests import Request
 from bertshift.requests.data import described, description, rows
 from bertshift.requests.runs import by_folder, files, of_table, provenance, scored_model
-from bertshift.requests.work import BATCH_TOKENS, Sizes, Work
+from bertshift.requests.work import Sizes, Work
 
 
 def labelled_models(config: Mapping) -> list[Model]:
@@ -80,14 +80,8 @@ def patterns(config: Mapping, model: str) -> Request:
 
     def work(sizes: Sizes) -> Work:
         shape, ((inputs, length), *_) = sizes.shape(str(model)), sizes.inputs([model.task])
-        inputs = min(inputs, config["patterns"]["max_examples"] or inputs) * len(runs)
-        maps = inputs * shape.layers * shape.heads
-        held = 4 * BATCH_TOKENS * length * shape.layers * shape.heads + 4 * shape.parameters
-        return (
-            shape.passes([(inputs, length)])
-            + _classified(config, maps)
-            + Work(device=held, rows=3 * len(runs) * shape.layers * shape.heads)
-        )
+        read = min(inputs, config["patterns"]["max_examples"] or inputs) * len(runs)
+        return shape.passes([(read, length)]) + _classified(config, read * shape.layers * shape.heads)
 
     asked = of_table(model, config).plus(
         read,

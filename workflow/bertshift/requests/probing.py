@@ -1,6 +1,6 @@
 """Corpora of edge tasks, sentences for probes, and probes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +11,10 @@ from bertshift.requests import Request
 from bertshift.requests.activations import extracted, how_dumped
 from bertshift.requests.data import WORLD, dataset_files, described, mirror_of
 from bertshift.requests.runs import files, of_table, replicates_of, unique
-from bertshift.requests.work import Shape, Sizes, Work
+from bertshift.requests.work import Sizes, Work
 from bertshift.world import generate
 
-BEST = 12  # epochs after which a structural probe finds its best weights
+SETTINGS = {"edge": ProbeSettings, "mdl": CodeSettings, "structural": StructuralSettings}
 EDGES = "results/edges/{task}"
 CORPORA = "results/corpora"
 
@@ -124,10 +124,8 @@ def trees(config: Mapping) -> Request:
     return Request(dataset_files(config["treebank"]), {"sizes": sizes})
 
 
-def _probe(
-    config: Mapping, kind: str, model: str, stimuli: str, trained: Callable[[Sizes, Shape, Mapping], Work]
-) -> Request:
-    """Of every kind of probe; trained: what the probes of one run cost."""
+def _probe(config: Mapping, kind: str, model: str, stimuli: str, beside: int = 1) -> Request:
+    """Of every kind of probe; beside: how many of each seed train side by side."""
     model = parse_model(model, config)
     runs = runs_of(model, config)
     # Online codes are made of edge probes, and trained as these unless the configuration says otherwise.
@@ -141,8 +139,8 @@ def _probe(
         """A run's states, which are deleted before those of the next are made, and the probes on them."""
         shape = sizes.shape(str(model))
         states = extracted(sizes, str(model), [stimuli], how_dumped("states16", config))
-        once = replace(states, disk=0, scratch=states.disk) + trained(sizes, shape, probe)
-        return once * len(runs)
+        probes = sizes.probed(shape, SETTINGS[kind](**probe), beside)
+        return (replace(states, disk=0, scratch=states.disk) + probes) * len(runs)
 
     asked = of_table(model, config).plus(
         described("sentences", stimuli) | {"models": files(runs)} | labels,
@@ -159,12 +157,8 @@ def edge_probes(config: Mapping, model: str) -> Request:
     lexical = ["lexical", "word_only"] if parse_model(model, config).is_checkpoint else []
     variants = ["mix", "top", *lexical]
 
-    def trained(sizes: Sizes, shape: Shape, probe: Mapping) -> Work:
-        """Each beside one of its control task."""
-        one = ProbeSettings(**probe)
-        return sizes.probed(shape, one, 2 * len(variants) * one.probe_seeds)
-
-    return _probe(config, "edge", model, "edges", trained).plus(variants=variants)
+    # Each beside one of its control task.
+    return _probe(config, "edge", model, "edges", 2 * len(variants)).plus(variants=variants)
 
 
 def edge_probe_deltas(config: Mapping, model: str, reference: str) -> Request:
@@ -178,22 +172,8 @@ def edge_probe_deltas(config: Mapping, model: str, reference: str) -> Request:
 
 
 def mdl(config: Mapping, model: str) -> Request:
-    def trained(sizes: Sizes, shape: Shape, probe: Mapping) -> Work:
-        one = CodeSettings(**probe)
-        return sizes.probed(shape, one, one.probe_seeds)
-
-    return _probe(config, "mdl", model, "edges", trained)
+    return _probe(config, "mdl", model, "edges")
 
 
 def structural_probes(config: Mapping, model: str) -> Request:
-    def trained(sizes: Sizes, shape: Shape, probe: Mapping) -> Work:
-        """Words into a probe's space and back, and the products of a sentence's words with each other."""
-        one, [(sentences, pieces)] = StructuralSettings(**probe), sizes.inputs(["trees"])
-        each = pieces * (one.rank or shape.width) * (4 * shape.width + 6 * pieces)
-        read = min(one.epochs, BEST + one.patience) * sentences * 2 * (shape.layers + 1) * one.probe_seeds
-        states = 2 * sentences * pieces * (shape.layers + 1) * shape.width
-        return Work(
-            each * read, read / one.batch_size, shape.width, memory=states, rows=12 * (shape.layers + 1)
-        )
-
-    return _probe(config, "structural", model, "trees", trained)
+    return _probe(config, "structural", model, "trees")

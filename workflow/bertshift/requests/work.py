@@ -10,7 +10,7 @@ from bertshift.errors import UserError
 from bertshift.files import BLOCKS, read_object
 from bertshift.measures.metric import Metric
 from bertshift.naming import parse_model, parse_variant, shape_of
-from bertshift.probes.settings import ProbeSettings
+from bertshift.probes.settings import ProbeSettings, StructuralSettings
 
 # Of checkpoints, the configuration has neither: all BERTs have heads of 64, and about so many word pieces.
 HEAD_WIDTH, VOCABULARY = 64, 30_522
@@ -24,10 +24,10 @@ SPREAD = 1.3
 UNKNOWN_ROWS, UNKNOWN_TOKENS, UNKNOWN_TARGETS = 10_000, 40, 6
 # Bytes of a table's row, with what stands beside it.
 ROW_BYTES = 480
-# Of an edge probe's record, the share of tokens that lie in a target's spans; spans of a target, and labels.
-INSIDE, SPANS, LABELS = 0.7, 1.6, 20
-# An edge probe that may train for long finds its best weights after so many validations.
-BEST_VALIDATIONS = 30
+# Of an edge probe's record, the share of tokens that lie in a target's spans, and the spans of a target.
+INSIDE, SPANS = 0.7, 1.6
+# A probe that may train for long finds its best weights after so many validations, a structural one after so many epochs.
+BEST_VALIDATIONS, BEST_EPOCHS = 30, 12
 
 Inputs = Iterable[tuple[float, float]]  # (how many, tokens of each) of each set
 
@@ -37,8 +37,8 @@ class Work:
     """What a job asks of a machine, in operations and bytes.
 
     flops: of matrix products of models, `width`: of these; passes: of a batch through a layer; host: operations of a CPU even
-    where there is a GPU. moved: of arrays that are read, written or compared; text: of JSON lines and tables. rows: of its
-    table. disk: what stays beside that, scratch: what is there while the job runs. memory: of the machine; device: of the
+    where there is a GPU. moved: of arrays that are read, written or compared; text: of JSON lines and tables. disk: what
+    stays, scratch: what is there while the job runs. memory: of the machine; device: of the
     GPU, or of the machine where there is none.
     """
 
@@ -48,7 +48,6 @@ class Work:
     host: float = 0.0
     moved: float = 0.0
     text: float = 0.0
-    rows: float = 0.0
     disk: float = 0.0
     scratch: float = 0.0
     memory: float = 0.0
@@ -109,8 +108,8 @@ class Shape:
             layer += 20 * metric.decompositions * self.width**3  # in float64
             read = 8 * maps * (metric.elements + 1) if metric.elements else 8 * every * self.width
             held = 8 * maps if metric.elements else 8 * every * self.width + 24 * BLOCKS * self.width**2
-            rows = metric.variants * (self.heads + 1 if metric.by_heads else 1)
-            work += Work(host=layer, moved=read, rows=rows, memory=held) * (pairs * (self.layers + 1))
+            table = ROW_BYTES * metric.variants * (self.heads + 1 if metric.by_heads else 1)
+            work += Work(host=layer, moved=read, disk=table, memory=held) * (pairs * (self.layers + 1))
         return work
 
     def dump(self, inputs: Inputs, how: Mapping) -> float:
@@ -231,13 +230,16 @@ class Sizes:
         # Rows, and encoded examples: lists of Python's integers.
         return work + Work(memory=3.5 * self.bytes(data, "train", "dev") + rows * (44 * length + 250))
 
-    def probed(self, shape: Shape, probes: ProbeSettings, beside: int) -> Work:
-        """The edge probes of one run, so many beside each other: each task's, on the states of tokens in spans."""
-        tokens, work = INSIDE * self.tokens("edges"), Work()
+    def probed(self, shape: Shape, probes: ProbeSettings | StructuralSettings, beside: int) -> Work:
+        """The probes of one run, of each seed so many beside each other: of every edge task, or of all layers' trees."""
+        if isinstance(probes, StructuralSettings):
+            return self._structural(shape, probes)
+        tokens, beside, work = INSIDE * self.tokens("edges"), beside * probes.probe_seeds, Work()
         for task in self.config["edge_tasks"]:
             one, (records, targets) = probes.of(task), self.records(task, probes)
-            sides = SPANS * 2 * one.width * (tokens * shape.width + targets * one.width)
-            forward = sides + 2 * tokens * (shape.layers + 1) * shape.width + 2 * targets * one.width * LABELS
+            # A mix of layers, two projections of each token, and a layer of each target.
+            forward = 2 * tokens * (shape.layers + 1) * shape.width
+            forward += 2 * SPANS * one.width * (tokens * shape.width + targets * one.width)
             shares = getattr(one, "portions", None)
             for each in (
                 [one.learning_from(share * records["train"]) for share in shares] if shares else [one]
@@ -247,9 +249,18 @@ class Sizes:
                 work += Work((read + records["test"]) * forward * beside, 3 * steps, one.width)
             states = 2 * sum(records.values()) * tokens * (shape.layers + 1) * shape.width
             held = 32 * SPANS * one.width * (shape.width + one.width) * beside
-            text = 1000 * sum(records.values()) * targets
-            work += Work(moved=states, rows=beside, device=states + held, memory=text)
+            work += Work(device=states + held, memory=1000 * sum(records.values()) * targets)
         return work
+
+    def _structural(self, shape: Shape, one: StructuralSettings) -> Work:
+        """Words into a probe's space and back, and the products of a sentence's words with each other."""
+        [(sentences, pieces)] = self.inputs(["trees"])
+        each = pieces * (one.rank or shape.width) * (4 * shape.width + 6 * pieces)
+        read = (
+            min(one.epochs, BEST_EPOCHS + one.patience) * sentences * 2 * (shape.layers + 1) * one.probe_seeds
+        )
+        states = 2 * sentences * pieces * (shape.layers + 1) * shape.width
+        return Work(each * read, read / one.batch_size, shape.width, memory=states)
 
     def _prepared(self, description: str, key: str):
         """What a description of data that are there already says, unless it is of the world and real data are meant, or
