@@ -3,6 +3,7 @@ from bertshift.measures.metric import CORRELATION, Metric, Shown
 METRIC = Metric(
     module="layer_cka",
     tokens="tokens",
+    all_layers=True,
     ranges={"layer_cka": CORRELATION},
     shown={
         "layer_cka": Shown("Hidden states, CKA of a layer with itself", {"variant": "across"}, alike=True)

@@ -30,7 +30,8 @@ class Metric:
     reads: a kind of dump, one of requests.activations.KINDS; or "inputs" or "weights" of a metric with a rule of its own.
     module: in metrics/; its `compare` takes the pairs of dumps and what is named here. tokens: the key of `samples` that
     says how many tokens are compared; weights: whether `compare` takes the models' folders; annotations: whether it takes
-    the words' tags and trees. by_heads: whether its table has a row for each head.
+    the words' tags and trees. by_heads: whether its table has a row for each head; all_layers: whether it holds the states
+    of all layers at a time.
     ranges: by the column `metric`, or this and a word of one of the columns rows.ranges.KINDS. shown: lines of the page, by
     key; place: where these stand there.
     What a job costs, of each pair of replicates and layer: products of its states with their transpose, decompositions of a
@@ -44,6 +45,7 @@ class Metric:
     weights: bool = False
     annotations: bool = False
     by_heads: bool = False
+    all_layers: bool = False
     ranges: Mapping[str, Range] = field(default_factory=dict)
     shown: Mapping[str, Shown] = field(default_factory=dict)
     place: int = 99

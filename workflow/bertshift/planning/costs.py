@@ -96,7 +96,9 @@ def of_job(job: Job, table: Mapping, has_gpu: bool) -> Cost:
     computed = products + work.host / cpu["flops"] / job.threads + work.passes * machine["pass"]
     return Cost(
         rule["seconds"] + computed + work.moved / cpu["moved"] + work.text / cpu["text"],
-        (rule["memory_mb"] + machine["memory_mb"]) * MB + work.memory + (0 if on_gpu else work.device),
+        (rule["memory_mb"] + machine["memory_mb"]) * MB * work.processes
+        + work.memory
+        + (0 if on_gpu else work.device),
         rule["disk_mb"] * MB + work.disk,
         work.scratch,
         work.device if on_gpu else 0.0,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from bertshift.config import task_settings
+from bertshift.measures.registry import METRICS
 from bertshift.requests import Request
 from bertshift.requests.data import described, task_data
 from bertshift.requests.runs import (
@@ -44,9 +45,10 @@ def restored(config: Mapping, model: str) -> Request:
     task, most = task_settings(model, config)["task"], config["ablation"]["max_dev"]
 
     def work(sizes: Sizes) -> Work:
-        """A score for each layer, and states that are compared, which takes as long."""
-        shape, read = sizes.shape(str(model)), [sizes.split(task, "dev", most), *sizes.inputs([model.task])]
-        return shape.passes(read, (shape.layers + 1) * len(pairs))
+        """A score and SVCCA for each layer; half of the layers are passed."""
+        shape, inputs = sizes.shape(str(model)), sizes.inputs([model.task])
+        scored = shape.passes([sizes.split(task, "dev", most), *inputs], (shape.layers + 1) / 2 * len(pairs))
+        return scored + shape.compared(inputs, METRICS["svcca"], len(pairs), samples["svcca_tokens"])
 
     asked = against(model.parent, model, pairs, config).plus(
         inputs,

@@ -79,7 +79,7 @@ def patterns(config: Mapping, model: str) -> Request:
     read["predictions"] = "results/patterns/classifier/predictions.tsv"
 
     def work(sizes: Sizes) -> Work:
-        shape, ((inputs, length), *_) = sizes.shape(str(model)), sizes.inputs([model.task])
+        shape, [(inputs, length)] = sizes.shape(str(model)), sizes.inputs([model.task])
         read = min(inputs, config["patterns"]["max_examples"] or inputs) * len(runs)
         return shape.passes([(read, length)]) + _classified(config, read * shape.layers * shape.heads)
 

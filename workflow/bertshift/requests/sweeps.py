@@ -12,8 +12,6 @@ from bertshift.requests.finetuning import settings_of_run
 from bertshift.requests.runs import checkpoints_of, files, provenance, run_named, scored_model, unique
 from bertshift.requests.work import Sizes, Work
 
-PROCESS = 6e8  # bytes that a process takes with it
-
 
 def samples(task: str, config: Mapping) -> dict[str, int]:
     shared, own = config["sweeps"], config["sweeps"]["tasks"].get(task, {})
@@ -80,8 +78,8 @@ def _trained(config: Mapping, model: str, runs: Collection[Mapping], sizes: Size
     """null: as many at once as a GPU holds, one a thread at most; a dry run may have fewer threads than the job."""
     work = sum((sizes.trained(model, run) for run in runs), Work())
     at_once = max(1, min(len(runs), config["sweeps"]["runs_at_once"] or config["threads"]["train"]))
-    held = {key: getattr(work, key) * at_once for key in ("device", "scratch")}
-    return replace(work, memory=work.memory * at_once + PROCESS * (at_once - 1), **held)
+    held = {key: getattr(work, key) * at_once for key in ("memory", "device", "scratch")}
+    return replace(work, processes=at_once, **held)
 
 
 def largest_run_mb(config: Mapping, model: str, sweep: str, init: str, seed: str) -> int:

@@ -39,7 +39,7 @@ class Work:
     flops: of matrix products of models, `width`: of these; passes: of a batch through a layer; host: operations of a CPU even
     where there is a GPU. moved: of arrays that are read, written or compared; text: of JSON lines and tables. disk: what
     stays, scratch: what is there while the job runs. memory: of the machine; device: of the
-    GPU, or of the machine where there is none.
+    GPU, or of the machine where there is none. processes: that compute side by side.
     """
 
     flops: float = 0.0
@@ -52,6 +52,7 @@ class Work:
     scratch: float = 0.0
     memory: float = 0.0
     device: float = 0.0
+    processes: int = 1
 
     def __add__(self, other: "Work") -> "Work":
         return Work(
@@ -63,7 +64,7 @@ class Work:
         return replace(self, **{key: getattr(self, key) * times for key in _SUMMED})
 
 
-_LARGEST = ("width", "memory", "device", "scratch")
+_LARGEST = ("width", "memory", "device", "scratch", "processes")
 _SUMMED = tuple(one.name for one in fields(Work) if one.name not in _LARGEST)
 
 
@@ -104,10 +105,13 @@ class Shape:
         work = Work()
         for number, length in inputs:
             every, maps = number * length, SPREAD * number * length**2 * self.heads
-            layer = 2 * metric.products * min(tokens or every, every) * self.width**2
+            some = min(tokens or every, every)
+            layer = 2 * metric.products * some * self.width**2
             layer += 20 * metric.decompositions * self.width**3  # in float64
-            read = 8 * maps * (metric.elements + 1) if metric.elements else 8 * every * self.width
-            held = 8 * maps if metric.elements else 8 * every * self.width + 24 * BLOCKS * self.width**2
+            states = 8 * self.width * (some if metric.reads == "sampled" else every)
+            read = 8 * maps * (metric.elements + 1) if metric.elements else states
+            held = states * (self.layers + 1 if metric.all_layers else 1) + 24 * BLOCKS * self.width**2
+            held = 8 * maps if metric.elements else held
             table = ROW_BYTES * metric.variants * (self.heads + 1 if metric.by_heads else 1)
             work += Work(host=layer, moved=read, disk=table, memory=held) * (pairs * (self.layers + 1))
         return work
@@ -177,49 +181,51 @@ class Sizes:
 
     def inputs(self, names: Iterable[str], longest: int | None = None) -> list[tuple[float, float]]:
         """(inputs, tokens of each) of each set that models are compared on, or of those of probes."""
-        longest = longest or self.config["samples"]["max_length"]
-        return [size for name in names for size in self._inputs(name, longest)]
+        return [self._inputs(name, longest or self.config["samples"]["max_length"]) for name in names]
 
-    def _inputs(self, name: str, longest: int) -> list[tuple[float, float]]:
+    def _inputs(self, name: str, longest: int) -> tuple[float, float]:
         samples, tokens = self.config["samples"], self.tokens(name, longest)
         prepared = self._prepared(f"results/stimuli/{name}.json", "rows")
         if prepared and name in ("edges", "trees", "relations"):
-            return [(prepared, tokens)]
+            return prepared, tokens
         if name == "trees":
             most = self.config["probes"]["structural"].get("max_train")
             splits = {split: self.rows(self.config["treebank"], split) for split in ("train", "dev", "test")}
-            return [(sum(splits.values()) - max(0, splits["train"] - (most or math.inf)), tokens)]
+            return sum(splits.values()) - max(0, splits["train"] - (most or math.inf)), tokens
         if name == "edges":  # tasks share sentences
             one = ProbeSettings(**self.config["probes"]["edge"])
             read = sum(sum(self.records(task, one)[0].values()) for task in self.config["edge_tasks"])
-            return [(min(self.known["rows"][name], read), tokens)]
+            return min(self.known["rows"][name], read), tokens
         if name == "relations":
-            return [(self.known["rows"][name], tokens)]
+            return self.known["rows"][name], tokens
         if name in self.config["stimuli"]:
             entry = self.config["stimuli"][name]
             length = self.tokens(entry["dataset"])
             if entry["form"] == "like":
-                ((_, length), *_) = self._inputs(entry["like"], longest)
+                _, length = self._inputs(entry["like"], longest)
             sides = {"consecutive_pairs": 2, "first": 0.5}.get(entry["form"], 1)
             text = entry["form"] in ("sentences", "consecutive_pairs")
-            return [(samples["text" if text else "task"], min(longest, sides * length))]
+            return samples["text" if text else "task"], min(longest, sides * length)
         tasks = name.split("+")
         each = samples["combined" if len(tasks) > 1 else "task"]
         datasets = [self.config["tasks"][task]["dataset"] for task in tasks]
-        return [(min(each, self.rows(one, "dev")), self.tokens(one, longest)) for one in datasets]
+        sets = [(min(each, self.rows(one, "dev")), self.tokens(one, longest)) for one in datasets]
+        number = sum(rows for rows, _ in sets)
+        return number, math.sqrt(sum(rows * length**2 for rows, length in sets) / max(1, number))
 
-    def records(self, task: str, one: ProbeSettings) -> tuple[dict[str, float], float]:
-        """(records of each split that a task's probes read, targets of a record): of those that are there already, or as
+    def records(self, task: str, one: ProbeSettings) -> tuple[dict[str, float], float, float]:
+        """(records of each split that a task's probes read, targets of a record, sentences of all): of those that are there already, or as
         published, or as many as a world has."""
         entry = self.config["edge_sets"][self.config["edge_tasks"][task]]
         counts = self._prepared(f"results/edges/{task}/edges.json", "counts") or entry.get("expected") or {}
-        made, records, targets = self.config.get("world", {}).get("sizes", {}), {}, 0.0
+        made, records, targets, sentences = self.config.get("world", {}).get("sizes", {}), {}, 0.0, 0.0
         for split, most in one.of(task).sizes.items():
             told = counts.get(split) or {"records": made.get(f"probe_{split}", UNKNOWN_ROWS)}
             whole = next(told[key] for key in ("records", "frames", "sentences") if told.get(key))
             records[split] = min(whole, most or whole)
             targets += records[split] * told.get("targets", UNKNOWN_TARGETS * whole) / whole
-        return records, targets / sum(records.values())
+            sentences += min(records[split], told.get("frames", 3 * whole) / 3)
+        return records, targets / sum(records.values()), sentences
 
     def trained(self, model: str, run: Mapping) -> Work:
         """One fine-tuning; `run` as in its settings."""
@@ -236,7 +242,7 @@ class Sizes:
             return self._structural(shape, probes)
         tokens, beside, work = INSIDE * self.tokens("edges"), beside * probes.probe_seeds, Work()
         for task in self.config["edge_tasks"]:
-            one, (records, targets) = probes.of(task), self.records(task, probes)
+            one, (records, targets, sentences) = probes.of(task), self.records(task, probes)
             # A mix of layers, two projections of each token, and a layer of each target.
             forward = 2 * tokens * (shape.layers + 1) * shape.width
             forward += 2 * SPANS * one.width * (tokens * shape.width + targets * one.width)
@@ -247,7 +253,7 @@ class Sizes:
                 steps = min(each.max_steps, each.validate_every * (BEST_VALIDATIONS + each.patience))
                 read = 3 * steps * each.batch_records + steps / each.validate_every * records["dev"]
                 work += Work((read + records["test"]) * forward * beside, 3 * steps, one.width)
-            states = 2 * sum(records.values()) * tokens * (shape.layers + 1) * shape.width
+            states = 2 * sentences * tokens * (shape.layers + 1) * shape.width
             held = 32 * SPANS * one.width * (shape.width + one.width) * beside
             work += Work(device=states + held, memory=1000 * sum(records.values()) * targets)
         return work
@@ -256,11 +262,10 @@ class Sizes:
         """Words into a probe's space and back, and the products of a sentence's words with each other."""
         [(sentences, pieces)] = self.inputs(["trees"])
         each = pieces * (one.rank or shape.width) * (4 * shape.width + 6 * pieces)
-        read = (
-            min(one.epochs, BEST_EPOCHS + one.patience) * sentences * 2 * (shape.layers + 1) * one.probe_seeds
-        )
+        read = min(one.epochs, BEST_EPOCHS + one.patience) * sentences
+        probes = 2 * (shape.layers + 1) * one.probe_seeds
         states = 2 * sentences * pieces * (shape.layers + 1) * shape.width
-        return Work(each * read, read / one.batch_size, shape.width, memory=states)
+        return Work(each * read * probes, 8 * read / one.batch_size, shape.width, memory=states)
 
     def _prepared(self, description: str, key: str):
         """What a description of data that are there already says, unless it is of the world and real data are meant, or
