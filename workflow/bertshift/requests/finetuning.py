@@ -33,8 +33,18 @@ def finetune(config: Mapping, model: str, init: str, seed: str) -> Request:
     return Request(
         {"start": files([run.parent]), **task_data(run.model, config)},
         how,
-        lambda sizes: sizes.trained(model, how) + sizes.shape(model).weights(),
+        lambda sizes: trained(sizes, model, how) + sizes.shape(model).weights(),
     )
+
+
+def trained(sizes: Sizes, model: str, how: Mapping) -> Work:
+    """One fine-tuning, with these settings."""
+    shape, training, data = sizes.shape(model, how["variants"]), how["training"], how["task"]["dataset"]
+    (rows, length), dev = sizes.split(how["task"], "train"), sizes.split(how["task"], "dev")
+    examples = rows * training["epochs"]
+    work = shape.updates(examples, length, examples / training["batch_size"]) + shape.passes([dev])
+    # Rows, and encoded examples: lists of Python's integers.
+    return work + Work(memory=3.5 * sizes.bytes(data, "train", "dev") + rows * (44 * length + 250))
 
 
 def snapshots(config: Mapping, stem: str, checkpoint: str, init: str, seed: str) -> Request:
@@ -45,7 +55,7 @@ def snapshots(config: Mapping, stem: str, checkpoint: str, init: str, seed: str)
     part = asked.settings | {"training": how | {"epochs": how["epochs"] * max(shares) / 100}}
     return asked.costing(
         lambda sizes: (
-            sizes.trained(model, part)
+            trained(sizes, model, part)
             + sizes.shape(model).weights(len(shares))
             + sizes.shape(model).passes([sizes.split(part["task"], "dev")], len(shares) - 1)
         )

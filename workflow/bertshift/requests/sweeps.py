@@ -8,7 +8,7 @@ from bertshift.files import blocks_beside
 from bertshift.naming import Model, Run, parse_model, runs_of, shape_of, sweep_of, sweep_runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import task_data
-from bertshift.requests.finetuning import settings_of_run
+from bertshift.requests.finetuning import settings_of_run, trained
 from bertshift.requests.runs import checkpoints_of, files, provenance, run_named, scored_model, unique
 from bertshift.requests.work import Sizes, Work
 
@@ -76,7 +76,7 @@ def row(config: Mapping, model: str, sweep: str, init: str, seed: str) -> Reques
 
 def _trained(config: Mapping, model: str, runs: Collection[Mapping], sizes: Sizes) -> Work:
     """null: as many at once as a GPU holds, one a thread at most; a dry run may have fewer threads than the job."""
-    work = sum((sizes.trained(model, run) for run in runs), Work())
+    work = sum((trained(sizes, model, run) for run in runs), Work())
     at_once = max(1, min(len(runs), config["sweeps"]["runs_at_once"] or config["threads"]["train"]))
     held = {key: getattr(work, key) * at_once for key in ("memory", "device", "scratch")}
     return replace(work, processes=at_once, **held)

@@ -10,7 +10,7 @@ from bertshift.errors import UserError
 from bertshift.files import BLOCKS, read_object
 from bertshift.measures.metric import Metric
 from bertshift.naming import parse_model, parse_variant, shape_of
-from bertshift.probes.settings import ProbeSettings, StructuralSettings
+from bertshift.probes.settings import ProbeSettings
 
 # Of checkpoints, the configuration has neither: all BERTs have heads of 64, and about so many word pieces.
 HEAD_WIDTH, VOCABULARY = 64, 30_522
@@ -24,10 +24,6 @@ SPREAD = 1.3
 UNKNOWN_ROWS, UNKNOWN_TOKENS, UNKNOWN_TARGETS = 10_000, 40, 6
 # Bytes of a table's row, with what stands beside it.
 ROW_BYTES = 480
-# Of an edge probe's record, the share of tokens that lie in a target's spans, and the spans of a target.
-INSIDE, SPANS = 0.7, 1.6
-# A probe that may train for long finds its best weights after so many validations, a structural one after so many epochs.
-BEST_VALIDATIONS, BEST_EPOCHS = 30, 12
 
 Inputs = Iterable[tuple[float, float]]  # (how many, tokens of each) of each set
 
@@ -38,8 +34,8 @@ class Work:
 
     flops: of matrix products of models, `width`: of these; passes: of a batch through a layer; host: operations of a CPU even
     where there is a GPU. moved: of arrays that are read, written or compared; text: of JSON lines and tables. disk: what
-    stays, scratch: what is there while the job runs. memory: of the machine; device: of the
-    GPU, or of the machine where there is none. processes: that compute side by side.
+    stays, scratch: what is there while the job runs. memory: of the machine; device: of the GPU, or of the machine where
+    there is none. processes: that compute side by side.
     """
 
     flops: float = 0.0
@@ -103,18 +99,21 @@ class Shape:
     def compared(self, inputs: Inputs, metric: Metric, pairs: int, tokens: float | None = None) -> Work:
         """A metric of so many pairs of runs, of at most so many tokens of each set of inputs."""
         work = Work()
+        table = ROW_BYTES * metric.variants * (self.heads + 1 if metric.by_heads else 1)
         for number, length in inputs:
-            every, maps = number * length, SPREAD * number * length**2 * self.heads
-            some = min(tokens or every, every)
-            layer = 2 * metric.products * some * self.width**2
-            layer += 20 * metric.decompositions * self.width**3  # in float64
-            states = 8 * self.width * (some if metric.reads == "sampled" else every)
-            read = 8 * maps * (metric.elements + 1) if metric.elements else states
-            held = states * (self.layers + 1 if metric.all_layers else 1) + 24 * BLOCKS * self.width**2
-            held = 8 * maps if metric.elements else held
-            table = ROW_BYTES * metric.variants * (self.heads + 1 if metric.by_heads else 1)
-            work += Work(host=layer, moved=read, disk=table, memory=held) * (pairs * (self.layers + 1))
-        return work
+            every, compared = number * length, min(tokens or math.inf, number * length)
+            # Of a layer of both models: float32 numbers, which decompositions turn into float64.
+            states = 8 * self.width * (compared if metric.reads == "sampled" else every)
+            maps = 8 * SPREAD * every * length * self.heads if metric.elements else 0
+            work += Work(
+                host=2 * metric.products * compared * self.width**2
+                + 20 * metric.decompositions * self.width**3,
+                moved=maps * (metric.elements + 1) or states,
+                disk=table,
+                memory=maps
+                or states * (self.layers if metric.all_layers else 1) + 24 * BLOCKS * self.width**2,
+            )
+        return work * (pairs * (self.layers + 1))
 
     def dump(self, inputs: Inputs, how: Mapping) -> float:
         """Bytes of one replicate's activation files: the hidden states of all layers, and each head's maps if asked for.
@@ -214,8 +213,8 @@ class Sizes:
         return number, math.sqrt(sum(rows * length**2 for rows, length in sets) / max(1, number))
 
     def records(self, task: str, one: ProbeSettings) -> tuple[dict[str, float], float, float]:
-        """(records of each split that a task's probes read, targets of a record, sentences of all): of those that are there already, or as
-        published, or as many as a world has."""
+        """(records of each split that a task's probes read, targets of a record, sentences of all records): of those that
+        are there already, or as published, or as many as a world has."""
         entry = self.config["edge_sets"][self.config["edge_tasks"][task]]
         counts = self._prepared(f"results/edges/{task}/edges.json", "counts") or entry.get("expected") or {}
         made, records, targets, sentences = self.config.get("world", {}).get("sizes", {}), {}, 0.0, 0.0
@@ -226,46 +225,6 @@ class Sizes:
             targets += records[split] * told.get("targets", UNKNOWN_TARGETS * whole) / whole
             sentences += min(records[split], told.get("frames", 3 * whole) / 3)
         return records, targets / sum(records.values()), sentences
-
-    def trained(self, model: str, run: Mapping) -> Work:
-        """One fine-tuning; `run` as in its settings."""
-        shape, how, data = self.shape(model, run["variants"]), run["training"], run["task"]["dataset"]
-        (rows, length), dev = self.split(run["task"], "train"), self.split(run["task"], "dev")
-        examples = rows * how["epochs"]
-        work = shape.updates(examples, length, examples / how["batch_size"]) + shape.passes([dev])
-        # Rows, and encoded examples: lists of Python's integers.
-        return work + Work(memory=3.5 * self.bytes(data, "train", "dev") + rows * (44 * length + 250))
-
-    def probed(self, shape: Shape, probes: ProbeSettings | StructuralSettings, beside: int) -> Work:
-        """The probes of one run, of each seed so many beside each other: of every edge task, or of all layers' trees."""
-        if isinstance(probes, StructuralSettings):
-            return self._structural(shape, probes)
-        tokens, beside, work = INSIDE * self.tokens("edges"), beside * probes.probe_seeds, Work()
-        for task in self.config["edge_tasks"]:
-            one, (records, targets, sentences) = probes.of(task), self.records(task, probes)
-            # A mix of layers, two projections of each token, and a layer of each target.
-            forward = 2 * tokens * (shape.layers + 1) * shape.width
-            forward += 2 * SPANS * one.width * (tokens * shape.width + targets * one.width)
-            shares = getattr(one, "portions", None)
-            for each in (
-                [one.learning_from(share * records["train"]) for share in shares] if shares else [one]
-            ):
-                steps = min(each.max_steps, each.validate_every * (BEST_VALIDATIONS + each.patience))
-                read = 3 * steps * each.batch_records + steps / each.validate_every * records["dev"]
-                work += Work((read + records["test"]) * forward * beside, 3 * steps, one.width)
-            states = 2 * sentences * tokens * (shape.layers + 1) * shape.width
-            held = 32 * SPANS * one.width * (shape.width + one.width) * beside
-            work += Work(device=states + held, memory=1000 * sum(records.values()) * targets)
-        return work
-
-    def _structural(self, shape: Shape, one: StructuralSettings) -> Work:
-        """Words into a probe's space and back, and the products of a sentence's words with each other."""
-        [(sentences, pieces)] = self.inputs(["trees"])
-        each = pieces * (one.rank or shape.width) * (4 * shape.width + 6 * pieces)
-        read = min(one.epochs, BEST_EPOCHS + one.patience) * sentences
-        probes = 2 * (shape.layers + 1) * one.probe_seeds
-        states = 2 * sentences * pieces * (shape.layers + 1) * shape.width
-        return Work(each * read * probes, 8 * read / one.batch_size, shape.width, memory=states)
 
     def _prepared(self, description: str, key: str):
         """What a description of data that are there already says, unless it is of the world and real data are meant, or
