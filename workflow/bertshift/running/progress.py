@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 # No end is told while jobs of a kind of which none has finished may take more than this share of the time that is left.
-UNKNOWN = 0.1
+UNKNOWN = 1 / 3
 SECONDS_BETWEEN = 5
 
 
