@@ -1,6 +1,6 @@
 """Disabling every head and every layer in turn, with what goes into a layer kept and without, CPU time, one process.
 
-    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/head_ablation.py [--rows 60] [--shapes 4x4x128 12x12x96]
+    PYTHONPATH=workflow:tests OMP_NUM_THREADS=1 python benchmarks/head_ablation.py [--rows 60] [--shapes 4x4x128 12x12x96]
 
 A shape is layers x heads x width. Both routes make the same predictions from the same weights; "one by one" is what
 `task.predict` gives while a head's weights are changed. One variant, `uniform`; with three, a layer's attention is shared
@@ -12,10 +12,11 @@ from time import process_time
 
 import numpy as np
 import torch
+from disabling import disabled
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.ablation.sweep import sweep
-from bertshift.models.ablate import NOTHING, disabled, every_ablation
+from bertshift.models.ablate import NOTHING, every_ablation
 from bertshift.tasks.text_classification import TextClassification
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 from made_tables import PLACE, runs_of
 
+from bertshift.rows.origin import ORIGIN
+
 TASKS = {
     "mrpc": "f1",
     "stsb": "pearson",
@@ -23,7 +25,7 @@ BASE = {
     "mnli": 0.8386,
 }
 COLUMNS = ["metric", "model", "task", "init", "seed", "variant", "layer", "head", "sample", "score", "headline", "value",
-           "delta", "p", "q", "sd", "n", "scale", "checkpoint", "data"]  # fmt: skip
+           "delta", "p", "q", "sd", "n", *ORIGIN]  # fmt: skip
 
 
 def ablation(task, layers=12, heads=12, inits=2, seeds=1, noise=0.0, matrix=None, whole=None, q=1.0):

@@ -7,11 +7,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
+from disabling import disabled
 from made_encoders import FAMILIES, WITHOUT_ROW, model_of
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedModel
 
 from bertshift.errors import UserError
-from bertshift.models.ablate import Ablation, disabled
+from bertshift.models.ablate import Ablation
 from bertshift.models.biaffine import DependencyParser
 from bertshift.models.check import check
 from bertshift.models.family import family_of, output_columns

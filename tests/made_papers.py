@@ -279,7 +279,7 @@ def unmade(name, tables, settings):
 
 def world(layers=4, heads=4, **replicates):
     """{figure: {path: table}}: what every figure of the shipped configuration reads, of models of this shape."""
-    made = {paper: tables_of(paper, layers, heads, **replicates) for paper in catalogue.ROOMS}
+    made = {paper: tables_of(paper, layers, heads, **replicates) for paper in catalogue.PAPERS}
     of = {name: made[name.split("/")[0]] for name in catalogue.FIGURES}
     return ByFigure(
         (name, {path: tables[path] for path in catalogue.needs(name, shipped())})

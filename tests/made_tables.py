@@ -7,14 +7,16 @@ import numpy as np
 import pandas as pd
 import yaml
 
-ROOMS = Path(__file__).parents[1] / "workflow/bertshift/papers"
-PLACE = {"scale": "demo", "checkpoint": "4x128 BERT pretrained here on world"}
+from bertshift.rows.origin import ORIGIN
+
+PAPERS = Path(__file__).parents[1] / "workflow/bertshift/papers"
+PLACE = {"scale": "demo", "checkpoint": "4x128 BERT pretrained here on world", "family": "bert"}
 ORDER = ["metric", "model", "reference", "stimuli", "init", "seed", "ref_init", "ref_seed", "variant", "layer",
-         "ref_layer", "head", "value", "sd", "n", "scale", "checkpoint", "data"]  # fmt: skip
+         "ref_layer", "head", "value", "sd", "n", *ORIGIN]  # fmt: skip
 
 
 def published(paper):
-    return yaml.safe_load((ROOMS / paper / "published.yaml").read_text(encoding="utf-8"))
+    return yaml.safe_load((PAPERS / paper / "published.yaml").read_text(encoding="utf-8"))
 
 
 def table(metric, model, reference, curves, inits=2, seeds=2, heads=0, noise=0.01, n=5000, **extra):

@@ -8,10 +8,11 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from bertshift.config import canonical, load_config, merge, on_command_line, read_yaml, task_settings
+from bertshift.config import canonical, load_config, merge, on_command_line, read_yaml
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
 from bertshift.papers import catalogue
+from bertshift.recipes import task_settings
 from bertshift.world.generate import SIZES
 
 USER = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())
@@ -354,11 +355,11 @@ def test_a_scale_for_small_models_leaves_full_size_ones_alone():
 def test_null_means_all_examples_whatever_the_scale_takes(where):
     own = where or {"max_train": None, "max_dev": None}
     scale = {"training": {"max_train": 100, "max_dev": 10}}
-    config = load_config(merge(USER, {**scale, "tasks": {"mnli": own}}), ROOT)
+    config = load_config(merge(USER, {**scale, "tasks": {"qnli": own}}), ROOT)
     tasks = {
-        name: task_settings(parse_model(name, config), config)["task"] for name in ("mnli@large", "rte@cased")
+        name: task_settings(parse_model(name, config), config)["task"] for name in ("qnli@large", "rte@cased")
     }
-    assert not {"max_train", "max_dev"} & set(tasks["mnli@large"])
+    assert not {"max_train", "max_dev"} & set(tasks["qnli@large"])
     assert (tasks["rte@cased"]["max_train"], tasks["rte@cased"]["max_dev"]) == (700, 10)
 
 

@@ -2,18 +2,11 @@ import re
 
 import pytest
 
+from bertshift.config import lineage
 from bertshift.errors import UserError
-from bertshift.naming import (
-    Run,
-    lineage,
-    nearest_target,
-    pair_runs,
-    parse_comparison,
-    parse_model,
-    runs_of,
-    sweep_of,
-    sweep_runs_of,
-)
+from bertshift.naming import Run, parse_comparison, parse_model
+from bertshift.replicates import pair_runs, runs_of, sweep_of, sweep_runs_of
+from bertshift.suggestions import nearest_target
 
 BASE = {"layers": 12, "heads": 12, "vocabulary": "uncased", "seeds": 2, "checkpoints": [{}, {}]}
 CONFIG = {

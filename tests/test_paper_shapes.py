@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from texts import clashes, shown
 
-from bertshift.papers import catalogue, room
+from bertshift.papers import by_name, catalogue
 from bertshift.requests import figures
 from bertshift.rows.blocks import WITHOUT
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
@@ -112,7 +112,7 @@ def unchanged(table):
 @cache
 def decided(name, state):
     paper = name.split("/")[0]
-    return room.decide(name, needed(name, state), published(paper))
+    return by_name.decide(name, needed(name, state), published(paper))
 
 
 def cases():
@@ -129,7 +129,7 @@ def cases():
 def test_every_figure_is_drawn_and_every_claim_decided(state, name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of matplotlib on layout, of numpy on numbers that are none
-        figure, table, _ = room.draw(name, needed(name, state), published(name.split("/")[0]))
+        figure, table, _ = by_name.draw(name, needed(name, state), published(name.split("/")[0]))
         assert not clashes(figure)
         rows = decided(name, state)
     assert not [text.get_text() for text in shown(figure) if SENSELESS.search(text.get_text())]

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 import torch
+from disabling import disabled
 from made_toys import CASES, TOKENIZER, model_of
 
 from bertshift.ablation import sweep as sweeping
 from bertshift.ablation.resuming import ResumingEncoder, resuming
 from bertshift.ablation.sweep import sweep
-from bertshift.models.ablate import NOTHING, Ablation, averaging, disabled, every_ablation
+from bertshift.models.ablate import NOTHING, Ablation, averaging, every_ablation
 
 torch.set_num_threads(1)
 

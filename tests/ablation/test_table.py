@@ -4,12 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from disabling import disabled
 from made_toys import SETTINGS, SIDECAR
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.ablation.table import Headline, ablate, replicate, with_provenance
 from bertshift.errors import UserError
-from bertshift.models.ablate import NOTHING, Ablation, disabled
+from bertshift.models.ablate import NOTHING, Ablation
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
 from bertshift.models.tokenizer import load_tokenizer

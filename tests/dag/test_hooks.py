@@ -1,9 +1,12 @@
 """What workflow/rules/hooks.smk takes from Snakemake beyond its documentation: a new Snakemake may change it."""
 
 import inspect
+import re
+import tomllib
 
 import pytest
 import snakemake.api  # noqa: F401 - first, as the others import each other in a circle
+from conftest import ROOT
 from snakemake.common import Rules
 from snakemake.dag import DAG
 from snakemake.io import _IOFile
@@ -34,8 +37,7 @@ USED = [
         "to look at leftovers, and to tell the nearest name of a target that no rule makes",
     ),
     (Workflow, "unlock", set(), "to keep the lock of a run that is alive"),
-    (JobScheduler, "job_selector", {"jobs"}, "to count temporary files until they are deleted"),
-    (JobScheduler, "open_jobs", None, "to start no job whose files nobody will read"),
+    (JobScheduler, "open_jobs", None, "to count temporary files until they are deleted"),
     (DAG, "__len__", set(), "to know how many jobs a run has"),
     (DAG, "needrun", {"job"}, "to know which jobs wait for a temporary file"),
     (DAG, "noneedrun_finished", {"job"}, "to know what a reader still lacks"),
@@ -57,8 +59,8 @@ USED = [
         "to count outputs that have no record as changed",
     ),
     (SchedulingSettings, "__init__", {"max_jobs_per_timespan"}, "to take the default rate limit away"),
-    (Rule, "expand_input", {"wildcards"}, "to follow a target to its downloads"),
-    (Rule, "get_wildcards", set(), "to follow a target to its downloads"),
+    (Rule, "expand_input", {"wildcards"}, "to follow a file to what it is made from"),
+    (Rule, "get_wildcards", set(), "to follow a file to what it is made from"),
     (OutputIndex, "match_producers", set(), "to know which rules make a file"),
     (
         WorkflowModifier,
@@ -66,7 +68,6 @@ USED = [
         {"rulename"},
         "to know its rules where another workflow renames them",
     ),
-    (_IOFile, "match", {"target"}, "to know the folders that a job has for itself"),
     (_IOFile, "is_directory", None, "to know the folders that a job has for itself"),
     (PathModifier, "modifies_prefixes", None, "to refuse prefixes"),
     (HostingProviderFile, "hosted_repo", None, "to copy the library from a git host"),
@@ -88,14 +89,16 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
     ("owner", "names"),
     [
         (DAG, ["dependencies", "depending"]),
-        (JobScheduler, ["failed", "running", "resources", "global_resources", "workflow"]),
-        (Job, ["temp_output", "is_group", "is_local"]),
+        (JobScheduler, ["dryrun", "running", "resources", "global_resources", "workflow"]),
+        (Job, ["temp_output", "is_local"]),
         (MetadataRecord, ["endtime", "params"]),
         (
             Workflow,
             [
-                "persistence",
                 "dag_settings",
+                "rerun_triggers",
+                "executor_plugin",
+                "is_main_process",
                 "executor_settings",
                 "scheduling_settings",
                 "main_snakefile",
@@ -123,19 +126,7 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
         (HostingProviderFile, ["ref", "path"]),
         (LocalGitFile, ["ref", "path", "repo_path"]),
         (SourceCache, ["cache_path"]),
-        (
-            Rule,
-            [
-                "output",
-                "script",
-                "priority",
-                "conda_env",
-                "container_img",
-                "benchmark",
-                "benchmark_modifier",
-                "log_modifier",
-            ],
-        ),
+        (Rule, ["output", "_benchmark"]),
     ],
 )
 def test_snakemake_still_keeps(owner, names):
@@ -144,3 +135,12 @@ def test_snakemake_still_keeps(owner, names):
         assert name in source, (
             f"workflow/rules/hooks.smk reads `{name}` of {owner.__name__}; this Snakemake has none."
         )
+
+
+def test_pyproject_allows_no_newer_snakemake_than_each_hook_is_known_to_work_with():
+    hooks = (ROOT / "workflow/rules/hooks.smk").read_text()
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    newest = re.search(r"^snakemake\[reports\]>=[\d.]+,<=([\d.]+)$", "\n".join(needed), re.MULTILINE)[1]
+    assert set(re.findall(r"\d+\.\d+\.\d+", hooks)) == {newest}
+    assert len(re.findall(rf"(\w+\.py), {newest}\)", hooks)) >= hooks.count("\n@in_place_of")
+    assert f"\nsnakemake=={newest}\n" in (ROOT / "requirements.txt").read_text()

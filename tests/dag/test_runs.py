@@ -37,7 +37,7 @@ def test_the_scheduler_starts_no_timers(project):
 
     assert not timers(), (
         "Snakemake limits the rate of jobs again, and its timers will cost half a core after some hundred jobs: see "
-        "drop_default_rate in workflow/rules/hooks.smk, and JobScheduler._schedule_reevalutation."
+        "preparing in workflow/rules/hooks.smk, and JobScheduler._schedule_reevalutation."
     )
     assert timers("--max-jobs-per-timespan", "50/1s")  # who asks for a limit gets it
 

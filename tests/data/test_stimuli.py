@@ -2,11 +2,12 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from bertshift.config import load_config, task_settings, train_size
+from bertshift.config import load_config
 from bertshift.data.examples import sample
 from bertshift.data.stimuli import draw_stimuli
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
+from bertshift.recipes import task_settings, train_size
 from bertshift.requests.data import sources_of, stimuli_of
 
 BASE = {"layers": 12, "heads": 12, "vocabulary": "v", "seeds": 1, "checkpoints": [{}]}

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from bertshift.files import read_json, read_tsv
-from bertshift.papers.catalogue import FIGURES, ROOMS
+from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.rows import ranges
 from bertshift.running.checkpoint import weights_digest
 from bertshift.tasks import load_task
@@ -122,7 +122,7 @@ def test_a_row_of_heads_holds_what_each_run_alone_would(finished):
 
 def test_claims_are_decided_or_said_to_be_open(finished):
     claims = read_tsv(finished.folder / "results/claims.tsv")
-    assert set(claims["paper"]) == set(ROOMS)
+    assert set(claims["paper"]) == set(PAPERS)
     assert set(claims["verdict"]) <= {"holds", "fails", "undecided", "not testable at this scale"}
     assert claims["reason"].notna().all()
 
@@ -181,9 +181,9 @@ def test_a_second_call_has_nothing_to_do(finished):
 def test_report_holds_each_figure_under_its_paper(finished):
     finished.snakemake("figures/all", "--report", "report.html", "--report-after-run")
     report = (finished.folder / "report.html").read_text()
-    for room in ROOMS.values():
-        assert room.NAME in report
-        for figure in room.FIGURES.values():  # of its caption the words before any mark
+    for paper in PAPERS.values():
+        assert paper.NAME in report
+        for figure in paper.FIGURES.values():  # of its caption the words before any mark
             assert re.split(r"[^\w ,.-]", figure.shows)[0] in report
     assert "Figures, claims and models, to explore" in report
     assert not re.search(r"Error|Traceback", finished.log)

@@ -7,7 +7,7 @@ import pytest
 from bertshift.activations.sampling import sampled
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import Pair
-from bertshift.metrics.rsa import Deleted, Moments, compare, rsa, unit_rows
+from bertshift.metrics.rsa import Deleted, compare, rsa, unit_rows
 from bertshift.rows.blocks import WITHOUT, block_of, interval, jackknife, slices
 
 
@@ -45,15 +45,6 @@ def test_invariances(states):
     assert rsa(x[order], y[order]) == pytest.approx(value, abs=1e-12)
     assert rsa(x, x) == 1.0
     assert rsa(x, x @ rotation) == pytest.approx(1, abs=1e-12)
-
-
-def test_streaming_is_the_same_as_one_shot(states):
-    x, y = states
-    moments = Moments()
-    for first in (0, 7, 107, 300):
-        last = {0: 7, 7: 107, 107: 300, 300: 400}[first]
-        moments.update(x[first:last], y[first:last])
-    assert moments.correlation() == pytest.approx(rsa(x, y), abs=1e-12)
 
 
 def test_compare_tells_tokens_apart(states, make_file):

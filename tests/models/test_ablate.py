@@ -1,10 +1,10 @@
 import pytest
 import torch
+from disabling import disabled
 from torch import nn
 from transformers import BertConfig, BertModel
 
-from bertshift.errors import UserError
-from bertshift.models.ablate import NOTHING, Ablation, averaging, disabled, every_ablation
+from bertshift.models.ablate import NOTHING, Ablation, averaging, every_ablation
 
 torch.set_num_threads(1)
 IDS = torch.tensor([[2, 5, 6, 7, 9, 8, 3], [2, 11, 12, 3, 0, 0, 0]])
@@ -121,17 +121,3 @@ def test_every_head_and_layer_is_disabled_once_in_each_way(bert):
     plain = states(bert)
     with disabled(bert, NOTHING):
         assert torch.equal(states(bert), plain)
-
-
-@pytest.mark.parametrize(
-    ("ablation", "sentence"),
-    [
-        (Ablation("zero", 4, 1), "L4H1 does not exist: the model has layers 1 to 3 and heads 1 to 4"),
-        (Ablation("zero", 0, 1), "L0H1 does not exist"),
-        (Ablation("uniform", 1, 5), "L1H5 does not exist"),
-        (Ablation("off", 1, 1), "'off' is no way to disable a head; write one of uniform, zero, mean"),
-    ],
-)
-def test_what_does_not_exist_cannot_be_disabled(bert, ablation, sentence):
-    with pytest.raises(UserError, match=sentence), disabled(bert, ablation):
-        pass

@@ -16,10 +16,9 @@ from bertshift.models.loading import download_checkpoint, import_checkpoint, sav
 from bertshift.models.source import (
     as_asked_before,
     carry_source,
-    checkpoint_names,
-    family_in,
     hub_source,
     local_source,
+    origins,
     write_source,
 )
 from bertshift.models.tokenizer import load_tokenizer
@@ -172,15 +171,15 @@ def test_a_table_is_told_the_checkpoint_by_the_weights(tmp_path):
     write_source(tmp_path / "one", hub_source("a/b", REVISION, pinned=True))
     carry_source(tmp_path / "one", tmp_path / "other")
     records = [str(tmp_path / name / "source.json") for name in ("one", "other")]
-    assert checkpoint_names({"1": {"label": None, "records": records}}) == {"1": f"a/b@{REVISION[:7]}"}
-    assert checkpoint_names({"2": {"label": "mine", "records": records}}) == {"2": "mine"}
+    found = origins({"1": {"label": None, "records": records}, "2": {"label": "mine", "records": records}})
+    assert [one["checkpoint"] for one in found.values()] == [f"a/b@{REVISION[:7]}", "mine"]
     for family, name in {"roberta": "mine, family roberta", "bert": "mine"}.items():
         write_source(tmp_path / "one", {"name": "x", "family": family})
-        assert checkpoint_names({"1": {"label": "mine", "records": records}}) == {"1": name}
-        assert family_in(name) == family
+        told = {"checkpoint": name, "family": family}
+        assert origins({"1": {"label": "mine", "records": records}}) == {"1": told}
     write_source(tmp_path / "one", hub_source("a/b", REVISION, pinned=True))
     write_source(tmp_path / "other", local_source("bert"))
     with pytest.raises(
         UserError, match=rf"one/source.json says a/b@{REVISION[:7]}, .*says local bert; delete the folder"
     ):
-        checkpoint_names({"1": {"records": records}})
+        origins({"1": {"records": records}})

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 from conftest import ROOT
+from disabling import Disabled, disabled
 from made_encoders import (
     DECODERS,
     FAMILIES,
@@ -21,7 +22,7 @@ from transformers import AutoModelForSequenceClassification
 
 from bertshift.errors import UserError
 from bertshift.models import attention
-from bertshift.models.ablate import Ablation, Disabled, averaging, disabled
+from bertshift.models.ablate import Ablation, averaging
 from bertshift.models.attention import Record, editing
 from bertshift.models.biaffine import DependencyParser
 from bertshift.models.check import check

@@ -11,7 +11,7 @@ from bertshift import files
 from bertshift.page import data
 from bertshift.page.pairs import pairs
 from bertshift.page.render import render
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.requests import figures
 
 # Maps of heads, curves beside published ones, a curve with a null, scores of replicates, another family.
@@ -30,7 +30,7 @@ class Made:
         self.figures, self.tables, claims = [], {}, []
         for name, tables in inputs.items():
             paper = name.split("/")[0]
-            _, table, caption = room.draw(name, tables, published[paper])
+            _, table, caption = by_name.draw(name, tables, published[paper])
             for ending in ("png", "pdf", "txt"):
                 (folder / f"{name}.{ending}").parent.mkdir(exist_ok=True)
                 (folder / f"{name}.{ending}").write_text("made up")
@@ -41,7 +41,7 @@ class Made:
             self.tables |= {
                 path: one for path, one in tables.items() if path.split("/")[1] in figures.OF_PAIRS
             }
-            claims.append(room.decide(name, tables, published[paper]))
+            claims.append(by_name.decide(name, tables, published[paper]))
         files.write_tsv(folder / "claims.tsv", pd.concat(claims))
         self.claims = files.read_tsv(folder / "claims.tsv")
 

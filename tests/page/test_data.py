@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from bertshift.page import charts, data, pairs
-from bertshift.papers import room
-from bertshift.papers.catalogue import ROOMS
+from bertshift.papers import by_name
+from bertshift.papers.catalogue import PAPERS
 
 VALUE, LOW, HIGH, REPLICATES, RUN = 4, 5, 6, 7, 8
 
@@ -40,9 +40,9 @@ def test_titles_are_words(made_page):
     assert data.place("own_or_inherited") == ""
 
 
-@pytest.mark.parametrize("paper", ROOMS)
+@pytest.mark.parametrize("paper", PAPERS)
 def test_ends_of_criteria_are_those_of_the_claims(paper):
-    claims = room.claims_of(paper).all
+    claims = by_name.claims_of(paper).all
     assert claims
     for one in claims:
         ends = [None if np.isinf(end) else pytest.approx(end, rel=1e-5) for end in (one.low, one.high)]

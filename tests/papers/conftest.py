@@ -3,7 +3,7 @@ from functools import cache
 import pytest
 from made_papers import ByFigure, world
 
-from bertshift.papers import room
+from bertshift.papers import by_name
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +19,8 @@ def drawn_at(published):
     def draw(layers, heads):
         inputs = world(layers, heads)
         return ByFigure(
-            (name, room.draw(name, tables, published[name.split("/")[0]])) for name, tables in inputs.items()
+            (name, by_name.draw(name, tables, published[name.split("/")[0]]))
+            for name, tables in inputs.items()
         )
 
     return draw

@@ -3,7 +3,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.papers.beyond import when
 from bertshift.rows.blocks import BLOCKS, WITHOUT, interval
 
@@ -77,5 +77,5 @@ def test_a_snapshot_that_has_not_learnt_yet_is_no_failure(mnli):
     without, alone = when.tidy(mnli | ends), when.tidy(kept)
     assert (without.loc[without["panel"] != "loss", ["trained", "failed"]] == 2).all(axis=None)
     assert without["value"].to_numpy() == pytest.approx(alone["value"].to_numpy())
-    _, _, caption = room.draw("beyond/when", mnli | ends, {})
+    _, _, caption = by_name.draw("beyond/when", mnli | ends, {})
     assert "MNLI 2 of 4; left out" in caption

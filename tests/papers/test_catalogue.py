@@ -10,7 +10,7 @@ from texts import clashes
 from bertshift import files
 from bertshift.errors import UserError
 from bertshift.figures import style
-from bertshift.papers import catalogue, room
+from bertshift.papers import by_name, catalogue
 from bertshift.rows.statistics import each_of
 
 PROBED = {"models": ["mnli", "dep"], "reference": "base"}
@@ -154,7 +154,7 @@ def test_padded_maps_are_compared_with_the_published_panel_where_shapes_agree(ma
     theirs = np.resize(panel, (layers, heads))
     cells = padded["head"] > 0
     padded.loc[cells, "value"] = 0.5 + theirs[padded["layer"][cells] - 1, padded["head"][cells] - 1] / 2
-    figure, table, _ = room.draw("kovaleva2019/figure5", tables, published["kovaleva2019"])
+    figure, table, _ = by_name.draw("kovaleva2019/figure5", tables, published["kovaleva2019"])
     r = table[table["variant"].isin(["crop_r", "padded_r"])].set_index("variant")["value"]
     titles = [axes.get_title() for axes in figure.axes]
     if layers == 12:
@@ -166,7 +166,7 @@ def test_padded_maps_are_compared_with_the_published_panel_where_shapes_agree(ma
 def test_a_task_without_a_published_panel_is_drawn(made, published):
     tables = made()["kovaleva2019/figure5"]
     path, table = next(iter(tables.items()))
-    figure, drawn, _ = room.draw(
+    figure, drawn, _ = by_name.draw(
         "kovaleva2019/figure5", {path: table.assign(model="cola")}, published["kovaleva2019"]
     )
     assert set(drawn["source"]) == {"ours"} and figure.axes
@@ -176,7 +176,7 @@ def test_same_numbers_same_bytes(made, published, tmp_path):
     name = "merchant2020/figure2"
     bytes_of = []
     for run in ("a", "b"):
-        drawn = room.draw(name, made()[name], published["merchant2020"])
+        drawn = by_name.draw(name, made()[name], published["merchant2020"])
         paths = [tmp_path / f"{run}.{kind}" for kind in ("png", "pdf", "tsv", "txt")]
         style.save(drawn, *paths)
         bytes_of.append([path.read_bytes() for path in paths])
@@ -251,4 +251,4 @@ def test_names_are_not_derived_from_a_model_with_a_variant(paper, item, model, p
 def test_a_table_without_the_rows_says_so(made, published):
     tables = {path: table.assign(metric="js") for path, table in made()["kovaleva2019/figure5"].items()}
     with pytest.raises(UserError, match="results/cosine/mrpc_vs_base.tsv has no rows of metric 'cosine'"):
-        room.draw("kovaleva2019/figure5", tables, published["kovaleva2019"])
+        by_name.draw("kovaleva2019/figure5", tables, published["kovaleva2019"])

@@ -4,6 +4,7 @@ import weakref
 import numpy as np
 import pytest
 import torch
+from fine_tuning import score_untrained
 from made_sidecars import sidecar
 from transformers import BertConfig, BertModel, BertTokenizer
 
@@ -13,7 +14,6 @@ from bertshift.probes import frozen as frozen_module
 from bertshift.probes.frozen import features, frozen, with_provenance
 from bertshift.tasks import load_task
 from bertshift.tasks.scores import accuracy, f1
-from bertshift.training.finetuning import score_untrained
 
 torch.set_num_threads(1)
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -17,7 +17,7 @@ SHOWN = {
     "beyond": {
         "encoders": {"models": ["mrpc", "mrpc@roberta"]},
         "decoders": {"models": ["mrpc", "mrpc@gpt2"]},
-        "grounding": {"models": ["mrpc@cased", "rte+mrpc@cased", "mrpc.keep5@cased"]},
+        "grounding": {"models": ["mrpc@cased"]},
         "where": {"models": ["mrpc@roberta"]},
         "forgetting": {"models": ["mrpc", "mrpc@gpt2"]},
         "lora": {"models": ["mrpc", "mrpc.lora8"]},
@@ -61,6 +61,7 @@ def slice_of(config: dict) -> dict:
         | {name: {"seeds": 1} for name in ("cased", "large", "roberta", "gpt2")},
         "figures": figures,
         "scored": ["mrpc"],
+        "grounded": ["rte+mrpc@cased", "mrpc.keep5@cased"],
         "snapshots": [0, 50],
         "analyses": {"rsa": {"stimuli": ["wiki", "mrpc"]}},
         "training": {"max_train": 64, "max_dev": 16},

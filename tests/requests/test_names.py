@@ -14,6 +14,7 @@ from bertshift.config import load_config, merge
 from bertshift.errors import UserError
 from bertshift.measures.registry import OF_DUMPS
 from bertshift.naming import parse_model
+from bertshift.papers import catalogue
 from bertshift.requests import (
     ablation,
     activations,
@@ -149,7 +150,7 @@ def test_checkpoints_of_one_folder_name_are_told_apart():
         "cased": own_base("/a/one/bert", "/c/electra"),
         "large": own_base("/b/one/bert", label="mine"),
     }
-    config = configured(bases=bases)
+    config = configured(bases=bases, grounded=[])
     labels = {
         name: [one["label"] for one in provenance(parse_model(name, config), config)["checkpoints"].values()]
         for name in bases
@@ -242,16 +243,16 @@ def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_wit
         {**own, "figures": {"beyond": {"forgetting": {"models": models}}}}
         for models in (["rte"], ["rte", "rte@cased"])
     )
-    left, said = forgetting.without_headless(one)
+    left, said = catalogue.drawable(one)
     assert left["figures"]["beyond"]["forgetting"] is None and said == [
         f"{bare} has no head for words, so the figure beyond/forgetting is left out."
     ]
-    left, said = forgetting.without_headless(both)
+    left, said = catalogue.drawable(both)
     assert left["figures"]["beyond"]["forgetting"] == {"models": ["rte@cased"]} and said[0].endswith(
         "drawn without rte."
     )
     save_file(weights | {"cls.predictions.bias": np.zeros(2)}, bare / "model.safetensors")
-    assert forgetting.without_headless(both) == (both, [])
+    assert catalogue.drawable(both) == (both, [])
     assert "corpus" not in forgetting.forgetting(own, model="rte").inputs
 
 
@@ -315,12 +316,12 @@ def test_probes_read_the_states_of_every_replicate(config):
 
 def test_runs_of_a_task_are_grounded_together():
     listed = ["rte+mrpc@cased", "mrpc.freeze1@cased", "rte@cased", "mrpc"]
-    config = configured(figures={"beyond": {"grounding": {"models": listed}}})
+    config = configured(grounded=listed)
     said = grounding.grounding(config, "mrpc@cased")
     assert [run["model"] for run in said.settings["runs"]] == ["mrpc@cased", *listed[:2]]
     assert len(said.inputs["outcomes"]) == len(said.settings["trained"]) == 3
     for name, sentence in (
-        ("mrpc.freeze1@cased", "write 'mrpc@cased', and list 'mrpc.freeze1@cased' under figures.beyond.grounding.models"),
+        ("mrpc.freeze1@cased", "write 'mrpc@cased', and list 'mrpc.freeze1@cased' under 'grounded'"),
         ("rte@cased", "needs 3 runs of one pretraining run, and rte@cased has 1; list more models of rte under"),
         ("squad", "'squad' is not fine-tuned to classify or to rate"),
     ):  # fmt: skip

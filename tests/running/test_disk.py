@@ -5,7 +5,7 @@ import sys
 import pytest
 from conftest import ROOT
 
-from bertshift.running.disk import Reader, next_files, unread
+from bertshift.running.disk import Reader, next_files
 
 
 def test_a_reader_gets_all_that_it_lacks_or_nothing():
@@ -21,19 +21,6 @@ def test_readers_that_have_begun_go_first_and_nobody_overtakes_them():
     assert next_files([small, begun], 7, False) == {"a", "b"}
     assert next_files([small, begun], 6, False) == {"a"}
     assert next_files([small, begun], 5, False) == set()
-
-
-def test_what_only_readers_of_a_failed_job_would_read_is_unread():
-    """Also what is read to make such a file; not what another reader waits for, nor what is asked for itself."""
-    readers = {
-        "failed": ["lost"],
-        "weights": ["activations"],
-        "activations": ["lost"],
-        "shared": ["lost", "other"],
-        "lost": ["figure"],
-    }
-    writers = {"weights", "activations", "shared", "asked"}
-    assert unread(writers, ["failed"], lambda job: readers.get(job, [])) == {"weights", "activations"}
 
 
 # Six readers of pairs that share a file, and one whose other input takes long: each file is 10 MB.

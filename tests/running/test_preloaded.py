@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import contextmanager, nullcontext
 
 import psutil
 import pytest
@@ -34,8 +35,8 @@ def library_on_the_path():
         yield
 
 
-def run(forker, script, watch=lambda process: None, **environment):
-    return forker.run(str(script), environment, watch)
+def run(forker, script, measure=lambda process: nullcontext(), folder=None):
+    return forker.run(str(script), folder, measure)
 
 
 def script_of(folder, text):
@@ -52,7 +53,7 @@ def test_a_fork_has_imported_the_library_and_runs_where_this_process_runs(forker
         "print(there, os.getcwd(), os.environ['TMPDIR'], sys.argv, sys.path[0], __name__, sep='\\n',\n"
         "      file=open(os.path.join(os.environ['TMPDIR'], 'told'), 'w'))\n",
     )
-    assert run(forker, script, TMPDIR=str(tmp_path)) == 0
+    assert run(forker, script, folder=str(tmp_path)) == 0
     told = (tmp_path / "told").read_text().splitlines()
     assert told == ["True", os.getcwd(), str(tmp_path), f"['{script}']", str(tmp_path), "__main__"]
     assert "TMPDIR" not in os.environ or os.environ["TMPDIR"] != str(tmp_path)
@@ -82,14 +83,17 @@ def test_the_caller_learns_the_process_and_can_stop_it(forker, tmp_path):
     )
     seen = []
 
+    @contextmanager
     def stop(process):
         while not (tmp_path / "ready").exists():
             time.sleep(0.01)
         seen.append(psutil.Process(process).name())
         psutil.Process(process).terminate()
+        yield
+        seen.append("measured")
 
     assert run(forker, script, stop) == 7
-    assert seen == ["finetune"]
+    assert seen == ["finetune", "measured"]
 
 
 def test_a_process_that_cannot_be_had_leaves_the_job_to_its_caller(tmp_path):
@@ -102,9 +106,10 @@ def test_a_process_that_cannot_be_had_leaves_the_job_to_its_caller(tmp_path):
 
 def test_it_ends_with_the_process_that_started_it(tmp_path):
     text = (
+        "from contextlib import nullcontext\n"
         "from bertshift.running.preloaded import Forker\n"
         "forker = Forker()\n"
-        "while forker.run('/dev/null', {}, lambda process: None) is None: pass\n"
+        "while forker.run('/dev/null', None, lambda process: nullcontext()) is None: pass\n"
         "print(forker._process.pid, flush=True)\n"
         "import os; os.kill(os.getpid(), 9)\n"
     )
@@ -116,3 +121,34 @@ def test_it_ends_with_the_process_that_started_it(tmp_path):
     while psutil.pid_exists(left) and psutil.Process(left).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+STARTED = """
+import os, select, signal, time
+from contextlib import nullcontext
+from bertshift.running.preloaded import Forker
+
+forker = Forker()
+run = lambda script: forker.run(script, None, lambda process: nullcontext())
+run("/dev/null")
+ready = lambda: select.select([forker._channel], [], [])
+signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+"""
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "time.sleep(1); os.killpg(0, signal.SIGINT)",
+        "ready()",
+        "ready(); run('/dev/null'); signal.alarm(1); run({script!r})",
+    ],
+    ids=["interrupted while it imports", "before it is asked", "while a job is at work"],
+)
+def test_it_and_its_jobs_end_without_a_word_after_the_process_that_started_it(tmp_path, end):
+    script = script_of(tmp_path, "import time\ntime.sleep(2)\n")
+    command = [sys.executable, "-c", STARTED + end.format(script=str(script))]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=120, start_new_session=True
+    )
+    assert (done.stdout, done.stderr) == ("", "")

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
+from fine_tuning import finetune, score_untrained
 from made_sidecars import sidecar
 from safetensors.torch import load_file
 from transformers import BertConfig, BertModel, BertTokenizer
@@ -17,7 +18,7 @@ from bertshift.models.tokenizer import word_pieces
 from bertshift.rows.failure import failed
 from bertshift.tasks import load_task
 from bertshift.tasks.dependency_parsing import METRICS, UNREAD, Parse, best_parses
-from bertshift.training.finetuning import finetune, score_untrained, starting_model
+from bertshift.training.finetuning import starting_model
 from bertshift.training.settings import TrainSettings
 from bertshift.world.edges import sentence
 

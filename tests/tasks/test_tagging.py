@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from fine_tuning import finetune
 from made_sidecars import sidecar
 from transformers import BertConfig, BertModel, BertTokenizer
 
@@ -11,7 +12,6 @@ from bertshift.models.loading import save_model
 from bertshift.rows.failure import failed
 from bertshift.tasks import load_task
 from bertshift.tasks.tagging import NONE, UNREAD
-from bertshift.training.finetuning import finetune
 from bertshift.training.settings import TrainSettings
 
 torch.set_num_threads(1)

@@ -6,6 +6,8 @@ import signal
 import numpy as np
 import pytest
 import torch
+from disabling import disabled
+from fine_tuning import finetune
 from made_encoders import FAMILIES, LAYERS, model_of, tokenizer_of
 from made_sidecars import sidecar
 from safetensors.torch import load_file
@@ -16,14 +18,13 @@ from bertshift.activations.rerun import Rerun
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics.attention_norms import value_norms
-from bertshift.models.ablate import NOTHING, averaging, disabled, every_ablation
+from bertshift.models.ablate import NOTHING, averaging, every_ablation
 from bertshift.models.attention import Record, editing
 from bertshift.models.family import family_of, layers_of, output_columns, run
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
 from bertshift.models.restore import every_restoration
 from bertshift.tasks import TextClassification, load_task
-from bertshift.training.finetuning import finetune
 from bertshift.training.settings import TrainSettings
 
 families = pytest.mark.parametrize("kind", FAMILIES)

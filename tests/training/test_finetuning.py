@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from fine_tuning import finetune, score_untrained
 from made_sidecars import sidecar
 from made_toys import SETTINGS as TASK
 from safetensors.torch import load_file
@@ -19,7 +20,7 @@ from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.training import finetuning
-from bertshift.training.finetuning import finetune, score_untrained, trainer, write_snapshots
+from bertshift.training.finetuning import trainer, write_snapshots
 from bertshift.training.settings import TrainSettings
 
 torch.set_num_threads(1)

@@ -11,7 +11,7 @@ def table():
         return pd.DataFrame(
             {"metric": "made", "model": model, "stimuli": stimuli, "variant": variant, "init": init, "seed": 1,
              "ref_seed": 0, "head": 0, "layer": layer, "value": value + spread * init, "scale": "made",
-             "checkpoint": "made"}
+             "checkpoint": "made", "family": "bert"}
             for init in range(1, inits + 1) for (stimuli, variant), curve in curves.items()
             for layer, value in enumerate(curve, first)
         )  # fmt: skip

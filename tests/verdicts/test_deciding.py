@@ -8,8 +8,9 @@ from conftest import ROOT
 from scipy import stats
 
 from bertshift.config import load_config
-from bertshift.naming import parse_model, sweep_runs_of
-from bertshift.papers import catalogue, room
+from bertshift.naming import parse_model
+from bertshift.papers import by_name, catalogue
+from bertshift.replicates import sweep_runs_of
 from bertshift.rows.blocks import WITHOUT
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED, Claims, false_discoveries
 from bertshift.verdicts.evidence import Curve, NotTestableError
@@ -25,13 +26,13 @@ def merchant(table, published, models, figure=TWO, stimuli="wiki", **more):
     tables = {
         name: table(name, {(stimuli, "content"): curve}, first=0, **more) for name, curve in models.items()
     }
-    return room.decide(figure, tables, published["merchant2020"]).set_index("claim")
+    return by_name.decide(figure, tables, published["merchant2020"]).set_index("claim")
 
 
 def kovaleva(table, published, curve, **more):
     tables = {"mrpc": table("mrpc", {("mrpc", v): curve for v in ("crop", "padded")}, **more)}
     tables["qqp"] = table("qqp", {("qqp", v): curve for v in ("crop", "padded")}, **more)
-    return room.decide(FIVE, tables, published["kovaleva2019"]).set_index("claim")
+    return by_name.decide(FIVE, tables, published["kovaleva2019"]).set_index("claim")
 
 
 def test_the_papers_own_story_holds(table, published):
@@ -63,8 +64,8 @@ def test_the_tolerance_of_a_printed_value_is_not_widened(table, published, level
 def test_of_another_family_there_is_a_number_and_no_verdict(table, published):
     tables = {"mnli": table("mnli", {("wiki", "content"): MNLI}, first=0)}
     tables["squad"] = table("squad", {("wiki", "content"): SQUAD}, first=0)
-    tables["mnli"]["checkpoint"] = "roberta-base@e2da8e2, family roberta"
-    rows = room.decide(TWO, tables, published["merchant2020"]).set_index("claim")
+    tables["mnli"]["family"] = "roberta"
+    rows = by_name.decide(TWO, tables, published["merchant2020"]).set_index("claim")
     row = rows.loc["F2.1 (mnli)"]
     assert row["verdict"] == UNTESTED and np.isfinite([row["ours"], row["low"]]).all()
     assert row["reason"] == "as in BERT? The paper speaks of BERT; this is RoBERTa."
@@ -103,7 +104,7 @@ def test_the_domain_claims_compare_inputs_of_one_model(table, published):
     own, wiki = ("mnli", "content"), ("wiki", "content")
     for first, second, verdict in ((DEP, MNLI, HOLDS), (MNLI, DEP, FAILS)):
         tables = {"mnli": table("mnli", {own: first, wiki: second}, first=0)}
-        rows = room.decide("merchant2020/figure5", tables, published["merchant2020"]).set_index("claim")
+        rows = by_name.decide("merchant2020/figure5", tables, published["merchant2020"]).set_index("claim")
         assert rows.loc["F5.1", "verdict"] == verdict
 
 
@@ -160,11 +161,11 @@ def test_layers_of_another_depth_map_only_where_they_lie_inside():
 
 
 def test_every_claim_has_its_facts_and_its_figure(published):
-    for paper in catalogue.ROOMS:
-        claims, facts = room.claims_of(paper), published[paper]["claims"]
+    for paper in catalogue.PAPERS:
+        claims, facts = by_name.claims_of(paper), published[paper]["claims"]
         assert {one.id: one.item for one in claims.all} == {id: fact["item"] for id, fact in facts.items()}
         assert claims.paper == paper and {one.item for one in claims.all} <= set(
-            catalogue.ROOMS[paper].FIGURES
+            catalogue.PAPERS[paper].FIGURES
         )
         assert len({one.name for one in claims.all}) == len(claims.all)
 
@@ -175,11 +176,11 @@ def test_doubts_are_decided_by_layers(table, published):
     for moved, verdict in ((rising, HOLDS), (falling, FAILS)):
         steps = table("mrpc", {("mrpc", "displacement"): moved}).assign(metric="steps")
         cosine = table("mrpc", {("mrpc", "crop"): 1 - rising}).assign(metric="cosine")
-        rows = room.decide("kovaleva2019/steps", {"a": steps, "b": cosine}, published["kovaleva2019"])
+        rows = by_name.decide("kovaleva2019/steps", {"a": steps, "b": cosine}, published["kovaleva2019"])
         assert rows.set_index("claim").loc["K5.2 (mrpc)", "verdict"] == verdict
         parts = {("mrpc", "inherited"): moved, ("mrpc", "own"): np.full(12, 0.5)}
         changed = table("mrpc", parts).assign(metric="own_or_inherited", measure="cosine_distance")
-        rows = room.decide("kovaleva2019/own_or_inherited", {"a": changed}, published["kovaleva2019"])
+        rows = by_name.decide("kovaleva2019/own_or_inherited", {"a": changed}, published["kovaleva2019"])
         assert rows.set_index("claim").loc["K5.3 (mrpc)", "verdict"] == verdict
 
 
@@ -199,7 +200,7 @@ def test_the_rows_of_runs_at_paper_scale_decide_every_claim_on_them(published, f
     )[item]  # fmt: skip
     named = "google-bert/bert-base-cased@cd5ef92" if paper == "college2020" else "made"
     tables = {path: table.assign(checkpoint=named) for path, table in made.items()}
-    rows = room.decide(figure, tables, published[paper])
+    rows = by_name.decide(figure, tables, published[paper])
     assert (rows["verdict"] != UNTESTED).all(), rows[["claim", "reason"]].to_string()
     assert (rows["replicates"] == len(runs)).all()
 
@@ -222,7 +223,9 @@ def test_inputs_that_move_all_layers_alike_leave_a_difference_of_layers_sure(tab
     def decide(change):
         tables = {"mrpc": change(table("mrpc", {("mrpc", v): top for v in ("crop", "padded")}, inits=3))}
         return (
-            room.decide(FIVE, tables, published["kovaleva2019"]).set_index("claim").loc["K5.1 (mrpc, crop)"]
+            by_name.decide(FIVE, tables, published["kovaleva2019"])
+            .set_index("claim")
+            .loc["K5.1 (mrpc, crop)"]
         )
 
     alone = decide(lambda rows: rows)

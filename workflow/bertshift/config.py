@@ -1,3 +1,5 @@
+"""The configuration: merged from its files, its defaults filled in, and checked before anything runs."""
+
 import json
 import math
 import re
@@ -13,8 +15,10 @@ from jsonschema.validators import extend
 
 from bertshift.errors import UserError
 from bertshift.files import read_text
-from bertshift.naming import Model, alike, inits_of, lineage, parse_model, shape_of
+from bertshift.naming import parse_model, shape_of
+from bertshift.replicates import inits_of
 from bertshift.running.redaction import redact
+from bertshift.suggestions import alike
 
 SCALES = ("demo", "small", "paper")
 CATALOGUES = {
@@ -64,7 +68,8 @@ def load_config(user: Mapping, root: Path) -> dict:
 
 
 def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
-    """`user` with the keys of the file that its `experiments` names, and what else `load_config` reads: files by their keys."""
+    """Lay `user` over the file that its `experiments` names, and find what else `load_config` reads: files by
+    their keys."""
     folders, files = [root / "config"], {}
     if named := user.get("experiments"):
         file = files["experiments"] = Path(str(named))
@@ -83,7 +88,7 @@ def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
 
 
 def refuse(problems: Iterable[str]) -> None:
-    """UserError with each of these sentences once, if there are any."""
+    """Raise UserError with each of these sentences once, if there are any."""
     if told := dict.fromkeys(problems):
         raise UserError("\n".join(["the configuration cannot be used as it is:", *(f"  {p}" for p in told)]))
 
@@ -96,7 +101,7 @@ def undefined(path: str, name: str, known: Collection[str], kind: str) -> Iterat
 
 
 def unusable(path: str, parse: Callable, *names) -> Iterator[str]:
-    """What `parse` has against these names, which stand at key `path`."""
+    """Report why `parse` refuses these names, which stand at key `path`."""
     try:
         parse(*names)
     except UserError as error:
@@ -162,7 +167,7 @@ def _read(text: str, place: str):
 
 
 def _second_keys(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
-    """Keys that stand before already in their mapping: YAML's readers take the last and say nothing.
+    """Find keys that their mapping already has: YAML's readers take the last and say nothing.
 
     The key << is another thing: it merges mappings, and of two they take both.
     """
@@ -197,7 +202,7 @@ def _with_text_keys(value, path: str, problems: list[str]):
 
 
 def _not_text(value) -> str:
-    """How YAML came to something else than text, and what to write."""
+    """Say how YAML came to something else than text, and what to write."""
     if isinstance(value, bool):
         words, word = ("yes, on or true", "yes") if value else ("no, off or false", "no")
         return f'{value} is not text; YAML reads an unquoted {words} so. Write it in quotes, as "{word}".'
@@ -206,7 +211,7 @@ def _not_text(value) -> str:
 
 
 def _secrets(value, path: str) -> Iterator[str]:
-    """Where the configuration, which stands in tables and archives, holds what looks like a password or a token."""
+    """Report values that look like a password or a token: the configuration stands in tables and archives."""
     if isinstance(value, Mapping):
         for key, below in value.items():
             yield from _secrets(below, f"{path}.{key}")
@@ -221,7 +226,8 @@ def _secrets(value, path: str) -> Iterator[str]:
 
 
 def _schema(folder: Path) -> dict:
-    """That of the whole configuration, with those of the catalogues in the places that refer to them."""
+    """Read the schema of the whole configuration, with the catalogues' schemas in the places that refer to
+    them."""
     schema = read_yaml(folder / "config.schema.yaml")
 
     def catalogue(file: str) -> dict:
@@ -347,7 +353,7 @@ def _as_yaml_number(text: str) -> str:
 
 
 def _dangling_references(config: dict) -> list[str]:
-    """What the schema cannot see: names that are used but not defined."""
+    """List what the schema cannot see: names that are used but not defined."""
     problems = []
 
     def check(path: str, name: str, known: Collection[str], kind: str) -> None:
@@ -425,15 +431,25 @@ def _dangling_references(config: dict) -> list[str]:
     for kind in ("edge", "mdl"):
         for name in config["probes"][kind].get("tasks", {}):
             check(f"probes.{kind}.tasks", name, config["edge_tasks"], "edge task")
-    for name in config["scored"]:
-        check_name("scored", name)
+    for key in ("scored", "grounded"):
+        for name in config[key]:
+            check_name(key, name)
     for kind in ("tags", "trees"):
         check_name(f"annotators.{kind}", config["annotators"][kind])
     return problems
 
 
+def lineage(base: str, bases: Mapping) -> list[str]:
+    """A checkpoint, its `parent`, the parent of that and so on; where these never end, the last name stands there twice."""
+    names = [base]
+    while (parent := bases.get(names[-1], {}).get("parent")) and names.count(names[-1]) == 1:
+        names.append(parent)
+    return names
+
+
 def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
-    """Why a checkpoint cannot be compared with the parent that it names, layer by layer, head by head and token by token."""
+    """Say why a checkpoint cannot be compared with the parent that it names, layer by layer, head by head and
+    token by token."""
     names = lineage(name, bases)
     if names.count(names[-1]) > 1:
         yield (
@@ -452,7 +468,8 @@ def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
 
 
 def _splits(dataset: str, config: Mapping) -> list[str]:
-    """Those that its entry names for the place where data come from; empty if it names none."""
+    """List the splits that a data set's entry names for the place where data come from; empty if it names
+    none."""
     spec = config["datasets"].get(dataset, {})
     return list(
         spec.get("hub", {}).get("splits", {}) if config["data"]["source"] == "hub" else spec.get("mirror", {})
@@ -460,7 +477,7 @@ def _splits(dataset: str, config: Mapping) -> list[str]:
 
 
 def _misfits(name: str, task: Mapping, config: Mapping) -> Iterator[str]:
-    """Where a task and its data set do not belong together."""
+    """Report where a task and its data set do not fit together."""
     dataset, kind = task["dataset"], task["kind"]
     spec, (kinds, key) = config["datasets"][dataset], _ROWS_OF[kind]
     splits = _splits(dataset, config)
@@ -480,70 +497,3 @@ def _misfits(name: str, task: Mapping, config: Mapping) -> Iterator[str]:
     for split in ("train", "dev"):
         if splits and split not in splits:
             yield f"tasks.{name}.dataset: datasets.{dataset} has no {split} split, only {', '.join(splits)}; add it."
-
-
-def task_settings(model: Model, config: Mapping) -> dict:
-    """What the last fine-tuning of `model` does: {"task": what is learned, "training": how}.
-
-    The scale's `training`, then the task's own keys, then its `per_base` entry, then the scale's `per_variant` ones. The
-    learning rate is multiplied by the checkpoint's own `learning_rate_scale`, where it has one, else by the scale's;
-    `.plateau` goes on until the loss does not fall (`training.plateau`), at a constant rate after the warm-up.
-    `.lora8` has a learning rate of its own (`training.lora`), in the place of the task's, and `lora_alpha` and `lora_dropout`.
-    `.bertadam` is Kovaleva et al. 2019 as their code trained: the first BERT optimiser, without bias correction, at 5e-5.
-    """
-    task = config["tasks"][model.task]
-    # Keys of a task have no default, so a null was written: all examples, whatever the scale says.
-    merged = config["training"] | task | task["per_base"].get(model.base, {})
-    for variant in model.variants:
-        merged |= config["training"]["per_variant"].get(variant.kind, {})
-    if model.variant("bertadam"):
-        merged |= {"learning_rate": 5e-5, "optimizer": "bertadam", "schedule": "bert_linear"}
-    adapters = {}
-    if model.variant("lora"):
-        lora = config["training"]["lora"]
-        merged["learning_rate"] = lora["learning_rate"]
-        adapters = {"lora_alpha": lora["alpha"], "lora_dropout": lora["dropout"]}
-    if model.variant("plateau"):
-        # As many steps of warm-up as without, then a constant rate: a decay would make a plateau of its own.
-        most = max(merged["max_epochs"], merged["epochs"])
-        merged |= {
-            "schedule": "constant",
-            "warmup": merged["warmup"] * merged["epochs"] / most,
-            "epochs": most,
-        }
-    else:
-        merged["plateau"] = None
-    scale = config["bases"][model.base].get("learning_rate_scale", merged["learning_rate_scale"])
-    merged["learning_rate"] *= scale
-    merged["batch_size"] = max(1, round(merged["batch_size"] * merged["batch_size_scale"]))
-    what = (
-        "dataset",
-        "kind",
-        "metrics",
-        "max_length",
-        "doc_stride",
-        "max_query_length",
-        "max_train",
-        "max_dev",
-    )
-    how = ("batch_size", "epochs", "learning_rate", "warmup", "schedule", "optimizer", "weight_decay", "beta2", "epsilon",
-           "max_grad_norm", "precision", "norms_every", "checkpoint_minutes", "plateau")  # fmt: skip
-    return {
-        "task": {"name": model.task, **{key: merged[key] for key in what if merged.get(key) is not None}},
-        "training": {key: merged[key] for key in how} | adapters,
-    }
-
-
-def train_size(dataset: str, config: Mapping) -> int | None:
-    """How many rows of the split train every task on this data set learns from, on every checkpoint; None: all.
-
-    Where tasks or checkpoints differ it is the least, as `data.examples.sample` draws a small sample from within a large
-    one. Models with a variant (`training.per_variant`) and the rows of sweeps may learn from fewer.
-    """
-    sizes = [
-        task_settings(Model((task,), (), base), config)["task"].get("max_train")
-        for task, entry in config["tasks"].items()
-        if entry["dataset"] == dataset
-        for base in config["bases"]
-    ]
-    return min((size for size in sizes if size is not None), default=None)

@@ -35,7 +35,7 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def blocks_beside(table: str) -> str:
-    """Where the blocks of `<path>.tsv` stand."""
+    """Name the file with the blocks of the table `<path>.tsv`."""
     return table.removesuffix(".tsv") + BLOCKS_ENDING
 
 
@@ -55,7 +55,7 @@ def write_json(path: str | os.PathLike, value) -> None:
 
 @contextmanager
 def reading(path: str | os.PathLike) -> Iterator[None]:
-    """UserError for a file that is there, and that the block cannot read."""
+    """Raise UserError where the block fails to read a file that exists."""
     try:
         yield
     except FileNotFoundError:
@@ -67,7 +67,8 @@ def reading(path: str | os.PathLike) -> Iterator[None]:
 
 
 def read_text(path: str | os.PathLike) -> str:
-    """The file as text, without a byte order mark. UserError where it cannot be read or, with the line, is not UTF-8."""
+    """Read a file as text, without a byte order mark. UserError where it cannot be read or, with the line, is
+    not UTF-8."""
     with reading(path):
         content = Path(path).read_bytes()
     try:
@@ -81,7 +82,7 @@ def not_utf8(path: str | os.PathLike, line: int) -> UserError:
 
 
 def read_json(path: str | os.PathLike, **how):
-    """UserError for a file that is not JSON; `how` is as for `json.loads`."""
+    """Read a JSON file. UserError for a file that is not JSON; `how` is as for `json.loads`."""
     try:
         return json.loads(read_text(path), **how)
     except (ValueError, RecursionError) as error:
@@ -89,8 +90,8 @@ def read_json(path: str | os.PathLike, **how):
 
 
 def remembered(path: str | os.PathLike) -> dict:
-    """The object in a file of the program's own bookkeeping, from which nothing is lost: empty where it is missing or
-    damaged."""
+    """Read the object in a file of the program's own bookkeeping. Nothing is lost with such a file, so a
+    missing or damaged one gives an empty object."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -99,7 +100,7 @@ def remembered(path: str | os.PathLike) -> dict:
 
 
 def read_object(path: str | os.PathLike, **how) -> dict:
-    """UserError for a file that is not one JSON object; `how` is as for `json.loads`."""
+    """Read a file that holds one JSON object. UserError for any other file; `how` is as for `json.loads`."""
     found = read_json(path, **how)
     if not isinstance(found, dict):
         raise UserError(f"{path} holds no JSON object; fetch or make it again.")
@@ -131,13 +132,14 @@ def _row(line: str, path: str | os.PathLike, number: int):
 
 
 def write_tsv(path: str | os.PathLike, table: "pd.DataFrame") -> None:
-    """Ten significant digits: enough for every float32 input, and the same bytes for the same numbers."""
+    """Write a table with ten significant digits: enough for every float32 input, and the same bytes for the
+    same numbers."""
     with atomic(path) as temporary:
         table.to_csv(temporary, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
 
 
 def read_tsv(path: str | os.PathLike) -> "pd.DataFrame":
-    """UserError for a file that holds no table."""
+    """Read a table. UserError for a file that holds none."""
     import pandas as pd
 
     try:

@@ -1,10 +1,13 @@
+"""The grammar of models' names: what a name says, and which names a configuration allows."""
+
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from pathlib import PurePath
 
 from bertshift.errors import UserError
+from bertshift.suggestions import nearest
 
 DEFAULT_BASE = "base"
 # Characters of a model's name: a file system takes 255 for a file, which may be named by two models.
@@ -15,7 +18,7 @@ Range = Callable[[Mapping], tuple[int, int]]
 
 @dataclass(frozen=True)
 class Kind:
-    """One way in which a model can differ from plain fine-tuning.
+    """One way in which a model can differ from plain fine-tuning: a variant of names.
 
     pattern: how a name spells it; forms: examples of that; does: what it does, in words; ranges: the lowest and the
     highest value of a number in its spelling, given a checkpoint's `layers` and `heads`; anew: whether it draws weights
@@ -44,7 +47,7 @@ VARIANTS = {
     "reinit": Kind(
         rf"reinit(?P<layer>{_NUMBER})(?P<scheme>[bcd]?)(?P<pooler>p?)",
         ("reinit8",),
-        "draws layers 8 and up anew; a letter names the scheme, p adds the pooler",
+        "draws layers 8 and up, counted from 1, anew; a letter names the scheme, p adds the pooler",
         {"layer": _layers},
         anew=True,
     ),
@@ -58,7 +61,7 @@ VARIANTS = {
     "freeze": Kind(
         rf"freeze(?P<through>{_NUMBER}|E)",
         ("freeze8", "freezeE"),
-        "trains neither the embeddings nor layers 0 to 8, as Merchant et al. 2020 count; E: the embeddings alone are frozen",
+        "freezes the embeddings and layers 0 to 8, counted from 0 as in Merchant et al. 2020; E freezes the embeddings alone",
         {"through": lambda shape: (0, shape["layers"] - 1)},
     ),
     "keep": Kind(
@@ -74,11 +77,85 @@ VARIANTS = {
         # Of published checkpoints the configuration may not know the width: then the job says what is too much.
         {"rank": lambda shape: (1, shape.get("width", sys.maxsize))},
     ),
-    "carry": Kind("carry", ("carry",), "begins with the head of the task before"),
+    "carry": Kind("carry", ("carry",), "begins with the head of the task before it, instead of a new one"),
     "bertadam": Kind("bertadam", ("bertadam",), "trains with the optimiser of the original BERT"),
     "plateau": Kind("plateau", ("plateau",), "trains on at a constant rate until the loss does not fall"),
     "at": Kind(rf"at(?P<share>{_NUMBER})", ("at10",), "is the model after 10 % of its training steps"),
 }
+
+
+# Rows of runs that differ in one thing, as a path spells them after the model's name.
+SWEEPS = ("freeze", "keep", "reinit[bcd]?p?", r"reinitL[1-9]\d*[bcd]?o?", "seeds")
+_BETWEEN = "_vs_"
+
+
+@dataclass(frozen=True)
+class Name:
+    """A model's name as it is spelled, in its parts: `stage(+stage)*(.variant)*[@base]`.
+
+    What tables and figures know of a model. Only the configuration tells whether a stage is a task or a checkpoint
+    (`parse_model`). `said`: the checkpoint that the name ends with; empty for the default one.
+    """
+
+    stages: tuple[str, ...]
+    variants: tuple[str, ...] = ()
+    said: str = ""
+
+    @classmethod
+    def of(cls, text: str) -> "Name":
+        stem, _, base = text.partition("@")
+        stages, *variants = stem.split(".")
+        return cls(tuple(stages.split("+")), tuple(variants), base)
+
+    @classmethod
+    def of_row(cls, path: str) -> tuple["Name", str]:
+        """The plain model of a row of runs and what the row does to it: of `results/sweeps/rte@cased.reinit.tsv`, say."""
+        model, _, kind = PurePath(path).name.removesuffix(".tsv").removesuffix(".losses").rpartition(".")
+        return cls.of(model), kind
+
+    @property
+    def task(self) -> str:
+        """The last stage."""
+        return self.stages[-1]
+
+    @property
+    def base(self) -> str:
+        return self.said or DEFAULT_BASE
+
+    @property
+    def start(self) -> "Name":
+        """What the last stage began with: the model of the stages before it, or the checkpoint."""
+        return Name(self.stages[:-1], (), self.said) if self.stages[1:] else Name((self.base,))
+
+    @property
+    def plain(self) -> "Name":
+        return replace(self, variants=())
+
+    def variant(self, kind: str) -> re.Match | None:
+        """The numbers of its variant of this kind, if it has one."""
+        return next(
+            filter(None, (re.fullmatch(VARIANTS[kind].pattern, each) for each in self.variants)), None
+        )
+
+    def without(self, kind: str) -> "Name":
+        own = self.variant(kind)
+        return replace(self, variants=tuple(each for each in self.variants if not own or each != own[0]))
+
+    def plus(self, variant: str) -> "Name":
+        return replace(self, variants=(*self.variants, variant))
+
+    def __str__(self) -> str:
+        return ".".join(["+".join(self.stages), *self.variants]) + (f"@{self.said}" if self.said else "")
+
+
+def pair_name(*models: str) -> str:
+    """One model, or two that are compared, as a path spells them."""
+    return _BETWEEN.join(models)
+
+
+def named_in(text: str) -> list[str]:
+    """The models that a path names: one, or the two that it compares."""
+    return text.split(_BETWEEN)
 
 
 @dataclass(frozen=True)
@@ -180,22 +257,9 @@ def parse_variant(text: str) -> Variant:
     )
 
 
-def _place(variant: Variant) -> int:
-    """Where in a name it stands among others."""
-    return list(VARIANTS).index(variant.kind)
-
-
-def alike(word: str, known: Iterable[str], most: int, cutoff: float) -> list[str]:
-    """The known names that are most like `word`, in capital or small letters, nearest first."""
-    names = {name.lower(): name for name in known}
-    return [names[near] for near in get_close_matches(word.lower(), names, most, cutoff)]
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The known names that are like `word`, or all of them, for the end of a sentence."""
-    known = list(known)
-    near = alike(word, known, 3, 0.4)
-    return "nearest: " + ", ".join(near) if near else "known: " + ", ".join(known)
+def in_order(variants: Iterable[Variant]) -> list[Variant]:
+    """Sort variants into the order in which a name must give them."""
+    return sorted(variants, key=lambda variant: list(VARIANTS).index(variant.kind))
 
 
 def parse_model(name: str, config: Mapping) -> Model:
@@ -210,11 +274,11 @@ def parse_model(name: str, config: Mapping) -> Model:
             f"model '{name[:20]}...' has {len(name)} characters; write a name of {LONGEST} or fewer, as files are named by it."
         )
     tasks, bases = list(config["tasks"]), list(config["bases"])
-    stem, at, base = name.partition("@")
-    head, *variants = stem.split(".")
-    variants = tuple(map(parse_variant, variants))
+    spelled = Name.of(name)
+    variants, base = tuple(map(parse_variant, spelled.variants)), spelled.said
+    head = "+".join(spelled.stages)
     if head in bases:
-        if at:
+        if base:
             raise UserError(
                 f"model '{name}': '{head}' is a checkpoint already; write '{head}' without '@{base}'."
             )
@@ -224,15 +288,14 @@ def parse_model(name: str, config: Mapping) -> Model:
                 f"model '{name}': a checkpoint that is not fine-tuned can only be .random or .keep5."
             )
     else:
-        chain = tuple(head.split("+"))
-        for task in chain:
+        for task in spelled.stages:
             if task not in tasks:
                 raise UserError(
                     f"model '{name}': no task or checkpoint '{task}'; {nearest(task, tasks + bases)}."
                 )
-        if at and base not in bases:
+        if base and base not in bases:
             raise UserError(f"model '{name}': no checkpoint '{base}' at this scale; {nearest(base, bases)}.")
-        model = Model(chain, variants, base or DEFAULT_BASE)
+        model = Model(spelled.stages, variants, spelled.base)
     _check_variants(model, name, config["bases"])
     if model.variant("carry"):
         _check_carried_head(model, name, config)
@@ -244,7 +307,7 @@ def parse_model(name: str, config: Mapping) -> Model:
 
 
 def _check_adapters(model: Model, name: str) -> None:
-    """UserError where LoRA, which trains adapters and the head alone, contradicts another variant."""
+    """Raise UserError where LoRA, which trains adapters and the head alone, contradicts another variant."""
     if not (lora := model.variant("lora")):
         return
     for other in model.variants:
@@ -266,7 +329,7 @@ def _check_variants(model: Model, name: str, bases: Mapping) -> None:
     kinds = [variant.kind for variant in model.variants]
     order = [kind for kind in VARIANTS if kind in kinds]
     if kinds != order:
-        ordered = sorted(model.variants, key=_place)
+        ordered = in_order(model.variants)
         once = dict.fromkeys(variant.text for variant in ordered)
         raise UserError(f"model '{name}': give each kind of variant once, in the order '.{'.'.join(once)}'.")
     if model.base not in bases:
@@ -304,7 +367,8 @@ def _check_share(model: Model, name: str, config: Mapping) -> None:
 
 
 def _check_carried_head(model: Model, name: str, config: Mapping) -> None:
-    """Before anything is trained, as far as the configuration knows the labels (not those of tags or trees)."""
+    """Raise UserError where the last task cannot use the head of the task before it. The labels decide, as
+    far as the configuration knows them before training (it does not know those of tags or trees)."""
     heads = []
     for task in model.tasks[-2:]:
         entry = config["tasks"][task]
@@ -321,123 +385,6 @@ def shape_of(base: Mapping) -> Mapping:
     return base.get("pretrain") or base
 
 
-def lineage(base: str, bases: Mapping) -> list[str]:
-    """A checkpoint, its `parent`, the parent of that and so on; where these never end, the last name stands there twice."""
-    names = [base]
-    while (parent := bases.get(names[-1], {}).get("parent")) and names.count(names[-1]) == 1:
-        names.append(parent)
-    return names
-
-
-def runs_of(model: Model, config: Mapping) -> list[Run]:
-    """Every replicate of a model: pretraining runs x fine-tuning seeds, counted from 1.
-
-    A model fine-tuned from random weights is the same in every pretraining run: its replicates are the seeds, in run 1.
-    """
-    inits = 1 if model.starts_anew else inits_of(config["bases"][model.base])
-    seeds = range(1, seeds_of(model, config) + 1) if model.tasks else [0]
-    return [Run(model, init, seed) for init in range(1, inits + 1) for seed in seeds]
-
-
-def sweep_runs_of(model: Model, config: Mapping) -> list[Run]:
-    """The replicates of a row of runs that differ in one thing: those of the model, as far as `sweeps` allows."""
-    limits = config["sweeps"] | config["sweeps"].get("per_base", {}).get(model.base, {})
-    inits, seeds = limits.get("pretraining_runs"), limits.get("seeds")
-    return [
-        run
-        for run in runs_of(model, config)
-        if run.init <= (inits or run.init) and run.seed <= (seeds or run.seed)
-    ]
-
-
-def inits_of(base: Mapping) -> int:
-    return base["pretrain"]["runs"] if "pretrain" in base else len(base["checkpoints"])
-
-
-def seeds_of(model: Model, config: Mapping) -> int:
-    return config["tasks"][model.task].get("seeds") or config["bases"][model.base]["seeds"]
-
-
-# What to write where a pretraining run, or any run, is missing.
-MORE_CHECKPOINTS = "list more 'checkpoints' (or raise 'pretrain.runs')"
-MORE_RUNS = f"{MORE_CHECKPOINTS}, or raise 'seeds'"
-
-
-def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run, Run]]:
-    """Which replicate is compared with which.
-
-    A model is compared with its own parent, or with the replicate of the same pretraining run and seed;
-    a fine-tuned model against itself is every pair of its seeds within one pretraining run (Hao et al. 2020,
-    Figures 4 and 5), any other every pair of pretraining runs. Models of different checkpoints pair by number, and so do
-    checkpoints with the `parent` that they were trained from.
-    UserError for a model against itself that has no such pair.
-    """
-    runs, others = runs_of(model, config), runs_of(reference, config)
-    if model == reference:
-        if model.tasks:
-            pairs = [(a, b) for a in runs for b in runs if a.init == b.init and a.seed < b.seed]
-            short = f"one seed only; raise 'bases.{model.base}.seeds', or 'seeds' of tasks.{model.task},"
-        else:
-            pairs = [(a, b) for a in runs for b in runs if a.init < b.init]
-            short = f"one pretraining run only; {MORE_CHECKPOINTS} of bases.{model.base}"
-        if not pairs:
-            raise UserError(f"'{model}' has {short} to compare it with itself.")
-        return pairs
-    by_key = {(run.init, run.seed): run for run in others}
-    pairs = []
-    for run in runs:
-        twin = by_key.get((run.init, run.seed)) or by_key.get((run.init, 0))
-        if twin:
-            pairs.append((run, twin))
-        elif not run.seed:
-            pairs += [(run, other) for other in others if other.init == run.init]
-    if not pairs:
-        raise UserError(f"'{model}' and '{reference}' share no replicate; {MORE_RUNS}.")
-    return pairs
-
-
-# Rows of runs that differ in one thing, as a path spells them after the model's name.
-SWEEPS = ("freeze", "keep", "reinit[bcd]?p?", r"reinitL[1-9]\d*[bcd]?o?", "seeds")
-EMBEDDINGS_ONLY, NOTHING_FROZEN = -2, -1
-
-
-def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
-    """(position on the axis, run) of the row that `run`, the plain one, is part of or compared with.
-
-    `freeze` (Merchant et al. 2020, Figure 3): the embeddings alone (EMBEDDINGS_ONLY), nothing (NOTHING_FROZEN), then
-    layers 0 to x, counted from 0 as on the paper's axis; `keep` (Figure 4): the number of layers kept. `reinit` (BERT Goes
-    to College, Figure 3): the first re-initialised layer, L + 1 for none; `reinitL11` (Figures 5 and 6): one head of layer
-    11. A letter at their end is the scheme, `p` the pooler as well, `o` the head's columns of the output projection as
-    well. `seeds`: the plain model with further seeds, as many as `sweeps.baseline_seeds`, shared among the rows of its
-    pretraining run. UserError for a layer that is not there.
-    """
-    model = run.model
-    if model.variant("at"):
-        raise UserError(
-            f"'{model}' is a snapshot, and the runs of a row train to the end; write '{model.trained}'."
-        )
-    shape = shape_of(config["bases"][model.base])
-    layers = shape["layers"]
-
-    def changed(text: str) -> Run:
-        variants = sorted((*model.variants, parse_variant(text)), key=_place)
-        return replace(run, model=parse_model(str(replace(model, variants=tuple(variants))), config))
-
-    if kind == "keep":
-        return [*((k, changed(f"keep{k}")) for k in range(layers)), (layers, run)]
-    if kind == "freeze":
-        ends = [(EMBEDDINGS_ONLY, changed("freezeE")), (NOTHING_FROZEN, run)]
-        return [*ends, *((x, changed(f"freeze{x}")) for x in range(layers))]
-    if kind == "seeds":
-        rows = max(each.seed for each in sweep_runs_of(model, config))
-        seeds = range(run.seed, max(rows, config["sweeps"]["baseline_seeds"]) + 1, rows)
-        return [(seed, replace(run, seed=seed)) for seed in seeds]
-    layer, how = re.fullmatch(r"reinit(L\d+)?([a-z]*)", kind).groups()
-    if layer:
-        return [(h, changed(f"reinit{layer}H{h}{how}")) for h in range(1, shape["heads"] + 1)]
-    return [*((k, changed(f"reinit{k}{how}")) for k in range(1, layers + 1)), (layers + 1, run)]
-
-
 def parse_comparison(name: str, reference: str, config: Mapping) -> tuple[Model, Model]:
     """Both models of a `<model>_vs_<reference>` path; UserError if no token of one matches the other's."""
     model, other = parse_model(name, config), parse_model(reference, config)
@@ -446,28 +393,3 @@ def parse_comparison(name: str, reference: str, config: Mapping) -> tuple[Model,
         raise UserError(f"'{name}' and '{reference}' split words differently (vocabularies "
                         f"{vocabularies[0]} and {vocabularies[1]}); compare models of one vocabulary.")  # fmt: skip
     return model, other
-
-
-def nearest_target(
-    target: str, patterns: Iterable[str], names: Iterable[str], makes: Callable[[str], bool]
-) -> str:
-    """The sentence for a file that no rule makes: the nearest that one does make, or else the nearest forms of files.
-
-    `patterns` are the files that rules make, with `{wildcards}`; `names` are other things to ask for; `makes` says
-    whether a rule makes a file.
-    """
-    patterns = sorted(set(patterns))
-    folders = {form: form.partition("{")[0].rpartition("/")[0] for form in patterns if "{" in form}
-    beside = [form for form, folder in folders.items() if target.startswith(f"{folder}/")]
-    here = [form for form in beside if target.count("/") == form.count("/")]
-    if not here:
-        # The same file in each folder that rules write to, files that have one name, and what is no file.
-        depths = {folder: folder.count("/") + 1 for folder in folders.values()}
-        moved = {"/".join([folder, *target.split("/")[depth:]]) for folder, depth in depths.items()}
-        possible = {*names, *patterns} - {*folders} | {file for file in moved if makes(file)}
-        # A file of a folder that there is was not meant to be in another.
-        within = tuple(f"{folders[form]}/" for form in beside) or ""
-        if near := alike(target, sorted(file for file in possible if file.startswith(within)), 1, 0.7):
-            return f"no rule makes '{target}'; write {near[0]}."
-    forms = get_close_matches(target, here or beside or patterns, n=3, cutoff=0)
-    return f"no rule makes '{target}'; the nearest forms are {', '.join(forms)}."

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.settings.types import DeploymentMethod
 
 
 include: "place.smk"
@@ -23,24 +24,26 @@ from bertshift.measures.registry import METRICS
 from bertshift.models.source import SOURCE
 from bertshift.papers import catalogue
 from bertshift.planning import costs
-from bertshift.requests import comparing, forgetting, pretraining
+from bertshift.requests import comparing, pretraining
 from bertshift.requests.runs import MODEL_FILES
-from bertshift.running import codegraph, own_files
+from bertshift.running import codegraph, origins, own_files
 
 # Scripts run in their own process, on this machine or on a cluster node, where this file is parsed again.
 os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
 
 # The same pinned packages for those who do not use .venv: `--sdm conda`, or `--sdm apptainer` with an image built here.
-# `complete_rules` gives it to all rules that run a script.
-ENVIRONMENT = str(ROOT / "envs/bertshift.yaml")
+# Snakemake looks for wildcards and spaces in both paths, used or not, and a clone may lie anywhere: so rules have only what
+# is asked for. Its linter wants one of them.
+ASKED = workflow.deployment_settings.deployment_method
+ENVIRONMENT = str(ROOT / "envs/bertshift.yaml") if DeploymentMethod.CONDA in ASKED else None
 IMAGE = ROOT / "envs/bertshift.sif"
-if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method and not IMAGE.exists():
+if DeploymentMethod.APPTAINER in ASKED and not IMAGE.exists():
     raise WorkflowError(
         f"{IMAGE} does not exist; build it first: apptainer build envs/bertshift.sif envs/bertshift.def"
     )
+if DeploymentMethod.APPTAINER in ASKED or "--lint" in sys.argv:
 
-
-container: str(IMAGE)
+    container: str(IMAGE)
 
 
 EXPERIMENTS = "config/experiments.yaml"
@@ -60,12 +63,22 @@ if ALONE:
 config = pretraining.with_known_commits(user_errors_as_sentences(settings.load_config)(config, ROOT))
 user_errors_as_sentences(comparing.check_analyses)(config)
 user_errors_as_sentences(catalogue.check)(config)
-config, headless = user_errors_as_sentences(forgetting.without_headless)(config)
-for sentence in headless if workflow.is_main_process else ():
+config, left_out = user_errors_as_sentences(catalogue.drawable)(config)
+for sentence in left_out if workflow.is_main_process else ():
     logger.warning(sentence)
 
 
-CHECKS.append(lambda: settings.refuse(own_files.misplaced(config, is_made, is_folder_of_job)))
+# What these make is data, which a configuration may name.
+MAKING_DATA = ["world", "corpus"]
+
+
+def misplaced():
+    """The user's own files where a job deletes them before it begins, as it makes them or their folder."""
+    made = outputs_of(rule for rule, name in OURS.items() if name not in MAKING_DATA)
+    return own_files.misplaced(config, *origins.places(made))
+
+
+CHECKS.append(lambda: settings.refuse(misplaced()))
 
 
 wildcard_constraints:
@@ -73,7 +86,7 @@ wildcard_constraints:
     dataset=r"[a-z][a-z0-9_]*",
     init=r"\d+",
     seed=r"\d+",
-    paper="|".join(catalogue.ROOMS),
+    paper="|".join(catalogue.PAPERS),
     model=r"(?:(?!_vs_)[^/])+?",
     reference=r"[^/]+",
     stimulus=r"[a-z0-9_+]+",
@@ -120,12 +133,6 @@ def settings_of(request):
 
     all_of.request = request  # for the plan
     return all_of
-
-
-def depends_on(request):
-    """What the output of most rules depends on beside files: the script of the request's name, and its settings."""
-    name = request.__name__
-    return {"code": code(name, records={name} & METRICS.keys()), "settings": settings_of(request)}
 
 
 @user_errors_as_sentences
@@ -180,15 +187,36 @@ def named(files):
     return {Path(file).stem: file for file in files}
 
 
-def made_by(request, *files, kind="analyse", gpu=0, dumped=None, log=None, where=None, **named):
-    """The rule of the request's name, which makes these files by the script of that name.
+def priority_of(name):
+    """Of the jobs that are ready, those of a later stage start first: a figure is drawn as soon as it can be, and no
+    activations wait longer than they must. Only data come before all: what needs them would wait for every pretraining.
+    """
+    return costs.stage(name, COSTS) or len(COSTS["stages"])
 
+
+def made_by(
+    request,
+    *files,
+    name=None,
+    program=None,
+    depends=None,
+    kind="analyse",
+    gpu=0,
+    dumped=None,
+    log=None,
+    where=None,
+    **named,
+):
+    """The rule that makes these files as the request says. It has the request's name, unless told.
+
+    program: the script's name, by default the rule's; called `script`, it would hide what Snakemake runs scripts by.
+    depends: what the files depend on beside those that are read; by default the script's code and the request's settings.
     kind and dumped are those of `reserve`; kind None is a job on the machine that starts the others.
     where: constraints of wildcards. log: where below logs/, without its ending; by default it has the names of the rule
     and of the first file.
     """
-    name, first = request.__name__, [*files, *named.values()][0]
-    log = log or f"{name}/{Path(first).stem}"
+    name, program = name or request.__name__, program or name or request.__name__
+    log = log or f"{name}/{Path([*files, *named.values()][0]).stem}"
     asked = {**reserve(kind, dumped), **({"gpu": gpu} if gpu else {})} if kind else {}
 
     rule:
@@ -201,16 +229,24 @@ def made_by(request, *files, kind="analyse", gpu=0, dumped=None, log=None, where
             **named,
         log:
             f"logs/{log}.log",
+        benchmark:
+            f"logs/{log}.cost.tsv"
         wildcard_constraints:
             **(where or {}),
+        priority: priority_of(name)
         localrule: not kind
+        conda:
+            ENVIRONMENT
         threads: config["threads"][KEY_OF_THREADS[kind]] if kind in KEY_OF_THREADS else 1
         resources:
             **asked,
         params:
-            **depends_on(request),
+            **(
+                depends
+                or {"code": code(program, records={name} & METRICS.keys()), "settings": settings_of(request)}
+            ),
         script:
-            f"../scripts/{name}.py"
+            f"../scripts/{program}.py"
 
 
 # Snakemake's linter wants functions apart from rules.

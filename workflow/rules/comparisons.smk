@@ -6,24 +6,16 @@ from bertshift.requests import comparing, forgetting, grounding
 # A metric of two models, for every pair of their replicates: one job a pair of models.
 for metric, how in OF_DUMPS.items():
     request = partial(comparing.compare, metric=metric)
-
-    rule:
-        name:
-            metric
-        input:
-            inputs_of(request),
-        output:
-            with_blocks(f"results/{metric}/{{model}}_vs_{{reference}}.tsv"),
-        log:
-            f"logs/{metric}/{{model}}_vs_{{reference}}.log",
-        threads: config["threads"]["analyse"]
-        resources:
-            **reserve("analyse"),
-        params:
-            code=code("compare", module=f"metrics/{how.module}", records=[metric]),
-            settings=settings_of(request),
-        script:
-            "../scripts/compare.py"
+    made_by(
+        request,
+        *with_blocks(f"results/{metric}/{{model}}_vs_{{reference}}.tsv"),
+        name=metric,
+        program="compare",
+        depends={
+            "code": code("compare", module=f"metrics/{how.module}", records=[metric]),
+            "settings": settings_of(request),
+        },
+    )
 
 
 # From weights alone, one matrix at a time.

@@ -1,5 +1,14 @@
-from bertshift.requests import data
+from bertshift.requests import Request, data
 from bertshift.world import generate
+
+
+def fetched(wildcards):
+    """The downloads among all that the page of all figures is made from."""
+    return sorted(
+        origins.origins(
+            "results/figures/index.html", lambda rule: OURS.get(rule) in FETCHING, makers_of, read_by
+        )
+    )
 
 
 # Everything that figures/all needs from a network, and nothing else: the rest runs without one.
@@ -13,17 +22,13 @@ rule:
 # Models of the demo are pretrained on it, whatever data they are fine-tuned on.
 if "world" in config:
 
-    rule world:
-        output:
-            [f"{data.WORLD}/{file}" for file in generate.FILES],
-        log:
-            "logs/world.log",
-        localrule: True
-        params:
-            code=code("world"),
-            settings=settings.canonical(config["world"]),
-        script:
-            "../scripts/world.py"
+    made_by(
+        lambda config: Request(settings=config["world"]),
+        *[f"{data.WORLD}/{file}" for file in generate.FILES],
+        name="world",
+        kind=None,
+        log="world",
+    )
 
 
 # Reaches the network, as `checkpoint` and `corpus` do, only where data.source is hub. It runs on a cluster's login node,

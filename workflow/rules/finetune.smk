@@ -1,4 +1,4 @@
-from bertshift.requests import finetuning, pretraining
+from bertshift.requests import Request, finetuning, pretraining
 
 LEFT_BY_TRAINING = [*MODEL_FILES, "scores.json", "predictions.tsv", "steps.tsv", "layers.tsv"]
 SHARES = sorted(config["snapshots"])
@@ -45,17 +45,12 @@ made_by(finetuning.scores, *with_blocks("results/scores/{model}.tsv"), kind="tab
 made_by(finetuning.gains, *with_blocks("results/gains/{model}_vs_{reference}.tsv"), kind="table")
 made_by(finetuning.losses, "results/losses/{model}.tsv", kind="table")
 
-
-rule all_scores:
-    input:
-        tables=[f"results/scores/{model}.tsv" for model in config["scored"]],
-    output:
-        "results/scores.tsv",
-    log:
-        "logs/all_scores.log",
-    resources:
-        **reserve("table"),
-    params:
-        code=code("concatenate"),
-    script:
-        "../scripts/concatenate.py"
+made_by(
+    lambda config: Request({"tables": [f"results/scores/{model}.tsv" for model in config["scored"]]}),
+    "results/scores.tsv",
+    name="all_scores",
+    program="concatenate",
+    depends={"code": code("concatenate")},
+    kind="table",
+    log="all_scores",
+)

@@ -1,21 +1,14 @@
 from bertshift.requests import probing
 
-
 # A file that a publisher offers. No digest of code: what an address with a commit holds depends on none.
-rule corpus:
-    output:
-        f"{probing.CORPORA}/{{path}}",
-    log:
-        "logs/corpus/{path}.log",
-    wildcard_constraints:
-        path=only(probing.downloads(config)),
-    localrule: True
-    params:
-        settings=settings_of(probing.corpus),
-    script:
-        "../scripts/corpus.py"
-
-
+made_by(
+    probing.corpus,
+    f"{probing.CORPORA}/{{path}}",
+    depends={"settings": settings_of(probing.corpus)},
+    kind=None,
+    log="corpus/{path}",
+    where={"path": only(probing.downloads(config))},
+)
 made_by(
     probing.trees,
     rows="results/stimuli/trees.jsonl",

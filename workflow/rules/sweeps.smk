@@ -12,6 +12,11 @@ rule sweep:
         losses="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.losses.tsv",
     log:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.log",
+    benchmark:
+        "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.cost.tsv"
+    priority: priority_of("sweep")
+    conda:
+        ENVIRONMENT
     threads: max(config["threads"]["train"], config["sweeps"]["runs_at_once"] or 1)
     resources:
         **reserve("sweep"),
@@ -28,22 +33,13 @@ rule sweep:
         "../scripts/sweep.py"
 
 
-rule sweep_table:
-    input:
-        inputs_of(sweeps.sweep_table),
-    output:
-        scores="results/sweeps/{model}.{sweep}.tsv",
-        blocks=blocks_beside("results/sweeps/{model}.{sweep}.tsv"),
-        losses="results/sweeps/{model}.{sweep}.losses.tsv",
-    log:
-        "logs/sweep_table/{model}.{sweep}.log",
-    resources:
-        **reserve("table"),
-    params:
-        code=code("sweep_table"),
-    script:
-        "../scripts/sweep_table.py"
-
-
+made_by(
+    sweeps.sweep_table,
+    scores="results/sweeps/{model}.{sweep}.tsv",
+    blocks=blocks_beside("results/sweeps/{model}.{sweep}.tsv"),
+    losses="results/sweeps/{model}.{sweep}.losses.tsv",
+    depends={"code": code("sweep_table")},
+    kind="table",
+)
 # Every head of some layers re-initialised, beside the plain model with as many seeds as it takes to know chance.
 made_by(sweeps.reinit_heads, *with_blocks("results/reinit_heads/{model}.tsv"), kind="table")

@@ -5,7 +5,7 @@ with job(snakemake) as settings:
     import yaml
 
     from bertshift.files import write_tsv
-    from bertshift.papers.room import decide
+    from bertshift.papers.by_name import decide
     from bertshift.rows.blocks import read_with_blocks
     from bertshift.version import stamped
 

@@ -6,6 +6,7 @@ with job(snakemake) as settings:
     from bertshift.files import read_tsv
     from bertshift.probes.scores import deltas
     from bertshift.rows.blocks import write_with_blocks
+    from bertshift.rows.origin import ORIGIN
 
     table = deltas(
         settings["model"],
@@ -14,7 +15,5 @@ with job(snakemake) as settings:
         np.load(snakemake.input.reference),
         {tuple(run): tuple(other) for run, other in settings["pairs"]},
     )
-    origin = read_tsv(snakemake.input.table)[
-        ["init", "seed", "scale", "checkpoint", "data", "failed"]
-    ].drop_duplicates()
+    origin = read_tsv(snakemake.input.table)[["init", "seed", *ORIGIN, "failed"]].drop_duplicates()
     write_with_blocks(snakemake.output[0], table.merge(origin, on=["init", "seed"], how="left"))

@@ -4,7 +4,7 @@ with job(snakemake) as settings:
     import yaml
 
     from bertshift.figures import style
-    from bertshift.papers.room import draw
+    from bertshift.papers.by_name import draw
     from bertshift.rows.blocks import read_with_blocks
 
     with open(snakemake.input.published, encoding="utf-8") as file:

@@ -7,6 +7,7 @@ with job(snakemake) as settings:
     from bertshift.patterns import classifier, scores
     from bertshift.patterns.labels import read_labels
     from bertshift.patterns.sheet import MAPS, TABLE, read_maps
+    from bertshift.rows.origin import joined
     from bertshift.version import stamped
 
     folder = Path(snakemake.input.sheet)
@@ -15,7 +16,7 @@ with job(snakemake) as settings:
         sheet = read_labels(Path(snakemake.input.labels[0]), sheet)
     net, predictions = classifier.fit(sheet, maps, classifier.ClassifierSettings(**settings))
     classifier.save(snakemake.output.classifier, net)
-    origin = {name: "; ".join(map(str, sheet[name].unique())) for name in ("scale", "checkpoint", "data")}
+    origin = joined(sheet)
     write_tsv(snakemake.output.predictions, predictions)
     write_tsv(snakemake.output.scores, stamped(scores.score_table(predictions).assign(**origin)))
     write_tsv(snakemake.output.confusion, stamped(scores.confusion_table(predictions).assign(**origin)))

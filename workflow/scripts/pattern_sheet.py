@@ -6,8 +6,10 @@ from bertshift.running.jobs import job
 with job(snakemake) as settings:
     from pathlib import Path
 
+    import pandas as pd
+
     from bertshift.files import atomic, read_json, read_jsonl, write_tsv
-    from bertshift.models.source import checkpoint_names
+    from bertshift.models.source import origins
     from bertshift.patterns import sheet
     from bertshift.patterns.pages import pages
     from bertshift.version import stamped
@@ -24,7 +26,7 @@ with job(snakemake) as settings:
         with atomic(out / f"page_{number:02d}.png") as path:
             page.savefig(path, format="png", metadata={"Software": None})
     sheet.write_maps(out / sheet.MAPS, maps)
-    names = {name: checkpoint_names(model["checkpoints"]) for name, model in models.items()}
-    checkpoints = [names[row.model][str(row.init)] for row in table.itertuples()]
-    table = table.assign(scale=settings["scale"], checkpoint=checkpoints, data=table["task"].map(described))
+    known = {name: origins(model["checkpoints"]) for name, model in models.items()}
+    checkpoints = pd.DataFrame([known[row.model][str(row.init)] for row in table.itertuples()])
+    table = table.assign(scale=settings["scale"], **checkpoints, data=table["task"].map(described))
     write_tsv(out / sheet.TABLE, stamped(table))

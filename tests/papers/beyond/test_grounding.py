@@ -5,7 +5,7 @@ import pytest
 from made_grounding import of_beyond
 from texts import clashes
 
-from bertshift.papers import room
+from bertshift.papers import by_name
 
 PATH = "results/grounding/cola@cased.tsv"
 
@@ -16,7 +16,7 @@ def table():
 
 
 def drawn(table):
-    figure, rows, caption = room.draw("beyond/grounding", {PATH: table}, {})
+    figure, rows, caption = by_name.draw("beyond/grounding", {PATH: table}, {})
     assert not clashes(figure)
     [axes] = figure.axes
     return axes, rows.set_index(["variant", "behaviour", "summary"]), caption

@@ -4,13 +4,13 @@ import pytest
 from made_tables import only_row
 from texts import clashes
 
-from bertshift.papers import catalogue, room
+from bertshift.papers import by_name, catalogue
 
 NAME = "beyond/lora"
 
 
 def drawn(published, tables):
-    return room.draw(NAME, tables, published["beyond"])
+    return by_name.draw(NAME, tables, published["beyond"])
 
 
 @pytest.fixture(scope="module")

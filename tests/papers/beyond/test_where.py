@@ -21,7 +21,7 @@ def test_a_contrast_is_taken_anew_without_each_block():
         np.moveaxis(numbers, 1, -1).reshape(-1, 21), index, ["value", *WITHOUT]
     ).reset_index()
     same = {"metric": "layer_cka", "model": "rte", "stimuli": "rte", "tokens": "content", "variant": "after",
-            "init": 1, "ref_init": 1, "ref_seed": 0, "head": 0, "scale": "demo", "checkpoint": "c", "data": "d"}  # fmt: skip
+            "init": 1, "ref_init": 1, "ref_seed": 0, "head": 0, "scale": "demo", "checkpoint": "c", "family": "bert", "data": "d"}  # fmt: skip
     drawn = where.tidy({"results/layer_cka/rte_vs_base.tsv": table.assign(**same)})
     drawn = drawn.set_index("variant").loc["after_contrast"]
     within, between = numbers[..., [5, 6], [6, 5]].mean(-1), numbers[..., 5:, 1:3].mean((-2, -1))

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 from made_transfer import of_college
 
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 
 def verdicts(item, published, **made):
-    return room.decide(f"college2020/{item}", of_college(**made)[item], published["college2020"]).set_index(
-        "claim"
-    )
+    return by_name.decide(
+        f"college2020/{item}", of_college(**made)[item], published["college2020"]
+    ).set_index("claim")
 
 
 def test_the_papers_own_table_bears_out_what_it_says(published):
@@ -24,7 +24,7 @@ def test_the_papers_own_table_bears_out_what_it_says(published):
 def test_a_fresh_head_stands_for_the_model_unless_only_the_other_is_there(published):
     tables = of_college()["figure2"]
     bent = {path: table.assign(delta=-1.0) if ".carry" in path else table for path, table in tables.items()}
-    rows = room.decide("college2020/figure2", bent, published["college2020"]).set_index("claim")
+    rows = by_name.decide("college2020/figure2", bent, published["college2020"]).set_index("claim")
     assert rows.loc["C2.1 (cola)", "verdict"] == HOLDS
     assert verdicts("figure2", published, heads=["carry"]).loc["C2.1 (cola)", "verdict"] == HOLDS
 
@@ -33,7 +33,7 @@ def test_a_curve_that_still_falls_has_not_flattened(published):
     assert set(verdicts("figure1", published)["verdict"]) == {HOLDS}
     tables = of_college()["figure1"]
     falling = {path: table.assign(value=1 - table["step"] / 80) for path, table in tables.items()}
-    rows = room.decide("college2020/figure1", falling, published["college2020"])
+    rows = by_name.decide("college2020/figure1", falling, published["college2020"])
     assert set(rows["verdict"]) == {FAILS}
     assert rows["ours"].to_numpy() == pytest.approx(1 - (1 - 55.5 / 80) / (1 - 45.5 / 80))
 

@@ -4,7 +4,7 @@ import made_reinit
 import numpy as np
 import pytest
 
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.rows.blocks import WITHOUT
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
@@ -16,7 +16,7 @@ def decide(published):
     ):
         tables = made_reinit.of_college(*shape, noise=0.0)[item]
         tables = {path: bend(table.assign(checkpoint=checkpoint)) for path, table in tables.items()}
-        return room.decide(f"college2020/{item}", tables, published["college2020"]).set_index("claim")
+        return by_name.decide(f"college2020/{item}", tables, published["college2020"]).set_index("claim")
 
     return verdicts
 

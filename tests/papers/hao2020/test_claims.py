@@ -4,7 +4,7 @@ import pytest
 from made_hao import of_hao
 from scipy import stats
 
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 
 
@@ -15,7 +15,7 @@ def made():
 
 def decided(made, published, item, change=lambda table: table):
     tables = {path: change(table) for path, table in made[item].items()}
-    return room.decide(f"hao2020/{item}", tables, published["hao2020"]).set_index("claim")
+    return by_name.decide(f"hao2020/{item}", tables, published["hao2020"]).set_index("claim")
 
 
 @pytest.mark.parametrize("item", ["figure3", "figure4", "figure5", "figure6", "figure7"])
@@ -82,7 +82,9 @@ def test_seeds_part_at_a_layer_of_24(made, published):
 
 def test_pairs_of_seeds_on_one_pretraining_run_are_replicates(published):
     tables = of_hao(layers=24, heads=0, inits=1)["figure5"]
-    one = room.decide("hao2020/figure5", tables, published["hao2020"]).set_index("claim").loc["H5.1 (mnli)"]
+    one = (
+        by_name.decide("hao2020/figure5", tables, published["hao2020"]).set_index("claim").loc["H5.1 (mnli)"]
+    )
     assert one["verdict"] == UNTESTED and one["replicates"] == 1  # two seeds are one pair
     path = "results/svcca/mnli@large_vs_mnli@large.tsv"
     one = tables[path]
@@ -90,7 +92,9 @@ def test_pairs_of_seeds_on_one_pretraining_run_are_replicates(published):
     for third, verdict in ((one.assign(seed=2, ref_seed=3), HOLDS), (upside_down, UNDECIDED)):
         tables[path] = pd.concat([one, one.assign(ref_seed=3), third])
         row = (
-            room.decide("hao2020/figure5", tables, published["hao2020"]).set_index("claim").loc["H5.1 (mnli)"]
+            by_name.decide("hao2020/figure5", tables, published["hao2020"])
+            .set_index("claim")
+            .loc["H5.1 (mnli)"]
         )
         assert row["verdict"] == verdict and row["replicates"] == 3
     # Without seed 1 there is the third pair alone: pseudo-values 3 * 1/3 - 2 * (-1, 1, 1) have a standard error of 4/3.

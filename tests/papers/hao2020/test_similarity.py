@@ -3,7 +3,7 @@ import pytest
 from made_papers import hao2020
 from scipy import stats
 
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.papers.hao2020 import similarity
 from bertshift.papers.hao2020.similarity import tidy
 from bertshift.verdicts.deciding import FAILS, HOLDS
@@ -49,7 +49,7 @@ def test_a_measure_without_canonical_correlations_leaves_the_others(falling):
 
 
 def test_a_conclusion_that_one_measure_refutes_fails_for_it_alone(falling, published):
-    rows = room.decide("hao2020/similarity", falling, published["hao2020"]).set_index("claim")
+    rows = by_name.decide("hao2020/similarity", falling, published["hao2020"]).set_index("claim")
     failed = {"H2.3 (CKA, mnli)", "H2.4 (CKA, mnli)"}
     assert set(rows.index[rows["verdict"] == FAILS]) == failed and len(rows) == 24
     assert (rows.drop(index=failed)["verdict"] == HOLDS).all()

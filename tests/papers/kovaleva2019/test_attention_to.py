@@ -7,12 +7,12 @@ from matplotlib.text import Text
 
 from bertshift.errors import UserError
 from bertshift.figures import numbers
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.papers.kovaleva2019 import panels
 
 
 def draw(item, published, inputs):
-    return room.draw(f"kovaleva2019/{item}", inputs, published["kovaleva2019"])
+    return by_name.draw(f"kovaleva2019/{item}", inputs, published["kovaleva2019"])
 
 
 def compared(figure):
@@ -75,7 +75,10 @@ def test_kinds_that_no_input_has_stay_blank(published):
 
 def test_a_decoder_has_no_separators_and_no_names_of_berts(published):
     inputs = of_kovaleva(4, 4, tasks=["mrpc"], inits=1, without=["sep", "sep_sum"])
-    inputs = {path: table.assign(checkpoint="gpt2@607a30d, family gpt2") for path, table in inputs.items()}
+    inputs = {
+        path: table.assign(checkpoint="gpt2@607a30d, family gpt2", family="gpt2")
+        for path, table in inputs.items()
+    }
     for item in ("figure6", "figure7", "linguistic"):
         figure, _, caption = draw(item, published, inputs)
         texts = [text.get_text() for text in figure.findobj(Text)]

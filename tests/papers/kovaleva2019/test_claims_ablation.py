@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from made_ablations import BASE, TASKS, ablation, confirmed
 
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 CHECKPOINT = "google-bert/bert-base-uncased@86b5e09"
@@ -21,7 +21,7 @@ def papers_own(published, checkpoint=CHECKPOINT, q=1.0):
 
 
 def verdicts(item, tables, published):
-    return room.decide(f"kovaleva2019/{item}", tables, published["kovaleva2019"]).set_index("claim")
+    return by_name.decide(f"kovaleva2019/{item}", tables, published["kovaleva2019"]).set_index("claim")
 
 
 def test_the_papers_own_panels_bear_out_what_it_says_of_heads(published):

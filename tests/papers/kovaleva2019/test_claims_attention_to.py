@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from made_attention import of_kovaleva
 
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.papers.kovaleva2019 import claims
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
@@ -11,7 +11,7 @@ ITEMS = ["figure6", "figure7", "linguistic"]
 
 def decide(published, item, bend=lambda table: table, **more):
     tables = {path: bend(table) for path, table in of_kovaleva(**{"inits": 5} | more).items()}
-    return room.decide(f"kovaleva2019/{item}", tables, published["kovaleva2019"]).set_index("claim")
+    return by_name.decide(f"kovaleva2019/{item}", tables, published["kovaleva2019"]).set_index("claim")
 
 
 def where(table, **values):

@@ -1,6 +1,6 @@
 from made_patterns import TASKS, shares
 
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 PUBLISHED = "google-bert/bert-base-uncased@86b5e09"
@@ -11,7 +11,7 @@ def verdicts(published, checkpoint="4x128 BERT", change=None, **more):
     for task, factor in (change or {}).items():
         rows = tables[task]["pattern"] == "heterogeneous"
         tables[task].loc[rows, "value"] *= factor
-    return room.decide("kovaleva2019/figure2", tables, published["kovaleva2019"]).set_index("claim")
+    return by_name.decide("kovaleva2019/figure2", tables, published["kovaleva2019"]).set_index("claim")
 
 
 def test_the_papers_own_shares_bear_out_its_numbers(published):

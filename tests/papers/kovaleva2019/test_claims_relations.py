@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from made_relations import of_kovaleva
 
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 CHECKPOINT = "google-bert/bert-base-uncased@86b5e09"
@@ -13,7 +13,7 @@ def verdicts(published, checkpoint=CHECKPOINT, **more):
         path: table.assign(checkpoint=checkpoint)
         for path, table in of_kovaleva(**({"inits": 1} | more)).items()
     }
-    return room.decide("kovaleva2019/figure3", tables, published["kovaleva2019"]).set_index("claim")
+    return by_name.decide("kovaleva2019/figure3", tables, published["kovaleva2019"]).set_index("claim")
 
 
 def test_the_papers_own_figure_bears_out_its_two_heads(published):

@@ -1,13 +1,13 @@
 import pytest
 from made_scores import of_kovaleva
 
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 
 def verdicts(published, **made):
     tables = of_kovaleva(**made)
-    return room.decide("kovaleva2019/table1", tables, published["kovaleva2019"]).set_index("claim")
+    return by_name.decide("kovaleva2019/table1", tables, published["kovaleva2019"]).set_index("claim")
 
 
 @pytest.fixture(scope="module")

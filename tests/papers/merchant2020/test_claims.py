@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made_tables import of_merchant
 
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 ITEMS = ["table1", "figure1", "figure3", "figure4", "appendix_a", "appendix_b"]
@@ -36,7 +36,7 @@ def decide(story, published):
             for path, table in story[layers][item].items()
             if not any(f"/{model}" in path for model in without)
         }
-        return room.decide(f"merchant2020/{item}", tables, published["merchant2020"]).set_index("claim")
+        return by_name.decide(f"merchant2020/{item}", tables, published["merchant2020"]).set_index("claim")
 
     return verdicts
 
@@ -158,7 +158,7 @@ def test_a_run_is_compared_with_its_own_pretraining_run(published):
         shifted = {
             path: table.assign(value=table["value"] + 0.1 * table["init"]) for path, table in tables.items()
         }
-        rows = room.decide("merchant2020/table1", shifted, published["merchant2020"]).set_index("claim")
+        rows = by_name.decide("merchant2020/table1", shifted, published["merchant2020"]).set_index("claim")
         assert rows.loc["T1.4", "ours"] == pytest.approx(-2.2)
         assert rows.loc["T1.4", "replicates"] == inits * seeds
     # no model of T1.8 is fine-tuned, so that one pretraining run is one replicate
@@ -187,7 +187,7 @@ def test_variation_between_runs_is_one_number(published):
         return table.assign(value=table["value"] + shift)
 
     bent = {path: spread(table) for path, table in tables.items()}
-    rows = room.decide("merchant2020/table1", bent, published["merchant2020"]).set_index("claim")
+    rows = by_name.decide("merchant2020/table1", bent, published["merchant2020"]).set_index("claim")
     expected = {"probes": 2.0, "fine-tuning": 3.0, "pretraining": 0.5}
     for kind, size in expected.items():
         row = rows.loc[f"T1.11 ({kind})"]
@@ -195,7 +195,9 @@ def test_variation_between_runs_is_one_number(published):
         assert row["verdict"] == (HOLDS if kind == "pretraining" else FAILS)
         assert row["replicates"] == 4  # base, in both of its runs, is no replicate more
     single = of_merchant(12, **NOISELESS)["table1"]
-    rows = room.decide("merchant2020/table1", headline(single), published["merchant2020"]).set_index("claim")
+    rows = by_name.decide("merchant2020/table1", headline(single), published["merchant2020"]).set_index(
+        "claim"
+    )
     assert rows.loc["T1.11 (fine-tuning)", "verdict"] == UNTESTED
 
 
@@ -217,7 +219,7 @@ def test_a_replicate_whose_complete_run_failed_is_no_baseline(published, item, c
     def decide(tables, *failed):
         for model, init in failed:
             tables = {path: fail_to_train(model, init)(table) for path, table in tables.items()}
-        return room.decide(f"merchant2020/{item}", tables, published["merchant2020"]).set_index("claim")
+        return by_name.decide(f"merchant2020/{item}", tables, published["merchant2020"]).set_index("claim")
 
     tables = of_merchant(12, inits=3, noise=0.0)[item]
     whole = decide(tables).loc[claim]
@@ -245,7 +247,7 @@ def test_probes_of_a_run_that_failed_decide_nothing(published, item, claim):
     def decide(tables, *inits):
         for init in inits:
             tables = {path: fail_to_train("mnli", init)(table) for path, table in tables.items()}
-        return room.decide(f"merchant2020/{item}", tables, published["merchant2020"]).set_index("claim")
+        return by_name.decide(f"merchant2020/{item}", tables, published["merchant2020"]).set_index("claim")
 
     tables = headline(of_merchant(12, inits=3, noise=0.0)[item])
     whole = decide(tables)

@@ -7,7 +7,7 @@ from made_tables import EDGES, FINETUNED, PAPER, VIEWS, of_merchant, only_row
 
 from bertshift.errors import UserError
 from bertshift.figures import grids
-from bertshift.papers import room
+from bertshift.papers import by_name
 from bertshift.papers.merchant2020 import edge_probes
 from bertshift.rows import statistics
 from bertshift.rows.blocks import WITHOUT
@@ -16,7 +16,7 @@ from bertshift.rows.estimates import BOTH, NONE
 
 def draw(item, published, **runs):
     inputs = of_merchant(12, **runs)[item]
-    return room.draw(f"merchant2020/{item}", inputs, published["merchant2020"])
+    return by_name.draw(f"merchant2020/{item}", inputs, published["merchant2020"])
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_marks_need_every_replicate_and_say_what_survives_correction(published):
         (deltas["task"] == "relations") & (deltas["view"] == "micro_all") & (deltas["variant"] == "mix")
     )
     deltas.loc[both_ways, ["p", "value"]] = [[0.001, 0.02], [0.001, -0.03]]
-    figure, table, _ = room.draw("merchant2020/table1", inputs, published["merchant2020"])
+    figure, table, _ = by_name.draw("merchant2020/table1", inputs, published["merchant2020"])
     cells = written(figure)
     marks = {
         task: re.sub(r"[^*]", "", cells["MNLI", task][0])
@@ -123,7 +123,7 @@ def test_probes_of_runs_that_failed_are_left_out_and_counted(published, item):
             failed = (rows["model"] == "mnli") & rows["init"].isin(inits)
             p = {"p": rows["p"].where(~failed, 1.0)} if "p" in rows else {}
             inputs[path] = rows.assign(failed=failed, value=rows["value"].where(~failed, 0.1), **p)
-        figure, table, caption = room.draw(f"merchant2020/{item}", inputs, published["merchant2020"])
+        figure, table, caption = by_name.draw(f"merchant2020/{item}", inputs, published["merchant2020"])
         ours = table[table["source"] == "ours"].reset_index(drop=True)
         return figure, ours, caption
 
@@ -172,7 +172,7 @@ def test_tasks_whose_control_labels_are_not_learned_are_named(published):
         rows, one = inputs[path], ["relations"] + ["srl"] * ("mnli" in path)
         zero = rows["task"].isin(one) & (rows["variant"] == "mix")
         inputs[path] = rows.assign(selectivity=rows["selectivity"].where(~zero, rows["value"]))
-    _, _, caption = room.draw("merchant2020/table1", inputs, published["merchant2020"])
+    _, _, caption = by_name.draw("merchant2020/table1", inputs, published["merchant2020"])
     columns = table["series"].nunique()
     assert f"selectivity is F1: SRL (1 of {columns} columns), Relations (2 of {columns} columns)." in caption
 
@@ -182,7 +182,7 @@ def test_without_controls_there_is_no_selectivity(published):
         path: table.assign(control=np.nan, selectivity=np.nan) if "control" in table else table
         for path, table in of_merchant(12)["table1"].items()
     }
-    figure, table, _ = room.draw("merchant2020/table1", inputs, published["merchant2020"])
+    figure, table, _ = by_name.draw("merchant2020/table1", inputs, published["merchant2020"])
     assert len(figure.axes) == 1 and "selectivity" not in set(table["panel"])
 
 
@@ -213,7 +213,7 @@ def test_hard_examples_make_scores_unsure_and_not_their_ratio(published):
         path: table.assign(**{name: table["value"] * share for name, share in shares.items()})
         for path, table in of_merchant(12, noise=0.0)["figure3"].items()
     }
-    _, table, _ = room.draw("merchant2020/figure3", inputs, published["merchant2020"])
+    _, table, _ = by_name.draw("merchant2020/figure3", inputs, published["merchant2020"])
     where = {"series": "dep", "position": 5, "source": "ours"}
     score, percent = (only_row(table, panel=panel, **where) for panel in ("score", "percent of unfrozen"))
     assert score["interval"] == BOTH and score["high"] - score["low"] > 5
@@ -227,7 +227,7 @@ def test_layers_to_95_percent_are_counted_by_replicate(published):
     assert reached.to_dict() == {"mnli": 5, "squad": 6, "dep": 10}
     inputs = of_merchant(12, noise=0.0)["figure4"]
     flat = {path: rows.assign(value=0.5) for path, rows in inputs.items()}
-    _, table, caption = room.draw("merchant2020/figure4", flat, published["merchant2020"])
+    _, table, caption = by_name.draw("merchant2020/figure4", flat, published["merchant2020"])
     assert "layers_to_95pct" not in set(table["panel"]) and "no task gains" in caption
     assert "without 6 of 6 replicates, in which more layers gain nothing" in caption
 
@@ -242,7 +242,7 @@ def test_a_sweep_whose_complete_run_failed_is_left_out_unless_all_are(published,
 
     def drawn(failed):
         bent = rows.assign(failed=failed | (rows["model"] == frozen), value=rows["value"].where(~failed, 0.3))
-        figure, table, caption = room.draw(
+        figure, table, caption = by_name.draw(
             f"merchant2020/{item}", inputs | {path: bent}, published["merchant2020"]
         )
         score = only_row(table, panel="score", series="mnli", position=position, source="ours")
@@ -266,7 +266,7 @@ def test_a_sweep_without_its_end_says_so(published):
     inputs = of_merchant(12)["figure3"]
     path, rows = next(iter(inputs.items()))
     with pytest.raises(UserError, match="lacks its unfrozen end"):
-        room.draw("merchant2020/figure3", {path: rows[rows["position"] > -1]}, published["merchant2020"])
+        by_name.draw("merchant2020/figure3", {path: rows[rows["position"] > -1]}, published["merchant2020"])
 
 
 def test_code_lengths_are_relative_to_the_same_pretraining_run(published):
@@ -275,7 +275,7 @@ def test_code_lengths_are_relative_to_the_same_pretraining_run(published):
     for path, rows in inputs.items():
         bits = rows["quantity"] == "codelength"
         scaled[path] = rows.assign(value=rows["value"].where(~bits, rows["value"] * rows["init"]))
-    _, table, _ = room.draw("merchant2020/appendix_b", scaled, published["merchant2020"])
+    _, table, _ = by_name.draw("merchant2020/appendix_b", scaled, published["merchant2020"])
     ratios = table[table["panel"] == "relative code length"].set_index(["series", "task"])["value"]
     assert ratios["dep", "dependencies"] == pytest.approx(0.85)
     assert ratios.drop(("dep", "dependencies")).to_numpy() == pytest.approx(1.0)
@@ -288,7 +288,7 @@ def means_in(axes):
 
 def test_figure_5_shows_own_controls_thin_and_dep_by_itself(published):
     inputs = merchant2020(12)["figure5"]
-    figure, table, _ = room.draw("merchant2020/figure5", inputs, published["merchant2020"])
+    figure, table, _ = by_name.draw("merchant2020/figure5", inputs, published["merchant2020"])
     assert [axes.get_title() for axes in figure.axes] == ["MNLI model", "SQuAD model", "Dep model"]
     widths = [sorted(line.get_linewidth() for line in means_in(axes)) for axes in figure.axes]
     assert widths == [[1, 1, 1, 1, 1.4, 1.4, 2.2]] * 2 + [[1, 1, 1, 1.4, 2.2]]
@@ -303,7 +303,7 @@ def test_figure_5_shows_own_controls_thin_and_dep_by_itself(published):
         for path, rows in inputs.items()
     }
     few.pop("results/rsa/dep_vs_base.tsv")
-    figure, _, _ = room.draw("merchant2020/figure5", few, published["merchant2020"])
+    figure, _, _ = by_name.draw("merchant2020/figure5", few, published["merchant2020"])
     assert [len(means_in(axes)) for axes in figure.axes] == [4, 4]
 
 
@@ -311,7 +311,7 @@ def test_a_task_that_the_paper_has_not_stands_below_its_own(published):
     inputs = {
         path: table.replace({"task": {"spr": "spr2"}}) for path, table in of_merchant(12)["table1"].items()
     }
-    figure, _, _ = room.draw("merchant2020/table1", inputs, published["merchant2020"])
+    figure, _, _ = by_name.draw("merchant2020/table1", inputs, published["merchant2020"])
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()][-2:] == ["Relations", "spr2"]
 
 
@@ -319,4 +319,4 @@ def test_probes_of_the_pretrained_model_are_needed(published):
     inputs = of_merchant(12)["appendix_a"]
     only_mix = {path: table[table["variant"] != "top"] for path, table in inputs.items()}
     with pytest.raises(UserError, match="no edge probes of kind 'top' on the pretrained model"):
-        room.draw("merchant2020/appendix_a", only_mix, published["merchant2020"])
+        by_name.draw("merchant2020/appendix_a", only_mix, published["merchant2020"])

@@ -46,8 +46,9 @@ class RememberingTokenizer:
 
 
 class ResumingEncoder(nn.Module):
-    """Stands in for an encoder under any head: of each batch it has read it keeps what goes into layer `layer`, and runs
-    from there on with `ablation`, which concerns that layer, in force: a head disabled, or the layer restored.
+    """An encoder that keeps, for each batch it has read, the input of layer `layer`, and runs from there on
+    with `ablation` in force. It takes the place of an encoder under any head. `ablation` concerns that layer:
+    a head is disabled, or the layer is restored.
 
     Its results are those of the encoder, which must be `editable`, but for the last bits of float32.
     """
@@ -59,14 +60,14 @@ class ResumingEncoder(nn.Module):
         self.forget()
 
     def forget(self) -> None:
-        """Back to layer 1, without any inputs."""
+        """Forget all inputs, and go back to layer 1."""
         self.layer = 1
         self.ablation: Ablation | Restored = NOTHING
         self._batches: dict[tuple, _Batch] = {}
 
     @torch.inference_mode()
     def advance(self) -> None:
-        """To the next layer, nothing disabled."""
+        """Move on to the next layer, with nothing disabled."""
         self.layer, self.ablation = self.layer + 1, NOTHING
         for key, batch in self._batches.items():
             self._batches[key] = _Batch(batch.layers, self.layer, batch.unchanged)
@@ -91,14 +92,15 @@ class ResumingEncoder(nn.Module):
 
 
 class _States:
-    """What a head may ask of an encoder, calculated when it does: BERT's pooler needs [CLS] alone of the last layer."""
+    """What a head may ask of an encoder, computed only when it asks: BERT's pooler needs [CLS] alone of the
+    last layer."""
 
     def __init__(self, batch: "_Batch", ablation: Ablation | Restored, means: Tensor | None):
         self._batch, self._ablation, self._means = batch, ablation, means
 
     @cached_property
     def last_layer(self) -> Tensor:
-        """Before a final norm."""
+        """The last layer's output, before a final norm."""
         return self._last(first_only=False)
 
     @property
@@ -131,7 +133,7 @@ class _States:
 
 
 class _Known(Edit):
-    """All of a layer's attention is known beforehand."""
+    """An edit that puts a layer's known attention in the place of a computed one."""
 
     def __init__(self, context: Tensor):
         self.found = context
@@ -163,24 +165,26 @@ class _Batch:
 
     @property
     def unchanged(self) -> Tensor:
-        """What the layer puts out with nothing disabled."""
+        """The layer's output with nothing disabled."""
         return self._unchanged[0]
 
     @property
     def context(self) -> Tensor:
-        """What the heads put out, [examples, heads, tokens, width of a head]."""
+        """The heads' output, [examples, heads, tokens, width of a head]."""
         return self._unchanged[1]
 
     @cached_property
     def uniform(self) -> Tensor:
-        """The same with every head disabled; heads do not see each other, so that any can be taken from here."""
+        """The heads' output with every head disabled. Heads do not see each other, so any head's part can be
+        taken from here."""
         edit = _UniformContext()
         with active(edit):
             self.layers(self.number, self.hidden)
         return edit.kept["context"][0]
 
     def output(self, ablation: Ablation, means: Tensor | None = None, tokens: slice = slice(None)) -> Tensor:
-        """Of the layer, at these tokens; others than all only where the layer `splits`."""
+        """Compute the layer's output at these tokens with `ablation` in force. Only a layer that `splits` can
+        give a part of the tokens."""
         if ablation == NOTHING:
             return self.unchanged[:, tokens]
         if ablation.variant == "uniform":
@@ -196,7 +200,7 @@ class _Batch:
 
 
 class _UniformContext(Record):
-    """Every head of the layer that runs disabled, and its context kept."""
+    """An edit that disables every head of the layer that runs, and keeps its context."""
 
     def __init__(self):
         super().__init__("context")

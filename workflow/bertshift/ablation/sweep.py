@@ -30,7 +30,7 @@ def sweep(
     tokenizer: PreTrainedTokenizerBase,
     variants: Sequence[str] = VARIANTS,
 ) -> dict[Ablation, Sequence]:
-    """What `task.predict` gives for `rows` with nothing disabled, and for each of `every_ablation`.
+    """Predict, by `task.predict`, for `rows` with nothing disabled and for each of `every_ablation`.
 
     The means of the variant `mean` are over `rows`.
     """
@@ -49,7 +49,7 @@ def predictions(
     ablations: Sequence[Ablation | Restored],
     means: Tensor | None = None,
 ) -> dict[Ablation | Restored, Sequence]:
-    """What `task.predict` gives for `rows` under each of `ablations`, which come in the order of layers.
+    """Predict, by `task.predict`, for `rows` under each of `ablations`, which come in the order of layers.
 
     A layer's input is calculated once for all ablations of the layer. Memory is that of about CHARACTERS of input,
     whatever the number of rows, and of the predictions. `means` are for the variant `mean`.
@@ -86,7 +86,7 @@ def predictions(
 
 
 def _characters(row: dict) -> int:
-    """About proportional to the tokens of an example; only the speed depends on it."""
+    """Count an example's characters, about proportional to its tokens; only the speed depends on it."""
     return sum(len(value) for value in row.values() if isinstance(value, str))
 
 

@@ -13,10 +13,10 @@ from bertshift.data.provenance import describe_split
 from bertshift.errors import UserError
 from bertshift.models.ablate import NOTHING, Ablation
 from bertshift.models.heads import load_task_model
-from bertshift.models.source import checkpoint_names
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.rows.blocks import WITHOUT, in_columns, outside
 from bertshift.rows.failure import failed
+from bertshift.rows.origin import ORIGIN, of_runs
 from bertshift.rows.significance import SCORES, benjamini_hochberg, mcnemar, paired_bootstrap, split_half
 from bertshift.tasks import AnswerSpans, Task, TextClassification, load_task
 from bertshift.tasks.inference import best_device
@@ -37,7 +37,8 @@ class Headline(NamedTuple):
 
     @classmethod
     def of(cls, task: Task, rows: Sequence[dict], predictions: Sequence[Sequence]) -> "Headline":
-        """UserError for a task whose headline is no mean, F1 or correlation over examples."""
+        """Take a task's headline score from its predictions. UserError for a task whose headline is no mean,
+        F1 or correlation over examples."""
         metric = task.metrics[0]
         match task:
             case TextClassification():
@@ -172,7 +173,7 @@ def tested(
 
 
 def without_blocks(headline: Headline) -> np.ndarray:
-    """[ablations, blocks] the score of the examples outside each block."""
+    """Score the examples outside each block: [ablations, blocks]."""
     found = [
         SCORES[headline.score].of(headline.gold[kept], headline.said[:, kept])(np.ones((1, len(kept))))[0]
         for kept in outside(len(headline.gold))
@@ -181,7 +182,8 @@ def without_blocks(headline: Headline) -> np.ndarray:
 
 
 def p_values(metric: str, headline: Headline, numbers: Sequence[int], dataset: str) -> np.ndarray:
-    """Of the ablations with these numbers; all replicates of a model are tested on the same samples of the examples."""
+    """Test the ablations with these numbers against the model as it is. All replicates of a model are tested
+    on the same samples of the examples."""
     if metric in RIGHT_OR_WRONG:
         right = headline.each.astype(bool)
         return mcnemar(right[0], right[numbers])
@@ -201,10 +203,10 @@ def with_provenance(
     data = {name: describe_split(sidecar, "dev", n) for name, n in used.items()}
     trained = next(iter(outcomes.values()))["data"]["train"]
     columns = ["metric", "model", "task", "init", "seed", "failed", "variant", "layer", "head", "sample", "score", "headline",
-               "value", "delta", "p", "q", "sd", "n", "scale", "checkpoint", "data", *WITHOUT]  # fmt: skip
+               "value", "delta", "p", "q", "sd", "n", *ORIGIN, *WITHOUT]  # fmt: skip
     return table.assign(
         failed=[failed(outcomes[run]) for run in zip(table["init"], table["seed"], strict=True)],
         scale=settings["scale"],
-        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        **of_runs(table["init"], settings["checkpoints"]),
         data=table["sample"].map(data) + f"; trained on {trained}",
     )[columns]

@@ -95,7 +95,8 @@ def _example(
 
 
 def _word_table(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray, ...]:
-    """As `_table`; then how many words an example has, and each word's first and last token (-1: cut off)."""
+    """Tokenise rows of words: the rows and lengths of `_table`, how many words each example has, and each
+    word's first and last token (-1: cut off)."""
     tokens, lengths, first, last = [], [], [], []
     before, after = map(len, layout_of(tokenizer).one)
     for row, pieces in zip(rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True):
@@ -152,7 +153,7 @@ def extract(
 
 
 def _extract_batch(model, index, batch: list[int], writer: Writer, attention: bool) -> None:
-    """A layer's states and maps are written as soon as they are known, so that memory holds one layer's."""
+    """Write a layer's states and maps as soon as they are known, so that memory holds one layer's."""
 
     def write(put: Callable, layer: int, found: torch.Tensor) -> None:
         for example, values in zip(batch, found.cpu().numpy(), strict=True):
@@ -223,7 +224,7 @@ def places(offsets: np.ndarray, batch: Sequence[int]) -> np.ndarray:
 
 
 def model_inputs(device: torch.device, **values: np.ndarray) -> dict[str, torch.Tensor]:
-    """Arrays of whole numbers as a model reads them."""
+    """Move arrays of whole numbers to `device` as a model's inputs."""
     return {name: torch.from_numpy(array.astype(np.int64)).to(device) for name, array in values.items()}
 
 

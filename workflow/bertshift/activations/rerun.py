@@ -32,8 +32,8 @@ class Rerun:
     def __call__(
         self, layer: int, states: np.ndarray, kind: str
     ) -> Iterator[tuple[list[int], np.ndarray, Tensor]]:
-        """Of a layer, counted from 1, that reads `states` [N, d], batch by batch: the numbers of its examples, their positions
-        [examples, tokens], and what `Record` keeps of `kind`."""
+        """Run one layer, counted from 1, on `states` [N, d]. Yield batch by batch the numbers of its
+        examples, their positions [examples, tokens], and what `Record` keeps of `kind`."""
         with editable(self.model):
             for batch, at, layers in self.batches:
                 record = Record(kind)

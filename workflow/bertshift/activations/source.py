@@ -44,7 +44,7 @@ class Source:
     max_length: int
 
     def recipe(self) -> dict:
-        """All that the states depend on apart from code."""
+        """All that the states depend on apart from code, as the recipe of a part."""
         files = [self.stimuli, *(self.folder / name for name in MODEL_FILES)]
         return {
             "files": [sha256(file) for file in files if file.is_file()],
@@ -52,7 +52,8 @@ class Source:
         }
 
     def written(self, path: Path) -> Activations:
-        """Extracted into `path`; a file that is there is deleted first, so that the disk holds one."""
+        """Extract the states into `path`; a file that is there is deleted first, so that the disk holds
+        one."""
         path.unlink(missing_ok=True)
         dump(self.folder, {path: list(read_jsonl(self.stimuli))}, self.max_length, False, "float16")
         return Activations(path)

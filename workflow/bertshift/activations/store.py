@@ -200,7 +200,8 @@ class Activations:
 
 
 def _member_starts(path: Path) -> dict[str, int]:
-    """Where each member's .npy bytes begin in the file."""
+    """Find where each member's .npy bytes begin in the file. UserError where the file is missing or a member
+    is compressed."""
     try:
         with zipfile.ZipFile(path) as archive, open(path, "rb") as file:
             starts = {}
@@ -247,7 +248,8 @@ class Writer:
         self._hidden, self._attention = hidden, attention
 
     def hidden(self, layer: int, example: int, values: np.ndarray) -> None:
-        """values [length, d]; layer 0 is the embedding output. Of a sample of tokens, only those are stored."""
+        """Write an example's hidden states, values [length, d]; layer 0 is the embedding output. In a file
+        with a sample of tokens, only those are stored."""
         start = int(self._tokens[example])
         if self._kept is not None:
             first, last = np.searchsorted(self._kept, [start, start + len(values)])
@@ -256,7 +258,7 @@ class Writer:
             self._hidden[layer].put(start, values)
 
     def attention(self, layer: int, example: int, values: np.ndarray) -> None:
-        """values [heads, length, length]; layers count from 1."""
+        """Write an example's attention maps, values [heads, length, length]; layers count from 1."""
         self._attention[layer - 1].put(int(self._maps[example]), values)
 
 

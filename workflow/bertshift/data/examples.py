@@ -21,7 +21,8 @@ NOT_STATED = "not stated"  # the licence of a data set whose entry names none
 
 
 def read_sidecar(directory: Path) -> dict:
-    """What is known of a prepared data set: where it came from, and its rows beside those published.
+    """Read what is known of a prepared data set: where it came from, and how many rows it has beside those
+    published.
 
     Keys: name, kind, format, licence, source, revision, source_sha256 {file: sha}, examples_sha256, rows,
     published, complete {split: bool}, labels (ordered names, or null), remarks [sentence], irregular
@@ -73,7 +74,8 @@ def _examples_with(directory: Path, split: str) -> Path:
 
 
 def sample(rows: Sequence[dict], size: int | None, dataset: str, split: str) -> list[dict]:
-    """At most `size` rows in their order, drawn by the names of data set and split alone. UserError if none is left."""
+    """Draw at most `size` rows, which keep their order. The draw depends on the names of data set and split
+    alone. UserError if there are no rows."""
     if not rows:
         raise UserError(f"{dataset} has no rows in split {split}; check its files in config/datasets.yaml.")
     if size is None or size >= len(rows):

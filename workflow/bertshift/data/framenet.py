@@ -61,7 +61,7 @@ def select(source: Path) -> tuple[list[dict], Counter]:
 
 
 def left_out(text: str, targets: list, elements: list, core: set[str]) -> str:
-    """Why the paper has no such sentence; nothing if it has.
+    """Say why the paper has no such sentence; empty if it has.
 
     targets [(start, end)], elements [(start, end, name)] in characters. As in the paper's notebook words are compared
     as words: a second "the" beside the target is as near as the one of the element.
@@ -89,7 +89,7 @@ def left_out(text: str, targets: list, elements: list, core: set[str]) -> str:
 
 
 def _elements(sentence) -> list[tuple[int, int, str]]:
-    """Those with words of their own, in the first layer of frame elements."""
+    """List the frame elements with words of their own, in the first layer of these."""
     return sentence["FE"][0] if "FE" in sentence else []
 
 

@@ -100,14 +100,15 @@ def _fetch(hub: Mapping, cache: Path | None, force: bool) -> tuple:
 
 
 def _streamed(hub: Mapping, builder) -> dict[str, tuple]:
-    """For every split its first rows, which are fetched as they are read, and their features."""
+    """Stream the first rows of every split, which are fetched as they are read; with each split's
+    features."""
     streams = {split: builder.as_streaming_dataset(split=theirs) for split, theirs in hub["splits"].items()}
     where = f"{hub['id']}@{hub['revision']}"
     return {split: (_first(stream, hub["rows"], where), stream.features) for split, stream in streams.items()}
 
 
 def _first(stream, number: int, where: str) -> Iterator[dict]:
-    """The first `number` rows; where the stream breaks off, it is taken up again there."""
+    """Stream the first `number` rows; where the stream breaks off, it is taken up again there."""
     done = 0
     for attempt in range(ATTEMPTS):
         _wait(attempt)
@@ -122,7 +123,8 @@ def _first(stream, number: int, where: str) -> Iterator[dict]:
 
 
 def _prepared(hub: Mapping, builder) -> dict[str, tuple]:
-    """For every split its rows and their features, from files that have arrived as the hub declares them."""
+    """Prepare the rows of every split; with its features. UserError where the files are not as the hub
+    declares them."""
     from datasets.exceptions import DatasetsError
 
     try:
@@ -137,7 +139,7 @@ def _prepared(hub: Mapping, builder) -> dict[str, tuple]:
 
 
 def _declared_checksums(hub: Mapping, paths: list[str]) -> dict[str, str]:
-    """The SHA-256 by which the hub stores large files; small ones it keeps in git, without."""
+    """Read the SHA-256 by which the hub stores large files; small ones it keeps in git, without."""
     from huggingface_hub import HfApi
 
     found = HfApi().get_paths_info(hub["id"], paths, revision=hub["revision"], repo_type="dataset")
@@ -197,7 +199,8 @@ def _rows(spec: Mapping, split: str, table: Iterable[dict], features, counts: Co
 
 
 def _decode(value, feature):
-    """Names in place of the numbers by which the hub stores classes; a missing label, -1, stays a number."""
+    """Put names in place of the numbers by which the hub stores classes; a missing label, -1, stays a
+    number."""
     inner = getattr(feature, "feature", feature)
     if not hasattr(inner, "int2str"):
         return value

@@ -96,7 +96,7 @@ def _cells(number: int, line: str, source: Path) -> list[str]:
 
 
 def _check(row: dict, source: Path) -> None:
-    """UserError for a row that is not of the form above."""
+    """Raise UserError for a row that is not of the form above."""
     try:
         text, spans = row["text"], [row["predicate"], *(each["span"] for each in row["arguments"])]
         kinds = {type(bound) for span in spans for bound in span}

@@ -12,7 +12,8 @@ SENTENCE_WORDS = (5, 90)
 
 
 def draw_stimuli(name: str, rows: Mapping[str, Sequence[dict]], settings: Mapping) -> list[dict]:
-    """A seeded sample, without replacement, in the order of the source: rows of id, text_a and perhaps text_b.
+    """Draw a seeded sample, without replacement, in the order of the source: rows of id, text_a and perhaps
+    text_b.
 
     `rows` maps each of its data sets to its rows, `settings` has `form` and `number` per data set, and
     `max_train`, by data set whose rows are of the split train: inputs are drawn from the sample of this size that its
@@ -44,7 +45,7 @@ def _sampled(name: str, dataset: str, examples: Sequence[dict], form: str, numbe
 
 
 def _usable(examples: Sequence[dict], form: str) -> Sequence[int]:
-    """Which rows an input can be made of, or begin with."""
+    """List the rows that an input can be made of, or can begin with."""
     if form == "consecutive_pairs":
         pairs = enumerate(pairwise(examples))
         return array("q", (i for i, pair in pairs if _follows(*pair) and all(map(_ordinary, pair))))
@@ -62,7 +63,9 @@ def _as_form(examples: Sequence[dict], index: int, form: str) -> dict:
 
 
 def _like(name: str, sentences: Sequence[dict], models: Sequence[dict]) -> list[dict]:
-    """For each input in `models`, as many consecutive words of one document as its two texts have together."""
+    """Draw running text of the lengths of other inputs. For each input in `models` these are as many
+    consecutive words of one document as the input's texts have together. UserError where no document is long
+    enough."""
     rng = np.random.default_rng(seed_from("stimuli", name, "text"))
     drawn = []
     for model in models:

@@ -18,8 +18,8 @@ LEGEND_LETTERS, LEGEND_HANDLE = 18, 5  # letters of a legend in an inch, and as 
 
 
 def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "layer", **line) -> None:
-    """One line over column `x`: with a band from low to high where there are replicates enough for an interval, or else with
-    a thin line for each of several."""
+    """Draw one line over column `x`: with a band from low to high where there are replicates enough for an
+    interval, or else with a thin line for each of several replicates."""
     rows = rows.sort_values(x)
     axes.plot(rows[x], rows["value"], label=label, **look, **line)
     thin = {"color": look["color"], "linewidth": 0.5, "alpha": 0.6, "linestyle": line.get("linestyle", "-")}
@@ -33,8 +33,8 @@ def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "laye
 
 
 def bars(axes: Axes, places: Sequence[float], rows: pd.DataFrame, horizontal: bool = True, **look) -> None:
-    """At points drawn at `places` of the other axis: their intervals where there are replicates enough, or else a dot for
-    each of several."""
+    """Draw intervals at `places` on the other axis; where there are too few replicates for an interval, draw
+    a dot for each of several."""
     enough = statistics.banded(rows).to_numpy()
     places = np.asarray(places, dtype=np.float64)
     with within_reach(axes, rows["value"], horizontal):
@@ -48,8 +48,8 @@ def bars(axes: Axes, places: Sequence[float], rows: pd.DataFrame, horizontal: bo
 
 @contextmanager
 def within_reach(axes: Axes, values: pd.Series, horizontal: bool = False) -> Iterator[None]:
-    """The intervals drawn inside the block widen the axis of `values` by no more than their range on either side: those of
-    two replicates are so wide that nothing else would be seen."""
+    """Let the intervals drawn inside the block widen the axis of `values` by no more than their range on
+    either side: those of two replicates are so wide that nothing else would be seen."""
     before, side = axes.dataLim.get_points().copy(), 0 if horizontal else 1
     reach = (values.max() - values.min()) or abs(values.max())
     yield
@@ -62,14 +62,15 @@ def within_reach(axes: Axes, values: pd.Series, horizontal: bool = False) -> Ite
 
 
 def highest(rows: pd.DataFrame) -> float:
-    """Where an axis from 0 on ends: above all values, and above the intervals that are no more than twice as high."""
+    """Find where an axis that begins at 0 must end: above all values, and above the highest interval unless
+    that is more than twice as high."""
     most = rows["value"].max()
     ends = rows.loc[statistics.banded(rows), "high"].max()
     return max([most, *statistics.too_few(rows).explode().dropna(), min(ends, 2 * most)])
 
 
 def layer_axis(axes: Axes, layers: pd.Series) -> None:
-    """Ticks at whole layers, with the embeddings named where they are drawn."""
+    """Set ticks at whole layers, with the embeddings named where they are drawn."""
     first, last = int(layers.min()), int(layers.max())
     axes.set_xlim(first - 0.3, last + 0.3)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=13, integer=True))
@@ -83,13 +84,14 @@ def up_to_one(axes: Axes) -> None:
 
 
 def legend_above(axes: Axes, columns: int) -> None:
-    """A legend that no curve can run into."""
+    """Draw a legend that no curve can run into."""
     place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "borderaxespad": 0.3}
     axes.legend(ncols=columns, columnspacing=1.2, **place)
 
 
 def by_model(axes: Axes, table: pd.DataFrame, x: str = "layer") -> None:
-    """A line per model of our rows, in the colour of its task; the pretrained model's dashed, on top of what it hides."""
+    """Draw a line per model of our rows, in the colour of its task; the pretrained model's is dashed, on top
+    of what it hides."""
     for model, rows in table[table["source"] == "ours"].groupby("series", sort=False):
         line = {"linestyle": "--", "linewidth": 1.0, "zorder": 3} if model == "base" else {}
         label = style.label_of(model) + style.mark_of(rows)
@@ -99,7 +101,8 @@ def by_model(axes: Axes, table: pd.DataFrame, x: str = "layer") -> None:
 def small_multiples(
     table: pd.DataFrame, row: str, rows: Mapping[str, str], variants: Mapping[str, tuple[str, dict]]
 ) -> Figure:
-    """A panel per value of the column `row` (with these labels) and model, a line per variant (its label and look).
+    """Draw a panel per value of the column `row` (with these labels) and model, a line per variant (its label
+    and look).
 
     Models that have a row in common share its axis; a legend where a panel has several lines.
     """
@@ -128,7 +131,8 @@ def small_multiples(
 
 
 def legend_over(figure: Figure, axes: Axes, *more: Artist) -> None:
-    """A legend above all panels, for the lines of `axes` and `more`, side by side as far as they find room."""
+    """Draw a legend above all panels, for the lines of `axes` and `more`, side by side as far as they find
+    room."""
     handles = [*axes.get_legend_handles_labels()[0], *more]
     longest = max(len(handle.get_label()) for handle in handles) + LEGEND_HANDLE
     columns = max(1, int(figure.get_figwidth() * LEGEND_LETTERS) // longest)
@@ -136,7 +140,7 @@ def legend_over(figure: Figure, axes: Axes, *more: Artist) -> None:
 
 
 def star(axes: Axes, x: float, point, label: str | None = None) -> None:
-    """A published `point` (series, value, low, high) at `x`, in the colour of its task."""
+    """Draw a published `point` (series, value, low, high) at `x`, in the colour of its task."""
     axes.errorbar(
         x, point.value, [[point.value - point.low], [point.high - point.value]], label=label, fmt="*", markersize=7,
         markeredgecolor="black", markeredgewidth=0.5, ecolor="black", elinewidth=0.8, capsize=2, zorder=5,

@@ -7,10 +7,12 @@ import pandas as pd
 
 from bertshift.errors import UserError
 from bertshift.figures import style
+from bertshift.models.source import BERT
 from bertshift.rows import statistics
+from bertshift.rows.origin import ORIGIN
 
-VALUES = ["value", "low", "high", "each", "replicates", "unit", "interval", "trained", "failed", "source", "provenance", "citation", "scale",
-          "checkpoint", "data", "table"]  # fmt: skip
+VALUES = ["value", "low", "high", "each", "replicates", "unit", "interval", "trained", "failed", "source", "provenance", "citation",
+          *ORIGIN, "table"]  # fmt: skip
 # Of a figure over layers and heads.
 COLUMNS = ["panel", "series", "stimuli", "variant", "layer", "head", *VALUES]
 WHOLE = {"layer", "ref_layer", "head", "replicates", "trained", "failed", "rank", "position", "layers",
@@ -21,14 +23,15 @@ NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "k_model", "k_reference",
 
 
 def of_measure(inputs: Mapping[str, pd.DataFrame], name: str) -> dict[str, pd.DataFrame]:
-    """Those of the tables that lie below `results/<name>`."""
+    """Select the tables that lie below `results/<name>`."""
     return {path: table for path, table in inputs.items() if path.startswith(f"results/{name}/")}
 
 
 def stack(
     tables: Mapping[str, pd.DataFrame], metric: str, variants: Iterable[str], stimuli: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """All rows of one metric, these variants and these stimuli (none given: the first that each table lists).
+    """Stack all rows of one metric, these variants and these stimuli (none given: the first that each table
+    lists).
 
     They keep the order of `tables`. Raises UserError where a table has none.
     """
@@ -51,7 +54,8 @@ def stack(
 
 
 def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
-    """All rows of one metric in the order of `tables`, `series` naming the model's role; UserError if there are none."""
+    """Stack all rows of one metric in the order of `tables`, `series` naming the model's role; UserError if
+    there are none."""
     kept = []
     for path, table in tables.items():
         for model, rows in table[table["metric"] == metric].groupby("model", sort=False):
@@ -63,52 +67,54 @@ def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
 
 
 def first_run(rows: pd.DataFrame, by: str = "panel") -> pd.DataFrame:
-    """Of the replicates of each `by` those of its first pretraining run with a fine-tuning that did not fail, or else of
-    its first: no mean of heads is one of different heads."""
+    """Select for each `by` the replicates of one pretraining run: the first with a fine-tuning that did not
+    fail, or else the first. A mean over heads of several runs would be one of different heads."""
     trained = rows[~statistics.failures(rows) & (rows["seed"] > 0)].groupby(by)["init"].min()
     first = rows.groupby(by)["init"].min()
     return rows[rows["init"] == rows[by].map(trained.combine_first(first))]
 
 
 def trained(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
-    """The rows of which `means` are taken: without those of runs that failed, unless all of a group of `apart` did."""
+    """Select the rows of which `means` are taken: without those of runs that failed, unless all of a group of
+    `apart` did."""
     bad = statistics.failures(rows)
     return rows[~bad | bad.groupby([rows[key] for key in apart]).transform("all")]
 
 
 def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
-    """Means over replicates by `by`, and where they come from; runs may differ between groups of `apart`, which are among
-    `by`. Runs that failed to train are counted (`runs_of`, by `apart`) and left out, unless all failed.
-    """
+    """Average over replicates by `by`, with the sources of each mean. Runs may differ between groups of
+    `apart`, which are among `by`. Runs that failed to train are counted (`runs_of`, by `apart`) and left out,
+    unless all failed."""
     rows = _in_groups(rows, apart)
     return _with_sources(statistics.summarise(trained(rows, apart), by, apart), rows, apart, apart)
 
 
 def means_of_all(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
-    """As `means`, of all runs, for scores: there a run that failed to train is a result. Runs are counted by `by`."""
+    """Average scores over all runs by `by`, those that failed to train among them: for a score, failure is a
+    result. Runs are counted by `by`."""
     rows = _in_groups(rows, apart)
     return _with_sources(statistics.summarise(rows, by, apart), rows, apart, by)
 
 
 def _in_groups(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
-    """The rows, one group of `apart` after the other."""
+    """Sort the rows so that one group of `apart` follows the other."""
     rows = rows.dropna(subset=apart)
     order = rows.groupby(apart, sort=False).ngroup().to_numpy()
     return rows.iloc[np.argsort(order, kind="stable")]
 
 
 def _with_sources(found: pd.DataFrame, rows: pd.DataFrame, apart: list[str], of: list[str]) -> pd.DataFrame:
-    """The means `found` with what each group of `apart` was made from, and the runs of each group `of`."""
+    """Add to the means `found` what each group of `apart` was made from, and the runs of each group `of`."""
     groups = rows.groupby(apart, sort=False)
-    facts = groups[["scale", "checkpoint", "data"]].agg(lambda names: "; ".join(map(str, names.unique())))
+    facts = groups[ORIGIN].agg(lambda names: "; ".join(map(str, names.unique())))
     facts["table"] = groups["table"].agg(each_once)
     found = found.join(facts, on=apart).join(runs_of(rows, of), on=of)
     return found.assign(source="ours", provenance="measured", citation="")
 
 
 def runs_of(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """How many of the runs that each group `by` is about learned their task (`trained`) and did not (`failed`); 0 and 0 where
-    the rows do not say."""
+    """Count how many of the runs that each group `by` is about learned their task (`trained`) and did not
+    (`failed`); 0 and 0 where the rows do not say."""
     told = rows["failed"].notna() if "failed" in rows else False
     failed = statistics.failures(rows)
     runs = rows.assign(failed=failed, trained=told & ~failed)
@@ -117,34 +123,36 @@ def runs_of(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def each_once(names: Iterable[str]) -> str:
-    """Names of tables joined by `; `; each of `names` may be several so joined."""
+    """Join names of tables by `; `, each name once; each of `names` may be several so joined."""
     return "; ".join(dict.fromkeys("; ".join(map(str, names)).split("; ")))
 
 
 def ours(rows: pd.DataFrame, panel: str, series: str) -> pd.DataFrame:
-    """Means over replicates as rows of a figure's table; `panel` and `series` name columns of `rows`."""
+    """Average over replicates, as rows of a figure's table; `panel` and `series` name columns of `rows`."""
     rows = rows.assign(panel=rows[panel], series=rows[series])
     return means(rows, [*COLUMNS[:6], "model"], ["series", "model", "stimuli"])[COLUMNS]
 
 
 def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:
-    """Rows of published numbers: `columns` give panel, series, layer, head, value and so on, as scalars or lists."""
+    """Make rows of published numbers: `columns` give panel, series, layer, head, value and so on, as scalars
+    or lists."""
     one_row = not any(isinstance(values, list) for values in columns.values())
     return pd.DataFrame(columns, index=[0] if one_row else None).assign(
         source="published", provenance=entry["provenance"], citation=f"{paper['short']}, {entry['place']}",
-        scale="published", checkpoint=paper["checkpoint"]
+        scale="published", checkpoint=paper["checkpoint"], family=BERT
     )  # fmt: skip
 
 
 def spread(row, number: Callable[[float], str]) -> str:
-    """Text below a mean: the interval over replicates enough for one, or else what each of several has; empty of one."""
+    """Write the text below a mean: the interval where replicates are enough for one, or else what each of
+    several has; empty for a single one."""
     if np.isfinite(row.low) and row.replicates >= statistics.BANDED:
         return f"[{number(row.low)}, {number(row.high)}]"
     return " / ".join(map(number, statistics.each_of(row.each)))
 
 
 def with_spread(row, number: Callable[[float], str]) -> str:
-    """A mean and its `spread` in one line."""
+    """Write a mean and its `spread` in one line."""
     text = spread(row, number)
     if " / " in text:
         text = f"({text})"
@@ -152,19 +160,20 @@ def with_spread(row, number: Callable[[float], str]) -> str:
 
 
 def reach(values: pd.Series, form: str = ".2f") -> str:
-    """`0.80`, or `0.75 to 0.80`: the least and the largest."""
+    """Write the least and the largest of values: `0.80`, or `0.75 to 0.80`."""
     return " to ".join(dict.fromkeys(f"{value:{form}}" for value in (values.min(), values.max())))
 
 
 def cells(matrix) -> dict[str, list]:
-    """Columns layer, head and value of a [layers, heads] matrix, both counted from 1."""
+    """Turn a [layers, heads] matrix into columns layer, head and value, layers and heads counted from 1."""
     matrix = np.asarray(matrix)
     layer, head = (axis.ravel() + 1 for axis in np.indices(matrix.shape))
     return {"layer": layer.tolist(), "head": head.tolist(), "value": matrix.ravel().tolist()}
 
 
 def cited(published_file: Mapping, item: str, table: pd.DataFrame, more: str = "") -> str:
-    """A sentence on the published numbers of figure `item`, ending with `more`; empty if `table` has none."""
+    """Write a sentence on the published numbers of figure `item`, ending with `more`; empty if `table` has
+    none."""
     if not (table["source"] == "published").any():
         return ""
     paper, entry = published_file["paper"], published_file[item]
@@ -174,7 +183,8 @@ def cited(published_file: Mapping, item: str, table: pd.DataFrame, more: str = "
 
 
 def join(*parts: pd.DataFrame, columns: list[str] = COLUMNS) -> pd.DataFrame:
-    """One table of `columns`; text columns empty rather than missing, so that it reads back alike."""
+    """Join parts into one table of `columns`; text columns are empty rather than missing, so that it reads
+    back alike."""
     table = pd.concat([part for part in parts if len(part)], ignore_index=True).reindex(columns=columns)
     for column in table:
         if column in WHOLE:

@@ -1,8 +1,8 @@
 """How every figure looks, and how it is saved: one style sheet, one palette, the same bytes for the same numbers."""
 
-import re
 import textwrap
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 
@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bertshift import files
-from bertshift.models.source import BERT, family_in
+from bertshift.models.source import BERT
+from bertshift.naming import Name, named_in
 from bertshift.rows.failure import MARGIN
 from bertshift.rows.statistics import BANDED
 from bertshift.version import stamped, version
@@ -71,66 +72,71 @@ def styled(function):
 
 
 def stages_of(model: str) -> str:
-    """The tasks that a model was fine-tuned on, without variants and checkpoint: `rte+mnli` for `rte+mnli.freeze8@large`."""
-    return re.split(r"[.@]", model)[0]
+    """Name the tasks that a model was fine-tuned on, without variants and checkpoint: `rte+mnli` for
+    `rte+mnli.freeze8@large`."""
+    return "+".join(Name.of(model).stages)
 
 
 def task_of(model: str) -> str:
-    """The task that colours a model: the last one, `mnli` for `rte+mnli.freeze8@large`."""
-    return stages_of(model).split("+")[-1]
+    """Name the task that colours a model: the last one, `mnli` for `rte+mnli.freeze8@large`."""
+    return Name.of(model).task
 
 
 def intermediate_of(model: str) -> tuple[str, str]:
-    """The tasks before the last one, and the head that this began with: (`wnli`, `carry`) for `wnli+cola.carry`, two empty
-    texts for `cola`."""
-    earlier = stages_of(model).rpartition("+")[0]
-    return earlier, ("carry" if ".carry" in model else "fresh") if earlier else ""
+    """Name the tasks before the last one, and the head that this began with: (`wnli`, `carry`) for
+    `wnli+cola.carry`, two empty texts for `cola`."""
+    name = Name.of(model)
+    if not (earlier := name.stages[:-1]):
+        return "", ""
+    return "+".join(earlier), "carry" if name.variant("carry") else "fresh"
 
 
 def base_of(model: str) -> str:
-    """The checkpoint that a model's name ends with."""
-    return model.partition("@")[2] or "base"
+    """Name the checkpoint that a model's name ends with."""
+    return Name.of(model).base
 
 
 def of_bases(models: Iterable[str], known: Mapping, others: Iterable) -> dict:
-    """For each model's checkpoint what is `known` of it, or the next of `others`, which go round."""
+    """Assign to each model's checkpoint what is `known` of it, or the next of `others`, which go round."""
     spare = cycle(others)
-    return {
-        base: known[base] if base in known else next(spare) for base in dict.fromkeys(map(base_of, models))
-    }
+    bases = dict.fromkeys(map(base_of, models))
+    return {base: known[base] if base in known else next(spare) for base in bases}
 
 
 def role_of(model: str, seeds: pd.Series) -> str:
-    """A model's name beside others: its own, or `base` or `randomized` if it was not fine-tuned (seed 0)."""
+    """Name a model beside others: by its own name, or as `base` or `randomized` if it was not fine-tuned
+    (seed 0)."""
     if (seeds != 0).any():
         return model
-    return "randomized" if ".random" in model else "base"
+    return "randomized" if Name.of(model).variant("random") else "base"
 
 
 def label_of(model: str) -> str:
-    """A model's name for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; of two compared, `RTE–MNLI@large`."""
-    if "_vs_" in model:
-        first, second = map(label_of, model.split("_vs_"))
-        shared = "@" + first.partition("@")[2]
-        return f"{first.removesuffix(shared) if second.endswith(shared) else first}–{second}"
-    task = task_of(model)
-    return model.replace(task, WORDS.get(task, task), 1) if "+" not in model else model
+    """Name a model for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; two compared, `RTE–MNLI@large`."""
+    if len(both := named_in(model)) == 2:
+        first, second = map(Name.of, both)
+        shared = first.said == second.said
+        return f"{label_of(str(replace(first, said='') if shared else first))}–{label_of(both[1])}"
+    name = Name.of(model)
+    if len(name.stages) > 1:
+        return model
+    return str(replace(name, stages=(WORDS.get(name.task, name.task),)))
 
 
 def special_names(table: pd.DataFrame) -> dict[str, str]:
-    """What a figure calls the first token and the separators: BERT's names of them if it draws no other family."""
-    checkpoints = "; ".join(table.loc[table["source"] == "ours", "checkpoint"].astype(str)).split("; ")
-    names = ("[CLS]", "[SEP]") if {*map(family_in, checkpoints)} <= {BERT} else ("first token", "separators")
+    """Name the first token and the separators for a figure: as BERT does if it draws no other family."""
+    families = "; ".join(table.loc[table["source"] == "ours", "family"].dropna()).split("; ")
+    names = ("[CLS]", "[SEP]") if {*families} <= {BERT, ""} else ("first token", "separators")
     return dict(zip(("cls", "sep"), names, strict=True))
 
 
 def mark_of(rows: pd.DataFrame) -> str:
-    """What follows the name of a model all of whose runs failed to train."""
+    """Say what follows the name of a model all of whose runs failed to train."""
     return " (failed)" if ((rows["trained"] == 0) & (rows["failed"] > 0)).all() else ""
 
 
 def failures(table: pd.DataFrame, column: str = "series") -> str:
-    """A sentence on the runs that failed to train, by model as named in `column`; empty if none did."""
+    """Write a sentence on the runs that failed to train, by model as named in `column`; empty if none did."""
     bad = table[(table["source"] == "ours") & (table["failed"] > 0)]
     bad = bad.drop_duplicates([column, "trained", "failed"])
     if bad.empty:
@@ -144,14 +150,23 @@ def failures(table: pd.DataFrame, column: str = "series") -> str:
 
 
 def edge_labels(tasks: pd.Series) -> dict[str, str]:
-    """The edge-probing tasks that occur, in the paper's order and then any others, with their names for a reader."""
+    """List the edge-probing tasks that occur, in the paper's order and then any others, with their names for
+    a reader."""
     found = list(tasks.unique())
     return {task: EDGES.get(task, task) for task in [*(t for t in EDGES if t in found), *found]}
 
 
 def agreement(r: float, other: str = "") -> str:
-    """A correlation over the cells of two heat maps (`statistics.correlation`), in words that end with `other`."""
+    """Put a correlation over the cells of two heat maps (`statistics.correlation`) into words that end with
+    `other`."""
     return f"r = {r + 0:.2f}{other}".replace("-", "−") if np.isfinite(r) else "no r: all alike"
+
+
+def colours_of(lines: Iterable[str]) -> dict[str, str]:
+    """Choose the colour of each line that is named by a task, by a model, or by two, which have the first
+    one's; others have none."""
+    tasks = {line: Name.of(named_in(line)[0]).task for line in lines}
+    return {line: PALETTE[task][0] for line, task in tasks.items() if task in PALETTE}
 
 
 def look_of(name: str) -> dict:
@@ -160,20 +175,21 @@ def look_of(name: str) -> dict:
 
 
 def blank(height: float, width: float = TEXT_WIDTH) -> Figure:
-    """An empty figure of this size in inches."""
+    """Make an empty figure of this size in inches."""
     return Figure((width, height), layout="constrained")
 
 
 def grid(
     height: float, rows: int = 1, columns: int = 1, width: float = TEXT_WIDTH, **look
 ) -> tuple[Figure, np.ndarray]:
-    """A figure of this size in inches, and its panels, [rows, columns]."""
+    """Make a figure of this size in inches, and its panels, [rows, columns]."""
     figure = blank(height, width)
     return figure, figure.subplots(rows, columns, squeeze=False, **look)
 
 
 def captioned(figure: Figure, table: pd.DataFrame, *notes: str) -> Drawn:
-    """(figure, table, caption): below the figure a line on what made it; the caption says all of that, and `notes`.
+    """Write (figure, table, caption): below the figure a line on what made it; the caption says all of that,
+    and `notes`.
 
     The figure grows by the line, so that the plot does not shrink.
     """
@@ -190,7 +206,8 @@ def captioned(figure: Figure, table: pd.DataFrame, *notes: str) -> Drawn:
 
 
 def origin(table: pd.DataFrame) -> tuple[str, str]:
-    """A short line and a long one on our rows in a figure's table: scale, checkpoint, replicates, what the band is, data."""
+    """Write a short line and a long one on our rows in a figure's table: scale, checkpoint, replicates, what
+    the band is, data."""
     ours = table[table["source"] == "ours"]
     counts = ours.groupby("unit", sort=False)["replicates"].agg(["min", "max"])
     runs = " or ".join(
@@ -212,7 +229,7 @@ def origin(table: pd.DataFrame) -> tuple[str, str]:
 
 
 def _band(kinds: Iterable[tuple[int, str]]) -> str:
-    """What stands around means of so many replicates, which have such an interval."""
+    """Say what is drawn around means, given (replicates, kind of interval) of each."""
     kinds = list(kinds)
     intervals = dict.fromkeys(interval for count, interval in kinds if count >= BANDED and interval != "none")
     drawn = [f"interval: {' or '.join(intervals)}"] if intervals else []
@@ -222,7 +239,7 @@ def _band(kinds: Iterable[tuple[int, str]]) -> str:
 
 
 def _several(column: pd.Series) -> str:
-    """The first SHOWN of its values, each shortened to LONGEST."""
+    """List the first SHOWN of a column's values, each shortened to LONGEST."""
     values = list(column.unique())
     more = f" and {len(values) - SHOWN} more (see the TSV)" if len(values) > SHOWN else ""
     short = (textwrap.shorten(value, LONGEST, placeholder=" … (see the TSV)") for value in values[:SHOWN])

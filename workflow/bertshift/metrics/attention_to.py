@@ -102,7 +102,8 @@ def per_kind(
 
 
 def column_weights(maps: Maps) -> tuple[np.ndarray, np.ndarray]:
-    """Of every head and token, [heads, N] float64 each: its mean weight over queries, and its weight for the first."""
+    """Measure the weight that every head gives every token: its mean over queries, and that of the first
+    query. Either is [heads, N] float64."""
     received = np.empty((maps.heads, maps.lengths.sum()))
     from_cls = np.empty_like(received)
     end = 0

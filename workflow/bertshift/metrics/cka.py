@@ -21,7 +21,8 @@ from bertshift.errors import UserError
 
 
 def hsic(xy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray) -> float:
-    """n (n - 3) times the unbiased HSIC, from X'Y [d_x, d_y] and squared lengths [n] of the centred rows of X and Y.
+    """Calculate n (n - 3) times the unbiased HSIC, from X'Y [d_x, d_y] and squared lengths [n] of the centred
+    rows of X and Y.
 
     Its mean over all orders of the rows of Y is 0. Raises UserError below 4 tokens.
     """
@@ -35,17 +36,18 @@ def hsic(xy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray) -> float:
 def debiased(
     xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray
 ) -> float:
-    """At most 1, 0 expected of independent X and Y, so at times below 0; NaN where a side's own estimate is not above 0.
-    Raises UserError below 4 tokens."""
+    """Calculate CKA from unbiased estimates of HSIC. It is at most 1; 0 is expected of independent X and Y,
+    so it is at times below 0. NaN where a side's own estimate is not above 0. Raises UserError below 4
+    tokens."""
     own = hsic(xx, x_squares, x_squares) * hsic(yy, y_squares, y_squares)
     return hsic(xy, x_squares, y_squares) / own**0.5 if own > 0 else np.nan
 
 
 def biased(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray) -> float:
-    """Between 0 and 1, from scatter matrices of centred X and Y."""
+    """Calculate CKA, from 0 to 1, from scatter matrices of centred X and Y."""
     return float(np.vdot(xy, xy) / (np.linalg.norm(xx) * np.linalg.norm(yy)))
 
 
 def null_biased(n: int, xx: np.ndarray, yy: np.ndarray) -> float:
-    """The mean of `biased` over all orders of the rows of Y."""
+    """Calculate the mean of `biased` over all orders of the rows of Y."""
     return float(np.trace(xx) * np.trace(yy) / ((n - 1) * np.linalg.norm(xx) * np.linalg.norm(yy)))

@@ -233,7 +233,7 @@ class _Parent:
             }
 
     def without(self, values: np.ndarray) -> dict[str, float]:
-        """Their mean without the words of each block of inputs."""
+        """Average losses without the words of each block of inputs."""
         return dict(zip(WITHOUT, left_out(np.bincount(self.block, values), np.bincount(self.block))))
 
 

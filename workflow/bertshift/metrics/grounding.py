@@ -55,7 +55,8 @@ def ground(
     tokens: Mapping[str, int],
     max_length: int,
 ) -> pd.DataFrame:
-    """One row a pair of runs of a pretraining run, measure (`variant`) and summary of layers (`summary`: last, mean).
+    """Compare all runs of a task. One row a pair of runs of a pretraining run, measure (`variant`) and
+    summary of layers (`summary`: last, mean).
 
     runs: {"model", "folder", "init", "seed"}; behaving: by a run's folder; inputs: rows of id, text_a and perhaps text_b,
     cut to `max_length` pieces; tokens: how many RSA ("rsa") and the other measures of hidden states ("svcca") draw.
@@ -92,7 +93,8 @@ def _rows(block, files, behaving, stimuli, tokens) -> Iterator[dict]:
 
 
 class _Layer:
-    """One layer of one run, and what the distances to all others need of it; made where it is asked for."""
+    """One layer of one run, with what the distances to all others need of it, computed when it is asked
+    for."""
 
     def __init__(self, activations: Activations, layer: int, content: np.ndarray, drawn: np.ndarray):
         self.activations, self.layer, self.content = activations, layer, content
@@ -125,14 +127,15 @@ class _Layer:
 
 
 def _all_pairs(tokens: int) -> Deleted:
-    """RSA of all tokens, which are one block."""
+    """Take all tokens for RSA as one block."""
     return Deleted([slice(0, tokens)])
 
 
 def distances(
     runs: Sequence[Activations], stimuli: str, tokens: Mapping[str, int]
 ) -> dict[tuple[int, int], dict[str, list[float]]]:
-    """By pair of `runs`, a < b, and measure: the distance in every layer from 1 to the last; NaN where it is undefined.
+    """Measure how far each pair of `runs`, a < b, is apart by each measure, in every layer from 1 to the
+    last; NaN where that is undefined.
 
     Tokens are those that RSA and SVCCA draw of the same stimuli. Of two depths the layers of the shallower model are
     compared with those at the same share of the deeper. A layer of a run is decomposed once for all pairs; memory holds one
@@ -164,7 +167,7 @@ def distances(
 
 
 def between(x: _Layer, y: _Layer) -> dict[str, float]:
-    """The distance of two layers by each of MEASURES."""
+    """Measure the distance of two layers by each of MEASURES."""
     rsa = _all_pairs(len(x.content)).correlations(x.unit, y.unit, y.cosines)[0]
     return {
         "rsa": 1 - float(rsa),
@@ -204,7 +207,8 @@ class Behaviour:
 def behaviour(
     task: Mapping, folder: Path, rows: Sequence[dict], sidecar: Mapping, scores: Mapping
 ) -> Behaviour:
-    """Of the fine-tuned model in `folder`, on the examples that it was scored on; `scores` is its scores.json.
+    """Run the fine-tuned model in `folder` on the examples that it was scored on; `scores` is its
+    scores.json.
 
     One forward pass: predictions.tsv has no probabilities, and runs that are finished need not be trained again for them.
     """
@@ -218,7 +222,8 @@ def behaviour(
 
 
 def differences(one: Behaviour, other: Behaviour) -> dict[str, float]:
-    """predictions, score and outputs of two runs on the same examples; n counts these."""
+    """Measure how differently two runs behave on the same examples: `predictions`, `score` and `outputs`; n
+    counts the examples."""
     p, q = one.outputs, other.outputs
     if p.ndim == 1:
         predictions, outputs = np.nan, np.abs(p - q).mean()

@@ -18,7 +18,8 @@ TINY = np.float64(1e-300)
 
 
 def _vector_log():
-    """The faster float64 logarithm in place: numpy's where it has AVX-512 code for it, torch's elsewhere."""
+    """Choose the faster float64 logarithm in place: numpy's where it has AVX-512 code for it, torch's
+    elsewhere."""
     found = np.lib.introspect.opt_func_info("^log$", "float64").get("log", {})
     if any(loop.get("current", "").startswith(("AVX512", "X86_V4")) for loop in found.values()):
         return lambda values: np.log(values, out=values)

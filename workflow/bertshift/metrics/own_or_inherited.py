@@ -73,6 +73,6 @@ def _rows(pairs: list[Pair], folders: Mapping[Path, Path]) -> Iterator[dict]:
 
 
 def _joined(maps: Sequence[np.ndarray]) -> Maps:
-    """Of examples of one length, each [heads, length, length]."""
+    """Join the maps of examples of one length, each [heads, length, length]."""
     lengths = np.full(len(maps), maps[0].shape[-1])
     return Maps(np.concatenate([one.ravel() for one in maps]), np.append(0, np.cumsum(lengths**2)), lengths)

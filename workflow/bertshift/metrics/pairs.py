@@ -65,7 +65,8 @@ def matched_layers(model: int, reference: int, first: int = 0) -> list[tuple[int
 
 
 def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") -> None:
-    """That there will be no row, as states are all alike: of first tokens in the embeddings, of all after a training that collapsed."""
+    """Tell on stderr that a layer has no row because its states are all alike. First tokens are so in the
+    embeddings, and all tokens after a training that collapsed."""
     print(
         f"{metric}: {tokens} do not differ in layer {layer}: {pair.model} vs {pair.reference}",
         file=sys.stderr,
@@ -87,7 +88,8 @@ def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
 
 
 def token_blocks(offsets: np.ndarray, positions: np.ndarray) -> list[slice]:
-    """Which of the tokens at these rising positions [n] are of each block of examples, which begin and end at offsets."""
+    """Find which of the tokens at these rising positions [n] belong to each block of examples, given where
+    examples begin and end."""
     lengths = np.diff(offsets)
     block = blocks.block_of(len(lengths))
     return blocks.slices(np.repeat(block, lengths)[positions], block[-1] + 1)

@@ -10,6 +10,7 @@ import numpy as np
 
 
 def distance(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray) -> float:
-    """Between 0 and 1, from scatter matrices of centred X [n, d_x] and Y [n, d_y]; the widths may differ."""
+    """Measure the Procrustes distance, from 0 to 1, given scatter matrices of centred X [n, d_x] and Y [n,
+    d_y]; the widths may differ."""
     nuclear = np.linalg.svd(xy, compute_uv=False).sum()
     return float(1 - nuclear / np.sqrt(np.trace(xx) * np.trace(yy)))

@@ -24,7 +24,8 @@ def variates(
 
 
 def weights(side: Principal, coordinates: np.ndarray) -> np.ndarray:
-    """alpha [c] of the side whose variates have these coordinates [k, c], adding up to 1."""
+    """Weight the canonical correlations of the side whose variates have these coordinates [k, c]: alpha [c],
+    adding up to 1."""
     k = len(coordinates)
     neurons = side.directions[:, :k] * np.sqrt(side.variances[:k])  # [d, k], in the same whitened directions
     alpha = np.abs(neurons @ coordinates).sum(axis=0)
@@ -32,5 +33,5 @@ def weights(side: Principal, coordinates: np.ndarray) -> np.ndarray:
 
 
 def distance(rho: np.ndarray, alpha: np.ndarray) -> float:
-    """Between 0 and 1."""
+    """Measure the PWCCA distance, from 0 to 1, given correlations rho [c] and weights alpha [c]."""
     return float(1 - rho @ alpha)

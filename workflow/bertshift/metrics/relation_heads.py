@@ -195,7 +195,8 @@ def _scores(activations: Activations, found: Sequence[Sentence]):
 
 
 def _with_mean(heads: np.ndarray) -> np.ndarray:
-    """[..., heads] -> [..., 1 + heads], the first their mean, as `head_rows` counts them."""
+    """Put the mean over heads before the heads, as `head_rows` counts them: [..., heads] -> [..., 1 +
+    heads]."""
     return np.concatenate([heads.mean(axis=-1, keepdims=True), heads], axis=-1)
 
 

@@ -17,7 +17,6 @@ from bertshift.activations.sampling import beside_content, two_samples
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined, token_blocks
 
-ROWS = 4096
 # What sums of equal cosines may differ by.
 ROUNDING = 1e-12
 CELLS = 1 << 22  # numbers in a slice of the blocks' moments: 32 MB
@@ -47,49 +46,6 @@ def _pearson(pairs, sum_x, square_x, sum_y, square_y, product):
 def _check_count(n: int) -> None:
     if n < 3:
         raise UserError(f"RSA needs at least 3 tokens and got {n}: ask for more stimuli.")
-
-
-class Moments:
-    """RSA of any number of token pairs in one pass: O(n d^2) time, O(d^2) memory.
-
-    update(x, y) takes batches x [m, d_x], y [m, d_y] of the same m tokens; the widths may differ.
-    """
-
-    def __init__(self):
-        self.n, self.identical = 0, True
-        self.total = self.gram = (0.0, 0.0)
-        self.cross = 0.0
-
-    def update(self, x: np.ndarray, y: np.ndarray) -> None:
-        if len(x) != len(y):
-            raise ValueError("x and y hold different tokens")
-        for first in range(0, len(x), ROWS):
-            a, b = x[first : first + ROWS], y[first : first + ROWS]
-            self.identical = self.identical and np.array_equal(a, b)
-            u, v = unit_rows(a), unit_rows(b)
-            self.n += len(u)
-            self.total = (self.total[0] + u.sum(axis=0), self.total[1] + v.sum(axis=0))
-            self.gram = (self.gram[0] + u.T @ u, self.gram[1] + v.T @ v)
-            self.cross = self.cross + u.T @ v
-
-    def correlation(self) -> float:
-        """Raises UserError below 3 tokens, and where all tokens are equally similar."""
-        _check_count(self.n)
-        sums = [(total @ total - self.n) / 2 for total in self.total]
-        squares = [(np.vdot(gram, gram) - self.n) / 2 for gram in self.gram]
-        product = (np.vdot(self.cross, self.cross) - self.n) / 2
-        pairs = self.n * (self.n - 1) / 2
-        value = float(_pearson(pairs, sums[0], squares[0], sums[1], squares[1], product))
-        if np.isnan(value):
-            raise UserError("All tokens are equally similar to each other, so RSA is undefined.")
-        return 1.0 if self.identical else value
-
-
-def rsa(x: np.ndarray, y: np.ndarray) -> float:
-    """RSA of x [n, d_x] and y [n, d_y], hidden states of the same n tokens. Raises as `Moments` does."""
-    moments = Moments()
-    moments.update(x, y)
-    return moments.correlation()
 
 
 class Deleted:
@@ -127,6 +83,22 @@ class Deleted:
     def _over_pairs(self, whole: float, with_whole: np.ndarray, own: np.ndarray) -> np.ndarray:
         """[1 + blocks] sums over pairs i < j from `_products`, where each i, i holds a 1."""
         return (np.append(whole, whole - 2 * with_whole + own) - self.left) / 2
+
+
+def rsa(x: np.ndarray, y: np.ndarray) -> float:
+    """RSA of x [n, d_x] and y [n, d_y], hidden states of the same n tokens.
+
+    Raises UserError below 3 tokens, for a zero vector, and where all tokens are equally similar.
+    """
+    if len(x) != len(y):
+        raise UserError(f"x holds {len(x)} tokens and y {len(y)}; give states of the same tokens.")
+    _check_count(len(x))
+    u, v = unit_rows(x, "x"), unit_rows(y, "y")
+    whole = Deleted([slice(0, len(x))])
+    value = float(whole.correlations(u, v, whole.own(v))[0])
+    if np.isnan(value):
+        raise UserError("All tokens are equally similar to each other, so RSA is undefined.")
+    return 1.0 if np.array_equal(x, y) else value
 
 
 def _products(blocks: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:

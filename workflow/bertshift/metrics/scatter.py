@@ -37,7 +37,7 @@ class Centred:
 
     @cached_property
     def mean(self) -> np.ndarray:
-        """[d]"""
+        """Mean of the rows, [d]."""
         chunks = (self.states[self.positions[part]] for part in _parts(len(self)))
         return sum(chunk.sum(axis=0, dtype=np.float64) for chunk in chunks) / len(self)
 
@@ -52,7 +52,8 @@ class Centred:
 
     @property
     def varies(self) -> bool:
-        """False where the rows differ by no more than float32 rounds, as the embedding of a first token that is always the same does."""
+        """Whether the rows differ by more than float32 rounding. The embeddings of a first token that is
+        always the same do not."""
         return bool(self.squares.sum() > 1e-12 * len(self) * (self.mean @ self.mean))
 
     def permuted(self, order: np.ndarray) -> "Centred":
@@ -103,7 +104,7 @@ class Scatters:
 
     @cached_property
     def _parts(self) -> np.ndarray:
-        """[blocks, d_x, d_y] of each block's rows."""
+        """X'Y of each block's rows, [blocks, d_x, d_y]."""
         parts = np.zeros((len(self.x.blocks), *(one.states.shape[1] for one in (self.x, self.y))))
         for own, block in zip(parts, self.x.blocks, strict=True):
             for number, part in enumerate(_parts(block.stop, block.start)):
@@ -120,12 +121,14 @@ class Scatters:
         return self._parts.sum(axis=0) if self.x.blocks else scatter(self.x, self.y)
 
     def rest_varies(self, block: int) -> bool:
-        """Of X'X: False where the rows outside a block are none, or do not differ by more than rounding."""
+        """Test, where this is X'X, whether the rows outside a block vary. They do not where there are none,
+        or where they differ by no more than rounding."""
         sums, left = self.x.sums[block], self.x.left[block]
         rest = self.whole.trace() - self._parts[block].trace() - sums @ sums / max(left, 1)
         return bool(left > 0 and rest > 1e-12 * self.whole.trace())
 
     def without(self, block: int) -> np.ndarray:
-        """Of the rows outside a block, which must be some, about their means; the caller's own, to be overwritten."""
+        """Calculate X'Y of the rows outside a block, about their own means. There must be some such rows. The
+        matrix is the caller's own, to be overwritten."""
         rest, share = self.whole - self._parts[block], -1 / self.x.left[block]
         return dger(share, self.y.sums[block], self.x.sums[block], a=rest.T, overwrite_a=True).T

@@ -30,13 +30,14 @@ INSTEAD = "leave results/spectra out for it"
 
 
 def shares(singular: np.ndarray, rank: int) -> float:
-    """Of the squared norm, in the first `rank` of the singular values [n], the largest first; NaN if all are 0."""
+    """Measure the share of the squared norm in the first `rank` singular values. `singular` [n] has the
+    largest first; NaN if all are 0."""
     squares = singular**2
     return float(squares[:rank].sum() / squares.sum()) if squares.any() else np.nan
 
 
 def effective_rank(singular: np.ndarray) -> float:
-    """From 1 to n; NaN if all singular values [n] are 0."""
+    """Measure the effective rank, from 1 to n; NaN if all singular values [n] are 0."""
     p = singular[singular > 0] / singular.sum() if singular.any() else np.array([np.nan])
     return float(np.exp(-(p * np.log(p)).sum()))
 
@@ -47,8 +48,8 @@ def left_vectors(weights: np.ndarray) -> np.ndarray:
 
 
 def intruders(new: np.ndarray, old: np.ndarray, leading: int = LEADING, cosine: float = COSINE) -> int:
-    """How many of the `leading` first columns of `new` have no |cosine| above this with any column of `old`; both have
-    orthonormal columns [out, n]."""
+    """Count the intruder dimensions: those of the `leading` first columns of `new` that have no |cosine|
+    above this with any column of `old`. Both have orthonormal columns [out, n]."""
     return int((np.abs(old.T @ new[:, :leading]).max(axis=0) <= cosine).sum())
 
 

@@ -34,7 +34,8 @@ class Principal:
 
     @classmethod
     def of(cls, scattered: np.ndarray, overwrite: bool = False) -> "Principal":
-        """scattered [d, d]: X'X of centred X, which may be overwritten. Raises UserError where nothing varies."""
+        """Find the principal directions of `scattered` [d, d], X'X of centred X, which may be overwritten.
+        Raises UserError where nothing varies."""
         # Symmetric, so that its transpose, in LAPACK's order of elements, need not be copied.
         variances, directions = eigh(scattered.T, driver="evd", overwrite_a=overwrite, check_finite=False)
         variances, directions = variances[::-1], directions[:, ::-1]
@@ -60,8 +61,9 @@ def correlations(x: Principal, y: Principal, cross: np.ndarray, k_x: int, k_y: i
 
 
 def _correlations(product: np.ndarray) -> np.ndarray:
-    """From X'Y in whitened directions. Squares of correlations take half as long as singular values, and say the mean
-    to 1e-9: one of 0 is off by the root of a float64's rounding."""
+    """Calculate canonical correlations from X'Y in whitened directions, as roots of eigenvalues. These take
+    half as long as singular values, and give the mean to 1e-9; a correlation of 0 is off by the root of a
+    float64's rounding."""
     narrow = product if product.shape[0] >= product.shape[1] else product.T
     return np.sqrt(np.clip(np.linalg.eigvalsh(narrow.T @ narrow)[::-1], 0.0, 1.0))
 
@@ -101,7 +103,7 @@ def can_be_apart(n: int, k_x: int, k_y: int) -> bool:
 def distances(
     x: Principal, y: Principal, cross: np.ndarray, n: int, kept: tuple[int, int] | None = None
 ) -> dict[str, tuple[float, int, int]]:
-    """variant -> (distance, k_x, k_y).
+    """Measure the distance of two sides in every variant: variant -> (distance, k_x, k_y).
 
     svcca99: directions of 99% of the variance (the headline); cca_full: all directions; google_mean98: as svcca99,
     with `google_mean`; svcca99_null and cca_full_null: `null_distance` at their sizes. kept: k_x and k_y of svcca99, where
@@ -149,7 +151,7 @@ class Side:
 
     @cached_property
     def without(self) -> list[Principal | None]:
-        """Of the tokens outside each block; None where these do not vary."""
+        """The principal directions of the tokens outside each block; None where these do not vary."""
         own = self.scattered
         return [
             Principal.of(own.without(block), overwrite=True) if own.rest_varies(block) else None
@@ -161,8 +163,8 @@ class Side:
 
 
 def without_blocks(x: Side, y: Side, xy: Scatters, kept: tuple[int, int]) -> dict[str, np.ndarray]:
-    """variant -> [blocks] `distances` of the rows outside each block, decomposed anew; NaN where these are too few or do
-    not vary. Of nulls, which no text decides, there is none.
+    """Measure the `distances` of the rows outside each block, decomposed anew: variant -> [blocks]. NaN where
+    these rows are too few or do not vary. Nulls are left out, as no text decides them.
 
     As many directions are kept as of all rows: a jackknife of a number that jumps, as at another cut, is too wide.
     """

@@ -1,7 +1,7 @@
 """Disabling attention heads in a forward pass, without a change to any weight."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from bertshift.errors import UserError
-from bertshift.models.attention import Edit, editing, seen
+from bertshift.models.attention import Edit, editing
 from bertshift.models.family import head_width, heads_of
 
 # Every query attends alike to all that it sees (Kovaleva et al. 2019); the head puts out nothing (Michel et al. 2019);
@@ -34,7 +34,8 @@ NOTHING = Ablation("none", 0, 0)
 
 
 def every_ablation(model: PreTrainedModel, variants: Iterable[str] = VARIANTS) -> list[Ablation]:
-    """By layer, by variant, by head, the whole layer first. UserError for a model without layers."""
+    """List every ablation by layer, then by variant, then by head, the whole layer first. UserError for a
+    model without layers."""
     if not model.config.num_hidden_layers:
         raise UserError("a model without layers has no heads to disable; name one with layers.")
     return [
@@ -45,44 +46,9 @@ def every_ablation(model: PreTrainedModel, variants: Iterable[str] = VARIANTS) -
     ]
 
 
-@contextmanager
-def disabled(model: PreTrainedModel, ablation: Ablation, means: Tensor | None = None) -> Iterator[None]:
-    """Inside the block `ablation` holds. `means` [layers, heads, width of a head] is what `averaging` gives.
-
-    uniform: all that a query sees gets the same weight. zero: the head's context is 0. mean: it is the head's mean.
-    UserError for a layer, head or variant that does not exist.
-    """
-    layers, heads = model.config.num_hidden_layers, heads_of(model)
-    if ablation.variant not in (*VARIANTS, NOTHING.variant):
-        raise UserError(
-            f"'{ablation.variant}' is no way to disable a head; write one of {', '.join(VARIANTS)} under ablation.variants."
-        )
-    if ablation != NOTHING and not (1 <= ablation.layer <= layers and 0 <= ablation.head <= heads):
-        raise UserError(
-            f"L{ablation.layer}H{ablation.head} does not exist: the model has layers 1 to {layers} and heads 1 to {heads}."
-        )
-    if ablation.variant == "mean" and means is None:
-        raise ValueError("the variant 'mean' needs the means of the contexts")
-    with nullcontext() if ablation == NOTHING else editing(model, Disabled(ablation, means)):
-        yield
-
-
-class Disabled(Edit):
-    def __init__(self, ablation: Ablation, means: Tensor | None = None):
-        self.ablation, self.means = ablation, means
-
-    def maps(self, layer: int, maps: Tensor, mask: Tensor | None) -> Tensor:
-        if layer == self.ablation.layer and self.ablation.variant == "uniform":
-            maps = maps.clone()
-            maps[:, self.ablation.heads] = seen(mask, maps)[:, None]
-        return maps
-
-    def context(self, layer: int, context: Tensor) -> Tensor:
-        return without(self.ablation, context, self.means) if layer == self.ablation.layer else context
-
-
 def without(ablation: Ablation, context: Tensor, means: Tensor | None = None) -> Tensor:
-    """The context [examples, heads, tokens, width of a head] with heads set to zero or to their mean, as `ablation` says."""
+    """Set heads to zero or to their mean, as `ablation` says, in the context [examples, heads, tokens, width
+    of a head]."""
     if ablation.variant not in ("zero", "mean"):
         return context
     context = context.clone()
@@ -105,9 +71,9 @@ class _Sums(Edit):
 
 @contextmanager
 def averaging(model: PreTrainedModel) -> Iterator[Tensor]:
-    """What the heads put out, averaged over the real tokens of all inputs that `model` reads inside the block:
-    [layers, heads, width of a head] float64, complete when the block ends. What it could not read to the end, for want of
-    memory, does not count."""
+    """Average the heads' output over the real tokens of all inputs that `model` reads inside the block:
+    [layers, heads, width of a head] float64, complete when the block ends. Inputs that it could not read to
+    the end, for want of memory, do not count."""
     sums = _Sums(model.config.num_hidden_layers, heads_of(model), head_width(model))
     means = torch.zeros_like(sums.sums)
     tokens = 0

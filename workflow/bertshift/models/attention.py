@@ -76,7 +76,8 @@ class Record(Edit):
 
 
 def seen(mask: Tensor | None, maps: Tensor) -> Tensor:
-    """Attention that is alike to all that a query sees, in the shape of one head's `maps` [examples, query, key]."""
+    """Spread attention evenly over all that a query sees, in the shape of one head's `maps` [examples, query,
+    key]."""
     flat = torch.zeros_like(maps[:, :1])
     return (flat if mask is None else flat + mask[:, :1]).softmax(-1)[:, 0]
 
@@ -86,14 +87,14 @@ _active: Edit | None = None
 
 @contextmanager
 def editing(model: PreTrainedModel, edit: Edit, family: Family | None = None) -> Iterator[None]:
-    """Inside the block `edit` takes part in every forward pass of `model`."""
+    """Let `edit` take part in every forward pass of `model` inside the block."""
     with editable(model, family), active(edit):
         yield
 
 
 @contextmanager
 def editable(model: PreTrainedModel, family: Family | None = None) -> Iterator[None]:
-    """Inside the block an `active` edit takes part in forward passes of `model`, and of its layers."""
+    """Let an `active` edit take part in forward passes of `model`, and of its layers, inside the block."""
     family = family or family_of(model)
     with ExitStack() as stack:
         if family.attention:
@@ -109,7 +110,8 @@ def editable(model: PreTrainedModel, family: Family | None = None) -> Iterator[N
 
 @contextmanager
 def active(edit: Edit) -> Iterator[None]:
-    """For models that are `editable`. ValueError inside another such block, whose edit would be lost."""
+    """Make `edit` the active one inside the block, for models that are `editable`. ValueError inside another
+    such block, whose edit would be lost."""
     global _active
     if _active is not None:
         raise ValueError("attention is being edited already")
@@ -140,8 +142,8 @@ def attend(
     dropout: float = 0.0,
     **_,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention as transformers' eager functions compute it, to the bit, with the active edit; by a fast kernel where no edit
-    is active."""
+    """Compute attention as transformers' eager functions do, to the bit, with the active edit; by a fast
+    kernel where no edit is active."""
     edit = _active
     if edit is None:
         return sdpa_attention_forward(module, query, key, value, mask, dropout, scaling, is_causal=False)

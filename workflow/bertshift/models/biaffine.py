@@ -40,7 +40,8 @@ class Biaffine(nn.Module):
                     nn.init.zeros_(matrix)
 
     def arc_scores(self, states: Tensor, real: Tensor) -> Tensor:
-        """States [sentences, words, width] -> [sentences, dependents, heads] float32.
+        """Score every word as the head of every other: states [sentences, words, width] -> [sentences,
+        dependents, heads] float32.
 
         What is not `real` [sentences, words] gets the lowest number there is as a head.
         """
@@ -50,7 +51,8 @@ class Biaffine(nn.Module):
         return scores.masked_fill(~real[:, None], torch.finfo(scores.dtype).min)
 
     def label_scores(self, states: Tensor, heads: Tensor) -> Tensor:
-        """Of each word under the head that `heads` [sentences, words] gives it: [sentences, words, labels] float32."""
+        """Score the labels of each word's arc from the head that `heads` [sentences, words] gives it:
+        [sentences, words, labels] float32."""
         dependents = _and_one(self._features(self.label_dependent, states))
         features = _and_one(self._features(self.label_head, states))
         wanted = torch.einsum("bni,rij->bnrj", dependents, self.label_weight)

@@ -15,8 +15,8 @@ ROUNDING = 1e-5
 
 @torch.no_grad()
 def check(model: PreTrainedModel, folder: Path) -> None:
-    """UserError where attention is not seen once a layer, is not that of transformers' eager functions, padding takes part
-    in it, or what the heads put out does not reach the output projection."""
+    """Raise UserError where attention is not seen once a layer, is not that of transformers' eager functions,
+    where padding takes part in it, or where the heads' output does not reach the output projection."""
     layers, family = layers_of(model), family_of(model)
     ids = 1 + torch.arange(2 * TOKENS).reshape(2, TOKENS) % (model.config.vocab_size - 1)
     mask = torch.ones_like(ids)

@@ -13,8 +13,9 @@ TOKENS = 5
 
 
 def explore(model: PreTrainedModel) -> Family:
-    """Where the layers are, which projection reads the heads' contexts, what comes after the layers, and whether a token
-    sees later ones. UserError where the layers are not in one list, or attention cannot be recorded."""
+    """Find where the layers are, which projection reads the heads' contexts, what comes after the layers, and
+    whether a token sees later ones. UserError where the layers are not in one list, or attention cannot be
+    recorded."""
     kind, count = model.config.model_type, model.config.num_hidden_layers
     lists = [
         name

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Family:
-    """Where a family's parts are: paths of modules, `query` to `out` inside a layer, the others inside the model.
+    """The places of a family's parts, as paths of modules: `query` to `out` inside a layer, the others inside
+    the model.
 
     `fused` is one projection for query, key and value; its rows are ordered by `order`. `inputs_first`: weights are kept
     [in, out]. `shared` is what every layer
@@ -42,8 +43,8 @@ class Family:
     without_layers: bool = True
 
     def group(self, name: str) -> str:
-        """The part that a parameter of the bare model belongs to: "embeddings", the number of a layer, "shared" by the
-        layers, or the name of what comes after them."""
+        """Name the part that a parameter of the bare model belongs to: "embeddings", the number of a layer,
+        "shared" by the layers, or the name of what comes after them."""
         if match := re.match(rf"{re.escape(self.layers)}\.(\d+)\.", name):
             return str(int(match[1]) + 1)
         if name.startswith(tuple(f"{part}." for part in self.shared)):

@@ -11,7 +11,8 @@ _EXPLORED: dict[type, Family] = {}
 
 
 def family_of(model: PreTrainedModel) -> Family:
-    """The row of the model's family, or what is found in the model; a stand-in for a model says itself what it is."""
+    """Find the row of the model's family, or what `explore` finds in the model; a stand-in for a model says
+    itself what it is."""
     if isinstance(said := getattr(model, "family", None), Family):
         return said
     kind = type(model)
@@ -25,13 +26,15 @@ def family_of(model: PreTrainedModel) -> Family:
 
 
 def layers_of(model: PreTrainedModel) -> list[nn.Module]:
-    """The layers from the first to the last. ALBERT has fewer than it runs: one stands here as often as it runs."""
+    """List the layers from the first to the last. ALBERT has fewer than it runs: one stands here as often as
+    it runs."""
     layers, count = list(model.get_submodule(family_of(model).layers)), model.config.num_hidden_layers
     return [layers[number * len(layers) // count] for number in range(count)]
 
 
 def own_layers(model: PreTrainedModel, what: str) -> list[nn.Module]:
-    """As `layers_of`. UserError, saying that `what` is not possible, for a model that runs one layer several times."""
+    """List the layers of a model whose layers have weights of their own. UserError, saying that `what` is not
+    possible, for a model that runs one layer several times."""
     layers = layers_of(model)
     if len({*layers}) < len(layers):
         raise UserError(
@@ -49,7 +52,8 @@ def matrix(projection: nn.Module) -> Tensor:
 def projections(
     model: PreTrainedModel, layer: int, head: int, what: str
 ) -> dict[str, tuple[Tensor, Tensor | None]]:
-    """Of a head, both counted from 1, {query, key, value: (its rows of the weights, its part of the bias)}.
+    """Find the projections of a head: {query, key, value: (its rows of the weights, its part of the bias)}.
+    Layer and head count from 1.
 
     UserError, saying that `what` is not possible, where a projection is not known or not this head's alone.
     """
@@ -80,8 +84,8 @@ def projections(
 
 
 def output_columns(model: PreTrainedModel, layer: int, head: int, what: str) -> Tensor:
-    """The columns [width, width of a head] of a layer's output projection that read a head, both counted from 1. UserError,
-    saying that `what` is not possible, where the projection is not known."""
+    """Find the columns [width, width of a head] of a layer's output projection that read a head, both counted
+    from 1. UserError, saying that `what` is not possible, where the projection is not known."""
     family, width = family_of(model), head_width(model)
     if not family.out:
         raise UserError(
@@ -96,7 +100,8 @@ def heads_of(model: PreTrainedModel) -> int:
 
 
 def key_heads(model: PreTrainedModel) -> int:
-    """Heads with keys and values of their own; in a model with fewer than heads, each serves several."""
+    """Count the heads with keys and values of their own; in a model with fewer of these than heads, each
+    serves several."""
     return getattr(model.config, "num_key_value_heads", None) or heads_of(model)
 
 
@@ -105,7 +110,7 @@ def head_width(model: PreTrainedModel) -> int:
 
 
 def longest_input(model: PreTrainedModel) -> int:
-    """Tokens, special ones included, that the model has positions for."""
+    """Count the tokens, special ones included, that the model has positions for."""
     config = model.config
     before = config.pad_token_id + 1 if family_of(model).positions_from_padding else 0
     return config.max_position_embeddings - before
@@ -117,7 +122,7 @@ def run(
     attention_mask: Tensor | None = None,
     token_type_ids: Tensor | None = None,
 ):
-    """The model's output. Which text a token is of reaches models that read it."""
+    """Run the model and return its output. Which text a token is of reaches only models that read it."""
     more: dict = {}
     if family_of(model).segments and model.config.type_vocab_size >= 2:
         more["token_type_ids"] = token_type_ids
@@ -127,7 +132,7 @@ def run(
 
 
 def needs_all_tokens(encoder: PreTrainedModel, what: str) -> None:
-    """UserError for a decoder, in which a word does not know the words behind it."""
+    """Raise UserError for a decoder, in which a word does not know the words behind it."""
     if family_of(encoder).causal:
         raise UserError(
             f"{what} needs an encoder: in a {encoder.config.model_type} model a word has not read the words behind it."
@@ -135,7 +140,7 @@ def needs_all_tokens(encoder: PreTrainedModel, what: str) -> None:
 
 
 def groups(model: PreTrainedModel) -> dict[str, list[nn.Parameter]]:
-    """The model's parameters by part, in the order of the model."""
+    """Group the model's parameters by part, in the order of the model."""
     found: dict[str, list[nn.Parameter]] = {}
     for name, weight in model.named_parameters():
         found.setdefault(family_of(model).group(name), []).append(weight)
@@ -143,8 +148,8 @@ def groups(model: PreTrainedModel) -> dict[str, list[nn.Parameter]]:
 
 
 def word_vectors(model: PreTrainedModel) -> Tensor:
-    """[vocabulary, width] what the model's words are before their places are added: embeddings, normed and widened where the
-    model does so."""
+    """Compute [vocabulary, width] what the model's words are before their places are added: embeddings,
+    normed and widened where the model does so."""
     vectors = model.get_input_embeddings().weight.detach()
     inside = [
         module for name, module in model.named_modules() if family_of(model).group(f"{name}.") == "embeddings"

@@ -19,8 +19,9 @@ HEADS = re.compile(
 
 
 def has_no_head(folder: Path) -> bool:
-    """Whether the weights in `folder` surely hold an encoder alone, without the head that it was pretrained with. False
-    where that cannot be told: no weights yet, another file than safetensors, a decoder."""
+    """Test whether the weights in `folder` surely hold an encoder alone, without the head that it was
+    pretrained with. False where that cannot be told: no weights yet, another file than safetensors, a
+    decoder."""
     try:
         config = read_config(folder)
         with open(folder / "model.safetensors", "rb") as file:

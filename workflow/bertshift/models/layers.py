@@ -15,8 +15,9 @@ from bertshift.models.family import family_of, layers_of, run
 def read(
     model: PreTrainedModel, maps: bool = False, **inputs: Tensor | None
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Hidden states and, if asked, attention maps of a pass: what goes into each layer and what the last one puts out,
-    [layers + 1] of [examples, tokens, width], and [layers] of [examples, heads, query, key].
+    """Run a forward pass and keep its hidden states and, if asked, attention maps: what goes into each layer
+    and what the last one puts out, [layers + 1] of [examples, tokens, width], and [layers] of [examples,
+    heads, query, key].
 
     The last states are those before a final norm, so that they compare with the others.
     """
@@ -37,8 +38,8 @@ Visitor = Callable[[int, Tensor], None]
 def visit(
     model: PreTrainedModel, states: Visitor, maps: Visitor | None = None, **inputs: Tensor | None
 ) -> None:
-    """As `read`, for what keeps nothing: `states` gets (layer, states) from the embeddings, which are layer 0, on, and
-    `maps` (layer, maps) from layer 1 on, as soon as they are known."""
+    """Run a forward pass and hand on what `read` would keep, as soon as it is known. `states` gets (layer,
+    states) from the embeddings, which are layer 0, on; `maps` gets (layer, maps) from layer 1 on."""
     layers, number = layers_of(model), count()
     last: list[Tensor] = []
 
@@ -75,12 +76,12 @@ class _Shown(Edit):
 
 
 def norms_of(model: PreTrainedModel) -> list[nn.Module]:
-    """What stands between the last layer and the model's last hidden states."""
+    """Find what stands between the last layer and the model's last hidden states."""
     return [model.get_submodule(name) for name in family_of(model).after if name != "pooler"]
 
 
 def first_of(output: Tensor | tuple) -> Tensor:
-    """A layer's states: some families put out a tuple."""
+    """Take a layer's states from its output, which in some families is a tuple."""
     return output if isinstance(output, Tensor) else output[0]
 
 
@@ -114,7 +115,7 @@ class Layers:
         return self.through(self.modules[number - 1], number, hidden)
 
     def through(self, module: nn.Module, number: int, hidden: Tensor) -> Tensor:
-        """As if `module` stood in the place of layer `number`."""
+        """Run `module` as if it stood in the place of layer `number`."""
         if not self.given:
             raise ValueError("a model without layers")
         more, named = self.given[number - 1]
@@ -122,7 +123,8 @@ class Layers:
         return first_of(module(hidden, *more, **named))
 
     def after(self, hidden: Tensor) -> Tensor:
-        """The model's last hidden states, given those of the last layer: a final norm, if there is one."""
+        """Compute the model's last hidden states from those of the last layer: a final norm, if there is
+        one."""
         for norm in norms_of(self.model):
             hidden = norm(hidden)
         return hidden

@@ -116,7 +116,8 @@ def _read_encoder(
 
 
 def _check_encoder(folder: Path, config: PreTrainedConfig, weights: Path) -> None:
-    """UserError where `config` and the user's `weights`, which `folder` holds, do not belong together, or `check` says so."""
+    """Raise UserError where `config` and the user's `weights`, which `folder` holds, do not belong together,
+    or `check` says so."""
     try:
         # Without memory, so that no size is too large.
         _read_encoder(folder, config, weights, device_map="meta")
@@ -217,7 +218,8 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
 
 
 def _in_float32(path: Path, name: str, value: Tensor) -> Tensor:
-    """UserError, with the tensor's name, for a quantised weight and for one that is not finite."""
+    """Cast weights to float32. UserError, with the tensor's name, for a quantised weight and for one that is
+    not finite."""
     wide = value.float() if value.is_floating_point() else value
     if name.endswith(MASKS) or value.dtype == torch.bool:
         return wide
@@ -263,7 +265,8 @@ def save_model(folder: Path, model: nn.Module, tokenizer: PreTrainedTokenizerBas
 
 
 def save_weights(path: Path, state: Mapping[str, Tensor]) -> None:
-    """Tied tensors are written once: under a name that no head has, or else the first in alphabetical order."""
+    """Write weights. Tied tensors are written once: under a name that no head has, or else the first in
+    alphabetical order."""
     names = sorted(state, key=lambda name: (bool(HEADS.search(name)), name), reverse=True)
     unique = {(state[name].data_ptr(), state[name].shape, state[name].stride()): name for name in names}
     tensors = {name: state[name].detach().cpu().contiguous() for name in sorted(unique.values())}

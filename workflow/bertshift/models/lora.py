@@ -17,7 +17,8 @@ from bertshift.seeds import seed_from
 
 
 def projections_of(model: PreTrainedModel) -> dict[str, nn.Module]:
-    """By its name in the model, each projection of attention that makes queries, keys, values or a layer's output.
+    """Find each projection of attention that makes queries, keys, values or a layer's output, by its name in
+    the model.
 
     UserError where the model's family does not tell them.
     """

@@ -19,7 +19,8 @@ WIDTH = ("hidden_size", "n_embd", "dim")
 
 
 def read_config(folder: Path) -> dict:
-    """What `folder`/config.json says. UserError where it is missing or no object, and for sizes that no model has."""
+    """Read `folder`/config.json. UserError where it is missing or no object, and for sizes that no model
+    has."""
     path = folder / CONFIG
     try:
         values = read_object(path)
@@ -36,7 +37,8 @@ def read_config(folder: Path) -> dict:
 
 
 def same_shape(folder: Path, real: Mapping[str, int], said: Mapping[str, int]) -> None:
-    """UserError for a checkpoint with other layers or heads than the configuration says; `real` may lack one of them."""
+    """Raise UserError for a checkpoint with other layers or heads than the configuration says; `real` may
+    lack one of them."""
     if said | real != said:
         real = said | real
         raise UserError(
@@ -46,7 +48,8 @@ def same_shape(folder: Path, real: Mapping[str, int], said: Mapping[str, int]) -
 
 
 def check(folder: Path, said: Mapping[str, int]) -> None:
-    """UserError for what keeps the checkpoint in `folder` from being read, as far as its JSON files and names tell."""
+    """Raise UserError for what keeps the checkpoint in `folder` from being read, as far as its JSON files and
+    names tell."""
     values = read_config(folder)
     if values.get("model_type", "bert") in FAMILIES:
         told = {"layers": _size(values, LAYERS)[1], "heads": _size(values, HEADS)[1]}
@@ -95,7 +98,7 @@ def _how_to_convert(folder: Path) -> str:
 
 
 def _size(values: Mapping, names: tuple[str, ...]) -> tuple[str, object]:
-    """(its name, the size), None if the file does not say it."""
+    """Find a size in the configuration: (its name, the size), None if the file does not say it."""
     return next(((name, values[name]) for name in names if name in values), (names[0], None))
 
 

@@ -30,7 +30,8 @@ def seal(path: Path) -> None:
 
 
 def check_seal(path: Path) -> None:
-    """UserError where the bytes are not those that were sealed. A file without a seal is another program's."""
+    """Raise UserError where the bytes are not those that were sealed. A file without a seal is another
+    program's."""
     stat = Path(path).stat()
     if not _is_whole(Path(path), stat.st_size, stat.st_mtime_ns):
         raise UserError(

@@ -7,7 +7,6 @@ from bertshift.errors import UserError
 from bertshift.files import read_json, write_json
 
 SOURCE = "source.json"
-_FAMILY = ", family "
 BERT = "bert"
 # Families as their papers write them; a family that is not here keeps the name that transformers gives it.
 NAMES = {"bert": "BERT", "roberta": "RoBERTa", "gpt2": "GPT-2", "distilbert": "DistilBERT", "electra": "ELECTRA",
@@ -16,7 +15,7 @@ NAMES = {"bert": "BERT", "roberta": "RoBERTa", "gpt2": "GPT-2", "distilbert": "D
 
 
 def hub_source(repository: str, commit: str, pinned: bool) -> dict:
-    """pinned: whether the configuration named the commit."""
+    """Describe a checkpoint from the hub; pinned: whether the configuration named the commit."""
     return {
         "name": f"{repository}@{commit[:7]}",
         "source": f"hub:{repository}@{commit}",
@@ -29,7 +28,7 @@ def local_source(name: str) -> dict:
 
 
 def names_apart(folders: Iterable[Path]) -> dict[Path, str]:
-    """The shortest end of each folder's path that no other folder has."""
+    """Find the shortest end of each folder's path that no other folder has."""
     whole = {folder: folder.expanduser().absolute().parts for folder in folders}
     return {
         folder: str(Path(*_own_end(parts, {*whole.values()} - {parts}))) for folder, parts in whole.items()
@@ -42,7 +41,8 @@ def _own_end(parts: tuple[str, ...], others: set[tuple[str, ...]]) -> tuple[str,
 
 
 def pretrained_source(architecture: Mapping) -> dict:
-    """`architecture` as under `bases.<name>.pretrain`: family, layers, width, corpus."""
+    """Describe a model that was pretrained here; `architecture` is as under `bases.<name>.pretrain`: family,
+    layers, width, corpus."""
     family = NAMES.get(architecture["family"], architecture["family"])
     size = f"{architecture['layers']}x{architecture['width']}"
     name = f"{size} {family} pretrained here on {architecture['corpus']}"
@@ -54,30 +54,26 @@ def write_source(folder: str | Path, source: Mapping) -> None:
 
 
 def carry_source(start: str | Path, folder: str | Path) -> None:
-    """What `folder` holds was made from the weights in `start`."""
+    """Record that what `folder` holds was made from the weights in `start`."""
     write_source(folder, read_json(Path(start) / SOURCE))
 
 
-def checkpoint_names(checkpoints: Mapping[str, Mapping[str, str | Sequence[str]]]) -> dict[str, str]:
-    """By pretraining run, what tables call the checkpoint; of another family than BERT's its name says which.
+def origins(checkpoints: Mapping[str, Mapping[str, str | Sequence[str]]]) -> dict[str, dict[str, str]]:
+    """Tell by pretraining run what tables call the `checkpoint`, and its `family` (`model_type` of
+    transformers).
 
-    {pretraining run: {"records": the source.json of its replicates, "label": the user's own name of it, if any}}.
-    UserError where the replicates began as different checkpoints.
+    {pretraining run: {"records": the source.json of its replicates, "label": the user's own name of it, if any}}. The name of
+    a checkpoint of another family than BERT's says so too. UserError where the replicates began as different checkpoints.
     """
     return {
-        init: (entry.get("label") or _name(entry["records"])) + _other_family(entry.get("records", ()))
-        for init, entry in checkpoints.items()
+        init: _origin(entry.get("label"), entry.get("records", ())) for init, entry in checkpoints.items()
     }
 
 
-def _other_family(records: Sequence[str]) -> str:
-    families = {read_json(record).get("family", BERT) for record in records[:1]} - {BERT}
-    return "".join(_FAMILY + family for family in families)
-
-
-def family_in(checkpoint: str) -> str:
-    """The family (`model_type` of transformers) of a checkpoint, by what a table calls it."""
-    return checkpoint.partition(_FAMILY)[2] or BERT
+def _origin(label: str | None, records: Sequence[str]) -> dict[str, str]:
+    family = next((read_json(record).get("family", BERT) for record in records), BERT)
+    name = label or _name(records)
+    return {"checkpoint": name if family == BERT else f"{name}, family {family}", "family": family}
 
 
 def _name(records: Sequence[str]) -> str:
@@ -91,7 +87,7 @@ def _name(records: Sequence[str]) -> str:
 
 
 def recorded_commit(folder: str | Path, repository: str) -> str | None:
-    """The commit of `repository` that `folder` holds; None if it holds another checkpoint or none."""
+    """Read the commit of `repository` that `folder` holds; None if it holds another checkpoint or none."""
     found, commit = _hub_commit(_read(folder))
     return commit if found == repository else None
 

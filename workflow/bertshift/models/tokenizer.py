@@ -36,7 +36,7 @@ _LAYOUTS: WeakKeyDictionary = WeakKeyDictionary()
 
 
 def layout_of(tokenizer: PreTrainedTokenizerBase) -> Layout:
-    """What the tokenizer puts around the text "a", and around a pair of them."""
+    """Find what the tokenizer puts around the text "a", and around a pair of them."""
     tokenizer = getattr(tokenizer, "wrapped", tokenizer)
     if tokenizer not in _LAYOUTS:
         marked = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
@@ -63,7 +63,7 @@ def _around(tokenizer: PreTrainedTokenizerBase, *texts: str) -> tuple[tuple[int,
 
 
 def special_tokens(tokenizer: PreTrainedTokenizerBase, pair: bool = False) -> int:
-    """How many special tokens an input of one text, or of two, has."""
+    """Count the special tokens in an input of one text, or of two."""
     layout = layout_of(tokenizer)
     return sum(map(len, layout.two if pair else layout.one))
 
@@ -71,8 +71,9 @@ def special_tokens(tokenizer: PreTrainedTokenizerBase, pair: bool = False) -> in
 def join(
     tokenizer: PreTrainedTokenizerBase, first: Sequence[int], second: Sequence[int] | None = None
 ) -> tuple[list[int], list[int]]:
-    """The input of one text or of two, given their pieces: (ids, which text each is of), special tokens included. Those
-    between two texts are of the first. No input is empty: an unknown token stands where nothing is left."""
+    """Make the input of one text or of two, given their pieces: (ids, which text each is of), special tokens
+    included. Those between two texts are of the first. No input is empty: an unknown token stands where
+    nothing is left."""
     layout = layout_of(tokenizer)
     if second is None:
         before, after = layout.one
@@ -84,7 +85,8 @@ def join(
 
 
 def pieces(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    """The ids of each text's pieces, without special tokens: one that is written out in a text is cut like any other word."""
+    """Cut each text into the ids of its pieces, without special tokens: one that is written out in a text is
+    cut like any other word."""
     if not texts:
         return []
     cut = _cut(tokenizer, texts)
@@ -98,8 +100,9 @@ def _cut(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], **more):
 
 
 def spans(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[tuple[int, int, int]]]:
-    """As `pieces`, each with the characters [first, end) that it stands for, spaces around them left out. A piece of spaces
-    alone stands for nothing, at the beginning of what follows."""
+    """Cut each text into pieces, as `pieces` does, with the characters [first, end) that each stands for,
+    spaces around them left out. A piece of spaces alone stands for nothing, at the beginning of what
+    follows."""
     if not texts:
         return []
     cut = _cut(tokenizer, texts, return_offsets_mapping=True)
@@ -121,7 +124,7 @@ def _without_spaces(text: str, first: int, end: int) -> tuple[int, int]:
 
 
 def _ordinary(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[int]:
-    """Some vocabularies have special tokens among their pieces; in a text they are unknown."""
+    """Put the unknown token in the place of special ones, which some vocabularies have among their pieces."""
     special, unknown = layout_of(tokenizer).special, unknown_token(tokenizer)
     return ids if special.isdisjoint(ids) else [unknown if one in special else one for one in ids]
 
@@ -134,8 +137,8 @@ def unknown_token(tokenizer: PreTrainedTokenizerBase) -> int:
 def word_pieces(
     tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[str]]
 ) -> list[list[list[int]]]:
-    """For each sentence and word of it the ids of its pieces, never none: a word cut on its own is cut as in a text, with
-    the space before it.
+    """Cut each word of each sentence into the ids of its pieces, never none. A word on its own is cut as in a
+    text, with the space before it.
 
     A word of which the tokenizer leaves nothing (control and zero-width characters) is one unknown token. Occurrences of a
     word share one list, so change none of them.
@@ -215,7 +218,8 @@ def _read(path: Path) -> dict | None:
 
 
 def _read_fast(path: Path) -> dict | None:
-    """UserError also for a token that the vocabulary has twice, of which a reader would take the last."""
+    """Read a fast tokenizer's file. UserError also for a token that the vocabulary has twice, of which a
+    reader would take the last."""
 
     def once(pairs: list[tuple]) -> dict:
         if len(found := dict(pairs)) < len(pairs):

@@ -30,7 +30,8 @@ class Folder:
     names: dict[str, str]
 
     def read(self, name: str) -> np.ndarray:
-        """In float64. UserError for weights that NumPy does not know (bfloat16)."""
+        """Read a weight matrix or bias in float64. UserError for weights that NumPy does not know
+        (bfloat16)."""
         try:
             return self.file.get_tensor(self.names[name]).astype(np.float64)
         except TypeError as error:
@@ -38,14 +39,14 @@ class Folder:
 
     @property
     def layers(self) -> int:
-        """Layers with weights of their own."""
+        """Number of layers with weights of their own."""
         groups = map(self.family.group, self.names)
         return max((int(group) for group in groups if group.isdecimal()), default=0)
 
 
 @contextmanager
 def opened(folder: Path, instead: str) -> Iterator[Folder]:
-    """UserError, with what to do `instead`, for a family without a row in `families`."""
+    """Open a model folder. UserError, with what to do `instead`, for a family without a row in `families`."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     family = FAMILIES.get(config["model_type"])
     if family is None:
@@ -63,7 +64,8 @@ def opened(folder: Path, instead: str) -> Iterator[Folder]:
 
 
 def norms(folder: Path) -> list[float]:
-    """L2 norms of all weights of the embeddings, then of each layer. UserError as `opened` and `Folder.read`."""
+    """Measure the L2 norms of all weights of the embeddings, then of each layer. UserError as `opened` and
+    `Folder.read`."""
     found: dict[str, float] = {"embeddings": 0.0}
     with opened(folder, "leave results/steps out for it") as model:
         for name in model.names:
@@ -75,7 +77,7 @@ def norms(folder: Path) -> list[float]:
 
 
 def projection(model: Folder, layer: int, matrix: str) -> np.ndarray:
-    """[out, in] float64: one of MATRICES of a layer, counted from 1."""
+    """Read one of MATRICES of a layer, counted from 1: [out, in] float64."""
     family = model.family
     path = family.out if matrix == "output" else getattr(family, matrix) or family.fused
     weights = model.read(f"{family.layers}.{layer - 1}.{path}.weight")

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from bertshift.figures import style
+from bertshift.naming import pair_name
 from bertshift.rows import statistics
 
 # Columns that tell rows of one table apart; a reader chooses one value of each.
@@ -44,12 +45,12 @@ WORDS = {
 
 
 def shown(value: float, digits: int = 4) -> float | None:
-    """As many digits as a reader sees; None where there is no number."""
+    """Round to as many digits as a reader sees; None where there is no number."""
     return None if pd.isna(value) else float(f"{value:.{digits}g}")
 
 
 def in_words(value) -> str:
-    """A value of one of DIMENSIONS for a reader."""
+    """Write a value of one of DIMENSIONS for a reader."""
     if isinstance(value, float):
         return f"{value:g}"
     return WORDS.get(value) or style.label_of(str(value)).replace("_", " ")
@@ -58,7 +59,8 @@ def in_words(value) -> str:
 def chart(
     table: pd.DataFrame, models: Sequence[str], layers: int | None = None, over: Sequence[str] = OVER
 ) -> dict | None:
-    """The rows of a figure's table over layers, or the next of `over`, and the choices between them; None if it has none.
+    """Select the rows of a figure's table over layers, or the next of `over`, and the choices between them;
+    None if it has none.
 
     `models` are those that the figure shows; `layers`: how many the published model has. In the answer, `rows` are lists
     [line, role, x, column, value, low, high, replicates, run, values of several replicates, *index of each of `choices`'
@@ -97,7 +99,7 @@ def chart(
 
 
 def _without_examples(table: pd.DataFrame, over: Sequence[str]) -> pd.DataFrame:
-    """Neither the maps of examples nor, if they are not asked for, the steps of a training."""
+    """Leave out the maps of examples and, if they are not asked for, the steps of a training."""
     if {"weights", "step"} & {*table} - {*over}:
         return table[:0]
     return table[table["query_token"].isna()] if "query_token" in table else table
@@ -108,7 +110,7 @@ def _varies(table: pd.DataFrame, key: str) -> bool:
 
 
 def _text(table: pd.DataFrame, keys: Sequence[str]) -> dict[str, pd.Series]:
-    """Columns that name something; empty where a row has no name."""
+    """Read columns that name something as text; empty where a row has no name."""
     found = {key: table[key] for key in keys if key in table}
     return {
         key: one.where(one.notna(), "")
@@ -119,22 +121,23 @@ def _text(table: pd.DataFrame, keys: Sequence[str]) -> dict[str, pd.Series]:
 
 
 def _names_models(table: pd.DataFrame, models: Sequence[str]) -> str | None:
-    """The column that says which model, or pair of models, a row is about."""
-    known = {*models, *(f"{one}_vs_{other}" for one in models for other in models)}
+    """Find the column that says which model, or pair of models, a row is about."""
+    known = {*models, *(pair_name(one, other) for one in models for other in models)}
     counts = {key: int(table[key].isin(known).sum()) for key in NAMES_MODELS if key in table}
     best = max(counts, key=counts.get, default=None)
     return best if best and counts[best] else None
 
 
 def _beside(table: pd.DataFrame, key: str) -> pd.DataFrame:
-    """Nulls under the name of what they are the null of, and baselines under every name, with the role BESIDE."""
+    """Put nulls under the name of what they are the null of, and baselines under every name, with the role
+    BESIDE."""
     null, majority = table[key].str.endswith(NULL), table[key] == MAJORITY
     names = table[key].str.removesuffix(NULL).mask(majority, "")
     return table.assign(**{key: names, "role": table["role"].mask(null | majority, BESIDE)})
 
 
 def _kept(ours: pd.DataFrame, line: str | None) -> list[str]:
-    """The dimensions that tell our rows apart and do not follow from the others."""
+    """Find the dimensions that tell our rows apart and do not follow from the others."""
     kept = [key for key in DIMENSIONS if key in ours and key != line and ours[key].nunique() > 1]
     for key in DETAILS:
         others = [other for other in [*kept, *([line] if line else [])] if other != key]
@@ -144,7 +147,8 @@ def _kept(ours: pd.DataFrame, line: str | None) -> list[str]:
 
 
 def _over(table: pd.DataFrame, x: str, column: str | None, by: list[str]) -> pd.Series:
-    """Rows of a map, or of a line of at least two places; published ones with any."""
+    """Mark the rows of a map, or of a line of at least two places; published lines may have any number of
+    places."""
     cell = table[column] > 0 if column == "head" else pd.Series(column is not None, table.index)
     if column and column != "head":
         cell &= table["variant"].isin(table.loc[table[column] != table[x], "variant"])

@@ -1,15 +1,15 @@
 """The page that shows two archives beside each other, as JSON can hold it."""
 
-import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from bertshift.figures import numbers, style
-from bertshift.naming import VARIANTS
+from bertshift.naming import VARIANTS, Name, named_in, pair_name
 from bertshift.page import data
 from bertshift.page.charts import DIMENSIONS, NAMES_MODELS, OVER, chart, in_words, shown
-from bertshift.papers.catalogue import FIGURES, ROOMS
+from bertshift.papers.catalogue import FIGURES, PAPERS
 
 ARCHIVE = "archive"
 # What a table says of a number; the other columns say which number it is.
@@ -18,7 +18,7 @@ SAID = {*numbers.VALUES, *numbers.NUMBERS, ARCHIVE, "version", "changed", "signi
 
 
 def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The tables of one figure, by archive, below each other; published rows, which belong to none, once.
+    """Stack the tables of one figure, by archive; published rows, which belong to none, once.
 
     Where both show the same models of other checkpoints, models are named without checkpoint: `mnli@large` beside `mnli`.
     """
@@ -35,9 +35,15 @@ def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return rows[~twice].reset_index(drop=True)
 
 
+def _anywhere(model: str) -> str:
+    """Name a model, or two models, without checkpoints."""
+    return pair_name(*(str(replace(Name.of(name), said="")) for name in named_in(model)))
+
+
 def _plain(names: Sequence[set]) -> dict[str, str]:
-    """Names of models without their checkpoints; none where these are the same, or two names of one table would be."""
-    plain = {name: re.sub(r"@\w+", "", str(name)) for name in set().union(*names)}
+    """Name models without their checkpoints; none where these are the same, or two names of one table would
+    be."""
+    plain = {name: _anywhere(str(name)) for name in set().union(*names)}
     apart = all(len({plain[name] for name in some}) == len(some) for some in names)
     return plain if apart and len({*map(frozenset, names)}) > 1 else {}
 
@@ -50,13 +56,14 @@ def figure(
     models: Sequence[str],
     layers: int | None = None,
 ) -> dict:
-    """One figure of both archives: its `chart` where its table has curves, or else a list of its `numbers`.
+    """Describe one figure of both archives: its `chart` where its table has curves, or else a list of its
+    `numbers`.
 
     `tables`, `captions` and `pictures` are in the order of the archives; `layers`: how many the published model has.
     """
     paper, item = name.split("/")
     rows = together(tables)
-    plain = list(dict.fromkeys([*models, *(re.sub(r"@\w+", "", model) for model in models)]))
+    plain = list(dict.fromkeys([*models, *map(_anywhere, models)]))
     curves = chart(rows, plain, layers, (*OVER, "step"))
     if curves and ARCHIVE not in [choice["key"] for choice in curves["choices"]]:
         curves = None
@@ -77,8 +84,8 @@ def figure(
 
 
 def listed(rows: pd.DataFrame, archives: Sequence[str]) -> dict:
-    """The numbers of both archives, with the paper's: `heads` name the cells that say which number it is; a row is [cells,
-    [value, low, high] of each archive or None, published value or None]."""
+    """List the numbers of both archives, with the paper's: `heads` name the cells that say which number it
+    is; a row is [cells, [value, low, high] of each archive or None, published value or None]."""
     keys = [key for key in rows if key not in SAID and rows[key].nunique(dropna=False) > 1]
     found: dict[tuple, list] = {}
     for row in rows.to_dict("records"):
@@ -103,15 +110,16 @@ def page(
     claims: Sequence[Mapping],
     published: Mapping[str, Mapping],
 ) -> dict:
-    """All that the page needs: `archives` with `name`, `scales`, `checkpoints`, number of `figures`; `figures` as made by `figure`;
-    `claims` with `sides`, a row of each archive or None, and what `agree` says."""
+    """Collect all that the page needs: `archives` with `name`, `scales`, `checkpoints`, number of `figures`;
+    `figures` as made by `figure`; `claims` with `sides`, a row of each archive or None, and what `agree`
+    says."""
     papers = list(dict.fromkeys([one["paper"] for one in (*figures, *claims)]))
     return {
         "title": " and ".join(one["name"] for one in archives),
         "scales": sorted({scale for one in archives for scale in one["scales"]}),
         "checkpoints": list(dict.fromkeys(name for one in archives for name in one["checkpoints"])),
         "papers": [
-            {"name": paper, "short": ROOMS[paper].NAME, "citation": published[paper]["paper"].get("citation", paper)}
+            {"name": paper, "short": PAPERS[paper].NAME, "citation": published[paper]["paper"].get("citation", paper)}
             for paper in papers
         ],
         "figures": [],
@@ -120,13 +128,13 @@ def page(
         "examples": {},
         "variants": [["." + kind.forms[0], kind.does] for kind in VARIANTS.values()],
         "labels": {name: style.label_of(name) for one in figures for name in one["models"]} | style.EDGES,
-        "palette": {task: colour for task, (colour, _) in style.PALETTE.items()},
+        "colours": {},
         "compared": {"archives": list(archives), "figures": list(figures), "claims": [_claim(one) for one in claims]},
     }  # fmt: skip
 
 
 def _claim(one: Mapping) -> dict:
-    """As `data.claim`, with what each archive says of it apart."""
+    """Describe a claim, as `data.claim` does, with what each archive says of it apart."""
     sides = [side and data.claim(side) for side in one["sides"]]
     both = next(filter(None, sides))
     own = ("ours", "low", "high", "replicates", "verdict", "reason", "scale", "probability")

@@ -11,10 +11,11 @@ from PIL import Image
 
 from bertshift.figures import style
 from bertshift.files import read_tsv
-from bertshift.models.source import BERT, family_in
-from bertshift.naming import VARIANTS
+from bertshift.models.source import BERT
+from bertshift.naming import VARIANTS, Name, named_in
 from bertshift.page.charts import chart, shown
-from bertshift.papers.catalogue import FIGURES, ROOMS
+from bertshift.papers.catalogue import FIGURES, PAPERS
+from bertshift.rows.origin import ORIGIN
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED, false_discoveries
 
 VERDICTS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "undecided", UNTESTED: "untested"}
@@ -30,7 +31,7 @@ def figure(
     picture: str | Path,
     logs: Path = Path("logs"),
 ) -> dict:
-    """One figure: its words, what made it, and the rows of its table that a reader can explore.
+    """Describe one figure: its words, what made it, and the rows of its table that a reader can explore.
 
     `entry`: the figure's `name` `<paper>/<item>`, the `models` it names and the `tables` it reads; `caption`: what it shows
     and, after an empty line, what made it.
@@ -47,11 +48,11 @@ def figure(
         "shows": shows,
         "made": made,
         "models": models,
-        "tasks": list(dict.fromkeys(task for model in models for task in style.stages_of(model).split("+"))),
+        "tasks": list(dict.fromkeys(task for model in models for task in Name.of(model).stages)),
         "thumbnail": thumbnail(picture),
         "chart": chart(table, models, published.get(paper, {}).get("paper", {}).get("layers")),
         "cited": sorted(set(table.loc[table["source"] == "published", "citation"].dropna())),
-        **{key: _each(ours[key]) for key in ("scale", "checkpoint", "data")},
+        **{key: _each(ours[key]) for key in ORIGIN},
         "runs": _runs(ours),
         "trained": failures(table, models),
         "rows": len(ours),
@@ -62,7 +63,8 @@ def figure(
 
 
 def place(item: str) -> str:
-    """`Figure 5`, `Appendix A`, `Table MRPC` of `figure5`, `appendix_a`, `table_mrpc`; empty for what is no paper's."""
+    """Name a figure's place in its paper: `Figure 5`, `Appendix A`, `Table MRPC` for `figure5`, `appendix_a`,
+    `table_mrpc`; empty for what is no paper's."""
     kind, *rest = re.split(r"_|(?<=[a-z])(?=\d)", item)
     if kind not in ("figure", "table", "appendix"):
         return ""
@@ -74,7 +76,7 @@ def _each(column: pd.Series) -> list[str]:
 
 
 def _runs(ours: pd.DataFrame) -> list[dict]:
-    """How many replicates the numbers have, of what and with which interval, and how many runs trained and failed."""
+    """Count the numbers by how many replicates they have, of which unit, and with which interval."""
     found = ours.groupby(["unit", "interval", "replicates"], sort=False, dropna=False).size()
     return [
         {"unit": str(unit), "interval": str(interval), "replicates": int(replicates), "numbers": int(count)}
@@ -83,8 +85,8 @@ def _runs(ours: pd.DataFrame) -> list[dict]:
 
 
 def failures(table: pd.DataFrame, models: Iterable[str]) -> list[dict]:
-    """Of the runs behind a figure's rows, how many learned their task and how many failed, where most did, by the column that
-    names models."""
+    """Count for each model how many of the runs behind a figure's rows learned their task and how many
+    failed, in the row where most did."""
     ours = table[table["source"] == "ours"]
     known = {*models}
     named = next(
@@ -101,7 +103,7 @@ def failures(table: pd.DataFrame, models: Iterable[str]) -> list[dict]:
 
 
 def thumbnail(picture: str | Path) -> dict:
-    """A small picture as a data URL, the same bytes for the same picture."""
+    """Make a small picture as a data URL, the same bytes for the same picture."""
     with Image.open(picture) as image:
         height = max(1, round(image.height * THUMBNAIL / image.width))
         small = image.convert("RGB").resize((THUMBNAIL, height), Image.Resampling.LANCZOS)
@@ -112,7 +114,8 @@ def thumbnail(picture: str | Path) -> dict:
 
 
 def claim(row: Mapping) -> dict:
-    """A row of `Claims.decide`, with the ends of its criterion and the published value as numbers where they are numbers."""
+    """Describe a row of `Claims.decide`, with the ends of its criterion and the published value as numbers
+    where they are numbers."""
     numbers = {key: shown(row[key]) if key in row else None for key in ("ours", "low", "high", "probability")}
     words = {key: "" if pd.isna(row[key]) else str(row[key]) for key in
              ("paper", "figure", "claim", "statement", "place", "strength", "published_value", "measure", "reason", "scale")}  # fmt: skip
@@ -125,7 +128,7 @@ def claim(row: Mapping) -> dict:
 
 
 def bounds(criterion: str) -> tuple[float | None, float | None]:
-    """The ends of the range that a criterion (`Claim.criterion`) names, None for no end."""
+    """Read the ends of the range that a criterion (`Claim.criterion`) names, None for no end."""
     if both := re.fullmatch(rf"({NUMBER}(?:e[-+]\d+)?) [<≤] .* [<≤] ({NUMBER}(?:e[-+]\d+)?)", criterion):
         return float(both[1]), float(both[2])
     one = re.search(rf" ([<>≤≥]) ({NUMBER}(?:e[-+]\d+)?)$", criterion)
@@ -135,7 +138,8 @@ def bounds(criterion: str) -> tuple[float | None, float | None]:
 
 
 def published_number(words: str) -> list[float] | None:
-    """[value, low, high] of a published value that is one number: `-1.5`, `32 %`, `0.23 (digitised)`, `0.84 ± 0.02`."""
+    """Read [value, low, high] from a published value that is one number: `-1.5`, `32 %`, `0.23 (digitised)`,
+    `0.84 ± 0.02`."""
     found = re.fullmatch(rf"({NUMBER})(?: %)?(?: ± ({NUMBER}))?(?: \([\w, ]+\))?", words)
     if not found:
         return None
@@ -144,8 +148,8 @@ def published_number(words: str) -> list[float] | None:
 
 
 def costs(entry: Mapping, logs: Path) -> list[list]:
-    """[what, jobs, hours] of the jobs that made a figure, as far as their records are there: its drawing, its tables, and
-    the fine-tuning of its models."""
+    """List [what, jobs, hours] of the jobs that made a figure, as far as their records are there: its
+    drawing, its tables, and the fine-tuning of its models."""
     tables = (path.removeprefix("results/").removesuffix(".tsv") for path in entry["tables"])
     records = {
         "fine-tuning of its models": [path for model in entry["models"] for path in sorted(logs.glob(f"finetune/{model}_init*.cost.tsv"))],
@@ -171,12 +175,12 @@ def page(
     pairs: Mapping,
     examples: Mapping,
 ) -> dict:
-    """All that the page needs. `figures` are made by `figure`; `pairs` by `pairs.pairs`; `examples`, by model, are what
-    results/examples holds."""
+    """Collect all that the page needs. `figures` are made by `figure`; `pairs` by `pairs.pairs`; `examples`,
+    by model, are what results/examples holds."""
     papers = list(dict.fromkeys(one["paper"] for one in figures))
     rows = [claim(row) for row in claims.to_dict("records")]
     checkpoints = list(dict.fromkeys(name for one in figures for name in one["checkpoint"]))
-    families = {family_in(name) for name in checkpoints}
+    families = {name for one in figures for name in one["family"]}
     return {
         "title": "What fine-tuning changes" + " in BERT" * (families <= {BERT}),
         "scales": sorted({scale for one in figures for scale in one["scale"]}),
@@ -184,7 +188,7 @@ def page(
         "papers": [
             {
                 "name": paper,
-                "short": ROOMS[paper].NAME,
+                "short": PAPERS[paper].NAME,
                 "citation": published.get(paper, {}).get("paper", {}).get("citation", paper),
                 "false_discoveries": shown(false_discoveries(claims[claims["paper"] == paper]), 2)
                 if "probability" in claims
@@ -198,12 +202,18 @@ def page(
         "examples": dict(examples),
         "variants": [["." + kind.forms[0], kind.does] for kind in VARIANTS.values()],
         "labels": _labels(figures, pairs),
-        "palette": {task: colour for task, (colour, _) in style.PALETTE.items()},
+        "colours": style.colours_of(_lines(figures, pairs)),
     }
 
 
+def _lines(figures: Sequence[dict], pairs: Mapping) -> list[str]:
+    """List what the curves of the page stand for."""
+    drawn = [line["name"] for one in figures if one["chart"] for line in one["chart"]["lines"]]
+    return list(dict.fromkeys([*drawn, *(name for pair in pairs for name in named_in(pair))]))
+
+
 def _labels(figures: Sequence[dict], pairs: Mapping) -> dict[str, str]:
-    """Models, tasks and edge-probing tasks for a reader."""
+    """Name models, tasks and edge-probing tasks for a reader."""
     names = [name for one in figures for name in (*one["models"], *one["tasks"])]
-    names += [name for pair in pairs for name in pair.split("_vs_")]
+    names += [name for pair in pairs for name in named_in(pair)]
     return {name: style.label_of(name) for name in dict.fromkeys(names)} | style.EDGES

@@ -8,6 +8,7 @@ import pandas as pd
 from bertshift.figures import numbers
 from bertshift.measures.metric import Metric, Shown
 from bertshift.measures.registry import METRICS
+from bertshift.naming import named_in, pair_name
 from bertshift.page.charts import in_words, shown
 from bertshift.rows import statistics
 
@@ -22,12 +23,14 @@ def pairs(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict]:
     for path, table in tables.items():
         _, folder, file = PurePath(path).parts
         by_folder.setdefault(folder, {})[file.removesuffix(".tsv")] = table
-    names = dict.fromkeys(name for folder in by_folder.values() for name in folder if "_vs_" in name)
-    return {name: _pair(*name.split("_vs_"), by_folder) for name in names if len({*name.split("_vs_")}) == 2}
+    names = dict.fromkeys(
+        name for folder in by_folder.values() for name in folder if len(named_in(name)) == 2
+    )
+    return {name: _pair(*named_in(name), by_folder) for name in names if len({*named_in(name)}) == 2}
 
 
 def _pair(model: str, reference: str, tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> dict:
-    measures, name = {}, f"{model}_vs_{reference}"
+    measures, name = {}, pair_name(model, reference)
     for folder, metric in METRICS.items():
         of = tables.get(folder, {})
         for key, line in metric.shown.items() if name in of else ():
@@ -54,7 +57,7 @@ def _measure(line: Shown, metric: Metric, name: str, tables: Mapping[str, pd.Dat
     found |= {"title": line.title, "alike": line.alike}
     if line.null:
         found["null"] = _layers(table, line.rows | {"variant": line.null})
-    floors = {one: tables.get(f"{one}_vs_{one}") for one in name.split("_vs_")}
+    floors = {one: tables.get(pair_name(one, one)) for one in named_in(name)}
     found["floors"] = {one: _layers(floor, line.rows) for one, floor in floors.items() if floor is not None}
     if metric.by_heads:
         found["heads"] = _heads(table, line.rows)

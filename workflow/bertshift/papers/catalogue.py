@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping
 
 from bertshift.config import refuse, undefined, unusable
 from bertshift.errors import UserError
-from bertshift.naming import alike, parse_comparison
+from bertshift.naming import parse_comparison
 from bertshift.papers import beyond, college2020, hao2020, kovaleva2019, merchant2020
+from bertshift.suggestions import alike
 
-_ROOMS = (kovaleva2019, college2020, hao2020, merchant2020, beyond)
-ROOMS = {room.__name__.rpartition(".")[2]: room for room in _ROOMS}
+_PACKAGES = (kovaleva2019, college2020, hao2020, merchant2020, beyond)
+PAPERS = {package.__name__.rpartition(".")[2]: package for package in _PACKAGES}
 FIGURES = {
-    f"{paper}/{item}": figure for paper, room in ROOMS.items() for item, figure in room.FIGURES.items()
+    f"{paper}/{item}": figure for paper, package in PAPERS.items() for item, figure in package.FIGURES.items()
 }
 
 
@@ -35,10 +36,31 @@ def needs(name: str, config: Mapping) -> list[str]:
         raise UserError(f"{key}: {error}") from None
 
 
+def drawable(config: Mapping) -> tuple[Mapping, list[str]]:
+    """The configuration whose figures have only models that they can draw, null where there is none; and a sentence for each
+    thing that models lack."""
+    figures, said = {paper: dict(items) for paper, items in config["figures"].items()}, []
+    for name, figure in FIGURES.items():
+        paper, item = name.split("/")
+        if not (figure.lacking and (wanted := figures.get(paper, {}).get(item))):
+            continue
+        why = {model: figure.lacking(model, config) for model in wanted["models"]}
+        kept = [model for model, phrase in why.items() if not phrase]
+        if len(kept) == len(why):
+            continue
+        figures[paper][item] = wanted | {"models": kept} if kept else None
+        for phrase in filter(None, dict.fromkeys(why.values())):
+            without = ", ".join(model for model in why if why[model] == phrase)
+            said.append(
+                f"{phrase}, so the figure {name} is {f'drawn without {without}' if kept else 'left out'}."
+            )
+    return {**config, "figures": figures}, said
+
+
 def nearest_figures(paper: str, item: str) -> list[str]:
     """The paper's figures that are like `item` and have its number, or all: Figure 5 is not meant by `figure9`."""
     number = re.compile(r"\d+").findall
-    items = list(ROOMS[paper].FIGURES)
+    items = list(PAPERS[paper].FIGURES)
     return [name for name in alike(item, items, 3, 0.6) if number(name) == number(item)] or items
 
 
@@ -49,9 +71,9 @@ def check(config: Mapping) -> None:
 
 def _problems(config: Mapping) -> Iterator[str]:
     for paper, items in config["figures"].items():
-        yield from undefined("figures", paper, ROOMS, "paper")
+        yield from undefined("figures", paper, PAPERS, "paper")
         for item, wanted in items.items():
-            if paper in ROOMS and item not in ROOMS[paper].FIGURES:
+            if paper in PAPERS and item not in PAPERS[paper].FIGURES:
                 near = ", ".join(nearest_figures(paper, item))
                 yield f"figures.{paper}: no figure '{item}' is defined; write one of {near}."
             wanted = wanted or {"models": []}

@@ -3,40 +3,43 @@
 from collections.abc import Callable, Mapping
 
 from bertshift.errors import UserError
+from bertshift.naming import Name
 
 Tables = Callable[[Mapping], list[str]]
 
 
 def each(*patterns: str) -> Tables:
-    """Of each model a table for every pattern; patterns name the `{model}`, the checkpoint `{base}` that its name ends with,
-    and keys of the entry, such as `{reference}`."""
+    """Name a table of each model for every pattern. Patterns hold the `{model}`, the checkpoint `{base}` that
+    its name ends with, and keys of the entry, such as `{reference}`."""
 
     def tables(wanted: Mapping) -> list[str]:
-        said = [{"model": model, "base": model.partition("@")[2] or "base"} for model in wanted["models"]]
+        said = [{"model": model, "base": Name.of(model).base} for model in wanted["models"]]
         return [pattern.format(**{**wanted, **names}) for names in said for pattern in patterns]
 
     return tables
 
 
 def alone(metric: str) -> Tables:
-    """Each model by itself."""
+    """Name a table of each model by itself."""
     return each(f"results/{metric}/{{model}}.tsv")
 
 
 def with_own_base(*metrics: str) -> Tables:
-    """Each model against the checkpoint that its name ends with."""
+    """Name a table of each model against the checkpoint that its name ends with."""
     return both(*(each(f"results/{metric}/{{model}}_vs_{{base}}.tsv") for metric in metrics))
 
 
 def grounded(wanted: Mapping) -> list[str]:
-    """A table for all models of one task and checkpoint, named by the plain one of both."""
-    names = (model.partition("@") for model in wanted["models"])
-    tasks = (stem.partition(".")[0].rpartition("+")[2] + at + base for stem, at, base in names)
-    return [f"results/grounding/{plain}.tsv" for plain in dict.fromkeys(tasks)]
+    """Name one table for all models of one task and checkpoint, by the plain model of both."""
+    names = map(Name.of, wanted["models"])
+    return [
+        f"results/grounding/{alone}.tsv"
+        for alone in dict.fromkeys(Name((name.task,), said=name.said) for name in names)
+    ]
 
 
 def between_tasks(metric: str) -> Tables:
-    """Each pair of models, and beside them the models' own seeds."""
+    """Name a table of each pair of models, and beside them the models' own seeds."""
     seeds = each(f"results/{metric}/{{model}}_vs_{{model}}.tsv")
     return lambda wanted: [
         *(f"results/{metric}/{model}_vs_{other}.tsv" for model, other in wanted["pairs"]),
@@ -45,12 +48,13 @@ def between_tasks(metric: str) -> Tables:
 
 
 def probed(wanted: Mapping) -> list[str]:
-    """Edge probes of the models under `probed`, if there are any, against the checkpoint that their names end with."""
+    """Name tables of edge probes of the models under `probed`, if there are any, against the checkpoint that
+    their names end with."""
     return with_own_base("edge_probes")({"models": wanted.get("probed", [])})
 
 
 def with_reference(metric: str, *variants: str) -> Tables:
-    """The reference, these variants of it, and each model by itself."""
+    """Name a table of the reference, of these variants of it, and of each model by itself."""
     return lambda wanted: [
         f"results/{metric}/{model}.tsv"
         for model in [wanted["reference"], *(wanted["reference"] + v for v in variants), *wanted["models"]]
@@ -58,16 +62,14 @@ def with_reference(metric: str, *variants: str) -> Tables:
 
 
 def over_training(*metrics: str) -> Tables:
-    """Each model, and its snapshots, against its parent; the score of each; and the losses of the model."""
+    """Name tables of each model and of its snapshots against its parent, the scores of each, and the losses
+    of the model."""
 
     def tables(wanted: Mapping) -> list[str]:
         paths = []
-        for tasks, at, base in plain(wanted):
-            earlier = tasks.rpartition("+")[0]
-            parent = f"{earlier}{at}{base}" if earlier else base or "base"
-            whole = f"{tasks}{at}{base}"
-            names = [*(f"{tasks}.at{share}{at}{base}" for share in sorted(wanted["snapshots"])), whole]
-            paths += [f"results/{metric}/{name}_vs_{parent}.tsv" for metric in metrics for name in names]
+        for whole in plain(wanted):
+            names = [*(whole.plus(f"at{share}") for share in sorted(wanted["snapshots"])), whole]
+            paths += [f"results/{metric}/{name}_vs_{whole.start}.tsv" for metric in metrics for name in names]
             paths += [*(f"results/scores/{name}.tsv" for name in names), f"results/losses/{whole}.tsv"]
         return paths
 
@@ -75,18 +77,17 @@ def over_training(*metrics: str) -> Tables:
 
 
 def both(*parts: Tables) -> Tables:
-    """What each of `parts` names, in this order."""
+    """Name what each of `parts` names, in this order."""
     return lambda wanted: [path for part in parts for path in part(wanted)]
 
 
-def plain(wanted: Mapping) -> list[tuple[str, str, str]]:
-    """(tasks, "@" or nothing, checkpoint) of each model, of whose name others are built; UserError for one with variants."""
-    names = [model.partition("@") for model in wanted["models"]]
-    for (stem, at, base), model in zip(names, wanted["models"]):
-        task, dot, variants = stem.partition(".")
-        if dot:
+def plain(wanted: Mapping) -> list[Name]:
+    """List the models whose names others are built of; UserError for one with variants."""
+    names = [Name.of(model) for model in wanted["models"]]
+    for name in names:
+        if name.variants:
             raise UserError(
-                f"'{model}' has .{variants}, and this figure derives other models from each; name a plain task's "
-                f"model, such as '{task}{at}{base}'."
+                f"'{name}' has .{'.'.join(name.variants)}, and this figure derives other models from each; name a plain "
+                f"task's model, such as '{name.plain}'."
             )
     return names

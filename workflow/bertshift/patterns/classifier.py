@@ -33,7 +33,8 @@ AT_ONCE = {"cpu": 64, "cuda": 2048}
 
 @dataclass(frozen=True)
 class ClassifierSettings:
-    """`size` of a resampled map, `widths` of pairs of convolutions, and how to train."""
+    """The settings of the classifier: `size` of a resampled map, `widths` of pairs of convolutions, and how
+    to train."""
 
     size: int
     widths: tuple[int, ...]
@@ -70,15 +71,17 @@ class PatternClassifier(nn.Module):
 
 
 def resample(maps: Tensor, size: int) -> Tensor:
-    """[n, L, L] -> [n, 1, size, size], bilinear; what is made smaller is averaged, so that no stripe falls between."""
+    """Resample maps: [n, L, L] -> [n, 1, size, size], bilinear; what is made smaller is averaged, so that no
+    stripe falls between."""
     return F.interpolate(maps[:, None].float(), (size, size), mode="bilinear", antialias=True)
 
 
 def fit(
     sheet: pd.DataFrame, maps: Sequence[np.ndarray], settings: ClassifierSettings
 ) -> tuple[PatternClassifier, pd.DataFrame]:
-    """A classifier of all labelled maps, and the sheet with its answers to them (`resubstituted`) and those of the
-    classifiers of a `settings.folds`-fold cross-validation (`cross_validated`), whose folds share no input."""
+    """Fit a classifier to all labelled maps. With it comes the sheet with its answers to them
+    (`resubstituted`) and those of the classifiers of a `settings.folds`-fold cross-validation
+    (`cross_validated`), whose folds share no input."""
     inputs = torch.cat([resample(torch.from_numpy(one)[None], settings.size) for one in maps])
     labels = np.array([CLASSES.index(label) for label in sheet["label"]])
     folds = folds_of(sheet["task"] + " " + sheet["example"].astype(str), settings.folds)
@@ -114,13 +117,15 @@ def train(inputs: Tensor, labels: np.ndarray, settings: ClassifierSettings, name
 
 @torch.inference_mode()
 def probabilities(net: PatternClassifier, maps: Tensor) -> np.ndarray:
-    """[n, L, L] maps, on the device of `net`, -> [n, classes] float64."""
+    """Predict each class's probability for [n, L, L] maps, on the device of `net`, -> [n, classes]
+    float64."""
     parts = maps.split(AT_ONCE[maps.device.type])
     return torch.cat([net(resample(some, net.size)).double().softmax(-1) for some in parts]).cpu().numpy()
 
 
 def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
-    """A fold, from 1, for each map; the maps of one input share it. UserError if there are fewer inputs than folds."""
+    """Assign a fold, from 1, to each map; the maps of one input share it. UserError if there are fewer inputs
+    than folds."""
     names, member = np.unique(groups, return_inverse=True)
     if len(names) < folds:
         raise UserError(f"patterns.folds: {folds} folds need as many inputs, but the labelled maps are of {len(names)}; "
@@ -132,7 +137,7 @@ def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
 def cross_validate(
     inputs: Tensor, labels: np.ndarray, folds: np.ndarray, settings: ClassifierSettings
 ) -> np.ndarray:
-    """[n] the class of each map according to a classifier trained on the other folds."""
+    """Classify each map by a classifier trained on the other folds: [n] classes."""
     said = np.empty_like(labels)
     for fold in np.unique(folds):
         inside = folds == fold
@@ -144,7 +149,7 @@ def cross_validate(
 
 @torch.inference_mode()
 def predict(net: PatternClassifier, inputs: Tensor) -> np.ndarray:
-    """[n] the class of each resampled map."""
+    """Classify each resampled map: [n] classes."""
     return (
         torch.cat([net(some).argmax(-1) for some in inputs.split(AT_ONCE[inputs.device.type])]).cpu().numpy()
     )
@@ -158,7 +163,7 @@ def save(path: Path, net: PatternClassifier) -> None:
 
 
 def load(path: Path) -> PatternClassifier:
-    """In evaluation mode, on the GPU if there is one."""
+    """Load a classifier in evaluation mode, on the GPU if there is one."""
     check_seal(path)
     with safe_open(path, framework="pt") as file:
         about = json.loads(file.metadata()["patterns"])

@@ -123,6 +123,6 @@ def _with_each_left_out(inputs: int, blocks: int) -> np.ndarray:
 
 
 def _shares(counted: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """[1 + blocks, classes]"""
+    """Share of the maps in each class, [1 + blocks, classes]: of all inputs, and without each block."""
     sums = counted @ counts
     return sums / sums.sum(axis=1, keepdims=True)

@@ -64,11 +64,11 @@ class Features:
         self.values = on_device(torch.from_numpy(values), best_device(), "hidden states")
 
     def rows(self, tokens: np.ndarray) -> np.ndarray:
-        """Where rows of the activation file are in `values`."""
+        """Find where rows of the activation file are in `values`."""
         return np.searchsorted(self._tokens, tokens)
 
     def take(self, rows: Tensor) -> Tensor:
-        """[layers + 1, n, d] float32"""
+        """Take the hidden states at these rows, [layers + 1, n, d] float32."""
         return self.values[:, rows.to(self.values.device)].to(best_device()).float()
 
 
@@ -99,8 +99,8 @@ class Examples:
 
 @dataclass(frozen=True)
 class Batch:
-    """As SpanBatch, record [T] where numpy is, all else on the probes' device: rows [n] of Features, targets [T], and
-    span [M], that of each of the members."""
+    """A batch of records, with the members of SpanBatch. record [T] is where numpy is, all else on the
+    probes' device: rows [n] of Features, targets [T], and span [M], that of each of the members."""
 
     record: np.ndarray
     rows: Tensor
@@ -125,7 +125,8 @@ class Objective:
 
 
 def shapes(layers: int, width_in: int, width: int, spans: int, labels: int) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of one probe's weights; the bias of the pooling's scores would cancel in their softmax."""
+    """Name one probe's weights with their shapes; the bias of the pooling's scores would cancel in their
+    softmax."""
     return {
         "mix": (layers,),
         "scale": (1,),
@@ -142,7 +143,8 @@ def shapes(layers: int, width_in: int, width: int, spans: int, labels: int) -> d
 
 
 def initial(layout: dict[str, tuple[int, ...]], seed: int) -> Tensor:
-    """[P] the weights of a probe before its first step: uniform within 1 / sqrt(fan-in), as torch's Linear."""
+    """Draw the weights [P] of a probe before its first step: uniform within 1 / sqrt(fan-in), as torch's
+    Linear."""
     generator = torch.Generator().manual_seed(seed)
     constant = {"mix": 0.0, "scale": 1.0, "gain": 1.0, "shift": 0.0}
     spans, width_in, width = layout["project"]
@@ -208,7 +210,7 @@ class Bank:
         )
 
     def gold(self, which: Chosen, examples: Examples, batch: Batch) -> Tensor:
-        """[k, T, C] 0. or 1., the labels that these probes should give."""
+        """Look up the labels that these probes should give, [k, T, C] 0. or 1."""
         return examples.labels[which.labelling, batch.targets].float()
 
     def logits(
@@ -219,7 +221,7 @@ class Bank:
         batch: Batch,
         drop: "Dropout | None" = None,
     ) -> Tensor:
-        """weights [k, P] of these probes -> [k, T, C]."""
+        """Compute the logits of these probes: weights [k, P] -> [k, T, C]."""
         values = weights.split(self._sizes, dim=1)
         w = {name: v.view(-1, *shape) for (name, shape), v in zip(self.layout.items(), values)}
         mix = w["mix"].masked_fill(which.outside, -math.inf).softmax(1)
@@ -247,7 +249,8 @@ class Bank:
 
 
 def pool(z: Tensor, scores: Tensor, batch: Batch, rank: Tensor) -> Tensor:
-    """Softmax-weighted sums over a batch's spans: z [k, n, w], scores [k, n], rank [k, 1] -> [k, T * S, w]."""
+    """Sum over a batch's spans with softmax weights: z [k, n, w], scores [k, n], rank [k, 1] -> [k, T * S,
+    w]."""
     k, n, width = z.shape
     spans, members = len(batch.bags), len(batch.members)
     scores = scores.index_select(1, batch.members)
@@ -307,7 +310,7 @@ class Progress:
         self._level, self._flat = -math.inf, 0
 
     def validated(self, score: float, step: int) -> bool:
-        """Take note of a development score; whether to go on."""
+        """Take note of a development score, and say whether to go on."""
         self._flat += 1
         if score > self._level + PLATEAU:
             self._level, self._flat = score, 0
@@ -328,7 +331,7 @@ class Optimizer:
         self.take(probes)
 
     def take(self, probes: Sequence[Progress]) -> None:
-        """From now on, these are trained, at the rates that they have now."""
+        """Train these probes from now on, at the rates that they have now."""
         options, self._probes = self._adam.param_groups[0], list(probes)
         self._adam.param_groups = [
             options | {"lr": rate, "params": [one.weights for one in probes if one.rate == rate]}
@@ -336,7 +339,7 @@ class Optimizer:
         ]
 
     def step(self, gradients: Tensor) -> None:
-        """gradients [k, P] of the probes."""
+        """Update the probes' weights by gradients [k, P]."""
         for one, gradient in zip(self._probes, gradients, strict=True):
             one.weights.grad = gradient
         self._adam.step()
@@ -398,7 +401,7 @@ def evaluate(
     statistics: Callable[[Tensor, Tensor], Tensor],
     group: np.ndarray | None = None,
 ) -> Tensor:
-    """Sums of `statistics` over the targets of `records`, for each value of `group` [R] (all in one without it).
+    """Sum `statistics` over the targets of `records`, for each value of `group` [R] (all in one without it).
 
     weights [k, P] of the probes `which` -> [k, groups, m] float64.
     """

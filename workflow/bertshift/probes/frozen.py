@@ -18,10 +18,10 @@ from bertshift.data.provenance import describe_split
 from bertshift.models.family import run
 from bertshift.models.heads import SequenceClassifier
 from bertshift.models.loading import load_encoder
-from bertshift.models.source import checkpoint_names
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.probes import linear
 from bertshift.rows.blocks import WITHOUT, in_columns
+from bertshift.rows.origin import ORIGIN, of_runs
 from bertshift.rows.scored import without_blocks
 from bertshift.seeds import seed_from
 from bertshift.tasks import TextClassification, load_task
@@ -31,7 +31,7 @@ from bertshift.tasks.scores import is_constant
 
 CONSTANT, HEAD = "constant", "random_head"
 COLUMNS = ["metric", "model", "child", "task", "variant", "draw", "answer", "score", "headline", "init", "seed", "value",
-           "l2", "n", "scale", "checkpoint", "data"]  # fmt: skip
+           "l2", "n", *ORIGIN]  # fmt: skip
 
 
 def frozen(
@@ -139,6 +139,6 @@ def with_provenance(
         model=settings["model"],
         child=settings["child"],
         scale=settings["scale"],
-        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        **of_runs(table["init"], settings["checkpoints"]),
         data=f"{dev}; linear probes on {train}",
     )[[*COLUMNS, *WITHOUT]]

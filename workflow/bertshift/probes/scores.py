@@ -27,14 +27,15 @@ def clean_labels(task: str, labels: Sequence[str]) -> list[bool]:
 
 
 def counts(logits: Tensor, gold: Tensor) -> Tensor:
-    """True positives, false positives, false negatives of each target at p > 0.5: [K, T, C] -> [K, T, 3]."""
+    """Count true positives, false positives and false negatives of each target at p > 0.5: [K, T, C] -> [K,
+    T, 3]."""
     said = (logits > 0).to(gold.dtype)
     right = (said * gold).sum(-1)
     return torch.stack([right, said.sum(-1) - right, gold.sum(-1) - right], -1)
 
 
 def argmax_counts(logits: Tensor, gold: Tensor) -> Tensor:
-    """Counts of the likeliest label of each target, the only one it may have: [K, T, C] -> [K, T, 3].
+    """Count these for the likeliest label of each target, the only one it may have: [K, T, C] -> [K, T, 3].
 
     A wrong one is a false positive and a false negative, so that micro-F1 is accuracy.
     """
@@ -43,21 +44,24 @@ def argmax_counts(logits: Tensor, gold: Tensor) -> Tensor:
 
 
 def counts_by_view(logits: Tensor, gold: Tensor, clean: Sequence[bool], single: bool) -> Tensor:
-    """The counts in each of VIEWS, [K, T, 9]; in the first two, [K, T, 6], where a target may have several labels."""
+    """Count in each of VIEWS, [K, T, 9]; in the first two, [K, T, 6], where a target may have several
+    labels."""
     chosen = torch.as_tensor(clean, device=logits.device)
     found = [counts(logits, gold), counts(logits[..., chosen], gold[..., chosen])]
     return torch.cat([*found, *([argmax_counts(logits, gold)] if single else [])], -1)
 
 
 def f1(counts):
-    """Micro-F1 of counts [..., 3], 2 TP / (2 TP + FP + FN); 0 where there is nothing to find and nothing found."""
+    """Calculate micro-F1 of counts [..., 3], 2 TP / (2 TP + FP + FN); 0 where there is nothing to find and
+    nothing found."""
     right = 2 * counts[..., 0]
     total = right + counts[..., 1] + counts[..., 2]
     return right / (total + (total == 0))
 
 
 def f1_without(counts: np.ndarray) -> np.ndarray:
-    """[..., blocks] F1 of counts [..., sentences, 3] without each block of sentences; NaN where there is one alone."""
+    """Calculate F1 of counts [..., sentences, 3] without each block of sentences, [..., blocks]; NaN where
+    there is one alone."""
     block = block_of(counts.shape[-2])
     rest = block != np.arange(block[-1] + 1)[:, None]
     scores = f1(rest.astype(np.int64) @ counts.astype(np.int64))
@@ -78,7 +82,8 @@ def compare(
     name: str = "",
     drawn_at_once: int = DRAWN_AT_ONCE,
 ) -> list[Difference]:
-    """Of each pair, F1 of the model minus F1 of its reference, with a paired bootstrap over test sentences.
+    """Test, for each pair, F1 of the model minus F1 of its reference, by a paired bootstrap over test
+    sentences.
 
     pairs: counts [probe seeds, sentences, 3] of either, all of the same sentences; a model's score is the mean of its
     probe seeds' F1, each over all sentences of a draw. name: what the draws, the same for all pairs, depend on. A
@@ -107,12 +112,12 @@ def compare(
 
 
 def counts_key(task: str, variant: str, view: str, init: int, seed: int) -> str:
-    """Name of an array of counts [probe seeds, sentences, 3] in what `edge.probe` returns."""
+    """Name an array of counts [probe seeds, sentences, 3] in what `edge.probe` returns."""
     return f"{task}/{variant}/{view}/{init}/{seed}"
 
 
 def sentences_key(task: str) -> str:
-    """Name of the ids of the sentences that a task's counts are of."""
+    """Name the array of the sentences' ids that a task's counts are of."""
     return f"{task}/sentences"
 
 
@@ -124,8 +129,8 @@ def deltas(
     pairs: Mapping[tuple[int, int], tuple[int, int]],
     draws: int = DRAWS,
 ) -> pd.DataFrame:
-    """A row for each task, variant and view that both models have, and each replicate of the model in `pairs`, with the
-    difference without each block of test sentences (`blocks.WITHOUT`).
+    """Tabulate the difference for each task, variant and view that both models have, and each replicate of
+    the model in `pairs`, with the difference without each block of test sentences (`blocks.WITHOUT`).
 
     model_counts, reference_counts: the arrays of `edge.probe`; pairs: (init, seed) of the model -> of the reference.
     Raises UserError where the two have been probed on different sentences, or share nothing.

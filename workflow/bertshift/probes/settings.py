@@ -76,7 +76,7 @@ class ProbeSettings:
         return range(1, self.probe_seeds + 1)
 
     def of(self, task: str) -> "ProbeSettings":
-        """The settings of one task."""
+        """Select the settings of one task."""
         return replace(self, tasks={}, **self.tasks.get(task, {}))
 
 
@@ -86,7 +86,8 @@ EPOCHS, FEWEST_STEPS = 5, 100
 
 @dataclass(frozen=True, kw_only=True)
 class CodeSettings(ProbeSettings):
-    """As ProbeSettings; portions: the fractions of the training records at which the blocks end, the last one 1.
+    """The settings of probes by minimum description length: those of ProbeSettings, and portions, the
+    fractions of the training records at which the blocks end, the last one 1.
 
     A probe of few records is validated more often than every `validate_every` steps: after EPOCHS passes over its records,
     or FEWEST_STEPS if these are more. Voita and Titov always wait for 1000 steps, of which a probe of 64 records has 500
@@ -108,7 +109,7 @@ class CodeSettings(ProbeSettings):
             )
 
     def learning_from(self, records: float) -> "CodeSettings":
-        """The settings of a probe that learns from so many records."""
+        """Adapt the settings to a probe that learns from so many records."""
         steps = max(FEWEST_STEPS, int(EPOCHS * records / self.batch_records))
         return replace(self, validate_every=min(self.validate_every, steps))
 

@@ -100,7 +100,8 @@ class PieceTargets:
 
 
 def align(targets: WordTargets, activations: Activations) -> PieceTargets:
-    """Word spans -> spans of word pieces, [first piece of the first word, last piece of the last word].
+    """Turn spans of words into spans of word pieces, [first piece of the first word, last piece of the last
+    word].
 
     A target with a word that the window (max_length) cut off is dropped, and counted.
     """
@@ -121,7 +122,7 @@ def align(targets: WordTargets, activations: Activations) -> PieceTargets:
 
 
 def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The concatenated ranges starts[i] .. starts[i] + lengths[i]."""
+    """Concatenate the ranges starts[i] .. starts[i] + lengths[i]."""
     shift = starts - (np.cumsum(lengths) - lengths)
     return np.repeat(shift, lengths) + np.arange(lengths.sum())
 
@@ -172,12 +173,13 @@ class SpanTokens:
             self._own = [self._only(side == number) for number in range(self.sides)]
 
     def _only(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """One side's tokens and where a record's begin; `members` [M] bool are its own, and count its tokens hereafter."""
+        """Select one side's tokens, and where a record's begin; `members` [M] bool are its own, and count its
+        tokens hereafter."""
         tokens, self._members[members] = np.unique(self._members[members], return_inverse=True)
         return tokens, np.searchsorted(tokens, self._first_token)
 
     def batch(self, records: np.ndarray) -> SpanBatch:
-        """The batch of these records, in this order; `tokens` are rows of the activation file."""
+        """Make the batch of these records, in this order; `tokens` are rows of the activation file."""
         tokens, token_shift = _taken(self._first_token, records)
         targets, _ = _taken(self._targets, records)
         inside, _ = _taken(self._first_member, records)
@@ -206,6 +208,7 @@ def _sizes(starts: np.ndarray, records: np.ndarray) -> np.ndarray:
 
 
 def _taken(starts: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the records' items lie, one record after the other, and what each record's indices shift by."""
+    """Find where the records' items lie, one record after the other, and by how much each record's indices
+    shift."""
     sizes = _sizes(starts, records)
     return ranges(starts[records], sizes), np.cumsum(sizes) - sizes - starts[records]

@@ -83,26 +83,27 @@ class Sentences:
 
 
 def _on_device(arrays: list[np.ndarray], device: torch.device) -> list[Tensor]:
-    """All arrays in one transfer."""
+    """Move all arrays to the device in one transfer."""
     flat = torch.from_numpy(np.concatenate([array.ravel() for array in arrays]).astype(np.float32)).to(device)
     parts = flat.split([array.size for array in arrays])
     return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
 
 
 def squared_lengths(z: Tensor) -> Tensor:
-    """[..., n, r] -> [..., n]"""
+    """Square the lengths of vectors: [..., n, r] -> [..., n]."""
     return z.square().sum(-1)
 
 
 def squared_distances(z: Tensor) -> Tensor:
-    """[..., n, r] -> [..., n, n], exactly 0 on the diagonal."""
+    """Square the distances between vectors: [..., n, r] -> [..., n, n], exactly 0 on the diagonal."""
     gram = z @ z.mT
     own = gram.diagonal(dim1=-2, dim2=-1)
     return (own[..., :, None] + own[..., None, :] - 2 * gram).clamp_(min=0)
 
 
 def depth_loss(z: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """z [k, W, r] of k probes -> their losses [k], and the gradient of each loss in the shape of z."""
+    """Calculate the losses [k] of k depth probes, given z [k, W, r], and the gradient of each loss in the
+    shape of z."""
     golds, sentences = batch.gold["depth"], len(batch.lengths)
     share = torch.cat([torch.full_like(gold, 1 / (len(gold) * sentences)) for gold in golds])
     error = squared_lengths(z) - torch.cat(golds)
@@ -110,7 +111,8 @@ def depth_loss(z: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def distance_loss(z: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """As `depth_loss`."""
+    """Calculate the losses [k] of k distance probes, given z [k, W, r], and the gradient of each loss in the
+    shape of z."""
     losses, gradient = 0.0, torch.empty_like(z)
     parts = (whole.split(batch.lengths, dim=1) for whole in (z, gradient))
     for part, out, gold in zip(*parts, batch.gold["distance"], strict=True):
@@ -151,7 +153,8 @@ class Probe:
         self._optimizer.step()
 
     def validated(self, loss: float) -> bool:
-        """After an epoch, with its dev loss: whether to go on. Raises UserError for a loss that is not finite."""
+        """Take note of an epoch's dev loss, and say whether to go on. Raises UserError for a loss that is not
+        finite."""
         if not math.isfinite(loss):
             raise UserError(f"The {self.kind} probe's loss on layer {self.layer} is {loss}: check the model.")
         self._schedule.step(loss)
@@ -167,21 +170,21 @@ def of_kind(kind: str, probes: Sequence[Probe]) -> list[Probe]:
 
 
 def projected(batch: Batch, probes: Sequence[Probe], weights: Sequence[Tensor]) -> Tensor:
-    """[k, W, r] the words of a batch in the space of each of k probes."""
+    """Project the words of a batch into the space of each of k probes, [k, W, r]."""
     return torch.stack(
         [batch.vectors[:, one.layer] @ weight for one, weight in zip(probes, weights, strict=True)]
     )
 
 
 def losses_and_gradients(batch: Batch, probes: Sequence[Probe]) -> Iterator[tuple[Probe, Tensor, Tensor]]:
-    """Each probe with its mean loss over the batch, and that loss's gradient by z [W, r]."""
+    """Calculate for each probe its mean loss over the batch, and that loss's gradient by z [W, r]."""
     for kind, loss in LOSS.items():
         if own := of_kind(kind, probes):
             yield from zip(own, *loss(projected(batch, own, [one.weight for one in own]), batch), strict=True)
 
 
 def step(probes: Sequence[Probe], batch: Batch) -> None:
-    """One update of every probe."""
+    """Update every probe once."""
     for probe, _, gradient in losses_and_gradients(batch, probes):
         probe.learn(batch.vectors[:, probe.layer].T @ gradient)
 
@@ -220,8 +223,8 @@ def fit(probes: Sequence[Probe], train: Sentences, dev: Sentences, settings: Str
 def evaluate(
     probes: Sequence[Probe], sentences: Sentences
 ) -> Iterator[tuple[Probe, str, float, int, list[float]]]:
-    """Each probe with its measures at its best weights, what they are means over, and the measures without each block of
-    sentences (NaN where nothing is left).
+    """Measure each probe at its best weights: its measures, what they are means over, and the measures
+    without each block of sentences (NaN where nothing is left).
 
     Spearman's correlation, over sentences of 5 to 50 words; of distances, the mean over rows, a word's distance to
     itself among them. Root accuracy over sentences and UUAS over edges, both among words that are not punctuation.
@@ -260,7 +263,7 @@ def evaluate(
 
 
 def outside_blocks(sentences: int) -> list[np.ndarray]:
-    """Of each block, which sentences are outside it, [sentences] bool."""
+    """Tell for each block which sentences are outside it, [sentences] bool."""
     block = block_of(sentences)
     return [block != number for number in range(block[-1] + 1)]
 
@@ -272,7 +275,8 @@ def _of_one_length(lengths: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def word_vectors(activations: Activations, examples: Sequence[int]) -> np.ndarray:
-    """[W, layers + 1, d] the mean of each word's pieces, of all words of `examples`, in the type that the file has."""
+    """Average each word's pieces, for all words of `examples`, [W, layers + 1, d], in the type that the file
+    has."""
     ranges = [np.arange(*activations.word_offsets[i : i + 2]) for i in examples]
     words = np.concatenate(ranges)
     starts = np.repeat(activations.offsets[examples], [len(one) for one in ranges])
@@ -298,7 +302,8 @@ def _means(hidden: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarra
 def read_splits(
     activations: Activations, rows: Sequence[Mapping], settings: StructuralSettings
 ) -> dict[str, Sentences]:
-    """Word vectors and trees of train, dev and test, without sentences that the window has cut; prints their number.
+    """Read word vectors and trees of train, dev and test, without sentences that the window has cut; prints
+    their number.
 
     Raises UserError where rows and examples differ, where a split is empty, and where the rank is above the width.
     """
@@ -336,7 +341,8 @@ def read_splits(
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Differences of large numbers: the ten bits of TF32, which some installations make the default, lose them."""
+    """Compute in whole float32 inside the block. The ten bits of TF32, which some installations make the
+    default, lose differences of large numbers."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
@@ -382,7 +388,8 @@ def probe(
 
 
 def _of_replicate(splits: Mapping[str, Sentences], settings: StructuralSettings) -> Iterator[tuple]:
-    """Rows of kind, layer, split, measure, rank, probe seed, value, n and values without each block of sentences."""
+    """Probe one replicate: rows of kind, layer, split, measure, rank, probe seed, value, n and values without
+    each block of sentences."""
     like = splits["train"].batch([0]).vectors
     probes = [
         Probe(kind, layer, probe_seed, settings, like)

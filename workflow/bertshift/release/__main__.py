@@ -17,7 +17,7 @@ from bertshift.config import load_config, located, merge, read_yaml
 from bertshift.data.examples import NOT_STATED
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
-from bertshift.papers.catalogue import ROOMS, needs
+from bertshift.papers.catalogue import PAPERS, needs
 from bertshift.release import archive, compare, contents, crate, redraw, verify
 from bertshift.release.finished import made, summary
 from bertshift.requests import figures
@@ -88,7 +88,7 @@ def _size(path: Path) -> str:
 
 def _tables(made_files: Sequence[str], config: Mapping) -> list[str]:
     """What a redraw of this run needs. Generated inputs are anybody's."""
-    drawn = figures.figures_of(ROOMS, config)
+    drawn = figures.figures_of(PAPERS, config)
     read = {table for name in drawn for table in needs(name, config)}
     generated = config["data"]["source"] == "world"
     licences = {}

@@ -37,7 +37,7 @@ def write(path: str | os.PathLike, files: Mapping[str, Path | bytes]) -> None:
 
 
 def opened(path: str | os.PathLike) -> ZipFile:
-    """UserError for what is no archive of a run."""
+    """Open an archive of a run. UserError for what is none."""
     try:
         archive = ZipFile(path)
     except FileNotFoundError:
@@ -75,7 +75,7 @@ def damages(archive: ZipFile) -> list[str]:
 
 
 def read(archive: ZipFile, name: str) -> bytes:
-    """UserError where the file cannot be read."""
+    """Read a file of an archive. UserError where it cannot be read."""
     try:
         return archive.read(name)
     except (KeyError, *UNREADABLE) as error:

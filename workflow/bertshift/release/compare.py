@@ -41,13 +41,14 @@ class Run:
 
 
 def names(paths: Sequence[str]) -> list[str]:
-    """What the archives are called: their files without ending, numbered where these are the same."""
+    """Name the archives: by their files without ending, numbered where these are the same."""
     stems = [Path(path).stem for path in paths]
     return stems if len({*stems}) == len(stems) else [f"{stem}-{n}" for n, stem in enumerate(stems, 1)]
 
 
 def claims(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """One row for each claim that either table of claims has: what both say of it, and whether the verdicts agree."""
+    """Compare the claims that either table of claims has, one row each: what both say of it, and whether the
+    verdicts agree."""
     rows = pd.concat([first, second])[[*KEYS, *FACTS]].drop_duplicates(KEYS)
     for name, table in (("first", first), ("second", second)):
         told = table[[*KEYS, *SAYS]].rename(columns={column: f"{column}_{name}" for column in SAYS})
@@ -57,7 +58,7 @@ def claims(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement(one: str | float, other: str | float) -> str:
-    """Of two verdicts; a missing one is that of a claim which the archive does not have."""
+    """Compare two verdicts; a missing one is that of a claim which the archive does not have."""
     if pd.isna(one) or pd.isna(other):
         return ALONE
     if UNTESTED in (one, other):
@@ -68,7 +69,8 @@ def agreement(one: str | float, other: str | float) -> str:
 
 
 def sentences(rows: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
-    """A table of `claims` in words: each claim that both decide otherwise, with both numbers, and counts by paper."""
+    """Put a table of `claims` into words: each claim that both decide otherwise, with both numbers, and
+    counts by paper."""
     shared = rows[rows["verdicts"] != ALONE]
     if shared.empty:
         yield f"{' and '.join(names)} share no claim."
@@ -93,8 +95,8 @@ def _number(row: Mapping, place: str) -> str:
 
 
 def write(runs: Sequence[Run], out: Path) -> list[str]:
-    """Write claims, the numbers of each figure that both have, and the page below `out`; sentences on them. UserError where
-    they share no figure."""
+    """Write claims, the numbers of each figure that both have, and the page below `out`; return sentences on
+    them. UserError where they share no figure."""
     first, second = runs
     if not (shared := [name for name in first.figures if name in second.figures]):
         raise UserError(f"{first.name} and {second.name} share no figure: {', '.join(first.figures)} in the one, "
@@ -132,7 +134,7 @@ def _figure(name: str, runs: Sequence[Run], numbers: Mapping, published: Mapping
 
 
 def _below(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Every number that either archive draws in a figure; `archive` says which."""
+    """Stack every number that either archive draws in a figure; `archive` says which."""
     return pd.concat([table.assign(archive=name) for name, table in tables.items()], ignore_index=True)
 
 

@@ -22,8 +22,8 @@ KINDS = {".py", ".smk", ".yaml", ".html", ".css", ".js", ".def"}  # of the files
 
 
 def results(made: Iterable[str]) -> list[str]:
-    """Of the files that a run made: figures with their captions and page, and tables with what stands beside them; no data
-    sets, no checkpoints, no activations."""
+    """Select, among the files that a run made, figures with their captions and page, and tables with what
+    stands beside them; no data sets, no checkpoints, no activations."""
     return [
         name
         for name in made
@@ -32,8 +32,9 @@ def results(made: Iterable[str]) -> list[str]:
 
 
 def tables(made: Iterable[str], read: Collection[str], licences: Mapping[str, str]) -> list[str]:
-    """Of the files that a run made, those that figures can be drawn from again: tables of measures, what else the figures
-    `read`, the blocks beside them, and examples where the licence of their inputs, by file, lets others have these."""
+    """Select, among the files that a run made, those that figures can be drawn from again: tables of
+    measures, what else the figures `read`, the blocks beside them, and examples where the licence of their
+    inputs, by file, lets others have these."""
     wanted = {
         *read,
         *map(blocks_beside, read),
@@ -47,7 +48,8 @@ def tables(made: Iterable[str], read: Collection[str], licences: Mapping[str, st
 
 
 def program(root: Path) -> tuple[dict[str, Path], list[str]]:
-    """The files of the program in `root` by their names, as git tracks them, and names of others that git does not ignore.
+    """List the files of the program in `root` by their names, as git tracks them, and names of others that
+    git does not ignore.
 
     In a copy without git: files of its kinds, none hidden, and no others.
     """
@@ -58,7 +60,7 @@ def program(root: Path) -> tuple[dict[str, Path], list[str]]:
 
 
 def _listed(root: Path, *options: str) -> list[str]:
-    """The program's files by `git ls-files`; none where git is missing or does not know the folder."""
+    """List the program's files by `git ls-files`; none where git is missing or does not know the folder."""
     command = ["git", "ls-files", "-z", *options, "--", *PROGRAM]
     try:
         return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.split(
@@ -79,7 +81,8 @@ def _of_its_kinds(root: Path) -> list[str]:
 
 
 def place(file: Path, root: Path) -> str:
-    """Where a file of the configuration stands in the archive: as here, or apart if it is from elsewhere."""
+    """Choose where a file of the configuration stands in the archive: as here, or apart if it is from
+    elsewhere."""
     path = Path(os.path.abspath(file))
     for folder in (Path.cwd(), root):
         if path.is_relative_to(folder):
@@ -88,7 +91,7 @@ def place(file: Path, root: Path) -> str:
 
 
 def readme_of_tables(about: Mapping[str, str]) -> str:
-    """The same, of the archive of tables alone."""
+    """Write the README of the archive of tables alone; `about` as for `crate.metadata`."""
     return f"""# {about["heading"]}: tables
 
 The tables that `{about["command"]}` made, with the blocks of inputs beside them, and `{RESOLVED}`. `make redraw ARCHIVE=FILE` draws
@@ -97,7 +100,7 @@ the figures from them, decides the claims and makes the page. `sha256sum -c {SUM
 
 
 def readme(about: Mapping[str, str]) -> str:
-    """What a person reads first; `about` as for `crate.metadata`."""
+    """Write the README of an archive, which a person reads first; `about` as for `crate.metadata`."""
     return f"""# {about["heading"]}
 
 `{about["command"]}` made these results; the last was finished at {about["finished"]}.

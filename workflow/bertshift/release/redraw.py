@@ -15,7 +15,7 @@ from bertshift.figures import style
 from bertshift.files import BLOCKS_ENDING, read_tsv, write_text, write_tsv
 from bertshift.page.make import make
 from bertshift.papers import catalogue
-from bertshift.papers.room import decide, draw
+from bertshift.papers.by_name import decide, draw
 from bertshift.release.archive import SUMS, damages, read
 from bertshift.release.archive import opened as opened_at
 from bertshift.release.contents import FIGURES, RESOLVED
@@ -31,8 +31,8 @@ READ = (".tsv", BLOCKS_ENDING, ".json")
 
 
 def prepare(path: str, folder: Path, options: Mapping, only: Collection[str] = ()) -> dict:
-    """Lay the tables of the archive at `path` below `folder`; the configuration with which to `redraw` these `only`. UserError
-    where that cannot be."""
+    """Lay the tables of the archive at `path` below `folder`, and return the configuration with which to
+    `redraw` these `only`. UserError where that cannot be."""
     with opened_at(path) as opened:
         unpack(opened, folder)
         config = configuration(opened, options)
@@ -70,7 +70,8 @@ def unpack(opened: ZipFile, folder: Path) -> None:
 
 
 def configuration(opened: ZipFile, options: Mapping) -> dict:
-    """The archive's, with `options` on top, and figures beside it that it does not name and this program ships."""
+    """Read the archive's configuration, with `options` on top. Figures are added that it does not name and
+    this program ships."""
     theirs = _own_configuration(opened)
     shipped = read_yaml(ROOT / "config/experiments.yaml")["figures"]
     newer = {
@@ -91,7 +92,7 @@ def configuration(opened: ZipFile, options: Mapping) -> dict:
 
 
 def _own_configuration(opened: ZipFile) -> dict:
-    """What the archive's run was configured with. UserError where that is of another program."""
+    """Read what the archive's run was configured with. UserError where that is of another program."""
     whose = f"{opened.filename}: {RESOLVED}"
     try:
         theirs = yaml.safe_load(read(opened, RESOLVED))
@@ -112,9 +113,9 @@ def _own_configuration(opened: ZipFile) -> dict:
 
 
 def chosen(config: Mapping, only: Collection[str] = ()) -> list[str]:
-    """`<paper>/<item>` of the configuration's figures: all, or those of `only`, each a paper or a figure. UserError for a name
-    of neither."""
-    names = figures.figures_of(catalogue.ROOMS, config)
+    """List `<paper>/<item>` of the configuration's figures: all, or those of `only`, each a paper or a
+    figure. UserError for a name of neither."""
+    names = figures.figures_of(catalogue.PAPERS, config)
     if unknown := [one for one in only if one not in {*names, *(name.split("/")[0] for name in names)}]:
         raise UserError(
             f"'{unknown[0]}' is no paper and no figure of this archive; there are {', '.join(names)}."
@@ -125,8 +126,9 @@ def chosen(config: Mapping, only: Collection[str] = ()) -> list[str]:
 def redraw(
     folder: Path, config: Mapping, note: Callable[[str], None], only: Collection[str] = ()
 ) -> list[str]:
-    """Draw what the tables below `folder` suffice for, below `folder`/results/figures, with claims, scores and page. The
-    names of the figures; `note` hears of each of them, and of each that is left out. UserError where there is none."""
+    """Draw what the tables below `folder` suffice for, below `folder`/results/figures, with claims, scores
+    and page. Returns the names of the figures; `note` hears of each of them, and of each that is left out.
+    UserError where there is none."""
     decided, told = {}, set()
 
     def once(said: str) -> None:
@@ -143,7 +145,7 @@ def redraw(
     if not decided:
         raise UserError("no figure can be drawn from these tables; name an archive of a finished run.")
     of_papers = []
-    for paper in catalogue.ROOMS:
+    for paper in catalogue.PAPERS:
         # In the order of the names, as the workflow hands them to the rule of claims.
         if claims := [decided[name] for name in sorted(decided) if name.startswith(f"{paper}/")]:
             of_papers.append(folder / CLAIMS_OF.format(paper=paper))
@@ -157,7 +159,8 @@ def redraw(
 
 
 def _one(folder: Path, config: Mapping, name: str, note: Callable[[str], None]) -> pd.DataFrame:
-    """Draw one figure; its claims. UserError where its tables, or columns of them, are not there."""
+    """Draw one figure, and return its claims. UserError where its tables, or columns of them, are not
+    there."""
     if absent := [path for path in catalogue.needs(name, config) if not (folder / path).is_file()]:
         more = f" and {len(absent) - 1} more are" if absent[1:] else " is"
         raise UserError(f"{absent[0]}{more} not in the archive")
@@ -181,13 +184,13 @@ def _one(folder: Path, config: Mapping, name: str, note: Callable[[str], None]) 
 
 
 def _reason(error: UserError, folder: Path) -> str:
-    """What is wrong with a table, without what a run would do about it."""
+    """Say what is wrong with a table, without what a run would do about it."""
     return re.split("[;:] (?:delete|let) ", str(error).replace(f"{folder}/", ""))[0].rstrip(".")
 
 
 def _page(folder: Path, config: Mapping, drawn: Sequence[str]) -> str:
-    """Of these figures alone, and of the examples that are there."""
-    kept = {paper: {} for paper in catalogue.ROOMS}
+    """Make the page of these figures alone, with the examples that are there."""
+    kept = {paper: {} for paper in catalogue.PAPERS}
     for paper, item in (name.split("/") for name in drawn):
         kept[paper][item] = config["figures"][paper][item]
     request = figures.gallery({**config, "figures": kept})

@@ -15,8 +15,8 @@ from bertshift.release.archive import read
 
 @dataclass(frozen=True)
 class Compared:
-    """The archive's tables by what is here in their place: the same bytes, none, the same but for the version of the program
-    that made it, or another, with what it differs in."""
+    """The comparison of an archive's tables with what is here in their place: the same bytes, none, the same
+    but for the version of the program that made it, or another, with what it differs in."""
 
     same: list[str]
     missing: list[str]
@@ -56,7 +56,7 @@ def differences(theirs: pd.DataFrame, ours: pd.DataFrame) -> Iterator[str]:
 
 
 def _by(there: pd.Series, here: pd.Series) -> str:
-    """`by at most 0.02 `, of numbers; of text nothing."""
+    """Say how far two columns differ: `by at most 0.02 ` for numbers, nothing for text."""
     if {there.dtype.kind, here.dtype.kind} - set("iuf"):
         return ""
     distance = np.abs(there.to_numpy(np.float64) - here.to_numpy(np.float64))

@@ -4,12 +4,13 @@ A new column that figures read needs a line here, and the version that came befo
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from bertshift.models.source import BERT
 from bertshift.rows.blocks import WITHOUT
 
 UNSTAMPED = "a version before 0.2.0"
@@ -17,10 +18,11 @@ UNSTAMPED = "a version before 0.2.0"
 
 @dataclass(frozen=True)
 class Lack:
-    """Tables whose path is like `tables` have no `columns` up to this released version; `meaning` tells a reader what follows.
+    """Columns that tables lack up to this released version: tables whose path is like `tables` have no
+    `columns`. `meaning` tells a reader what follows.
 
-    The columns are filled with missing values, which stand for `not known` in every table. blocks: whether the values without
-    each block of inputs are not there either.
+    The columns are filled with missing values, which stand for `not known` in every table, or with what `told_by` makes of the
+    table. blocks: whether the values without each block of inputs are not there either.
     """
 
     version: str
@@ -28,9 +30,17 @@ class Lack:
     columns: tuple[str, ...]
     meaning: str
     blocks: bool = False
+    told_by: Callable[[pd.DataFrame], pd.Series] | None = None
+
+
+def _family(table: pd.DataFrame) -> pd.Series:
+    """Read the family from the name of the checkpoint, which says it where it is not BERT."""
+    said = table["checkpoint"].astype(str).str.partition(", family ")[2]
+    return said.where(said != "", BERT)
 
 
 LACKS = [
+    Lack("0.2.0", "results/.*", ("family",), "the names of checkpoints tell it", told_by=_family),
     Lack("0.2.0", "results/gains/.*", ("failed", "ref_failed"), "figures do not count runs that failed"),
     Lack("0.2.0", "results/(losses/.*|sweeps/.*[.]losses)[.]tsv", ("failed",), "figures do not count runs that failed"),
     Lack(
@@ -43,11 +53,15 @@ LACKS = [
 def completed(
     path: str, table: pd.DataFrame, lacks: Iterable[Lack] = LACKS
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The table at `path` with all columns that its version lacks, and a sentence for each line of the list."""
+    """Complete the table at `path` with all columns that its version lacks; with a sentence for each line of
+    the list."""
     said = []
     for lack in lacks:
         columns = [column for column in lack.columns if column not in table]
         if columns and re.fullmatch(lack.tables, path) and _number(table) <= _parsed(lack.version):
+            if lack.told_by:
+                table = table.assign(**{lack.columns[0]: lack.told_by(table)})
+                continue
             table = table.assign(**dict.fromkeys(columns, np.nan))
             table = table.drop(columns=WITHOUT, errors="ignore") if lack.blocks else table
             named = " and ".join(f"`{column}`" for column in columns)
@@ -56,7 +70,8 @@ def completed(
 
 
 def uneven(tables: Mapping[str, pd.DataFrame]) -> str:
-    """The phrase that says which table lacks a column that a later version's table of the same kind has; empty if none does.
+    """Write the phrase that says which table lacks a column that a later version's table of the same kind
+    has; empty if none does.
 
     Below each other, such tables would give missing values that no line of the list explains.
     """
@@ -73,7 +88,8 @@ def _kind(path: str) -> tuple[str, bool, bool]:
 
 
 def lacking(error: KeyError, tables: Mapping[str, pd.DataFrame]) -> str:
-    """The phrase that says which table lacks a column that was asked for; empty where each table has it."""
+    """Write the phrase that says which table lacks a column that was asked for; empty where each table has
+    it."""
     for column in re.findall(r"'(\w+)'", str(error)):
         for path, table in tables.items():
             if column not in table:
@@ -82,12 +98,12 @@ def lacking(error: KeyError, tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def written_by(table: pd.DataFrame) -> str:
-    """`bertshift 0.2.0`."""
+    """Name the program and version that wrote a table: `bertshift 0.2.0`."""
     return " and ".join(map(str, table["version"].dropna().unique())) if "version" in table else UNSTAMPED
 
 
 def _number(table: pd.DataFrame) -> tuple[int, ...]:
-    """The latest version among those that made the table's rows."""
+    """Find the latest version among those that made the table's rows."""
     return max(map(_parsed, written_by(table).split(" and ")))
 
 

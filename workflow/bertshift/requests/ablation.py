@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from bertshift.config import task_settings
 from bertshift.measures.registry import METRICS
+from bertshift.recipes import task_settings
 from bertshift.requests import Request
 from bertshift.requests.data import described, task_data
 from bertshift.requests.runs import (

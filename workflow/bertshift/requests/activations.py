@@ -5,8 +5,9 @@ from contextlib import suppress
 
 from bertshift.errors import UserError
 from bertshift.measures.registry import METRICS
-from bertshift.naming import Run, parse_model, runs_of
+from bertshift.naming import Run, parse_model
 from bertshift.papers.catalogue import needs
+from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import rows
 from bertshift.requests.runs import files, runs_and_parents, unique

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from bertshift.errors import UserError
 from bertshift.measures.registry import METRICS, OF_DUMPS
-from bertshift.naming import Model, Run, nearest, pair_runs, parse_comparison, parse_model, runs_of
+from bertshift.naming import Model, Run, parse_comparison, parse_model
+from bertshift.replicates import pair_runs, runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import dump, recipe
 from bertshift.requests.data import description, rows, stimuli_of
@@ -19,6 +20,7 @@ from bertshift.requests.runs import (
     records,
     training_scores,
 )
+from bertshift.suggestions import nearest
 
 PADDED = "cosine"  # cosine_padded looks at the inputs of this metric
 

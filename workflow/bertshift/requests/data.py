@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from bertshift.config import train_size
 from bertshift.errors import UserError
 from bertshift.naming import Model
+from bertshift.recipes import train_size
 from bertshift.requests import Request
 from bertshift.requests.runs import unique
 from bertshift.requests.work import Work

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from bertshift.files import blocks_beside
 from bertshift.measures.registry import METRICS
-from bertshift.naming import parse_model, runs_of
-from bertshift.papers.catalogue import FIGURES, ROOMS, nearest_figures, needs
+from bertshift.naming import named_in, parse_model
+from bertshift.papers.catalogue import FIGURES, PAPERS, nearest_figures, needs
+from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import EXAMPLES, examples_of
 from bertshift.requests.runs import unique
@@ -69,10 +70,10 @@ def metrics_of(figures: Iterable[str], config: Mapping) -> set[str]:
 def not_drawn(config: Mapping, target: str) -> str | None:
     """Why no rule makes this file of a figure, and what to write; None for another file, or a figure that is drawn."""
     found = re.fullmatch(r"results/figures/(\w+)/(\w+)(\.\w+)", target)
-    if not found or found[1] not in ROOMS or f"{found[1]}/{found[2]}" in figures_of([found[1]], config):
+    if not found or found[1] not in PAPERS or f"{found[1]}/{found[2]}" in figures_of([found[1]], config):
         return None
     paper, item, ending = found.groups()
-    if item in ROOMS[paper].FIGURES:
+    if item in PAPERS[paper].FIGURES:
         state = "null" if item in config["figures"].get(paper, {}) else "missing"
         return (
             f"no rule makes '{target}', as figures.{paper}.{item} is {state}; write there which models it shows, e.g. "
@@ -110,7 +111,7 @@ def _held(tables: Iterable[str], config: Mapping, sizes: Sizes) -> Work:
     """Tables of metrics of single heads have far more rows than all others; a row as text, and in memory."""
     rows = 0.0
     for _, folder, file in (Path(table).parts for table in tables if table.split("/")[1] in METRICS):
-        model, metric = file.partition("_vs_")[0], METRICS[folder]
+        model, metric = named_in(file)[0], METRICS[folder]
         shape, runs = sizes.shape(model), len(runs_of(parse_model(model, config), config))
         rows += metric.variants * runs * shape.layers * (shape.heads + 1 if metric.by_heads else 1)
     return Work(text=400 * rows, memory=2800 * rows)
@@ -118,7 +119,7 @@ def _held(tables: Iterable[str], config: Mapping, sizes: Sizes) -> Work:
 
 def gallery(config: Mapping, paper: str | None = None) -> Request:
     """The page of all papers, or of one, which needs no other paper's runs; a setting for each figure, in the page's order."""
-    papers = [paper] if paper else list(ROOMS)
+    papers = [paper] if paper else list(PAPERS)
     names = figures_of(papers, config)
     entries = [
         {"name": name, "models": models_of(config, name), "tables": needs(name, config)} for name in names

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from bertshift.config import task_settings
 from bertshift.errors import UserError
-from bertshift.naming import Model, Run, pair_runs, parse_model, runs_of
+from bertshift.naming import Model, Run, parse_model
+from bertshift.recipes import task_settings
+from bertshift.replicates import pair_runs, runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import task_data
 from bertshift.requests.runs import (

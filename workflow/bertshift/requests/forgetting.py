@@ -1,11 +1,12 @@
 """What fine-tuned models forgot, by the heads of their checkpoints."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.models.headless import has_no_head, no_head
-from bertshift.naming import Model, parse_model, runs_of
+from bertshift.models.headless import no_head
+from bertshift.naming import parse_model
+from bertshift.papers.beyond.heads import headless
+from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described
 from bertshift.requests.runs import against, files, unique
@@ -24,7 +25,7 @@ def forgetting(config: Mapping, model: str) -> Request:
         )
     runs = runs_of(one, config)
     checkpoints = unique(run.checkpoint for run in runs)
-    if folder := _headless(one, config):
+    if folder := headless(one, config):
         raise UserError(no_head(folder))
     corpus = config["bases"][one.base].get("pretrain", {}).get("corpus")
     read = {"models": files([*runs, *checkpoints])} | described("stimuli", STIMULI)
@@ -35,36 +36,3 @@ def forgetting(config: Mapping, model: str) -> Request:
     # The head on every layer's output takes half as long as the encoder.
     times = 1.5 * (len(runs) + len(checkpoints))
     return asked.costing(lambda sizes: sizes.shape(model).passes(sizes.inputs([STIMULI]), times))
-
-
-def without_headless(config: Mapping) -> tuple[Mapping, list[str]]:
-    """The configuration whose figure beyond/forgetting has only models that may have a head, as far as files that are there
-    tell, null if there are none; and a sentence for each checkpoint without one."""
-    wanted = config["figures"].get("beyond", {}).get("forgetting")
-    if not wanted:
-        return config, []
-    bare: dict[Path, list[str]] = {}
-    for model in wanted["models"]:
-        if folder := _headless(parse_model(model, config), config):
-            bare.setdefault(folder, []).append(model)
-    without = [model for models in bare.values() for model in models]
-    kept = [model for model in wanted["models"] if model not in without]
-    beyond = config["figures"]["beyond"] | {"forgetting": wanted | {"models": kept} if kept else None}
-    said = [
-        f"{folder} has no head for words, so the figure beyond/forgetting is "
-        + (f"drawn without {', '.join(models)}." if kept else "left out.")
-        for folder, models in bare.items()
-    ]
-    return {**config, "figures": {**config["figures"], "beyond": beyond}}, said
-
-
-def _headless(model: Model, config: Mapping) -> Path | None:
-    """The folder of a checkpoint of the model that surely has no head, if one is known."""
-    bases = config["bases"]
-    for checkpoint in unique(run.checkpoint for run in runs_of(model, config)):
-        entries = bases[checkpoint.model.base].get("checkpoints")
-        own = entries[checkpoint.init - 1].get("path") if entries else None
-        for folder in (own, checkpoint.folder):
-            if folder and has_no_head(Path(folder).expanduser()):
-                return Path(folder)
-    return None

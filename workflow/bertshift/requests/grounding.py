@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from bertshift.config import task_settings
 from bertshift.errors import UserError
 from bertshift.measures.metric import Metric
 from bertshift.measures.registry import METRICS
-from bertshift.naming import Model, Run, parse_model, runs_of
+from bertshift.naming import Model, Run, parse_model
+from bertshift.recipes import task_settings
+from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import extracted, how_dumped
 from bertshift.requests.data import description, rows, task_data
@@ -23,7 +24,6 @@ from bertshift.requests.runs import (
 )
 from bertshift.requests.work import Sizes, Work
 
-LISTED = "figures.beyond.grounding"
 FEWEST = 3  # runs, as of rows.grounding, whose libraries take too long to import here
 
 
@@ -70,7 +70,7 @@ def _work(config: Mapping, plain: Model, runs: list[Run], sizes: Sizes) -> Work:
 
 
 def group(name: str, config: Mapping) -> tuple[Model, list[Model]]:
-    """The plain model of a task and checkpoint, and that with all others of both that the figure lists.
+    """The plain model of a task and checkpoint, and that with all others of both under `grounded`.
 
     UserError for a model that is not plain, or whose task has no output that can be compared example by example.
     """
@@ -79,10 +79,9 @@ def group(name: str, config: Mapping) -> tuple[Model, list[Model]]:
     if model != plain:
         raise UserError(
             f"results/grounding/{model}.tsv: a table has all models of a task and is named by the plain one; write "
-            f"'{plain}', and list '{model}' under {LISTED}.models."
+            f"'{plain}', and list '{model}' under 'grounded'."
         )
-    listed = ((config["figures"].get("beyond", {}).get("grounding") or {}).get("models")) or []
-    others = [parse_model(each, config) for each in listed]
+    others = [parse_model(each, config) for each in config["grounded"]]
     same = [each for each in others if (each.task, each.base) == (plain.task, plain.base)]
     return plain, unique([plain, *same])
 
@@ -94,9 +93,9 @@ def _runs(plain: Model, models: list[Model], config: Mapping) -> list[Run]:
     if most < FEWEST:
         raise UserError(
             f"results/grounding/{plain}.tsv: a rank correlation over pairs needs {FEWEST} runs of one pretraining run, and "
-            f"{', '.join(map(str, models))} has {most}; list more models of {plain.task} under {LISTED}.models, or raise "
+            f"{', '.join(map(str, models))} has {most}; list more models of {plain.task} under 'grounded', or raise "
             f"bases.{plain.base}.seeds."
         )
     if empty := [str(model) for model in models if (kept := model.variant("keep")) and kept["layers"] == "0"]:
-        raise UserError(f"{LISTED}.models: '{empty[0]}' has no layer to compare; keep one or more.")
+        raise UserError(f"grounded: '{empty[0]}' has no layer to compare; keep one or more.")
     return sorted(runs, key=lambda run: (run.init, models.index(run.model), run.seed))

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.naming import Model, parse_model, runs_of, shape_of
+from bertshift.naming import Model, parse_model, shape_of
+from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described, description, rows
 from bertshift.requests.runs import by_folder, files, of_table, provenance, scored_model

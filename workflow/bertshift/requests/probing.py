@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.naming import pair_runs, parse_comparison, parse_model, runs_of
+from bertshift.naming import parse_comparison, parse_model
 from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
+from bertshift.replicates import pair_runs, runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import extracted, how_dumped
 from bertshift.requests.data import WORLD, dataset_files, described, mirror_of

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.naming import parse_model, runs_of
+from bertshift.naming import parse_model
+from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import dump, recipe
 from bertshift.requests.data import WORLD, described, mirror_of

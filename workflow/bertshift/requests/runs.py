@@ -5,7 +5,8 @@ from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.models.source import SOURCE, local_source, names_apart
-from bertshift.naming import MORE_RUNS, VARIANTS, Model, Run, parse_model, runs_of
+from bertshift.naming import VARIANTS, Model, Run, parse_model
+from bertshift.replicates import MORE_RUNS, runs_of
 from bertshift.requests import Request
 
 WEIGHTS = ["config.json", "model.safetensors"]

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from bertshift.errors import UserError
 from bertshift.files import blocks_beside
-from bertshift.naming import Model, Run, parse_model, runs_of, shape_of, sweep_of, sweep_runs_of
+from bertshift.naming import Model, Run, parse_model, shape_of
+from bertshift.replicates import runs_of, sweep_of, sweep_runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import task_data
 from bertshift.requests.finetuning import settings_of_run, trained

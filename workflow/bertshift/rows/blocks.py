@@ -27,20 +27,22 @@ LEVEL = 0.95
 
 
 def block_of(examples: int, blocks: int | None = None) -> np.ndarray:
-    """[examples] the block of each of `blocks` (20), counted from 0: as equal as can be, each example its own where they are
-    fewer."""
+    """Number the block of each example, [examples], from 0. The `blocks` (20) are as equal as can be. Where
+    examples are fewer than blocks, each is a block of its own."""
     return np.arange(examples) * min(blocks or BLOCKS, examples) // max(examples, 1)
 
 
 def outside(examples: int) -> list[np.ndarray]:
-    """Of each block the places of the examples outside it; none of a single block, as nothing is left."""
+    """List, for each block, the places of the examples outside it. A single block has no such list, as
+    nothing is left."""
     block = block_of(examples)
     rests = (np.flatnonzero(block != number) for number in range(block.max(initial=-1) + 1))
     return [rest for rest in rests if len(rest)]
 
 
 def left_out(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """[..., B] means without each block, from its sum and count [..., B]; NaN where nothing is left."""
+    """Average without each block, [..., B], from each block's sum and count [..., B]; NaN where nothing is
+    left."""
     sums, counts = np.asarray(sums, np.float64), np.asarray(counts, np.float64)
     rest = counts.sum(axis=-1, keepdims=True) - counts
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -48,7 +50,8 @@ def left_out(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def slices(block: np.ndarray, blocks: int) -> list[slice]:
-    """Where each block's rows are, of rows whose blocks [n] do not fall; some may be empty."""
+    """Find where each block's rows are, given each row's block [n] in rising order; some slices may be
+    empty."""
     return [slice(*ends) for ends in pairwise(np.searchsorted(block, np.arange(blocks + 1)))]
 
 
@@ -61,7 +64,8 @@ def in_columns(rows: Sequence[Sequence[float]]) -> pd.DataFrame:
 
 
 def check(table: pd.DataFrame) -> None:
-    """ValueError where values without blocks lie far from their value: one of them was changed without the other."""
+    """Raise ValueError where values without blocks lie far from their value: one of them was changed without
+    the other."""
     if set(WITHOUT) <= set(table):
         without = table[WITHOUT].to_numpy(np.float64)
         known = np.isfinite(without).any(axis=1)
@@ -74,8 +78,8 @@ def check(table: pd.DataFrame) -> None:
 
 
 def jackknife(without: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Standard error and blocks [...] of values without each block [..., B], NaN where there is none; of fewer than two
-    blocks the error is NaN."""
+    """Calculate the standard error and the number of blocks [...] from values without each block [..., B],
+    NaN where there is none; with fewer than two blocks the error is NaN."""
     known = np.isfinite(without)
     blocks = known.sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -85,8 +89,8 @@ def jackknife(without: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def interval(value: np.ndarray, without: np.ndarray, ends=ranges.ANY) -> tuple[np.ndarray, np.ndarray]:
-    """low, high [...]: the two-sided 95 % t interval of `value` with B - 1 degrees of freedom, inside a range with these
-    `ends`."""
+    """Calculate low and high [...], the two-sided 95 % t interval of `value` with B - 1 degrees of freedom,
+    inside a range with these `ends`."""
     error, blocks = jackknife(without)
     errors = distributions.t.ppf((1 + LEVEL) / 2, np.where(blocks > 1, blocks - 1, 1))
     return ranges.reached(value, error, -errors, ends), ranges.reached(value, error, errors, ends)

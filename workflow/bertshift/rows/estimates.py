@@ -38,9 +38,9 @@ NONE, REPLICATES, INPUTS, BOTH = (
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over `replicates`, its standard error, and an interval of one of the kinds above. Arrays for replicates of
-    arrays; NaN where there is no interval. `parts` are (share of the variance, degrees of freedom), `ends` those of the
-    number's range."""
+    """A mean over `replicates`, its standard error, and an interval of one of the kinds above. The numbers
+    are arrays where replicates are arrays, and NaN where there is no interval. `parts` are (share of the
+    variance, degrees of freedom), `ends` those of the number's range."""
 
     mean: float | np.ndarray
     error: float | np.ndarray
@@ -58,13 +58,14 @@ class Estimate:
         return ranges.reached(self.mean, self.error, self._errors((1 - LEVEL) / 2), self.ends)
 
     def probability(self, low: float, high: float) -> float:
-        """Of the true value to lie between `low` and `high`; NaN without an interval. For a single number."""
+        """Calculate the probability that the true value lies between `low` and `high`; NaN without an
+        interval. It is for a single number."""
         if not self.error > 0:
             return np.nan if np.isnan(self.error) else float(low <= self.mean <= high)
         return self._below(high) - self._below(low)
 
     def _errors(self, tail: float) -> float | np.ndarray:
-        """How many standard errors from the mean a share `tail` of the distribution begins."""
+        """Find how many standard errors from the mean a share `tail` of the distribution begins."""
         return sum(weight * distributions.t.isf(tail, freedom) for weight, freedom in self.parts)
 
     def _below(self, value: float) -> float:
@@ -78,7 +79,8 @@ class Estimate:
 
 
 def estimate(values, names: Sequence[str] | None = None, left_out=None, ends=ranges.ANY) -> Estimate:
-    """Of `values` [R, ...], in a range with these `ends`; the rest may be, say, the steps of a curve.
+    """Estimate the mean of `values` [R, ...] over replicates, in a range with these `ends`. The other axes
+    may be, say, the steps of a curve.
 
     `names` of replicates are `statistics.with_replicates`'s: "init1-2" is a pair of two runs; none given, they are
     independent. `left_out` [R, B, ...] are the values without each block of inputs, if known.
@@ -105,8 +107,8 @@ def estimate(values, names: Sequence[str] | None = None, left_out=None, ends=ran
 def estimate_of_all(
     value: float, without_run: Sequence[float], left_out: Sequence[float] | None = None, ends=ranges.ANY
 ) -> Estimate:
-    """Of a number in a range with these `ends` that is calculated once, from all replicates, given what it is without each
-    of them, and without each block of inputs."""
+    """Estimate a number that is calculated once, from all replicates, in a range with these `ends`. Given are
+    its values without each replicate, and without each block of inputs."""
     runs, blocks = (
         None
         if left is None or not len(left)
@@ -124,7 +126,8 @@ def _combined(
     rest: float | np.ndarray = 0.0,
     ends=ranges.ANY,
 ) -> Estimate:
-    """From pseudo-values of runs [R, ...] and of blocks [B, ...], and the part of the variance that both have."""
+    """Combine pseudo-values of runs [R, ...] and of blocks [B, ...] into one estimate. `rest` is the part of
+    the variance that both have."""
     between, across = _variance(runs), _variance(blocks)
     known = [part for part in (between, across) if part is not None]
     if not known:
@@ -141,14 +144,16 @@ def _combined(
 
 
 def pseudo_values(values: np.ndarray, left_out: np.ndarray) -> np.ndarray:
-    """[R, B, ...] of the delete-a-block jackknife, from `values` [R, ...] and those without each block [R, B, ...]."""
+    """Calculate pseudo-values [R, B, ...] of the delete-a-block jackknife, from `values` [R, ...] and those
+    without each block [R, B, ...]."""
     blocks = left_out.shape[1]
     return blocks * values[:, None] - (blocks - 1) * left_out
 
 
 def _pseudo_values_of_runs(values: np.ndarray, names: Sequence[str] | None) -> np.ndarray:
-    """[runs, ...]: the values where each replicate is a run of its own, else those of the delete-a-run jackknife; of a
-    single pair, or of pairs that all share a run, its mean alone."""
+    """Calculate one value for each run: the values where each replicate is a run of its own, else
+    pseudo-values of the delete-a-run jackknife, [runs, ...]. A single pair, or pairs that all share a run,
+    give their mean alone."""
     runs = [re.findall(r"\d+", name) for name in names or ()]
     if all(len(own) == 1 for own in runs):
         return values
@@ -161,7 +166,8 @@ def _pseudo_values_of_runs(values: np.ndarray, names: Sequence[str] | None) -> n
 
 
 def _variance(parts: np.ndarray | None) -> tuple[np.ndarray, int] | None:
-    """Of the mean of independent `parts` [n, ...], and its degrees of freedom; None where there are not two."""
+    """Estimate the variance of the mean of independent `parts` [n, ...], with its degrees of freedom; None
+    where there are not two."""
     if parts is None or len(parts) < 2:
         return None
     return np.asarray(parts.var(0, ddof=1) / len(parts)), len(parts) - 1

@@ -6,7 +6,8 @@ MARGIN = 0.02
 
 
 def failed(outcome: Mapping) -> bool:
-    """Did the run with this scores.json end at most MARGIN above the majority class on the development set?
+    """Test whether the run with this scores.json ended at most MARGIN above the majority class on the
+    development set.
 
     Mosbach et al. 2021 call a run failed that is not above the majority class; the margin, ours, is for runs above it
     by chance. A run that gives one answer to every input must count, whichever it gives. It goes by the headline score

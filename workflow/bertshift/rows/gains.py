@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.errors import UserError
-from bertshift.models.source import checkpoint_names
+from bertshift.models.source import origins
 from bertshift.rows.blocks import in_columns
 from bertshift.rows.failure import failed
 from bertshift.rows.scored import without_blocks
@@ -33,7 +33,7 @@ def gain_table(
     UserError where they were not scored on the same examples.
     """
     keys = {"metric": "gain", **{key: settings[key] for key in ("model", "reference", "task")}}
-    checkpoints, rows = checkpoint_names(settings["checkpoints"]), []
+    known, rows = origins(settings["checkpoints"]), []
     for (run, other), (names, ref_names) in zip(pairs, settings["pairs"], strict=True):
         if not run.predictions["id"].equals(other.predictions["id"]):
             raise UserError(f"{settings['model']} and {settings['reference']} were scored on other examples; delete their "
@@ -43,7 +43,7 @@ def gain_table(
             "failed": failed(run.scores),
             "ref_failed": failed(other.scores),
             "scale": settings["scale"],
-            "checkpoint": checkpoints[str(names[0])],
+            **known[str(names[0])],
             "data": f"{run.scores['data']['dev']}; trained on {data}",
         }
         rows += [keys | replicate | row | made_from for row in gains(run, other, sidecar["labels"])]
@@ -79,7 +79,7 @@ def gains(run: Scored, other: Scored, labels: Sequence[str] | None) -> Iterator[
 
 
 def turns(before: pd.DataFrame, after: pd.DataFrame, labels: Sequence[str] | None) -> dict[str, float]:
-    """How many examples are predicted otherwise, turn right and turn wrong."""
+    """Count the examples that are predicted differently, turn right and turn wrong."""
     said = [table["prediction"].fillna("") for table in (before, after)]
     counts = {"changed": int((said[0] != said[1]).sum()), "gained": np.nan, "lost": np.nan}
     if labels or "exact_match" in before:
@@ -90,7 +90,7 @@ def turns(before: pd.DataFrame, after: pd.DataFrame, labels: Sequence[str] | Non
 
 
 def right(score: str, predictions: pd.DataFrame) -> np.ndarray:
-    """Which examples are right, for a score in RIGHT_OR_WRONG."""
+    """Tell which examples are right, for a score in RIGHT_OR_WRONG."""
     if score == "exact_match":
         return (predictions[score] == 1).to_numpy()
     return (predictions["gold"] == predictions["prediction"]).to_numpy()
@@ -99,7 +99,8 @@ def right(score: str, predictions: pd.DataFrame) -> np.ndarray:
 def p_value(
     score: str, before: pd.DataFrame, after: pd.DataFrame, labels: Sequence[str] | None, dataset: str
 ) -> float:
-    """Two-sided, of "both score alike"; all models of a data set are tested on the same samples of its examples."""
+    """Test "both score alike", two-sided; all models of a data set are tested on the same samples of its
+    examples."""
     if score in RIGHT_OR_WRONG:
         return float(mcnemar(right(score, before), right(score, after)))
     columns = [before["gold"], before["prediction"], after["prediction"]]

@@ -43,7 +43,7 @@ class Tracking:
 
 
 def mantel(blocks: Iterable[tuple[np.ndarray, np.ndarray]], *name: str, orders: int = ORDERS) -> Tracking:
-    """Spearman's rho over the pairs of each block, and its one-sided p over orders of the runs.
+    """Calculate Spearman's rho over the pairs of each block, and its one-sided p over orders of the runs.
 
     blocks: distances and differences in behaviour, both [n, n] and symmetric. Of a block with fewer than three runs, or
     where all pairs are equally far apart or behave equally differently, there is no rho, and it does not count.
@@ -139,5 +139,5 @@ def _matrices(pairs: pd.DataFrame, behaviour: str) -> tuple[np.ndarray, np.ndarr
 
 
 def _gaps(matrix: np.ndarray) -> np.ndarray:
-    """[n] how many other runs each has no distance to."""
+    """Count for each run how many other runs it has no distance to, [n]."""
     return (np.isnan(matrix) & ~np.eye(len(matrix), dtype=bool)).sum(1)

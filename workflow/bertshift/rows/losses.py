@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from bertshift.models.source import checkpoint_names
+from bertshift.models.source import origins
 from bertshift.rows.failure import failed
 
 DECAY = 0.98
@@ -20,14 +20,14 @@ def loss_table(
     `steps` and `outcomes` are the replicates' steps.tsv and scores.json in the order of provenance["runs"]; `data` says
     what they were trained on.
     """
-    checkpoints = checkpoint_names(provenance["checkpoints"])
+    known = origins(provenance["checkpoints"])
     parts = [
         pd.DataFrame(
             {
                 "metric": "loss", "model": provenance["model"], "task": provenance["task"], "init": init, "seed": seed,
                 "step": table["step"], "value": table["loss"], "smoothed": moving_average(table["loss"]),
                 "learning_rate": table["learning_rate"], "failed": failed(outcome), "scale": provenance["scale"],
-                "checkpoint": checkpoints[str(init)], "data": data,
+                **known[str(init)], "data": data,
             }
         )
         for (init, seed), table, outcome in zip(provenance["runs"], steps, outcomes, strict=True)
@@ -36,7 +36,8 @@ def loss_table(
 
 
 def moving_average(values: Sequence[float], decay: float = DECAY) -> np.ndarray:
-    """Exponential moving average, divided by the weights given so far, so that it starts at the first value."""
+    """Average losses exponentially, divided by the weights given so far, so that the average starts at the
+    first value."""
     sums, total = [], 0.0
     for value in np.asarray(values, dtype=np.float64):
         total = decay * total + (1 - decay) * value
@@ -45,7 +46,8 @@ def moving_average(values: Sequence[float], decay: float = DECAY) -> np.ndarray:
 
 
 def thinned(losses: Sequence[float], points: int = POINTS) -> pd.DataFrame:
-    """At most `points` rows: a step, the mean loss since the row before (`value`), the moving average (`smoothed`)."""
+    """Thin losses to at most `points` rows: a step, the mean loss since the row before (`value`), the moving
+    average (`smoothed`)."""
     losses = np.asarray(losses, dtype=np.float64)
     ends = np.unique(np.linspace(0, len(losses), min(points, len(losses)) + 1).round().astype(int))
     means = np.add.reduceat(losses, ends[:-1]) / np.diff(ends)

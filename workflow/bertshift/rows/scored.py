@@ -16,8 +16,9 @@ PARSES = ("uas", "las_full", "las_ud")
 
 
 def score_of(name: str, predictions: pd.DataFrame, labels: Sequence[str] | None) -> float:
-    """The score of this name, as the task itself takes it; NaN of one that needs more than predictions.tsv holds, which are
-    a parser's las_nopunct, las_wordpiece and label_accuracy_gold_heads and the best scores over thresholds of answers.
+    """Recalculate the score of this name from predictions, as the task itself takes it. NaN for one that
+    needs more than predictions.tsv holds, which are a parser's las_nopunct, las_wordpiece and
+    label_accuracy_gold_heads and the best scores over thresholds of answers.
 
     `labels`: a data set's classes in their order, None for other tasks.
     """
@@ -34,7 +35,7 @@ def score_of(name: str, predictions: pd.DataFrame, labels: Sequence[str] | None)
 
 
 def _of_answers(name: str, predictions: pd.DataFrame) -> float:
-    """Of all questions, or of those with (`has_answer_f1`) or without an answer."""
+    """Average a score over all questions, or over those with (`has_answer_f1`) or without an answer."""
     kind, _, plain = name.rpartition("answer_")
     if plain not in ANSWERS:
         return np.nan
@@ -44,7 +45,7 @@ def _of_answers(name: str, predictions: pd.DataFrame) -> float:
 
 
 def _of_words(name: str, predictions: pd.DataFrame) -> float:
-    """Of all words of all sentences."""
+    """Score all words of all sentences together."""
     gold, said = (" ".join(predictions[side]).split() for side in ("gold", "prediction"))
     if name == "accuracy":
         return scores.accuracy(gold, said)
@@ -72,7 +73,8 @@ def read_scored(scores: Path, predictions: Path, labels: Sequence[str] | None) -
 def without_blocks(
     names: Iterable[str], predictions: pd.DataFrame, labels: Sequence[str] | None
 ) -> dict[str, np.ndarray]:
-    """name -> [blocks] `score_of` the examples outside each block; empty of a single one, as nothing is left."""
+    """Score the examples outside each block: name -> [blocks] of `score_of`; empty of a single block, as
+    nothing is left."""
     rests = [predictions.iloc[kept] for kept in outside(len(predictions))]
     return {name: np.array([score_of(name, rest, labels) for rest in rests]) for name in names}
 
@@ -83,7 +85,8 @@ def with_blocks(
     predictions: Iterable[pd.DataFrame],
     labels: Sequence[str] | None,
 ) -> pd.DataFrame:
-    """`tables.score_table` of these runs' scores.json, with what each score is without each block of the examples."""
+    """Make the `tables.score_table` of these runs' scores.json, with what each score is without each block of
+    the examples."""
     found = [without_blocks(run["scores"], said, labels) for run, said in zip(runs, predictions, strict=True)]
     rows = [left for run in found for left in run.values()]
     return pd.concat([table, in_columns(rows)], axis=1)

@@ -14,7 +14,8 @@ ROUNDING = 1e-12  # a difference that sums of equal numbers in another order can
 
 
 def mcnemar(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Exact two-sided p of "as many examples turn right as turn wrong" (McNemar 1947, binomial); 1 where none turns.
+    """Calculate the exact two-sided p of "as many examples turn right as turn wrong" (McNemar 1947,
+    binomial); 1 where none turns.
 
     before [examples], after [..., examples]: is the prediction right?
     """
@@ -23,7 +24,8 @@ def mcnemar(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """The false discovery rate at which each of these tests is just significant (Benjamini & Hochberg 1995).
+    """Calculate the false discovery rate at which each of these tests is just significant (Benjamini &
+    Hochberg 1995).
 
     NaN, where nothing could be tested, stays NaN and counts as no test.
     """
@@ -46,8 +48,8 @@ class Score:
     combine: Callable[[np.ndarray], np.ndarray]
 
     def of(self, gold: np.ndarray, said: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """gold [examples], said [models, examples] -> a function from how many times each example counts
-        [samples, examples] to the scores [samples, models]."""
+        """Prepare gold [examples] and said [models, examples]: a function from how many times each example
+        counts [samples, examples] to the scores [samples, models]."""
         features = self.features(np.broadcast_to(gold, said.shape), said).astype(float)
         models, examples, k = features.shape
         flat = np.moveaxis(features, 1, 0).reshape(examples, models * k)
@@ -64,12 +66,12 @@ def _first(means: np.ndarray) -> np.ndarray:
 
 
 def _ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
-    """0 where there is nothing to divide by, as in tasks.scores."""
+    """Divide; 0 where there is nothing to divide by, as in tasks.scores."""
     return np.divide(over, under, out=np.zeros_like(over), where=under > 0)
 
 
 def _hits(gold, said):
-    """Both are class 1; the number of the two that are."""
+    """Tell for each example whether gold and prediction are both class 1, and how many of the two are."""
     return np.stack([(gold == 1) & (said == 1), (gold == 1) * 1 + (said == 1)], -1)
 
 
@@ -118,7 +120,8 @@ SCORES = {
 def paired_bootstrap(
     score: Score, gold: np.ndarray, before: np.ndarray, after: np.ndarray, name: str, draws: int = DRAWS
 ) -> np.ndarray:
-    """Two-sided p [models] of "no difference", from samples of the examples with replacement, the same for all models.
+    """Calculate the two-sided p [models] of "no difference", from samples of the examples with replacement,
+    the same for all models.
 
     gold, before [examples]; after [models, examples]; `name` is what the samples depend on. The least p is
     2 / (draws + 1).
@@ -151,7 +154,8 @@ def samples(
 def split_half(
     score: Score, gold: np.ndarray, before: np.ndarray, after: np.ndarray, name: str, splits: int = SPLITS
 ) -> np.ndarray:
-    """Gain [splits] on one random half of the examples of the model that gains most on the other half.
+    """Measure, on one random half of the examples, the gain of the model that gains most on the other half:
+    [splits].
 
     The gain of the best of many models on the examples that it was chosen on is too large by what chance adds to the
     best: the winner's curse. Arguments are those of `paired_bootstrap`.

@@ -52,8 +52,8 @@ def best_of_two(values) -> float:
 
 
 def with_replicates(table: pd.DataFrame, apart: Sequence[str] = ()) -> pd.DataFrame:
-    """Metric rows with a column `replicate` that names the independent unit a row belongs to, among those of the same
-    `apart`.
+    """Add a column `replicate` to metric rows: the independent unit that a row belongs to, among those of the
+    same `apart`.
 
     Several pretraining runs, or no fine-tuning at all: the run, since seeds on one checkpoint are not independent of
     each other, or the pair of runs where two are compared ("init1-2"). One pretraining run: the fine-tuning seed, or
@@ -67,7 +67,8 @@ def with_replicates(table: pd.DataFrame, apart: Sequence[str] = ()) -> pd.DataFr
 
 
 def _numbers(table: pd.DataFrame, key: str) -> pd.Series:
-    """What of a row is called `key`, and that of what it is compared with where this is another one."""
+    """Name what a row has as `key`, joined with the same of what the row is compared with where that
+    differs."""
     own = table[key].astype(str)
     if f"ref_{key}" not in table:
         return own
@@ -81,13 +82,15 @@ def unit_of(replicate: str) -> str:
 
 
 def failures(table: pd.DataFrame) -> pd.Series:
-    """Whether a row is about a run, or compares it with one, that failed to train; none where a table does not say."""
+    """Mark rows that are about a run, or compare it with one, that failed to train; none where a table does
+    not say."""
     return table[[column for column in ("failed", "ref_failed") if column in table]].eq(True).any(axis=1)
 
 
 def failed_wholes(rows: pd.DataFrame, by: list[str]) -> pd.Series:
-    """Of rows of sweeps, one replicate for each `by`: whether it freezes or drops layers, and its complete run, to which
-    the others are compared, failed to train. A frozen or shortened model at the majority class is a result."""
+    """Mark the rows of sweeps that freeze or drop layers and whose complete run, to which they are compared,
+    failed to train; columns `by` name a replicate. A frozen or shortened model at the majority class is a
+    result, no failure."""
     cut = rows["model"].str.contains(r"\.(?:freeze|keep)")
     runs = [rows[key] for key in by]
     failed = (failures(rows) & ~cut).groupby(runs).transform("any")
@@ -95,8 +98,9 @@ def failed_wholes(rows: pd.DataFrame, by: list[str]) -> pd.Series:
 
 
 def summarise(table: pd.DataFrame, by: list[str], apart: Sequence[str] = ()) -> pd.DataFrame:
-    """One row per `by`, in order of appearance: value (mean), low, high, each (what several replicates have), replicates,
-    unit (of replication), interval (see `estimates`). Replicates are those of the same `apart`, which are among `by`.
+    """Average the rows of each `by`, in order of appearance: value (mean), low, high, each (what several
+    replicates have), replicates, unit (of replication), interval (see `estimates`). Replicates are those of
+    the same `apart`, which are among `by`.
 
     A replicate's value is the mean of its rows, and so are its values without each block (`blocks.WITHOUT`), if the table
     has them. The interval lies in the range that the columns `ranges.ENDS` name, if there are any.
@@ -161,20 +165,21 @@ def mapped(table: pd.DataFrame, function: Callable, *more: str) -> pd.DataFrame:
 
 
 def with_value(table: pd.DataFrame, values: pd.Series | float, ends=ranges.ANY) -> pd.DataFrame:
-    """A table of other values, in a range with these `ends`, of which nothing is known without a block, and no interval."""
+    """Replace the values of a table by others, in a range with these `ends`, that have no values without a
+    block, and no interval."""
     return ranges.within(
         table.drop(columns=[*WITHOUT, "low", "high"], errors="ignore").assign(value=values), ends
     )
 
 
 def in_points(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of scores from 0 to 1 in POINTS."""
+    """Scale a table of scores from 0 to 1 to POINTS."""
     return mapped(table, lambda score: score * POINTS, "control", "selectivity")
 
 
 def minus_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """`rows` less what `parents` have for the same `by` and pretraining run `init` (mean over probe seeds), in `value` and
-    without each block of inputs. Raises UserError where they have nothing."""
+    """Subtract from `rows` what `parents` have for the same `by` and pretraining run `init` (mean over probe
+    seeds), in `value` and without each block of inputs. Raises UserError where they have nothing."""
     keys = [*by, "init"]
     names = [name for name in ("value", *WITHOUT) if name in rows]
     less = parents.groupby(keys)[names].mean().reindex(pd.MultiIndex.from_frame(rows[keys]))

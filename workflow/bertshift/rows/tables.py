@@ -4,8 +4,9 @@ import pandas as pd
 
 from bertshift.data.provenance import describe_split
 from bertshift.files import read_json
-from bertshift.models.source import checkpoint_names
+from bertshift.models.source import origins
 from bertshift.rows.failure import failed
+from bertshift.rows.origin import ORIGIN, of_runs
 
 FIRST = [
     "metric",
@@ -26,7 +27,6 @@ FIRST = [
     "sd",
     "n",
 ]
-LAST = ["scale", "checkpoint", "data"]
 
 
 def compared(
@@ -41,13 +41,15 @@ def compared(
     for name, description in zip(settings["stimuli"], inputs["descriptions"], strict=True):
         part = f"{used} of " if used and used < read_json(description)["rows"] else ""
         data[name] = part + _describe(description, inputs)
-    table["scale"] = settings["scale"]
-    table["checkpoint"] = table["init"].astype(str).map(checkpoint_names(settings["checkpoints"]))
+    table = table.assign(
+        scale=settings["scale"],
+        **of_runs(table["init"], settings["checkpoints"]),
+        data=table["stimuli"].map(data),
+    )
     if "reference_checkpoints" in settings:  # the table has rows of the reference by itself
         itself = table["model"] == settings["reference"]
-        names = checkpoint_names(settings["reference_checkpoints"])
-        table.loc[itself, "checkpoint"] = table["init"].astype(str).map(names)[itself]
-    table["data"] = table["stimuli"].map(data)
+        for key, column in of_runs(table["init"], settings["reference_checkpoints"]).items():
+            table.loc[itself, key] = column[itself]
     return _ordered(_with_failures(table, settings, inputs))
 
 
@@ -60,7 +62,7 @@ def steps_table(table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Seq
         stimuli=settings["task"],
         ref_layer=table["layer"],
         head=0,
-        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        **of_runs(table["init"], settings["checkpoints"]),
         data=describe_training(inputs["scores"]),
     )
     return _ordered(_with_failures(table, settings, inputs))
@@ -74,7 +76,7 @@ def spectra_table(
     table = table.assign(
         stimuli="none",
         scale=settings["scale"],
-        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        **of_runs(table["init"], settings["checkpoints"]),
         data="weights" + _training(inputs),
     )
     return _ordered(_with_failures(table, settings, inputs))
@@ -93,7 +95,7 @@ def restored_table(
         ref_layer=table["layer"],
         head=0,
         sd=float("nan"),
-        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        **of_runs(table["init"], settings["checkpoints"]),
         data=scored.map({True: dev, False: seen}) + _training(inputs),
     )
     return _ordered(_with_failures(table, settings, inputs))
@@ -109,7 +111,7 @@ def forgetting_table(
         **{key: settings[key] for key in ("model", "reference", "stimuli", "scale")},
         ref_layer=table["layer"],
         head=0,
-        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        **of_runs(table["init"], settings["checkpoints"]),
         data=_describe(inputs["description"], inputs),
     )
     table.loc[table["variant"] == "unigram", "data"] += f"; frequencies of words in {counted}"
@@ -117,7 +119,7 @@ def forgetting_table(
 
 
 def _ordered(table: pd.DataFrame) -> pd.DataFrame:
-    return table[[*FIRST, *(column for column in table if column not in FIRST + LAST), *LAST]]
+    return table[[*FIRST, *(column for column in table if column not in FIRST + ORIGIN), *ORIGIN]]
 
 
 def _with_failures(
@@ -144,7 +146,7 @@ def probe_table(
     on, the `scores` of every fine-tuning that led to the model, and the `outcomes` of `metric_table`."""
     table = table.assign(
         scale=settings["scale"],
-        checkpoint=table["init"].astype(str).map(checkpoint_names(settings["checkpoints"])),
+        **of_runs(table["init"], settings["checkpoints"]),
         data=_describe(inputs["description"], inputs),
     )
     return _with_failures(table, settings, inputs, [""])
@@ -170,7 +172,7 @@ def score_table(scores: Sequence[Mapping], provenance: Mapping) -> pd.DataFrame:
 
     `scores` are the replicates' scores.json in the order of provenance["runs"].
     """
-    checkpoints = checkpoint_names(provenance["checkpoints"])
+    known = origins(provenance["checkpoints"])
     rows = [
         {
             "model": provenance["model"],
@@ -185,7 +187,7 @@ def score_table(scores: Sequence[Mapping], provenance: Mapping) -> pd.DataFrame:
             "train": replicate["rows"]["train"],
             "dev": replicate["rows"]["dev"],
             "scale": provenance["scale"],
-            "checkpoint": checkpoints[str(init)],
+            **known[str(init)],
             "data": "; ".join(replicate["data"][split] for split in ("train", "dev")),
         }
         for (init, seed), replicate in zip(provenance["runs"], scores, strict=True)

@@ -11,7 +11,7 @@ from torch import nn
 
 
 def weights_digest(model: nn.Module) -> str:
-    """A digest of the names and bits of all parameters: two runs start alike exactly if theirs are equal."""
+    """Digest the names and bits of all parameters: two runs start alike exactly if theirs are equal."""
     return parameters_digest(model.named_parameters())
 
 
@@ -41,7 +41,8 @@ def save(path: Path, fingerprint: str, state: dict[str, Any]) -> None:
 
 
 def load(path: Path, fingerprint: str) -> dict[str, Any] | None:
-    """The state saved under `fingerprint`, on the CPU; None, with a message on stderr, where `path` cannot be used."""
+    """Read the state saved under `fingerprint`, onto the CPU; None, with a message on stderr, where `path`
+    cannot be used."""
     if not path.exists():
         return None
     try:
@@ -60,7 +61,8 @@ def load(path: Path, fingerprint: str) -> dict[str, Any] | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """BadZipFile for a file whose bytes are not those that were written: torch itself does not compare the checksums."""
+    """Read a checkpoint. BadZipFile for a file whose bytes are not those that were written: torch itself does
+    not compare the checksums."""
     with zipfile.ZipFile(path) as file:
         if damaged := file.testzip():
             raise zipfile.BadZipFile(f"{damaged} has another checksum")
@@ -68,7 +70,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def weights(path: Path) -> dict[str, torch.Tensor]:
-    """Of the model in a file that `save` wrote, on the CPU."""
+    """Read the model's weights from a file that `save` wrote, onto the CPU."""
     return _read(path)["state"]["model"]
 
 

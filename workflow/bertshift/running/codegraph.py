@@ -39,7 +39,8 @@ def code_of(scripts: Iterable[Path]) -> list[Path]:
 
 
 def told(scripts: Iterable[Path]) -> str:
-    """Their digest, and their names: what `check` needs. UserError for one that does not exist."""
+    """Write the digest of scripts, and their names: what `check` needs. UserError for one that does not
+    exist."""
     scripts = list(scripts)
     if missing := [file for file in scripts if not file.is_file()]:
         raise UserError(
@@ -50,7 +51,8 @@ def told(scripts: Iterable[Path]) -> str:
 
 
 def check(told: str) -> None:
-    """UserError where the code that `told` names is another in this process than where `told` was written."""
+    """Raise UserError where the code that `told` names is another in this process than where `told` was
+    written."""
     planned, *names = told.split()
     if digest(PACKAGE.parent / name for name in names) != planned:
         raise UserError(
@@ -90,7 +92,7 @@ class _Loads:
 
 
 def _whole(modules) -> dict[str, list]:
-    """Those entries of what `keep` wrote that are as it writes them."""
+    """Select the entries of what `keep` wrote that are as it writes them."""
     found = {}
     for key, entry in modules.items() if isinstance(modules, dict) else ():
         match entry:

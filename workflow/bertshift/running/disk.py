@@ -1,6 +1,6 @@
 """Which temporary files to make next, so that those that wait to be read fit on the disk together."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -28,18 +28,3 @@ def next_files(readers: Sequence[Reader], room: int, alone: bool) -> set:
         elif reader.begun:
             break
     return set(chosen)
-
-
-def unread(writers: Collection, failed: Iterable, readers: Callable[[Hashable], Collection]) -> set:
-    """The writers of temporary files that nobody will read: all their readers wait for a job that failed, or are such
-    writers themselves. readers(job): the jobs that read what it writes."""
-    lost, queue = set(), list(failed)
-    while queue:
-        more = set(readers(queue.pop())) - lost
-        lost |= more
-        queue += more
-
-    def is_unread(job: Hashable) -> bool:
-        return job in lost or (job in writers and bool(of_it := readers(job)) and all(map(is_unread, of_it)))
-
-    return set(filter(is_unread, writers))

@@ -64,6 +64,18 @@ def begin(folder: Path, submits: bool, say: Callable[[str], None] = print) -> st
     return me["name"]
 
 
+def take_over(folder: Path, settings: object, say: Callable[[str], None] = print) -> None:
+    """Begin as the driver in `folder`, and stop its jobs when interrupted.
+
+    settings: those of Snakemake's executor; where it submits jobs to Slurm, their names begin with the driver's.
+    """
+    submits = hasattr(settings, "jobname_prefix")
+    name = begin(folder, submits, say)
+    stop_jobs_when_interrupted(name, say)
+    if submits:
+        settings.jobname_prefix = "_".join(filter(None, [settings.jobname_prefix, name]))
+
+
 def stop_jobs_when_interrupted(name: str, say: Callable[[str], None] = print) -> None:
     """Let a SIGINT of this process, the driver of this name, stop its jobs too: a terminal sends them one, `kill` does not.
 

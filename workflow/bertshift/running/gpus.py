@@ -124,7 +124,8 @@ def _lock(path: Path) -> bool:
 
 
 def _opened(path: Path) -> int:
-    """Another user's file is opened without O_CREAT, which Linux refuses in a shared folder (fs.protected_regular)."""
+    """Open a file. Another user's is opened without O_CREAT, which Linux refuses in a shared folder
+    (fs.protected_regular)."""
     flags = os.O_RDONLY | os.O_NOFOLLOW
     try:
         return os.open(path, flags)

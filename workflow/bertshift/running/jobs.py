@@ -39,7 +39,7 @@ FULL = re.compile(r"os error 28|^\d+ requested and \d+ written$")
 
 
 def _advice(error: BaseException | None) -> str | None:
-    """What to do about an error that the machine is the cause of."""
+    """Say what to do about an error that the machine is the cause of."""
     while error is not None:
         if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or FULL.search(str(error)):
             return (
@@ -56,7 +56,8 @@ def _advice(error: BaseException | None) -> str | None:
 
 
 def _check_gpu(unusable_gpu: str) -> None:
-    """On a CPU an hour of a GPU's work takes a day, so nobody is to find out at the end."""
+    """Stop or warn where the job cannot use its GPU: on a CPU an hour of a GPU's work takes a day, so nobody
+    is to find out at the end."""
     if problem := gpus.unusable():
         if unusable_gpu == "stop":
             raise UserError(
@@ -66,13 +67,13 @@ def _check_gpu(unusable_gpu: str) -> None:
 
 
 def settings_of(snakemake):
-    """What the rule's request said beside the files; None for a rule that says nothing."""
+    """Read what the rule's request said beside the files; None for a rule that says nothing."""
     told = snakemake.params.get("settings")
     return told and json.loads(told)
 
 
 def _check_origins(code: str | None, settings) -> None:
-    """UserError where the code or the user's own files are not those that the job was planned with."""
+    """Raise UserError where the code or the user's own files are not those that the job was planned with."""
     if code:
         codegraph.check(code)
     if isinstance(settings, dict) and "own" in settings:
@@ -81,9 +82,10 @@ def _check_origins(code: str | None, settings) -> None:
 
 @contextmanager
 def job(snakemake, downloads: bool = False) -> Iterator[dict | list | None]:
-    """Around the body of every script, which gets the rule's settings: threads, a GPU for rules that ask for one, log
-    without secrets, no network unless it downloads, and errors as one sentence. The code and the user's own files must be
-    those that the job was planned with, when it begins and when it ends.
+    """Run the body of every script, which gets the rule's settings, inside what a job needs: threads, a GPU
+    for rules that ask for one, log without secrets, no network unless it downloads, and errors as one
+    sentence. The code and the user's own files must be those that the job was planned with, when it begins
+    and when it ends.
 
     Enter it before numpy, torch or a library of the hub is imported: they look once.
     """

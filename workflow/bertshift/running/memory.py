@@ -20,19 +20,20 @@ _inside = ContextVar("_inside", default=False)
 
 
 def free_bytes() -> int:
-    """Of the GPU's memory; 0 without a GPU."""
+    """Measure the GPU's free memory in bytes; 0 without a GPU."""
     return torch.cuda.mem_get_info()[0] if torch.cuda.is_available() else 0
 
 
 def how_many_fit(free: float, each: float, most: int) -> int:
-    """Processes of `each` bytes that `free` bytes hold side by side: at least 1, at most `most`."""
+    """Count the processes of `each` bytes that `free` bytes hold side by side: at least 1, at most `most`."""
     return max(1, min(most, int((1 - MARGIN) * free / (each + OVERHEAD))))
 
 
 def in_parts(
     batches: Iterable[Members], compute: Callable[[Members], Result], title: str
 ) -> Iterator[tuple[Members, Result]]:
-    """Each batch with what `compute` makes of it; once memory runs out, parts of each batch, half as large each time.
+    """Compute each batch, and yield it with what `compute` makes of it; once memory runs out, parts of each
+    batch, half as large each time.
 
     `compute` may be called again for members it has failed on. Inside it, other calls of this function divide nothing:
     what runs out of memory in there is divided out here. UserError where a single member is too much.
@@ -64,7 +65,8 @@ def in_parts(
 
 
 def on_device(values: torch.Tensor, device: torch.device, title: str) -> torch.Tensor:
-    """`values` on the device, or where they are if its memory does not hold them: parts are to be moved as needed."""
+    """Move `values` to the device, or leave them where they are if its memory does not hold them: parts are
+    to be moved as needed."""
     try:
         return values.to(device)
     except torch.cuda.OutOfMemoryError:

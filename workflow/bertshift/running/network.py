@@ -13,8 +13,8 @@ HERE = (None, "", "localhost", "127.0.0.1", "::1")
 
 
 def allow(downloads: bool) -> None:
-    """Or forbid them, to this process and those that it starts. To be called before a library of the hub is imported: they
-    look once."""
+    """Allow downloads, or forbid them, to this process and those that it starts. Call it before a library of
+    the hub is imported: they look once."""
     for name in OFFLINE:
         if downloads:
             os.environ.pop(name, None)
@@ -24,7 +24,8 @@ def allow(downloads: bool) -> None:
 
 @contextmanager
 def as_allowed() -> Iterator[None]:
-    """Unless downloads are allowed, whoever asks for another machine in the block gets a UserError that names it."""
+    """Raise UserError, unless downloads are allowed, for whoever asks for another machine in the block; it
+    names the machine."""
     if not os.environ.get(OFFLINE[0]):
         yield
         return

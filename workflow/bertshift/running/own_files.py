@@ -74,12 +74,12 @@ def _below(name: str, key: str) -> Iterator[str]:
 
 
 def is_own(path: str) -> bool:
-    """Neither made by a rule nor a part of the program."""
+    """Test whether a path is neither made by a rule nor a part of the program."""
     return not path.startswith(f"{RESULTS}/") and LIBRARY not in Path(path).resolve().parents
 
 
 def among(inputs: Mapping[str, str | list[str]]) -> list[str]:
-    """The user's own of a request's files."""
+    """Select the user's own among a request's files."""
     files = chain.from_iterable([each] if isinstance(each, str) else each for each in inputs.values())
     return [file for file in files if is_own(file)]
 
@@ -101,7 +101,7 @@ def contents(paths: Iterable[str]) -> dict[str, str]:
 
 
 def check(told: Mapping[str, str]) -> None:
-    """UserError where a file or folder holds something else than `contents` told before."""
+    """Raise UserError where a file or folder holds something else than `contents` told before."""
     now = contents(told)
     if edited := [path for path in told if now[path] != told[path]]:
         raise UserError(

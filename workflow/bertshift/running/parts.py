@@ -16,14 +16,16 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Kept:
-    """Where a job keeps its finished parts until its table is written, and a digest of the code that makes them."""
+    """The folder where a job keeps its finished parts until its table is written, with a digest of the code
+    that makes them."""
 
     folder: Path
     code: str
 
     @classmethod
     def beside(cls, output: str | Path, code: str) -> "Kept":
-        """A folder that Snakemake, which deletes a failed job's outputs, knows nothing of."""
+        """Choose a folder beside `output` that Snakemake, which deletes a failed job's outputs, knows nothing
+        of."""
         return cls(Path(output).with_suffix(".parts"), code)
 
     def remove(self) -> None:
@@ -32,7 +34,8 @@ class Kept:
 
 @dataclass(frozen=True)
 class Part:
-    """make() -> a dict of tensors, numbers, text and lists; recipe: all that it depends on, as JSON can say it."""
+    """A part of a job. make() -> a dict of tensors, numbers, text and lists; recipe: all that it depends on,
+    as JSON can say it."""
 
     name: str
     recipe: Mapping
@@ -40,7 +43,8 @@ class Part:
 
 
 def made(parts: Mapping[Key, Part], folder: Path, title: str) -> dict[Key, dict]:
-    """What every part gives; those that are in `folder` with the same recipe are not made again.
+    """Make every part, and return what each gives; those that are in `folder` with the same recipe are not
+    made again.
 
     Each is written to `folder` as soon as it is made.
     """

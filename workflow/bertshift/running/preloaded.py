@@ -15,8 +15,8 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import bertshift
@@ -35,24 +35,26 @@ class Forker:
     def __init__(self):
         self._lock, self._process, self._channel, self._ready = threading.Lock(), None, None, False
 
-    def run(self, script: str, environment: Mapping[str, str], watch: Callable[[int], None]) -> int | None:
+    def run(
+        self, script: str, temporary: str | None, measure: Callable[[int], AbstractContextManager]
+    ) -> int | None:
         """Run a script in a fork and return its exit status; None if there is no fork to be had, now or at all.
 
-        environment: what the fork has beside this process's variables of when the forking process started. watch: called
-        with the fork's process number before this waits for its end. A fork that a signal ended has status 1.
+        The fork has this process's variables of when the forking process started, and its own folder for temporary files.
+        measure: given the fork's process number, what is entered until it ends. A fork that a signal ended has status 1.
         """
         with self._lock:
-            answers = self._ask(script, environment)
+            answers = self._ask(script, temporary)
         if answers is None:
             return None
         with answers, answers.makefile() as lines:
             process = lines.readline()
             if not process:
                 return None
-            watch(int(process))
-            return int(lines.readline() or 1)
+            with measure(int(process)):
+                return int(lines.readline() or 1)
 
-    def _ask(self, script: str, environment: Mapping[str, str]) -> socket.socket | None:
+    def _ask(self, script: str, temporary: str | None) -> socket.socket | None:
         if self._process is None:
             self._start()
         with suppress(OSError):  # not ready; or it ended, or could not import the library: jobs say why
@@ -61,22 +63,25 @@ class Forker:
             return None
         ours, theirs = socket.socketpair()
         with theirs, suppress(OSError):
-            socket.send_fds(
-                self._channel, [json.dumps([script, dict(environment)]).encode()], [theirs.fileno()]
-            )
+            socket.send_fds(self._channel, [json.dumps([script, temporary]).encode()], [theirs.fileno()])
             return ours
         ours.close()
         return None
 
     def _start(self) -> None:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                env=os.environ | ALONE,
-                pass_fds=[theirs.fileno()],
-            )
+        # Ctrl-C is for the jobs. What this thread blocks, the process that it starts blocks from its first moment on.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", __name__, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    env=os.environ | ALONE,
+                    pass_fds=[theirs.fileno()],
+                )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def import_library() -> None:
@@ -89,8 +94,10 @@ def import_library() -> None:
 
 
 def serve(channel: socket.socket) -> None:
-    """Fork for each request on the channel, until its other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the jobs
+    """Fork for each request on the channel, until its other end is closed.
+
+    ConnectionError where that has never read, as its process has ended.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no ended fork waits for this process
     channel.send(b"r")
     while True:
@@ -103,16 +110,17 @@ def serve(channel: socket.socket) -> None:
                 _run(*json.loads(request), answer)
 
 
-def _run(script: str, environment: Mapping[str, str], answer: socket.socket) -> None:
-    """Be the job: this ends the process."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.environ.update(environment)
-    with suppress(OSError):  # the name that `ps` and `top` show
-        Path("/proc/self/comm").write_text(Path(script).stem.rpartition(".")[2])
-    answer.send(b"%d\n" % os.getpid())
+def _run(script: str, temporary: str | None, answer: socket.socket) -> None:
+    """Be the job: this ends the process. Whoever asked for it may have ended, and then hears nothing."""
     status = 1
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.environ |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), temporary) if temporary else {}
+        with suppress(OSError):  # the name that `ps` and `top` show
+            Path("/proc/self/comm").write_text(Path(script).stem.rpartition(".")[2])
+        with suppress(ConnectionError):
+            answer.send(b"%d\n" % os.getpid())
         sys.argv, sys.path[0] = [script], os.path.dirname(script)
         runpy.run_path(script, run_name="__main__")
         status = 0
@@ -124,11 +132,13 @@ def _run(script: str, environment: Mapping[str, str], answer: socket.socket) -> 
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError):
                 stream.flush()
-        answer.send(b"%d\n" % status)
+        with suppress(ConnectionError):
+            answer.send(b"%d\n" % status)
         os._exit(status)  # to free what is imported would take longer than to start
 
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as channel:
         import_library()
-        serve(channel)
+        with suppress(ConnectionError):
+            serve(channel)

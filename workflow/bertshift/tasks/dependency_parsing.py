@@ -30,7 +30,8 @@ UNREAD = (-1, "_")  # said of a word that the encoder did not see
 
 
 class Parse(NamedTuple):
-    """Of each word of a sentence its (head, label), the best label under the gold head, and its number of pieces."""
+    """A parsed sentence: each word's (head, label), its best label under the gold head, and its number of
+    pieces."""
 
     arcs: list[tuple[int, str]]
     under_gold: list[str]
@@ -76,7 +77,7 @@ class DependencyParsing:
     def encode(
         self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
     ) -> tuple[list[Encoded], list[list[int]]]:
-        """Inputs, and each word's number of pieces.
+        """Make inputs, and count each word's pieces.
 
         The target is a (first token, head, label) for the root and every word that is read; NONE for the root's head,
         for one that is not read, and for a label that is not known.
@@ -138,7 +139,7 @@ class DependencyParsing:
     def predict(
         self, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
     ) -> list[Parse]:
-        """Of each sentence the best tree with one root, and the best label of each of its arcs.
+        """Predict the best tree with one root for each sentence, and the best label of each of its arcs.
 
         Words beyond `max_length` get UNREAD, which is wrong, and are counted in the log.
         """
@@ -166,7 +167,8 @@ class DependencyParsing:
         return parses
 
     def score(self, rows: Sequence[dict], parses: Sequence[Parse]) -> dict[str, float]:
-        """Shares of words, punctuation included and subtypes of relations ("obl:tmod") ignored, if nothing else is said.
+        """Score parses by shares of words, punctuation included and subtypes of relations ("obl:tmod")
+        ignored, if nothing else is said.
 
         las_ud: head and relation are right. las_full: the subtype too. las_nopunct: las_ud of words whose upos is not
         PUNCT. uas: the head is right. label_accuracy_gold_heads: the relation with its subtype, under the right head.
@@ -187,7 +189,7 @@ class DependencyParsing:
         return {name: float(found[name]) for name in self.metrics}
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Scores on `dev` of hanging every word on the one before it, or every word on the next, with one label.
+        """Score on `dev` hanging every word on the one before it, or every word on the next, with one label.
 
         Which of the two, with which label, is right for more words of `dev` (las_ud), then of `train`; the word at the
         chain's end is the root. There is no las_wordpiece, for want of word pieces.
@@ -208,7 +210,8 @@ class DependencyParsing:
         return {name: value for name, value in found.items() if name != "las_wordpiece"}
 
     def columns(self, rows: Sequence[dict], parses: Sequence[Parse]) -> dict[str, list]:
-        """Columns of predictions.tsv: "head:label" of each word, and the share of words that are right (las_ud)."""
+        """Make the columns of predictions.tsv: "head:label" of each word, and the share of words that are
+        right (las_ud)."""
         pairs = [(_gold(row), parse.arcs) for row, parse in zip(rows, parses, strict=True)]
         return {
             "gold": [_written(gold) for gold, _ in pairs],
@@ -221,7 +224,8 @@ class DependencyParsing:
 def best_parses(
     model: DependencyParser, batch: dict[str, Tensor | None]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Heads, their labels, and the labels under the gold heads, each [sentences, longest], column 0 for the root.
+    """Find the best heads, their labels, and the labels under the gold heads, each [sentences, longest],
+    column 0 for the root.
 
     A label under a gold head is -1 where that is NONE.
     """

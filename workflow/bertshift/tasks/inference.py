@@ -32,7 +32,7 @@ def token_batches(lengths: Sequence[int], budget: int = TOKENS_PER_BATCH) -> Ite
 
 
 def check_lengths(examples: Sequence[Encoded], model: nn.Module) -> None:
-    """UserError if an input has more pieces than the encoder has positions."""
+    """Raise UserError if an input has more pieces than the encoder has positions."""
     positions = longest_input(model.encoder)
     longest = max((len(example) for example in examples), default=0)
     if longest > positions:

@@ -49,7 +49,7 @@ class Passage:
         return self.word_at(self.characters[:, 0])
 
     def word_at(self, character: np.ndarray | int) -> np.ndarray:
-        """White space belongs to the word before it."""
+        """Find the word that a character is in; white space belongs to the word before it."""
         return np.maximum(np.searchsorted(self.word_starts, character, side="right") - 1, 0)
 
     def cut(self, first: int, last: int) -> str:
@@ -76,7 +76,8 @@ class Answer(NamedTuple):
 
 
 def split_windows(pieces: int, room: int, stride: int) -> list[tuple[int, int]]:
-    """(start, length) of overlapping windows of at most `room` pieces; the last one ends with the passage."""
+    """Split a passage into overlapping windows of at most `room` pieces, (start, length) each; the last one
+    ends with the passage."""
     windows, start = [], 0
     while start < pieces:
         length = min(pieces - start, room)
@@ -88,7 +89,8 @@ def split_windows(pieces: int, room: int, stride: int) -> list[tuple[int, int]]:
 
 
 def most_context(windows: Sequence[tuple[int, int]]) -> list[np.ndarray]:
-    """For each window a mask of the pieces with more context there than elsewhere; ties go to the earlier window.
+    """Mask for each window the pieces that have more context there than elsewhere; ties go to the earlier
+    window.
 
     Context is min(pieces to the left, to the right) + 0.01 * length of the window.
     """
@@ -107,7 +109,8 @@ def most_context(windows: Sequence[tuple[int, int]]) -> list[np.ndarray]:
 
 
 def answer_pieces(passage: Passage, answer: dict, *answer_ids: list[int]) -> tuple[int, int] | None:
-    """First and last piece of an answer {"text", "start"}; None if the passage does not say it there.
+    """Find the first and last piece of an answer {"text", "start"}; None if the passage does not say it
+    there.
 
     The words that the answer touches, narrowed to just the answer's pieces, cut in any of the ways
     `answer_ids`, where these occur among them: of "(1895-1943)." the answer 1895 is one piece.
@@ -128,7 +131,8 @@ def answer_pieces(passage: Passage, answer: dict, *answer_ids: list[int]) -> tup
 
 
 def best_span(logits: np.ndarray, window: Window, n_best: int, longest: int) -> tuple[float, int, int] | None:
-    """(score, first, last piece of the passage) of the best allowed span among the `n_best` starts and ends.
+    """Find (score, first, last piece of the passage) of the best allowed span among the `n_best` starts and
+    ends.
 
     `logits` [tokens, 2]. Allowed: inside the passage, at most `longest` pieces, and started where this window gives
     the start more context than any other. Ties go to the lower-numbered start, then end.
@@ -147,7 +151,8 @@ def best_span(logits: np.ndarray, window: Window, n_best: int, longest: int) -> 
 
 @dataclass(frozen=True)
 class AnswerSpans:
-    """Rows have question, context, answers [{"text", "start"}] and impossible (never true in SQuAD 1.1)."""
+    """Question answering by spans. Rows have question, context, answers [{"text", "start"}] and impossible
+    (never true in SQuAD 1.1)."""
 
     name: str
     dataset: str
@@ -181,7 +186,7 @@ class AnswerSpans:
     def windows(
         self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
     ) -> tuple[list[Window], list[Passage]]:
-        """Every window of every row, in order, and each row's passage."""
+        """Cut every row into its windows, in order; with each row's passage."""
         passages = read_passages([row["context"] for row in rows], tokenizer)
         questions = pieces(tokenizer, [row["question"] for row in rows])
         before, between, after = layout_of(tokenizer).two
@@ -196,7 +201,8 @@ class AnswerSpans:
         return windows, passages
 
     def training_examples(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
-        """One example a window, its target the answer's first and last token, or (0, 0), [CLS], if it is not there.
+        """Make one example a window, its target the answer's first and last token, or (0, 0), [CLS], if it is
+        not there.
 
         Questions whose answer is not in the passage where it should be are left out, and counted in the log.
         """
@@ -250,7 +256,8 @@ class AnswerSpans:
     def decode(
         self, windows: Sequence[Window], passages: Sequence[Passage], logits: Sequence[np.ndarray]
     ) -> list[Answer]:
-        """The best span of each row over its windows; its null score is the lowest [CLS] score of any window."""
+        """Choose the best span of each row over its windows; its null score is the lowest [CLS] score of any
+        window."""
         null = np.full(len(passages), np.inf)
         found: list[tuple[float, int, int] | None] = [None] * len(passages)
         for window, values in zip(windows, logits, strict=True):
@@ -266,7 +273,7 @@ class AnswerSpans:
         return answers
 
     def score(self, rows: Sequence[dict], predictions: Sequence[Answer]) -> dict[str, float]:
-        """exact_match and f1 as the official scripts define them.
+        """Score answers by exact_match and f1 as the official scripts define them.
 
         Where some questions are impossible, they are at threshold 0 (no answer if that scores higher), with the
         scores of both kinds of questions and those at the best threshold ("best_f1", "best_f1_threshold", ...).
@@ -292,7 +299,8 @@ class AnswerSpans:
         return scores.squad_scores(_references(rows), _texts(rows, predictions))
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Scores on `dev` of always giving the answer that is right for most of its questions, normalised as for scoring.
+        """Score on `dev` always giving the answer that is right for most of its questions, normalised as for
+        scoring.
 
         Of answers that are right for as many, the one that is so in `train`. For impossible questions that is no answer.
         """
@@ -317,7 +325,7 @@ class AnswerSpans:
 
 
 def read_passages(contexts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[Passage]:
-    """One Passage a context; contexts that several questions share are cut into pieces once."""
+    """Cut contexts into passages; contexts that several questions share are cut into pieces once."""
     distinct = list(dict.fromkeys(contexts))
     if not distinct:
         return []
@@ -348,6 +356,7 @@ def _references(rows: Sequence[dict]) -> list[list[str]]:
 
 
 def _texts(rows: Sequence[dict], predictions: Sequence[Answer]) -> list[str]:
-    """What is said at threshold 0; silence is an option only where the data have impossible questions."""
+    """Choose the answers at threshold 0; silence is an option only where the data have impossible
+    questions."""
     may_be_silent = _impossible(rows).any()
     return ["" if may_be_silent and answer.margin > 0 else answer.text for answer in predictions]

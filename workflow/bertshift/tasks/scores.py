@@ -38,7 +38,8 @@ def mcc(gold: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def pearson(gold: ArrayLike, predicted: ArrayLike) -> float:
-    """Undefined for a constant; here 0, as a model that always says the same explains nothing."""
+    """Correlate gold and predicted values. Undefined for a constant; here 0, as a model that always says the
+    same explains nothing."""
     x, y = np.asarray(gold, float), np.asarray(predicted, float)
     if is_constant(x) or is_constant(y):
         return 0.0
@@ -47,7 +48,7 @@ def pearson(gold: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def spearman(gold: ArrayLike, predicted: ArrayLike) -> float:
-    """Pearson of ranks, ties at their mean rank; 0 for a constant."""
+    """Correlate ranks by Pearson's r, ties at their mean rank; 0 for a constant."""
     x, y = np.asarray(gold, float), np.asarray(predicted, float)
     if is_constant(x) or is_constant(y):
         return 0.0
@@ -79,7 +80,8 @@ def pick(names: Iterable[str], known: dict, task: str) -> dict:
 
 
 def normalise_answer(text: str) -> str:
-    """As the official SQuAD scripts: lower case, no ASCII punctuation, no articles, single spaces."""
+    """Normalise an answer as the official SQuAD scripts do: lower case, no ASCII punctuation, no articles,
+    single spaces."""
     letters = "".join(character for character in text.lower() if character not in string.punctuation)
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", letters).split())
 
@@ -98,7 +100,8 @@ def token_f1(predicted: str, answer: str) -> float:
 
 
 def squad_scores(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, np.ndarray]:
-    """exact_match and f1 of each question, the best over its reference answers; [""] means: no answer."""
+    """Score each question by exact_match and f1, the best over its reference answers; [""] means: no
+    answer."""
     pairs = list(zip(gold, predicted, strict=True))
     return {
         "exact_match": np.array(
@@ -109,7 +112,7 @@ def squad_scores(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dic
 
 
 def best_threshold(margin: ArrayLike, with_answer: ArrayLike, without: ArrayLike) -> tuple[float, float]:
-    """The best mean score over all thresholds, and the threshold: a larger `margin` answers "no answer".
+    """Find the best mean score over all thresholds, and the threshold: a larger `margin` answers "no answer".
 
     `margin` is null score minus best answer's score; `with_answer` and `without` are a question's scores for
     its best answer and for the empty one. The official SQuAD 2.0 script's search, over the same quantities.
@@ -128,7 +131,8 @@ def best_threshold(margin: ArrayLike, with_answer: ArrayLike, without: ArrayLike
 def attachment(
     gold: Sequence[tuple[int, str]], predicted: Sequence[tuple[int, str]]
 ) -> dict[str, np.ndarray]:
-    """For each word, given as (head, relation), is the head right ("uas"), and the relation too ("las_full")?
+    """Test for each word, given as (head, relation), whether the head is right ("uas"), and the relation too
+    ("las_full").
 
     "las_ud" is blind to what follows a relation's colon, as the scorer of the CoNLL 2017 shared task is.
     """
@@ -142,7 +146,8 @@ def attachment(
 
 
 def most_frequent(candidates: Iterable, scored: Iterable, trained: Iterable):
-    """The candidate most frequent in `scored`; of those as frequent the one more so in `trained`, then the first."""
+    """Choose the candidate most frequent in `scored`; of those as frequent the one more so in `trained`, then
+    the first."""
     counts, before = Counter(scored), Counter(trained)
     return max(candidates, key=lambda value: (counts[value], before[value]))
 

@@ -45,7 +45,8 @@ class Tagging:
         return TokenClassifier(encoder, self.labels, seed)
 
     def check(self, rows: dict[str, list[dict]]) -> None:
-        """UserError for a sentence whose words and tags differ in number; unknown tags are counted in the log."""
+        """Raise UserError for a sentence whose words and tags differ in number; unknown tags are counted in
+        the log."""
         for split, members in rows.items():
             for row in members:
                 if len(row["words"]) != len(row["upos"]):

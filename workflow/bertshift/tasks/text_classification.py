@@ -70,7 +70,7 @@ class TextClassification:
         return SequenceClassifier(encoder, 1 if self.labels is None else len(self.labels), seed)
 
     def check(self, rows: dict[str, list[dict]]) -> None:
-        """UserError for an unknown label, or a training split from which nothing can be learned."""
+        """Raise UserError for an unknown label, or a training split from which nothing can be learned."""
         for split, members in rows.items():
             for row in members:
                 self._target(row, split)

@@ -78,7 +78,7 @@ def trainer(start_dir: Path, data_dir: Path) -> Callable[[Mapping, Path | Mappin
         kinds = {variant.kind for variant in variants}
         settings = TrainSettings(**run["training"])
         lora = {"alpha": settings.lora_alpha, "dropout": settings.lora_dropout}
-        make = write_snapshots if isinstance(folder, Mapping) else finetune_on
+        make = write_snapshots if isinstance(folder, Mapping) else finetune
         return make(
             inputs(json.dumps(run["task"], sort_keys=True)),
             start_dir,
@@ -94,20 +94,6 @@ def trainer(start_dir: Path, data_dir: Path) -> Callable[[Mapping, Path | Mappin
 
 
 def finetune(
-    task: Mapping,
-    rows: Mapping[str, Sequence[dict]],
-    sidecar: Mapping,
-    start_dir: Path,
-    run_dir: Path,
-    settings: TrainSettings,
-    seed: int,
-    **start,
-) -> dict:
-    """`finetune_on` the Inputs that the first four make."""
-    return finetune_on(Inputs(task, rows, sidecar, start_dir), start_dir, run_dir, settings, seed, **start)
-
-
-def finetune_on(
     inputs: Inputs,
     start_dir: Path,
     run_dir: Path,
@@ -158,9 +144,9 @@ def write_snapshots(
     finish: Callable[[nn.Module], None] | None = None,
     head_from: Path | None = None,
 ) -> None:
-    """Fine-tune as `finetune_on` does, and write the model after each share of all steps (percent) into the share's folder.
+    """Fine-tune as `finetune` does, and write the model after each share of all steps (percent) into the share's folder.
 
-    A share means the nearest whole number of steps. A folder holds what `finetune_on` writes, but no recipe.json. Training
+    A share means the nearest whole number of steps. A folder holds what `finetune` writes, but no recipe.json. Training
     ends with the largest share. Until then the weights stand in hidden files of that share's folder.
     """
     batches = _batches(inputs, settings)
@@ -200,22 +186,8 @@ def _train(
 
 
 def _batches(inputs: Inputs, settings: TrainSettings) -> int:
-    """That an epoch has."""
+    """How many batches an epoch has."""
     return math.ceil(len(inputs.examples) / settings.batch_size)
-
-
-def score_untrained(
-    task: Mapping, rows: Mapping[str, Sequence[dict]], sidecar: Mapping, start_dir: Path, seed: int
-) -> dict[str, float]:
-    """Scores on dev of the encoder in `start_dir` under a head that was never trained.
-
-    Kovaleva et al. 2019, Table 1 "pretrained"; what comes out is a draw of the random head. A parser needs
-    rows["train"] too, for its labels.
-    """
-    the_task = load_task(task, sidecar, rows.get("train", ()))
-    dev = sample(rows.get("dev", ()), task.get("max_dev"), task["dataset"], "dev")
-    model = starting_model(the_task, Path(start_dir), seed)
-    return evaluate(the_task, model, dev, load_tokenizer(start_dir))[0]
 
 
 def starting_model(
@@ -225,7 +197,7 @@ def starting_model(
     prepare: Callable[[PreTrainedModel], None] | None = None,
     head_from: Path | None = None,
 ) -> nn.Module:
-    """Encoder and head as they are before the first step."""
+    """Build encoder and head as they are before the first step."""
     encoder = load_encoder(start_dir, seed=seed_from(seed, "pooler"))
     if prepare is not None:
         prepare(encoder)
@@ -238,13 +210,14 @@ def starting_model(
 def evaluate(
     task: Task, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
 ) -> tuple[dict[str, float], dict[str, list]]:
-    """Scores, and the columns of predictions.tsv without ids; float32, on the GPU if there is one."""
+    """Score a model on `rows`, with the columns of predictions.tsv without ids; float32, on the GPU if there
+    is one."""
     predictions = task.predict(model.to(best_device()), rows, tokenizer)
     return task.score(rows, predictions), task.columns(rows, predictions)
 
 
 def _write_scores(run_dir: Path, inputs: Inputs, model: nn.Module, batches: int) -> dict:
-    """`batches` an epoch has."""
+    """Score a run on dev, and write its predictions.tsv and scores.json; `batches`: how many an epoch has."""
     task, used = inputs.task, inputs.used
     scores, columns = evaluate(task, model, used["dev"], inputs.tokenizer)
     write_tsv(

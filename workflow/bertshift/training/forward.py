@@ -59,7 +59,8 @@ class _Loss(nn.Module):
 
 
 def padding_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Mask [inputs, tokens], 0 for padding -> what attention adds to its logits, 0 or -inf, [inputs, 1, 1, tokens]."""
+    """Make, from a mask [inputs, tokens], 0 for padding, what attention adds to its logits: 0 or -inf,
+    [inputs, 1, 1, tokens]."""
     inputs, tokens = mask.shape
     width = -(-tokens // ROW_ALIGNMENT) * ROW_ALIGNMENT
     bias = torch.zeros((inputs, 1, 1, width), dtype=dtype, device=mask.device)[..., :tokens]
@@ -75,7 +76,8 @@ def _takes_bias(encoder: PreTrainedModel) -> bool:
 
 
 def _mask_to_bias(encoder: PreTrainedModel, inputs: tuple, named: dict) -> tuple[tuple, dict]:
-    """transformers would ask the GPU whether there is any padding, and torch would make a bias in each layer."""
+    """Make the bias once, before a forward pass: transformers would ask the GPU whether there is any padding,
+    and torch would make a bias in each layer."""
     named = dict(zip(("input_ids", "attention_mask", "token_type_ids"), inputs)) | named
     if (mask := named.get("attention_mask")) is not None:
         device = mask.device.type
@@ -106,7 +108,7 @@ class NarrowWeights:
         self.trained = {name: weight for name, weight in linear.items() if weight.requires_grad}
 
     def copies(self, prefix: str = "") -> dict[str, Tensor]:
-        """By the parameters' names with `prefix`."""
+        """Cast the parameters to `dtype`, by their names with `prefix`."""
         trained = _Cast.apply(self.dtype, *self.trained.values()) if self.trained else ()
         found = self.frozen | dict(zip(self.trained, trained, strict=True))
         return {prefix + name: copy for name, copy in found.items()}
@@ -128,7 +130,7 @@ class _Cast(torch.autograd.Function):
 
 
 def copies_of(tensors: Sequence[Tensor], dtypes: Sequence[torch.dtype]) -> tuple[Tensor, ...]:
-    """In one kernel, or a few."""
+    """Copy tensors into these types, in one kernel or a few."""
     copies = [torch.empty_like(tensor, dtype=dtype) for tensor, dtype in zip(tensors, dtypes, strict=True)]
     if copies:
         torch._foreach_copy_(copies, tensors)
@@ -136,14 +138,15 @@ def copies_of(tensors: Sequence[Tensor], dtypes: Sequence[torch.dtype]) -> tuple
 
 
 def to_device(batch: dict, device: torch.device) -> dict:
-    """The batch with its tensors on the device: one copy for all of a type, which nothing waits for."""
+    """Move a batch's tensors to the device: one copy for all of a type, which nothing waits for."""
     if device.type == "cpu":
         return batch
     return moved(batch, lambda values: values.pin_memory().to(device, non_blocking=True))
 
 
 def moved(batch: dict, move: Callable[[Tensor], Tensor]) -> dict:
-    """The batch, its tensors of one type put into one for `move`, and taken out of what that returns."""
+    """Move a batch's tensors, those of one type put into one for `move`, and taken out of what that
+    returns."""
     by_type: dict[torch.dtype, dict[str, Tensor]] = {}
     for key, value in batch.items():
         if isinstance(value, Tensor):

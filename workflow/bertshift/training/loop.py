@@ -116,13 +116,14 @@ def train(
             torch.cuda.set_rng_state(state["random_cuda"], device)
 
     def loss_of(batch: dict, *whole: dict) -> Tensor:
-        """With the gradients added up in the parameters."""
+        """Calculate a batch's loss, and add the gradients up in the parameters."""
         value = compute(to_device(batch, device), *whole)
         value.backward()
         return value.detach()
 
     def loss_by_parts(members: list[Encoded]) -> Tensor | None:
-        """None where memory runs out; all that was allocated is free again when this has returned."""
+        """Calculate the loss of these examples, part by part. None where memory runs out; all that was
+        allocated is free again when this has returned."""
         batch = collate(members)
         try:
             if len(members) <= at.part:
@@ -216,13 +217,15 @@ def train(
 
 
 def on_plateau(losses: Sequence[float], epoch: int, improvement: float) -> bool:
-    """Whether the mean of the last `epoch` losses is less than `improvement` (a share) below that of two epochs before."""
+    """Test whether the mean of the last `epoch` losses is less than `improvement` (a share) below that of two
+    epochs before."""
     means = np.reshape(losses, (-1, epoch)).mean(1)
     return len(means) > 2 and bool(means[-1] > (1 - improvement) * means[-3])
 
 
 def layer_groups(model: nn.Module) -> dict[str, list[nn.Parameter]]:
-    """The parameters by where they sit: "embeddings", "1" to "L", "pooler" and "head" (all others); none is empty."""
+    """Group the parameters by where they sit: "embeddings", "1" to "L", "pooler" and "head" (all others);
+    none is empty."""
     encoder = model.base_model if isinstance(model, PreTrainedModel) else getattr(model, "encoder", None)
     found = {} if encoder is None else groups(encoder)
     own = {id(weight) for weights in found.values() for weight in weights}
@@ -294,7 +297,7 @@ class LayerNorms:
 
 
 class _Log:
-    """What steps.tsv and layers.tsv will hold."""
+    """The rows of steps.tsv and layers.tsv, until they are written."""
 
     def __init__(self, run_dir: Path, total: int):
         self.run_dir, self.total = run_dir, total
@@ -311,7 +314,7 @@ class _Log:
             self.read()
 
     def read(self) -> list[float]:
-        """All losses so far; waits for the GPU."""
+        """Read all losses so far; waits for the GPU."""
         if not self.unread:
             return self.losses
         values = torch.stack(self.unread).tolist()
@@ -357,7 +360,7 @@ class _Log:
 
 
 def _fingerprint(model, examples, settings, seed, total, device, autocast_to) -> str:
-    """Equal exactly for runs that must end alike: what a checkpoint has to match."""
+    """Digest what a checkpoint has to match: equal exactly for runs that must end alike."""
     data = blake2b(digest_size=16)
     for example in examples:
         data.update(array("q", example.input_ids).tobytes())

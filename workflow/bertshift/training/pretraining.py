@@ -45,7 +45,7 @@ Document = list[list[int]]  # word pieces of each sentence
 
 @dataclass(frozen=True, kw_only=True)
 class Lengths:
-    """Word pieces of a training sequence, special ones included.
+    """The lengths of training sequences in word pieces, special ones included.
 
     A share `short` of the sequences has `short_length`, or any smaller length where that is None (the original
     recipe, with short=0.1); the others have `longest`. A small model learns what its neighbours say of a word many
@@ -57,7 +57,7 @@ class Lengths:
     short_length: int | None = None
 
     def draw(self, generator: np.random.Generator, special: int = 3) -> int:
-        """Room for word pieces beside so many special ones: BERT's are [CLS] and two [SEP]."""
+        """Draw the room for word pieces beside so many special ones: BERT's are [CLS] and two [SEP]."""
         if generator.random() >= self.short:
             return self.longest - special
         short = self.short_length or int(generator.integers(5, self.longest + 1))
@@ -65,7 +65,7 @@ class Lengths:
 
 
 def read_documents(path: Path) -> list[list[str]]:
-    """Documents of a corpus file: one sentence a line, blank lines between documents."""
+    """Read the documents of a corpus file: one sentence a line, blank lines between documents."""
     documents: list[list[str]] = [[]]
     try:
         with open(path, encoding="utf-8", newline="\n") as lines:
@@ -163,7 +163,7 @@ class Objective:
 
 
 def objective_of(family: str, tokenizer_dir: Path, lengths: Lengths, masked: float) -> Objective:
-    """UserError where the vocabulary in `tokenizer_dir` does not fit the family."""
+    """Choose the objective of a family. UserError where the vocabulary in `tokenizer_dir` does not fit it."""
     if family == "bert":
         tokenizer = Tokenizer.from_file(str(tokenizer_dir / "tokenizer.json"))
         ids = PieceIds.of(tokenizer)
@@ -188,7 +188,8 @@ def objective_of(family: str, tokenizer_dir: Path, lengths: Lengths, masked: flo
 
 
 def loss(model: nn.Module, batch: dict, whole: dict | None = None) -> Tensor:
-    """Mean cross-entropy over the words to be predicted, plus BERT's over the next-sentence decisions, in nats."""
+    """Calculate the mean cross-entropy over the words to be predicted, plus BERT's over the next-sentence
+    decisions, in nats."""
     whole = whole or {}
     words, next_sentence = logits(model, batch)
     value = cross_entropy(words.float(), batch["words"], whole.get("words"))
@@ -198,8 +199,8 @@ def loss(model: nn.Module, batch: dict, whole: dict | None = None) -> Tensor:
 
 
 def logits(model: nn.Module, batch: dict) -> tuple[Tensor, Tensor | None]:
-    """([words of the batch to be predicted, vocabulary], BERT's [batch, 2]); no other word is decoded, which is most of
-    the work."""
+    """Predict ([words of the batch to be predicted, vocabulary], BERT's [batch, 2]); no other word is
+    decoded, which is most of the work."""
     if "is_random" not in batch:
         return _word_logits(model, batch), None
     output = model.bert(
@@ -212,7 +213,7 @@ def logits(model: nn.Module, batch: dict) -> tuple[Tensor, Tensor | None]:
 
 
 def _word_logits(model: PreTrainedModel, batch: dict) -> Tensor:
-    """Every language model of transformers decodes what its base model puts out, place by place."""
+    """Decode what the base model puts out, place by place, as every language model of transformers does."""
 
     def keep_predicted(_, __, output) -> None:
         output["last_hidden_state"] = output.last_hidden_state.flatten(0, 1)[batch["masked"]][None]
@@ -232,7 +233,8 @@ def evaluate(
     settings: TrainSettings,
     predicted: str = "masked_word",
 ) -> dict:
-    """Loss and accuracy per predicted word and BERT's next-sentence accuracy, by `model` in evaluation mode."""
+    """Measure loss and accuracy per predicted word and BERT's next-sentence accuracy, by `model` in
+    evaluation mode."""
     device = next(model.parameters()).device
     autocast_to = autocast_dtype(settings.precision, device)
     model.eval()
@@ -290,8 +292,8 @@ class PieceIds:
         return cls(*special[:4], ordinary)
 
     def collate(self, examples: Sequence[Encoded]) -> dict[str, Tensor | None]:
-        """`pad`'s tensors, and `masked` (positions in the flattened batch), `words` (what is predicted there), and BERT's
-        `is_random`."""
+        """Make a batch: `pad`'s tensors, and `masked` (positions in the flattened batch), `words` (what is
+        predicted there), and BERT's `is_random`."""
         batch = pad(examples, self.pad)
         width = batch["input_ids"].shape[1]
         targets = [example.target for example in examples]
@@ -305,7 +307,8 @@ class PieceIds:
 
 
 def encode_documents(documents: Sequence[Sequence[str]], tokenizer: Tokenizer) -> list[Document]:
-    """Word pieces without special ones; sentences and documents without any piece are dropped."""
+    """Cut documents into word pieces without special ones; sentences and documents without any piece are
+    dropped."""
     tokenizer.encode_special_tokens = True  # "[MASK]" in a text is three ordinary pieces
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -317,7 +320,8 @@ def encode_documents(documents: Sequence[Sequence[str]], tokenizer: Tokenizer) -
 
 
 def split_held_out(documents: list[Document]) -> tuple[list[Document], list[Document]]:
-    """(training, held out): 2% of the documents, at least one, the same ones for every seed."""
+    """Split documents into (training, held out): 2% of the documents, at least one, the same ones for every
+    seed."""
     order = np.random.default_rng(seed_from("held-out documents")).permutation(len(documents))
     held_out = set(order[: max(1, round(HELD_OUT_SHARE * len(documents)))].tolist())
     return (
@@ -334,7 +338,8 @@ def draw_examples(
     others: list[Document] | None = None,
     masked: float = MASKED,
 ) -> list[Encoded]:
-    """One epoch: [CLS] A [SEP] B [SEP] with masked words; target is (masked positions, their pieces, is_random).
+    """Draw one epoch: [CLS] A [SEP] B [SEP] with masked words; target is (masked positions, their pieces,
+    is_random).
 
     A wrong next segment comes from `others` if given, else from another of `documents`.
     """
@@ -387,7 +392,8 @@ def _joined(sentences: list[list[int]]) -> list[int]:
 
 
 def _other_text(documents, number, length, generator, others) -> list[int]:
-    """At least `length` pieces, where there are as many, from a random sentence of another document on."""
+    """Take at least `length` pieces, where there are as many, from another document, from a random sentence
+    on."""
     if others is not None:
         document = others[generator.integers(len(others))]
     else:
@@ -464,7 +470,8 @@ class Words:
         self.ids = PieceIds(self.tokenizer.pad_token_id, None, None, self.tokenizer.mask_token_id, ordinary)
 
     def encode(self, documents: Sequence[Sequence[str]]) -> list[list[tuple[list[int], list[int]]]]:
-        """Of each sentence (its pieces at the beginning of a sequence, those inside one); without special ones."""
+        """Cut each sentence in both ways: (its pieces at the beginning of a sequence, those inside one),
+        without special ones."""
         texts = list(chain.from_iterable(documents))
         first, later = (
             iter(pieces_of(self.tokenizer, [space + text for text in texts])) for space in ("", " ")
@@ -476,7 +483,7 @@ class Words:
     def draw(
         self, documents: list, generator: np.random.Generator, others: list | None = None
     ) -> list[Encoded]:
-        """One epoch."""
+        """Draw one epoch's examples."""
         examples = (
             self._example(text, generator)
             for number in generator.permutation(len(documents))
@@ -485,7 +492,8 @@ class Words:
         return [example for example in examples if example.target[0]]
 
     def texts(self, document: list, generator: np.random.Generator) -> list[list[int]]:
-        """Pieces of each sequence. A last sentence that is cut off begins the next sequence, whole."""
+        """Draw the pieces of each sequence. A last sentence that is cut off begins the next sequence,
+        whole."""
         found, start = [], 0
         while start < len(document):
             room = self.lengths.draw(generator, len(self.before) + len(self.after))

@@ -14,6 +14,7 @@ import torch
 from bertshift.files import read_json, read_tsv
 from bertshift.models.loading import WEIGHTS
 from bertshift.rows.losses import thinned
+from bertshift.rows.origin import ORIGIN
 from bertshift.rows.scored import read_scored, with_blocks
 from bertshift.rows.tables import score_table
 from bertshift.running import network
@@ -108,7 +109,7 @@ def _next_message(connection: Connection, workers: dict[Connection, Process]) ->
 
 
 def _work(connection: Connection, threads: int, places: tuple[Path, Path, Path]) -> None:
-    """Make runs as they come, until there is none; what is printed goes to the one who sends them."""
+    """Make runs as they come, until there is none; what is printed goes to the process that sends them."""
     torch.set_num_threads(threads)
     sys.stderr = _Sent(connection)
     try:
@@ -144,7 +145,8 @@ def sweep_tables(
     settings: Mapping,
     labels: Sequence[str] | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Of a finished row: scores as `with_blocks` has them, and losses thinned; with position, and layers of the model.
+    """Tabulate a finished row of runs: scores as `with_blocks` has them, and losses thinned; with position,
+    and layers of the model.
 
     `scores` and `folders` are of each run by name; settings["row"] says which model and replicate it is, and its position.
     `labels` are the data set's.
@@ -159,7 +161,7 @@ def sweep_tables(
         files = (Path(folders[name]) / file for file in ("scores.json", "predictions.tsv"))
         predictions = read_scored(*files, labels)[1]
         parts[0].append(with_blocks(told, [outcome], [predictions], labels))
-        keys = table.iloc[:1][["model", "task", "init", "seed", "failed", "scale", "checkpoint", "data"]]
+        keys = table.iloc[:1][["model", "task", "init", "seed", "failed", *ORIGIN]]
         losses = thinned(read_tsv(Path(folders[name]) / "steps.tsv")["loss"])
         parts[1].append(losses.merge(keys.assign(metric="loss", **place), how="cross"))
     return pd.concat(parts[0], ignore_index=True), pd.concat(parts[1], ignore_index=True)

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from bertshift.models.source import BERT, NAMES, family_in
+from bertshift.models.source import BERT, NAMES
 from bertshift.rows import ranges, statistics
 from bertshift.rows.estimates import INPUTS, Estimate, estimate, estimate_of_all
 from bertshift.rows.significance import benjamini_hochberg
@@ -28,8 +28,8 @@ COLUMNS = ["paper", "figure", "claim", "statement", "place", "strength", "publis
 
 @dataclass(frozen=True)
 class Claim:
-    """`value(evidence)` of one replicate, in a range with these `ends`; the claim holds where low <= value <= high (strictly
-    if `strict`)."""
+    """A claim, decided by `value(evidence)` of one replicate, a number in a range with these `ends`. It holds
+    where low <= value <= high (strictly if `strict`)."""
 
     id: str
     item: str
@@ -46,14 +46,15 @@ class Claim:
     published: Callable[[Mapping], str] | None = None
 
     def holds(self, value: float) -> bool:
-        """Of one value; False for NaN, which stands for `there is no such layer`."""
+        """Test whether the claim holds of one value; False for NaN, which stands for `there is no such
+        layer`."""
         if self.strict:
             return bool(self.low < value < self.high)
         # A value that equals a bound may miss it by rounding alone.
         return bool(self.low - statistics.EQUAL <= value <= self.high + statistics.EQUAL)
 
     def decided(self, ours: Estimate) -> str:
-        """By the whole interval; without one, or where it has no width, by the mean."""
+        """Decide by the whole interval; without one, or where it has no width, by the mean."""
         ends = ours.low, ours.high
         if all(map(self.holds, ends)):
             return HOLDS
@@ -176,7 +177,7 @@ def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None) -> tupl
 def _of_others(one: Claim, results: Results, families: Sequence[str]) -> dict:
     """The verdict where the claim's number is of models of other families than the paper's; else nothing."""
     rows = results.table[results.table["name"].isin(_evidence(one, results).read)]
-    found = {family_in(name) for name in rows["checkpoint"].astype(str)} - {*families}
+    found = {*rows["family"].dropna()} - {*families}
     paper, ours = (" and ".join(NAMES.get(one, one) for one in some) for some in (families, sorted(found)))
     reason = f"as in {paper}? The paper speaks of {paper}; this is {ours}."
     return {"verdict": UNTESTED, "reason": reason} if found else {}
@@ -190,8 +191,8 @@ def _published(one: Claim, facts: Mapping, published: Mapping) -> str:
 
 
 def _estimate(one: Claim, results: Results) -> tuple[list[float], Estimate | None]:
-    """The claim's number for every replicate that has all it needs, and their mean with its interval (None where a value
-    is NaN); NotTestable if no replicate has what it needs.
+    """Collect the claim's number for every replicate that has all it needs, and their mean with its interval
+    (None where a value is NaN); NotTestable if no replicate has what it needs.
 
     Replicates are pretraining runs. If only one has what the claim needs, they are the fine-tuning seeds (or pairs of
     seeds that are compared) on it; a pretrained model's rows (seed 0) belong to every seed, but do not by themselves
@@ -217,7 +218,8 @@ def _estimate(one: Claim, results: Results) -> tuple[list[float], Estimate | Non
 
 
 def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> Estimate | None:
-    """Of a number over all replicates, from what it is without each pretraining run, or each seed of a single one."""
+    """Estimate a number that is calculated over all replicates, from its values without each pretraining run,
+    or without each seed of a single one."""
     if np.isnan(value):
         return None
     keys = "init" if len(results.pretraining_runs) > 1 else "seed"

@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 
 from bertshift.errors import UserError
 from bertshift.figures import style
+from bertshift.naming import Name
 from bertshift.rows import statistics
 from bertshift.rows.blocks import WITHOUT
 
@@ -101,7 +102,8 @@ def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _name(role: str) -> str:
-    return style.stages_of(role) + (".random" if ".random" in role else "")
+    name = Name.of(role)
+    return str(Name(name.stages, ("random",) if name.variant("random") else ()))
 
 
 class Results:
@@ -127,7 +129,8 @@ class Results:
 
     @cached_property
     def seeds(self) -> dict[str, "Results"]:
-        """Of one pretraining run, each fine-tuning seed, or pair of seeds; rows of a pretrained model belong to every one."""
+        """Split one pretraining run's results into those of each fine-tuning seed, or pair of seeds. Rows of
+        a pretrained model belong to every one."""
         table = statistics.with_replicates(self.table)
         shared, replicate = table["seed"] == 0, table["replicate"]
         seeds = replicate[~shared].unique()
@@ -137,7 +140,8 @@ class Results:
         return Results(rows, self._left_out.loc[self._left_out.index.intersection(rows.index)])
 
     def without_blocks(self, names: set[str]) -> list["Results"]:
-        """Itself without each block of inputs; empty if the models of these names have no such values."""
+        """List these results without each block of inputs; empty if the models of these names have no such
+        values."""
         about = self.table.index[self.table["name"].isin(names)]
         return [] if about.intersection(self._left_out.index).empty else self._changed
 
@@ -204,23 +208,25 @@ class Evidence:
         self.failed: set[tuple] = set()
 
     def curve(self, task: str, variant: str, stimuli: str | None = None) -> Curve:
-        """Head 0 by layer, of the model of `task`, on `stimuli` or else on the first that its table lists."""
+        """Read head 0 by layer, of the model of `task`, on `stimuli` or else on the first that its table
+        lists."""
         where = {"head": 0, "variant": variant}
         stimuli = stimuli or self.every_row(task, **where)["stimuli"].iloc[0]
         return self.by_layer(task, **where, stimuli=stimuli)
 
     def by_layer(self, name: str, **where) -> Curve:
-        """The mean of `rows` by layer."""
+        """Average `rows` by layer."""
         return _by("layer", self.rows(name, **where))
 
     def spearman(self, name: str, kind: str) -> Curve:
-        """A structural probe (`depth`, `distance`) on dev by layer, at the highest rank that was trained."""
+        """Read the Spearman correlation of a structural probe (`depth`, `distance`) on dev by layer, at the
+        highest rank that was trained."""
         where = {"metric": "structural_probe", "measure": "spearman", "split": "dev"}
         rows = self.rows(name, **where, kind=kind)
         return _by("layer", rows[rows["rank"] == rows["rank"].max()])
 
     def edge_probes(self, name: str, variant: str, **where) -> pd.DataFrame:
-        """Micro-F1 over all labels, from 0 to 1."""
+        """Read the micro-F1 of edge probes over all labels, from 0 to 1."""
         return self.rows(name, metric="edge_probe", view="micro_all", variant=variant, **where)
 
     def ablations(self, task: str, metric: str = "ablation") -> pd.DataFrame:
@@ -246,7 +252,8 @@ class Evidence:
     def attention_to(
         self, task: str, token: str, variant: str = "received", before: bool = False
     ) -> pd.DataFrame:
-        """Every head's (0: their mean) on the task's inputs, of its model or of what that was before fine-tuning."""
+        """Read every head's attention (0: their mean) to a kind of token on the task's inputs, of its model
+        or of what that was before fine-tuning."""
         name = "base" if before else task
         return self.rows(name, metric="attention_to", stimuli=task, token=token, variant=variant)
 
@@ -287,7 +294,8 @@ class Evidence:
         return rows[~bad]
 
     def every_row(self, name: str, **where) -> pd.DataFrame:
-        """With those of runs that failed, where that is a result or no matter."""
+        """Read the rows of the model `name` with those of runs that failed, for numbers of which a failure is
+        a result or does not matter."""
         rows = self.results.rows(name, **where)
         self.read.add(name)
         return rows

@@ -17,7 +17,7 @@ ENTAILMENT, CONTRADICTION, NEUTRAL = "entailment", "contradiction", "neutral"
 
 
 def below(a: str, b: str) -> bool:
-    """Whether concept a is b or a kind of b."""
+    """Test whether concept a is b or a kind of b."""
     return b in lex.ancestors(a)
 
 
@@ -26,7 +26,7 @@ def adjective_below(a: str, b: str) -> bool:
 
 
 def thing_below(a: Thing, b: Thing) -> bool:
-    """Whether what is an a (with its modifiers) is always a b (with its modifiers)."""
+    """Test whether what is an a (with its modifiers) is always a b (with its modifiers)."""
     if a.det == "name" or b.det == "name":
         return a.det == b.det and a.concept == b.concept
     if not below(a.concept, b.concept) or a.plural != b.plural or (a.plural and a.det != b.det):
@@ -35,14 +35,15 @@ def thing_below(a: Thing, b: Thing) -> bool:
 
 
 def restriction_below(a: Thing, b: Thing) -> bool:
-    """As `thing_below`, for the subjects of quantifiers, where only kind and properties count."""
+    """Test whether every a is a b where both are subjects of quantifiers, of which only kind and properties
+    count."""
     return below(a.concept, b.concept) and all(
         any(adjective_below(x, y) for x in a.adjectives) for y in b.adjectives
     )
 
 
 def predicate_below(a: Clause, b: Clause) -> bool:
-    """Whether who does a (negation aside) always does b."""
+    """Test whether who does a (negation aside) always does b."""
     if a.verb == "be" or b.verb == "be":
         return a.verb == b.verb and adjective_below(a.object, b.object) and b.intensity in (None, a.intensity)
     if b.verb not in (a.verb, lex.VERB_PARENT.get(a.verb)):
@@ -56,12 +57,13 @@ def predicate_below(a: Clause, b: Clause) -> bool:
 
 
 def predicate_excludes(a: Clause, b: Clause) -> bool:
-    """Whether nobody does both a and b, negation aside."""
+    """Test whether nobody does both a and b, negation aside."""
     return a.verb == b.verb == "be" and b.object in lex.opposites(a.object)
 
 
 def relation(p: Clause, h: Clause) -> str | None:
-    """What premise p says about hypothesis h; None where English speakers would argue (another definite subject)."""
+    """Decide what premise p says about hypothesis h; None where English speakers would argue (another
+    definite subject)."""
     dets = p.subject.det, h.subject.det
     up, down = predicate_below(p, h), predicate_below(h, p)
     excludes = predicate_excludes(p, h)
@@ -116,7 +118,7 @@ ANY = ["name", "name", "the", "the", "every", "some", "no"]
 
 
 def statement(rng: Random, dets: list[str]) -> Clause:
-    """A premise in the past, whose subject has one of these determiners (or a name)."""
+    """Draw a premise in the past, whose subject has one of these determiners (or a name)."""
     sampler = Sampler(rng)
     det = rng.choice(dets)
     if rng.random() < 0.2:
@@ -149,7 +151,7 @@ def statement(rng: Random, dets: list[str]) -> Clause:
 
 
 def edits(rng: Random, clause: Clause) -> list[Callable[[], Clause]]:
-    """Ways to make another statement from this one."""
+    """List ways to make another statement from this one."""
     sampler, found = Sampler(rng), []
     subject, obj = clause.subject, clause.object
     for side in ("subject", "object"):
@@ -213,7 +215,7 @@ def edits(rng: Random, clause: Clause) -> list[Callable[[], Clause]]:
 
 
 def generalised(rng: Random, clause: Clause) -> Clause:
-    """The clause with its subject or object one or more steps up the taxonomy, where it can be."""
+    """Move the subject or object of the clause one or more steps up the taxonomy, where it can be."""
     side = rng.choice(["subject", "subject", "object"])
     thing = getattr(clause, side)
     if not isinstance(thing, Thing) or thing.det == "name" or thing.concept in lex.MASS:
@@ -224,7 +226,7 @@ def generalised(rng: Random, clause: Clause) -> Clause:
 
 
 def pair(rng: Random, label: str, dets: list[str] = ANY) -> tuple[Clause, Clause]:
-    """A premise and a hypothesis with this relation.
+    """Draw a premise and a hypothesis with this relation.
 
     So that a hypothesis alone says little, premises are denied such that hypotheses are denied evenly, and general nouns
     are as usual where nothing follows as where something does.
@@ -252,7 +254,7 @@ def speak(rng: Random, clause: Clause, synonyms: float = 0.2) -> str:
 
 
 def inference(rng: Random, label: str) -> tuple[str, str]:
-    """MNLI: premise and hypothesis."""
+    """Draw a premise and a hypothesis of MNLI."""
     while True:
         premise, hypothesis = pair(rng, label)
         texts = speak(rng, premise), speak(rng, hypothesis)
@@ -261,7 +263,8 @@ def inference(rng: Random, label: str) -> tuple[str, str]:
 
 
 def recognition(rng: Random, label: str) -> tuple[str, str]:
-    """RTE: two or three sentences, of which one decides about the hypothesis."""
+    """Draw a text and a hypothesis of RTE: two or three sentences, of which one decides about the
+    hypothesis."""
     from bertshift.world.documents import Discourse
 
     wanted = ENTAILMENT if label == ENTAILMENT else rng.choice([NEUTRAL, NEUTRAL, CONTRADICTION])

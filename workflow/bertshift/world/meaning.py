@@ -238,7 +238,7 @@ class Sampler:
         return clause
 
     def concord(self, clause: Clause) -> None:
-        """The tense of what is said follows the tense of saying it."""
+        """Set the tense of what is said by the tense of saying it."""
         if clause.tense in ("past", "perfect", "progressive"):
             clause.object.tense = self.rng.choice(["past", "past", "conditional"])
         elif clause.object.tense == "progressive":

@@ -11,7 +11,7 @@ LARGEST = 8 << 30  # bytes
 
 
 def within(archive: Path, size: int) -> None:
-    """UserError where an archive's members are too large together."""
+    """Raise UserError where an archive's members are too large together."""
     if size > LARGEST:
         raise UserError(
             f"{archive} holds more than {LARGEST >> 30} GB, so it cannot be the corpus; delete it and fetch it again."

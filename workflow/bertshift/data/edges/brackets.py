@@ -110,7 +110,8 @@ def constituent_targets(bits: Sequence[str], where: str) -> list[dict]:
 
 
 def frame_targets(columns: Iterable[Sequence[str]], where: str, irregular: Counter) -> list[list[dict]]:
-    """For each column of a frame: predicate and argument, for every argument. Frames without a verb are counted."""
+    """Make the targets of each column of a frame: a pair of predicate and argument for every argument. Frames
+    without a verb are counted."""
     frames = []
     for column in columns:
         found = spans(column, where)

@@ -25,7 +25,7 @@ PASSING = (408, 429)
 
 
 class _Fault(Exception):
-    """Something arrived that is not the file."""
+    """An answer that is not the file that was asked for."""
 
 
 class _Redirects(HTTPRedirectHandler):

@@ -103,7 +103,7 @@ def _differences(expected: Mapping, counts: Mapping[str, Mapping[str, int]], lab
 
 
 def _files(name: str, spec: Mapping, root: Path) -> dict[str, Path]:
-    """Where the entry's files and folders are."""
+    """Find the entry's files and folders. UserError where one does not exist."""
     for part, path in spec["files"].items():
         if not (root / path).exists():
             raise UserError(
@@ -114,7 +114,7 @@ def _files(name: str, spec: Mapping, root: Path) -> dict[str, Path]:
 
 
 def _digest(path: Path) -> str:
-    """Of a file its SHA-256; of a folder that of the names and SHA-256s of all its files."""
+    """Hash a file by SHA-256, and a folder by the names and SHA-256s of all its files."""
     if path.is_file():
         return sha256(path)
     inside = sorted(each for each in path.rglob("*") if each.is_file())

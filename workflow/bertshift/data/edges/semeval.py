@@ -29,7 +29,7 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
 
 
 def _records(task: str, path: Path) -> Iterator[dict]:
-    """The file's blocks are a sentence, its relation and a comment."""
+    """Split the file into blocks of a sentence, its relation and a comment."""
     lines = list(read_lines(path))
     for number, line in enumerate(lines, 1):
         if not line[:1].isdigit():

@@ -52,7 +52,8 @@ def join(path: Path, documents: Mapping[str, list[Skeleton]], irregular: Counter
 
 
 def _pairs(rows: list[dict], skeletons: list[Skeleton]) -> Iterator[tuple[dict, Skeleton]]:
-    """Each with its skeleton: by position, or by its tags where the document has another number of sentences now."""
+    """Pair each row with its skeleton: by position, or by its tags where the document has another number of
+    sentences now."""
     if len(rows) == len(skeletons):
         yield from zip(rows, skeletons, strict=True)
         return

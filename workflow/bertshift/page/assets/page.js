@@ -351,7 +351,7 @@ const SPARE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
 function coloursOf(names) { // A model has its task's colour, the second of one task another.
   const used = new Set();
   return names.map(name => {
-    const own = data.palette[name.split("_vs_")[0].split(/[.@]/)[0].split("+").at(-1)];
+    const own = data.colours[name];
     const colour = own && !used.has(own) ? own : SPARE.find(one => !used.has(one)) ?? "#999999";
     used.add(colour);
     return lighter(colour);

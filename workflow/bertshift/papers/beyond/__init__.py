@@ -1,6 +1,7 @@
 """Questions of the papers, put to other models than BERT: figures of ours, and the tables that they read."""
 
-from bertshift.papers.room import Figure
+from bertshift.papers.beyond.heads import lacking
+from bertshift.papers.figure import Figure
 from bertshift.papers.tables import alone, both, grounded, over_training, probed, with_own_base
 
 _CHANGE = with_own_base("js", "rsa", "svcca")
@@ -55,6 +56,7 @@ FIGURES = {
         "pretrained ones, relative to their size. Below: the same head on the output of each layer, a panel a checkpoint. "
         "Dashed, the pretrained model; dotted, a model that knows how frequent words are and nothing else. Models cut words "
         "differently, so losses of different checkpoints do not compare.",
+        lacking=lacking,
     ),
     "lora": Figure(
         "Full fine-tuning and LoRA", both(with_own_base("rsa", "js", "spectra"), alone("scores"), probed),

@@ -25,7 +25,8 @@ OTHERS = [
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """By metric (`panel`), model (`series`), variant and layer, with the layer's `depth`, 0 to 1; attention's mean over heads."""
+    """Tabulate the means by metric (`panel`), model (`series`), variant and layer, with the layer's `depth`,
+    0 to 1; attention's mean is over heads."""
     parts = []
     for metric, (variants, stimuli, _) in PANELS.items():
         rows = numbers.stack(numbers.of_measure(inputs, metric), metric, variants, stimuli)
@@ -37,7 +38,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """A row of panels a task, one panel a metric, one line a checkpoint."""
+    """Draw a row of panels a task, one panel a metric, one line a checkpoint."""
     table = tidy(inputs)
     tasks = list(dict.fromkeys(map(style.stages_of, table["series"])))
     looks = style.of_bases(table["series"], LOOKS, OTHERS)

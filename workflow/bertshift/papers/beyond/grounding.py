@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import grounding
+from bertshift.rows.origin import joined
 
 LEVEL = 0.05
 MEASURES = {"rsa": "RSA", "svcca": "SVCCA", "pwcca": "PWCCA", "cka": "CKA", "procrustes": "Procrustes",
@@ -31,12 +32,11 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     parts = []
     for path, table in inputs.items():
         name = path.removeprefix("results/grounding/").removesuffix(".tsv")
-        facts = {key: "; ".join(map(str, table[key].unique())) for key in ("scale", "checkpoint", "data")}
         rows = grounding.tracking(table).rename(columns={"rho": "value"})
         parts.append(
             rows.assign(
                 panel=name, series=name, table=path, replicates=table["init"].nunique(), unit="pretraining run",
-                interval="none", low=np.nan, high=np.nan, source="ours", provenance="measured", **facts,
+                interval="none", low=np.nan, high=np.nan, source="ours", provenance="measured", **joined(table),
             )
         )  # fmt: skip
     return numbers.join(*parts, columns=COLUMNS)

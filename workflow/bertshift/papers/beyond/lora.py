@@ -1,6 +1,5 @@
 """Full fine-tuning and LoRA beside each other: what moves by layer, and the spectra of what is added to the weights."""
 
-import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,6 +9,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from bertshift.figures import layers, numbers, style
 from bertshift.models.weights import MATRICES
+from bertshift.naming import Name
 from bertshift.rows import statistics
 
 COLUMNS = [*numbers.COLUMNS[:6], "matrix", "rank", "task", *numbers.VALUES]
@@ -29,21 +29,20 @@ ROW, EDGES_ROW = 1.4, 1.5  # inches
 
 
 def way_of(model: str) -> str:
-    """How a model was fine-tuned, for a legend."""
-    rank = re.search(r"\.lora(\d+)", model)
-    return f"LoRA, rank {rank[1]}" if rank else "full"
+    """Say how a model was fine-tuned, for a legend."""
+    adapters = Name.of(model).variant("lora")
+    return f"LoRA, rank {adapters['rank']}" if adapters else "full"
 
 
 def row_of(model: str) -> str:
-    """The task and the checkpoint that a row of panels shows."""
-    _, at, base = model.partition("@")
-    return f"{style.stages_of(model)}{at}{base}"
+    """Name the task and the checkpoint that a row of panels shows."""
+    return str(Name.of(model).plain)
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """By panel, model (`series`) and layer the means of BY_LAYER, of weights over the four matrices; by matrix and `rank` the
-    singular values, mean over layers; the scores, in points; and, where there are any, by `task` the differences of edge
-    probes, in points."""
+    """Tabulate what the figure shows. By panel, model (`series`) and layer these are the means of BY_LAYER,
+    for weights over the four matrices; by matrix and `rank`, the singular values, mean over layers. There are
+    also the scores, in points, and by `task` the differences of edge probes, in points, if there are any."""
     parts = []
     for panel, (variants, stimuli, _) in BY_LAYER.items():
         metric = panel if panel in ("rsa", "js") else "spectra"
@@ -65,7 +64,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Over replicates; of what a row does not have there is nothing, or 0."""
+    """Average over replicates; columns that a row does not have are empty, or 0."""
     kept = {"matrix": "", "rank": 0, "task": ""}
     of_weights = rows["panel"].isin(["norm", "intruders"])
     rows = rows.assign(
@@ -77,7 +76,8 @@ def _means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Of each task two rows of panels, by layer and by singular value, and one of edge probes where there are any."""
+    """Draw for each task two rows of panels, by layer and by singular value, and one of edge probes where
+    there are any."""
     table = tidy(inputs)
     tasks = list(dict.fromkeys(map(row_of, table["series"])))
     ways = list(dict.fromkeys(map(way_of, table["series"])))
@@ -107,7 +107,7 @@ def _of(table: pd.DataFrame, task: str) -> pd.DataFrame:
 
 
 def _title(task: str, rows: pd.DataFrame) -> str:
-    """`MNLI, accuracy 83.9 (full), 83.1 (LoRA, rank 8)`."""
+    """Write the title of a task: `MNLI, accuracy in points: 83.9 (full), 83.1 (LoRA, rank 8)`."""
     scores = rows[rows["panel"] == "score"]
     name = style.SCORES.get(scores["variant"].iloc[0], scores["variant"].iloc[0])
     each = ", ".join(
@@ -118,7 +118,7 @@ def _title(task: str, rows: pd.DataFrame) -> str:
 
 
 def _over(line: list[Axes], title: str) -> None:
-    """A title that runs over all panels of a line; room for it is made above, not beside the first."""
+    """Write a title over all panels of a line; room for it is made above, not beside the first."""
     for axes in line:
         axes.set_title(" ")
     place = {"xytext": (0, 6), "textcoords": "offset points", "fontsize": line[0].title.get_fontsize()}

@@ -1,6 +1,5 @@
 """When the layers change: similarity to the parent over the course of fine-tuning, and the share of training at half of it."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,9 +9,11 @@ from matplotlib.scale import SymmetricalLogTransform
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from bertshift.figures import layers, numbers, style
+from bertshift.naming import Name
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.losses import thinned
+from bertshift.rows.origin import ORIGIN
 
 # Metric -> what is read of its tables (variants, inputs), its name, its colours, and its line.
 MEASURES = {
@@ -22,12 +23,11 @@ MEASURES = {
 }
 COLUMNS = ["panel", "series", "variant", "layer", "share", *numbers.VALUES]
 ALL = 100  # percent
-SNAPSHOT = re.compile(r"\.at(\d+)(?=@|$)")
 RUN = ["series", "init", "seed"]
 
 
 def half_change(shares: Sequence[float], change: Sequence[float]) -> float:
-    """The share of training after which a layer has made half of its final change.
+    """Find the share of training after which a layer has made half of its final change.
 
     `change` is the distance from the parent after each of the ascending `shares`, the last one at the end; between two
     shares it is a straight line. Where it reaches half of its last value several times, the first counts. NaN where it
@@ -43,7 +43,8 @@ def half_change(shares: Sequence[float], change: Sequence[float]) -> float:
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """By `panel` (a metric, `score`, `loss` or `half of <metric>`), model (`series`), layer and share of the training steps.
+    """Tabulate the means by `panel` (a metric, `score`, `loss` or `half of <metric>`), model (`series`),
+    layer and share of the training steps.
 
     `share` is in percent; in `half of <metric>` the value is one. The snapshots of a run that failed to train count as failed,
     those of any other run do not: before a run has learnt its task, no snapshot of it is above the majority class.
@@ -68,10 +69,11 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _placed(rows: pd.DataFrame) -> pd.DataFrame:
-    """With `series`, the model at the end of its training, and `share`, where on the way to it the model of a row is."""
-    names = rows["model"].unique()
-    shares = {name: float(found[1]) if (found := SNAPSHOT.search(name)) else ALL for name in names}
-    series = {name: SNAPSHOT.sub("", name) for name in names}
+    """Add `series`, the model at the end of its training, and `share`, how far on the way to it a row's model
+    was taken."""
+    names = list(map(Name.of, rows["model"].unique()))
+    shares = {str(name): float(found["share"]) if (found := name.variant("at")) else ALL for name in names}
+    series = {str(name): str(name.without("at")) for name in names}
     return rows.assign(series=rows["model"].map(series), share=rows["model"].map(shares))
 
 
@@ -82,7 +84,7 @@ def _over_training(inputs: Mapping[str, pd.DataFrame], folder: str) -> pd.DataFr
 
 def _thinned(run: pd.DataFrame) -> pd.DataFrame:
     curve = thinned(run["value"])
-    keys = ranges.within(run.iloc[[0]][["table", *RUN, "scale", "checkpoint", "data"]], ranges.POSITIVE)
+    keys = ranges.within(run.iloc[[0]][["table", *RUN, *ORIGIN]], ranges.POSITIVE)
     share = ALL * curve["step"] / curve["step"].max()
     return curve.assign(
         value=curve["smoothed"], share=share, panel="loss", variant="smoothed", layer=0
@@ -90,7 +92,8 @@ def _thinned(run: pd.DataFrame) -> pd.DataFrame:
 
 
 def _halves(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row a replicate and layer; where a layer does not change, there is none."""
+    """Find the share of training at half of the change, one row a replicate and layer; where a layer does not
+    change, there is none."""
     if rows["panel"].str.endswith("rsa").all():
         rows = statistics.mapped(rows, lambda similarity: 1 - similarity)
     kept = []
@@ -115,7 +118,8 @@ def _means(rows: pd.DataFrame, ends: pd.Series, at: Sequence[str] = ("share",)) 
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """A column of panels a task: score, loss, a heat map a measure, and the share of training at half of the change."""
+    """Draw a column of panels a task: score, loss, a heat map a measure, and the share of training at half of
+    the change."""
     table = tidy(inputs)
     models = list(dict.fromkeys(table["series"]))
     shares = np.unique(table.loc[table["panel"].isin(MEASURES), "share"])
@@ -151,12 +155,12 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def _scale(shares: np.ndarray) -> dict:
-    """Of a symmetric-log axis, linear up to the first share above 0."""
+    """Set a symmetric-log axis, linear up to the first share above 0."""
     return {"base": 10, "linthresh": float(shares[shares > 0].min()), "linscale": 0.5}
 
 
 def _edges(shares: np.ndarray) -> np.ndarray:
-    """Of the cells of a heat map: on the axis, halfway between the shares."""
+    """Place the edges of a heat map's cells halfway between the shares on the axis."""
     how = _scale(shares)
     axis = SymmetricalLogTransform(how["base"], how["linthresh"], how["linscale"])
     at = axis.transform(shares)

@@ -24,7 +24,8 @@ LOOK = {"cmap": "viridis", "vmin": 0, "vmax": 1}
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Of each model (`series`) three maps (`variant`), and the contrast of the first two, which has layer 0 of layer 0."""
+    """Tabulate for each model (`series`) three maps (`variant`), and the contrasts of the first two, which
+    stand at `layer` 0 and `ref_layer` 0."""
     rows = numbers.stack(inputs, "layer_cka", [*MAPS])
     rows = rows[rows["tokens"] == TOKENS].assign(series=rows["model"], panel=rows["variant"])
     apart = ["series", "model", "stimuli"]
@@ -34,7 +35,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _contrasts(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """A row for each replicate and map in which both thirds have layers enough."""
+    """Calculate the contrast of each replicate and map in which both thirds have layers enough, one row
+    each."""
     runs = rows[rows["variant"].isin(CONTRASTS)].groupby(
         ["model", "variant", "init", "seed", "ref_init", "ref_seed"], sort=False
     )
@@ -51,7 +53,7 @@ def _contrasts(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """A column a model, a row a map, with the contrast of the upper third over each."""
+    """Draw a column a model, a row a map, with the contrast of the upper third over each."""
     table = tidy(inputs)
     models = list(dict.fromkeys(table["series"]))
     width = max(style.COLUMN_WIDTH, 0.9 + 1.5 * len(models))
@@ -75,7 +77,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def _map(axes: Axes, cells: pd.DataFrame) -> None:
-    """Layer 0 at the lower left."""
+    """Draw a map, layer 0 at the lower left."""
     grids.heat_map(axes, cells, **LOOK)
     axes.set_box_aspect(len(cells) / cells.shape[1])
     axes.invert_yaxis()
@@ -86,7 +88,7 @@ def _map(axes: Axes, cells: pd.DataFrame) -> None:
 
 
 def _title(of_model: pd.DataFrame, variant: str) -> str:
-    """The map's name, and its contrast if it has one."""
+    """Write the map's name, and its contrast if it has one."""
     title = MAPS[variant][0]
     for row in of_model[of_model["variant"] == CONTRASTS.get(variant)].itertuples():
         title += f", Δ = {row.value:+.2f}\n{numbers.spread(row, '{:+.2f}'.format)}".rstrip().replace("-", "−")

@@ -1,21 +1,23 @@
 """BERT Goes to College 2020: its figures and the tables that they read."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bertshift.errors import UserError
-from bertshift.papers.room import Figure
+from bertshift.papers.figure import Figure
 from bertshift.papers.tables import each, plain
 
 
 def _chains(wanted: Mapping) -> dict[str, str]:
-    """Each model after fine-tuning on the task of each other, with each kind of head: {chain: the model alone}."""
-    models = list(zip(plain(wanted), wanted["models"]))
+    """Name each model after fine-tuning on the task of each other, with each kind of head: {chain: the model
+    alone}."""
+    models = plain(wanted)
     chains = {
-        f"{first}+{final}{'.carry' * (head == 'carry')}{at}{base}": name
-        for head in wanted.get("heads", ["fresh"])
-        for (final, at, base), name in models
-        for (first, *_), other in models
-        if other != name
+        str(replace(final, stages=first.stages + final.stages, variants=variants)): str(final)
+        for variants in ((head,) if head == "carry" else () for head in wanted.get("heads", ["fresh"]))
+        for final in models
+        for first in models
+        if first != final
     }
     if not chains:
         raise UserError("an intermediate task is one of several; list at least two models.")
@@ -27,7 +29,7 @@ def _losses(wanted: Mapping) -> list[str]:
 
 
 def _gains(wanted: Mapping) -> list[str]:
-    """Scores of each model alone, and what each chain gains over it."""
+    """Name the tables of scores of each model alone, and of what each chain gains over it."""
     gains = [f"results/gains/{chain}_vs_{model}.tsv" for chain, model in _chains(wanted).items()]
     return each("results/scores/{model}.tsv")(wanted) + gains
 
@@ -47,7 +49,7 @@ def _one_head(key: str, task: str) -> Figure:
 
 
 def _summary(key: str, task: str, of: str, by: str) -> Figure:
-    """Of the differences in figure `of`, by `layer` or by `head`."""
+    """Describe the figure that summarises the differences in figure `of`, by `layer` or by `head`."""
     shown = of.replace("figure", "Figure ")
     return Figure(
         f"One head re-initialised, by {by} ({task} in the report)", each("results/reinit_heads/{model}.tsv"),

@@ -29,7 +29,7 @@ def last_fall_of_loss(evidence: Evidence, task: str) -> float:
 
 
 def _gains(evidence: Evidence, *_) -> Callable[[str, str], float]:
-    """gain(final task, intermediate task)"""
+    """Read our gains: gain(final task, intermediate task)."""
 
     def gain(final, first):
         return evidence.every_row(f"{first}+{final}-{final}", metric="gain", score=SCORES[final])[
@@ -40,7 +40,8 @@ def _gains(evidence: Evidence, *_) -> Callable[[str, str], float]:
 
 
 def _gains_printed(published: Mapping, *_) -> Callable[[str, str], float]:
-    """From counts of right answers where the decimals give these away."""
+    """Read the paper's gains: gain(final task, intermediate task), from counts of right answers where the
+    decimals give these away."""
     figure = published["figure2"]
 
     def gain(final, first):
@@ -70,7 +71,7 @@ REINITIALISED = ["rte", "squad2", "stsb", "cola", "mrpc"]
 
 
 def _scores(sweep: Curve, first: int, last: int) -> list[float]:
-    """With k from `first` to `last`, in points."""
+    """List the scores with k from `first` to `last`, in points."""
     return [sweep[k] for k in range(first, last + 1)]
 
 
@@ -96,7 +97,7 @@ def range_over_k(evidence: Evidence) -> float:
 
 
 def _above_majority(evidence: Evidence, task: str) -> pd.Series:
-    """The score minus the majority class's by k, in points."""
+    """Subtract the majority class's score from the score, by k, in points."""
     rows = evidence.scores(task).query("headline")
     return (rows["value"] - rows["majority"]).groupby(rows["position"]).mean()
 
@@ -124,7 +125,8 @@ figure3("C3.8", "largest distance of the score with any k to the majority class'
 
 
 def _differences(rows: pd.DataFrame, *layers: int) -> pd.Series:
-    """Of each head of these layers, as far as they were re-initialised."""
+    """Average the difference of each head of these layers over replicates. NotTestableError where none was
+    re-initialised."""
     rows = rows[rows["layer"].isin(layers)]
     if rows.empty:
         which = f"layer{'s' * (len(layers) > 1)} {' and '.join(map(str, layers))}"
@@ -138,7 +140,8 @@ def least_on_top(rows: pd.DataFrame) -> float:
 
 
 def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> None:
-    """The statements on one task's heads, each on one of these figures; `head_1` is the range for C9.3 and C10.3."""
+    """Register the statements on one task's heads, each on one of these figures; `head_1` is the range for
+    C9.3 and C10.3."""
 
     def ours(evidence: Evidence, *_) -> pd.DataFrame:
         return evidence.reinitialised_heads(task)
@@ -151,7 +154,8 @@ def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> N
         claim(figure, f"{figure.replace('figure', 'C')}.{number}", *about, **criterion)
 
     def about_head(number: int, measure: str, statistic: str, cases=("",), head="", **criterion) -> None:
-        """The statistic is taken over layers, of one head: that of the case, such as `head 4`, or else `head`."""
+        """Register a statement whose statistic is taken over layers, of one head: that of the case, such as
+        `head 4`, or else `head`."""
 
         def of_head(evidence, case=head):
             rows = of_checkpoint(evidence.reinitialised_heads(task), "bert-base-cased")

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.origin import ORIGIN
 
 COLUMNS = ["panel", "series", "score", "layer", "head", "sd", "runs", "p", "q", *numbers.VALUES]
 BY = COLUMNS[:5]
@@ -125,7 +126,7 @@ def draw_cells(figure: Figure, axes: Axes, cells: pd.DataFrame) -> None:
 
 
 def title(part: pd.DataFrame, same: bool) -> str:
-    """`same`: the paper's numbers are of the same heads as ours."""
+    """Write the title of a panel. `same`: the paper's numbers are of the same heads as ours."""
     base = part[part["series"] == BASELINE].iloc[0]
     score = style.SCORES.get(base["score"], base["score"])
     if base["source"] == "published":
@@ -144,13 +145,13 @@ def comparable(table: pd.DataFrame) -> bool:
 
 
 def short(value: float) -> str:
-    """Three decimals without the 0 before them."""
+    """Write a number with three decimals, without the 0 before them."""
     text = f"{value:.3f}".replace("0.", ".", 1).replace("-", "−")
     return "0" if float(f"{value:.3f}") == 0 else text
 
 
 def by_chance(table: pd.DataFrame) -> str:
-    """How many heads have a star, beside how many of as many other seeds would."""
+    """Say how many heads have a star, beside how many of as many other seeds would."""
     tested = table[(table["source"] == "ours") & (table["series"] == DELTA) & table["p"].notna()]
     if tested.empty:
         return ""
@@ -175,7 +176,7 @@ def tidy_summaries(
     """Summaries of each replicate, averaged over replicates; the paper's figure `key`, as it is printed and as its
     differences, in its figure `of`, give it (provenance `derived`)."""
     rows = deltas(inputs)
-    ours = summaries(rows, ["panel", "init", "seed", "scale", "checkpoint", "data", "table", by])
+    ours = summaries(rows, ["panel", "init", "seed", *ORIGIN, "table", by])
     ours = ours.assign(**{"head" if by == "layer" else "layer": 0})
     ours.loc[ours["series"].isin(SPREADLESS), ranges.ENDS[0]] = 0.0
     ours = numbers.means(ours, CELL, ["panel"])
@@ -240,7 +241,7 @@ def draw_table(axes: Axes, part: pd.DataFrame, by: str) -> None:
 
 
 def number(value: float) -> str:
-    """Three decimals, or five for what is 0 in three but not in five."""
+    """Write a number with three decimals, or five for what is 0 in three but not in five."""
     text = short(value)
     if text == "0" and round(value, 5):
         text = f"{value:.5f}".rstrip("0").replace("0.", ".", 1).replace("-", "−")

@@ -9,12 +9,13 @@ from matplotlib.lines import Line2D
 
 from bertshift.errors import UserError
 from bertshift.figures import grids, layers, numbers, style
+from bertshift.naming import Name
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 
 COLUMNS = ["panel", "series", "score", "position", "layers", "run", *numbers.VALUES]
 BY = COLUMNS[:5]
-PLATEAU = ".plateau"
+PLATEAU = "plateau"
 MAJORITY, PAPER = "majority", "paper"
 CORRELATIONS = ("pearson", "spearman")
 ACROSS = 3
@@ -52,9 +53,9 @@ def runs(inputs: Mapping[str, pd.DataFrame], headline: bool = True) -> pd.DataFr
     for path, table in inputs.items():
         if table.empty:
             raise UserError(f"{path} holds no run; delete it and run its rule again.")
-        model, kind = min(table["model"], key=len), path.removesuffix(".tsv").rpartition(".")[2]
-        series = kind + PLATEAU * (PLATEAU in model)
-        rows = table.assign(panel=model.replace(PLATEAU, ""), series=series, table=path)
+        model, kind = Name.of_row(path)
+        series = f"{kind}.{PLATEAU}" if model.variant(PLATEAU) else kind
+        rows = table.assign(panel=str(model.without(PLATEAU)), series=series, table=path)
         kept.append(rows[rows["headline"]] if headline else rows)
     rows = pd.concat(kept, ignore_index=True).rename(columns={"metric": "score"})
     run = "init" + rows["init"].astype(str) + "_seed" + rows["seed"].astype(str)

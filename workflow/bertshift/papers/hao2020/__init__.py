@@ -1,6 +1,6 @@
 """Hao et al. 2020, Investigating learning dynamics of BERT fine-tuning: its figures and the tables that each one reads."""
 
-from bertshift.papers.room import Figure
+from bertshift.papers.figure import Figure
 from bertshift.papers.tables import between_tasks, each
 
 _DOTTED = "Dotted: the distance of independent representations of the same ranks and number of tokens."

@@ -26,14 +26,14 @@ FLOOR = {"linestyle": "--", "linewidth": 0.9, "marker": ""}
 
 
 def named(rows: pd.DataFrame, panel: str) -> pd.DataFrame:
-    """`series` is the model, or both models where they are two, each fine-tuned."""
+    """Name the `series` of rows: the model, or both models where two fine-tuned ones are compared."""
     alone = (rows["ref_seed"] == 0) | (rows["model"] == rows["reference"])
     both = rows["model"] + "_vs_" + rows["reference"]
     return rows.assign(panel=panel, series=rows["model"].where(alone, both))
 
 
 def looks_of(table: pd.DataFrame) -> dict[str, dict]:
-    """The look of each series: that of its task, or one of PAIRS."""
+    """Choose the look of each series: that of its task, or one of PAIRS."""
     pairs = cycle(PAIRS)
     return {
         name: next(pairs) if "_vs_" in name else style.look_of(style.task_of(name))
@@ -42,7 +42,7 @@ def looks_of(table: pd.DataFrame) -> dict[str, dict]:
 
 
 def curves(table: pd.DataFrame) -> tuple[Figure, Axes]:
-    """A figure with one line a series; wide where they are many.
+    """Draw a figure with one line a series; wide where they are many.
 
     Beside pairs of tasks, seeds of one task are thin and dashed, on that task's inputs.
     """
@@ -57,14 +57,15 @@ def curves(table: pd.DataFrame) -> tuple[Figure, Axes]:
 
 
 def finished(figure: Figure, axes: Axes, table: pd.DataFrame, *notes: str) -> style.Drawn:
-    """With the axis of layers, a legend and a caption."""
+    """Finish a figure with the axis of layers, a legend and a caption."""
     layers.layer_axis(axes, table["layer"])
     layers.legend_above(axes, 2 if figure.get_figwidth() == style.COLUMN_WIDTH else 3)
     return style.captioned(figure, table, *notes, style.failures(table))
 
 
 def attention(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Divergence in nats, mean over heads (head 0): one line a comparison, with a band over replicates."""
+    """Draw the divergence in nats, mean over heads (head 0): one line a comparison, with a band over
+    replicates."""
     rows = numbers.stack(inputs, "js", ["nats"])
     table = numbers.join(numbers.ours(named(rows[rows["head"] == 0], "js"), "panel", "series"))
     figure, axes = curves(table)
@@ -73,7 +74,8 @@ def attention(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.D
 
 
 def hidden_states(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """One line a comparison, with a band over replicates and its ceiling under independence."""
+    """Draw the distance of hidden states: one line a comparison, with a band over replicates and its ceiling
+    under independence."""
     table = distances(named(numbers.stack(inputs, "svcca", [DISTANCE, CEILING]), "svcca"))
     figure, axes = curves(table[table["variant"] == DISTANCE])
     ceilings(axes, table[table["variant"] == CEILING])
@@ -82,8 +84,9 @@ def hidden_states(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> sty
 
 
 def distances(rows: pd.DataFrame) -> pd.DataFrame:
-    """Distance by comparison (`panel`, `series`) and layer, with 99 % of the variance kept, and what it would be of
-    unrelated representations (provenance `derived`); n tokens and k directions, mean over replicates."""
+    """Average the distance by comparison (`panel`, `series`) and layer, with 99 % of the variance kept, and
+    what it would be of unrelated representations (provenance `derived`); n tokens and k directions, mean over
+    replicates."""
     table = numbers.ours(rows, "panel", "series")
     rows = numbers.trained(rows, ["series", "model", "stimuli"])  # those that the distances are of
     sizes = rows.groupby(["series", "stimuli", "variant", "layer"], as_index=False)[SIZES].mean()
@@ -93,7 +96,7 @@ def distances(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def ceilings(axes: Axes, rows: pd.DataFrame) -> None:
-    """A dotted line a series."""
+    """Draw a dotted line a series, at its ceiling."""
     looks = looks_of(rows)
     for series, own in rows.sort_values("layer").groupby("series", sort=False):
         axes.plot(own["layer"], own["value"], color=looks[series]["color"], linestyle=":", linewidth=0.9)
@@ -101,7 +104,7 @@ def ceilings(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def ceiling_note(table: pd.DataFrame) -> str:
-    """Between which values the dotted lines are, and on how many tokens."""
+    """Say between which values the dotted lines are, and on how many tokens."""
     rows = table[table["variant"] == CEILING]
     reach, tokens = (numbers.reach(rows[column], form) for column, form in (("value", ".2f"), ("n", ".0f")))
     unmatched = ": distances on other numbers are comparable only as far as their dotted lines are"
@@ -109,8 +112,8 @@ def ceiling_note(table: pd.DataFrame) -> str:
 
 
 def restored(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """One line per task over the layer restored: the distance of the last hidden states, and the headline score in points
-    beside that of nothing restored (layer 0 of panel `score`)."""
+    """Draw one line per task over the layer restored: the distance of the last hidden states, and the
+    headline score in points beside that of nothing restored (layer 0 of panel `score`)."""
     rows = numbers.rows_of(inputs, "restored").assign(panel="distance")
     scored = numbers.rows_of(inputs, "restored_score")
     scored = statistics.in_points(scored[scored["headline"]].assign(panel="score"))

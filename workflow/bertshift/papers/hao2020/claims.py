@@ -34,13 +34,13 @@ OF_24 = "of 24 (of fewer: the layers wholly within the same share of the depth)"
 
 
 def share_of(part: tuple[int, int], whole: tuple[int, int]):
-    """Mean JS of one range of layers over that of another."""
+    """Make a function that divides the mean JS of one range of layers by that of another."""
     what = "JS of layers {} to {}".format(*whole)
     return lambda js, _: ratio(js.mean(*part, 24), js.mean(*whole, 24), what)
 
 
 def above_minus_below(layer: int):
-    """Mean from this layer on minus the mean below it."""
+    """Make a function that subtracts the mean below a layer from the mean from this layer on."""
     return lambda curve, *_: curve.mean(layer, 24, 24) - curve.mean(1, layer - 1, 24)
 
 
@@ -70,14 +70,15 @@ def faster_growth(curve, _, first):
 
 
 def tasks_apart_over_seeds(evidence, pair, _):
-    """Chance alone sets two seeds of one task apart. These are measured on that task's inputs."""
+    """Divide the JS between two tasks by the larger JS between seeds of either. Chance alone sets two seeds
+    of one task apart; they are measured on that task's inputs."""
     tasks = [f"{task}-{task}" for task in pair.split("-")]
     *seeds, apart = (evidence.curve(name, "nats").mean(1, 8, 24) for name in (*tasks, pair))
     return ratio(apart, max(seeds), "JS between seeds in layers 1 to 8")
 
 
 def step_between_pairs(variant: str):
-    """Least step of the mean over layers 12 to 24 from each of PAIRS to the next."""
+    """Find the least step of the mean over layers 12 to 24 from each of PAIRS to the next."""
     return lambda evidence: min(np.diff([evidence.curve(pair, variant).mean(12, 24, 24) for pair in PAIRS]))
 
 

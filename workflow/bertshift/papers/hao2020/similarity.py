@@ -23,8 +23,9 @@ RUN = ["model", "stimuli", "init", "seed", "ref_init", "ref_seed"]
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """By `quantity`: distances, and those of unrelated states (`<variant>_null`); each replicate's distance as a share of
-    the latter; and Spearman correlations of two measures over a replicate's layers (layer 0, `<variant> ~ <variant>`)."""
+    """Tabulate by `quantity`: distances, and those of unrelated states (`<variant>_null`); each replicate's
+    distance as a share of the latter; and Spearman correlations of two measures over a replicate's layers
+    (layer 0, `<variant> ~ <variant>`)."""
     kept = [numbers.stack(inputs, metric, [name, f"{name}_null"]) for name, metric in METRICS.items()]
     rows = pd.concat(kept, ignore_index=True)
     is_null = rows["variant"].str.endswith("_null")
@@ -58,7 +59,8 @@ def _rank_correlations(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """A panel per class of tokens and task, a line per measure over layers, each as a share of its own null."""
+    """Draw a panel per class of tokens and task, a line per measure over layers, each as a share of its own
+    null."""
     table = tidy(inputs, published)
     shares = table[(table["quantity"] == "share of null") & table["variant"].isin(DRAWN)]
     words = TOKENS | style.special_names(table)

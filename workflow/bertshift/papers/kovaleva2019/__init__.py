@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bertshift.papers.room import Figure
+from bertshift.papers.figure import Figure
 from bertshift.papers.tables import both, each, plain
 
 
@@ -10,11 +10,11 @@ def _by_start(wanted: Mapping) -> list[str]:
     """Scores of each model and of the same from random weights, and what its start gives as it is."""
     return [
         path
-        for task, at, base in plain(wanted)
+        for model in plain(wanted)
         for path in (
-            f"results/scores/{task}{at}{base}.tsv",
-            f"results/scores/{task}.random{at}{base}.tsv",
-            f"results/frozen/{task}{at}{base}.tsv",
+            f"results/scores/{model}.tsv",
+            f"results/scores/{model.plus('random')}.tsv",
+            f"results/frozen/{model}.tsv",
         )
     ]
 

@@ -28,7 +28,8 @@ GAIN, HONEST = "largest_gain", "largest_gain_other_half"
 
 
 def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Headline rows of heads DISABLED and of the model as it is; `panel` is the model. UserError where a table has none."""
+    """Stack the headline rows of heads DISABLED and of the model as it is; `panel` is the model. UserError
+    where a table has none."""
     rows = numbers.rows_of(inputs, "ablation")
     rows = rows[rows["headline"] & rows["variant"].isin([DISABLED, "none"])]
     lacking = set(rows["model"]) - set(rows.loc[rows["variant"] == DISABLED, "model"])
@@ -40,7 +41,8 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each cell over replicates, and `significant`: the share of them, seeds of a run alike, with q at most RATE.
+    """Average each cell over replicates. `significant` is the share of replicates with q at most RATE, where
+    the seeds of a run are averaged first.
 
     The q of a replicate is that of the complete set where it was run again on it: others were not, being less extreme.
     """
@@ -54,17 +56,18 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_sweep(rows: pd.DataFrame) -> pd.DataFrame:
-    """Without what was run again: of a panel with rows on a sample these, else those on the complete set."""
+    """Leave out what was run again: keep a panel's rows on a sample where it has some, else those on the
+    complete set."""
     return rows[rows["sample"] == rows.groupby("panel")["sample"].transform("max")]  # complete, sample
 
 
 def run_again(rows: pd.DataFrame) -> pd.DataFrame:
-    """Cells on the complete development set where the sweep is on a sample."""
+    """Select the cells on the complete development set where the sweep is on a sample."""
     return rows[rows["variant"] == DISABLED].drop(of_sweep(rows).index, errors="ignore")
 
 
 def published_of(facts: Mapping, item: str, models: Iterable[str]) -> Iterator[pd.DataFrame]:
-    """The paper's panels of the same tasks, by layer and head or, in Figure 9, by layer alone."""
+    """Read the paper's panels of the same tasks, by layer and head or, in Figure 9, by layer alone."""
     for model, task in panels.papers(facts, item, models):
         values = np.asarray(task["matrix"] if "matrix" in task else task["layers"])
         cells = numbers.cells(values.reshape(len(values), -1)) | ({"head": 0} if values.ndim == 1 else {})
@@ -81,19 +84,20 @@ def join(*parts: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_source(table: pd.DataFrame, panel: str) -> list[pd.DataFrame]:
-    """The rows of a panel that are ours, and the paper's."""
+    """Split the rows of a panel into ours and the paper's."""
     return [table[(table["panel"] == panel) & (table["source"] == name)] for name in ("ours", "published")]
 
 
 def cells_of(rows: pd.DataFrame, variant: str = DISABLED) -> pd.DataFrame:
-    """Of one panel's rows those that its colours show."""
+    """Select those of one panel's rows that its colours show."""
     rows = of_sweep(rows)
     return rows[rows["variant"] == variant]
 
 
 def panel(axes: Axes, rows: pd.DataFrame) -> None:
-    """One panel in colours of its own, which span its cells and the score with nothing disabled: heads, the bar below
-    them, or whole layers, the bar at their right. Dots are on what is significant, frames around what was run again."""
+    """Draw one panel in colours of its own, which span its cells and the score with nothing disabled: heads,
+    the bar below them, or whole layers, the bar at their right. Dots are on what is significant, frames
+    around what was run again."""
     cells = cells_of(rows)
     matrix = panels.matrix_of(cells)
     if cells.empty:
@@ -118,7 +122,7 @@ def panel(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _bar(axes: Axes, norm: Normalize, base: float, **look) -> None:
-    """A colour bar with five ticks, and a line where nothing is disabled."""
+    """Draw a colour bar with five ticks, and a line where nothing is disabled."""
     digits = 3 if norm.vmax - norm.vmin >= 0.004 else 4
     bar = panels.colour_bar(
         np.array([axes]), norm, CMAP, ticks=np.linspace(norm.vmin, norm.vmax, 5),
@@ -130,7 +134,8 @@ def _bar(axes: Axes, norm: Normalize, base: float, **look) -> None:
 
 
 def figure8(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Heat maps of layers x heads, each with its own colours and colour bar, ours and the paper's side by side.
+    """Draw heat maps of layers x heads, each with its own colours and colour bar, ours and the paper's side
+    by side.
 
     The table has our mean of every head, the score with nothing disabled (variant none) and the `gains`. Its `sample` is
     `sample` or `complete`; heads that were run again on the complete development set have a row of each, the latter over
@@ -160,7 +165,8 @@ def figure8(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Rows of GAIN, on the complete development set if heads were run again on it, and HONEST, one a replicate."""
+    """Select the rows of GAIN, on the complete development set if heads were run again on it, and HONEST, one
+    a replicate."""
     tried = heads[heads["head"] > 0]
     surest = tried[tried["sample"] == tried.groupby("panel")["sample"].transform("min")]  # complete, sample
     best = surest.sort_values("delta").groupby(["model", "init", "seed"], as_index=False).tail(1)
@@ -175,7 +181,8 @@ def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFra
 
 
 def _titles(label: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[str, str]:
-    """Of our panel, what the best head gains; of the paper's, the correlation over heads with ours."""
+    """Write both titles: what the best head gains over our panel, and the correlation over heads with ours
+    over the paper's."""
     score = ours["score"].iloc[0]
     best, honest = statistics.POINTS * ours.set_index("variant").loc[[GAIN, HONEST], "value"]
     gained = f"best {best:+.1f}, other half {honest:+.1f}".replace("-", "−")
@@ -184,7 +191,8 @@ def _titles(label: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[str, 
 
 
 def figure9(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """A column of cells per task, layer 1 on top, each with its own colours and colour bar; ours above the paper's."""
+    """Draw a column of cells per task, layer 1 on top, each with its own colours and colour bar; ours above
+    the paper's."""
     rows = scores(inputs)
     rows = of_sweep(rows[rows["head"] == 0])
     table = join(means(rows), *published_of(published, "figure9", rows["panel"].unique()))

@@ -38,26 +38,27 @@ ACROSS = 2
 
 
 def rows_of(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
-    """Every map of a variant, one row each; `panel` is its model, `value` how sure the classifier is of `pattern`."""
+    """Stack every map of a variant, one row each; `panel` is its model, `value` how sure the classifier is of
+    `pattern`."""
     rows = numbers.rows_of(inputs, "pattern_map")
     return rows[rows["variant"] == variant].assign(panel=lambda rows: rows["model"])
 
 
 def drawn(rows: pd.DataFrame) -> pd.DataFrame:
-    """The table of a figure of single maps: nothing is averaged."""
+    """Make the table of a figure of single maps: nothing is averaged."""
     by = [column for column in COLUMNS if column not in numbers.VALUES]
     one_by_one = numbers.means(rows, [*by, "init", "seed"], ["panel"]).assign(unit="map")
     return numbers.join(one_by_one, columns=COLUMNS).astype({"length": int})
 
 
 def matrix_of(row) -> np.ndarray:
-    """[length, length] of a row of the table."""
+    """Read the map [length, length] of a row of the table."""
     return np.array(row.weights.split(), float).reshape(row.length, row.length)
 
 
 def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Of each class the map that the classifier is surest of, among all models and replicates: five side by side, each with
-    a scale of its own."""
+    """Draw for each class the map that the classifier is surest of, among all models and replicates: five
+    side by side, each with a scale of its own."""
     rows = rows_of(inputs, "most_confident")
     bad = statistics.failures(rows)
     rows = rows if bad.all() else rows[~bad]
@@ -85,7 +86,7 @@ def _map(axes: Axes, row) -> None:
 
 
 def class_shares(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Shares in percent, mean over replicates, and the paper's."""
+    """Average shares in percent over replicates, and add the paper's."""
     rows = statistics.in_points(numbers.rows_of(inputs, "pattern_share"))
     ours = numbers.means(rows, ["model", "variant", "pattern"], ["model"])
     parts = [ours.rename(columns={"model": "panel", "variant": "series"})]
@@ -97,7 +98,8 @@ def class_shares(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.D
 
 
 def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Stacked bars by task, ours, ours corrected and the paper's; below, the same class by class, with intervals."""
+    """Draw stacked bars by task, ours, ours corrected and the paper's; below, the same class by class, with
+    intervals."""
     table = class_shares(inputs, published)
     panels = list(table["panel"].unique())
     heights = [3.3, 0.55 + 0.2 * len(panels), 0.2]
@@ -130,7 +132,7 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def _bars(axes: Axes, table: pd.DataFrame, panels: list[str]) -> None:
-    """One stack of classes for each of BARS, side by side for each task."""
+    """Draw one stack of classes for each of BARS, side by side for each task."""
     shares = table[table["series"].isin(list(BARS))]
     shares = shares.set_index(["panel", "series", "pattern"])["value"].unstack()
     drawn = [name for name in BARS if name in shares.index.levels[1]]
@@ -155,7 +157,7 @@ def _bars(axes: Axes, table: pd.DataFrame, panels: list[str]) -> None:
 
 
 def _intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
-    """One class: a line of marks for each task."""
+    """Draw one class: a line of marks for each task."""
     apart = 0.8 / len(MARKS)
     for place, (series, (label, look)) in enumerate(MARKS.items()):
         own = rows[rows["series"] == series]
@@ -171,7 +173,8 @@ def _intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
 
 
 def figure10(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """All maps of one input a model, of its first replicate: a grid of layers x heads, all on one scale."""
+    """Draw all maps of one input a model, of its first replicate: a grid of layers x heads, all on one
+    scale."""
     table = drawn(rows_of(inputs, "one_input"))
     models = list(table.groupby("panel", sort=False))
     down = -(-len(models) // ACROSS)
@@ -189,7 +192,7 @@ def figure10(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dr
 
 
 def _mosaic(axes: Axes, rows: pd.DataFrame, norm: Normalize) -> None:
-    """All maps in one image, a gap between them; layer 1 on top."""
+    """Draw all maps in one image, a gap between them; layer 1 on top."""
     depth, heads, length = rows["layer"].max(), rows["head"].max(), rows["length"].iloc[0]
     gap = max(1, length // 12)
     step = length + gap

@@ -51,12 +51,13 @@ MOMENTS = {BEFORE: ("#8C8C8C", -0.16), AFTER: ("#0072B2", 0.16)}  # colours, and
 
 
 def words_of(table: pd.DataFrame) -> dict[str, str]:
-    """WORDS, with the names of special tokens that are right for the models drawn."""
+    """Choose WORDS with the names of special tokens that are right for the models drawn."""
     return WORDS | style.special_names(table)
 
 
 def rows_of(inputs: Mapping[str, pd.DataFrame], variants: list[str], tokens: Iterable[str]) -> pd.DataFrame:
-    """Rows of these variants and kinds; `panel` is the fine-tuned model, `when` tells it from its reference."""
+    """Stack the rows of these variants and kinds; `panel` is the fine-tuned model, `when` tells it from its
+    reference."""
     kept = []
     for path, table in inputs.items():
         rows = numbers.stack({path: table}, "attention_to", variants)
@@ -71,18 +72,18 @@ def rows_of(inputs: Mapping[str, pd.DataFrame], variants: list[str], tokens: Ite
 
 
 def means(rows: pd.DataFrame, by: Iterable[str] = ()) -> pd.DataFrame:
-    """Means over replicates of each cell."""
+    """Average each cell over replicates."""
     return numbers.means(rows, ["panel", "when", "token", "variant", "layer", "head", *by], ["panel", "when"])
 
 
 def shown(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """Of ROWS those that the table has: of tasks that the paper lacks nothing is published."""
+    """Select those of ROWS that the table has: of tasks that the paper lacks nothing is published."""
     return {label: what for label, what in ROWS.items() if what[1] in set(table["source"])}
 
 
 def figure6(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Heat maps of layers x heads per task: for each token before and after fine-tuning, and the published panel, or the
-    repository's of pretrained BERT."""
+    """Draw heat maps of layers x heads per task: for each token before and after fine-tuning, and the
+    published panel, or the repository's of pretrained BERT."""
     rows = rows_of(inputs, ["received"], SPECIAL)
     parts = [means(numbers.first_run(rows[rows["head"] > 0]))]
     after, before = published["figure6"], published["figure6_pretrained_qqp"]
@@ -107,7 +108,8 @@ def figure6(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def _pretrained(table: pd.DataFrame) -> str:
-    """How pretrained BERT agrees with the panels of the paper's repository, which the paper does not print."""
+    """Say how pretrained BERT agrees with the panels of the paper's repository, which the paper does not
+    print."""
     before = table[table["when"] == BEFORE]
     theirs = before[before["source"] == "published"]
     if theirs.empty:
@@ -125,8 +127,8 @@ def _pretrained(table: pd.DataFrame) -> str:
 
 
 def figure7(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Heat maps of kinds of tokens x heads of the last layer per task: before and after fine-tuning, and the published
-    strips."""
+    """Draw heat maps of kinds of tokens x heads of the last layer per task: before and after fine-tuning, and
+    the published strips."""
     rows = rows_of(inputs, ["from_cls"], KINDS)
     last = rows.groupby(["panel", "when"])["layer"].transform("max")
     rows = numbers.first_run(rows[(rows["layer"] == last) & (rows["head"] > 0)])
@@ -151,8 +153,8 @@ def figure7(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def linguistic(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Over all layers and heads, each replicate's mean and its largest head. Per task and weighting: a row a kind of token,
-    before and after fine-tuning, on a logarithmic axis."""
+    """Draw each replicate's mean over all layers and heads, and its largest head. There is a panel per task
+    and weighting: a row a kind of token, before and after fine-tuning, on a logarithmic axis."""
     rows = rows_of(inputs, list(VARIANTS), WORDS)
     heads, each = rows[rows["head"] > 0], ["panel", "when", "token", "variant", "init", "seed"]
     largest = heads.loc[heads.groupby(each, sort=False)["value"].idxmax()].assign(statistic="largest")

@@ -29,7 +29,7 @@ NOT_MORE = {"low": -np.inf, "high": 0.0, "strict": False}  # of tasks that the p
 
 
 def _points(rows: pd.DataFrame) -> float:
-    """Accuracy, or the mean of both correlations."""
+    """Read the accuracy, or the mean of both correlations."""
     means = rows.groupby("score")["value"].mean()
     return float(means["accuracy"] if "accuracy" in means else means[["pearson", "spearman"]].mean())
 
@@ -46,7 +46,7 @@ RANDOM_HEADS = {"metric": "frozen", "variant": "random_head"}
 
 
 def _scores(evidence: Evidence, task: str) -> Callable[[str], float]:
-    """`pretrained` is the mean over random heads."""
+    """Read our scores of a task by column; `pretrained` is the mean over random heads."""
     columns = {
         "finetuned": lambda: _points(evidence.scores(task)),
         "random_init": lambda: _from_random_weights(evidence, task),
@@ -58,7 +58,7 @@ def _scores(evidence: Evidence, task: str) -> Callable[[str], float]:
 
 
 def _scores_printed(published: Mapping, task: str) -> Callable[[str], float]:
-    """Of F1 and accuracy, accuracy."""
+    """Read the paper's scores of a task by column: of F1 and accuracy, accuracy."""
     return lambda column: np.ravel(published["table1"]["rows"][task][column])[-1]
 
 
@@ -95,7 +95,7 @@ HETEROGENEOUS = CLASSIFIED | {"pattern": "heterogeneous"}
 
 
 def _heterogeneous(evidence: Evidence, *_) -> dict[str, float]:
-    """The share of this class by task, in percent."""
+    """Average the share of the class `heterogeneous` by task, in percent."""
     return {name: evidence.rows(name, **HETEROGENEOUS)["value"].mean() * statistics.POINTS for name in TASKS}
 
 
@@ -145,7 +145,7 @@ def rank_in_the_figure(evidence: Evidence, head: str) -> float:
 
 
 def _two_best(evidence: Evidence) -> pd.DataFrame:
-    """Of each run the heads that a reader of the figure would pick."""
+    """Select for each run the heads that a reader of the figure would pick."""
     rows = evidence.relation_heads("base", "max_fe_to_lu")
     return rows[rows["rank"] <= 2]
 
@@ -157,7 +157,8 @@ def direction(evidence: Evidence) -> float:
 
 
 def above_null(evidence: Evidence, heads: str) -> float:
-    """Of the two best the lesser; of all the largest, though of 144 one is above without any reason."""
+    """Measure how far a head's score is above the 99th percentile of its null: for the two best heads the
+    lesser, for all heads the largest, though of 144 one is above without any reason."""
     two = heads == "two best heads"
     rows = _two_best(evidence) if two else evidence.relation_heads("base", "max_fe_to_lu")
     excess = (rows["value"] - rows["null_99"]).groupby(rows["init"])
@@ -177,7 +178,7 @@ about_relations("K3.3", "score minus the 99th percentile of the same places in o
 
 
 def _change_printed(published: Mapping, task: str, _) -> Curve:
-    """The paper's only curve, of padded inputs."""
+    """Read the paper's only curve, of padded inputs."""
     means = dict(enumerate(published["figure5"]["tasks"][task]["layer_mean"], 1))
     return Curve(means, len(means))
 
@@ -217,7 +218,7 @@ NOTICED = ["mrpc, noun", "mrpc, obj", "rte, noun", "rte, obj", "qqp, noun", "qqp
 
 
 def _layer_means(evidence: Evidence, task: str) -> Callable[[str], Sequence[float]]:
-    """Of a token: attention to it by layer."""
+    """Average the attention to a token by layer, as a function of the token."""
     rows = partial(evidence.attention_to, task)
     return lambda token: rows(token).query("head == 0").groupby("layer")["value"].mean()
 
@@ -227,12 +228,14 @@ def _layer_means_printed(published: Mapping, task: str) -> Callable[[str], Seque
 
 
 def _centre(weights: Sequence[float]) -> float:
-    """The layer around which attention lies."""
+    """Find the layer around which attention lies."""
     return np.average(np.arange(1, len(weights) + 1), weights=weights)
 
 
 def lead_of_sst2(evidence: Evidence, token: str) -> float:
-    """`sep_sum`: where two are added up, what they say is the reason is gone."""
+    """Subtract the largest attention of other tasks to a token from that of SST-2, means over layers and
+    heads. The paper's reason is that inputs of SST-2 have one separator; with `sep_sum`, where two are added
+    up, that reason is gone."""
     means = {task: _layer_means(evidence, task)(token).mean() for task in TASKS}
     return means.pop("sst2") - max(means.values())
 
@@ -268,7 +271,8 @@ claim("linguistic", "K6.4", "largest gain of a head in attention", gain_of_a_hea
 
 
 def _weights(evidence: Evidence, task: str, needed: str = "sep") -> dict[str, float]:
-    """Kinds that no input has are left out."""
+    """Read the weight that [CLS] gives each kind of token in the last layer; kinds that no input has are left
+    out."""
     found = {}
     for kind in (needed, *KINDS):
         try:
@@ -310,7 +314,8 @@ def _disabled(evidence: Evidence, task: str) -> pd.DataFrame:
 
 
 def _gains_printed(published: Mapping, task: str, item: str = "figure8") -> np.ndarray:
-    """Gains in points, [layers, heads] or [layers]; from counts of right answers where the panel gives these away."""
+    """Read the paper's gains in points, [layers, heads] or [layers]; from counts of right answers where the
+    panel gives these away."""
     panel = published[item]["tasks"][task]
     counts = panel.get("exact_correct", panel)
     scores = np.asarray(counts["matrix" if item == "figure8" else "layers"])
@@ -318,7 +323,8 @@ def _gains_printed(published: Mapping, task: str, item: str = "figure8") -> np.n
 
 
 def largest_gain(evidence: Evidence, task: str, chosen: str = "") -> float:
-    """`other half`: the head is chosen on one half of the examples and its gain taken on the other.
+    """Find the largest gain of a disabled head. With `other half` the head is chosen on one half of the
+    examples and its gain taken on the other.
 
     Of heads on the complete development set if there are any: on a sample the largest gain is larger by chance.
     """
@@ -339,7 +345,8 @@ def _of_frames_printed(published: Mapping, task: str) -> str:
 
 
 def loss_of_frames(evidence: Evidence, task: str) -> float:
-    """Two heads named beforehand are two tests of each run, not 144: p is corrected for these (Bonferroni)."""
+    """Find the larger loss of two heads named beforehand. They are two tests of each run, not 144: p is
+    corrected for these (Bonferroni)."""
     two = of_bert_base(_disabled(evidence, task)).set_index(HEAD).loc[FRAMES]
     return (-two["delta"]).where(two["p"] <= 0.05 / len(two), 0.0).clip(lower=0.0).max()
 

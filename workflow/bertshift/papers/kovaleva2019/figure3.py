@@ -22,8 +22,9 @@ BEST = "best_head"
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Of the first replicate every head's score in both readings that are drawn, its null and the 99th percentile of
-    that, and two heads' maps; the best head's score, over all replicates; and the published numbers."""
+    """Tabulate, for the first replicate, every head's score in both readings that are drawn, its null and the
+    null's 99th percentile, and two heads' maps; the best head's score, over all replicates; and the published
+    numbers."""
     if len(inputs) != 1:
         raise UserError(
             f"figures.kovaleva2019.figure3: {len(inputs)} models, but it draws the heads of one; list one."
@@ -52,7 +53,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 
 
 def _published(entry: Mapping, paper: Mapping) -> Iterator[pd.DataFrame]:
-    """Every head's score, and the rows of two maps that the paper shows."""
+    """Read the paper's score of every head, and the rows of two maps that it shows."""
     facts = {"panel": "heads", "series": "paper", "variant": OF_THE_FIGURE, "query": 0, "key": 0}
     yield numbers.published(entry, paper, **facts, **numbers.cells(entry["matrix"]))
     example = entry["example"]
@@ -66,8 +67,9 @@ def _published(entry: Mapping, paper: Mapping) -> Iterator[pd.DataFrame]:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Above, all heads between the maps of the two best, the frame element's row of each enlarged; below, the paper's
-    heads, ours calculated alike, and scores against what the positions alone would give."""
+    """Draw two rows. Above are all heads between the maps of the two best, the frame element's row of each
+    enlarged. Below are the paper's heads, ours calculated alike, and scores against what the positions alone
+    would give."""
     table = tidy(inputs, published)
     by_source = dict(list(table.groupby(["panel", "source"])))
     ours, paper = by_source["heads", "ours"], by_source["heads", "published"]
@@ -105,7 +107,7 @@ def _title(ours: pd.DataFrame) -> str:
 
 
 def score_map(axes: Axes, cells: pd.DataFrame, title: str) -> None:
-    """Layers x heads, layer 1 on top, with colours of its own as in the paper."""
+    """Draw layers x heads, layer 1 on top, with colours of its own as in the paper."""
     panels.heat_map(axes, panels.matrix_of(cells), cmap=SCORES)
     axes.set_title(title, pad=3, fontsize=7.5)
     axes.set(xlabel="head", ylabel="layer")
@@ -115,7 +117,7 @@ def score_map(axes: Axes, cells: pd.DataFrame, title: str) -> None:
 
 
 def attention(axes: Axes, cells: pd.DataFrame, title: str) -> None:
-    """One sentence's map, query down, key across; bold: the predicate and its arguments."""
+    """Draw one sentence's map, query down, key across; bold: the predicate and its arguments."""
     axes.set_title(title, pad=3, fontsize=7.5)
     words = cells[cells["key"] == 1]
     matrix = panels.matrix_of(cells, "query", "key")
@@ -126,7 +128,8 @@ def attention(axes: Axes, cells: pd.DataFrame, title: str) -> None:
 
 
 def enlarged(axes: Axes, cells: pd.DataFrame, paper: pd.DataFrame) -> None:
-    """The row that gives the sentence its score, its weights printed; below it the paper's, if it has that head."""
+    """Draw the row that gives the sentence its score, its weights printed; below it the paper's, if it has
+    that head."""
     pairs = cells[(cells["query_part"] == "argument") & (cells["key_part"] == "predicate")]
     row = cells[cells["query"] == pairs.loc[pairs["value"].idxmax(), "query"]]
     strips = [row, paper] if len(paper) == len(row) else [row]
@@ -144,13 +147,13 @@ def enlarged(axes: Axes, cells: pd.DataFrame, paper: pd.DataFrame) -> None:
 
 
 def embolden(labels: Iterable[Text], parts: Iterable[str]) -> None:
-    """Names of words that are a part of the relation in bold."""
+    """Set the names of words that are a part of the relation in bold."""
     for label, part in zip(labels, parts, strict=True):
         label.set_fontweight("bold" if part else "normal")
 
 
 def against_null(axes: Axes, ours: pd.DataFrame) -> None:
-    """A dot a head; filled where its score is above the 99th percentile of its null."""
+    """Draw a dot a head; filled where its score is above the 99th percentile of its null."""
     heads = ours[ours["head"] > 0].pivot(index=["layer", "head"], columns="variant", values="value")
     score, null = heads[HEADLINE], heads["null"]
     above = score > heads["null_99"]

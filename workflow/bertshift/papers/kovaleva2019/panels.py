@@ -19,7 +19,8 @@ NOT_COMPARABLE = "not comparable"
 
 
 def papers(published: Mapping, item: str, models: Sequence[str], key: str = "tasks") -> Iterator[tuple]:
-    """(model, what figure `item` of the paper has under `key` for the model's task), where it has something."""
+    """Find (model, what figure `item` of the paper has under `key` for the model's task), where it has
+    something."""
     tasks = published[item][key]
     return ((model, tasks[style.task_of(model)]) for model in models if style.task_of(model) in tasks)
 
@@ -29,7 +30,8 @@ def matrix_of(cells: pd.DataFrame, index: str = "layer", columns: str = "head") 
 
 
 def correlation(ours: pd.DataFrame, theirs: pd.DataFrame, index: str = "layer") -> float | None:
-    """Over the cells (`index`, head) that both have; None where their models have other numbers of layers or heads."""
+    """Correlate ours with theirs over the cells (`index`, head) that both have; None where their models have
+    different numbers of layers or heads."""
     if not ours[CELL].max().equals(theirs[CELL].max()):
         return None
     both = ours.merge(theirs, on=[index, "head"])
@@ -37,7 +39,7 @@ def correlation(ours: pd.DataFrame, theirs: pd.DataFrame, index: str = "layer") 
 
 
 def agreement(ours: pd.DataFrame, theirs: pd.DataFrame, index: str = "layer", other: str = "") -> str:
-    """`correlation` in words that end with `other`; empty where there is nothing of theirs."""
+    """Put the `correlation` into words that end with `other`; empty where there is nothing of theirs."""
     if theirs.empty:
         return ""
     r = correlation(ours, theirs, index)
@@ -45,7 +47,8 @@ def agreement(ours: pd.DataFrame, theirs: pd.DataFrame, index: str = "layer", ot
 
 
 def columns(models: Sequence[str], rows: Mapping[str, float]) -> tuple[Figure, np.ndarray]:
-    """A figure with a column of panels for each model, and their axes, [models, rows]; `rows` are heights in inches by label.
+    """Make a figure with a column of panels for each model, and their axes, [models, rows]; `rows` are
+    heights in inches by label.
 
     At most ACROSS columns stand side by side, the others in blocks below them.
     """
@@ -64,7 +67,7 @@ def columns(models: Sequence[str], rows: Mapping[str, float]) -> tuple[Figure, n
 
 
 def label_rows(grid: np.ndarray, labels: Sequence[str]) -> None:
-    """Labels of rows and of their ticks, at the left edge alone."""
+    """Label rows and their ticks, at the left edge alone."""
     for column in grid:
         for axes, label in zip(column, labels, strict=True):
             left = axes.get_subplotspec().is_first_col()
@@ -73,7 +76,8 @@ def label_rows(grid: np.ndarray, labels: Sequence[str]) -> None:
 
 
 def heat_map(axes: Axes, matrix: pd.DataFrame, rows: Sequence[str] = (), aspect: float = 1, **look) -> None:
-    """A matrix, its first row on top; the names of its `rows`, or else the numbers of the first, the middle and the last."""
+    """Draw a matrix, its first row on top; with the names of its `rows`, or else the numbers of the first,
+    the middle and the last."""
     axes.set_box_aspect(aspect)
     grids.heat_map(axes, matrix, **look)
     if rows and matrix.size:
@@ -87,7 +91,7 @@ def heat_maps(
     kinds: Mapping[str, str] | None = None, below: Mapping[str, float] | None = None,
     absent: str = "none", **bar,
 ) -> tuple[Figure, np.ndarray]:  # fmt: skip
-    """A column of heat maps for each panel of `table`, and their axes, [panels, rows].
+    """Draw a column of heat maps for each panel of `table`; with their axes, [panels, rows].
 
     `rows` says of each row, by its label, what it shows: values of the columns `by`, the last of which is the source.
     A map has rows of layers, or of the `kinds` of tokens, whose words these are. Above a published map stands its
@@ -115,7 +119,7 @@ def heat_maps(
 
 
 def colour_bar(axes: np.ndarray, norm: Normalize, cmap: str | Colormap, **look) -> Colorbar:
-    """The colours of all these axes, beside them."""
+    """Draw the colours of all these axes, beside them."""
     look = {"aspect": 40, "fraction": 0.1, "pad": 0.02} | look
     bar = axes.flat[0].figure.colorbar(ScalarMappable(norm, cmap), ax=axes.ravel(), **look)
     bar.outline.set_linewidth(0.4)
@@ -123,7 +127,8 @@ def colour_bar(axes: np.ndarray, norm: Normalize, cmap: str | Colormap, **look) 
 
 
 def legend(figure: Figure, axes: Axes, **look) -> None:
-    """What `axes` show, above all panels, in as many columns as find room; the figure grows by these lines."""
+    """Draw what `axes` show, above all panels, in as many columns as find room; the figure grows by these
+    lines."""
     lines, labels = axes.get_legend_handles_labels()
     columns = int(figure.get_figwidth() // 1.7)
     figure.set_figheight(figure.get_figheight() + 0.16 * -(-len(lines) // columns))

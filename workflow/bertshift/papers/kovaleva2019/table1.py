@@ -12,6 +12,7 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.origin import ORIGIN
 from bertshift.rows.statistics import POINTS
 
 COLUMNS = ["panel", "series", "model", "score", "sd", "least", "most", "constant", "runs", *numbers.VALUES]
@@ -38,7 +39,8 @@ EQUAL = 1e-4  # points; tables carry ten digits
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Panels `score`, `above_majority` and `gain`: what fine-tuning adds to each column, mean over tasks.
+    """Tabulate panels `score`, `above_majority` and `gain`: what fine-tuning adds to each column, mean over
+    tasks.
 
     `sd`, `least` and `most` are over all `runs` (heads or replicates), of which `constant` give one answer to every input.
     """
@@ -61,9 +63,10 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 
 
 def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row a score of a head, a probe or a fine-tuned model, in points: model, series, score, draw, init, seed, value,
-    constant (one answer to every input), train (rows fine-tuned on), failed (missing of what is not fine-tuned), scale,
-    checkpoint, data, and values without each block of examples where these are known.
+    """List one row a score of a head, a probe or a fine-tuned model, in points: model, series, score, draw,
+    init, seed, value, constant (one answer to every input), train (rows fine-tuned on), failed (missing of
+    what is not fine-tuned), scale, checkpoint, data, and values without each block of examples where these
+    are known.
 
     `model` is the fine-tuned one also for its start and for the same from random weights.
     """
@@ -88,7 +91,7 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         majority, POINTS * majority["majority"], majority.reindex(columns=ranges.ENDS).to_numpy().T
     )
     columns = [
-        *BY, "draw", "init", "seed", "constant", "train", "failed", "scale", "checkpoint", "data", "table"
+        *BY, "draw", "init", "seed", "constant", "train", "failed", *ORIGIN, "table"
     ]  # fmt: skip
     rows = pd.concat([majority, frozen[frozen["series"].isin(SERIES)], tuned], ignore_index=True)
     rows = rows.reindex(columns=[*columns, *MEASURED])
@@ -99,7 +102,8 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def constants(tuned: pd.DataFrame, answers: pd.DataFrame) -> pd.Series:
-    """For each row: has its run, in every metric, the score of one and the same constant answer?"""
+    """Test for each row whether its run has, in every metric, the score of one and the same constant
+    answer."""
     pairs = tuned.reset_index().merge(
         answers[["model", "score", "draw", "init", "value"]], on=["model", "score"], suffixes=("", "_constant")
     )  # fmt: skip
@@ -110,7 +114,8 @@ def constants(tuned: pd.DataFrame, answers: pd.DataFrame) -> pd.Series:
 
 
 def gains(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of every fine-tuned replicate, its score minus each other column's, mean over the tasks; score `mean`, model ``.
+    """Subtract each other column's score from that of every fine-tuned replicate, and average over the tasks;
+    score `mean`, model ``.
 
     Replicates of which some task has nothing are left out.
     """
@@ -134,7 +139,8 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def printed(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """The paper's table, its scores in Figure 8 and those of the same checkpoint elsewhere, for the first model of a task."""
+    """Read the paper's table, its scores in Figure 8 and those of the same checkpoint elsewhere, for the
+    first model of a task."""
     paper, one, eight = (published[key] for key in ("paper", "table1", "figure8"))
     elsewhere, names = one["elsewhere"], {"f1_acc": ["f1", "accuracy"]}
     cells = [
@@ -166,7 +172,8 @@ def printed(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Rows are scores of tasks, columns what they are scores of; the paper's numbers in grey below ours."""
+    """Draw the table: rows are scores of tasks, columns what they are scores of; the paper's numbers in grey
+    below ours."""
     table = tidy(inputs, published)
     shown = [name for name in SERIES if name in set(table["series"])]
     scored = table[(table["panel"] == "score") & (table["source"] == "ours")]
@@ -197,7 +204,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def write(axes: Axes, x: float, y: float, cell: pd.DataFrame | None, signed: bool = False) -> None:
-    """Our number with its spread, and a published one in grey."""
+    """Write our number with its spread, and a published one in grey."""
     lines, large = [], {"fontsize": 8.5}
     for row in () if cell is None else cell.itertuples():
         number = partial(grids.number, signed=signed)
@@ -215,14 +222,15 @@ def write(axes: Axes, x: float, y: float, cell: pd.DataFrame | None, signed: boo
 
 
 def dagger(row) -> str:
-    """† where the number is a constant answer's, with how many are if it is a mean of several that are not."""
+    """Mark a number by † where it is a constant answer's, with how many are if it is a mean of several that
+    are not."""
     if not row.constant > 0:
         return ""
     return " †" if not row.constant < row.runs else f" †{row.constant:.0f}"
 
 
 def fewer_rows(rows: pd.DataFrame) -> str:
-    """A warning where random starts were trained on other numbers of rows than pretrained ones."""
+    """Write a warning where random starts were trained on other numbers of rows than pretrained ones."""
     known = rows.dropna(subset="train").astype({"train": int})
     train = known.groupby("series")["train"].agg(lambda sizes: sorted(set(sizes)))
     if "random_start" not in train or train["random_start"] == train["finetuned"]:
@@ -232,7 +240,7 @@ def fewer_rows(rows: pd.DataFrame) -> str:
 
 
 def sources(published: Mapping, table: pd.DataFrame) -> str:
-    """A sentence on the published columns, if there are any."""
+    """Write a sentence on the published columns, if there are any."""
     if not (table["source"] == "published").any():
         return ""
     paper, entry = published["paper"], published["table1"]

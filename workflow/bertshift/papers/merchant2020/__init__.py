@@ -1,6 +1,6 @@
 """Merchant et al. 2020, What happens to BERT embeddings during fine-tuning?: its figures and the tables that they read."""
 
-from bertshift.papers.room import Figure
+from bertshift.papers.figure import Figure
 from bertshift.papers.tables import both, each, with_reference
 
 _EDGE_PROBES = both(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.figures import style
-from bertshift.naming import NOTHING_FROZEN
+from bertshift.replicates import NOTHING_FROZEN
 from bertshift.rows import statistics
 from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
 from bertshift.verdicts.deciding import Claims
@@ -22,7 +22,7 @@ TASKS = list(style.EDGES)
 
 
 def _first_of_two(there: Iterable[bool]) -> float:
-    """The first layer k, from 0, that is `there` together with layer k + 1; NaN if there is none."""
+    """Find the first layer k, from 0, that is `there` together with layer k + 1; NaN if there is none."""
     return next((k for k, both in enumerate(pairwise(there)) if all(both)), np.nan)
 
 
@@ -30,19 +30,20 @@ def _first_of_two(there: Iterable[bool]) -> float:
 
 
 def f1(evidence: Evidence, model: str, task: str, variant: str = "mix") -> float:
-    """In points; `lexical` is the pretrained model's embedding output."""
+    """Read the F1 of edge probes on a model, in points; `lexical` is the pretrained model's embedding
+    output."""
     if model == "lexical":
         model, variant = "base", "lexical"
     return statistics.POINTS * float(evidence.edge_probes(model, variant, task=task)["value"].mean())
 
 
 def delta(evidence: Evidence, model: str, task: str, variant: str = "mix") -> float:
-    """F1 minus that of the pretrained model, in points."""
+    """Subtract the F1 of the pretrained model from that of a model, in points."""
     return f1(evidence, model, task, variant) - f1(evidence, "base", task, variant)
 
 
 def deltas(evidence: Evidence) -> np.ndarray:
-    """[fine-tuned models, tasks]"""
+    """List the `delta` of every fine-tuned model and task: [fine-tuned models, tasks]."""
     return np.array([[delta(evidence, model, task) for task in TASKS] for model in FINETUNED])
 
 
@@ -80,7 +81,7 @@ def hardly_other_lengths(evidence: Evidence) -> float:
 
 
 def deltas_between(least: float, most: float):
-    """How many."""
+    """Make a function that counts the deltas from `least` to `most`."""
 
     def count(evidence: Evidence) -> int:
         found = deltas(evidence)
@@ -161,7 +162,7 @@ def rsa(evidence: Evidence, task: str, stimuli: str = "wiki") -> Curve:
 
 
 def of_three(evidence: Evidence) -> tuple[Curve, ...]:
-    """Dep, MNLI, SQuAD"""
+    """Read the curves of dep, MNLI and SQuAD."""
     return tuple(rsa(evidence, task) for task in ("dep", "mnli", "squad"))
 
 
@@ -239,14 +240,16 @@ claim("figure5", "F5.5", "mean RSA of layers 9 to 12, single sentences minus Wik
 
 
 def lost(evidence: Evidence, task: str) -> Curve:
-    """Points lost by number of frozen layers."""
+    """Subtract each score with frozen layers from that with none frozen, in points, by number of frozen
+    layers."""
     sweep = evidence.sweep(task)
     by_frozen = {last + 1: sweep[NOTHING_FROZEN] - score for last, score in sweep.values.items()}
     return Curve({frozen: points for frozen, points in by_frozen.items() if frozen >= 0}, sweep.layers)
 
 
 def lost_at_depth(frozen: int):
-    """With as many of 12 layers frozen, or the same share of another number."""
+    """Make a function that reads the loss with `frozen` of 12 layers frozen, or the same share of another
+    number of layers."""
     return lambda lost, _: lost[lost.at(frozen, 12)]
 
 
@@ -255,7 +258,8 @@ def lost_of_twelve(task: str, frozen: int):
 
 
 def dep_minus_the_others(evidence: Evidence, layer: str, unit: str) -> float:
-    """`share`: of what each task loses with every layer frozen, as their metrics differ."""
+    """Subtract the larger loss of MNLI and SQuAD from that of dep. `share`: the loss is a share of what each
+    task loses with every layer frozen, as their metrics differ."""
 
     def loss(task):
         points = lost(evidence, task).exactly(12)

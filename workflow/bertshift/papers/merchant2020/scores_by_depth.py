@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from bertshift.errors import UserError
 from bertshift.figures import layers, numbers, style
-from bertshift.naming import EMBEDDINGS_ONLY, NOTHING_FROZEN
+from bertshift.replicates import EMBEDDINGS_ONLY, NOTHING_FROZEN
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 
@@ -24,7 +24,8 @@ SHARE = 0.95
 
 
 def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Every run's headline score, in points; `series` is the model that each table varies, itself one of its rows.
+    """Stack every run's headline score, in points; `series` is the model that each table varies, itself one
+    of its rows.
 
     A frozen or shortened model at the level of the majority class is a result, and counts. A replicate whose complete run
     failed to train has nothing to compare with: it is left out, unless all of a model's did. `dropped` is how many of the
@@ -46,12 +47,13 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def numbers_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Their value, and what it is without each block of examples where that is known."""
+    """Select the value of rows, and what it is without each block of examples where that is known."""
     return rows[[name for name in ("value", *WITHOUT) if name in rows]]
 
 
 def at(rows: pd.DataFrame, there: pd.Series, end: str) -> pd.DataFrame:
-    """For each of the `scores`, the numbers of the same model and replicate `there` (a mask), at this `end` of the sweep."""
+    """Find for each of the `scores` the numbers of the same model and replicate `there` (a mask), at this
+    `end` of the sweep. UserError where there are none."""
     names = list(numbers_of(rows))
     found = rows[RUN].merge(rows.loc[there, [*RUN, *names]], on=RUN, how="left")
     if found["value"].isna().any():
@@ -63,7 +65,8 @@ def at(rows: pd.DataFrame, there: pd.Series, end: str) -> pd.DataFrame:
 def tidy(
     rows: pd.DataFrame, published: Mapping, relative: str, complete: pd.Series, end: str, empty=0
 ) -> pd.DataFrame:
-    """The `scores`, the paper's, and in panel `relative` ours in percent of the gain from `empty` to complete runs.
+    """Tabulate the `scores`, the paper's, and in panel `relative` ours in percent of the gain from `empty` to
+    complete runs.
 
     `complete` (a mask) says which rows are of complete runs, at this `end` of the sweep. `empty` are numbers for each row.
     """
@@ -77,8 +80,8 @@ def tidy(
 
 
 def means(rows: pd.DataFrame, panel: str, found: pd.DataFrame, ends=ranges.ANY) -> pd.DataFrame:
-    """Numbers, for each of `rows` or NaN, averaged over the replicates that have them, as rows of panel `panel`. `failed`
-    counts also the replicates that are left out."""
+    """Average numbers, for each of `rows` or NaN, over the replicates that have them, as rows of panel
+    `panel`. `failed` counts also the replicates that are left out."""
     rows = statistics.with_value(rows, np.nan, ends).assign(panel=panel, **found).dropna(subset="value")
     if rows.empty:
         return rows
@@ -88,7 +91,8 @@ def means(rows: pd.DataFrame, panel: str, found: pd.DataFrame, ends=ranges.ANY) 
 
 
 def printed(published: Mapping, complete: pd.DataFrame) -> pd.DataFrame:
-    """The paper's scores of complete fine-tuning, where ours stand, the rows of `complete`: the first model of a task."""
+    """Read the paper's scores of complete fine-tuning, where ours stand, the rows of `complete`: the first
+    model of a task."""
     entry = published["training"]
     facts = pd.DataFrame(entry["tasks"]).T.rename_axis("task").reset_index()
     ends = complete.drop_duplicates("task")[["task", "series", "position", "layers"]].merge(facts, on="task")
@@ -100,7 +104,8 @@ def printed(published: Mapping, complete: pd.DataFrame) -> pd.DataFrame:
 def panels(
     table: pd.DataFrame, relative: str, in_percent_of: str, complete: pd.DataFrame
 ) -> tuple[Figure, Axes, Axes]:
-    """The scores, and beside them the panel `relative`: a line per model over `position`, the paper's scores as stars.
+    """Draw the scores, and beside them the panel `relative`: a line per model over `position`, the paper's
+    scores as stars.
 
     `complete` are the scores of complete runs: a model failed to train if all of these did.
     """
@@ -122,8 +127,8 @@ def panels(
 
 
 def left_out(table: pd.DataFrame, relative: str, complete: pd.DataFrame, end: str, why: str) -> str:
-    """Of replicates whose `complete` run (as in `panels`), called `end`, failed to train, and of those that `relative` lacks;
-    empty if there are none."""
+    """Say which replicates are left out: those whose `complete` run (as in `panels`), called `end`, failed to
+    train, and those that `relative` lacks. Empty if there are none."""
     failed = style.failures(complete)
     ours = table[table["source"] == "ours"]
     counts = ours.groupby(["panel", "series"])["replicates"].max().groupby("panel").sum()
@@ -136,7 +141,8 @@ def left_out(table: pd.DataFrame, relative: str, complete: pd.DataFrame, end: st
 
 
 def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """The paper's axis: -1 with nothing frozen, then the last frozen layer from 0; a hollow marker for embeddings alone."""
+    """Draw scores by frozen layer. The axis is the paper's: -1 with nothing frozen, then the last frozen
+    layer from 0; a hollow marker for embeddings alone."""
     rows = scores(inputs)
     table = tidy(rows, published, OF_UNFROZEN, rows["position"] == NOTHING_FROZEN, "unfrozen")
     embeddings = table["position"] == EMBEDDINGS_ONLY
@@ -154,8 +160,8 @@ def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Scores by number of layers kept, and how much of the gain from no layer to all of them is reached; layers to 95 % of
-    it, by replicate."""
+    """Draw scores by number of layers kept, and how much of the gain from no layer to all of them is reached;
+    layers to 95 % of it, by replicate."""
     rows = scores(inputs)
     is_complete = rows["position"] == rows["layers"]
     empty = at(rows, rows["position"] == 0, "empty")

@@ -24,7 +24,8 @@ CONTROLS = [
 
 
 def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """On `wiki`: one line per fine-tuned model, and the published points, at the same distance from the last layer."""
+    """Draw RSA on `wiki`: one line per fine-tuned model, and the published points, at the same distance from
+    the last layer."""
     rows = numbers.stack(inputs, "rsa", ["content"], ["wiki"]).assign(panel="wiki")
     models = {style.task_of(model): model for model in reversed(rows["model"].unique())}
     entry = published["figure2"]
@@ -51,7 +52,8 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """One panel per model, one line per kind of input; controls thin, without bands. The paper prints no number of it."""
+    """Draw one panel per model, one line per kind of input; controls thin, without bands. The paper prints no
+    number of it."""
     measured = list(pd.concat([table["stimuli"] for table in inputs.values()]).unique())
     table = numbers.join(
         numbers.ours(numbers.stack(inputs, "rsa", ["content"], measured), "model", "stimuli")

@@ -1,34 +1,19 @@
-"""What a paper's room holds, found by the paper's name.
+"""What the package of a paper holds, found by the paper's name, so that a job imports no other paper.
 
-A room is the package `bertshift.papers.<paper>`. Its `__init__` has NAME and FIGURES, its `claims` has CLAIMS, its
-`published.yaml` has the paper's numbers, and each of its figures has a module that draws it.
+The `__init__` of `bertshift.papers.<paper>` has NAME and FIGURES, its `claims` has CLAIMS, its `published.yaml` has the paper's
+numbers, and each of its figures has a module that draws it.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from importlib import import_module
+
+from bertshift.papers.figure import Figure
 
 PACKAGE = "bertshift.papers"
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One figure of a paper.
-
-    `tables` names the TSVs that the figure reads, given its entry in the configuration. `shows` begins its caption.
-    `drawn_by` names the room's module that draws it and, behind a dot, the function there; by default the module has the
-    figure's own name and the function is `draw`. `arguments` are what that takes beside the tables and the paper's numbers.
-    """
-
-    title: str
-    tables: Callable[[Mapping], list[str]]
-    shows: str
-    drawn_by: str = ""
-    arguments: Mapping[str, str] = field(default_factory=dict)
-
-
 def module_of(name: str) -> str:
-    """`hao2020/change`: the room, and its module that draws figure `<paper>/<item>`."""
+    """`hao2020/change`: the paper, and its module that draws figure `<paper>/<item>`."""
     paper, item = name.split("/")
     return f"{paper}/{(_figure(name).drawn_by or item).partition('.')[0]}"
 

@@ -1,0 +1,22 @@
+"""What is said of one figure of a paper."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a paper.
+
+    `tables` names the TSVs that the figure reads, given its entry in the configuration. `shows` begins its caption.
+    `drawn_by` names the paper's module that draws it and, behind a dot, the function there; by default the module has the
+    figure's own name and the function is `draw`. `arguments` are what that takes beside the tables and the paper's numbers.
+    `lacking` says in a phrase why a model, given the configuration, cannot be drawn, or nothing.
+    """
+
+    title: str
+    tables: Callable[[Mapping], list[str]]
+    shows: str
+    drawn_by: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    lacking: Callable[[str, Mapping], str] | None = None

@@ -1,0 +1,115 @@
+"""The replicates of a model, which of two models are compared, and rows of runs that differ in one thing."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bertshift.errors import UserError
+from bertshift.naming import Model, Run, in_order, parse_model, parse_variant, shape_of
+
+
+def runs_of(model: Model, config: Mapping) -> list[Run]:
+    """Every replicate of a model: pretraining runs x fine-tuning seeds, counted from 1.
+
+    A model fine-tuned from random weights is the same in every pretraining run: its replicates are the seeds, in run 1.
+    """
+    inits = 1 if model.starts_anew else inits_of(config["bases"][model.base])
+    seeds = range(1, seeds_of(model, config) + 1) if model.tasks else [0]
+    return [Run(model, init, seed) for init in range(1, inits + 1) for seed in seeds]
+
+
+def sweep_runs_of(model: Model, config: Mapping) -> list[Run]:
+    """The replicates of a row of runs that differ in one thing: those of the model, as far as `sweeps` allows."""
+    limits = config["sweeps"] | config["sweeps"].get("per_base", {}).get(model.base, {})
+    inits, seeds = limits.get("pretraining_runs"), limits.get("seeds")
+    return [
+        run
+        for run in runs_of(model, config)
+        if run.init <= (inits or run.init) and run.seed <= (seeds or run.seed)
+    ]
+
+
+def inits_of(base: Mapping) -> int:
+    return base["pretrain"]["runs"] if "pretrain" in base else len(base["checkpoints"])
+
+
+def seeds_of(model: Model, config: Mapping) -> int:
+    return config["tasks"][model.task].get("seeds") or config["bases"][model.base]["seeds"]
+
+
+# What to write where a pretraining run, or any run, is missing.
+MORE_CHECKPOINTS = "list more 'checkpoints' (or raise 'pretrain.runs')"
+MORE_RUNS = f"{MORE_CHECKPOINTS}, or raise 'seeds'"
+
+
+def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run, Run]]:
+    """Which replicate is compared with which.
+
+    A model is compared with its own parent, or with the replicate of the same pretraining run and seed;
+    a fine-tuned model against itself is every pair of its seeds within one pretraining run (Hao et al. 2020,
+    Figures 4 and 5), any other every pair of pretraining runs. Models of different checkpoints pair by number, and so do
+    checkpoints with the `parent` that they were trained from.
+    UserError for a model against itself that has no such pair.
+    """
+    runs, others = runs_of(model, config), runs_of(reference, config)
+    if model == reference:
+        if model.tasks:
+            pairs = [(a, b) for a in runs for b in runs if a.init == b.init and a.seed < b.seed]
+            short = f"one seed only; raise 'bases.{model.base}.seeds', or 'seeds' of tasks.{model.task},"
+        else:
+            pairs = [(a, b) for a in runs for b in runs if a.init < b.init]
+            short = f"one pretraining run only; {MORE_CHECKPOINTS} of bases.{model.base}"
+        if not pairs:
+            raise UserError(f"'{model}' has {short} to compare it with itself.")
+        return pairs
+    by_key = {(run.init, run.seed): run for run in others}
+    pairs = []
+    for run in runs:
+        twin = by_key.get((run.init, run.seed)) or by_key.get((run.init, 0))
+        if twin:
+            pairs.append((run, twin))
+        elif not run.seed:
+            pairs += [(run, other) for other in others if other.init == run.init]
+    if not pairs:
+        raise UserError(f"'{model}' and '{reference}' share no replicate; {MORE_RUNS}.")
+    return pairs
+
+
+EMBEDDINGS_ONLY, NOTHING_FROZEN = -2, -1
+
+
+def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
+    """(position on the axis, run) of the row that `run`, the plain one, is part of or compared with.
+
+    `freeze` (Merchant et al. 2020, Figure 3): the embeddings alone (EMBEDDINGS_ONLY), nothing (NOTHING_FROZEN), then
+    layers 0 to x, counted from 0 as on the paper's axis; `keep` (Figure 4): the number of layers kept. `reinit` (BERT Goes
+    to College, Figure 3): the first re-initialised layer, L + 1 for none; `reinitL11` (Figures 5 and 6): one head of layer
+    11. A letter at their end is the scheme, `p` the pooler as well, `o` the head's columns of the output projection as
+    well. `seeds`: the plain model with further seeds, as many as `sweeps.baseline_seeds`, shared among the rows of its
+    pretraining run. UserError for a layer that is not there.
+    """
+    model = run.model
+    if model.variant("at"):
+        raise UserError(
+            f"'{model}' is a snapshot, and the runs of a row train to the end; write '{model.trained}'."
+        )
+    shape = shape_of(config["bases"][model.base])
+    layers = shape["layers"]
+
+    def changed(text: str) -> Run:
+        variants = tuple(in_order((*model.variants, parse_variant(text))))
+        return replace(run, model=parse_model(str(replace(model, variants=variants)), config))
+
+    if kind == "keep":
+        return [*((k, changed(f"keep{k}")) for k in range(layers)), (layers, run)]
+    if kind == "freeze":
+        ends = [(EMBEDDINGS_ONLY, changed("freezeE")), (NOTHING_FROZEN, run)]
+        return [*ends, *((x, changed(f"freeze{x}")) for x in range(layers))]
+    if kind == "seeds":
+        rows = max(each.seed for each in sweep_runs_of(model, config))
+        seeds = range(run.seed, max(rows, config["sweeps"]["baseline_seeds"]) + 1, rows)
+        return [(seed, replace(run, seed=seed)) for seed in seeds]
+    layer, how = re.fullmatch(r"reinit(L\d+)?([a-z]*)", kind).groups()
+    if layer:
+        return [(h, changed(f"reinit{layer}H{h}{how}")) for h in range(1, shape["heads"] + 1)]
+    return [*((k, changed(f"reinit{k}{how}")) for k in range(1, layers + 1)), (layers + 1, run)]

@@ -1,0 +1,67 @@
+"""What files are made from, as rules tell it.
+
+makers(file): the rules that make a file, of this workflow and of others. read(rule, file): the files that a rule of this
+workflow reads to make a file; none of another's.
+"""
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from bertshift.errors import UserError
+
+Makers = Callable[[str], Collection]
+Read = Callable[[object, str], Iterable[str]]
+
+
+def check_leftovers(files: Iterable[str], makers: Makers, read: Read) -> None:
+    """UserError for one, or for a file on the way to it, that a rule should make and cannot."""
+    for file in files:
+        if found := _leftover(file, makers, read):
+            raise UserError(
+                "{} was made under another configuration, and cannot be made under this one: {}".format(
+                    *found
+                )
+            )
+
+
+def _leftover(file: str, makers: Makers, read: Read) -> tuple[str, object] | None:
+    """(file, reason)"""
+    for maker in makers(file):
+        try:
+            wanted = list(read(maker, file))
+        except Exception as error:  # noqa: BLE001 - Snakemake wraps what an input function raises
+            return file, error.__context__ or error
+        for below in wanted:
+            if found := _leftover(below, makers, read):
+                return found
+            if not os.path.exists(below) and not makers(below):
+                return file, f"{below} is missing."
+    return None
+
+
+def origins(file: str, wanted: Callable[[object], bool], makers: Makers, read: Read) -> set[str]:
+    """The files that wanted rules make, among all that a file is made from."""
+    seen, queue = {file}, [file]
+    while queue:
+        each = queue.pop()
+        more = {below for maker in makers(each) for below in read(maker, each)} - seen
+        seen |= more
+        queue += more
+    return {each for each in seen if any(map(wanted, makers(each)))}
+
+
+def places(outputs: Mapping[str, bool]) -> tuple[Callable[[str], object], Callable[[str], object]]:
+    """Whether a job makes a path; and whether a job has it as a folder for itself: it makes the folder, or files of fixed
+    names in it. Both as functions of the path.
+
+    outputs: what jobs make, with {wildcards}, which stand for anything within a name, and whether it is a folder.
+    """
+
+    def one_of(patterns: Iterable[str]) -> Callable[[str], object]:
+        forms = (re.sub(r"\\{\w+\\}", "[^/]*", re.escape(pattern)) for pattern in patterns)
+        return re.compile("|".join(forms)).fullmatch
+
+    made = [os.path.split(file) for file, is_folder in outputs.items() if not is_folder]
+    around = [folder for folder, name in made if "{" in folder and "{" not in name]
+    return one_of(outputs), one_of([file for file, is_folder in outputs.items() if is_folder] + around)
