@@ -34,7 +34,8 @@ from transformers import BertConfig, BertModel
 from bertshift import naming
 from bertshift.models.heads import DependencyParser, SequenceClassifier, SpanClassifier, TokenClassifier
 from bertshift.models.variants import apply_variants
-from bertshift.planning import costs, work
+from bertshift.planning import costs
+from bertshift.requests import finetuning, sweeps
 from bertshift.tasks.batching import Encoded
 from bertshift.tasks.dependency_parsing import NONE, DependencyParsing
 from bertshift.tasks.question_answering import AnswerSpans
@@ -165,26 +166,18 @@ def step(route: str, kind: str, layers: int, variant: str, precision: str, norms
 
 def trainings(scale: str) -> Counter:
     """{(kind, layers, variant, norms_every): steps} of all fine-tunings and sweeps of a dry run of figures/all."""
-    found: Counter = Counter()
+    seen, found, trained = {}, Counter(), finetuning.trained
 
-    def collect(jobs, config, table, limits):
-        sizes = work.Sizes(config, {key: table[key]["real"] for key in ("rows", "tokens")})
-        for job in jobs:
-            if job.rule not in ("finetune", "sweep"):
-                continue
-            runs = job.settings["runs"].values() if job.rule == "sweep" else [job.settings]
-            base = config["bases"][naming.parse_model(job.wildcards["model"], config).base]
-            for run in runs:
-                how, (rows, _) = run["training"], sizes.split(run["task"], "train")
-                variant = next((v for v in run["variants"] if v.startswith(("keep", "freeze"))), "")
-                key = run["task"]["kind"], naming.shape_of(base)["layers"], variant, how["norms_every"]
-                found[key] += math.ceil(rows / how["batch_size"]) * how["epochs"]
-        return ""
+    def noted(sizes, model, run):
+        if "shares" not in run:  # of a run again, for its snapshots
+            seen[id(run)] = model, sizes, run  # asked more than once
+        return trained(sizes, model, run)
 
-    # The plan of the workflow, with this in the place of what prints it.
+    # The plan of the workflow, which asks what each training costs and prints nothing.
     from snakemake.cli import main as snakemake
 
-    costs.plan = collect
+    finetuning.trained = sweeps.trained = noted
+    costs.plan = lambda *plan: ""
     os.environ["BERTSHIFT_PLAN"] = json.dumps({"cores": 1})
     os.chdir(ROOT)
     quietly = ["--dry-run", "--cores", "1", "--quiet", "rules", "progress"]
@@ -192,6 +185,11 @@ def trainings(scale: str) -> Counter:
         snakemake(["figures/all", "--config", f"scale={scale}", *quietly])
     except SystemExit:
         pass
+    for model, sizes, run in seen.values():
+        how, (rows, _) = run["training"], sizes.split(run["task"], "train")
+        variant = next((v for v in run["variants"] if v.startswith(("keep", "freeze"))), "")
+        key = run["task"]["kind"], sizes.shape(model).layers, variant, how["norms_every"]
+        found[key] += math.ceil(rows / how["batch_size"]) * how["epochs"]
     return found
 
 

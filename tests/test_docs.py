@@ -15,6 +15,7 @@ from made_papers import shipped
 
 from bertshift.config import merge
 from bertshift.files import read_tsv
+from bertshift.measures.registry import METRICS
 from bertshift.release import archive, redraw
 
 UNTESTED = "not testable at this scale"
@@ -85,6 +86,13 @@ def test_every_method_has_the_same_six_lines():
     for entry in re.split(r"^### ", METHODS, flags=re.MULTILINE)[1:]:
         lines = re.findall(r"^- \*\*(\w+)\*\*:", entry, re.MULTILINE)
         assert lines == ["Question", "Formula", "Unit", "Null", "Paper", "Where"], entry.splitlines()[0]
+
+
+def test_every_metric_of_two_models_has_a_place_in_the_readme_and_an_entry():
+    [row] = re.findall(r"^\| (`rsa`.*?) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    entries = re.findall(r"\*\*Where\*\*:.*?(?=\n\n|\Z)", METHODS, re.DOTALL)
+    for name in METRICS:
+        assert f"`{name}`" in row and any(f"results/{name}/" in entry for entry in entries)
 
 
 def test_methods_lists_every_figure():

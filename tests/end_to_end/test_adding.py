@@ -23,6 +23,10 @@ def compare(pairs):
     rows = attention_rows("distance", pairs, per_map)
     return frame(row for keys, values in rows for row in head_rows(values, **keys, variant="mean"))
 '''
+RECORD = """from bertshift.measures.metric import POSITIVE, Metric
+
+METRIC = Metric(module="distance", by_heads=True, ranges={"distance": POSITIVE})
+"""
 FIGURE = '''"""Mean absolute difference of attention, by layer."""
 
 from bertshift.figures import numbers
@@ -57,7 +61,7 @@ def mine(finished, tmp_path):
         (library / file).write_text(before + text + found + after)
 
     (library / "metrics/distance.py").write_text(METRIC)
-    insert("metrics/registry.py", '    "cosine": ', '    "distance": Metric("distance"),\n')
+    (library / "measures/distance.py").write_text(RECORD)
 
     (library / "papers/hao2020/distance.py").write_text(FIGURE)
     tables = 'each("results/distance/{model}_vs_{reference}.tsv")'

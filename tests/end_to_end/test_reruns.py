@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from bertshift.config import merge
+from bertshift.measures.registry import METRICS
 
 
 @pytest.fixture
@@ -101,20 +102,18 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
 
 
 @pytest.mark.parametrize(
-    ("line", "instead", "again"),
+    ("metric", "instead", "drawn", "kept"),
     [
-        ('    "js": ', '    "distance": Metric("cosine"),\n    "js": ', set()),
-        ('Metric("layer_cka", ', 'Metric("layer_cka", dump="sampled", ', {"layer_cka"}),
+        # From another dump: metrics on the same dump run again with it.
+        ("layer_cka", 'Metric(reads="sampled", ', "draw_beyond_where", "draw_hao2020_figure1"),
+        ("spectra", "Metric(seconds=7, ", "draw_beyond_lora", "draw_beyond_where"),
     ],
 )
-def test_a_line_of_the_registry_of_metrics_is_of_its_metric_alone(project, line, instead, again):
-    path = project.folder / "workflow/bertshift/metrics/registry.py"
-    before, found, after = path.read_text().partition(line)
-    assert found
-    path.write_text(before + instead + after)
+def test_the_record_of_a_metric_is_of_its_metric_and_its_figures_alone(project, metric, instead, drawn, kept):
+    path = project.folder / f"workflow/bertshift/measures/{metric}.py"
+    path.write_text(path.read_text().replace("Metric(", instead, 1))
     jobs = rules(project.reruns("figures/all"))
-    measures = {"js", "cosine", "attention_to", "own_or_inherited", "svcca", "similarity", "layer_cka", "rsa"}
-    assert measures & jobs == again and again <= jobs and (again or not jobs - {"figures/all"})
+    assert METRICS.keys() & jobs == {metric} and drawn in jobs and kept not in jobs
 
 
 def test_a_setting_of_one_kind_of_probes_reruns_these_alone(project):

@@ -9,10 +9,21 @@ from conftest import ROOT
 
 from bertshift.activations.store import writing
 from bertshift.config import load_config, read_yaml
-from bertshift.metrics.registry import METRICS
+from bertshift.measures.registry import METRICS
 from bertshift.planning import costs
-from bertshift.planning.costs import Cost, Resources, duration, estimate, megabytes, minutes, plan, simulate
-from bertshift.planning.work import WORK, Job, Shape, dump_bytes
+from bertshift.planning.costs import (
+    Cost,
+    Job,
+    Resources,
+    duration,
+    estimate,
+    megabytes,
+    minutes,
+    plan,
+    simulate,
+)
+from bertshift.requests import comparing, data, figures, finetuning, pretraining, probing
+from bertshift.requests.work import Shape
 
 TABLE = read_yaml(ROOT / "config/costs.yaml")
 
@@ -29,25 +40,33 @@ def paper(tmp_path, monkeypatch):
     return load_config(user | {"scale": "paper"}, ROOT)
 
 
-def training(number=1, task="mnli", model="mnli", epochs=3, variants=(), **more):
-    settings = {
-        "task": {"dataset": task, "max_length": 128},
-        "training": {"epochs": epochs, "batch_size": 16},
-        "variants": list(variants),
-    }
-    return Job(number, "finetune", {"model": model}, settings, gpu=True, **more)
+def work(request, config, **wildcards):
+    return request(config, **wildcards).work(costs.sizes_of(config, TABLE))
+
+
+def changed(config, section, **values):
+    return config | {section: config[section] | values}
+
+
+def tuned(config, model="mnli", **task):
+    config = changed(config, "tasks", mnli=config["tasks"]["mnli"] | task)
+    return work(finetuning.finetune, config, model=model, init="1", seed="1")
+
+
+def training(config, number=1, **more):
+    return Job(number, "finetune", tuned(config), gpu=True, **more)
 
 
 def test_snapshots_cost_what_their_share_of_the_training_does(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    whole, half = training(epochs=4), training(epochs=2)
-    asked = {"stem": "mnli", "checkpoint": ""}, whole.settings | {"shares": [0, 10, 50]}
-    snapshots, dev = (
-        work(Job(1, "snapshots", *asked), config),
-        2 * work(half, config).flops - work(whole, config).flops,
-    )
-    assert snapshots.flops == pytest.approx(work(half, config).flops + 2 * dev)
-    assert snapshots.disk == pytest.approx(3 * work(whole, config).disk)
+    config = config | {"snapshots": [0, 10, 50]}
+    whole, half = tuned(config, epochs=4), tuned(config, epochs=2)
+    dev = 2 * half.flops - whole.flops
+    asked = {"stem": "mnli", "checkpoint": "", "init": "1", "seed": "1"}
+    tasks = changed(config, "tasks", mnli=config["tasks"]["mnli"] | {"epochs": 4})
+    snapshots = work(finetuning.snapshots, tasks, **asked)
+    assert snapshots.flops == pytest.approx(half.flops + 2 * dev)
+    assert snapshots.disk == pytest.approx(3 * whole.disk)
 
 
 def finished(tmp_path, job, seconds, megabytes):
@@ -56,31 +75,24 @@ def finished(tmp_path, job, seconds, megabytes):
     return replace(job, needed=False, record=str(record))
 
 
-def work(job, config):
-    return WORK[job.rule](job, costs.sizes_of(config, TABLE))
-
-
 def test_work_grows_with_what_is_computed(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    once, twice = work(training(epochs=3), config), work(training(epochs=6), config)
+    once, twice = tuned(config, epochs=3), tuned(config, epochs=6)
     dev = 2 * once.flops - twice.flops
     assert 0 < dev < 0.1 * once.flops
-    assert work(training(variants=["keep2"]), config).flops == pytest.approx(once.flops / 2)
-    assert work(training(task="squad", model="squad"), config).flops > once.flops
+    assert tuned(config, "mnli.keep2", epochs=3).flops == pytest.approx(once.flops / 2)
     # Four bytes a parameter: four layers of width 128, 2500 word pieces.
     assert once.disk == pytest.approx(1.22e6 * 4, rel=0.06)
 
 
-def test_every_rule_has_an_estimate_and_a_stage():
+def test_every_rule_has_a_stage():
     files = [*(ROOT / "workflow/rules").glob("*.smk")]
-    named = r"^ *rule (\w+):|^made_by\(\s*\w+\.(\w+),"
-    found = [two for file in files for two in re.findall(named, file.read_text(), re.MULTILINE)]
-    rules = {name or other for name, other in found}
-    rules = rules - {"plan"} | {"draw", *METRICS}
+    named = r"^ *rule (\w+):|^made_by\(\s*\w+\.(\w+),|^ *name=\"(\w+)\","
+    found = [names for file in files for names in re.findall(named, file.read_text(), re.MULTILINE)]
+    rules = {"".join(names) for names in found} - {"plan"} | {"draw_any", *METRICS}
     assert len(rules) > 40
-    assert rules <= TABLE["rules"].keys()
-    assert rules <= {rule for stage in TABLE["stages"].values() for rule in stage}
-    assert WORK.keys() <= rules
+    assert {rule for rule in rules if costs.stage(rule, TABLE) == len(TABLE["stages"])} == set()
+    assert TABLE["rules"].keys() <= {*map(costs.kind, rules), "other"}
 
 
 @pytest.mark.parametrize("how", [("float32", True, None), ("float16", False, None), ("float32", False, 50)])
@@ -96,47 +108,38 @@ def test_a_dump_is_as_large_as_its_file(tmp_path, how):
     with writing(tmp_path / "a.npz", index, layers, width, heads * attention, precision):
         pass
     settings = {"precision": precision, "attention": attention, "sample": count and {"count": count}}
-    said = dump_bytes(Shape(layers, heads, width, 100), [(len(lengths), lengths.mean())], settings)
+    said = Shape(layers, heads, width, 100).dump([(len(lengths), lengths.mean())], settings)
     assert said == pytest.approx((tmp_path / "a.npz").stat().st_size, rel=0.05, abs=20_000)
-
-
-def probing(rule, kind, config, **probe):
-    tasks = {task: "" for task in config["edge_tasks"]}
-    settings = {
-        "max_length": 384,
-        "probe": config["probes"][kind] | probe,
-        "tasks": tasks,
-        "runs": {"a": 1},
-        "variants": ["mix"],
-    }
-    return Job(1, rule, {"model": "mnli"}, settings, gpu=True)
 
 
 def test_probes_hold_the_states_of_a_corpus(paper):
     # Of EWT's dependencies 16,622 sentences of some 23 word pieces, 13 x 768 numbers of two bytes each.
     states = 16_622 * 23 * 13 * 768 * 2
-    assert 0.9 * states < work(probing("edge_probes", "edge", paper), paper).device < 3 * states
-    assert 0.5 * states < work(probing("structural_probes", "structural", paper), paper).memory < 3 * states
+    alone = paper | {"edge_tasks": {"dependencies": paper["edge_tasks"]["dependencies"]}}
+    assert 0.5 * states < work(probing.edge_probes, alone, model="mnli").device < 3 * states
+    assert 0.5 * states < work(probing.structural_probes, paper, model="mnli").memory < 3 * states
 
 
 def test_a_code_has_the_patience_of_its_own_library(paper):
-    flops = [
-        work(probing("mdl", "mdl", paper, validate_every=1000, **probe), paper).flops
-        for probe in ({}, {"patience": 10}, {"patience": 20})
+    paper = changed(paper, "probes", mdl=paper["probes"]["mdl"] | {"validate_every": 1000})
+    patient = [
+        changed(paper, "probes", mdl=paper["probes"]["mdl"] | more)
+        for more in ({}, {"patience": 10}, {"patience": 20})
     ]
+    flops = [work(probing.mdl, one, model="mnli").flops for one in patient]
     assert flops[0] == flops[1] < flops[2]
 
 
 def test_stimuli_are_as_long_as_their_form_says(paper):
     sizes = costs.sizes_of(paper, TABLE)
     (wiki,), (pair,), (like,), (squad,) = map(
-        sizes.stimuli, (["wiki"], ["wiki_pair"], ["wiki_like_squad"], ["squad"])
+        sizes.inputs, (["wiki"], ["wiki_pair"], ["wiki_like_squad"], ["squad"])
     )
     assert like == squad and pair[1] == 2 * wiki[1] and wiki[0] == 2000
 
 
 def test_whole_articles_are_kept(paper):
-    found = work(Job(1, "dataset", {"dataset": "wikipedia"}), paper)
+    found = work(data.dataset, paper, dataset="wikipedia")
     assert 20_000 * 10_000 < found.disk < 20_000 * 100_000 and found.memory > found.disk
 
 
@@ -150,24 +153,23 @@ def test_a_cluster_is_asked_for_what_a_job_needs():
     assert minutes(small, {"margin": 2, "train": {"minutes": 5, "gb": 1}}, "train", 1) == 5
 
 
+def pretrained(config, **how):
+    base = config["bases"]["base"]
+    config = changed(config, "bases", base=base | {"pretrain": base["pretrain"] | how})
+    return work(pretraining.pretrain, config, base="base", init="1")
+
+
 def test_pretraining_on_random_lengths_is_estimated(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    how = config["bases"]["base"]["pretrain"]
-    random, fixed = (
-        work(
-            Job(1, "pretrain", {"base": "base"}, how | {"lengths": {"longest": 512, "short_length": n}}),
-            config,
-        )
-        for n in (None, 128)
-    )
+    random, fixed = (pretrained(config, lengths={"longest": 512, "short_length": n}) for n in (None, 128))
     assert random == fixed
 
 
 def test_a_decoder_predicts_every_word(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    how = config["bases"]["base"]["pretrain"]
+    how = config["bases"]["roberta"]["pretrain"]
     encoder, decoder = (
-        work(Job(1, "pretrain", {"base": "base"}, how | {"family": family}), config).flops
+        pretrained(config, vocabulary=how["vocabulary"], family=family).flops
         for family in ("roberta", "gpt2")
     )
     masked = 0.15 * 6 * how["width"] * config["vocabularies"][how["vocabulary"]]["size"]
@@ -177,61 +179,65 @@ def test_a_decoder_predicts_every_word(config, tmp_path, monkeypatch):
 
 def test_a_prepared_data_set_tells_its_own_size(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    before = work(training(), config)
+    before = tuned(config)
     (tmp_path / "results/data/mnli").mkdir(parents=True)
     prepared = tmp_path / "results/data/mnli/dataset.json"
     prepared.write_text('{"rows": {"train": 36, "dev": 5}, "origin": "world"}')
-    assert work(training(), config).flops == pytest.approx(before.flops / 100)
+    assert tuned(config).flops == pytest.approx(before.flops / 100)
     # Those of another configuration tell nothing.
     prepared.write_text('{"rows": {"train": 36, "dev": 5}, "origin": "mirror"}')
-    assert work(training(), config) == before
+    assert tuned(config) == before
 
 
 def test_claims_hold_the_tables_that_they_read(paper):
-    memory = [work(Job(1, "claims", {"paper": name}), paper).memory for name in ("kovaleva2019", "hao2020")]
+    memory = [work(figures.claims, paper, paper=name).memory for name in ("kovaleva2019", "hao2020")]
     # Seven tables of nine runs and 12 x 13 heads, 60 kinds of token each.
-    assert 7 * 9 * 156 * 60 * 360 < memory[0] < 3e9 and memory[1] == 0
+    assert 7 * 9 * 156 * 60 * 360 < memory[0] < 4e9 and memory[1] < memory[0] / 4
 
 
 def test_a_table_takes_disk_by_its_rows(paper):
-    told = {"model": "rte", "pairs": [0] * 9, "stimuli": ["rte"]}
-    found = work(Job(1, "cosine", {}, told), paper)
-    assert found.rows == 9 * 12 * 13
-    disk = costs.of_job(Job(1, "cosine", {}, told), costs.sizes_of(paper, TABLE), TABLE, False).disk
-    assert disk == pytest.approx(1e5 + costs.ROW_BYTES * found.rows)
+    found = work(comparing.compare, paper, metric="cosine", model="rte", reference="base")
+    [pairs] = {
+        len(comparing.compare(paper, metric="cosine", model="rte", reference="base").settings["pairs"])
+    }
+    assert costs.of_job(Job(1, "cosine", found), TABLE, False).disk == pytest.approx(
+        1e5 + 480 * pairs * 13 * 13
+    )
 
 
-def test_a_checkpoint_of_ones_own_is_not_downloaded(paper):
-    job = Job(1, "checkpoint", {"base": "base", "init": "1"})
-    fetched = work(job, paper).fetched
-    assert fetched == pytest.approx(4.4e8, rel=0.03) and work(job, paper).disk == 2 * fetched
-    paper["bases"]["base"]["checkpoints"][0] = {"path": "mine"}
-    assert work(job, paper).fetched == 0 and work(job, paper).disk == fetched
+def test_a_checkpoint_of_the_hub_is_kept_as_it_was_downloaded(paper, tmp_path, monkeypatch):
+    asked, shape = {"base": "base", "init": "1"}, costs.sizes_of(paper, TABLE).shape("base")
+    assert 4 * shape.parameters == pytest.approx(4.4e8, rel=0.03)
+    assert work(pretraining.checkpoint, paper, **asked).disk == 2 * 4 * shape.parameters
+    (tmp_path / "mine").mkdir()
+    monkeypatch.setattr(pretraining.published, "check", lambda folder, shape: None)
+    paper["bases"]["base"]["checkpoints"][0] = {"path": str(tmp_path / "mine")}
+    assert work(pretraining.checkpoint, paper, **asked).disk == 4 * shape.parameters
 
 
 @pytest.mark.parametrize("folder", ["results/pretrained/base/init1", "mine"])
 def test_a_checkpoint_on_disk_tells_its_own_width(paper, tmp_path, folder):
     paper["bases"]["base"]["checkpoints"][0] = {"path": str(tmp_path / "mine")}
-    before = work(training(), paper)
+    before = tuned(paper)
     (tmp_path / folder).mkdir(parents=True)
     made = {"num_hidden_layers": 12, "num_attention_heads": 12, "hidden_size": 48, "vocab_size": 2000}
     described = tmp_path / folder / "config.json"
     described.write_text(json.dumps(made))
-    assert work(training(), paper).flops < before.flops / 100
+    assert tuned(paper).flops < before.flops / 100
     # One of another configuration tells nothing.
     described.write_text(json.dumps(made | {"num_hidden_layers": 4}))
-    assert work(training(), paper) == before
+    assert tuned(paper) == before
 
 
 def test_finished_jobs_move_an_estimate_to_what_they_took(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    left, other = training(9), Job(10, "rsa_of_mine")
-    alone = estimate([left, other], config, TABLE, False)
+    left, other = training(config, 9), Job(10, "rsa_of_mine")
+    alone = estimate([left, other], TABLE, False)
     own = [
-        finished(tmp_path, training(number), 3 * alone[9].seconds, 2 * alone[9].memory / 1e6)
+        finished(tmp_path, training(config, number), 3 * alone[9].seconds, 2 * alone[9].memory / 1e6)
         for number in (1, 2)
     ]
-    refined = estimate([*own, left, other], config, TABLE, False)
+    refined = estimate([*own, left, other], TABLE, False)
     assert refined[9].seconds == pytest.approx(3 * alone[9].seconds)
     assert refined[9].memory == pytest.approx(2 * alone[9].memory)
     # A slow machine is slow for all rules, but what a rule needs says nothing of another's memory.
@@ -249,27 +255,27 @@ HEADER = "s\th:m:s\tmax_rss\tcpu_time\n"
 )
 def test_a_record_that_tells_nothing_is_none(config, tmp_path, monkeypatch, text):
     monkeypatch.chdir(tmp_path)
-    job = finished(tmp_path, training(), 100, 100)
+    job = finished(tmp_path, training(config), 100, 100)
     (tmp_path / "1.cost.tsv").write_bytes(text.encode("latin-1"))
     assert costs.own_cost(job) is None
 
 
-def test_too_short_to_be_measured(tmp_path):
-    assert costs.own_cost(finished(tmp_path, training(), 0.2, "NA")) == Cost(0.2, 0, 0)
+def test_too_short_to_be_measured(config, tmp_path):
+    assert costs.own_cost(finished(tmp_path, training(config), 0.2, "NA")) == Cost(0.2, 0, 0)
 
 
-def test_a_job_that_runs_again_is_not_its_own_measure(tmp_path):
-    assert costs.own_cost(replace(finished(tmp_path, training(), 1, 1), needed=True)) is None
+def test_a_job_that_runs_again_is_not_its_own_measure(config, tmp_path):
+    assert costs.own_cost(replace(finished(tmp_path, training(config), 1, 1), needed=True)) is None
 
 
 def test_a_gpu_counts_gpu_hours(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [
-        plan([training()], config, TABLE, limits).split("total")[1].split()[:3]
+        plan([training(config)], config, TABLE, limits).split("total")[1].split()[:3]
         for limits in (Resources(cores=2), Resources(jobs=100, has_gpu=True))
     ]
     assert rows[0][:2] == ["1", "-"] and rows[1][0] == "1" and rows[1][2] == "-"
-    assert "assumed" in plan([training()], config, TABLE, Resources(jobs=100, has_gpu=True))
+    assert "assumed" in plan([training(config)], config, TABLE, Resources(jobs=100, has_gpu=True))
 
 
 def jobs_of_seconds(*seconds, **more):
@@ -307,8 +313,8 @@ def test_what_a_job_needs_while_it_runs_is_temporary(config, tmp_path, monkeypat
 
 def test_operations_are_told(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    job = training()
-    told = f"{work(job, config).flops:.1e}".replace("e+", "e")
+    job = training(config)
+    told = f"{job.work.flops:.1e}".replace("e+", "e")
     printed = plan([job], config, TABLE, Resources(cores=2))
     assert f"{told} floating-point operations" in printed and printed.count(told) == 3
 

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from bertshift.config import load_config, merge
 from bertshift.errors import UserError
-from bertshift.metrics.registry import METRICS
+from bertshift.measures.registry import OF_DUMPS
 from bertshift.naming import parse_model
 from bertshift.papers import catalogue
 from bertshift.requests import (
@@ -30,6 +30,7 @@ from bertshift.requests import (
     sweeps,
 )
 from bertshift.requests.runs import provenance
+from bertshift.requests.work import Sizes
 from bertshift.running import own_files
 
 
@@ -208,7 +209,7 @@ def test_weights_are_looked_for_before_any_job(tmp_path, monkeypatch):
         pretraining.checkpoint(config, **asked)
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", OF_DUMPS)
 def test_a_comparison_reads_both_dumps_and_what_they_were_made_from(config, metric):
     asked = comparing.compare(config, metric=metric, model="rte", reference="base")
     inputs, settings = asked.inputs, asked.settings
@@ -218,7 +219,7 @@ def test_a_comparison_reads_both_dumps_and_what_they_were_made_from(config, metr
     assert inputs["outcomes"] == [f"results/models/rte/init{init}_seed1/scores.json" for init in (1, 2)]
     assert settings["pairs"] == [[[f"init{n}_seed1", n, 1], [f"init{n}", n, 0]] for n in (1, 2)]
     assert settings["dump"]["max_length"] == config["samples"]["max_length"]
-    assert ("folders" in settings) == METRICS[metric].weights == ("weights" in inputs)
+    assert ("folders" in settings) == OF_DUMPS[metric].weights == ("weights" in inputs)
 
 
 def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_with(config, tmp_path):
@@ -308,7 +309,9 @@ def test_probes_read_the_states_of_every_replicate(config):
     assert asked.settings["variants"] == ["mix", "top", "lexical", "word_only"]
     assert probing.edge_probes(config, model="rte").settings["variants"] == ["mix", "top"]
     assert asked.settings["folders"] == {f"init{n}": f"results/pretrained/base/init{n}" for n in (1, 2)}
-    assert len(probing.dumped_edges(config, model="base").settings["runs"]) == 1
+    # Those of one replicate are there at a time.
+    sizes = Sizes(config, {"rows": {"edges": 4000}, "tokens": {"edges": 14}, "bytes": {}})
+    assert asked.work(sizes).scratch == 4000 * 14 * 5 * 128 * 2 and not asked.work(sizes).disk
 
 
 def test_runs_of_a_task_are_grounded_together():

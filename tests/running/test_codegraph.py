@@ -1,10 +1,12 @@
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from bertshift.errors import UserError
+from bertshift.measures.registry import METRICS
 from bertshift.running import codegraph
 
 FILES = {
@@ -96,9 +98,40 @@ def test_a_module_that_is_not_there_is_named(digest, tmp_path):
         codegraph.told([tmp_path / "script.py", tmp_path / "metrics/new.py"])
 
 
-def test_no_job_depends_on_the_lines_of_all_metrics():
-    scripts = (codegraph.PACKAGE.parent / "scripts").glob("*.py")
-    assert "registry.py" not in {file.name for script in scripts for file in codegraph.code_of([script])}
+@pytest.fixture
+def metrics(tmp_path, monkeypatch):
+    """The digest of each metric's code in a copy of the library, after an edit of one's record."""
+    shutil.copytree(codegraph.PACKAGE.parent, tmp_path / "workflow")
+    library, modules = tmp_path / "workflow/bertshift", {}
+    monkeypatch.setattr(codegraph, "PACKAGE", library)
+
+    def of(name):
+        script, module = ("compare", METRICS[name].module) if METRICS[name].module else (name, name)
+        files = [f"scripts/{script}.py", f"bertshift/metrics/{module}.py", f"bertshift/measures/{name}.py"]
+        return codegraph.digest(library.parent / file for file in files)
+
+    def digests(edited=None):
+        monkeypatch.setattr(codegraph, "_modules", modules.copy())
+        found = {name: of(name) for name in METRICS}
+        modules.update(codegraph._modules)
+        if edited:
+            record = library / f"measures/{edited}.py"
+            before = record.read_text()
+            record.write_text(before + "ADDED = 1\n")
+            codegraph._modules.pop(record)
+            found = {name: of(name) for name in METRICS}
+            record.write_text(before)
+        return found
+
+    return digests
+
+
+def test_an_edited_record_is_code_of_its_own_metric_alone(metrics):
+    before = metrics()
+    assert len(before) >= 10
+    for name in METRICS:
+        after = metrics(edited=name)
+        assert {other for other in METRICS if after[other] != before[other]} == {name}
 
 
 JOB = """

@@ -8,12 +8,12 @@ from bertshift.running.progress import Progress
 
 
 class Run:
-    """Four jobs of 60 s, one at a time, from noon on."""
+    """Jobs from noon on, by default four alike of 60 s."""
 
-    def __init__(self):
+    def __init__(self, planned=(("finetune", 60.0),) * 4, known=()):
         self.now, self.said = datetime(2024, 2, 29, 12).timestamp(), []
-        planned = dict.fromkeys(range(4), 60.0), 240.0
-        self.handler = Progress(lambda: planned, self.said.append, lambda: self.now)
+        jobs = dict(enumerate(planned))
+        self.handler = Progress(lambda: (jobs, known), self.said.append, lambda: self.now)
 
     def tell(self, event, after=0.0, **more):
         self.now += after
@@ -40,11 +40,34 @@ def test_as_planned(run):
 def test_slower_than_planned(run):
     assert run.job(0, 60).endswith("ends about 12:04")
     late = run.job(1, 600)
-    assert late.startswith("[12:11] 2 of 4 done, 0 running, 2 left") and late.endswith("ends about 12:20")
+    assert late.startswith("[12:11] 2 of 4 done, 0 running, 2 left") and late.endswith("ends about 12:22")
+
+
+def test_no_end_is_told_before_a_job_of_the_kind_has_finished():
+    """Narrow models: what trains them is a tenth as slow as planned, probes are as slow."""
+    planned = [
+        ("finetune", 600.0),
+        ("finetune", 600.0),
+        ("edge_probes", 600.0),
+        ("edge_probes", 600.0),
+        ("draw", 2.0),
+    ]
+    run = Run(planned)
+    assert "ends" not in run.job(0, 60) and "ends" not in run.job(1, 60)
+    assert run.job(2, 600).endswith("ends about 12:22")
+    # Those that an earlier run finished are known, and in its seconds.
+    assert Run(planned, known={"finetune", "edge_probes"}).job(0, 600).endswith("ends about 12:40")
+
+
+def test_as_many_run_at_a_time_as_so_far(run):
+    run.tell("job_started", jobs=[0, 1])
+    run.tell("job_finished", 60, job_id=0)
+    run.tell("job_finished", 0, job_id=1)
+    assert run.tell("progress", done=2, total=4).endswith("ends about 12:02")
 
 
 def test_the_day_is_named_where_it_is_another(run):
-    assert run.job(0, 12 * 3600 + 60).endswith("ends about Sat 02 Mar 01:46")
+    assert run.job(0, 12 * 3600 + 60).endswith("ends about Sat 02 Mar 12:04")
 
 
 def test_a_failed_job_does_not_run(run):

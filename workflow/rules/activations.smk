@@ -4,7 +4,7 @@ from bertshift.requests import activations
 made_by(
     activations.activations,
     directory(activations.DUMP) if config["keep_activations"] else temp(directory(activations.DUMP)),
-    dumped=activations.dumped,
+    dumped="disk",
     gpu=1,
     log="activations/{kind}_{model}_{stimuli}",
     where={"kind": only(activations.WRITTEN)},

@@ -1,3 +1,4 @@
+import math
 import os
 import re
 import sys
@@ -19,6 +20,7 @@ include: "hooks.smk"
 
 from bertshift import config as settings, naming
 from bertshift.files import blocks_beside
+from bertshift.measures.registry import METRICS
 from bertshift.models.source import SOURCE
 from bertshift.papers import catalogue
 from bertshift.planning import costs
@@ -129,17 +131,20 @@ def settings_of(request):
             answer = answer.plus(own=own_files.contents(own))
         return settings.canonical(answer.settings)
 
+    all_of.request = request  # for the plan
     return all_of
 
 
 @user_errors_as_sentences
-def code(*scripts, module=None):
+def code(*scripts, module=None, records=()):
     """A digest of what a rule's scripts do, and their names. Where it changes, the rule reruns; no comment and no fresh
-    checkout changes it. Each job compares it with the code that it has loaded."""
+    checkout changes it. Each job compares it with the code that it has loaded.
+
+    records: the metrics of two models whose records count, as the rule computes or reads their tables.
+    """
+    modules = [*([module] if module else []), *(f"measures/{name}" for name in sorted(records))]
     files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
-    if module:
-        files.append(LIBRARY / "bertshift" / f"{module}.py")
-    return codegraph.told(files)
+    return codegraph.told([*files, *(LIBRARY / "bertshift" / f"{name}.py" for name in modules)])
 
 
 def only(names):
@@ -149,8 +154,8 @@ def only(names):
 def reserve(kind, dumped=None):
     """Minutes and memory that a job of this kind asks a cluster for, more with each attempt. Local runs ignore both.
 
-    dumped: the request of the activations that the job deletes again. Only these count as `disk_mb`, as the rest of what
-    it writes stays.
+    dumped: where the plan counts what is deleted again, "disk" if other jobs read it and "scratch" if the job itself does.
+    Only this counts as `disk_mb`, as the rest of what it writes stays.
     """
 
     def asked(which):
@@ -158,8 +163,11 @@ def reserve(kind, dumped=None):
             expected(rulename, tuple(wildcards.items()), threads), config["cluster"], kind, attempt
         )
 
+    def deleted(wildcards, rulename, threads):
+        return math.ceil(getattr(expected(rulename, tuple(wildcards.items()), threads), dumped) / costs.MB)
+
     return {
-        "disk_mb": disk_of(dumped) if dumped else 0,
+        "disk_mb": deleted if dumped else 0,
         "runtime": asked(costs.minutes),
         "mem_mb": asked(costs.megabytes),
     }
@@ -233,7 +241,10 @@ def made_by(
         resources:
             **asked,
         params:
-            **(depends or {"code": code(program), "settings": settings_of(request)}),
+            **(
+                depends
+                or {"code": code(program, records={name} & METRICS.keys()), "settings": settings_of(request)}
+            ),
         script:
             f"../scripts/{program}.py"
 

@@ -1,10 +1,10 @@
 from functools import partial
 
-from bertshift.metrics.registry import METRICS
+from bertshift.measures.registry import OF_DUMPS
 from bertshift.requests import comparing, forgetting, grounding
 
 # A metric of two models, for every pair of their replicates: one job a pair of models.
-for metric, how in METRICS.items():
+for metric, how in OF_DUMPS.items():
     request = partial(comparing.compare, metric=metric)
     made_by(
         request,
@@ -12,7 +12,7 @@ for metric, how in METRICS.items():
         name=metric,
         program="compare",
         depends={
-            "code": code("compare", module=f"metrics/{how.module}"),
+            "code": code("compare", module=f"metrics/{how.module}", records=[metric]),
             "settings": settings_of(request),
         },
     )
@@ -28,7 +28,7 @@ made_by(
 )
 # Every two runs of a task, in distance and in behaviour. It extracts the activations of one pretraining run's runs itself
 # and deletes them: those of all models of a task would fill a disk.
-made_by(grounding.grounding, "results/grounding/{model}.tsv", dumped=grounding.dumped, gpu=1)
+made_by(grounding.grounding, "results/grounding/{model}.tsv", dumped="scratch", gpu=1)
 # The checkpoint's own head on a fine-tuned encoder, all replicates in one job; neither states nor logits are stored.
 made_by(forgetting.forgetting, *with_blocks("results/forgetting/{model}.tsv"), gpu=1)
 # Who the words of a stimulus are: tags and trees by the annotators' first replicates, one job for both.

@@ -21,7 +21,9 @@ for name in figures.figures_of(PAPERS, config):
         name=f"draw_{paper}_{item}",
         program="figure",
         depends={
-            "code": code("figure", module=f"papers/{module_of(name)}"),
+            "code": code(
+                "figure", module=f"papers/{module_of(name)}", records=figures.metrics_of([name], config)
+            ),
             "settings": settings_of(request),
         },
         kind="table",
@@ -30,7 +32,10 @@ for name in figures.figures_of(PAPERS, config):
 
 
 # Worked out here, as jobs compare it by what is kept of the modules that are read until all rules are known.
-CODE_OF_CLAIMS = {paper: code("claims", module=f"papers/{paper}/claims") for paper in PAPERS}
+CODE_OF_CLAIMS = {}
+for paper in PAPERS:
+    records = figures.metrics_of(figures.figures_of([paper], config), config)
+    CODE_OF_CLAIMS[paper] = code("claims", module=f"papers/{paper}/claims", records=records)
 
 made_by(
     figures.claims,
@@ -56,13 +61,18 @@ PAGE = report(
     category="All figures",
     labels={"figure": "page", "shows": "Figures, claims and models, to explore"},
 )
-made_by(figures.gallery, PAGE, kind=None, log="gallery")
+SHOWN = {
+    "code": code("gallery", records=figures.metrics_of(figures.figures_of(PAPERS, config), config)),
+    "settings": settings_of(figures.gallery),
+}
+made_by(figures.gallery, PAGE, depends=SHOWN, kind=None, log="gallery")
 # One paper's page needs only that paper's runs.
 made_by(
     figures.gallery,
     "results/figures/{paper}.html",
     name="paper_gallery",
     program="gallery",
+    depends=SHOWN,
     kind=None,
     log="gallery/{paper}",
 )

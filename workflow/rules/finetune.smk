@@ -24,7 +24,7 @@ made_by(
         for file in [f"results/models/{{stem}}.at{share}{{checkpoint}}/init{{init}}_seed{{seed}}/{name}"]
     ],
     kind="train",
-    dumped=finetuning.snapshot_weights,
+    dumped="disk",
     gpu=1,
     log="snapshots/{stem}{checkpoint}_init{init}_seed{seed}",
     where={"stem": r"[^/@]+", "checkpoint": r"(?:@[^/]+)?"},

@@ -13,49 +13,36 @@ from snakemake.logging import logger
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from bertshift.planning import costs, work
+from bertshift.planning import costs
 from bertshift.running import gpus, progress
 
 COSTS = user_errors_as_sentences(settings.read_yaml)(ROOT / "config/costs.yaml")
 SIZES = costs.sizes_of(config, COSTS)
 
 
+def work_of(maker, wildcards):
+    """What a rule's job computes, as its request says."""
+    request = getattr(maker.params.get("settings"), "request", None)
+    return answer_to(request)(wildcards).work(SIZES) if request else costs.Work()
+
+
 @cache
 def expected(rulename, wildcards, threads):
     """What a job will cost on a cluster with GPUs, as far as the configuration tells; wildcards: (name, value) pairs."""
-    made_by, wildcards = workflow.get_rule(rulename), Wildcards(fromdict=dict(wildcards))
-    told = made_by.params.get("settings", "{}")
-    job = work.Job(
-        0,
-        OURS[made_by],
-        dict(wildcards.items()),
-        json.loads(told(wildcards) if callable(told) else told),
-        threads,
-        gpu="gpu" in made_by.resources,
-    )
-    return costs.of_job(job, SIZES, COSTS, has_gpu=True)
-
-
-def disk_of(dumped):
-    """MB of the dump that this request names, as the plan expects them."""
-
-    def of(wildcards):
-        cost = costs.of_job(answer_to(dumped)(wildcards), SIZES, COSTS, has_gpu=False)
-        return math.ceil(cost.disk / costs.MB)
-
-    return of
+    maker = workflow.get_rule(rulename)
+    work, gpu = work_of(maker, Wildcards(fromdict=dict(wildcards))), "gpu" in maker.resources
+    return costs.of_job(costs.Job(0, OURS[maker], work, threads, gpu), COSTS, has_gpu=True)
 
 
 def jobs_of(dag):
     """Jobs as the library knows them, without those that only name targets."""
     jobs, limited = [job for job in dag.jobs if not job.is_norun], workflow.global_resources
     return [
-        work.Job(
+        costs.Job(
             dag.jobid(job),
             OURS.get(job.rule, "other"),
-            wildcards=job.wildcards_dict,
-            settings=json.loads(job.params.get("settings", "{}")),
-            threads=job.threads,
+            work_of(job.rule, job.wildcards),
+            job.threads,
             gpu=bool(job.resources.get("gpu")),
             output=tuple(map(str, job.output)),
             temporary=bool(job.temp_output),
@@ -79,11 +66,11 @@ def limits():
 
 
 def planned():
-    """Expected seconds of every job that is left, and until the last of them ends."""
-    jobs, limited = jobs_of(workflow.dag), limits()
-    expected = costs.estimate(jobs, config, COSTS, limited.has_gpu)
-    seconds, _ = costs.simulate(jobs, expected, limited)
-    return {job.number: expected[job.number].seconds for job in jobs if job.needed}, seconds
+    """Kind and expected seconds of every job that is left, and the kinds of which jobs have finished before."""
+    jobs = jobs_of(workflow.dag)
+    seconds = costs.estimate(jobs, COSTS, limits().has_gpu)
+    left = {job.number: (costs.kind(job.rule), seconds[job.number].seconds) for job in jobs if job.needed}
+    return left, {costs.kind(job.rule) for job in jobs if costs.own_cost(job)}
 
 
 PLAN = "BERTSHIFT_PLAN"

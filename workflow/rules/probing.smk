@@ -34,17 +34,15 @@ made_by(
     counts="results/edge_probes/{model}.npz",
     blocks=blocks_beside("results/edge_probes/{model}.tsv"),
     kind="probe",
-    dumped=probing.dumped_edges,
+    dumped="scratch",
     gpu=1,
 )
-made_by(
-    probing.mdl, *with_blocks("results/mdl/{model}.tsv"), kind="probe", dumped=probing.dumped_edges, gpu=1
-)
+made_by(probing.mdl, *with_blocks("results/mdl/{model}.tsv"), kind="probe", dumped="scratch", gpu=1)
 made_by(
     probing.structural_probes,
     *with_blocks("results/structural_probes/{model}.tsv"),
     kind="probe",
-    dumped=probing.dumped_trees,
+    dumped="scratch",
     gpu=1,
 )
 made_by(

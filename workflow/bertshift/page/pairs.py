@@ -1,56 +1,16 @@
 """All that is known of how two models differ, by layer: each measure with its null and with two seeds of one model."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import PurePath
 
 import pandas as pd
 
 from bertshift.figures import numbers
+from bertshift.measures.metric import Metric, Shown
+from bertshift.measures.registry import METRICS
 from bertshift.naming import named_in, pair_name
 from bertshift.page.charts import in_words, shown
 from bertshift.rows import statistics
-
-Rows = Callable[[pd.DataFrame], pd.DataFrame]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """`rows` are those of a table `results/<folder>/<model>_vs_<model>.tsv` that are drawn.
-
-    null: the variant of what unrelated models give; alike: whether 1 is no change, so that change is 1 minus the value;
-    heads: whether its table has single heads.
-    """
-
-    folder: str
-    title: str
-    rows: Mapping[str, str]
-    null: str = ""
-    alike: bool = False
-    heads: bool = False
-
-
-MEASURES = {
-    "rsa": Measure("rsa", "Hidden states, RSA similarity", {"variant": "content"}, alike=True),
-    "svcca": Measure("svcca", "Hidden states, SVCCA distance", {"variant": "svcca99"}, "svcca99_null"),
-    **{
-        name: Measure(
-            "similarity", f"Hidden states, {in_words(name)}", {"tokens": "content", "variant": name}, f"{name}_null"
-        )
-        for name in ("pwcca_reference", "cka_debiased", "procrustes")
-    },
-    "layer_cka": Measure("layer_cka", "Hidden states, CKA of a layer with itself", {"variant": "across"}, alike=True),
-    "js": Measure("js", "Attention, JS divergence in nats", {"variant": "nats"}, heads=True),
-    "cosine": Measure("cosine", "Attention, cosine of maps", {"variant": "crop"}, alike=True, heads=True),
-    "own": Measure(
-        "own_or_inherited", "Attention, JS by the layer's own weights", {"measure": "js", "variant": "own"}, heads=True
-    ),
-    "inherited": Measure(
-        "own_or_inherited", "Attention, JS by the layer's input", {"measure": "js", "variant": "inherited"}, heads=True
-    ),
-    "norm": Measure("spectra", "Weights, relative norm of the change", {"variant": "norm"}),
-    "intruders": Measure("spectra", "Weights, intruder dimensions", {"variant": "intruders"}),
-}  # fmt: skip
 
 
 def pairs(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict]:
@@ -71,19 +31,11 @@ def pairs(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict]:
 
 def _pair(model: str, reference: str, tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> dict:
     measures, name = {}, pair_name(model, reference)
-    for key, measure in MEASURES.items():
-        of = tables.get(measure.folder, {})
-        table = of.get(name)
-        if table is None or (found := _layers(table, measure, measure.rows)) is None:
-            continue
-        found |= {"title": measure.title, "alike": measure.alike}
-        if measure.null:
-            found["null"] = _layers(table, measure, measure.rows | {"variant": measure.null})
-        floors = {one: of[pair] for one in (model, reference) if (pair := pair_name(one, one)) in of}
-        found["floors"] = {one: _layers(floor, measure, measure.rows) for one, floor in floors.items()}
-        if measure.heads:
-            found["heads"] = _heads(table, measure)
-        measures[key] = found
+    for folder, metric in METRICS.items():
+        of = tables.get(folder, {})
+        for key, line in metric.shown.items() if name in of else ():
+            if found := _measure(line, metric, name, of):
+                measures[key] = found
     return {
         "measures": measures,
         "scores": {
@@ -97,7 +49,22 @@ def _pair(model: str, reference: str, tables: Mapping[str, Mapping[str, pd.DataF
     }  # fmt: skip
 
 
-def _of(table: pd.DataFrame, measure: Measure, wanted: Mapping[str, str]) -> pd.DataFrame:
+def _measure(line: Shown, metric: Metric, name: str, tables: Mapping[str, pd.DataFrame]) -> dict | None:
+    """What the page draws of a line, of the metric's tables by name; None where the table has no such rows."""
+    table, found = tables[name], _layers(tables[name], line.rows)
+    if found is None:
+        return None
+    found |= {"title": line.title, "alike": line.alike}
+    if line.null:
+        found["null"] = _layers(table, line.rows | {"variant": line.null})
+    floors = {one: tables.get(pair_name(one, one)) for one in named_in(name)}
+    found["floors"] = {one: _layers(floor, line.rows) for one, floor in floors.items() if floor is not None}
+    if metric.by_heads:
+        found["heads"] = _heads(table, line.rows)
+    return found
+
+
+def _of(table: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
     """Rows that have these values; of several inputs Wikipedia's, or else the first; of pairs of layers those of one."""
     for key, value in wanted.items():
         if key in table:
@@ -108,9 +75,9 @@ def _of(table: pd.DataFrame, measure: Measure, wanted: Mapping[str, str]) -> pd.
     return table[table["layer"] == table["ref_layer"]]
 
 
-def _layers(table: pd.DataFrame, measure: Measure, wanted: Mapping[str, str]) -> dict | None:
+def _layers(table: pd.DataFrame, wanted: Mapping[str, str]) -> dict | None:
     """What is drawn of a table; runs that failed to train are left out."""
-    rows = _of(table, measure, wanted)
+    rows = _of(table, wanted)
     rows = rows[rows["head"] == 0]
     if rows.empty:
         return None
@@ -134,9 +101,9 @@ def _by_layer(rows: pd.DataFrame, means: pd.DataFrame) -> list[list]:
     ]
 
 
-def _heads(table: pd.DataFrame, measure: Measure) -> list[list[float | None]]:
+def _heads(table: pd.DataFrame, wanted: Mapping[str, str]) -> list[list[float | None]]:
     """[layers][heads] of the first pretraining run that learned its task, as heads of two runs have nothing in common."""
-    rows = _of(table, measure, measure.rows)
+    rows = _of(table, wanted)
     rows = numbers.trained(numbers.first_run(rows[rows["head"] > 0], "model"), ["model"])
     cells = rows.pivot_table(index="layer", columns="head", values="value")
     return [[shown(value, 3) for value in line] for line in cells.to_numpy()]

@@ -5,16 +5,36 @@ import heapq
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bertshift.metrics.registry import METRICS
-from bertshift.planning.work import WORK, Job, Sizes, Work
+from bertshift.measures.registry import METRICS
+from bertshift.requests.work import Sizes, Work
 
 MB, GB = 1e6, 1e9
-ROW_BYTES = 480  # of a table, and of what stands beside it
 # No job asks a cluster for less: a slow node, a file system that is busy.
 LEAST_MINUTES, LEAST_GB = 10, 2
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job of the workflow: what its rule and its request say of it, and the jobs that it waits for.
+
+    output: bytes are counted as temporary where Snakemake deletes them; limited: the bytes that a limit on temporary files
+    counts for it.
+    """
+
+    number: int
+    rule: str
+    work: Work = field(default_factory=Work)
+    threads: int = 1
+    gpu: bool = False
+    output: tuple[str, ...] = ()
+    temporary: bool = False
+    limited: float = 0.0
+    record: str | None = None
+    needed: bool = True
+    after: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,27 +67,57 @@ class Resources:
 
 
 def kind(rule: str) -> str:
-    """What a rule is planned as: figures have a rule each. A new metric of two models is taken for one that reads as much as
-    `cosine`."""
-    if rule in METRICS and rule not in WORK:
-        return "cosine"
+    """What a rule is planned as: figures have a rule each."""
     return "draw" if rule.startswith("draw_") else rule
 
 
 def stage(rule: str, table: Mapping) -> int:
     """How many stages come before the rule's; one that the table does not name comes last."""
-    stages = enumerate(table["stages"].values())
-    return next((number for number, rules in stages if kind(rule) in rules), len(table["stages"]))
+    stages, name = list(table["stages"]), kind(rule)
+    if name in METRICS:
+        return stages.index("metrics")
+    return next((n for n, each in enumerate(stages) if name in table["stages"][each]), len(stages))
 
 
-def estimate(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
+def sizes_of(config: Mapping, table: Mapping) -> Sizes:
+    data = "world" if config["data"]["source"] == "world" else "real"
+    return Sizes(config, {key: table[key][data] for key in ("rows", "tokens", "bytes")})
+
+
+def of_job(job: Job, table: Mapping, has_gpu: bool) -> Cost:
+    """What the table tells of one job."""
+    work, of_rule = job.work, table["rules"].get(kind(job.rule), {})
+    if job.rule in METRICS:
+        of_rule = {"seconds": METRICS[job.rule].seconds} | of_rule
+    rule, on_gpu = table["rules"]["other"] | of_rule, job.gpu and has_gpu
+    cpu, machine = table["machines"]["cpu"], table["machines"]["gpu" if on_gpu else "cpu"]
+    narrow = 1 + machine["half_width"] / work.width if work.width else 1.0
+    products = work.flops * narrow / machine["flops"] / (1 if on_gpu else job.threads)
+    computed = products + work.host / cpu["flops"] / job.threads + work.passes * machine["pass"]
+    return Cost(
+        rule["seconds"] + computed + work.moved / cpu["moved"] + work.text / cpu["text"],
+        (rule["memory_mb"] + machine["memory_mb"]) * MB * work.processes
+        + work.memory
+        + (0 if on_gpu else work.device),
+        rule["disk_mb"] * MB + work.disk,
+        work.scratch,
+        work.device if on_gpu else 0.0,
+        work.flops + work.host,
+    )
+
+
+def shipped(jobs: Sequence[Job], table: Mapping, has_gpu: bool) -> dict[int, Cost]:
+    """The cost of every job by its number as the table alone tells."""
+    return {job.number: of_job(job, table, has_gpu) for job in jobs}
+
+
+def estimate(jobs: Sequence[Job], table: Mapping, has_gpu: bool) -> dict[int, Cost]:
     """The cost of every job by its number.
 
     It is the shipped one times what the finished jobs of its rule took relative to theirs; where none has finished, its
     seconds times what all finished jobs took.
     """
-    costs = shipped(jobs, config, table, has_gpu)
-    pairs = defaultdict(list)
+    costs, pairs = shipped(jobs, table, has_gpu), defaultdict(list)
     for job in jobs:
         if own := own_cost(job):
             pairs[kind(job.rule)].append((own, costs[job.number]))
@@ -77,17 +127,6 @@ def estimate(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool
         for rule, some in pairs.items()
     }
     return {job.number: _times(costs[job.number], ratios.get(kind(job.rule), of_all)) for job in jobs}
-
-
-def sizes_of(config: Mapping, table: Mapping) -> Sizes:
-    data = "world" if config["data"]["source"] == "world" else "real"
-    return Sizes(config, {key: table[key][data] for key in ("rows", "tokens", "bytes")})
-
-
-def shipped(jobs: Sequence[Job], config: Mapping, table: Mapping, has_gpu: bool) -> dict[int, Cost]:
-    """The cost of every job by its number as the table alone tells."""
-    sizes = sizes_of(config, table)
-    return {job.number: of_job(job, sizes, table, has_gpu) for job in jobs}
 
 
 def minutes(cost: Cost, cluster: Mapping, kind: str, attempt: int) -> int:
@@ -117,28 +156,6 @@ def own_cost(job: Job) -> Cost | None:
         return None
     files = [] if job.temporary else [Path(name) for name in job.output]
     return Cost(seconds, memory, sum(file.stat().st_size for file in files if file.is_file()))
-
-
-def of_job(job: Job, sizes: Sizes, table: Mapping, has_gpu: bool) -> Cost:
-    """What the table tells of one job."""
-    rule = table["rules"]["other"] | table["rules"].get(kind(job.rule), {})
-    work = WORK[kind(job.rule)](job, sizes) if kind(job.rule) in WORK else Work()
-    on_gpu = job.gpu and has_gpu
-    cpu, machine = table["machines"]["cpu"], table["machines"]["gpu" if on_gpu else "cpu"]
-    narrow = 1 + machine["half_width"] / work.width if work.width else 1.0
-    products = work.flops * narrow / machine["flops"] / (1 if on_gpu else job.threads)
-    computed = products + work.host / cpu["flops"] / job.threads + work.passes * machine["pass"]
-    moved = sum(getattr(work, key) / cpu[key] for key in ("elements", "text", "written", "read", "fetched"))
-    return Cost(
-        rule["seconds"] + computed / rule["speed"] + moved,
-        (rule["memory_mb"] + machine["memory_mb"]) * MB * work.processes
-        + work.memory
-        + (0 if on_gpu else work.device),
-        rule["disk_mb"] * MB + work.disk + ROW_BYTES * rule["variants"] * work.rows,
-        work.scratch,
-        work.device if on_gpu else 0.0,
-        work.flops + work.host,
-    )
 
 
 def _ratio(pairs: Iterable[tuple[Cost, Cost]], key: str) -> float:
@@ -205,8 +222,7 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
 
 def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources) -> str:
     """What is left, by stage: jobs, hours, disk, memory of the largest job, and where the estimate comes from."""
-    expected = shipped(jobs, config, table, limits.has_gpu)
-    costs = estimate(jobs, config, table, limits.has_gpu)
+    expected, costs = (of(jobs, table, limits.has_gpu) for of in (shipped, estimate))
     seconds, temporary = simulate(jobs, costs, limits)
     names = [*table["stages"], "other"]
     stages = {name: [] for name in names}

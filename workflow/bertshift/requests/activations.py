@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from bertshift.errors import UserError
+from bertshift.measures.registry import METRICS
 from bertshift.naming import Run, parse_model
 from bertshift.papers.catalogue import needs
-from bertshift.planning.work import Job
 from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import rows
 from bertshift.requests.runs import files, runs_and_parents, unique
+from bertshift.requests.work import BATCH_TOKENS, Sizes, Work
 from bertshift.running import codegraph
 
 SCRIPT = codegraph.PACKAGE.parent / "scripts/activations.py"
@@ -34,7 +35,7 @@ EXAMPLES = "results/examples/{model}.json"
 # the scale `paper` two of each of 14 models take 3 to 4 MB.
 SHORT = 20
 # Tables of single heads' attention, or of what single heads do.
-BY_HEAD = {"cosine", "js", "attention_to", "own_or_inherited", "ablation", "patterns"}
+BY_HEAD = {name for name, metric in METRICS.items() if metric.by_heads} | {"ablation", "patterns"}
 
 
 def dump(kind: str, model: str, stimuli: Iterable[str]) -> str:
@@ -52,22 +53,30 @@ def recipe(kind: str, config: Mapping) -> dict:
     return {"code": codegraph.digest([SCRIPT]), **how_dumped(kind, config)}
 
 
-def settings_of_dump(kind: str, runs: Iterable[Run], config: Mapping) -> dict:
-    return {"runs": {run.name: run.folder for run in runs}, **how_dumped(kind, config)}
-
-
 def activations(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
     runs = runs_of(parse_model(model, config), config)
     return Request(
         {"models": files(runs), "stimuli": list(map(rows, stimuli.split("-")))},
-        settings_of_dump(kind, runs, config),
+        {"runs": {run.name: run.folder for run in runs}, **how_dumped(kind, config)},
+        lambda sizes: extracted(sizes, model, stimuli.split("-"), how_dumped(kind, config)) * len(runs),
     )
 
 
-def dumped(config: Mapping, kind: str, model: str, stimuli: str, replicates: int | None = None) -> Job:
-    """A dump of so many replicates, or of all, as the plan knows it."""
-    runs = runs_of(parse_model(model, config), config)[:replicates]
-    return Job(0, "activations", {"model": model, "stimuli": stimuli}, settings_of_dump(kind, runs, config))
+def extracted(sizes: Sizes, model: str, stimuli: Iterable[str], how: Mapping) -> Work:
+    """One replicate's dump."""
+    shape, inputs = sizes.shape(model), sizes.inputs(stimuli, how["max_length"])
+    each = shape.dump(inputs, how)
+    # A batch's maps of all layers, and a member that is written twice before its part file goes.
+    batch = (
+        4 * BATCH_TOKENS * shape.layers * shape.heads * max(length for _, length in inputs) * how["attention"]
+    )
+    return shape.passes(inputs) + Work(
+        disk=each,
+        moved=3 * each,
+        scratch=each / shape.layers,
+        device=4 * shape.parameters + batch,
+        memory=batch,
+    )
 
 
 def examples(config: Mapping, model: str) -> Request:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bertshift.errors import UserError
-from bertshift.metrics.registry import METRICS
+from bertshift.measures.registry import METRICS, OF_DUMPS
 from bertshift.naming import Model, Run, parse_comparison, parse_model
 from bertshift.replicates import pair_runs, runs_of
 from bertshift.requests import Request
@@ -29,8 +29,8 @@ def compare(config: Mapping, model: str, reference: str, metric: str) -> Request
     """One metric of two models, on dumps of both, for every pair of replicates."""
     one, other, pairs, asked = _of_pairs(config, model, reference, metric)
     how, runs, stimuli = METRICS[metric], in_pairs(pairs), asked.settings["stimuli"]
-    inputs = {side: dump(how.dump, each, stimuli) for side, each in (("model", one), ("reference", other))}
-    settings = {"module": how.module, "dump": recipe(how.dump, config)}
+    inputs = {side: dump(how.reads, each, stimuli) for side, each in (("model", one), ("reference", other))}
+    settings = {"module": how.module, "dump": recipe(how.reads, config)}
     if how.tokens:
         settings["tokens"] = config["samples"][how.tokens]
     if how.weights:
@@ -42,7 +42,11 @@ def compare(config: Mapping, model: str, reference: str, metric: str) -> Request
         # Its table has rows of the reference by itself.
         of_reference = [run for run in runs if run.model == other]
         settings["reference_checkpoints"] = checkpoints_of(of_reference, config)
-    return asked.plus(inputs, **settings)
+    return asked.plus(inputs, **settings).costing(
+        lambda sizes: sizes.shape(model).compared(
+            sizes.inputs(stimuli), how, len(pairs), settings.get("tokens")
+        )
+    )
 
 
 def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
@@ -50,7 +54,12 @@ def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
     runs, samples = in_pairs(pairs), config["samples"]
     inputs = {"models": files(runs), "stimuli": list(map(rows, asked.settings["stimuli"]))}
     padded = {"inputs": samples["padded"], "pad_to": samples["padded_length"]}
-    return asked.plus(inputs, **padded, folders=folders(one, other, runs))
+    first = asked.settings["stimuli"][:1]
+    return asked.plus(inputs, **padded, folders=folders(one, other, runs)).costing(
+        lambda sizes: sizes.shape(model).passes(
+            [(padded["inputs"] or sizes.inputs(first)[0][0], padded["pad_to"])], 2 * len(pairs)
+        )
+    )
 
 
 def spectra(config: Mapping, model: str, reference: str) -> Request:
@@ -58,7 +67,9 @@ def spectra(config: Mapping, model: str, reference: str) -> Request:
     one, other, pairs, asked = _of_pairs(config, model, reference)
     same = {"metric": "spectra", "model": str(one), "reference": str(other)}
     compared = [[run.folder, ref.folder, same | numbers_of(run, ref)] for run, ref in pairs]
-    return asked.plus({"weights": files(in_pairs(pairs), WEIGHTS)}, folders=compared)
+    return asked.plus({"weights": files(in_pairs(pairs), WEIGHTS)}, folders=compared).costing(
+        lambda sizes: sizes.shape(model).compared([(0, 0)], METRICS["spectra"], len(pairs))
+    )
 
 
 def _of_pairs(
@@ -100,13 +111,14 @@ def annotations(config: Mapping, stimulus: str) -> Request:
     return Request(
         {"rows": rows(stimulus), "models": files(runs), "scores": files(runs, ["scores.json"])},
         [run.folder for run in runs],
+        lambda sizes: sizes.shape(runs[0].model.base).passes(sizes.inputs([stimulus]), len(runs)),
     )
 
 
 def check_analyses(config: Mapping) -> None:
     """UserError for inputs of a metric that does not exist."""
     for metric in config["analyses"]:
-        if metric not in METRICS:
+        if metric not in OF_DUMPS:
             raise UserError(
-                f"analyses.{metric}: no metric of this name looks at inputs; {nearest(metric, sorted(METRICS))}."
+                f"analyses.{metric}: no metric of this name looks at inputs; {nearest(metric, sorted(OF_DUMPS))}."
             )

@@ -1,6 +1,7 @@
 """Data sets, and the inputs that models are compared on."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from bertshift.errors import UserError
@@ -8,6 +9,7 @@ from bertshift.naming import Model
 from bertshift.recipes import train_size
 from bertshift.requests import Request
 from bertshift.requests.runs import unique
+from bertshift.requests.work import Work
 from bertshift.world import generate
 
 WORLD = "results/world"
@@ -54,7 +56,12 @@ def dataset(config: Mapping, dataset: str) -> Request:
         settings["mirror"] = data["mirror"]
     else:
         settings["cache"] = data["cache"]
-    return Request({"files": files}, settings)
+    return Request({"files": files}, settings, lambda sizes: _lines(sizes.bytes(dataset)))
+
+
+def _lines(size: float) -> Work:
+    """JSON lines of so many bytes, made and held."""
+    return Work(text=size, disk=size, memory=4 * size)
 
 
 def mirror_of(config: Mapping) -> Path:
@@ -152,4 +159,6 @@ def stimuli(config: Mapping, stimulus: str) -> Request:
             "number": config["samples"][size],
             "max_train": {name: train_size(name, config) for name, split in sources if split == "train"},
         },
+        # Those that are only read.
+        lambda sizes: replace(_lines(sum(sizes.bytes(*source) for source in sources)) * 0.25, disk=0),
     )

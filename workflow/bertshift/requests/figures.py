@@ -6,18 +6,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bertshift.files import blocks_beside
-from bertshift.metrics.registry import METRICS
+from bertshift.measures.registry import METRICS
+from bertshift.naming import named_in, parse_model
 from bertshift.papers.catalogue import FIGURES, PAPERS, nearest_figures, needs
+from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import EXAMPLES, examples_of
 from bertshift.requests.runs import unique
+from bertshift.requests.work import Sizes, Work
 
 # As seen from the folder that is worked in: a clone that is moved with its results stays finished.
 LIBRARY = Path(os.path.relpath(Path(__file__).parents[1]))
 PUBLISHED = str(LIBRARY / "papers/{paper}/published.yaml")
 MEASURED = {
-    *METRICS,
-    "cosine_padded",
+    *(name for name, metric in METRICS.items() if metric.reads != "weights"),
     "edge_probes",
     "structural_probes",
     "mdl",
@@ -33,7 +35,11 @@ MEASURED = {
     "relation_heads",
 }
 # Tables that the page's view of two models reads.
-OF_PAIRS = {*METRICS, "spectra", "scores", "edge_probes", "structural_probes"} - {"attention_to"}
+OF_PAIRS = {name for name, metric in METRICS.items() if metric.shown} | {
+    "scores",
+    "edge_probes",
+    "structural_probes",
+}
 
 
 def measured(tables: Iterable[str]) -> list[str]:
@@ -53,6 +59,12 @@ def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
     papers, wanted = list(papers), config["figures"]
     names = (name.split("/") for name in FIGURES)
     return [f"{paper}/{item}" for paper, item in names if paper in papers and wanted.get(paper, {}).get(item)]
+
+
+def metrics_of(figures: Iterable[str], config: Mapping) -> set[str]:
+    """The metrics of two models whose tables these figures read."""
+    folders = (table.split("/")[1] for name in figures for table in needs(name, config))
+    return METRICS.keys() & set(folders)
 
 
 def not_drawn(config: Mapping, target: str) -> str | None:
@@ -91,7 +103,18 @@ def claims(config: Mapping, paper: str) -> Request:
             "published": PUBLISHED.format(paper=paper),
         },
         tables,
+        lambda sizes: _held(unique(table for some in tables.values() for table in some), config, sizes),
     )
+
+
+def _held(tables: Iterable[str], config: Mapping, sizes: Sizes) -> Work:
+    """Tables of metrics of single heads have far more rows than all others; a row as text, and in memory."""
+    rows = 0.0
+    for _, folder, file in (Path(table).parts for table in tables if table.split("/")[1] in METRICS):
+        model, metric = named_in(file)[0], METRICS[folder]
+        shape, runs = sizes.shape(model), len(runs_of(parse_model(model, config), config))
+        rows += metric.variants * runs * shape.layers * (shape.heads + 1 if metric.by_heads else 1)
+    return Work(text=400 * rows, memory=2800 * rows)
 
 
 def gallery(config: Mapping, paper: str | None = None) -> Request:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from bertshift.errors import UserError
 from bertshift.naming import Model, Run, parse_model
-from bertshift.planning.work import Job
 from bertshift.recipes import task_settings
 from bertshift.replicates import pair_runs, runs_of
 from bertshift.requests import Request
@@ -23,6 +22,7 @@ from bertshift.requests.runs import (
     training_scores,
     unique,
 )
+from bertshift.requests.work import Sizes, Work
 from bertshift.seeds import seed_from
 
 
@@ -30,20 +30,37 @@ def finetune(config: Mapping, model: str, init: str, seed: str) -> Request:
     run = run_named(config, model, init, seed)
     if not run.model.tasks:
         raise UserError(f"'{run.model}' is not fine-tuned and has no seed; ask for init{init}.")
+    how = settings_of_run(run, config)
     return Request(
-        {"start": files([run.parent]), **task_data(run.model, config)}, settings_of_run(run, config)
+        {"start": files([run.parent]), **task_data(run.model, config)},
+        how,
+        lambda sizes: trained(sizes, model, how) + sizes.shape(model).weights(),
     )
+
+
+def trained(sizes: Sizes, model: str, how: Mapping) -> Work:
+    """One fine-tuning, with these settings."""
+    shape, training, data = sizes.shape(model, how["variants"]), how["training"], how["task"]["dataset"]
+    (rows, length), dev = sizes.split(how["task"], "train"), sizes.split(how["task"], "dev")
+    examples = rows * training["epochs"]
+    work = shape.updates(examples, length, examples / training["batch_size"]) + shape.passes([dev])
+    # Rows, and encoded examples: lists of Python's integers.
+    return work + Work(memory=3.5 * sizes.bytes(data, "train", "dev") + rows * (44 * length + 250))
 
 
 def snapshots(config: Mapping, stem: str, checkpoint: str, init: str, seed: str) -> Request:
     """Of the run of model `<stem><checkpoint>`; settings["shares"]: percent of its steps, in ascending order."""
-    return finetune(config, stem + checkpoint, init, seed).plus(shares=sorted(config["snapshots"]))
-
-
-def snapshot_weights(config: Mapping, stem: str, checkpoint: str, init: str, seed: str) -> Job:
-    """The job that writes them, as the plan knows it."""
-    asked = snapshots(config, stem, checkpoint, init, seed)
-    return Job(0, "snapshots", {"stem": stem, "checkpoint": checkpoint}, asked.settings)
+    model, shares = stem + checkpoint, sorted(config["snapshots"])
+    asked = finetune(config, model, init, seed).plus(shares=shares)
+    how = asked.settings["training"]
+    part = asked.settings | {"training": how | {"epochs": how["epochs"] * max(shares) / 100}}
+    return asked.costing(
+        lambda sizes: (
+            trained(sizes, model, part)
+            + sizes.shape(model).weights(len(shares))
+            + sizes.shape(model).passes([sizes.split(part["task"], "dev")], len(shares) - 1)
+        )
+    )
 
 
 def settings_of_run(run: Run, config: Mapping) -> dict:
@@ -129,6 +146,17 @@ def frozen(config: Mapping, model: str) -> Request:
     starts = unique(run.parent for run in runs_of(model, config))
     heads = range(1, config["frozen"]["heads"] + 1)
     seeds = {start: [finetune_seed(model, start.init, head) for head in heads] for start in starts}
+    task, most = task_settings(model, config)["task"], config["frozen"]["max_train"]
+
+    def work(sizes: Sizes) -> Work:
+        """Two linear probes, each fitted with many strengths in hundreds of steps that wait for memory (measured)."""
+        shape, read = (
+            sizes.shape(str(model.parent)),
+            [sizes.split(task, "train", most), sizes.split(task, "dev")],
+        )
+        inputs = sum(number for number, _ in read) * shape.width
+        return (shape.passes(read) + Work(host=1e5 * inputs, memory=24 * inputs)) * len(starts)
+
     return Request(
         {"starts": files(starts), **task_data(model, config)},
         {
@@ -136,11 +164,12 @@ def frozen(config: Mapping, model: str) -> Request:
             "checkpoints": checkpoints_of(starts, config),
             "model": str(model.parent),
             "child": str(model),
-            "task": task_settings(model, config)["task"],
-            "max_train": config["frozen"]["max_train"],
+            "task": task,
+            "max_train": most,
             "starts": {
                 start.folder: {"init": start.init, "seed": start.seed, "heads": seeds[start]}
                 for start in starts
             },
         },
+        work,
     )

@@ -9,6 +9,7 @@ from bertshift.models.families import FAMILIES
 from bertshift.models.source import as_asked_before
 from bertshift.requests import Request
 from bertshift.requests.runs import files, run_named
+from bertshift.requests.work import Sizes, Work
 from bertshift.running.own_files import contents
 from bertshift.seeds import seed_from
 
@@ -58,7 +59,24 @@ def pretrain(config: Mapping, base: str, init: str) -> Request:
             **{key: value for key, value in how.items() if key != "runs"},
             "seed": seed_from("pretrain", base, init),
         },
+        lambda sizes: _pretrained(config, base, sizes),
     )
+
+
+def _pretrained(config: Mapping, base: str, sizes: Sizes) -> Work:
+    """Of a text with four letters a token; null: random lengths, as the original BERT's."""
+    how, shape = config["bases"][base]["pretrain"], sizes.shape(base)
+    corpus, documents = (
+        Path(config["corpora"][how["corpus"]]),
+        config.get("world", {}).get("sizes", {}).get("documents", 0),
+    )
+    text = corpus.stat().st_size / 4 if corpus.is_file() else documents * sizes.tokens("documents")
+    tokens, length = how["epochs"] * text, how.get("lengths", {}).get("short_length") or 128
+    # The logits of masked words, or of a decoder's next words.
+    share = 1 if FAMILIES[how["family"]].causal else how["masked"]
+    logits = Work(flops=6 * share * tokens * shape.width * shape.vocabulary)
+    steps = tokens / length / how["batch_size"]
+    return shape.updates(tokens / length, length, steps) + shape.weights() + logits
 
 
 def _check_vocabulary(base: str, how: Mapping, vocabulary: Mapping) -> None:
@@ -92,9 +110,18 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
             raise UserError(f"bases.{base}.checkpoints: there is no folder {folder}.")
         published.check(folder, shape)
         own["own"] = contents(str(file) for file in sorted(folder.iterdir()) if file.is_file())
-    return Request(settings={"source": source, "shape": shape, "cache": config["data"]["cache"], **own})
+    # A copy stays as it was downloaded.
+    copies = 2 if "hub" in source else 1
+    return Request(
+        settings={"source": source, "shape": shape, "cache": config["data"]["cache"], **own},
+        work=lambda sizes: sizes.shape(base).weights(copies),
+    )
 
 
 def derive(config: Mapping, model: str, init: str) -> Request:
     run = run_named(config, model, init)
-    return Request({"start": files([run.checkpoint])}, [variant.text for variant in run.model.variants])
+    return Request(
+        {"start": files([run.checkpoint])},
+        [variant.text for variant in run.model.variants],
+        lambda sizes: sizes.shape(model).weights(),
+    )

@@ -1,16 +1,17 @@
 """Rows of runs that differ in one thing, say one layer more frozen each time."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from bertshift.errors import UserError
 from bertshift.files import blocks_beside
 from bertshift.naming import Model, Run, parse_model, shape_of
-from bertshift.planning.work import Sizes
 from bertshift.replicates import runs_of, sweep_of, sweep_runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import task_data
-from bertshift.requests.finetuning import settings_of_run
+from bertshift.requests.finetuning import settings_of_run, trained
 from bertshift.requests.runs import checkpoints_of, files, provenance, run_named, scored_model, unique
+from bertshift.requests.work import Sizes, Work
 
 
 def samples(task: str, config: Mapping) -> dict[str, int]:
@@ -70,7 +71,16 @@ def row(config: Mapping, model: str, sweep: str, init: str, seed: str) -> Reques
                 "checkpoints": checkpoints_of([run.parent], config),
             },
         },
+        lambda sizes: _trained(config, model, runs.values(), sizes),
     )
+
+
+def _trained(config: Mapping, model: str, runs: Collection[Mapping], sizes: Sizes) -> Work:
+    """null: as many at once as a GPU holds, one a thread at most; a dry run may have fewer threads than the job."""
+    work = sum((trained(sizes, model, run) for run in runs), Work())
+    at_once = max(1, min(len(runs), config["sweeps"]["runs_at_once"] or config["threads"]["train"]))
+    held = {key: getattr(work, key) * at_once for key in ("memory", "device", "scratch")}
+    return replace(work, processes=at_once, **held)
 
 
 def largest_run_mb(config: Mapping, model: str, sweep: str, init: str, seed: str) -> int:
@@ -80,7 +90,7 @@ def largest_run_mb(config: Mapping, model: str, sweep: str, init: str, seed: str
     for run in row(config, model, sweep, init, seed).settings["runs"].values():
         length, batch = run["task"]["max_length"], run["training"]["batch_size"]
         shape = sizes.shape(model, run["variants"])
-        largest = max(largest, shape.updates(batch * length, length, steps=1).device)
+        largest = max(largest, shape.updates(batch, length, steps=1).device)
     return round(largest / 1e6)
 
 

@@ -12,10 +12,10 @@ import pandas as pd
 from scipy.special import expit
 
 from bertshift.errors import UserError
+from bertshift.measures import registry
+from bertshift.measures.metric import ANY, CORRELATION, POSITIVE, SHARE, Range
 
-Range = tuple[float, float]
 ENDS = ["floor", "ceiling"]  # in memory, columns of a table with the range of its column `value`
-SHARE, CORRELATION, POSITIVE, ANY = (0.0, 1.0), (-1.0, 1.0), (0.0, np.inf), (-np.inf, np.inf)
 AT_END = 1e-12  # of the range's width, and in numbers without a width: nearer to an end is at the end
 BEYOND = 1 + 1e-9  # two replicates, one of them at an end, have an error as large as their distance from it
 # What tells measures of one name apart, in the order in which it is looked for.
@@ -26,40 +26,25 @@ SCORES: Mapping[str, Range] = {
                      "label_accuracy_gold_heads"], SHARE),
     **dict.fromkeys(["mcc", "pearson", "spearman"], CORRELATION),
 }  # fmt: skip
-# By the column `metric`, or this and a word of one of KINDS. What is not here is a difference, or has no interval.
+# By the column `metric`, or this and a word of one of KINDS. What is not here is a difference, or has no interval. Those of
+# metrics of two models stand in their records.
 RANGES: Mapping[str, Range] = {
+    **registry.RANGES,
     **SCORES,
     **{f"{metric} {score}": ends for metric in ("frozen", "ablation", "ablation_split_half", "restored_score")
        for score, ends in SCORES.items()},
-    "attention_to": SHARE,
-    "attention_to from_cls_norm": POSITIVE,
-    "attention_to received_norm": POSITIVE,
-    "cka": (0.0, 2.0),  # 1 minus a correlation, which the debiased form may find below 0
-    "cosine": SHARE,  # attention is nowhere below 0
     "edge_probe": SHARE,
     "forgetting model": POSITIVE,
     "forgetting parent": POSITIVE,
-    "js": (0.0, float(np.log(2))),
-    "js bits": SHARE,
-    "layer_cka": CORRELATION,
     "loss": POSITIVE,
     "mdl": POSITIVE,
     "mdl f1": SHARE,
-    "own_or_inherited": SHARE,
-    "own_or_inherited js": (0.0, float(np.log(2))),
     "pattern_share": SHARE,
-    "procrustes": SHARE,
-    "pwcca": SHARE,
     "relation_heads": SHARE,
     "restored": SHARE,
-    "rsa": CORRELATION,
-    "spectra": POSITIVE,
-    "spectra rank1": SHARE,
-    "spectra rank8": SHARE,
     "steps": POSITIVE,
     "structural_probe": SHARE,
     "structural_probe spearman": CORRELATION,
-    "svcca": SHARE,
     "weights_moved": POSITIVE,
 }  # fmt: skip
 

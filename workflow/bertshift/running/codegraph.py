@@ -44,8 +44,8 @@ def told(scripts: Iterable[Path]) -> str:
     scripts = list(scripts)
     if missing := [file for file in scripts if not file.is_file()]:
         raise UserError(
-            f"{missing[0]} does not exist; write this module, or correct its name where metrics/registry.py or the "
-            "__init__.py of a paper has it."
+            f"{missing[0]} does not exist; write this module, or correct its name where a metric's record in "
+            "measures/ or the __init__.py of a paper has it."
         )
     return " ".join([digest(scripts), *(str(file.relative_to(PACKAGE.parent)) for file in scripts)])
 

@@ -2,12 +2,13 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from pathlib import Path
 
-# The plan counts as so much of the work seen, so that the first jobs alone do not tell the speed.
-TRUST = 0.1
+# No end is told while jobs of a kind of which none has finished may take more than this share of the time that is left.
+UNKNOWN = 1 / 3
 SECONDS_BETWEEN = 5
 
 
@@ -15,19 +16,20 @@ class Progress(logging.Handler):
     """Listens to Snakemake's log records; `say` gets a line after a job has ended, not more often than every 5 s, and one
     for each picture and page that a job has made.
 
-    planned: called when the first job starts, gives {job's number: expected seconds} and the expected seconds of all.
+    planned: called when the first job starts, gives {job's number: (kind, expected seconds)} of those that are left, and the
+    kinds whose expected seconds come from jobs that have finished in an earlier run.
     """
 
     def __init__(
         self,
-        planned: Callable[[], tuple[Mapping[int, float], float]],
+        planned: Callable[[], tuple[Mapping[int, tuple[str, float]], Collection[str]]],
         say: Callable[[str], None],
         clock: Callable[[], float] = time.time,
     ):
         super().__init__()
         self.planned, self.say, self.clock = planned, say, clock
-        self.seconds, self.expected, self.began = {}, 0.0, 0.0
-        self.running, self.done, self.said = {}, set(), -SECONDS_BETWEEN
+        self.jobs, self.known, self.began = {}, (), 0.0
+        self.running, self.took, self.said = {}, {}, -SECONDS_BETWEEN
         self.shows: dict[int, list[str]] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -43,14 +45,13 @@ class Progress(logging.Handler):
                 self.running |= dict.fromkeys(record.jobs, now)
                 if not self.began:
                     self.began = now
-                    self.seconds, self.expected = self.planned()
+                    self.jobs, self.known = self.planned()
             case "job_info":
                 self.shows[record.jobid] = list(filter(None, map(_shown, record.output)))
             case "job_error":
                 self.running.pop(record.jobid, None)
             case "job_finished":
-                self.running.pop(record.job_id, None)
-                self.done.add(record.job_id)
+                self.took[record.job_id] = now - self.running.pop(record.job_id, now)
                 for told in self.shows.pop(record.job_id, []):
                     self.say(f"[{_clock(now)}] {told}")
             case "progress" if now >= self.said + SECONDS_BETWEEN and record.done < record.total:
@@ -58,19 +59,30 @@ class Progress(logging.Handler):
                 self.say(self.line(record.done, record.total, now))
 
     def line(self, done: int, total: int, now: float) -> str:
-        running = len(self.running)
-        left = total - done - running
-        end = f"; ends about {self.end(now)}" if self.seconds else ""
-        return f"[{_clock(now)}] {done} of {total} done, {running} running, {left} left{end}"
+        running, end = len(self.running), self.end(now)
+        return f"[{_clock(now)}] {done} of {total} done, {running} running, {total - done - running} left" + (
+            f"; ends about {end}" if end else ""
+        )
 
     def end(self, now: float) -> str:
-        """The time of day when the last job ends, at the speed seen so far, with the weekday where it is not today."""
-        work = sum(self.seconds.values())
-        done = sum(self.seconds.get(job, 0.0) for job in self.done) + sum(
-            min(now - begun, self.seconds.get(job, 0.0)) for job, begun in self.running.items()
-        )
-        speed = (done + TRUST * work) / (now - self.began + TRUST * self.expected)
-        end = now + (work - done) / speed
+        """The time of day when the last job ends, with the weekday where it is not today; empty where finished jobs do not
+        tell it. Jobs take what those of their kind took, and as many run at a time as so far."""
+        expected, took = defaultdict(float), defaultdict(float)
+        for job in self.took.keys() & self.jobs.keys():
+            kind, seconds = self.jobs[job]
+            for name in (kind, ""):  # all kinds together
+                expected[name] += seconds
+                took[name] += self.took[job]
+        left = unknown = 0.0
+        for job, (kind, seconds) in self.jobs.items():
+            name = kind if expected[kind] else ""
+            if job not in self.took and expected[name]:
+                more = max(0.0, seconds * took[name] / expected[name] - (now - self.running.get(job, now)))
+                left, unknown = left + more, unknown + more * (not name and kind not in self.known)
+        worked = took[""] + sum(now - begun for begun in self.running.values())
+        if not expected[""] or not worked or unknown > UNKNOWN * left:
+            return ""
+        end = now + left * (now - self.began) / worked
         same_day = datetime.fromtimestamp(end).date() == datetime.fromtimestamp(now).date()
         return _clock(end) if same_day else datetime.fromtimestamp(end).strftime("%a %d %b %H:%M")
 

@@ -1,0 +1,11 @@
+from bertshift.measures.metric import SHARE, Metric, Shown
+
+METRIC = Metric(
+    module="cosine",
+    by_heads=True,
+    ranges={"cosine": SHARE},  # attention is nowhere below 0
+    shown={"cosine": Shown("Attention, cosine of maps", {"variant": "crop"}, alike=True)},
+    place=6,
+    elements=1,
+    seconds=0.2,
+)

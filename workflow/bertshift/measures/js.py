@@ -1,0 +1,12 @@
+from bertshift.measures.metric import NATS, SHARE, Metric, Shown
+
+METRIC = Metric(
+    module="jensen_shannon",
+    by_heads=True,
+    ranges={"js": NATS, "js bits": SHARE},
+    shown={"js": Shown("Attention, JS divergence in nats", {"variant": "nats"})},
+    place=5,
+    elements=1,
+    variants=2,
+    seconds=0.2,
+)

@@ -1,0 +1,12 @@
+from bertshift.measures.metric import CORRELATION, Metric, Shown
+
+METRIC = Metric(
+    reads="sampled",
+    module="rsa",
+    tokens="tokens",
+    ranges={"rsa": CORRELATION},
+    shown={"rsa": Shown("Hidden states, RSA similarity", {"variant": "content"}, alike=True)},
+    place=1,
+    products=12,
+    variants=2,
+)

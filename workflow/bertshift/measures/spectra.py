@@ -1,0 +1,13 @@
+from bertshift.measures.metric import POSITIVE, SHARE, Metric, Shown
+
+METRIC = Metric(
+    reads="weights",
+    ranges={"spectra": POSITIVE, "spectra rank1": SHARE, "spectra rank8": SHARE},
+    shown={
+        "norm": Shown("Weights, relative norm of the change", {"variant": "norm"}),
+        "intruders": Shown("Weights, intruder dimensions", {"variant": "intruders"}),
+    },
+    place=8,
+    decompositions=24,  # of four matrices
+    variants=276,
+)
