@@ -20,9 +20,11 @@ from bertshift.requests.runs import (
     records,
     training_scores,
 )
+from bertshift.requests.work import Sizes, Work
 from bertshift.suggestions import nearest
 
 PADDED = "cosine"  # cosine_padded looks at the inputs of this metric
+PADDED_AT_ONCE = 8  # of which it reads so many at a time
 
 
 def compare(config: Mapping, model: str, reference: str, metric: str) -> Request:
@@ -54,12 +56,15 @@ def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
     runs, samples = in_pairs(pairs), config["samples"]
     inputs = {"models": files(runs), "stimuli": list(map(rows, asked.settings["stimuli"]))}
     padded = {"inputs": samples["padded"], "pad_to": samples["padded_length"]}
-    first = asked.settings["stimuli"][:1]
-    return asked.plus(inputs, **padded, folders=folders(one, other, runs)).costing(
-        lambda sizes: sizes.shape(model).passes(
-            [(padded["inputs"] or sizes.inputs(first)[0][0], padded["pad_to"])], 2 * len(pairs)
-        )
-    )
+    first, length = asked.settings["stimuli"][:1], padded["pad_to"]
+
+    def work(sizes: Sizes) -> Work:
+        shape, number = sizes.shape(model), padded["inputs"] or sizes.inputs(first)[0][0]
+        # Both models' maps of a batch, while the next is made, and a layer's in float64.
+        maps = 24 * min(number, PADDED_AT_ONCE) * shape.layers * shape.heads * length**2
+        return shape.passes([(number, length)], 2 * len(pairs)) + Work(device=4 * shape.parameters + maps)
+
+    return asked.plus(inputs, **padded, folders=folders(one, other, runs)).costing(work)
 
 
 def spectra(config: Mapping, model: str, reference: str) -> Request:
