@@ -14,7 +14,7 @@ from bertshift.config import read_schema
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "config/README.md"
 TABLE = re.compile(r"(<!-- keys: (.*?) -->\n).*?(<!-- end of keys -->\n)", re.DOTALL)
-HEAD = "| key | default | effect |\n|---|---|---|\n"
+HEAD = "\n| key | default | effect |\n|---|---|---|\n"
 
 
 def written(guide: str) -> str:
@@ -23,20 +23,21 @@ def written(guide: str) -> str:
     named = [key for _, keys, _ in TABLE.findall(guide) for key in keys.split()]
     if wrong := {*named} ^ {*whole["properties"]} or {key for key in named if named.count(key) > 1}:
         raise SystemExit(
-            f"{GUIDE}: the marks of one table must name {', '.join(sorted(wrong))} if the schema has it."
+            f"{GUIDE}: name {', '.join(sorted(wrong))} in the mark of one table, and only if the schema has it."
         )
 
     def table(found: re.Match) -> str:
         begin, keys, end = found.groups()
         rows = [row for key in keys.split() for row in rows_of(key, whole["properties"][key], whole, seen)]
-        return begin + HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows) + end
+        return begin + HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows) + f"\n{end}"
 
     return TABLE.sub(table, guide)
 
 
 def rows_of(path: str, schema: dict, holder: dict, seen: set[int]) -> Iterator[tuple[str, str, str]]:
     """(key, default, effect) of a key of `holder` and of each key below it; `seen` has the schemas with a row already."""
-    key, default, said = path.rpartition(".")[2], default_of(path.rpartition(".")[2], holder), []
+    key, said = path.rpartition(".")[2], []
+    default = default_of(key, holder)
     while True:
         if id(schema) not in seen:
             said += [schema["description"]] if "description" in schema else []
@@ -98,7 +99,7 @@ def conditions(holder: dict, key: str) -> Iterator[str]:
 
 
 def sentence(text: str) -> str:
-    return text[0].upper() + text[1:].rstrip(".") + "."
+    return (text[0].upper() + text[1:].rstrip(".") + ".").replace("|", "\\|")
 
 
 if __name__ == "__main__":
