@@ -3,7 +3,7 @@ VENV := .venv
 READY := $(VENV)/.installed
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: figures test guide rehearse release verify redraw compare venv clean-venv
+.PHONY: figures test rehearse release verify redraw compare venv clean-venv
 
 # The environment, then every figure at the scale that config/experiments.yaml names.
 figures: $(READY)
@@ -13,14 +13,15 @@ figures: $(READY)
 test: $(READY)
 	PATH="$(BIN):$$PATH" python -m pytest -q -n 2 --no-loadscope-reorder
 
-# The tables of config/README.md, written from workflow/schemas/.
-guide: $(READY)
-	PATH="$(BIN):$$PATH" PYTHONPATH=workflow:tests python -m guide
-
 # A scale's own file whole, small or paper, on made data and narrow models: no network, two CPU cores, 45 or 20 minutes.
 SCALE ?= paper
 rehearse: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow:tests python -m rehearsal $(SCALE)
+
+# The tables of config/README.md, written from workflow/schemas/.
+.PHONY: guide
+guide: $(READY)
+	PATH="$(BIN):$$PATH" PYTHONPATH=workflow:tests python -m guide
 
 # An archive of a finished run, to deposit: docs/release.md. OPTIONS: --configfile FILE, further results.
 release: $(READY)
