@@ -21,7 +21,9 @@ print(version.version(), bertshift.__file__)
 def python(*arguments, folder):
     """What it prints; without the clone on its path."""
     command = [sys.executable, "-P", *map(str, arguments)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={"PYTHONPATH": str(folder)})
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(folder)}
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
@@ -40,7 +42,9 @@ def installed(copy_project, tmp_path_factory):
 
 
 def test_the_wheel_brings_one_package(installed):
-    assert [path.name for path in installed.iterdir() if path.suffix not in (".data", ".dist-info")] == ["bertshift"]
+    assert [path.name for path in installed.iterdir() if path.suffix not in (".data", ".dist-info")] == [
+        "bertshift"
+    ]
 
 
 def test_the_wheel_works_without_a_clone(installed):
@@ -52,7 +56,9 @@ def test_the_wheel_has_all_that_is_no_code(installed):
     library = ROOT / "workflow/bertshift"
     others = [file for file in library.rglob("*") if file.is_file() and file.suffix not in (".py", ".pyc")]
     assert len(others) > 6
-    lacking = [file.name for file in others if not (installed / "bertshift" / file.relative_to(library)).is_file()]
+    lacking = [
+        file.name for file in others if not (installed / "bertshift" / file.relative_to(library)).is_file()
+    ]
     shipped = {file.name for file in installed.glob("*.data/data/share/bertshift/**/*.yaml")}
     beside = [*(ROOT / "config").glob("**/*.yaml"), *(ROOT / "workflow/schemas").glob("*.yaml")]
     assert not lacking and {file.name for file in beside} == shipped
