@@ -95,7 +95,7 @@ class Change:
         for measure in self.profile.index:
             values = self.by_layer(measure, SHOWN[measure][0])["value"]
             cells[measure] = {
-                layer: f"{value:.4g} {self.profile.loc[measure, layer]:4.0%}"
+                layer: f"{value:.6g} {self.profile.loc[measure, layer]:4.0%}"
                 for layer, value in values.items()
             }
         lines = [
