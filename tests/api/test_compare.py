@@ -1,5 +1,8 @@
 """`bertshift.compare` of tiny models: what can be given, what comes out, and what is refused."""
 
+import shutil
+
+import huggingface_hub
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,6 +71,33 @@ def test_ways_to_give_a_model(folders, change, tmp_path):
     assert torch.equal(before, whole.state_dict()["bert.encoder.layer.0.attention.self.query.weight"])
     same = bertshift.compare(whole.half(), whole, TEXTS, measures="js", tokenizer=tokenizer_of("bert"))
     assert same.table["value"].tolist() == [0] * len(same.table)
+
+
+def test_names_on_the_hub(folders, change, tmp_path, monkeypatch):
+    """Of folders and of loaded models, whose tokenizer comes from there; and one that does not answer."""
+    asked, commit = [], "0123456789" * 4
+
+    def snapshot(name, revision=None, **_):
+        asked.append((name, revision))
+        if name == "nobody/none":
+            raise OSError("404")
+        folder = tmp_path / name / commit
+        shutil.copytree(folders["one"], folder, dirs_exist_ok=True)
+        return str(folder)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
+    loaded = AutoModelForSequenceClassification.from_pretrained(folders["one"])
+    loaded.name_or_path = "somebody/loaded"
+    for model, name, revision in (
+        ("somebody/one", "somebody/one", None),
+        (f"somebody/one@{commit}", "somebody/one", commit),
+        (loaded, "somebody/loaded", None),
+    ):
+        found = bertshift.compare(model, folders["base"], PAIRS, measures=["js"])
+        assert found.table.equals(change.table[change.table["measure"] == "js"].reset_index(drop=True))
+        assert asked.pop() == (name, revision) and not asked
+    with pytest.raises(bertshift.UserError, match="nobody/none at its newest commit could not be downloaded"):
+        bertshift.compare("nobody/none", folders["base"], PAIRS)
 
 
 def test_replicates(folders):
