@@ -137,7 +137,10 @@ def beside(results: Path, model: str, samples: Mapping) -> pd.DataFrame:
         on_wiki = Encoded.of(folder, wiki, longest)
         by_layer["rsa"] = ("rsa", "content", rsa(on_wiki, before_on_wiki, samples["tokens"], "wiki"))
         for measure, (table, variant, found) in (by_layer | by_head).items():
-            ours = pd.read_csv(results / f"{table}/{model}_vs_base.tsv", sep="\t")
+            file = results / f"{table}/{model}_vs_base.tsv"
+            if not file.is_file():  # no figure asks for it
+                continue
+            ours = pd.read_csv(file, sep="\t")
             ours = ours[(ours["init"] == 1) & (ours["seed"] == seed) & (ours["variant"] == variant)]
             ours = ours[ours["stimuli"] == ("wiki" if measure == "rsa" else model)]
             if measure == "cka":

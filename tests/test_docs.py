@@ -153,7 +153,7 @@ def test_verdicts_of_the_findings_are_those_of_the_claims():
 def test_claims_that_an_earlier_runs_findings_name_are_in_its_table():
     text = (REAL / "earlier/findings.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([A-Z]\d*\.\d+)", text))
-    assert len(named) > 15 and named <= set(
+    assert len(named) > 10 and named <= set(
         read_tsv(REAL / "earlier/claims.tsv")["claim"].str.split(" ").str[0]
     )
 

@@ -29,7 +29,7 @@ MAY_CHANGE = [
 # All others of the schema. A new key goes into one of the lists: is it an amount, or what a rehearsal is to rehearse?
 STAYS = [
     "scale", "data.*", "world.*", "vocabularies.*", "corpora.*", "bases.*", "stimuli.*", "analyses.*", "annotators.*",
-    "treebank", "edge_tasks.*", "keep_activations", "snapshots", "keep_snapshots", "scored", "figures.*", "cluster.*", "datasets*", "edge_sets*",
+    "treebank", "edge_tasks.*", "keep_activations", "snapshots", "keep_snapshots", "scored", "grounded", "figures.*", "cluster.*", "datasets*", "edge_sets*",
     "relations*", "training.warmup", "training.schedule", "training.optimizer", "training.weight_decay", "training.beta2",
     "training.epsilon", "training.max_grad_norm", "training.precision", "training.checkpoint_minutes", "training.plateau",
     "training.max_epochs", "training.lora.*", "tasks.*.dataset", "tasks.*.kind", "tasks.*.metrics", "tasks.*.max_length", "tasks.*.doc_stride",
