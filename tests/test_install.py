@@ -70,9 +70,9 @@ def test_the_wheel_has_all_that_is_no_code(installed):
     assert not lacking and {file.name for file in beside} == shipped
 
 
-def test_the_base_needs_five_packages():
-    assert {need.partition(">")[0] for need in PROJECT["dependencies"]} == {
-        "numpy", "scipy", "pandas", "torch", "transformers"
+def test_the_base_needs_six_packages():
+    assert {Requirement(need).name for need in PROJECT["dependencies"]} == {
+        "numpy", "scipy", "pandas", "torch", "transformers", "tqdm"
     }  # fmt: skip
 
 

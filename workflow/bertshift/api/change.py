@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from bertshift.api.measures import MEASURES
 from bertshift.files import write_text, write_tsv
 from bertshift.measures.metric import CORRELATION
 from bertshift.rows import ranges, statistics
@@ -14,14 +15,6 @@ from bertshift.rows import ranges, statistics
 NULL = "_null"
 BY = ["metric", "variant", "layer", "head"]
 COLUMNS = ["measure", "variant", "layer", "head", "value", "low", "high", "null"]
-# The variant that the page shows of each measure, what it is called there, and whether 1 is no change.
-SHOWN = {
-    "rsa": ("content", "Hidden states, RSA similarity", True),
-    "svcca": ("svcca99", "Hidden states, SVCCA distance", False),
-    "cka": ("cka_debiased", "Hidden states, CKA, debiased", True),
-    "js": ("nats", "Attention, JS divergence in nats", False),
-    "cosine": ("crop", "Attention, cosine of maps", True),
-}
 
 
 @dataclass(frozen=True)
@@ -57,16 +50,16 @@ class Change:
     def profile(self) -> pd.DataFrame:
         """How much each layer changed by each measure, as a share of the layer that changed most: [measures, layers]."""
         shares = {}
-        for measure, (variant, _, alike) in SHOWN.items():
-            rows = self.by_layer(measure, variant)
+        for name, measure in MEASURES.items():
+            rows = self.by_layer(name)
             if len(rows):
-                change = (1 - rows["value"] if alike else rows["value"]).abs()
-                shares[measure] = change / (change.max() or 1.0)
+                change = (1 - rows["value"] if measure.alike else rows["value"]).abs()
+                shares[name] = change / (change.max() or 1.0)
         return pd.DataFrame(shares).T.rename_axis(index="measure", columns="layer")
 
-    def by_layer(self, measure: str, variant: str) -> pd.DataFrame:
-        """Select the rows of `table` for one variant, all heads together, by layer."""
-        rows = self.table
+    def by_layer(self, measure: str) -> pd.DataFrame:
+        """Select the rows of `table` for a measure's first variant, all heads together, by layer."""
+        rows, variant = self.table, MEASURES[measure].variant
         return rows[
             (rows["measure"] == measure) & (rows["variant"] == variant) & (rows["head"] == 0)
         ].set_index("layer")
@@ -93,7 +86,7 @@ class Change:
         """The profile as a table: each layer's values, and their share of the largest change."""
         cells = {}
         for measure in self.profile.index:
-            values = self.by_layer(measure, SHOWN[measure][0])["value"]
+            values = self.by_layer(measure)["value"]
             cells[measure] = {
                 layer: f"{value:.6g} {self.profile.loc[measure, layer]:4.0%}"
                 for layer, value in values.items()
@@ -107,8 +100,8 @@ class Change:
 
 
 def with_ranges(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the range of each row's value; CKA, whose rows are distances, becomes CKA itself."""
+    """Add the range of each row's value, and turn the distances of a similarity into what it is itself."""
     rows = ranges.within(rows, ranges.of(rows).T)
-    kernels = rows["metric"] == "cka"
-    turned = ranges.within(statistics.mapped(rows[kernels], lambda value: 1 - value), CORRELATION)
-    return pd.concat([rows[~kernels], turned]).sort_index()
+    distances = rows["metric"].isin([name for name, measure in MEASURES.items() if measure.similarity])
+    turned = ranges.within(statistics.mapped(rows[distances], lambda value: 1 - value), CORRELATION)
+    return pd.concat([rows[~distances], turned]).sort_index()

@@ -2,9 +2,8 @@
 
 import io
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +12,14 @@ from tqdm.auto import tqdm
 
 from bertshift.activations.extract import extract
 from bertshift.api.change import Change
+from bertshift.api.measures import MEASURES
 from bertshift.api.models import called, listed, name_of, prepare, short_names
 from bertshift.api.texts import check_lengths, check_same, rows_of, tokens_of
 from bertshift.errors import UserError
-from bertshift.metrics import cosine, jensen_shannon, linear_cka, rsa, svcca
 from bertshift.metrics.pairs import Pair
 from bertshift.models.family import longest_input
 from bertshift.models.loading import load_encoder
 from bertshift.models.tokenizer import load_tokenizer
-
-COMPARE: dict[str, Callable] = {
-    "rsa": rsa.compare,
-    "svcca": svcca.compare,
-    "cka": linear_cka.compare,
-    "js": jensen_shannon.compare,
-    "cosine": cosine.compare,
-}
-OF_TOKENS = ("rsa", "svcca", "cka")
 
 
 def compare(
@@ -37,7 +27,7 @@ def compare(
     reference: Any,
     texts: Sequence[str | tuple[str, str]],
     *,
-    measures: Iterable[str] = tuple(COMPARE),
+    measures: Iterable[str] = tuple(MEASURES),
     max_length: int | None = None,
     tokens: int | None = None,
     tokenizer: Any = None,
@@ -81,10 +71,10 @@ def compare(
 
 def _known(measures: Iterable[str]) -> list[str]:
     wanted = [measures] if isinstance(measures, str) else list(measures)
-    if unknown := [one for one in wanted if one not in COMPARE]:
-        raise UserError(f"there is no measure {unknown[0]!r}; write some of {', '.join(COMPARE)}.")
+    if unknown := [one for one in wanted if one not in MEASURES]:
+        raise UserError(f"there is no measure {unknown[0]!r}; write some of {', '.join(MEASURES)}.")
     if not wanted:
-        raise UserError(f"no measure is named; write some of {', '.join(COMPARE)}.")
+        raise UserError(f"no measure is named; write some of {', '.join(MEASURES)}.")
     return wanted
 
 
@@ -151,11 +141,11 @@ def _measured(
     tables, left_out = [], {}
     for measure in wanted:
         bar.set_description(measure)
-        how = {"tokens": tokens} if tokens and measure in OF_TOKENS else {}
+        how = {"tokens": tokens} if tokens and MEASURES[measure].record.tokens else {}
         own = [Pair(pair.model, pair.reference, {"metric": measure} | pair.keys) for pair in pairs]
         try:
             with _quiet(), called(dict(paths)):
-                tables.append(partial(COMPARE[measure], **how)(own))
+                tables.append(MEASURES[measure].compare(own, **how))
         except UserError as error:
             left_out[measure] = str(error)
         bar.update()

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from bertshift.api.change import SHOWN, Change
+from bertshift.api.change import Change
+from bertshift.api.measures import MEASURES
 from bertshift.errors import UserError
 
 if TYPE_CHECKING:
@@ -50,14 +51,13 @@ def draw(change: Change) -> "Figure":
 def _profile(axes: "Axes", change: Change) -> None:
     shares = change.profile
     axes.imshow(shares.to_numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    axes.set_yticks(range(len(shares)), [SHOWN[measure][1] for measure in shares.index])
+    axes.set_yticks(range(len(shares)), [MEASURES[measure].title for measure in shares.index])
     axes.set_xticks(range(shares.shape[1]), shares.columns)
     axes.set_xlabel("layer (0 = embeddings); darker is more change, relative to the layer that changes most")
 
 
 def _measure(axes: "Axes", change: Change, measure: str) -> None:
-    variant, title, _ = SHOWN[measure]
-    rows = change.by_layer(measure, variant)
+    rows = change.by_layer(measure)
     axes.plot(rows.index, rows["value"], color=BLUE, marker="o", markersize=3, linewidth=1.3)
     axes.fill_between(rows.index, rows["low"], rows["high"], color=BLUE, alpha=0.2, linewidth=0)
     if rows["null"].notna().any():
@@ -70,5 +70,5 @@ def _measure(axes: "Axes", change: Change, measure: str) -> None:
             ha="right",
             va="bottom",
         )
-    axes.set(title=title, xlabel="layer", xlim=(-0.3, change.profile.columns.max() + 0.3))
+    axes.set(title=MEASURES[measure].title, xlabel="layer", xlim=(-0.3, change.profile.columns.max() + 0.3))
     axes.title.set_fontsize(8)

@@ -2,13 +2,11 @@
 
 import pandas as pd
 
-from bertshift.api.change import SHOWN, Change
+from bertshift.api.change import Change
 from bertshift.api.drawing import PAGE, need
+from bertshift.api.measures import MEASURES
 from bertshift.naming import pair_name
 from bertshift.rows import ranges
-
-# Where the page looks for a measure.
-FOLDERS = {measure: measure for measure in SHOWN} | {"cka": "similarity"}
 
 
 def page(change: Change) -> str:
@@ -21,12 +19,13 @@ def page(change: Change) -> str:
     model, reference = (_spelled(name) for name in (change.model, change.reference))
     name = pair_name(model, reference)
     tables = {
-        f"results/{FOLDERS[str(measure)]}/{name}.tsv": _as_table(rows)
+        f"results/{MEASURES[str(measure)].folder}/{name}.tsv": _as_table(rows)
         for measure, rows in change.rows.groupby("metric", sort=False)
     }
     [pair] = pairs(tables).values()
-    if kernels := pair["measures"].get("cka_debiased"):
-        kernels["title"] = "Hidden states, 1 - CKA, debiased"  # the page has distances
+    for measure in MEASURES.values():
+        if measure.similarity and measure.line in pair["measures"]:  # the page has distances
+            pair["measures"][measure.line]["title"] = measure.title.replace(", ", ", 1 - ", 1)
     pair["made"] = {
         "scale": [], "checkpoint": list(change.about["checkpoints"]), "data": [f"{change.about['texts']} texts"],
         "tables": [],
