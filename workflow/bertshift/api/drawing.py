@@ -39,11 +39,10 @@ def draw(change: Change) -> "Figure":
     with plt.rc_context({"font.size": 8, "axes.spines.top": False, "axes.spines.right": False}):
         figure = plt.figure(figsize=(WIDTH, 1.1 + 0.22 * len(measures) + 1.7 * rows), layout="constrained")
         figure.suptitle(f"{change.model} and {change.reference}", fontsize=9)
-        grid = figure.add_gridspec(rows + 1, 3, height_ratios=[0.35 + 0.2 * len(measures), *[1.7] * rows])
-        _profile(figure.add_subplot(grid[0, :]), change)
-        for place, measure in enumerate(measures):
-            axes = figure.add_subplot(grid[1 + place // 3, place % 3])
-            _measure(axes, change, measure)
+        above, below = figure.subfigures(2, 1, height_ratios=[0.6 + 0.2 * len(measures), 1.7 * rows])
+        _profile(above.subplots(), change)
+        for place, measure in enumerate(measures, 1):
+            _measure(below.add_subplot(rows, 3, place), change, measure)
         plt.close(figure)
     return figure
 
@@ -72,3 +71,4 @@ def _measure(axes: "Axes", change: Change, measure: str) -> None:
         )
     axes.set(title=MEASURES[measure].title, xlabel="layer", xlim=(-0.3, change.profile.columns.max() + 0.3))
     axes.title.set_fontsize(8)
+    axes.locator_params(axis="x", integer=True)
