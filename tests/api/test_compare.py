@@ -110,6 +110,8 @@ def test_replicates(folders):
     parents = bertshift.compare(seeds, [folders["base"], folders["one"]], TEXTS, measures=["js"])
     assert parents.rows["ref_init"].unique().tolist() == [1, 2]
     assert several["value"][1] != parents.table["value"][1]
+    again = bertshift.compare(seeds, [folders["base"]] * 2, TEXTS, measures=["js"])
+    assert again.table.equals(several) and again.rows["seed"].unique().tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("kind", FAMILIES)

@@ -2,7 +2,8 @@
 
 import io
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
@@ -87,17 +88,15 @@ def _once(models: list) -> list:
     return list({_key(one): one for one in models}.values())
 
 
-def _replicates(models: list, references: list) -> list[tuple[Any, Any, dict]]:
-    """(model, its reference, which replicate it is): as the workflow numbers pretraining runs and fine-tuning seeds."""
-    if len(references) == 1:
-        runs = [(1, seed) for seed in range(1, len(models) + 1)]
-        references = references * len(models)
-    else:
-        runs = [(init, 1) for init in range(1, len(models) + 1)]
-    return [
-        (one, other, {"init": init, "seed": seed, "ref_init": init, "ref_seed": 0})
-        for one, other, (init, seed) in zip(models, references, runs, strict=True)
-    ]
+def _replicates(models: list, references: list) -> Iterator[tuple[Any, Any, dict]]:
+    """Yield (model, its reference, which replicate it is): as the workflow numbers pretraining runs and fine-tuning seeds."""
+    runs, seeds = list(map(_key, _once(references))), Counter()
+    for one, other in zip(
+        models, references if len(references) > 1 else references * len(models), strict=True
+    ):
+        init = runs.index(_key(other)) + 1
+        seeds[init] += 1
+        yield one, other, {"init": init, "seed": seeds[init], "ref_init": init, "ref_seed": 0}
 
 
 def _dumped(
