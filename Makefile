@@ -34,7 +34,7 @@ redraw: $(READY)
 compare: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release compare $(OPTIONS) $(if $(OUT),--out $(OUT)) $(ARCHIVES)
 
-# The guides as a site that one can search, in site/; a link that leads nowhere is an error.
+# The guides as a site, in site/; a link that leads nowhere is an error. To search it: python3 -m http.server -d site
 site: $(READY)
 	PATH="$(BIN):$$PATH" mkdocs build
 
