@@ -18,6 +18,11 @@ SCALE ?= paper
 rehearse: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow:tests python -m rehearsal $(SCALE)
 
+# The tables of config/README.md, written from workflow/schemas/.
+.PHONY: guide
+guide: $(READY)
+	PATH="$(BIN):$$PATH" PYTHONPATH=workflow:tests python -m guide
+
 # An archive of a finished run, to deposit: docs/release.md. OPTIONS: --configfile FILE, further results.
 release: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release write $(OPTIONS)

@@ -15,7 +15,7 @@ import torch
 from disabling import disabled
 from transformers import BertConfig, BertModel, BertTokenizer
 
-from bertshift.ablation.sweep import sweep
+from bertshift.ablation.predictions import under_every_ablation
 from bertshift.models.ablate import NOTHING, every_ablation
 from bertshift.tasks.text_classification import TextClassification
 
@@ -82,7 +82,7 @@ def main():
             rows = rows_of(task, arguments.rows, np.random.default_rng(0))
             model = model_of(task, *map(int, shape.split("x")))
             task.predict(model, rows, tokenizer)
-            ours, found = seconds_of(sweep, task, model, rows, tokenizer, ["uniform"])
+            ours, found = seconds_of(under_every_ablation, task, model, rows, tokenizer, ["uniform"])
             theirs, expected = seconds_of(one_by_one, task, model, rows, tokenizer)
             gaps = np.array([np.abs(found[key] - expected[key]).max() for key in expected])
             said = (

@@ -98,6 +98,7 @@ def put(path, value):
         (put("edge_sets", {"gum_pos": {"download": {"archive": {"url": "http://me@a.example/b"}}}}), r"archive\.url: 'http://\[hidden\]@a\.example/b' holds what"),
         (put("tasks.mnli.learning_rate", float("nan")), r"tasks\.mnli\.learning_rate: nan does not fit; write a number"),
         (put("training", {"epsilon": float("inf")}), r"training\.epsilon: inf does not fit; write a number or null"),
+        (put("training", {"learning_rate_scale": 0}), r"write more than 0 \(multiplies every .* no scale of their own\)\.$"),
         (put("samples", {"task": float("-inf")}), r"samples\.task: -inf does not fit; write a whole number"),
         (put("datasets", {"stsb": {"range": [0, float("inf")]}}), r"datasets\.stsb\.range\.1: inf does not fit; write a number"),
         (put("relations", {"file": ["x"]}), r"relations: unknown key 'file' \(write 'files'\)"),

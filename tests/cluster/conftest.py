@@ -19,7 +19,7 @@ REDUCED = {
     "bases": {"base": {"pretrain": {"runs": 1}}},
     "tasks": {"rte": {"epochs": 120}},
     "training": {"checkpoint_minutes": 0.005},
-    "figures": {"kovaleva2019": {"figure5": {"models": ["mrpc"]}}, "merchant2020": {"figure2": {"models": ["rte"]}}},
+    "figures": {"kovaleva2019": {"figure5": {"models": ["rte"]}}, "merchant2020": {"figure2": {"models": ["rte"]}}},
 }  # fmt: skip
 RUN = "results/models/rte/init1_seed1"
 

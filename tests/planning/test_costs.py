@@ -23,7 +23,7 @@ from bertshift.planning.costs import (
     simulate,
 )
 from bertshift.requests import comparing, data, figures, finetuning, pretraining, probing
-from bertshift.requests.work import Shape
+from bertshift.requests.work import ROW_BYTES, Shape
 
 TABLE = read_yaml(ROOT / "config/costs.yaml")
 
@@ -116,7 +116,7 @@ def test_probes_hold_the_states_of_a_corpus(paper):
     # Of EWT's dependencies 16,622 sentences of some 23 word pieces, 13 x 768 numbers of two bytes each.
     states = 16_622 * 23 * 13 * 768 * 2
     alone = paper | {"edge_tasks": {"dependencies": paper["edge_tasks"]["dependencies"]}}
-    assert 0.5 * states < work(probing.edge_probes, alone, model="mnli").device < 3 * states
+    assert 0.9 * states < work(probing.edge_probes, alone, model="mnli").device < 3 * states
     assert 0.5 * states < work(probing.structural_probes, paper, model="mnli").memory < 3 * states
 
 
@@ -192,7 +192,7 @@ def test_a_prepared_data_set_tells_its_own_size(config, tmp_path, monkeypatch):
 def test_claims_hold_the_tables_that_they_read(paper):
     memory = [work(figures.claims, paper, paper=name).memory for name in ("kovaleva2019", "hao2020")]
     # Seven tables of nine runs and 12 x 13 heads, 60 kinds of token each.
-    assert 7 * 9 * 156 * 60 * 360 < memory[0] < 4e9 and memory[1] < memory[0] / 4
+    assert 7 * 9 * 156 * 60 * 360 < memory[0] < 3e9 and memory[1] < memory[0] / 10
 
 
 def test_a_table_takes_disk_by_its_rows(paper):
@@ -201,7 +201,7 @@ def test_a_table_takes_disk_by_its_rows(paper):
         len(comparing.compare(paper, metric="cosine", model="rte", reference="base").settings["pairs"])
     }
     assert costs.of_job(Job(1, "cosine", found), TABLE, False).disk == pytest.approx(
-        1e5 + 480 * pairs * 13 * 13
+        1e5 + ROW_BYTES * pairs * 13 * 13
     )
 
 
@@ -232,12 +232,13 @@ def test_a_checkpoint_on_disk_tells_its_own_width(paper, tmp_path, folder):
 def test_finished_jobs_move_an_estimate_to_what_they_took(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     left, other = training(config, 9), Job(10, "rsa_of_mine")
-    alone = estimate([left, other], TABLE, False)
+    alone = costs.shipped([left, other], TABLE, False)
     own = [
         finished(tmp_path, training(config, number), 3 * alone[9].seconds, 2 * alone[9].memory / 1e6)
         for number in (1, 2)
     ]
-    refined = estimate([*own, left, other], TABLE, False)
+    jobs = [*own, left, other]
+    refined = estimate(jobs, costs.shipped(jobs, TABLE, False), costs.finished(jobs))
     assert refined[9].seconds == pytest.approx(3 * alone[9].seconds)
     assert refined[9].memory == pytest.approx(2 * alone[9].memory)
     # A slow machine is slow for all rules, but what a rule needs says nothing of another's memory.

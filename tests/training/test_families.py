@@ -12,7 +12,7 @@ from made_encoders import FAMILIES, LAYERS, model_of, tokenizer_of
 from made_sidecars import sidecar
 from safetensors.torch import load_file
 
-from bertshift.ablation.sweep import predictions, sweep
+from bertshift.ablation.predictions import predictions, under_every_ablation
 from bertshift.activations.extract import extract
 from bertshift.activations.rerun import Rerun
 from bertshift.activations.store import Activations
@@ -152,10 +152,10 @@ def assert_moved_alike(ours, expected, plain):
 
 @families
 @torch.inference_mode()
-def test_a_sweep_predicts_what_changed_models_predict(kind):
+def test_all_ablations_predict_what_changed_models_predict(kind):
     task, rows, tokenizer = task_of("regression"), ROWS["regression"], tokenizer_of(kind)
     model = task.model(model_of(kind), seed=1).eval()
-    found = sweep(task, model, rows, tokenizer)
+    found = under_every_ablation(task, model, rows, tokenizer)
     ablations = [
         one for one in every_ablation(model.encoder) if one.layer in (2, LAYERS) and one.head in (0, 3)
     ]

@@ -12,7 +12,7 @@ from made_toys import CASES, LETTERS, TOKENIZER, model_of
 from made_training import TASKS, case
 from transformers import BertConfig, BertModel
 
-from bertshift.ablation.sweep import sweep
+from bertshift.ablation.predictions import under_every_ablation
 from bertshift.activations.extract import extract
 from bertshift.errors import UserError
 from bertshift.running.memory import how_many_fit, in_parts, on_device
@@ -151,7 +151,7 @@ def test_predictions_stay_the_same(kind, capsys):
 def test_ablations_stay_the_same(kind, capsys, monkeypatch):
     task, rows = CASES[kind]
     model = model_of(task)
-    expected = sweep(task, model, rows, TOKENIZER)
+    expected = under_every_ablation(task, model, rows, TOKENIZER)
     whole = model.encoder.encoder.layer[1].intermediate.forward
 
     def limited(states):
@@ -161,7 +161,7 @@ def test_ablations_stay_the_same(kind, capsys, monkeypatch):
 
     # Runs out in the second layer: the first ablations are done, and their inputs are kept.
     monkeypatch.setattr(model.encoder.encoder.layer[1].intermediate, "forward", limited)
-    found = sweep(task, model, rows, TOKENIZER)
+    found = under_every_ablation(task, model, rows, TOKENIZER)
     said = capsys.readouterr().err
     assert "evaluation: out of memory" in said and f"{task.name}: out of memory" in said
     assert list(found) == list(expected)

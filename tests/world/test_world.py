@@ -15,7 +15,7 @@ from bertshift.world.acceptability import judged
 from bertshift.world.grammar import Speaker, text_of
 from bertshift.world.inference import CONTRADICTION, ENTAILMENT, NEUTRAL, pair, restriction_below
 from bertshift.world.meaning import Sampler, Thing
-from bertshift.world.similarity import changes, event, similarity
+from bertshift.world.paraphrases import changes, event, similarity
 
 SIZES = {name: 60 for name in generate.SIZES} | {"train": 500, "dev": 200}
 

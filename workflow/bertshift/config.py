@@ -53,7 +53,9 @@ def load_config(user: Mapping, root: Path) -> dict:
     merged = merge(merge(catalogue, read_yaml(files["scale"])), user)
     problems: list[str] = []
     config = _with_text_keys(merged, "", problems)
-    errors = filter(_tells_more, _filling_validator(_schema(root / "workflow/schemas")).iter_errors(config))
+    errors = filter(
+        _tells_more, _filling_validator(read_schema(root / "workflow/schemas")).iter_errors(config)
+    )
     errors = sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
     problems += map(_sentence, errors)
     problems += _secrets(config, "")
@@ -225,7 +227,7 @@ def _secrets(value, path: str) -> Iterator[str]:
         )
 
 
-def _schema(folder: Path) -> dict:
+def read_schema(folder: Path) -> dict:
     """Read the schema of the whole configuration, with the catalogues' schemas in the places that refer to
     them."""
     schema = read_yaml(folder / "config.schema.yaml")
@@ -280,8 +282,8 @@ def _sentence(error: ValidationError) -> str:
         return f"{path}: unknown key {', '.join(hints)}; the keys here are {', '.join(known)}."
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in value]
-        return f"{path}: {', '.join(missing)} is missing; {_meaning(schema, missing[0])}"
-    meaning = f" ({schema['description'].rstrip('.')})" if "description" in schema else ""
+        return f"{path}: {', '.join(missing)} is missing; {_meaning(schema.get('properties', {}).get(missing[0], {}))}."
+    meaning = f" ({_meaning(schema)})" if "description" in schema else ""
     if error.validator == "type":
         types = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
         if isinstance(value, str) and _looks_numeric(value) and {"integer", "number"} & {*types}:
@@ -336,8 +338,9 @@ def _one_of(possible: list, value) -> str:
     return f"one of {known}" + (f"; the nearest is '{near[0]}'" if near else "")
 
 
-def _meaning(schema: Mapping, key: str) -> str:
-    return schema.get("properties", {}).get(key, {}).get("description", "add it.")
+def _meaning(schema: Mapping) -> str:
+    """The first sentence of a key's description, which goes on for the guide."""
+    return re.split(r"\.(?: (?=[A-Z`\[])|$)", schema.get("description", "add it"))[0]
 
 
 def _looks_numeric(text: str) -> bool:

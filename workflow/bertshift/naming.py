@@ -153,6 +153,11 @@ def pair_name(*models: str) -> str:
     return _BETWEEN.join(models)
 
 
+def is_pair(text: str) -> bool:
+    """Test whether a path names two models that are compared."""
+    return _BETWEEN in text
+
+
 def named_in(text: str) -> list[str]:
     """The models that a path names: one, or the two that it compares."""
     return text.split(_BETWEEN)

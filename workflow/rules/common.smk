@@ -26,7 +26,7 @@ from bertshift.papers import catalogue
 from bertshift.planning import costs
 from bertshift.requests import comparing, pretraining
 from bertshift.requests.runs import MODEL_FILES
-from bertshift.running import codegraph, origins, own_files
+from bertshift.running import codegraph, makers, own_files
 
 # Scripts run in their own process, on this machine or on a cluster node, where this file is parsed again.
 os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
@@ -75,7 +75,7 @@ MAKING_DATA = ["world", "corpus"]
 def misplaced():
     """The user's own files where a job deletes them before it begins, as it makes them or their folder."""
     made = outputs_of(rule for rule, name in OURS.items() if name not in MAKING_DATA)
-    return own_files.misplaced(config, *origins.places(made))
+    return own_files.misplaced(config, *makers.places(made))
 
 
 CHECKS.append(lambda: settings.refuse(misplaced()))

@@ -5,7 +5,7 @@ from bertshift.world import generate
 def fetched(wildcards):
     """The downloads among all that the page of all figures is made from."""
     return sorted(
-        origins.origins(
+        makers.origins(
             "results/figures/index.html", lambda rule: OURS.get(rule) in FETCHING, makers_of, read_by
         )
     )

@@ -22,7 +22,7 @@ from snakemake_interface_executor_plugins.settings import ExecMode
 from bertshift import suggestions
 from bertshift.errors import UserError
 from bertshift.files import BLOCKS_ENDING
-from bertshift.running import codegraph, driver, gpus, options, origins
+from bertshift.running import codegraph, driver, gpus, makers, options
 from bertshift.running.disk import Reader, next_files
 from bertshift.running.preloaded import THREADS, Forker
 from bertshift.running.redaction import redact
@@ -143,7 +143,7 @@ def explaining(build_dag):
         raise
     for job in workflow.dag.jobs if workflow.is_main_process else ():
         made = workflow.dag.dependencies[job].values()
-        origins.check_leftovers(set(job.input).difference(*made), makers_of, read_by)
+        makers.check_leftovers(set(job.input).difference(*made), makers_of, read_by)
 
 
 # Snakemake counts a job's disk_mb until the job ends. Its temporary files lie there until those who read them have ended,

@@ -68,9 +68,10 @@ def limits():
 def planned():
     """Kind and expected seconds of every job that is left, and the kinds of which jobs have finished before."""
     jobs = jobs_of(workflow.dag)
-    seconds = costs.estimate(jobs, COSTS, limits().has_gpu)
+    own = costs.finished(jobs)
+    seconds = costs.estimate(jobs, costs.shipped(jobs, COSTS, limits().has_gpu), own)
     left = {job.number: (costs.kind(job.rule), seconds[job.number].seconds) for job in jobs if job.needed}
-    return left, {costs.kind(job.rule) for job in jobs if costs.own_cost(job)}
+    return left, {costs.kind(job.rule) for job in jobs if job.number in own}
 
 
 PLAN = "BERTSHIFT_PLAN"

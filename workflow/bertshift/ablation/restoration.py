@@ -14,8 +14,8 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from bertshift.ablation.predictions import predictions
 from bertshift.ablation.resuming import ResumingEncoder
-from bertshift.ablation.sweep import predictions
 from bertshift.activations.extract import encode, equal_lengths, model_inputs, places
 from bertshift.activations.sampling import sample_tokens
 from bertshift.data.examples import sample

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from bertshift.ablation.sweep import predictions, sweep
+from bertshift.ablation.predictions import predictions, under_every_ablation
 from bertshift.data.examples import sample
 from bertshift.data.provenance import describe_split
 from bertshift.errors import UserError
@@ -82,7 +82,7 @@ def ablate(
     for folder, (init, seed) in runs.items():
         run = {"model": model, "task": the_task.name, "init": init, "seed": seed}
         loaded, tokenizer = load_task_model(Path(folder)).to(best_device()), load_tokenizer(Path(folder))
-        said = sweep(the_task, loaded, used, tokenizer, variants)
+        said = under_every_ablation(the_task, loaded, used, tokenizer, variants)
         headline = Headline.of(the_task, used, list(said.values()))
         table = replicate(the_task, used, said, headline)
         tables.append(table.assign(sample="sample" if sampled else "complete", **run))

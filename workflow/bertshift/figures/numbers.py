@@ -9,7 +9,7 @@ from bertshift.errors import UserError
 from bertshift.figures import style
 from bertshift.models.source import BERT
 from bertshift.rows import statistics
-from bertshift.rows.origin import ORIGIN
+from bertshift.rows.origin import ORIGIN, distinct
 
 VALUES = ["value", "low", "high", "each", "replicates", "unit", "interval", "trained", "failed", "source", "provenance", "citation",
           *ORIGIN, "table"]  # fmt: skip
@@ -106,7 +106,7 @@ def _in_groups(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
 def _with_sources(found: pd.DataFrame, rows: pd.DataFrame, apart: list[str], of: list[str]) -> pd.DataFrame:
     """Add to the means `found` what each group of `apart` was made from, and the runs of each group `of`."""
     groups = rows.groupby(apart, sort=False)
-    facts = groups[ORIGIN].agg(lambda names: "; ".join(map(str, names.unique())))
+    facts = groups[ORIGIN].agg(distinct)
     facts["table"] = groups["table"].agg(each_once)
     found = found.join(facts, on=apart).join(runs_of(rows, of), on=of)
     return found.assign(source="ours", provenance="measured", citation="")

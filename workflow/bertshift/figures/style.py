@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from bertshift import files
 from bertshift.models.source import BERT
-from bertshift.naming import Name, named_in
+from bertshift.naming import Name, is_pair, named_in
 from bertshift.rows.failure import MARGIN
 from bertshift.rows.statistics import BANDED
 from bertshift.version import stamped, version
@@ -113,7 +113,8 @@ def role_of(model: str, seeds: pd.Series) -> str:
 
 def label_of(model: str) -> str:
     """Name a model for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; two compared, `RTE–MNLI@large`."""
-    if len(both := named_in(model)) == 2:
+    if is_pair(model):
+        both = named_in(model)
         first, second = map(Name.of, both)
         shared = first.said == second.said
         return f"{label_of(str(replace(first, said='') if shared else first))}–{label_of(both[1])}"

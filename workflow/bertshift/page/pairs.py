@@ -8,7 +8,7 @@ import pandas as pd
 from bertshift.figures import numbers
 from bertshift.measures.metric import Metric, Shown
 from bertshift.measures.registry import METRICS
-from bertshift.naming import named_in, pair_name
+from bertshift.naming import is_pair, named_in, pair_name
 from bertshift.page.charts import in_words, shown
 from bertshift.rows import statistics
 
@@ -23,9 +23,7 @@ def pairs(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict]:
     for path, table in tables.items():
         _, folder, file = PurePath(path).parts
         by_folder.setdefault(folder, {})[file.removesuffix(".tsv")] = table
-    names = dict.fromkeys(
-        name for folder in by_folder.values() for name in folder if len(named_in(name)) == 2
-    )
+    names = dict.fromkeys(name for folder in by_folder.values() for name in folder if is_pair(name))
     return {name: _pair(*named_in(name), by_folder) for name in names if len({*named_in(name)}) == 2}
 
 

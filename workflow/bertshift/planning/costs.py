@@ -39,7 +39,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one job, in seconds and bytes: memory of the machine and of a GPU, disk for what stays and, while it runs, more.
+    """The cost of one job, in seconds and bytes: memory of the machine and of a GPU, disk for what stays and, while it runs,
+    more.
 
     operations: floating-point ones, whatever the machine.
     """
@@ -111,16 +112,21 @@ def shipped(jobs: Sequence[Job], table: Mapping, has_gpu: bool) -> dict[int, Cos
     return {job.number: of_job(job, table, has_gpu) for job in jobs}
 
 
-def estimate(jobs: Sequence[Job], table: Mapping, has_gpu: bool) -> dict[int, Cost]:
-    """The cost of every job by its number.
+def finished(jobs: Sequence[Job]) -> dict[int, Cost]:
+    """Read what the finished ones of these jobs took, by their numbers."""
+    return {job.number: own for job in jobs if (own := own_cost(job))}
+
+
+def estimate(jobs: Sequence[Job], costs: Mapping[int, Cost], own: Mapping[int, Cost]) -> dict[int, Cost]:
+    """Estimate the cost of every job by its number; `costs` are the `shipped` ones, `own` those of the `finished` jobs.
 
     It is the shipped one times what the finished jobs of its rule took relative to theirs; where none has finished, its
     seconds times what all finished jobs took.
     """
-    costs, pairs = shipped(jobs, table, has_gpu), defaultdict(list)
+    pairs = defaultdict(list)
     for job in jobs:
-        if own := own_cost(job):
-            pairs[kind(job.rule)].append((own, costs[job.number]))
+        if job.number in own:
+            pairs[kind(job.rule)].append((own[job.number], costs[job.number]))
     of_all = {"seconds": _ratio([pair for some in pairs.values() for pair in some], "seconds")}
     ratios = {
         rule: {key: _ratio(some, key) for key in ("seconds", "memory", "disk")}
@@ -130,13 +136,14 @@ def estimate(jobs: Sequence[Job], table: Mapping, has_gpu: bool) -> dict[int, Co
 
 
 def minutes(cost: Cost, cluster: Mapping, kind: str, attempt: int) -> int:
-    """That a job of this kind asks a cluster for: what it takes with a margin, at most the kind's, times the attempt."""
+    """Calculate the minutes that a job of this kind asks a cluster for: what it takes with a margin, at most the kind's, times
+    the attempt."""
     wanted = max(LEAST_MINUTES, cluster["margin"] * cost.seconds / 60)
     return math.ceil(min(wanted, cluster[kind]["minutes"])) * attempt
 
 
 def megabytes(cost: Cost, cluster: Mapping, kind: str, attempt: int) -> int:
-    """As `minutes`, of the machine's memory."""
+    """Calculate the memory of the machine that a job of this kind asks a cluster for, in the way of `minutes`."""
     wanted = max(LEAST_GB, cluster["margin"] * cost.memory / GB)
     return math.ceil(1000 * min(wanted, cluster[kind]["gb"])) * attempt
 
@@ -159,7 +166,7 @@ def own_cost(job: Job) -> Cost | None:
 
 
 def _ratio(pairs: Iterable[tuple[Cost, Cost]], key: str) -> float:
-    """Of what was measured to what was expected, both summed."""
+    """Divide the sum of what was measured by the sum of what was expected."""
     known = [(getattr(own, key), getattr(one, key)) for own, one in pairs if getattr(own, key)]
     return sum(own for own, _ in known) / sum(one for _, one in known) if known else 1.0
 
@@ -222,7 +229,8 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
 
 def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources) -> str:
     """What is left, by stage: jobs, hours, disk, memory of the largest job, and where the estimate comes from."""
-    expected, costs = (of(jobs, table, limits.has_gpu) for of in (shipped, estimate))
+    expected, own = shipped(jobs, table, limits.has_gpu), finished(jobs)
+    costs = estimate(jobs, expected, own)
     seconds, temporary = simulate(jobs, costs, limits)
     names = [*table["stages"], "other"]
     stages = {name: [] for name in names}
@@ -232,7 +240,7 @@ def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources
     columns = ["GPU-hours", "CPU-hours", "operations", "disk", "memory", "GPU memory"]
     rows = [["stage", "jobs", *columns, "estimated from"]]
     rows += [
-        [name, *_row(members, costs, limits), _origin(members, expected, limits)]
+        [name, *_row(members, costs, limits), _origin(members, expected, own, limits)]
         for name, members in stages.items()
         if members
     ]
@@ -273,8 +281,10 @@ def _row(members: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) -
     return [f"{len(left):,}", _hours(gpu), _hours(cpu), made, _bytes(disk), memory, on_gpu if gpu else "-"]
 
 
-def _origin(members: Sequence[Job], expected: Mapping[int, Cost], limits: Resources) -> str:
-    own = [(job, cost) for job in members if (cost := own_cost(job))]
+def _origin(
+    members: Sequence[Job], expected: Mapping[int, Cost], finished: Mapping[int, Cost], limits: Resources
+) -> str:
+    own = [(job, finished[job.number]) for job in members if job.number in finished]
     kinds = {kind(job.rule) for job, _ in own}
     unknown = [job for job in members if job.needed and kind(job.rule) not in kinds]
     times = {"assumed" if job.gpu and limits.has_gpu else "shipped" for job in unknown}
@@ -297,12 +307,12 @@ def _bytes(number: float) -> str:
 
 
 def operations(number: float) -> str:
-    """As 1.2e19."""
+    """Write a number of operations: 1.2e19."""
     return f"{number:.1e}".replace("e+", "e") if number else "-"
 
 
 def duration(seconds: float) -> str:
-    """As a person says it: 40 s, 24 min, 3 h 20 min, 2 days 4 h."""
+    """Write a time as a person says it: 40 s, 24 min, 3 h 20 min, 2 days 4 h."""
     minutes = round(seconds / 60)
     if seconds < 90:
         return f"{seconds:.0f} s"

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.models.source import BERT
+from bertshift.naming import is_pair
 from bertshift.rows.blocks import WITHOUT
 
 UNSTAMPED = "a version before 0.2.0"
@@ -84,7 +85,7 @@ def uneven(tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _kind(path: str) -> tuple[str, bool, bool]:
-    return path.rpartition("/")[0], "_vs_" in path, path.endswith(".losses.tsv")
+    return path.rpartition("/")[0], is_pair(path), path.endswith(".losses.tsv")
 
 
 def lacking(error: KeyError, tables: Mapping[str, pd.DataFrame]) -> str:

@@ -21,9 +21,9 @@ class Request:
     work: Callable[[Sizes], Work] = field(default=lambda sizes: Work(), compare=False)
 
     def plus(self, files: Mapping = MappingProxyType({}), /, **settings) -> "Request":
-        """With more files and settings, or others in the place of some."""
+        """Add files and settings, or put others in the place of some."""
         return replace(self, inputs={**self.inputs, **files}, settings={**self.settings, **settings})
 
     def costing(self, work: Callable[[Sizes], Work]) -> "Request":
-        """With this work in the place of none."""
+        """Say what a job of this request computes."""
         return replace(self, work=work)

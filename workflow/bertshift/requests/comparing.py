@@ -68,7 +68,7 @@ def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
 
 
 def spectra(config: Mapping, model: str, reference: str) -> Request:
-    """Compared from weights alone."""
+    """Compare weights alone."""
     one, other, pairs, asked = _of_pairs(config, model, reference)
     same = {"metric": "spectra", "model": str(one), "reference": str(other)}
     compared = [[run.folder, ref.folder, same | numbers_of(run, ref)] for run, ref in pairs]
@@ -105,7 +105,7 @@ def _of_pairs(
 
 
 def folders(model: Model, reference: Model, runs: list[Run]) -> dict[str, dict[str, str]]:
-    """Of each side, where each run's weights are."""
+    """Name the folders of the runs' weights, by side and run."""
     sides = {"model": model, "reference": reference}
     return {side: {run.name: run.folder for run in runs if run.model == one} for side, one in sides.items()}
 

@@ -97,13 +97,11 @@ def figure(config: Mapping, name: str) -> Request:
 def claims(config: Mapping, paper: str) -> Request:
     """A paper's claims, decided on the tables of its figures."""
     tables = {name: needs(name, config) for name in figures_of([paper], config)}
+    read = unique(table for some in tables.values() for table in some)
     return Request(
-        {
-            **_read(unique(table for some in tables.values() for table in some)),
-            "published": PUBLISHED.format(paper=paper),
-        },
+        {**_read(read), "published": PUBLISHED.format(paper=paper)},
         tables,
-        lambda sizes: _held(unique(table for some in tables.values() for table in some), config, sizes),
+        lambda sizes: _held(read, config, sizes),
     )
 
 

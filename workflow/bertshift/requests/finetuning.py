@@ -39,7 +39,7 @@ def finetune(config: Mapping, model: str, init: str, seed: str) -> Request:
 
 
 def trained(sizes: Sizes, model: str, how: Mapping) -> Work:
-    """One fine-tuning, with these settings."""
+    """Say what one fine-tuning with these settings computes."""
     shape, training, data = sizes.shape(model, how["variants"]), how["training"], how["task"]["dataset"]
     (rows, length), dev = sizes.split(how["task"], "train"), sizes.split(how["task"], "dev")
     examples = rows * training["epochs"]
@@ -49,7 +49,7 @@ def trained(sizes: Sizes, model: str, how: Mapping) -> Work:
 
 
 def snapshots(config: Mapping, stem: str, checkpoint: str, init: str, seed: str) -> Request:
-    """Of the run of model `<stem><checkpoint>`; settings["shares"]: percent of its steps, in ascending order."""
+    """Ask for snapshots of the run of model `<stem><checkpoint>`; settings["shares"]: percent of its steps, in ascending order."""
     model, shares = stem + checkpoint, sorted(config["snapshots"])
     asked = finetune(config, model, init, seed).plus(shares=shares)
     how = asked.settings["training"]

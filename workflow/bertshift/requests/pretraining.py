@@ -64,7 +64,7 @@ def pretrain(config: Mapping, base: str, init: str) -> Request:
 
 
 def _pretrained(config: Mapping, base: str, sizes: Sizes) -> Work:
-    """Of a text with four letters a token; null: random lengths, as the original BERT's."""
+    """Say what pretraining computes: a text has four letters a token, and a length of null is random, as the original BERT's."""
     how, shape = config["bases"][base]["pretrain"], sizes.shape(base)
     corpus, documents = (
         Path(config["corpora"][how["corpus"]]),

@@ -24,7 +24,7 @@ CORPORA = "results/corpora"
 
 
 def place(address: str) -> str:
-    """Where below CORPORA a download lies: its address without the scheme."""
+    """Say where below CORPORA a download lies: its address without the scheme."""
     return address.partition("://")[2]
 
 
@@ -113,7 +113,7 @@ def edge_files(task: str) -> list[str]:
 
 
 def edge_sidecars(config: Mapping) -> list[str]:
-    """Where the sidecar is, the three splits are whole."""
+    """Name the sidecar of each edge task: where it is, the three splits are whole."""
     return [f"{folder}/edges.json" for folder in edge_tasks(config).values()]
 
 
@@ -131,7 +131,7 @@ def trees(config: Mapping) -> Request:
 def _probe(
     config: Mapping, kind: str, model: str, stimuli: str, trained: Callable[[Sizes, Shape, Mapping], Work]
 ) -> Request:
-    """Of every kind of probe; trained: what the probes of one run take."""
+    """Ask for what every kind of probe needs; trained: what the probes of one run compute."""
     model = parse_model(model, config)
     runs = runs_of(model, config)
     # Online codes are made of edge probes, and trained as these unless the configuration says otherwise.
@@ -170,8 +170,10 @@ def edge_probes(config: Mapping, model: str) -> Request:
 
 
 def _edge_probes(sizes: Sizes, shape: Shape, probes: ProbeSettings, beside: int = 1) -> Work:
-    """Of each task and seed so many side by side, on the states of tokens in spans."""
-    tokens, beside, work = INSIDE * sizes.tokens("edges"), beside * probes.probe_seeds, Work()
+    """Say what the edge probes of one run compute: `beside` of each task and seed side by side, on the states of tokens in
+    spans."""
+    whole, beside, work = sizes.tokens("edges"), beside * probes.probe_seeds, Work()
+    tokens = INSIDE * whole
     for task in sizes.config["edge_tasks"]:
         one, (records, targets, sentences) = probes.of(task), sizes.records(task, probes)
         # A mix of layers, two projections of each token, and a layer of each target.
@@ -182,7 +184,9 @@ def _edge_probes(sizes: Sizes, shape: Shape, probes: ProbeSettings, beside: int 
             steps = min(each.max_steps, each.validate_every * (BEST_VALIDATIONS + each.patience))
             read = 3 * steps * each.batch_records + steps / each.validate_every * records["dev"]
             work += Work((read + records["test"]) * forward * beside, 3 * steps, one.width)
-        states = 2 * sentences * tokens * (shape.layers + 1) * shape.width
+        states = (
+            2 * sentences * whole * (shape.layers + 1) * shape.width
+        )  # of some tasks spans hold every token
         held = 32 * SPANS * one.width * (shape.width + one.width) * beside
         work += Work(device=states + held, memory=1000 * sum(records.values()) * targets)
     return work

@@ -87,7 +87,7 @@ def records(runs: Iterable[Run]) -> list[str]:
 
 
 def checkpoints_of(runs: Iterable[Run], config: Mapping) -> dict[str, dict]:
-    """By pretraining run: the records of its replicates' weights, and the user's own label of the checkpoint."""
+    """List by pretraining run the records of its replicates' weights, and the user's own label of the checkpoint."""
     found = {}
     for run in runs:
         entries = config["bases"][run.model.base].get("checkpoints")
@@ -135,7 +135,7 @@ def numbers_of(run: Run, reference: Run) -> dict[str, int]:
 
 
 def against(reference: Model, model: Model, pairs: list[tuple[Run, Run]], config: Mapping) -> Request:
-    """As `of_table`, of a table that compares each replicate of `model` with an earlier run, of `reference`."""
+    """Ask for what `of_table` asks for, of a table that compares each replicate of `model` with an earlier run, of `reference`."""
     compared = [{"folder": run.folder, "parent": to.folder} | numbers_of(run, to) for run, to in pairs]
     both = in_pairs(pairs)
     about = {"task": model.task, "reference": str(reference), "runs": compared, "trained": names_of(both)}

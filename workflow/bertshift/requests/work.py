@@ -173,7 +173,7 @@ class Sizes:
         return min(rows, most or rows), self.tokens(task["dataset"], task["max_length"])
 
     def bytes(self, dataset: str, *splits: str) -> float:
-        """Of a data set's JSON lines, all or some splits."""
+        """Count the bytes of a data set's JSON lines, of all or some splits."""
         splits = splits or self.config["datasets"][dataset].get("published", {}) or ["text"]
         each = self.known["bytes"].get(dataset, 6 * self.tokens(dataset))
         return each * sum(self.rows(dataset, split) for split in splits)
@@ -234,7 +234,7 @@ class Sizes:
         return told.get(key) if generated == (self.config["data"]["source"] == GENERATED) else None
 
     def _json(self, name: str) -> dict:
-        """Of a file that may be there already, looked for once; empty where it tells nothing."""
+        """Read a file that may be there already, looked for once; empty where it tells nothing."""
         if name not in self._read:
             self._read[name] = {}
             with suppress(FileNotFoundError, UserError):  # the job that reads it will say what is wrong

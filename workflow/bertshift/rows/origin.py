@@ -1,6 +1,6 @@
 """The columns that say what a row was made from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -17,6 +17,11 @@ def of_runs(inits: pd.Series, checkpoints: Mapping) -> dict[str, pd.Series]:
     return {key: inits.astype(str).map(column) for key, column in found.items()}
 
 
-def joined(rows: pd.DataFrame, keys: Sequence[str] = ORIGIN) -> dict[str, str]:
-    """What all rows were made from, each once."""
-    return {key: "; ".join(map(str, rows[key].unique())) for key in keys}
+def distinct(values: pd.Series) -> str:
+    """Join the values of a column, each once."""
+    return "; ".join(map(str, values.unique()))
+
+
+def joined(rows: pd.DataFrame) -> dict[str, str]:
+    """Say what all rows were made from, each thing once."""
+    return {key: distinct(rows[key]) for key in ORIGIN}

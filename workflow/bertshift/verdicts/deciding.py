@@ -18,6 +18,7 @@ import pandas as pd
 from bertshift.models.source import BERT, NAMES
 from bertshift.rows import ranges, statistics
 from bertshift.rows.estimates import INPUTS, Estimate, estimate, estimate_of_all
+from bertshift.rows.origin import distinct
 from bertshift.rows.significance import benjamini_hochberg
 from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, labelled
 
@@ -131,8 +132,7 @@ def _decide(one: Claim, results: Results, published: Mapping) -> dict:
         "figure": one.item, "claim": one.name, "statement": facts["statement"],
         "place": facts["place"], "strength": facts["strength"], "published_value": _published(one, facts, published),
         "measure": one.criterion, "ours": np.nan, "low": np.nan, "high": np.nan, "probability": np.nan, "replicates": 0,
-        "scale": "; ".join(rows["scale"].astype(str).unique()),
-        "checkpoint": "; ".join(rows["checkpoint"].astype(str).unique()),
+        "scale": distinct(rows["scale"]), "checkpoint": distinct(rows["checkpoint"]),
     }  # fmt: skip
     try:
         values, ours = _estimate(one, results)

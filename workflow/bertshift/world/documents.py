@@ -10,8 +10,8 @@ from random import Random
 from bertshift.world import lexicon as lex
 from bertshift.world.grammar import Speaker, text_of
 from bertshift.world.meaning import Clause, Sampler, Thing
+from bertshift.world.paraphrases import advice
 from bertshift.world.reviews import review
-from bertshift.world.similarity import advice
 
 # Each script casts its letters and says what happens: (subject, verb, object or property, recipient). UPPER-CASE is the cast.
 SCRIPTS = [

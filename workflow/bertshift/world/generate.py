@@ -13,9 +13,9 @@ from bertshift.world.acceptability import judged
 from bertshift.world.annotation import conllu
 from bertshift.world.documents import documents
 from bertshift.world.inference import CONTRADICTION, ENTAILMENT, NEUTRAL, inference, recognition
+from bertshift.world.paraphrases import advice, graded, paraphrase
 from bertshift.world.questions import answerability, squad
 from bertshift.world.reviews import review
-from bertshift.world.similarity import advice, graded, paraphrase
 from bertshift.world.winograd import schema
 
 SIZES = {

@@ -11,7 +11,7 @@ from random import Random
 from bertshift.world import lexicon as lex
 from bertshift.world.grammar import Speaker, text_of
 from bertshift.world.meaning import Clause, Sampler, Thing
-from bertshift.world.similarity import another, different, related
+from bertshift.world.paraphrases import another, different, related
 
 ENTAILMENT, CONTRADICTION, NEUTRAL = "entailment", "contradiction", "neutral"
 

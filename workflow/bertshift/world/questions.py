@@ -8,7 +8,7 @@ from bertshift.world.annotation import annotate
 from bertshift.world.encyclopedia import Fact
 from bertshift.world.grammar import Speaker, detokenise, offsets, text_of
 from bertshift.world.meaning import Clause, Thing
-from bertshift.world.similarity import changes, event, reword
+from bertshift.world.paraphrases import changes, event, reword
 
 ROLE_OF = {"subject": "ARG0", "object": "ARG1", "place": "ARGM-LOC", "time": "ARGM-TMP"}
 

@@ -9,7 +9,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from bertshift.figures import layers, numbers, style
 from bertshift.models.weights import MATRICES
-from bertshift.naming import Name
+from bertshift.naming import Name, is_pair
 from bertshift.rows import statistics
 
 COLUMNS = [*numbers.COLUMNS[:6], "matrix", "rank", "task", *numbers.VALUES]
@@ -55,7 +55,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     scores = scores.assign(panel="score", variant=scores["metric"], layer=0, head=0, stimuli=scores["task"])
     parts.append(_means(statistics.in_points(scores)))
     probes = numbers.of_measure(inputs, "edge_probes")
-    deltas = {path: table for path, table in probes.items() if "_vs_" in path}
+    deltas = {path: table for path, table in probes.items() if is_pair(path)}
     if deltas:
         rows = statistics.in_points(numbers.rows_of(deltas, "edge_probe_delta"))
         rows = rows[(rows["variant"] == "mix") & (rows["view"] == "micro_all")]

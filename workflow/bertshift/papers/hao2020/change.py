@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bertshift.figures import layers, numbers, style
+from bertshift.naming import is_pair, pair_name
 from bertshift.rows import statistics
 
 # Pairs of tasks, in colours that no task of theirs has.
@@ -28,15 +29,17 @@ FLOOR = {"linestyle": "--", "linewidth": 0.9, "marker": ""}
 def named(rows: pd.DataFrame, panel: str) -> pd.DataFrame:
     """Name the `series` of rows: the model, or both models where two fine-tuned ones are compared."""
     alone = (rows["ref_seed"] == 0) | (rows["model"] == rows["reference"])
-    both = rows["model"] + "_vs_" + rows["reference"]
-    return rows.assign(panel=panel, series=rows["model"].where(alone, both))
+    models = zip(alone, rows["model"], rows["reference"])
+    return rows.assign(
+        panel=panel, series=[model if one else pair_name(model, other) for one, model, other in models]
+    )
 
 
 def looks_of(table: pd.DataFrame) -> dict[str, dict]:
     """Choose the look of each series: that of its task, or one of PAIRS."""
     pairs = cycle(PAIRS)
     return {
-        name: next(pairs) if "_vs_" in name else style.look_of(style.task_of(name))
+        name: next(pairs) if is_pair(name) else style.look_of(style.task_of(name))
         for name in table["series"].unique()
     }
 
@@ -48,9 +51,9 @@ def curves(table: pd.DataFrame) -> tuple[Figure, Axes]:
     """
     looks = looks_of(table)
     figure, [[axes]] = style.grid(2.5, width=style.TEXT_WIDTH if len(looks) > 5 else style.COLUMN_WIDTH)
-    paired = any("_vs_" in series for series in looks)
+    paired = any(map(is_pair, looks))
     for series, rows in table.groupby("series", sort=False):
-        beside = paired and "_vs_" not in series
+        beside = paired and not is_pair(series)
         label = f"{style.label_of(series)}{' seeds' * beside}{style.mark_of(rows)}"
         layers.curve(axes, rows, label, looks[series] | (FLOOR if beside else {}))
     return figure, axes

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
+from bertshift.naming import Name
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.origin import ORIGIN
@@ -80,9 +81,10 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         model=frozen["child"], series=frozen["variant"], constant=frozen["answer"].fillna("").astype(str) != ""
     )  # fmt: skip
     answers = frozen[frozen["series"] == "constant"]
+    names = tuned["model"].map(Name.of)
     tuned = tuned.rename(columns={"metric": "score"}).assign(
-        series=np.where(tuned["model"].str.contains(".random", regex=False), "random_start", "finetuned"),
-        model=tuned["model"].str.replace(".random", "", regex=False),
+        series=["random_start" if name.variant("random") else "finetuned" for name in names],
+        model=[str(name.without("random")) for name in names],
         draw=0,
     )
     tuned["constant"] = constants(tuned, answers)

@@ -38,7 +38,7 @@ FIGURES = {
         "Wikipedia sentences, by layer. Layer 0 is the embedding output. Special tokens are left out; lower means more "
         "change. The star is the one value that the paper prints; its curves carry no numbers. Bands are over "
         "replicates.",
-        "similarity.figure2",
+        "rsa.figure2",
     ),
     "figure3": Figure(
         "Scores with the lower layers frozen", each("results/sweeps/{model}.freeze.tsv"),
@@ -63,7 +63,7 @@ FIGURES = {
         "(thick), of the other task, and from Wikipedia. Special tokens are left out; lower means more change. Thin "
         "lines are controls: premises or questions alone, inputs from the training set, and Wikipedia in the format or "
         "in the lengths of the model's own inputs. Bands are over replicates. " + _NO_NUMBERS,
-        "similarity.figure5",
+        "rsa.figure5",
     ),
     "appendix_a": Figure(
         "Edge probes on the top layer", _EDGE_PROBES,

@@ -4,9 +4,9 @@ import torch
 from disabling import disabled
 from made_toys import CASES, TOKENIZER, model_of
 
-from bertshift.ablation import sweep as sweeping
+from bertshift.ablation import predictions
+from bertshift.ablation.predictions import under_every_ablation
 from bertshift.ablation.resuming import ResumingEncoder, resuming
-from bertshift.ablation.sweep import sweep
 from bertshift.models.ablate import NOTHING, Ablation, averaging, every_ablation
 
 torch.set_num_threads(1)
@@ -21,11 +21,11 @@ def numbers(predictions):
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("characters", [20, 10**6], ids=["many chunks", "one chunk"])
 def test_every_ablation_predicts_what_the_changed_model_predicts(monkeypatch, kind, characters):
-    monkeypatch.setattr(sweeping, "CHARACTERS", {"cpu": characters})
+    monkeypatch.setattr(predictions, "CHARACTERS", {"cpu": characters})
     task, rows = CASES[kind]
     model = model_of(task)
     encoder, before = model.encoder, {name: value.clone() for name, value in model.state_dict().items()}
-    found = sweep(task, model, rows, TOKENIZER)
+    found = under_every_ablation(task, model, rows, TOKENIZER)
     assert model.encoder is encoder
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
@@ -70,7 +70,7 @@ def test_a_layers_attention_runs_once_for_all_its_ablations(monkeypatch):
         layer.attention.self.register_forward_hook(
             lambda *_, number=number: calls.__setitem__(number, calls[number] + 1)
         )
-    sweep(task, model, rows, TOKENIZER, ["uniform"])
+    under_every_ablation(task, model, rows, TOKENIZER, ["uniform"])
     # The plain model; this layer as it is and uniform; and once for each of the 5 ablations of every layer below, but
     # that the last layer then runs for [CLS] alone, outside its module.
     assert calls == [1 + 2, 1 + 2 + 5, 1 + 2]

@@ -23,7 +23,7 @@ PROGRESS_SECONDS = 10
 
 
 @torch.inference_mode()
-def sweep(
+def under_every_ablation(
     task: Task,
     model: nn.Module,
     rows: Sequence[dict],

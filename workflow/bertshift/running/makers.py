@@ -1,4 +1,4 @@
-"""What files are made from, as rules tell it.
+"""Which rules make files, and what from, as rules tell it.
 
 makers(file): the rules that make a file, of this workflow and of others. read(rule, file): the files that a rule of this
 workflow reads to make a file; none of another's.

@@ -1,7 +1,7 @@
 import pytest
 
 from bertshift.errors import UserError
-from bertshift.running.origins import check_leftovers, origins, places
+from bertshift.running.makers import check_leftovers, origins, places
 
 # file: what it is made from, by the rule of the first letter; no rule makes files that begin with x.
 READ = {"figure": ["scores", "dump"], "scores": ["dump"], "dump": ["data"], "data": ["xmirror"], "broken": []}
