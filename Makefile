@@ -3,7 +3,7 @@ VENV := .venv
 READY := $(VENV)/.installed
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: figures test rehearse release verify redraw compare venv clean-venv
+.PHONY: figures test rehearse release verify redraw compare site venv clean-venv
 
 # The environment, then every figure at the scale that config/experiments.yaml names.
 figures: $(READY)
@@ -38,6 +38,10 @@ redraw: $(READY)
 # What two archives say, claim by claim and figure by figure. ARCHIVES: their files; OUT: the folder for it.
 compare: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release compare $(OPTIONS) $(if $(OUT),--out $(OUT)) $(ARCHIVES)
+
+# The guides as a site, in site/; a link that leads nowhere is an error. To search it: python3 -m http.server -d site
+site: $(READY)
+	PATH="$(BIN):$$PATH" mkdocs build
 
 # The environment alone.
 venv: $(READY)

@@ -5,9 +5,10 @@ import pytest
 
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
-from bertshift.metrics import cka, similarity, svcca
+from bertshift.metrics import cka, linear_cka, similarity, svcca
 from bertshift.metrics.pairs import Pair
 from bertshift.metrics.scatter import Centred, scatter
+from bertshift.rows.blocks import WITHOUT
 
 LENGTHS = [12] * 60  # 60 [CLS], 60 [SEP], 600 others
 
@@ -94,3 +95,17 @@ def test_few_tokens(pair):
     assert set(similarity.compare([pair], tokens=41)["tokens"]) < {
         *similarity.classes(Activations(pair.model))
     }
+
+
+def test_linear_cka_alone_is_the_same_but_for_nulls_of_all_orders(pair):
+    keys = ["variant", "layer", "ref_layer", "head"]
+    alone, table = linear_cka.compare([pair], tokens=500), similarity.compare([pair], tokens=500)
+    table = table[(table["tokens"] == "content") & (table["metric"] == "cka")]
+    alone, table = alone.set_index(keys), table.set_index(keys)
+    nulls = alone.index.get_level_values("variant").str.endswith("_null")
+    numbers = ["value", "n", *WITHOUT]
+    assert alone.loc[~nulls, numbers].equals(table.loc[alone.index[~nulls], numbers]) and (~nulls).sum() == 6
+    drawn = table.loc[alone.index[nulls]]
+    assert (abs(alone.loc[nulls, "value"] - drawn["value"]) < 5 * drawn["sd"] + 1e-3).all() and len(
+        drawn
+    ) == 6

@@ -4,7 +4,9 @@ import re
 import shutil
 
 import pytest
+from made_encoders import TEXTS, model_of, tokenizer_of
 
+import bertshift
 from bertshift.files import write_text
 from bertshift.page import compared
 from bertshift.page.render import render
@@ -333,3 +335,20 @@ def test_axe_finds_no_serious_problem_of_two_archives(opened, beside, view):
     assert not serious_problems(page)
     page.set_viewport_size({"width": 390, "height": 850})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_page_of_two_models_alone(opened, made_page):
+    """What `bertshift compare --out` writes: it begins with them, and leads to no figures."""
+    tokenizer = tokenizer_of("bert")
+    models = [model_of("bert", seed, vocab_size=len(tokenizer)) for seed in (0, 1)]
+    change = bertshift.compare(*models, TEXTS, tokenizer=tokenizer)
+    change.write(made_page.folder / "two")
+    page = opened()
+    page.goto((made_page.folder / "two/index.html").as_uri())
+    page.wait_for_selector("main h2")
+    assert page.locator("main h1").inner_text() == "Two models"
+    assert page.locator("nav a").all_inner_texts() == ["Two models"]
+    panels = page.locator("main h3").all_inner_texts()
+    assert len(panels) == 5 and "Hidden states, 1 - CKA, debiased" in panels
+    said = page.locator("main").inner_text() + page.locator("#foot").inner_text()
+    assert "6 texts" in said and "snakemake" not in said and "Scale" not in said

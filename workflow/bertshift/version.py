@@ -2,6 +2,7 @@
 
 import tomllib
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 import pandas as pd
@@ -11,9 +12,12 @@ ROOT = Path(__file__).parents[2]
 
 @cache
 def version() -> str:
-    """`bertshift 1.2.3`. Read from the file and not written as code: a release must make nothing again."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return f"{project['name']} {project['version']}"
+    """`bertshift 1.2.3`. Read from the file and not written as code: a release must make nothing again. An installed library
+    has no such file, and the version that it was installed with."""
+    file, name = ROOT / "pyproject.toml", "bertshift"
+    if not file.is_file():
+        return f"{name} {metadata.version(name)}"
+    return f"{name} {tomllib.loads(file.read_text(encoding='utf-8'))['project']['version']}"
 
 
 def stamped(table: pd.DataFrame) -> pd.DataFrame:

@@ -26,6 +26,7 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils import is_accelerate_available
 from transformers.utils.logging import disable_progress_bar
 
 from bertshift.errors import UserError
@@ -119,8 +120,9 @@ def _check_encoder(folder: Path, config: PreTrainedConfig, weights: Path) -> Non
     """Raise UserError where `config` and the user's `weights`, which `folder` holds, do not belong together,
     or `check` says so."""
     try:
-        # Without memory, so that no size is too large.
-        _read_encoder(folder, config, weights, device_map="meta")
+        if is_accelerate_available():  # comes with the workflow's extra
+            # Without memory, so that no size is too large.
+            _read_encoder(folder, config, weights, device_map="meta")
     except UserError:
         raise
     except Exception as error:  # each family and kind of value has its own

@@ -13,6 +13,8 @@ for (const each of data.figures)
   each.claims = data.claims.filter(one => `${one.paper}/${one.figure}` === each.name);
 const label = name => data.labels[name] ?? name;
 const demo = data.scales.includes("demo");
+// Two models that no figure shows: then the page is theirs.
+const alone = !data.figures.length && Object.keys(data.pairs).length === 1;
 // Files stand beside the page, but not where it is shown inside another, as in Snakemake's report.
 const beside = ["file:", "http:", "https:"].includes(location.protocol);
 
@@ -630,8 +632,8 @@ function twoModels(name, redraw) {
     Object.keys(pair.scores).length ? h("section", {}, h("h2", {}, "Scores on the development set"), scoresTable(pair.scores)) : null,
     Object.keys(pair.trees).length || pair.probes.length ? h("section", {}, h("h2", {}, "Probes"), h("div", { class: "grid" },
       Object.entries(pair.trees).map(([kind, of]) => treePanel(kind, of)), pair.probes.length ? probePanel(pair.probes) : null)) : null,
-    h("section", {}, h("h2", {}, "What made it"), h("dl", { class: "panel" }, [["Scale", pair.made.scale], ["Checkpoints", pair.made.checkpoint], ["Data", pair.made.data]].map(([key, values]) =>
-      [h("dt", {}, key), h("dd", {}, values.length > 1 ? h("ul", {}, values.map(value => h("li", {}, value))) : values[0] ?? "")]), h("dt", {}, "Make them again"), h("dd", {}, h("ul", {}, pair.made.tables.map(path => h("li", {}, h("code", {}, `snakemake ${path}`))))))),
+    h("section", {}, h("h2", {}, "What made it"), h("dl", { class: "panel" }, [["Scale", pair.made.scale], ["Checkpoints", pair.made.checkpoint], ["Data", pair.made.data]].filter(([, values]) => values.length).map(([key, values]) =>
+      [h("dt", {}, key), h("dd", {}, values.length > 1 ? h("ul", {}, values.map(value => h("li", {}, value))) : values[0] ?? "")]), pair.made.tables.length ? [h("dt", {}, "Make them again"), h("dd", {}, h("ul", {}, pair.made.tables.map(path => h("li", {}, h("code", {}, `snakemake ${path}`)))))] : null)),
   ].filter(Boolean);
 }
 
@@ -777,7 +779,7 @@ function route() {
   drawing = []; waiting = []; near.disconnect();
   document.querySelectorAll("[popover]").forEach(each => each.matches(":popover-open") && each.hidePopover());
   const views = data.compared ? { figure: () => comparedFigure(rest.map(decodeURIComponent).join("/")), claims: () => comparedClaims(query) } : { figure: () => figurePage(rest.map(decodeURIComponent).join("/")), models: () => modelsPage(query), head: () => headPage(query), claims: () => claimsPage(query) };
-  main.replaceChildren(...(views[view] ?? (() => data.compared ? comparedOverview() : overview(query)))().flat(Infinity).filter(Boolean));
+  main.replaceChildren(...(views[view] ?? (() => data.compared ? comparedOverview() : alone ? modelsPage(query) : overview(query)))().flat(Infinity).filter(Boolean));
   for (const link of document.querySelectorAll("nav a")) link.getAttribute("href") === `#/${view && views[view] && view !== "figure" ? view : ""}` ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
   const title = main.querySelector("h1");
   document.title = view ? `${title.textContent} · ${data.title}` : data.title;
@@ -788,9 +790,9 @@ function route() {
 }
 
 const some = (entries, link) => Object.keys(entries).length ? [link] : [];
-const links = [["#/", "Figures"], ...some(data.pairs, ["#/models", "Two models"]), ...some(data.examples, ["#/head", "Heads"]), ["#/claims", "Claims"]];
+const links = alone ? [["#/models", "Two models"]] : [["#/", "Figures"], ...some(data.pairs, ["#/models", "Two models"]), ...some(data.examples, ["#/head", "Heads"]), ["#/claims", "Claims"]];
 document.getElementById("top").append(h("a", { class: "brand", href: "#/" }, data.title), h("nav", { "aria-label": "Views" }, links.map(([href, text]) => h("a", { href }, text))));
-document.getElementById("foot").append(`Scale: ${data.scales.join(", ")}. Checkpoints: ${data.checkpoints.join("; ")}. Published numbers belong to their papers and are cited where they stand.`);
+document.getElementById("foot").append(alone ? `Checkpoints: ${data.checkpoints.join("; ")}.` : `Scale: ${data.scales.join(", ")}. Checkpoints: ${data.checkpoints.join("; ")}. Published numbers belong to their papers and are cited where they stand.`);
 document.getElementById("skip").addEventListener("click", () => main.querySelector("h1").focus());
 document.body.append(...popovers());
 addEventListener("hashchange", route);

@@ -1,0 +1,94 @@
+"""Measures of two arrays against other packages and the formulas written out."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.distance import jensenshannon, pdist
+from sklearn.metrics.pairwise import cosine_similarity
+
+import bertshift
+
+
+@pytest.fixture
+def states():
+    generator = np.random.default_rng(1)
+    x = generator.normal(size=(60, 5)) + 0.5
+    return x, x @ generator.normal(size=(5, 4)) + generator.normal(size=(60, 4))
+
+
+@pytest.fixture
+def maps():
+    return np.random.default_rng(2).dirichlet(np.ones(6), size=(2, 3, 4, 6))
+
+
+def test_rsa(states):
+    x, y = states
+    assert bertshift.rsa(x, y) == pytest.approx(np.corrcoef(pdist(x, "cosine"), pdist(y, "cosine"))[0, 1])
+
+
+def test_svcca(states):
+    bases = []
+    for one in states:
+        u, s, _ = np.linalg.svd(one - one.mean(0), full_matrices=False)
+        bases.append(u[:, : np.searchsorted(np.cumsum(s**2), 0.99 * (s**2).sum()) + 1])
+    rho = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
+    assert bertshift.svcca(*states) == pytest.approx(1 - rho.mean())
+
+
+def test_cka(states):
+    """With the unbiased estimator of HSIC of n x n kernels without their diagonals (Song et al. 2012, equation 5)."""
+    kernels = [(one - one.mean(0)) @ (one - one.mean(0)).T for one in states]
+    k, m = (kernel - np.diag(np.diag(kernel)) for kernel in kernels)
+    n = len(k)
+
+    def hsic(a, b):
+        return np.trace(a @ b) + a.sum() * b.sum() / ((n - 1) * (n - 2)) - 2 / (n - 2) * (a @ b).sum()
+
+    assert bertshift.cka(*states) == pytest.approx(hsic(k, m) / np.sqrt(hsic(k, k) * hsic(m, m)))
+
+
+def test_js(maps):
+    assert bertshift.js(*maps) == pytest.approx((jensenshannon(*maps, axis=-1) ** 2).mean())
+
+
+def test_cosine(maps):
+    flat = maps.reshape(2, -1, 36)
+    assert bertshift.cosine(*maps) == pytest.approx(np.diag(cosine_similarity(*flat)).mean())
+
+
+@pytest.mark.parametrize("measure", ["rsa", "svcca", "cka", "js", "cosine"])
+def test_torch_gives_the_same_float(measure, states, maps):
+    given = maps if measure in ("js", "cosine") else states
+    found = getattr(bertshift, measure)(*map(torch.tensor, given))
+    assert type(found) is float and found == getattr(bertshift, measure)(*given)
+
+
+@pytest.mark.parametrize("measure, same", [("rsa", 1), ("svcca", 0), ("cka", 1), ("js", 0), ("cosine", 1)])
+def test_what_does_not_change(measure, same, states, maps):
+    one = maps[0] if measure in ("js", "cosine") else states[0]
+    assert getattr(bertshift, measure)(one, one) == pytest.approx(same, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "measure, shapes, said",
+    [
+        ("rsa", ((3, 2), (4, 2)), "of the same tokens"),
+        ("rsa", ((2, 3), (2, 3)), "at least 3 tokens"),
+        ("svcca", ((9, 2, 1), (9, 2)), r"\[tokens, width\]"),
+        ("svcca", ((9, 9), (9, 9)), "more stimuli"),
+        ("cka", ((3, 2), (3, 2)), "at least 4 tokens"),
+        ("js", ((4, 4), (4, 5)), "of one shape"),
+        ("js", ((4, 4), (4, 4)), "sum to 1"),
+        ("cosine", ((4,), (4,)), r"\[..., query, key\]"),
+    ],
+)
+def test_arrays_that_cannot_be_measured(measure, shapes, said):
+    generator = np.random.default_rng(0)
+    with pytest.raises(bertshift.UserError, match=said):
+        getattr(bertshift, measure)(*(generator.normal(size=shape) for shape in shapes))
+
+
+def test_names_that_do_not_exist():
+    assert {"compare", "rsa"} <= {*dir(bertshift)}
+    with pytest.raises(AttributeError, match=r"no compared; it has .*compare"):
+        getattr(bertshift, "compared")  # noqa: B009

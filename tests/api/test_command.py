@@ -1,0 +1,55 @@
+"""`bertshift compare` on a command line."""
+
+import pytest
+from made_encoders import TEXTS, model_of, tokenizer_of
+
+from bertshift.api.command import main, texts_in
+from bertshift.errors import UserError
+from bertshift.files import read_tsv
+from bertshift.models.loading import save_model
+
+
+@pytest.fixture
+def asked(tmp_path):
+    for seed, name in enumerate(("one", "other")):
+        model = model_of("bert", seed, vocab_size=len(tokenizer_of("bert")))
+        save_model(tmp_path / name, model, tokenizer_of("bert"))
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS) + f"\n{TEXTS[0]}\t{TEXTS[1]}\n", encoding="utf-8")
+    return ["compare", str(tmp_path / "one"), str(tmp_path / "other"), "--texts", str(tmp_path / "texts.txt")]
+
+
+def test_it_prints_the_profile_and_writes_what_it_lists(asked, tmp_path, capsys):
+    assert main([*asked, "--out", str(tmp_path / "out")]) == 0
+    printed, told = capsys.readouterr()
+    assert "one and other: each measure by layer" in printed and "step/s" in told
+    table = read_tsv(tmp_path / "out/change.tsv")
+    layers = table[(table["measure"] == "js") & (table["variant"] == "nats") & (table["head"] == 0)]
+    assert all(f"{value:.6g} " in printed for value in layers["value"])
+    files = [line for line in printed.splitlines() if line.startswith(str(tmp_path))]
+    assert files == [str(tmp_path / "out" / name) for name in ("change.tsv", "change.png", "index.html")]
+    assert (tmp_path / "out/change.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_mistake_is_a_sentence_and_a_code(asked, capsys):
+    assert main([*asked[:1], "/none", *asked[2:]]) == 1
+    printed, told = capsys.readouterr()
+    assert not printed and told.splitlines()[-1] == (
+        "bertshift: /none is no folder, and no name of a model on the hub; correct it."
+    )
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [(None, "does not exist"), (b"a\n\nb\n", "texts.txt:2 is empty"), (b"a\tb\tc\n", "texts.txt:1 has 3 parts"),
+     (b"a\n\xff\n", "texts.txt:2 is not UTF-8")],
+)  # fmt: skip
+def test_files_without_texts(tmp_path, content, said):
+    if content is not None:
+        (tmp_path / "texts.txt").write_bytes(content)
+    with pytest.raises(UserError, match=said):
+        texts_in(tmp_path / "texts.txt")
+
+
+def test_pairs_stand_on_one_line(tmp_path):
+    (tmp_path / "texts.txt").write_text("one\ntwo\tthree\u2028four\n", encoding="utf-8")
+    assert texts_in(tmp_path / "texts.txt") == ["one", ("two", "three\u2028four")]

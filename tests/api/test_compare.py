@@ -1,0 +1,212 @@
+"""`bertshift.compare` of tiny models: what can be given, what comes out, and what is refused."""
+
+import shutil
+
+import huggingface_hub
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from made_encoders import FAMILIES, TEXTS, model_of, tokenizer_of
+from transformers import AutoModelForSequenceClassification, ViTConfig, ViTModel
+
+import bertshift
+from bertshift.models.loading import save_model
+
+
+def tiny(kind="bert", seed=0, **changes):
+    return model_of(kind, seed, vocab_size=len(tokenizer_of(kind)), **changes)
+
+
+PAIRS = [*TEXTS, *zip(TEXTS, reversed(TEXTS))]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Folders of a pretrained model and two that were made from it."""
+    folder, models = tmp_path_factory.mktemp("models"), {}
+    for number, name in enumerate(("base", "one", "two")):
+        model = tiny()
+        with torch.no_grad():
+            for weight in model.encoder.parameters():
+                weight += 0.02 * number * torch.randn(weight.shape, generator=torch.manual_seed(number))
+        save_model(folder / name, model, tokenizer_of("bert"))
+        models[name] = folder / name
+    return models
+
+
+@pytest.fixture(scope="module")
+def change(folders):
+    return bertshift.compare(folders["one"], folders["base"], PAIRS)
+
+
+def test_a_table(change):
+    table = change.table
+    assert list(table) == ["measure", "variant", "layer", "head", "value", "low", "high", "null"]
+    assert list(table["measure"].unique()) == ["rsa", "svcca", "cka", "js", "cosine"] and not change.left_out
+    keys = ["measure", "variant", "layer", "head"]
+    assert not table.duplicated(keys).any() and table["value"].notna().all()
+    known = table.dropna(subset=["low"])
+    assert ((known["low"] <= known["value"]) & (known["value"] <= known["high"])).all() and len(known) > 40
+    rows = table.set_index(keys)["value"].sort_index()
+    assert rows["rsa", "content", 0, 0] == pytest.approx(1) and 0.1 < rows["rsa", "content", 4, 0] < 0.999
+    assert rows["js", "nats", 4].drop(0).mean() == pytest.approx(rows["js", "nats", 4, 0])
+    null = table.set_index(keys)["null"].sort_index()
+    assert null["svcca", "svcca99", 4, 0] > 0.1 and null["cka", "cka_debiased", 4, 0] == 0
+    assert 0 < null["cka", "cka_biased", 4, 0] < 1
+
+
+def test_a_profile(change):
+    assert list(change.profile) == [0, 1, 2, 3, 4] and change.profile.max(axis=1).tolist() == [1] * 5
+    printed = str(change).splitlines()
+    assert printed[1].split() == ["layer", "rsa", "svcca", "cka", "js", "cosine"] and len(printed) == 7
+
+
+def test_ways_to_give_a_model(folders, change, tmp_path):
+    """A folder, its name, a loaded model, one below a new head, in half precision, and one that is its reference."""
+    whole = AutoModelForSequenceClassification.from_pretrained(folders["one"])
+    before = whole.state_dict()["bert.encoder.layer.0.attention.self.query.weight"].clone()
+    for model in (str(folders["one"]), whole, whole.bert):
+        found = bertshift.compare(model, folders["base"], PAIRS, measures="js")
+        assert found.table.equals(change.table[change.table["measure"] == "js"].reset_index(drop=True))
+    assert torch.equal(before, whole.state_dict()["bert.encoder.layer.0.attention.self.query.weight"])
+    same = bertshift.compare(whole.half(), whole, TEXTS, measures="js", tokenizer=tokenizer_of("bert"))
+    assert same.table["value"].tolist() == [0] * len(same.table)
+
+
+def test_names_on_the_hub(folders, change, tmp_path, monkeypatch):
+    """Of folders and of loaded models, whose tokenizer comes from there; and one that does not answer."""
+    asked, commit = [], "0123456789" * 4
+
+    def snapshot(name, revision=None, **_):
+        asked.append((name, revision))
+        if name == "nobody/none":
+            raise OSError("404")
+        folder = tmp_path / name / commit
+        shutil.copytree(folders["one"], folder, dirs_exist_ok=True)
+        return str(folder)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
+    loaded = AutoModelForSequenceClassification.from_pretrained(folders["one"])
+    loaded.name_or_path = "somebody/loaded"
+    for model, name, revision in (
+        ("somebody/one", "somebody/one", None),
+        (f"somebody/one@{commit}", "somebody/one", commit),
+        (loaded, "somebody/loaded", None),
+    ):
+        found = bertshift.compare(model, folders["base"], PAIRS, measures=["js"])
+        assert found.table.equals(change.table[change.table["measure"] == "js"].reset_index(drop=True))
+        assert asked.pop() == (name, revision) and not asked
+    with pytest.raises(bertshift.UserError, match="nobody/none at its newest commit could not be downloaded"):
+        bertshift.compare("nobody/none", folders["base"], PAIRS)
+
+
+def test_replicates(folders):
+    seeds = [folders["one"], folders["two"]]
+    several = bertshift.compare(seeds, folders["base"], TEXTS, measures=["js"]).table
+    each = [bertshift.compare(one, folders["base"], TEXTS, measures=["js"]).table for one in seeds]
+    np.testing.assert_allclose(several["value"], (each[0]["value"] + each[1]["value"]) / 2)
+    assert (several["high"] - several["low"])[0] > (each[0]["high"] - each[0]["low"])[0]
+    parents = bertshift.compare(seeds, [folders["base"], folders["one"]], TEXTS, measures=["js"])
+    assert parents.rows["ref_init"].unique().tolist() == [1, 2]
+    assert several["value"][1] != parents.table["value"][1]
+    again = bertshift.compare(seeds, [folders["base"]] * 2, TEXTS, measures=["js"])
+    assert again.table.equals(several) and again.rows["seed"].unique().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_families(kind, tmp_path):
+    save_model(tmp_path / "one", tiny(kind), tokenizer_of(kind))
+    other = tiny(kind, 1)
+    found = bertshift.compare(tmp_path / "one", other, TEXTS, tokenizer=tokenizer_of(kind))
+    assert not found.left_out and found.table["layer"].max() == 4
+
+
+def test_other_depths_are_compared_by_depth(folders):
+    """And their attention, head by head, is not."""
+    model = tiny(num_hidden_layers=2)
+    found = bertshift.compare(model, folders["base"], TEXTS, tokenizer=folders["base"])
+    assert found.rows[["layer", "ref_layer"]].drop_duplicates().to_numpy().tolist() == [
+        [0, 0],
+        [1, 2],
+        [2, 4],
+    ]
+    assert {*found.left_out} == {"js", "cosine"}
+    assert (
+        "has 2 layers x 4 heads and" in found.left_out["js"] and str(folders["base"]) in found.left_out["js"]
+    )
+    assert "js is left out:" in str(found)
+
+
+def test_too_few_tokens_leave_a_measure_out(folders):
+    found = bertshift.compare(folders["one"], folders["base"], TEXTS[:1])
+    assert {*found.left_out} == {"svcca"} and "ask for more stimuli" in found.left_out["svcca"]
+
+
+def vision():
+    return ViTModel(
+        ViTConfig(
+            hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, image_size=32
+        )
+    )
+
+
+def saved_vision(folder):
+    vision().save_pretrained(folder)
+    return folder
+
+
+def no_weights(folder, folders):
+    folder.mkdir()
+    for file in folders["base"].iterdir():
+        if file.suffix == ".json":
+            (folder / file.name).write_bytes(file.read_bytes())
+    return folder
+
+
+REFUSED = {
+    "no texts": (lambda _, __: {"texts": []}, "texts is empty"),
+    "one string": (lambda _, __: {"texts": "a b"}, "texts is one string"),
+    "a number": (lambda _, __: {"texts": 5}, "texts is of type int"),
+    "an empty text": (lambda _, __: {"texts": ["a", " \n"]}, "text 2 is empty"),
+    "half a pair": (lambda _, __: {"texts": [("a", "")]}, "text 1 is empty"),
+    "a triple": (lambda _, __: {"texts": [("a", "b", "c")]}, "text 1 is tuple"),
+    "a long text": (lambda _, __: {"texts": ["a", "a " * 99]}, "text 2 has 101 tokens, more than the 64"),
+    "max_length": (lambda _, __: {"max_length": 65}, "max_length is 65, and .* reads 64"),
+    "no tokenizer": (lambda _, __: {"model": tiny("roberta"), "tokenizer": None}, "which tokenizer"),
+    "a vision model": (lambda _, __: {"model": vision()}, "ViTModel reads pixel_values, not texts"),
+    "its folder": (lambda to, _: {"model": saved_vision(to / "vit")}, "vit reads pixel_values, not texts"),
+    "no weights": (lambda to, folders: {"model": no_weights(to / "bare", folders)}, "bare/model.safetensors is missing"),
+    "no folder": (lambda to, _: {"model": to / "none"}, "none is no folder, and no name"),
+    "a model's type": (lambda _, __: {"model": 7}, "a model is of type int"),
+    "no model": (lambda _, __: {"model": []}, "a list of models is empty"),
+    "references": (lambda _, folders: {"reference": [folders["base"]] * 2}, "1 models have 2 references"),
+    "a measure": (lambda _, __: {"measures": ["pca"]}, "no measure 'pca'"),
+    "no measure": (lambda _, __: {"measures": []}, "no measure is named"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change, said", REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_compared_gets_a_sentence(change, said, folders, tmp_path):
+    given = {"model": folders["one"], "reference": folders["base"], "texts": TEXTS} | change(
+        tmp_path, folders
+    )
+    with pytest.raises(bertshift.UserError, match=said) as error:
+        bertshift.compare(**given)
+    assert "bertshift-" not in str(error.value)
+
+
+def test_other_tokenizers_get_a_sentence(folders, tmp_path):
+    save_model(tmp_path / "roberta", tiny("roberta"), tokenizer_of("roberta"))
+    with pytest.raises(bertshift.UserError, match="roberta and .*base cut the texts differently"):
+        bertshift.compare(tmp_path / "roberta", folders["base"], TEXTS)
+
+
+def test_longer_texts_are_cut_where_one_says_so(folders):
+    long = [f"{text} {text} {text} {text} {text}" for text in TEXTS]
+    cut = bertshift.compare(folders["one"], folders["base"], long, max_length=16, measures="rsa")
+    assert cut.rows["n"].max() == 16 * len(TEXTS)
+
+
+def test_a_table_is_pandas(change):
+    assert isinstance(change.table, pd.DataFrame) and isinstance(change.profile, pd.DataFrame)

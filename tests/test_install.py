@@ -1,0 +1,138 @@
+"""The library as pip installs it: a wheel from this folder works where there is no clone."""
+
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import distribution
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from conftest import ROOT
+from made_encoders import TEXTS, model_of, tokenizer_of
+from packaging.requirements import Requirement
+
+from bertshift.models.loading import save_model
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+NO_CLONE = """
+import sys, bertshift
+assert not {"torch", "numpy", "transformers"} & {*sys.modules}, "importing the package must cost nothing"
+from bertshift import version
+from bertshift.rows import blocks
+print(version.version(), bertshift.__file__)
+"""
+
+
+def python(*arguments, folder):
+    """What it prints; without the clone on its path."""
+    command = [sys.executable, "-P", *map(str, arguments)]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(folder)}
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def installed(copy_project, tmp_path_factory):
+    """A folder that holds what a wheel holds."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = f"from setuptools import build_meta; build_meta.build_wheel({str(folder)!r})"
+    python("-c", build, folder=copy_project().folder)
+    [wheel] = folder.glob("*.whl")
+    with ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            archive.extract(name, folder / "site")
+    return folder / "site"
+
+
+def test_the_wheel_brings_one_package(installed):
+    assert [path.name for path in installed.iterdir() if path.suffix not in (".data", ".dist-info")] == [
+        "bertshift"
+    ]
+
+
+def test_the_wheel_works_without_a_clone(installed):
+    said, place = python("-c", NO_CLONE, folder=installed).rsplit(maxsplit=1)
+    assert said == f"bertshift {PROJECT['version']}" and place.startswith(str(installed))
+
+
+def test_the_wheel_has_all_that_is_no_code(installed):
+    library = ROOT / "workflow/bertshift"
+    others = [file for file in library.rglob("*") if file.is_file() and file.suffix not in (".py", ".pyc")]
+    assert len(others) > 6
+    lacking = [
+        file.name for file in others if not (installed / "bertshift" / file.relative_to(library)).is_file()
+    ]
+    shipped = {file.name for file in installed.glob("*.data/data/share/bertshift/**/*.yaml")}
+    beside = [*(ROOT / "config").glob("**/*.yaml"), *(ROOT / "workflow/schemas").glob("*.yaml")]
+    assert not lacking and {file.name for file in beside} == shipped
+
+
+def test_the_base_needs_six_packages():
+    assert {Requirement(need).name for need in PROJECT["dependencies"]} == {
+        "numpy", "scipy", "pandas", "torch", "transformers", "tqdm"
+    }  # fmt: skip
+
+
+def needed(requirements, found):
+    """The distributions that pip installs for these requirements, as far as they are installed here."""
+    for requirement in map(Requirement, requirements or ()):
+        if requirement.name not in found and (
+            not requirement.marker or requirement.marker.evaluate({"extra": ""})
+        ):
+            found[requirement.name] = distribution(requirement.name)
+            needed(found[requirement.name].requires, found)
+    return found.values()
+
+
+@pytest.fixture(scope="session")
+def environment(installed, tmp_path_factory):
+    """Call it for a folder with the library and links to what its base and `more` need, and nothing else."""
+
+    def made(*more):
+        folder = tmp_path_factory.mktemp("environment")
+        for each in needed([*PROJECT["dependencies"], *more], {}):
+            for top in {file.parts[0] for file in each.files} - {"..", "__pycache__"}:
+                link = folder / Path(top).name
+                if not link.exists():
+                    link.symlink_to(Path(each.locate_file(top)).absolute())
+        for part in installed.iterdir():
+            (folder / part.name).symlink_to(part)
+        return folder
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def two_models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two")
+    for seed, name in enumerate(("one", "other")):
+        save_model(
+            folder / name, model_of("bert", seed, vocab_size=len(tokenizer_of("bert"))), tokenizer_of("bert")
+        )
+    (folder / "texts.txt").write_text("\n".join([*TEXTS, f"{TEXTS[0]}\t{TEXTS[1]}"]) + "\n", encoding="utf-8")
+    return folder
+
+
+def test_the_base_compares_two_models_and_says_what_pictures_need(environment, two_models):
+    asked = ["-S", "-m", "bertshift", "compare", two_models / "one", two_models / "other", "--texts"]
+    asked += [two_models / "texts.txt"]
+    base = environment()
+    printed = python(*asked, folder=base)
+    assert printed.splitlines()[1].split() == ["layer", "rsa", "svcca", "cka", "js", "cosine"]
+    out = ["--out", two_models / "out"]
+    with pytest.raises(
+        AssertionError, match=r"call: pip install matplotlib pillow vl-convert-python jsonschema\."
+    ):
+        python(*asked, *out, folder=base)
+    assert not (two_models / "out").exists()
+    printed += "".join(f"{two_models}/out/{name}\n" for name in ("change.tsv", "change.png", "index.html"))
+    drawing = environment("matplotlib", "pillow", "vl-convert-python", "jsonschema")
+    assert python(*asked, *out, folder=drawing) == printed
+    assert {file.name for file in (two_models / "out").iterdir()} == {
+        "change.tsv",
+        "change.png",
+        "index.html",
+    }

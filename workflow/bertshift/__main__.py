@@ -1,0 +1,3 @@
+from bertshift.api.command import main
+
+raise SystemExit(main())

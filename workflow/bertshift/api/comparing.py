@@ -1,0 +1,158 @@
+"""`bertshift.compare`: two models in, everything that the five measures say of them out."""
+
+import io
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from tqdm.auto import tqdm
+
+from bertshift.activations.extract import extract
+from bertshift.api.change import Change
+from bertshift.api.measures import MEASURES
+from bertshift.api.models import called, listed, name_of, prepare, short_names
+from bertshift.api.texts import check_lengths, check_same, rows_of, tokens_of
+from bertshift.errors import UserError
+from bertshift.metrics.pairs import Pair
+from bertshift.models.family import longest_input
+from bertshift.models.loading import load_encoder
+from bertshift.models.tokenizer import load_tokenizer
+
+
+def compare(
+    model: Any,
+    reference: Any,
+    texts: Sequence[str | tuple[str, str]],
+    *,
+    measures: Iterable[str] = tuple(MEASURES),
+    max_length: int | None = None,
+    tokens: int | None = None,
+    tokenizer: Any = None,
+    name: str = "texts",
+    progress: bool = False,
+) -> Change:
+    """Compare two models layer by layer on the same texts, as the workflow's rules do.
+
+    model, reference: a folder, a name on the Hugging Face hub (`name` or `name@commit`) or a loaded model of transformers; a
+    list holds replicates: fine-tuning seeds of one reference, or as many references, each the parent of its model.
+    texts: strings, or pairs of strings. Some hundred sentences do; SVCCA needs more tokens than the models are wide.
+    measures: some of rsa, svcca, cka, js and cosine. max_length: texts are cut to so many tokens. tokens: how many the
+    measures of hidden states draw at most (RSA 5000, SVCCA and CKA 20000). tokenizer: for models that bring none. name: what
+    the texts are called; draws of tokens depend on it. progress: whether a bar shows on stderr.
+
+    Activations are written to a temporary folder: for 300 sentences and BERT-base half a gigabyte a model. A measure that
+    cannot be taken, as attention of models with other numbers of layers, is named in `left_out` of the result. UserError for
+    models and texts that cannot be compared at all.
+    """
+    models, references, rows = listed(model), listed(reference), rows_of(texts)
+    if len(references) not in (1, len(models)):
+        raise UserError(
+            f"{len(models)} models have {len(references)} references; give one for all, or one for each."
+        )
+    names, wanted = short_names(models, references), _known(measures)
+    with tempfile.TemporaryDirectory(prefix="bertshift-") as folder:
+        given = _once([*models, *references])
+        steps = 2 * len(given) + len(wanted)
+        with tqdm(total=steps, disable=not progress, unit="step", leave=False) as bar:
+            files = _dumped(given, rows, Path(folder), max_length, tokenizer, name, bar)
+            keys = {"model": names[0], "reference": names[1], "stimuli": name}
+            pairs = [
+                Pair(files[_key(one)], files[_key(other)], keys | replicate)
+                for one, other, replicate in _replicates(models, references)
+            ]
+            paths = {str(files[_key(one)]): name_of(one) for one in given}
+            tables, left_out = _measured(pairs, wanted, tokens, paths, bar)
+    about = {"texts": len(rows), "checkpoints": [name_of(one) for one in given]}
+    return Change(pd.concat(tables, ignore_index=True), *names, about, left_out)
+
+
+def _known(measures: Iterable[str]) -> list[str]:
+    wanted = [measures] if isinstance(measures, str) else list(measures)
+    if unknown := [one for one in wanted if one not in MEASURES]:
+        raise UserError(f"there is no measure {unknown[0]!r}; write some of {', '.join(MEASURES)}.")
+    if not wanted:
+        raise UserError(f"no measure is named; write some of {', '.join(MEASURES)}.")
+    return wanted
+
+
+def _key(model: Any) -> str | int:
+    """Tell models apart: by name, or as objects."""
+    return str(model) if isinstance(model, (str, Path)) else id(model)
+
+
+def _once(models: list) -> list:
+    return list({_key(one): one for one in models}.values())
+
+
+def _replicates(models: list, references: list) -> Iterator[tuple[Any, Any, dict]]:
+    """Yield (model, its reference, which replicate it is): as the workflow numbers pretraining runs and fine-tuning seeds."""
+    runs, seeds = list(map(_key, _once(references))), Counter()
+    for one, other in zip(
+        models, references if len(references) > 1 else references * len(models), strict=True
+    ):
+        init = runs.index(_key(other)) + 1
+        seeds[init] += 1
+        yield one, other, {"init": init, "seed": seeds[init], "ref_init": init, "ref_seed": 0}
+
+
+def _dumped(
+    given: list, rows: list[dict], folder: Path, max_length: int | None, tokenizer: Any, name: str, bar: tqdm
+) -> dict[str | int, Path]:
+    """Write what each model makes of the texts, one model at a time in memory: {key of a model: activation file}."""
+    files, first = {}, None
+    for number, one in enumerate(given):
+        bar.set_description(f"reads {name_of(one)}")
+        run = folder / str(number)
+        with _quiet():
+            prepare(one, run, tokenizer)
+            own, encoder = load_tokenizer(run), load_encoder(run)
+        bar.update()
+        cut = tokens_of(own, rows)
+        first = first or (cut, name_of(one))
+        check_same(first[0], cut, first[1], name_of(one))
+        room = longest_input(encoder)
+        if max_length is None:
+            check_lengths(cut["offsets"], room, name_of(one))
+        elif max_length > room:
+            raise UserError(
+                f"max_length is {max_length}, and {name_of(one)} reads {room} tokens; write {room} or less."
+            )
+        bar.set_description(f"runs {name_of(one)}")
+        files[_key(one)] = folder / name / f"{number}.npz"
+        with _quiet(), called({str(run): name_of(one), str(files[_key(one)]): name_of(one)}):
+            extract(encoder, own, rows, files[_key(one)], max_length or _longest(cut), attention=True)
+        bar.update()
+    return files
+
+
+def _longest(cut: Mapping) -> int:
+    offsets = cut["offsets"]
+    return int((offsets[1:] - offsets[:-1]).max())
+
+
+def _measured(
+    pairs: list[Pair], wanted: Sequence[str], tokens: int | None, paths: Mapping[str, str], bar: tqdm
+) -> tuple[list[pd.DataFrame], dict[str, str]]:
+    tables, left_out = [], {}
+    for measure in wanted:
+        bar.set_description(measure)
+        how = {"tokens": tokens} if tokens and MEASURES[measure].record.tokens else {}
+        own = [Pair(pair.model, pair.reference, {"metric": measure} | pair.keys) for pair in pairs]
+        try:
+            with _quiet(), called(dict(paths)):
+                tables.append(MEASURES[measure].compare(own, **how))
+        except UserError as error:
+            left_out[measure] = str(error)
+        bar.update()
+    if not tables:
+        raise UserError(next(iter(left_out.values())))
+    return tables, left_out
+
+
+def _quiet() -> redirect_stderr:
+    """The rules' lines are about files, which here are nobody's."""
+    return redirect_stderr(io.StringIO())

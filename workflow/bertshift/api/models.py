@@ -1,0 +1,144 @@
+"""Models as a user has them, folders, names on the hub or loaded, as model folders that the rules' code reads."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from transformers import MODEL_MAPPING, PreTrainedModel, PreTrainedTokenizerBase
+
+from bertshift.errors import UserError
+from bertshift.models.loading import (
+    MODEL_FILES,
+    download_checkpoint,
+    import_checkpoint,
+    load_config,
+    save_model,
+)
+from bertshift.models.published import parts_of, read_config, weights_of
+from bertshift.models.source import local_source
+from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
+
+HUB_NAME = re.compile(r"(?P<name>[\w-][\w.-]*(/[\w-][\w.-]*)?)(@(?P<commit>\w+))?")
+
+
+def listed(models: Any) -> list:
+    """One model, or several replicates of one, as a list. UserError for an empty one."""
+    found = list(models) if isinstance(models, (list, tuple)) else [models]
+    if not found:
+        raise UserError("a list of models is empty; give a folder, a name on the hub or a loaded model.")
+    return found
+
+
+def name_of(model: Any) -> str:
+    """Call a model by its folder, its name on the hub, or what a loaded one remembers of either."""
+    if isinstance(model, (str, Path)):
+        return str(model).rstrip("/") or "/"
+    return getattr(model, "name_or_path", "") or type(model).__name__
+
+
+def prepare(model: Any, folder: Path, tokenizer: Any = None) -> None:
+    """Write the model folder `folder` for a model that is given in any way.
+
+    tokenizer: a folder, a hub's name or a loaded one, in the place of the model's own. UserError, which names the model, for
+    what is no model of text with all its weights.
+    """
+    beside = folder.with_name(f"{folder.name}.given")
+    with called({str(beside): name_of(model)}):
+        if isinstance(model, PreTrainedModel):
+            _check_reads_texts(name_of(model), type(model))
+            beside.mkdir(parents=True)
+            base = getattr(model, model.base_model_prefix, model)
+            save_model(beside, base, _tokenizer(tokenizer or model.name_or_path, name_of(model)))
+            import_checkpoint(beside, folder, local_source(name_of(model)))
+        elif not isinstance(model, (str, Path)):
+            raise UserError(
+                f"a model is of type {type(model).__name__}; give a folder, a name on the hub, or a model of transformers."
+            )
+        elif Path(model).expanduser().is_dir():
+            given = Path(model).expanduser()
+            _check_folder(given)
+            import_checkpoint(_with_tokenizer(given, tokenizer, beside), folder)
+        else:
+            _download(str(model), folder)
+            if tokenizer:
+                save_tokenizer(folder, _tokenizer(tokenizer, str(model)))
+
+
+@contextmanager
+def called(names: dict[str, str]) -> Iterator[None]:
+    """Let a UserError from within the block call files of ours by what the user calls them."""
+    try:
+        yield
+    except UserError as error:
+        sentence = str(error)
+        for path, name in names.items():
+            sentence = sentence.replace(path, name)
+        raise UserError(sentence) from error
+
+
+def _download(name: str, folder: Path) -> None:
+    match = HUB_NAME.fullmatch(name)
+    if not match:
+        raise UserError(f"{name} is no folder, and no name of a model on the hub; correct it.")
+    download_checkpoint(match["name"], match["commit"], folder)
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise UserError for weights that are missing and for a model of images, in words about these."""
+    if read_config(folder).get("model_type") != "bert":
+        _check_reads_texts(str(folder), MODEL_MAPPING[type(load_config(folder))])
+    weights_of(folder)
+
+
+def _check_reads_texts(name: str, kind: type) -> None:
+    if kind.main_input_name != "input_ids":
+        raise UserError(f"{name} reads {kind.main_input_name}, not texts; name a model of text.")
+
+
+def _with_tokenizer(folder: Path, tokenizer: Any, beside: Path) -> Path:
+    """The folder, or one beside with links to its files and another tokenizer."""
+    if not tokenizer:
+        return folder
+    save_tokenizer(beside, _tokenizer(tokenizer, str(folder)))
+    weights = weights_of(folder)
+    for file in {folder / MODEL_FILES[0], weights, *parts_of(weights)}:
+        (beside / file.name).symlink_to(file.absolute())
+    return beside
+
+
+def _tokenizer(given: Any, name: str) -> PreTrainedTokenizerBase:
+    """A tokenizer that is loaded, or in a folder or on the hub."""
+    if isinstance(given, PreTrainedTokenizerBase):
+        return given
+    if given and Path(given).expanduser().is_dir():
+        return load_tokenizer(Path(given).expanduser())
+    if not HUB_NAME.fullmatch(str(given)):
+        raise UserError(
+            f"nothing says which tokenizer {name} has; write tokenizer= with its folder or a loaded one."
+        )
+    return load_tokenizer(_tokenizer_files(str(given)))
+
+
+def _tokenizer_files(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    patterns = ["config.json", "tokenizer*", "special_tokens_map.json", "vocab.*", "merges.txt", "*.model"]
+    try:
+        return Path(snapshot_download(name, allow_patterns=patterns))
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{name}: its tokenizer could not be downloaded ({error}); write tokenizer= with a folder or a loaded one."
+        ) from error
+
+
+def short_names(models: Sequence, references: Sequence) -> tuple[str, str]:
+    """Call both sides of a comparison, of one or several models, by the last part of a name, apart from each other."""
+    both = [_short(side) for side in (models, references)]
+    return (both[0], both[1]) if both[0] != both[1] else (f"{both[0]} (model)", f"{both[1]} (reference)")
+
+
+def _short(models: Sequence) -> str:
+    first = name_of(models[0]).rpartition("/")[2] or "model"
+    return first if len(models) == 1 else f"{first} and {len(models) - 1} more"

@@ -1,0 +1,46 @@
+"""The page of two models alone: the workflow's page, without its figures and claims."""
+
+import pandas as pd
+
+from bertshift.api.change import Change
+from bertshift.api.drawing import PAGE, need
+from bertshift.api.measures import MEASURES
+from bertshift.naming import pair_name
+from bertshift.rows import ranges
+
+
+def page(change: Change) -> str:
+    """One HTML file. UserError where a package that it needs is not installed."""
+    need(PAGE)
+    from bertshift.page import data
+    from bertshift.page.pairs import pairs
+    from bertshift.page.render import render
+
+    model, reference = (_spelled(name) for name in (change.model, change.reference))
+    name = pair_name(model, reference)
+    tables = {
+        f"results/{MEASURES[str(measure)].folder}/{name}.tsv": _as_table(rows)
+        for measure, rows in change.rows.groupby("metric", sort=False)
+    }
+    [pair] = pairs(tables).values()
+    for measure in MEASURES.values():
+        if measure.similarity and measure.line in pair["measures"]:  # the page has distances
+            pair["measures"][measure.line]["title"] = measure.title.replace(", ", ", 1 - ", 1)
+    pair["made"] = {
+        "scale": [], "checkpoint": list(change.about["checkpoints"]), "data": [f"{change.about['texts']} texts"],
+        "tables": [],
+    }  # fmt: skip
+    found = data.page([], pd.DataFrame(), {}, {name: pair}, {})
+    found |= {"title": f"{change.model} and {change.reference}", "checkpoints": pair["made"]["checkpoint"]}
+    return render(found | {"labels": {model: change.model, reference: change.reference}})
+
+
+def _spelled(name: str) -> str:
+    """A name that can stand in a path and between `_vs_`."""
+    return name.replace("_vs_", "-vs-").replace("/", "-")
+
+
+def _as_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows as the page reads them: pairs of layers at one depth are one layer of the model."""
+    rows = ranges.within(rows, ranges.of(rows).T)
+    return rows.assign(ref_layer=rows["layer"], scale="", checkpoint="", data="")

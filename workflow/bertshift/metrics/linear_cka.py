@@ -1,0 +1,70 @@
+"""Linear CKA of two models, layer by layer: the rows that `similarity` has of it for content, without its decompositions.
+
+Distances, 1 - CKA. `<variant>_null` is the mean over all orders of the reference's tokens, by its formula; `similarity` draws
+three orders. The formulas are in `cka`.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from bertshift.activations.sampling import sample_tokens
+from bertshift.metrics import cka
+from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined, token_blocks
+from bertshift.metrics.scatter import Centred
+from bertshift.metrics.similarity import classes
+from bertshift.metrics.svcca import Side
+
+CLASS, FEWEST = "content", 4
+
+
+def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
+    """One row a pair, layer and variant ("cka_debiased", "cka_biased", nulls); n counts tokens.
+
+    tokens: how many are drawn before special and first ones are left out, as `similarity` does. A layer in which they do not
+    differ has no rows. Raises UserError where tokens of a pair differ.
+    """
+    return frame(_rows(pairs, tokens))
+
+
+def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
+    for pair, model, reference in opened("cka", pairs):
+        drawn = sample_tokens(model.special, tokens, "svcca", pair.stimuli)
+        positions = drawn[classes(model)[CLASS][drawn]]
+        blocks = token_blocks(model.offsets, positions)
+        for layer, ref_layer in matched_layers(model.layers, reference.layers):
+            x = Centred(model.hidden(layer), positions, blocks)
+            y = Centred(reference.hidden(ref_layer), positions, blocks)
+            if not (len(x) >= FEWEST and x.varies and y.varies):
+                tell_undefined("cka", pair, layer)
+                continue
+            for row in _distances(x, y):
+                yield pair.keys | {"layer": layer, "ref_layer": ref_layer, "head": 0, "n": len(x)} | row
+
+
+def _distances(x: Centred, y: Centred) -> Iterator[dict]:
+    ours, theirs = Side(x), Side(y)
+    xx, xy, yy = ours.scattered, ours.across(theirs), theirs.scattered
+    found = _measured(xx.whole, xy.whole, yy.whole, x.squares, y.squares)
+    nulls = {"cka_debiased": 1.0, "cka_biased": 1 - cka.null_biased(len(x), xx.whole, yy.whole)}
+    squares = x.squares_without(), y.squares_without()
+    rests = []
+    for number, block in enumerate(x.blocks):
+        known = x.left[number] >= FEWEST and xx.rest_varies(number) and yy.rest_varies(number)
+        lengths = [np.delete(of[:, number], block) for of in squares]
+        whole = [part.without(number) for part in (xx, xy, yy)] if known else []
+        rests.append(_measured(*whole, *lengths) if known else {})
+    for variant, value in found.items():
+        if np.isnan(value):
+            continue
+        without = np.array([rest.get(variant, np.nan) for rest in rests])
+        yield {"variant": variant, "value": value, "sd": np.nan, "without": without}
+        yield {"variant": f"{variant}_null", "value": nulls[variant], "sd": np.nan, "without": ()}
+
+
+def _measured(xx, xy, yy, x_squares, y_squares) -> dict[str, float]:
+    return {
+        "cka_debiased": 1 - cka.debiased(xx, xy, yy, x_squares, y_squares),
+        "cka_biased": 1 - cka.biased(xx, xy, yy),
+    }
