@@ -3,7 +3,7 @@ VENV := .venv
 READY := $(VENV)/.installed
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: figures test rehearse release verify redraw compare site venv clean-venv
+.PHONY: figures test guide rehearse release verify redraw compare site venv clean-venv
 
 # The environment, then every figure at the scale that config/experiments.yaml names.
 figures: $(READY)
@@ -19,7 +19,6 @@ rehearse: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow:tests python -m rehearsal $(SCALE)
 
 # The tables of config/README.md, written from workflow/schemas/.
-.PHONY: guide
 guide: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow:tests python -m guide
 
