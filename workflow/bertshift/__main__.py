@@ -1,3 +1,6 @@
+import sys
+
 from bertshift.api.command import main
 
-raise SystemExit(main())
+if __name__ == "__main__":  # jobs' starter imports every module
+    sys.exit(main())
