@@ -78,7 +78,7 @@ def test_the_readme_says_what_users_type():
 def test_every_module_that_methods_names_is_there():
     named = set(re.findall(r"`([a-z_]+/[a-z_]+\.py)`", METHODS))
     missing = [module for module in named if not (ROOT / "workflow/bertshift" / module).is_file()]
-    assert named and not missing, missing
+    assert len(named) > 25 and not missing, missing
 
 
 def test_every_method_has_the_same_six_lines():
@@ -138,7 +138,7 @@ def test_verdicts_of_the_findings_are_those_of_the_claims():
     found = re.findall(
         r"`([A-Z]\d*\.\d+[ab]?)`(?: (holds|fails|is undecided|is not testable)|: (\d+ [^.;)]*))?", text
     )
-    assert found
+    assert len(found) > 10
     for claim, only, counts in found:
         assert only or counts, claim
         told = (
@@ -176,7 +176,7 @@ def row_of(file, title):
 @pytest.mark.parametrize("page", ["docs/findings.md", "docs/real/earlier/findings.md"])
 def test_numbers_of_the_findings_are_those_of_the_rows_that_they_link_to(page):
     found = NUMBER.findall((ROOT / page).read_text(encoding="utf-8"))
-    assert found
+    assert len(found) > 25
     for text, file, title in found:
         row, shown = row_of((ROOT / page).parent / file, title)
         told = re.findall(r"-?\d*\.?\d+", text.replace("−", "-"))

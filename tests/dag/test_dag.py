@@ -132,7 +132,7 @@ def test_the_same_figures_at_every_scale(project, scale, checkpoints):
         and not jobs["pretrain"]
         and not jobs["world"]
     )
-    assert jobs["corpus"]
+    assert jobs["corpus"] == 12
     assert_data_all_fetches_the_same(project, jobs, "--config", f"scale={scale}")
 
 

@@ -8,6 +8,7 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
@@ -114,7 +115,7 @@ def _dumped(
         cut = tokens_of(own, rows)
         first = first or (cut, name_of(one))
         check_same(first[0], cut, first[1], name_of(one))
-        room = longest_input(encoder)
+        room, longest = longest_input(encoder), int(np.diff(cut["offsets"]).max())
         if max_length is None:
             check_lengths(cut["offsets"], room, name_of(one))
         elif max_length > room:
@@ -124,14 +125,9 @@ def _dumped(
         bar.set_description(f"runs {name_of(one)}")
         files[_key(one)] = folder / name / f"{number}.npz"
         with _quiet(), called({str(run): name_of(one), str(files[_key(one)]): name_of(one)}):
-            extract(encoder, own, rows, files[_key(one)], max_length or _longest(cut), attention=True)
+            extract(encoder, own, rows, files[_key(one)], max_length or longest, attention=True)
         bar.update()
     return files
-
-
-def _longest(cut: Mapping) -> int:
-    offsets = cut["offsets"]
-    return int((offsets[1:] - offsets[:-1]).max())
 
 
 def _measured(

@@ -13,10 +13,10 @@ from bertshift.activations.sampling import sample_tokens
 from bertshift.metrics import cka
 from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined, token_blocks
 from bertshift.metrics.scatter import Centred
-from bertshift.metrics.similarity import classes
+from bertshift.metrics.similarity import FEWEST, classes, of_cka, outside
 from bertshift.metrics.svcca import Side
 
-CLASS, FEWEST = "content", 4
+CLASS = "content"
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
@@ -46,25 +46,12 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
 def _distances(x: Centred, y: Centred) -> Iterator[dict]:
     ours, theirs = Side(x), Side(y)
     xx, xy, yy = ours.scattered, ours.across(theirs), theirs.scattered
-    found = _measured(xx.whole, xy.whole, yy.whole, x.squares, y.squares)
+    found = of_cka(xx.whole, xy.whole, yy.whole, (x.squares, y.squares))
     nulls = {"cka_debiased": 1.0, "cka_biased": 1 - cka.null_biased(len(x), xx.whole, yy.whole)}
-    squares = x.squares_without(), y.squares_without()
-    rests = []
-    for number, block in enumerate(x.blocks):
-        known = x.left[number] >= FEWEST and xx.rest_varies(number) and yy.rest_varies(number)
-        lengths = [np.delete(of[:, number], block) for of in squares]
-        whole = [part.without(number) for part in (xx, xy, yy)] if known else []
-        rests.append(_measured(*whole, *lengths) if known else {})
+    rests = [of_cka(*outer) if outer else {} for outer in outside(ours, theirs, xy)]
     for variant, value in found.items():
         if np.isnan(value):
             continue
         without = np.array([rest.get(variant, np.nan) for rest in rests])
         yield {"variant": variant, "value": value, "sd": np.nan, "without": without}
         yield {"variant": f"{variant}_null", "value": nulls[variant], "sd": np.nan, "without": ()}
-
-
-def _measured(xx, xy, yy, x_squares, y_squares) -> dict[str, float]:
-    return {
-        "cka_debiased": 1 - cka.debiased(xx, xy, yy, x_squares, y_squares),
-        "cka_biased": 1 - cka.biased(xx, xy, yy),
-    }

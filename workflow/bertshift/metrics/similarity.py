@@ -26,6 +26,7 @@ from bertshift.seeds import seed_from
 
 SHARE = 0.99  # of the variance, that CCA keeps
 DRAWS = 3
+FEWEST = 4  # tokens that debiased CKA is defined for
 
 
 def measured(
@@ -41,11 +42,8 @@ def measured(
     principal: of both sides; cut: how many of them SVCCA and PWCCA compare, which are left out where it is None, or where
     n - 1 is below the two together, as some correlations would be 1 whatever the data.
     """
-    found = {
-        ("cka", "cka_debiased"): 1 - cka.debiased(xx, xy, yy, *squares),
-        ("cka", "cka_biased"): 1 - cka.biased(xx, xy, yy),
-        ("procrustes", "procrustes"): procrustes.distance(xx, xy, yy),
-    }
+    found = {("cka", variant): value for variant, value in of_cka(xx, xy, yy, squares).items()}
+    found["procrustes", "procrustes"] = procrustes.distance(xx, xy, yy)
     if not cut or not can_be_apart(len(squares[0]), *cut):
         return found
     rho, *coordinates = pwcca.variates(*principal, xy, *cut)
@@ -55,6 +53,11 @@ def measured(
         ("pwcca", "pwcca_reference"): pwcca.distance(rho, by_reference),
         ("pwcca", "pwcca_model"): pwcca.distance(rho, by_model),
     } | found
+
+
+def of_cka(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, squares: Sequence[np.ndarray]) -> dict[str, float]:
+    """variant -> 1 - linear CKA, from what `measured` takes."""
+    return {"cka_debiased": 1 - cka.debiased(xx, xy, yy, *squares), "cka_biased": 1 - cka.biased(xx, xy, yy)}
 
 
 def distances(x: Centred, y: Centred, orders: Sequence[np.ndarray] = ()) -> Iterator[dict]:
@@ -93,18 +96,24 @@ def distances(x: Centred, y: Centred, orders: Sequence[np.ndarray] = ()) -> Iter
 
 
 def _without(ours: Side, theirs: Side, xy: Scatters, cut: Sequence[int] | None) -> Iterator[dict]:
-    """`measured` of the tokens outside each block; nothing where these are fewer than 4, or do not vary."""
+    """`measured` of the tokens outside each block; nothing where `outside` has none."""
+    for number, outer in enumerate(outside(ours, theirs, xy)):
+        deep = cut if ours.states.left[number] - 1 > max(xy.whole.shape) else None
+        principal = [side.without[number] for side in (ours, theirs)] if outer and deep else []
+        yield measured(*outer, principal, deep) if outer else {}
+
+
+def outside(ours: Side, theirs: Side, xy: Scatters) -> Iterator[tuple]:
+    """Scatter matrices and squared lengths, as `measured` takes them, of the tokens outside each block; () where these are fewer
+    than FEWEST, or do not vary."""
     sides, left = (ours, theirs), ours.states.left
     squares = [side.states.squares_without() for side in sides] if len(left) else []
     for number, block in enumerate(ours.states.blocks):
-        if left[number] < 4 or not all(side.scattered.rest_varies(number) for side in sides):
-            yield {}
+        if left[number] < FEWEST or not all(side.scattered.rest_varies(number) for side in sides):
+            yield ()
             continue
         xx, yy = (side.scattered.without(number) for side in sides)
-        lengths = [np.delete(of[:, number], block) for of in squares]
-        deep = cut if left[number] - 1 > max(xy.whole.shape) else None
-        principal = [side.without[number] for side in sides] if deep else []
-        yield measured(xx, xy.without(number), yy, lengths, principal, deep)
+        yield xx, xy.without(number), yy, [np.delete(of[:, number], block) for of in squares]
 
 
 def classes(activations: Activations) -> dict[str, np.ndarray]:
@@ -152,7 +161,7 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
                     "head": 0,
                     "n": len(positions),
                 }
-                if not (len(x) >= 4 and x.varies and y.varies):
+                if not (len(x) >= FEWEST and x.varies and y.varies):
                     tell_undefined("similarity", pair, layer, f"{len(x)} tokens '{name}'")
                     continue
                 found = list(distances(x, y, orders))

@@ -184,9 +184,8 @@ def _edge_probes(sizes: Sizes, shape: Shape, probes: ProbeSettings, beside: int 
             steps = min(each.max_steps, each.validate_every * (BEST_VALIDATIONS + each.patience))
             read = 3 * steps * each.batch_records + steps / each.validate_every * records["dev"]
             work += Work((read + records["test"]) * forward * beside, 3 * steps, one.width)
-        states = (
-            2 * sentences * whole * (shape.layers + 1) * shape.width
-        )  # of some tasks spans hold every token
+        # Of all tokens, as in some tasks spans hold every one.
+        states = 2 * sentences * whole * (shape.layers + 1) * shape.width
         held = 32 * SPANS * one.width * (shape.width + one.width) * beside
         work += Work(device=states + held, memory=1000 * sum(records.values()) * targets)
     return work
