@@ -96,12 +96,15 @@ def test_the_caller_learns_the_process_and_can_stop_it(forker, tmp_path):
     assert seen == ["finetune", "measured"]
 
 
-def test_a_process_that_cannot_be_had_leaves_the_job_to_its_caller(tmp_path):
+def test_a_process_that_cannot_be_had_leaves_the_job_to_its_caller_and_says_so_once(capfd):
     broken = Forker()
     assert run(broken, "/dev/null") is None  # it imports
     broken._process.kill()
     broken._process.wait()
-    assert run(broken, "/dev/null") is None
+    for _ in range(2):
+        assert run(broken, "/dev/null") is None
+    [told] = capfd.readouterr().err.splitlines()
+    assert told.startswith("Every job from now on imports the library by itself") and "status -9" in told
 
 
 def test_it_ends_with_the_process_that_started_it(tmp_path):

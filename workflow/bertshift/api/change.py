@@ -101,7 +101,7 @@ class Change:
 
 def with_ranges(rows: pd.DataFrame) -> pd.DataFrame:
     """Add the range of each row's value, and turn the distances of a similarity into what it is itself."""
-    rows = ranges.within(rows, ranges.of(rows).T)
+    rows = ranges.within_measures(rows)
     distances = rows["metric"].isin([name for name, measure in MEASURES.items() if measure.similarity])
     turned = ranges.within(statistics.mapped(rows[distances], lambda value: 1 - value), CORRELATION)
     return pd.concat([rows[~distances], turned]).sort_index()

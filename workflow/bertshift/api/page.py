@@ -42,5 +42,4 @@ def _spelled(name: str) -> str:
 
 def _as_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows as the page reads them: pairs of layers at one depth are one layer of the model."""
-    rows = ranges.within(rows, ranges.of(rows).T)
-    return rows.assign(ref_layer=rows["layer"], scale="", checkpoint="", data="")
+    return ranges.within_measures(rows).assign(ref_layer=rows["layer"], scale="", checkpoint="", data="")

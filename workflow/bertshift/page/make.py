@@ -14,10 +14,8 @@ from bertshift.rows.blocks import read_with_blocks
 
 def make(entries: Sequence[Mapping], files: Mapping[str, str | Sequence[str]], run: Path = Path()) -> str:
     """entries, files: settings and inputs of `requests.figures.gallery`; run: the folder that has `results/` and `logs/`."""
-    published = {
-        Path(file).parent.name: yaml.safe_load(Path(file).read_text(encoding="utf-8"))
-        for file in files["published"]
-    }
+    read = (yaml.safe_load(Path(file).read_text(encoding="utf-8")) for file in files["published"])
+    published = {facts["paper"]["key"]: facts for facts in read}
     figures = []
     for entry, table, caption, image in zip(
         entries, files["figures"], files["captions"], files["images"], strict=True

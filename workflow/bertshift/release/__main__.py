@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import reduce
+from functools import partial, reduce
 from importlib import metadata
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from bertshift.data.examples import NOT_STATED
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
 from bertshift.papers.catalogue import PAPERS, needs
-from bertshift.release import archive, compare, contents, crate, redraw, verify
+from bertshift.release import archive, compare, contents, crate, judged, redraw, verify
 from bertshift.release.finished import made, summary
 from bertshift.requests import figures
 from bertshift.requests.activations import EXAMPLES, examples_of
@@ -118,34 +118,41 @@ def check(path: str, configfile: Path | None) -> int:
         return int(bool(found.other or found.missing))
 
 
-def draw_again(path: str, out: Path | None, configfile: Path | None, only: Sequence[str]) -> None:
+def draw_again(
+    path: str, out: Path | None, configfile: Path | None, only: Sequence[str], claims: Sequence[Path]
+) -> None:
     """Draw the figures of an archive into `out`, or into a folder of its name here; say what was left out, and why."""
-    out = _folder(out or Path(Path(path).stem))
+    out, papers = _folder(out or Path(Path(path).stem)), judged.read(claims)
     with tempfile.TemporaryDirectory() as folder:
         config = redraw.prepare(path, Path(folder), _options(configfile), only)
-        drawn = redraw.redraw(Path(folder), config, print, only)
+        drawn = redraw.redraw(Path(folder), config, print, only, papers)
         redraw.lay_out(Path(folder), out)
     print(f"{out} has {len(drawn)} figures, their claims, and index.html to explore them.")
 
 
 def compare_archives(
-    paths: Sequence[str], out: Path | None, configfile: Path | None, only: Sequence[str]
+    paths: Sequence[str],
+    out: Path | None,
+    configfile: Path | None,
+    only: Sequence[str],
+    claims: Sequence[Path],
 ) -> None:
     """Draw two archives again and write into `out` what both say; print where their verdicts differ."""
     if len(paths) != 2:
         raise UserError(f'two archives are compared, and {len(paths)} named; write ARCHIVES="a.zip b.zip".')
     names = compare.names(paths)
-    out = _folder(out or Path("_and_".join(names)))
+    out, papers = _folder(out or Path("_and_".join(names))), judged.read(claims)
     with tempfile.TemporaryDirectory() as below:
         folders, options = [Path(below) / str(place) for place in range(2)], _options(configfile)
         # Of both before either is drawn, which takes minutes.
         configs = [redraw.prepare(path, folder, options, only) for path, folder in zip(paths, folders)]
         runs = []
         for name, folder, config in zip(names, folders, configs):
-            drawn = redraw.redraw(folder, config, lambda said, name=name: print(f"{name}: {said}"), only)
+            note = partial(print, f"{name}:")
+            drawn = redraw.redraw(folder, config, note, only, papers)
             runs.append(compare.Run(name, folder, config, drawn))
         made = Path(below) / "made"
-        said = compare.write(runs, made)
+        said = compare.write(runs, made, papers)
         for run in runs:
             redraw.lay_out(run.folder, made / run.name)
         shutil.copytree(made, out, dirs_exist_ok=True)
@@ -177,6 +184,7 @@ def main(arguments: Sequence[str]) -> int:
     for command in (redraws, compares):
         command.add_argument("--out", type=Path, metavar="FOLDER")
         command.add_argument("--only", action="append", default=[], metavar="PAPER[/FIGURE]")
+        command.add_argument("--claims", action="append", default=[], type=Path, metavar="FILE")
     for command in (write, checks, redraws, compares):
         command.add_argument("--configfile", type=Path)
     told = parser.parse_args(arguments)
@@ -185,9 +193,9 @@ def main(arguments: Sequence[str]) -> int:
             case "verify":
                 return check(told.archive, told.configfile)
             case "redraw":
-                draw_again(told.archive, told.out, told.configfile, told.only)
+                draw_again(told.archive, told.out, told.configfile, told.only, told.claims)
             case "compare":
-                compare_archives(told.archives, told.out, told.configfile, told.only)
+                compare_archives(told.archives, told.out, told.configfile, told.only, told.claims)
             case _:
                 print(release(told.targets, told.configfile))
         return 0

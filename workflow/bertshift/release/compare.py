@@ -11,8 +11,9 @@ from bertshift.errors import UserError
 from bertshift.files import read_tsv, write_text, write_tsv
 from bertshift.page import compared
 from bertshift.page.render import render
+from bertshift.release.judged import PROGRAMS, Papers
 from bertshift.release.redraw import CLAIMS
-from bertshift.requests.figures import PUBLISHED, drawn, models_of
+from bertshift.requests.figures import drawn, models_of
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 KEYS = ["paper", "figure", "claim"]
@@ -94,7 +95,7 @@ def _number(row: Mapping, place: str) -> str:
     return f"{value:.3g}" + ("" if pd.isna(low) else f" [{low:.3g}, {high:.3g}]")
 
 
-def write(runs: Sequence[Run], out: Path) -> list[str]:
+def write(runs: Sequence[Run], out: Path, of: Papers = PROGRAMS) -> list[str]:
     """Write claims, the numbers of each figure that both have, and the page below `out`; return sentences on
     them. UserError where they share no figure."""
     first, second = runs
@@ -105,7 +106,7 @@ def write(runs: Sequence[Run], out: Path) -> list[str]:
     rows = claims(*tables)
     write_tsv(out / "claims.tsv", rows)
     papers = {*rows["paper"], *(name.split("/")[0] for name in shared)}
-    published = {paper: read_yaml(Path(PUBLISHED.format(paper=paper))) for paper in papers}
+    published = {paper: read_yaml(of.published(paper)) for paper in papers}
     figures = []
     for name in shared:
         numbers = {run.name: read_tsv(run.file(name, "tsv")) for run in runs}

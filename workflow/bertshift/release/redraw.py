@@ -15,10 +15,11 @@ from bertshift.figures import style
 from bertshift.files import BLOCKS_ENDING, read_tsv, write_text, write_tsv
 from bertshift.page.make import make
 from bertshift.papers import catalogue
-from bertshift.papers.by_name import decide, draw
+from bertshift.papers.by_name import draw
 from bertshift.release.archive import SUMS, damages, read
 from bertshift.release.archive import opened as opened_at
 from bertshift.release.contents import FIGURES, RESOLVED
+from bertshift.release.judged import PROGRAMS, Papers
 from bertshift.release.versions import completed, lacking, uneven
 from bertshift.requests import figures
 from bertshift.rows.blocks import read_with_blocks
@@ -124,10 +125,14 @@ def chosen(config: Mapping, only: Collection[str] = ()) -> list[str]:
 
 
 def redraw(
-    folder: Path, config: Mapping, note: Callable[[str], None], only: Collection[str] = ()
+    folder: Path,
+    config: Mapping,
+    note: Callable[[str], None],
+    only: Collection[str] = (),
+    papers: Papers = PROGRAMS,
 ) -> list[str]:
-    """Draw what the tables below `folder` suffice for, below `folder`/results/figures, with claims, scores
-    and page. Returns the names of the figures; `note` hears of each of them, and of each that is left out.
+    """Draw what the tables below `folder` suffice for, below `folder`/results/figures, with scores, page and the claims
+    of these `papers`. Returns the names of the figures; `note` hears of each of them, and of each that is left out.
     UserError where there is none."""
     decided, told = {}, set()
 
@@ -138,7 +143,7 @@ def redraw(
 
     for name in chosen(config, only):
         try:
-            decided[name] = _one(folder, config, name, once)
+            decided[name] = _one(folder, config, name, once, papers)
             note(f"{name} is drawn.")
         except UserError as error:
             note(f"{name} is left out: {_reason(error, folder)}.")
@@ -154,27 +159,28 @@ def redraw(
     scored = [folder / f"results/scores/{model}.tsv" for model in config["scored"]]
     if known := [table for table in scored if table.is_file()]:
         write_tsv(folder / SCORES, pd.concat(map(read_tsv, known)))
-    write_text(folder / PAGE, _page(folder, config, list(decided)))
+    write_text(folder / PAGE, _page(folder, config, list(decided), papers))
     return list(decided)
 
 
-def _one(folder: Path, config: Mapping, name: str, note: Callable[[str], None]) -> pd.DataFrame:
+def _one(
+    folder: Path, config: Mapping, name: str, note: Callable[[str], None], papers: Papers
+) -> pd.DataFrame:
     """Draw one figure, and return its claims. UserError where its tables, or columns of them, are not
     there."""
     if absent := [path for path in catalogue.needs(name, config) if not (folder / path).is_file()]:
         more = f" and {len(absent) - 1} more are" if absent[1:] else " is"
         raise UserError(f"{absent[0]}{more} not in the archive")
-    request = figures.figure(config, name)
-    published = read_yaml(Path(request.inputs["published"]))
-    tables = {}
-    for path in request.inputs["tables"]:
+    paper, item = name.split("/")
+    published, tables = read_yaml(papers.published(paper)), {}
+    for path in figures.figure(config, name).inputs["tables"]:
         tables[path], said = completed(path, read_with_blocks(folder / path))
         for one in said:
             note(one)
     if said := uneven(tables):
         raise UserError(said)
     try:
-        drawn, claims = draw(name, tables, published), decide(name, tables, published)
+        drawn, claims = draw(name, tables, published), papers.claims(paper).decide(item, tables, published)
     except KeyError as error:
         if said := lacking(error, tables):
             raise UserError(said) from error
@@ -188,14 +194,15 @@ def _reason(error: UserError, folder: Path) -> str:
     return re.split("[;:] (?:delete|let) ", str(error).replace(f"{folder}/", ""))[0].rstrip(".")
 
 
-def _page(folder: Path, config: Mapping, drawn: Sequence[str]) -> str:
+def _page(folder: Path, config: Mapping, drawn: Sequence[str], papers: Papers) -> str:
     """Make the page of these figures alone, with the examples that are there."""
     kept = {paper: {} for paper in catalogue.PAPERS}
     for paper, item in (name.split("/") for name in drawn):
         kept[paper][item] = config["figures"][paper][item]
     request = figures.gallery({**config, "figures": kept})
     there = [path for path in request.inputs["examples"] if (folder / path).is_file()]
-    return make(request.settings, request.inputs | {"examples": there}, folder)
+    own = {"examples": there, "published": [str(papers.published(paper)) for paper in catalogue.PAPERS]}
+    return make(request.settings, request.inputs | own, folder)
 
 
 def lay_out(folder: Path, out: Path) -> None:

@@ -64,6 +64,11 @@ def within(table: pd.DataFrame, ends) -> pd.DataFrame:
     return table.assign(**dict(zip(ENDS, ends, strict=True)))
 
 
+def within_measures(table: pd.DataFrame) -> pd.DataFrame:
+    """The table, whose values lie in the ranges of their measures."""
+    return within(table, of(table).T)
+
+
 def check(table: pd.DataFrame) -> None:
     """UserError where a value lies outside the range that stands beside it: the table is damaged, or holds other numbers."""
     if {*ENDS} <= {*table}:

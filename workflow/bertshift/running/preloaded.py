@@ -34,6 +34,7 @@ class Forker:
 
     def __init__(self):
         self._lock, self._process, self._channel, self._ready = threading.Lock(), None, None, False
+        self._missed = False
 
     def run(
         self, script: str, temporary: str | None, measure: Callable[[int], AbstractContextManager]
@@ -57,7 +58,10 @@ class Forker:
     def _ask(self, script: str, temporary: str | None) -> socket.socket | None:
         if self._process is None:
             self._start()
-        with suppress(OSError):  # not ready; or it ended, or could not import the library: jobs say why
+        if (status := self._process.poll()) is not None:
+            self._miss(status)
+            return None
+        with suppress(OSError):  # not ready, or just ended
             self._ready = self._ready or bool(self._channel.recv(1, socket.MSG_DONTWAIT))
         if not self._ready:
             return None
@@ -67,6 +71,16 @@ class Forker:
             return ours
         ours.close()
         return None
+
+    def _miss(self, status: int) -> None:
+        """Say once that the process has ended: what it wrote stands above, and nothing else would tell."""
+        if not self._missed:
+            print(
+                f"Every job from now on imports the library by itself, which takes seconds: the process that had imported it "
+                f"ended with status {status}. The run goes on; the next one starts a new process.",
+                file=sys.stderr,
+            )
+        self._missed = True
 
     def _start(self) -> None:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

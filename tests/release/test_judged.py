@@ -1,0 +1,81 @@
+"""Claims' files of a reader's own."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from made_papers import shipped, world
+
+from bertshift.errors import UserError
+from bertshift.files import read_tsv
+from bertshift.release import __main__ as release
+from bertshift.release import archive, judged
+from bertshift.rows.blocks import write_with_blocks
+
+PAPER, FIGURE = "hao2020", "figure2"
+SHIPPED = judged.PROGRAMS.published(PAPER)
+
+
+def changed(folder: Path, name: str, old: str, new: str) -> Path:
+    """A copy of the program's file of this paper with one change."""
+    text = (SHIPPED.parent / name).read_text(encoding="utf-8")
+    assert old in text
+    (folder / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+    return folder / name
+
+
+@pytest.fixture
+def run(tmp_path):
+    """An archive with the tables of one figure."""
+    for path, table in world()[f"{PAPER}/{FIGURE}"].items():
+        write_with_blocks(tmp_path / "run" / path, table)
+    files = {file.relative_to(tmp_path / "run").as_posix(): file for file in (tmp_path / "run").rglob("*.*") if file.is_file()}  # fmt: skip
+    config = shipped() | {"figures": {PAPER: {FIGURE: shipped()["figures"][PAPER][FIGURE]}}}
+    archive.write(tmp_path / "run.zip", files | {"configuration.yaml": yaml.safe_dump(config).encode()})
+    return tmp_path / "run.zip"
+
+
+def test_a_criterion_and_a_statement_of_ones_own_are_those_of_the_redraw(tmp_path, run):
+    stricter = changed(tmp_path, "claims.py", '"H2.1", HALVES, above_minus_below(13), low=0.0', '"H2.1", HALVES, above_minus_below(13), low=2.0')  # fmt: skip
+    reworded = changed(tmp_path, "published.yaml", "Hidden states of higher layers change", "They change")
+    claims = {}
+    for name, options in {"theirs": [], "own": ["--claims", str(stricter), "--claims", str(reworded)]}.items():  # fmt: skip
+        out = tmp_path / name
+        command = ["redraw", str(run), "--only", f"{PAPER}/{FIGURE}", "--out", str(out), *options]
+        assert release.main(command) == 0
+        claims[name] = read_tsv(out / "claims.tsv").set_index("claim")
+        assert ("They change more" in (out / "index.html").read_text(encoding="utf-8")) == (name == "own")
+    theirs, own = claims["theirs"], claims["own"]
+    changes = theirs.index[theirs.index.str.startswith("H2.1")]
+    assert {*theirs.loc[changes, "verdict"]} == {"holds"} and {*own.loc[changes, "verdict"]} == {"fails"}
+    assert own.loc[changes, "statement"].str.startswith("They change").all()
+    assert own.loc[changes, "ours"].equals(theirs.loc[changes, "ours"])
+    others = theirs.index.difference(changes)
+    assert len(others) and own.loc[others].equals(theirs.loc[others])
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("published.yaml", "key: hao2020", "key: other", "is of no paper of this program, 'other'"),
+        ("published.yaml", "\ntable1:", "\ntable2:", "lacks table1; begin with a copy of"),
+        ("published.yaml", "  H2.1:", "  H2.9:", "does not state claim H2.1"),
+        ("published.yaml", "    statement: Attention of", "    said: Attention of", "claims.H1.1 has no statement"),
+        ("claims.py", 'Claims("hao2020")', 'Claims("other")', "is of no paper of this program, 'other'"),
+        ("claims.py", "import numpy as np", "import nothing_such as np", "does not run (ModuleNotFoundError"),
+        ("claims.py", '"H2.1"', '"H2.9"', "does not state claim H2.9"),
+        ("claims.py", 'claim("figure2"', 'claim("figure22"', "claim H2.1 is of hao2020/figure22, which is no figure"),
+    ],
+)  # fmt: skip
+def test_a_file_that_does_not_fit_is_told_before_anything_is_drawn(tmp_path, capsys, name, old, new, said):
+    file = changed(tmp_path, name, old, new)
+    assert release.main(["redraw", "absent.zip", "--claims", str(file)]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_that_is_none_of_claims_is_refused(tmp_path):
+    (tmp_path / "own.py").write_text("CLAIMS = 1\n")
+    with pytest.raises(UserError, match="has no CLAIMS; begin with a copy"):
+        judged.read([tmp_path / "own.py"])
+    with pytest.raises(UserError, match="is no file of claims; name a changed copy"):
+        judged.read([tmp_path / "claims.txt"])

@@ -1,0 +1,100 @@
+"""Claims' files of a reader's own, in the place of those that the program ships.
+
+A paper has two: `published.yaml` has its statements and numbers, `claims.py` says by which number of ours each is decided.
+"""
+
+import importlib.util
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bertshift.config import read_yaml
+from bertshift.errors import UserError
+from bertshift.papers.by_name import claims_of
+from bertshift.papers.catalogue import PAPERS
+from bertshift.requests.figures import PUBLISHED
+from bertshift.verdicts.deciding import Claims
+
+SHIPPED = PUBLISHED.format(paper="<paper>")
+COPIES = f"of {SHIPPED} or of the claims.py beside it"
+
+
+@dataclass(frozen=True)
+class Papers:
+    """What is decided, and with which file of the paper: a reader's own, by paper, or else the program's."""
+
+    files: Mapping[str, Path] = field(default_factory=dict)
+    decided: Mapping[str, Claims] = field(default_factory=dict)
+
+    def published(self, paper: str) -> Path:
+        return self.files.get(paper, Path(PUBLISHED.format(paper=paper)))
+
+    def claims(self, paper: str) -> Claims:
+        return self.decided.get(paper) or claims_of(paper)
+
+
+PROGRAMS = Papers()
+
+
+def read(paths: Iterable[Path]) -> Papers:
+    """Read copies of `published.yaml` and `claims.py` that a reader has changed; each says of which paper it is.
+    UserError where one cannot be read, or where the two do not fit."""
+    files, decided = {}, {}
+    for path in paths:
+        if path.suffix not in (".py", ".yaml") or not path.is_file():
+            raise UserError(f"{path} is no file of claims; name a changed copy {COPIES}.")
+        if path.suffix == ".py":
+            claims = _decided(path)
+            decided[_known(claims.paper, path)] = claims
+        else:
+            files[_statements(path)] = path
+    papers = Papers(files, decided)
+    for paper in {*files, *decided}:
+        _fit(papers, paper)
+    return papers
+
+
+def _known(paper: object, path: Path) -> str:
+    if paper not in PAPERS:
+        raise UserError(
+            f"{path} is of no paper of this program, '{paper}'; write one of {', '.join(PAPERS)}."
+        )
+    return str(paper)
+
+
+def _statements(path: Path) -> str:
+    """Name the paper of a `published.yaml`, which must have every part that figures read."""
+    own = read_yaml(path)
+    about = own.get("paper")
+    paper = _known(about.get("key") if isinstance(about, dict) else None, path)
+    shipped = PUBLISHED.format(paper=paper)
+    if lacking := [key for key in read_yaml(Path(shipped)) if key not in own]:
+        raise UserError(f"{path} lacks {', '.join(lacking)}; begin with a copy of {shipped}.")
+    return paper
+
+
+def _decided(path: Path) -> Claims:
+    """Run a `claims.py`."""
+    spec = importlib.util.spec_from_file_location(f"claims of {path}", path)
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UserError(f"{path} does not run ({type(error).__name__}: {error}); mend it.") from error
+    if not isinstance(getattr(module, "CLAIMS", None), Claims):
+        raise UserError(f"{path} has no CLAIMS; begin with a copy {COPIES}.")
+    return module.CLAIMS
+
+
+def _fit(papers: Papers, paper: str) -> None:
+    """Check that the paper's file states each claim that is decided, and that its figure exists."""
+    file, stated = papers.published(paper), read_yaml(papers.published(paper))["claims"]
+    for one in papers.claims(paper).all:
+        if one.id not in stated:
+            raise UserError(f"{file} does not state claim {one.id}, which is decided; add it below `claims`.")
+        if lacking := [key for key in ("statement", "place", "strength") if key not in stated[one.id]]:
+            raise UserError(f"{file}: claims.{one.id} has no {lacking[0]}; write it.")
+        if one.item not in PAPERS[paper].FIGURES:
+            raise UserError(
+                f"claim {one.id} is of {paper}/{one.item}, which is no figure; write one of {', '.join(PAPERS[paper].FIGURES)}."
+            )
