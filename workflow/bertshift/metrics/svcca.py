@@ -17,10 +17,10 @@ from itertools import chain, groupby
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import eigh
 
 from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
+from bertshift.metrics.cores import on_each_core
 from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined, token_blocks
 from bertshift.metrics.scatter import Centred, Scatters, scatter
 
@@ -33,11 +33,10 @@ class Principal:
     directions: np.ndarray
 
     @classmethod
-    def of(cls, scattered: np.ndarray, overwrite: bool = False) -> "Principal":
-        """Find the principal directions of `scattered` [d, d], X'X of centred X, which may be overwritten.
-        Raises UserError where nothing varies."""
-        # Symmetric, so that its transpose, in LAPACK's order of elements, need not be copied.
-        variances, directions = eigh(scattered.T, driver="evd", overwrite_a=overwrite, check_finite=False)
+    def of(cls, scattered: np.ndarray) -> "Principal":
+        """Find the principal directions of `scattered` [d, d], X'X of centred X. Raises UserError where nothing
+        varies."""
+        variances, directions = np.linalg.eigh(scattered)
         variances, directions = variances[::-1], directions[:, ::-1]
         rank = int(np.sum(variances > variances[0] * len(variances) * np.finfo(np.float64).eps))
         if not variances[0] > 0:
@@ -153,10 +152,10 @@ class Side:
     def without(self) -> list[Principal | None]:
         """The principal directions of the tokens outside each block; None where these do not vary."""
         own = self.scattered
-        return [
-            Principal.of(own.without(block), overwrite=True) if own.rest_varies(block) else None
-            for block in range(len(self.states.blocks))
-        ]
+        return on_each_core(
+            lambda block: Principal.of(own.without(block)) if own.rest_varies(block) else None,
+            range(len(self.states.blocks)),
+        )
 
     def across(self, other: "Side") -> Scatters:
         return Scatters(self.states, other.states)
@@ -168,11 +167,16 @@ def without_blocks(x: Side, y: Side, xy: Scatters, kept: tuple[int, int]) -> dic
 
     As many directions are kept as of all rows: a jackknife of a number that jumps, as at another cut, is too wide.
     """
-    found = [{}] * len(x.states.blocks)
-    for block, (one, other) in enumerate(zip(x.without, y.without, strict=True)):
-        if one and other:
-            with suppress(UserError):
-                found[block] = distances(one, other, xy.without(block), int(x.states.left[block]), kept)
+    decomposed = list(zip(x.without, y.without, strict=True))
+
+    def measured(block: int) -> dict:
+        one, other = decomposed[block]
+        with suppress(UserError):
+            if one and other:
+                return distances(one, other, xy.without(block), int(x.states.left[block]), kept)
+        return {}
+
+    found = on_each_core(measured, range(len(decomposed)))
     variants = ("svcca99", "cca_full", "google_mean98")
     return {name: np.array([one.get(name, (np.nan,))[0] for one in found]) for name in variants}
 
