@@ -64,7 +64,8 @@ def stubbed(copy_project):
             script.write_text(STUB)
         # Stubs are over before a process has imported the library for them.
         starter = project.folder / "workflow/bertshift/running/preloaded.py"
-        assert IMPORTING in (text := starter.read_text())
+        text = starter.read_text()
+        assert IMPORTING in text
         starter.write_text(text.replace(IMPORTING, ""))
         project.user = project.config
         return project

@@ -97,11 +97,11 @@ def test_replicates_have_no_place_in_a_legend(drawn):
 
 
 @pytest.mark.parametrize("name", catalogue.FIGURES)
-def test_every_row_names_the_tables_or_the_place_in_the_paper_that_it_is_from(drawn, made, name):
+def test_every_row_names_the_tables_or_the_place_in_the_paper_that_it_is_from(drawn, name):
     table = drawn[name][1]
     ours, theirs = (table[table["source"] == source] for source in ("ours", "published"))
     assert len(ours) + len(theirs) == len(table)
-    named, read = set("; ".join(ours["table"]).split("; ")), set(made()[name])
+    named, read = set("; ".join(ours["table"]).split("; ")), set(catalogue.needs(name, shipped()))
     assert named == read or (named < read and set(ours["unit"]) == {"map"})  # of which a few are drawn
     assert (theirs["table"] == "").all() and (theirs["citation"] != "").all()
 
