@@ -13,6 +13,7 @@ from bertshift.release import archive, judged
 from bertshift.rows.blocks import write_with_blocks
 
 PAPER, FIGURE = "hao2020", "figure2"
+STRICTER = [f'"H2.1", HALVES, above_minus_below(13), low={bound}' for bound in ("0.0", "2.0")]
 SHIPPED = judged.PROGRAMS.published(PAPER)
 
 
@@ -36,7 +37,7 @@ def run(tmp_path):
 
 
 def test_a_criterion_and_a_statement_of_ones_own_are_those_of_the_redraw(tmp_path, run):
-    stricter = changed(tmp_path, "claims.py", '"H2.1", HALVES, above_minus_below(13), low=0.0', '"H2.1", HALVES, above_minus_below(13), low=2.0')  # fmt: skip
+    stricter = changed(tmp_path, "claims.py", *STRICTER)
     reworded = changed(tmp_path, "published.yaml", "Hidden states of higher layers change", "They change")
     claims = {}
     for name, options in {"theirs": [], "own": ["--claims", str(stricter), "--claims", str(reworded)]}.items():  # fmt: skip
@@ -52,6 +53,15 @@ def test_a_criterion_and_a_statement_of_ones_own_are_those_of_the_redraw(tmp_pat
     assert own.loc[changes, "ours"].equals(theirs.loc[changes, "ours"])
     others = theirs.index.difference(changes)
     assert len(others) and own.loc[others].equals(theirs.loc[others])
+
+
+def test_two_archives_are_judged_by_claims_of_ones_own(tmp_path, run):
+    stricter = changed(tmp_path, "claims.py", *STRICTER)
+    command = ["compare", str(run), str(run), "--only", f"{PAPER}/{FIGURE}", "--claims", str(stricter)]
+    assert release.main([*command, "--out", str(tmp_path / "both")]) == 0
+    both = read_tsv(tmp_path / "both/claims.tsv")
+    rows = both[both["claim"].str.startswith("H2.1")]
+    assert {*rows["verdict_first"], *rows["verdict_second"]} == {"fails"}
 
 
 @pytest.mark.parametrize(
