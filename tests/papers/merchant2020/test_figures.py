@@ -225,6 +225,9 @@ def test_layers_to_95_percent_are_counted_by_replicate(published):
     reached = table[table["panel"] == "layers_to_95pct"].set_index("series")["value"]
     # What is missing of the gain is (1 - k/12) to the power 6, 5 and 2: at most a twentieth from these k on.
     assert reached.to_dict() == {"mnli": 5, "squad": 6, "dep": 10}
+    _, table, _ = draw("figure4", published, noise=0.05)
+    rows = table[table["panel"] == "layers_to_95pct"]
+    assert (rows["low"] < rows["high"]).any() and (rows["low"] >= 0).all() and (rows["high"] <= 12).all()
     inputs = of_merchant(12, noise=0.0)["figure4"]
     flat = {path: rows.assign(value=0.5) for path, rows in inputs.items()}
     _, table, caption = by_name.draw("merchant2020/figure4", flat, published["merchant2020"])

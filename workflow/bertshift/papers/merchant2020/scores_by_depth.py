@@ -171,7 +171,8 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     runs = rows[is_complete]
     # No blocks: the jackknife of a number of layers, which jumps, is too wide.
     counts = enough[pd.MultiIndex.from_frame(runs[RUN])].set_axis(runs.index).to_frame("value")
-    table = numbers.join(table, means(runs, "layers_to_95pct", counts), columns=COLUMNS)
+    counted = means(runs, "layers_to_95pct", counts, (0, runs["layers"]))
+    table = numbers.join(table, counted, columns=COLUMNS)
     complete = table.query("source == 'ours' and panel == 'score' and position == layers")
     figure, left, right = panels(table, OF_GAIN, "gain from none to all", complete)
     for axes in (left, right):
