@@ -31,7 +31,14 @@ SLICE = {
         "tasks": {"rte": {"max_train": 8}, "stsb": {"max_train": 8}},
     },
     "probes": {
-        "edge": {"max_train": 150, "max_dev": 50, "max_test": 100, "max_steps": 150, "validate_every": 50},
+        "edge": {
+            "max_train": 150,
+            "max_dev": 50,
+            "max_test": 100,
+            "max_steps": 150,
+            "validate_every": 50,
+            "width": 64,
+        },
         "structural": {"max_train": 300, "epochs": 3, "rank": 32},
     },
     "samples": {
