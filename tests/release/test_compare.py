@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from made_archives import written
 from made_papers import shipped, tables_of
 
 from bertshift.files import read_tsv
 from bertshift.page import compared
 from bertshift.release import __main__ as release
 from bertshift.release import archive, compare
-from bertshift.rows.blocks import write_with_blocks
 from bertshift.rows.statistics import mapped
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 
@@ -23,14 +23,14 @@ TABLES = {"hao2020": "results/svcca/", "merchant2020": "results/rsa/"}
 
 def write(path: Path, papers, layers, turned=False):
     """An archive of a figure for each of `papers`; SVCCA distances fall over layers if `turned`."""
-    folder, config = path.parent / path.stem, shipped()
-    for paper in papers:
-        for name, table in tables_of(paper, layers).items():
-            if name.startswith(TABLES[paper]):
-                if turned:
-                    table = mapped(table, lambda distance: 0.9 - distance)
-                write_with_blocks(folder / name, table)
-    files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*.*") if file.is_file()}
+    config = shipped()
+    made = {
+        name: mapped(table, lambda distance: 0.9 - distance) if turned else table
+        for paper in papers
+        for name, table in tables_of(paper, layers).items()
+        if name.startswith(TABLES[paper])
+    }
+    files = written(path.parent / path.stem, made)
     figures = {paper: {item: None for item in items} for paper, items in config["figures"].items()}
     for paper in papers:
         figures[paper]["figure2"] = config["figures"][paper]["figure2"]

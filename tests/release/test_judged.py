@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from made_archives import written
 from made_papers import shipped, world
 
 from bertshift.errors import UserError
 from bertshift.files import read_tsv
 from bertshift.release import __main__ as release
 from bertshift.release import archive, judged
-from bertshift.rows.blocks import write_with_blocks
 
 PAPER, FIGURE = "hao2020", "figure2"
 STRICTER = [f'"H2.1", HALVES, above_minus_below(13), low={bound}' for bound in ("0.0", "2.0")]
@@ -28,9 +28,7 @@ def changed(folder: Path, name: str, old: str, new: str) -> Path:
 @pytest.fixture
 def run(tmp_path):
     """An archive with the tables of one figure."""
-    for path, table in world()[f"{PAPER}/{FIGURE}"].items():
-        write_with_blocks(tmp_path / "run" / path, table)
-    files = {file.relative_to(tmp_path / "run").as_posix(): file for file in (tmp_path / "run").rglob("*.*") if file.is_file()}  # fmt: skip
+    files = written(tmp_path / "run", world()[f"{PAPER}/{FIGURE}"])
     config = shipped() | {"figures": {PAPER: {FIGURE: shipped()["figures"][PAPER][FIGURE]}}}
     archive.write(tmp_path / "run.zip", files | {"configuration.yaml": yaml.safe_dump(config).encode()})
     return tmp_path / "run.zip"

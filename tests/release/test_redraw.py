@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from made_archives import written
 from made_papers import shipped, world
 
 from bertshift.errors import UserError
 from bertshift.files import read_tsv
 from bertshift.release import __main__ as release
 from bertshift.release import archive, redraw
-from bertshift.rows.blocks import write_with_blocks
 
 CONFIG = shipped() | {"figures": {"kovaleva2019": shipped()["figures"]["kovaleva2019"]}}
 RESOLVED = {"configuration.yaml": yaml.safe_dump(CONFIG).encode()}
@@ -43,14 +43,7 @@ def test_the_configuration_of_another_program_is_refused(tmp_path):
 
 def test_a_figure_that_the_run_did_not_know_is_drawn_if_its_tables_are_there(tmp_path):
     """And nothing else; why not is said."""
-    made = world()["merchant2020/figure2"]
-    files = dict(RESOLVED)
-    for path, table in made.items():
-        write_with_blocks(tmp_path / path, table)
-        files |= {
-            file.relative_to(tmp_path).as_posix(): file
-            for file in (tmp_path / path).parent.glob(f"{Path(path).stem}.*")
-        }
+    files = RESOLVED | written(tmp_path / "run", world()["merchant2020/figure2"])
     said = []
     with opened(tmp_path / "a.zip", files) as one:
         redraw.unpack(one, tmp_path / "again")
@@ -72,16 +65,10 @@ def test_a_figure_that_the_run_did_not_know_is_drawn_if_its_tables_are_there(tmp
 
 def rsa_without(tmp_path, change):
     """What redraw says of an archive of which one of two figures has a table that `change` has changed."""
-    files = dict(RESOLVED)
     made = world()
-    for path, table in (made["merchant2020/figure2"] | made["hao2020/figure2"]).items():
-        write_with_blocks(tmp_path / path, table)
-        files |= {
-            file.relative_to(tmp_path).as_posix(): file
-            for file in (tmp_path / path).parent.glob(f"{Path(path).stem}.*")
-        }
+    files = RESOLVED | written(tmp_path / "run", made["merchant2020/figure2"] | made["hao2020/figure2"])
     path = next(iter(made["merchant2020/figure2"]))
-    files |= change(path, read_tsv(tmp_path / path))
+    files |= change(path, read_tsv(tmp_path / "run" / path))
     said = []
     with opened(tmp_path / "a.zip", files) as one:
         redraw.unpack(one, tmp_path / "again")
@@ -98,7 +85,7 @@ def test_a_column_that_is_not_there_is_named_with_its_table_and_version(tmp_path
     paths = list(world()["merchant2020/figure2"])[: None if everywhere else 1]
 
     def change(path, table):
-        older = {one: read_tsv(tmp_path / one).assign(version="bertshift 0.1.7") for one in paths}
+        older = {one: read_tsv(tmp_path / "run" / one).assign(version="bertshift 0.1.7") for one in paths}
         return {one: table.drop(columns="layer").to_csv(sep="\t", index=False).encode() for one, table in older.items()}  # fmt: skip
 
     path, why = rsa_without(tmp_path, change)

@@ -128,7 +128,6 @@ class Scatters:
         return bool(left > 0 and rest > 1e-12 * self.whole.trace())
 
     def without(self, block: int) -> np.ndarray:
-        """Calculate X'Y of the rows outside a block, about their own means. There must be some such rows. The
-        matrix is the caller's own, to be overwritten."""
+        """Calculate X'Y of the rows outside a block, about their own means. There must be some such rows."""
         rest, share = self.whole - self._parts[block], -1 / self.x.left[block]
         return dger(share, self.y.sums[block], self.x.sums[block], a=rest.T, overwrite_a=True).T

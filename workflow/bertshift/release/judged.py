@@ -15,8 +15,7 @@ from bertshift.papers.catalogue import PAPERS
 from bertshift.requests.figures import PUBLISHED
 from bertshift.verdicts.deciding import Claims
 
-SHIPPED = PUBLISHED.format(paper="<paper>")
-COPIES = f"of {SHIPPED} or of the claims.py beside it"
+COPIES = f"of {PUBLISHED.format(paper='<paper>')} or of the claims.py beside it"
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,8 @@ def _statements(path: Path) -> str:
     own = read_yaml(path)
     about = own.get("paper")
     paper = _known(about.get("key") if isinstance(about, dict) else None, path)
-    shipped = PUBLISHED.format(paper=paper)
-    if lacking := [key for key in read_yaml(Path(shipped)) if key not in own]:
+    shipped = PROGRAMS.published(paper)
+    if lacking := [key for key in read_yaml(shipped) if key not in own]:
         raise UserError(f"{path} lacks {', '.join(lacking)}; begin with a copy of {shipped}.")
     return paper
 

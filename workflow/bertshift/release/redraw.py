@@ -168,12 +168,13 @@ def _one(
 ) -> pd.DataFrame:
     """Draw one figure, and return its claims. UserError where its tables, or columns of them, are not
     there."""
-    if absent := [path for path in catalogue.needs(name, config) if not (folder / path).is_file()]:
+    needed = catalogue.needs(name, config)
+    if absent := [path for path in needed if not (folder / path).is_file()]:
         more = f" and {len(absent) - 1} more are" if absent[1:] else " is"
         raise UserError(f"{absent[0]}{more} not in the archive")
     paper, item = name.split("/")
     published, tables = read_yaml(papers.published(paper)), {}
-    for path in figures.figure(config, name).inputs["tables"]:
+    for path in needed:
         tables[path], said = completed(path, read_with_blocks(folder / path))
         for one in said:
             note(one)

@@ -76,8 +76,8 @@ class Forker:
         """Say once that the process has ended: what it wrote stands above, and nothing else would tell."""
         if not self._missed:
             print(
-                f"Every job from now on imports the library by itself, which takes seconds: the process that had imported it "
-                f"ended with status {status}. The run goes on; the next one starts a new process.",
+                f"Every job from now on imports the library by itself, which takes seconds: the process that does so once for "
+                f"all ended with status {status}. The run goes on; the next one starts a new process.",
                 file=sys.stderr,
             )
         self._missed = True
