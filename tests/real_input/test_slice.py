@@ -10,10 +10,11 @@ from bertshift.files import read_json, read_tsv
 
 HEADS = (6, 8, 10)  # figures of one sweep
 # Measured once more by an independent version.
-MEASURES, MODELS = ("cosine", "js", "rsa", "svcca", "similarity"), ["rte", "mrpc"]
+MEASURES = ("cosine", "js", "rsa", "svcca", "similarity")
 
 SLICE = {
-    "training": {"max_train": 48, "max_dev": 40, "norms_every": 1},
+    # Not every CPU is fast in bfloat16.
+    "training": {"max_train": 48, "max_dev": 40, "norms_every": 1, "precision": "float32"},
     "tasks": {
         "rte": {"epochs": 1, "max_length": 64},
         "mrpc": {"epochs": 1},
@@ -50,7 +51,7 @@ SLICE = {
         "max_length": 64,
     },
     "figures": {
-        "kovaleva2019": {"figure5": {"models": MODELS}},
+        "kovaleva2019": {"figure5": {"models": ["rte", "mrpc"]}},
         "college2020": {f"figure{number}": {"models": ["stsb@cased"]} for number in HEADS},
         "hao2020": {item: {"models": ["rte"]} for item in ("figure1", "figure2")},
         "merchant2020": {item: {"models": ["rte"]} for item in ("figure2", "figure3", "figure5")},
@@ -81,7 +82,7 @@ def sliced(copy_project, mirror, encoder):
     project.config = merge(merge(merge(project.config, real), SLICE), local)
     figures = [f"results/figures/{name}.png" for name in DRAWN]
     tables = ["results/scores/rte.tsv", "results/scores/dep.tsv"]
-    tables += [f"results/{measure}/{model}_vs_base.tsv" for measure in MEASURES for model in MODELS]
+    tables += [f"results/{measure}/rte_vs_base.tsv" for measure in MEASURES]
     probes = [f"results/{kind}/base.tsv" for kind in ("edge_probes", "structural_probes")]
     project.snakemake(*figures, *tables, *probes)
     return project.folder / "results"
@@ -147,9 +148,8 @@ def test_the_treebank_is_parsed(sliced):
     assert scores["value"].between(0, 1).all()
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_measures_agree_with_a_version_apart_from_the_library(sliced, model):
-    found = plain_measures.beside(sliced, model, SLICE["samples"])
+def test_measures_agree_with_a_version_apart_from_the_library(sliced):
+    found = plain_measures.beside(sliced, "rte", SLICE["samples"])
     assert found.groupby("measure").size().to_dict() == {
         "cosine": 2 * 6 * 12, "js": 2 * 6 * 12, "rsa": 2 * 7, "svcca": 2 * 7, "cka": 2 * 7,
     }  # fmt: skip
