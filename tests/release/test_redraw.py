@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,20 @@ def test_a_figure_that_the_run_did_not_know_is_drawn_if_its_tables_are_there(tmp
     assert any(
         one.startswith("merchant2020/figure1 is left out: results/structural_probes/base.tsv") for one in said
     )
+
+
+def test_files_of_figures_are_left_out_and_the_page_does_not_link_to_them(tmp_path):
+    files = RESOLVED | written(tmp_path / "run", world()["merchant2020/figure2"])
+    with opened(tmp_path / "a.zip", files) as one:
+        redraw.unpack(one, tmp_path / "again")
+        config = redraw.configuration(one, {})
+        without = ["*.pdf", "merchant2020/figure5.tsv"]
+        redraw.redraw(tmp_path / "again", config, lambda said: None, without=without)
+    drawn = tmp_path / "again/results/figures"
+    left = {file.name for file in (drawn / "merchant2020").iterdir()}
+    assert left == {"figure2.png", "figure2.tsv", "figure2.txt", "figure5.png", "figure5.txt"}
+    page = (drawn / "index.html").read_text()
+    assert re.findall(r'"absent": ?(\[.*?\])', page) == ['["pdf"]', '["pdf","tsv"]']
 
 
 def rsa_without(tmp_path, change):

@@ -34,7 +34,7 @@ def figure(
     """Describe one figure: its words, what made it, and the rows of its table that a reader can explore.
 
     `entry`: the figure's `name` `<paper>/<item>`, the `models` it names and the `tables` it reads; `caption`: what it shows
-    and, after an empty line, what made it.
+    and, after an empty line, what made it. `entry["absent"]`, if there, lists which of its files are not beside the page.
     """
     shows, _, made = caption.strip().partition("\n\n")
     name, models = entry["name"], list(entry["models"])
@@ -50,6 +50,7 @@ def figure(
         "models": models,
         "tasks": list(dict.fromkeys(task for model in models for task in Name.of(model).stages)),
         "thumbnail": thumbnail(picture),
+        "absent": list(entry.get("absent", [])),
         "chart": chart(table, models, published.get(paper, {}).get("paper", {}).get("layers")),
         "cited": sorted(set(table.loc[table["source"] == "published", "citation"].dropna())),
         **{key: _each(ours[key]) for key in ORIGIN},

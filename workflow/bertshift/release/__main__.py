@@ -119,13 +119,18 @@ def check(path: str, configfile: Path | None) -> int:
 
 
 def draw_again(
-    path: str, out: Path | None, configfile: Path | None, only: Sequence[str], claims: Sequence[Path]
+    path: str,
+    out: Path | None,
+    configfile: Path | None,
+    only: Sequence[str],
+    claims: Sequence[Path],
+    without: Sequence[str],
 ) -> None:
     """Draw the figures of an archive into `out`, or into a folder of its name here; say what was left out, and why."""
     out, papers = _folder(out or Path(Path(path).stem)), judged.read(claims)
     with tempfile.TemporaryDirectory() as folder:
         config = redraw.prepare(path, Path(folder), _options(configfile), only)
-        drawn = redraw.redraw(Path(folder), config, print, only, papers)
+        drawn = redraw.redraw(Path(folder), config, print, only, papers, without)
         redraw.lay_out(Path(folder), out)
     print(f"{out} has {len(drawn)} figures, their claims, and index.html to explore them.")
 
@@ -185,6 +190,7 @@ def main(arguments: Sequence[str]) -> int:
         command.add_argument("--out", type=Path, metavar="FOLDER")
         command.add_argument("--only", action="append", default=[], metavar="PAPER[/FIGURE]")
         command.add_argument("--claims", action="append", default=[], type=Path, metavar="FILE")
+    redraws.add_argument("--without", action="append", default=[], metavar="PATTERN")
     for command in (write, checks, redraws, compares):
         command.add_argument("--configfile", type=Path)
     told = parser.parse_args(arguments)
@@ -193,7 +199,7 @@ def main(arguments: Sequence[str]) -> int:
             case "verify":
                 return check(told.archive, told.configfile)
             case "redraw":
-                draw_again(told.archive, told.out, told.configfile, told.only, told.claims)
+                draw_again(told.archive, told.out, told.configfile, told.only, told.claims, told.without)
             case "compare":
                 compare_archives(told.archives, told.out, told.configfile, told.only, told.claims)
             case _:

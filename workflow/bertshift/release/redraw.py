@@ -2,7 +2,8 @@
 
 import re
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -130,9 +131,10 @@ def redraw(
     note: Callable[[str], None],
     only: Collection[str] = (),
     papers: Papers = PROGRAMS,
+    without: Collection[str] = (),
 ) -> list[str]:
     """Draw what the tables below `folder` suffice for, below `folder`/results/figures, with scores, page and the claims
-    of these `papers`. Returns the names of the figures; `note` hears of each of them, and of each that is left out.
+    of these `papers`. Of files of figures that match a pattern of `without`, such as `*.pdf`, none is left. Returns the names of the figures; `note` hears of each of them, and of each that is left out.
     UserError where there is none."""
     decided, told = {}, set()
 
@@ -159,8 +161,16 @@ def redraw(
     scored = [folder / f"results/scores/{model}.tsv" for model in config["scored"]]
     if known := [table for table in scored if table.is_file()]:
         write_tsv(folder / SCORES, pd.concat(map(read_tsv, known)))
-    write_text(folder / PAGE, _page(folder, config, list(decided), papers))
+    absent = {name: [kind for kind in KINDS if _matches(f"{name}.{kind}", without)] for name in decided}
+    write_text(folder / PAGE, _page(folder, config, absent, papers))
+    for name, kinds in absent.items():
+        for kind in kinds:
+            (folder / figures.drawn([name], kind)[0]).unlink()
     return list(decided)
+
+
+def _matches(file: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch(file, pattern) for pattern in patterns)
 
 
 def _one(
@@ -195,15 +205,17 @@ def _reason(error: UserError, folder: Path) -> str:
     return re.split("[;:] (?:delete|let) ", str(error).replace(f"{folder}/", ""))[0].rstrip(".")
 
 
-def _page(folder: Path, config: Mapping, drawn: Sequence[str], papers: Papers) -> str:
-    """Make the page of these figures alone, with the examples that are there."""
+def _page(folder: Path, config: Mapping, absent: Mapping[str, Sequence[str]], papers: Papers) -> str:
+    """Make the page of these figures alone, given which files of each it does not stand beside, with the examples that
+    are there."""
     kept = {paper: {} for paper in catalogue.PAPERS}
-    for paper, item in (name.split("/") for name in drawn):
+    for paper, item in (name.split("/") for name in absent):
         kept[paper][item] = config["figures"][paper][item]
     request = figures.gallery({**config, "figures": kept})
     there = [path for path in request.inputs["examples"] if (folder / path).is_file()]
     own = {"examples": there, "published": [str(papers.published(paper)) for paper in catalogue.PAPERS]}
-    return make(request.settings, request.inputs | own, folder)
+    entries = [{**entry, "absent": absent[entry["name"]]} for entry in request.settings]
+    return make(entries, request.inputs | own, folder)
 
 
 def lay_out(folder: Path, out: Path) -> None:

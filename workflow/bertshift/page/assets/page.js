@@ -204,7 +204,7 @@ function figurePage(name) {
   const each = figures[name];
   if (!each) return notFound(name);
   const place = data.figures.indexOf(each), before = data.figures[place - 1], after = data.figures[place + 1];
-  const seen = new Set(), file = kind => `${each.name}.${kind}`;
+  const seen = new Set(), file = kind => `${each.name}.${kind}`, kept = kind => !each.absent.includes(kind);
   const image = h("img", { src: beside ? file("png") : each.thumbnail.url, alt: `${each.title}: the figure`, width: each.thumbnail.size[0], height: each.thumbnail.size[1],
     onerror: event => { if (event.target.src !== each.thumbnail.url) event.target.src = each.thumbnail.url; } });
   return [
@@ -213,9 +213,9 @@ function figurePage(name) {
         after ? h("a", { href: `#/figure/${after.name}`, rel: "next" }, "next →") : null)),
     h("h1", { tabindex: "-1" }, each.title),
     h("p", { class: "soft" }, [each.place || (each.paper === "beyond" ? "" : "A control of ours"), each.place || each.paper !== "beyond" ? " · " : "", verdictCounts(each.claims)]),
-    h("figure", { class: "picture" }, h(beside ? "a" : "div", beside ? { href: file("pdf") } : {}, image),
+    h("figure", { class: "picture" }, h(beside ? "a" : "div", beside ? { href: file(kept("pdf") ? "pdf" : "png") } : {}, image),
       h("figcaption", {}, beside ? h("ul", { class: "links" },
-        [["tsv", "Every number drawn (TSV)"], ["pdf", "PDF"], ["png", "PNG"], ["txt", "Caption"]].map(([kind, text]) => h("li", {}, h("a", { href: file(kind) }, text)))) : null,
+        [["tsv", "Every number drawn (TSV)"], ["pdf", "PDF"], ["png", "PNG"], ["txt", "Caption"]].filter(([kind]) => kept(kind)).map(([kind, text]) => h("li", {}, h("a", { href: file(kind) }, text)))) : null,
         h("div", { class: "caption" }, explained(each.shows, seen)))),
     each.chart ? h("section", {}, h("h2", {}, "Its numbers"), explorer(each)) : null,
     each.claims.length ? h("section", {}, h("h2", {}, each.paper === "beyond" ? "What is claimed" : "What the paper claims"), demo ? worldNote() : null, claimKey(each.claims), claimGroups(each.claims).map(cases => claimGroup(cases, seen))) : null,
