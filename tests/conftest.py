@@ -83,9 +83,7 @@ class Project:
 
     def jobs(self, *arguments: str) -> Counter:
         """What a dry run would do: number of jobs by rule."""
-        printed = self.snakemake(*arguments, "--dry-run", "--quiet", "reason")
-        table = re.findall(r"^(\S+) +(\d+)$", printed.partition("Job stats:")[2], re.MULTILINE)
-        return Counter({rule: int(number) for rule, number in table if rule != "total"})
+        return counted(self.snakemake(*arguments, "--dry-run", "--quiet", "reason"))
 
     def reruns(self, *arguments: str) -> set[str]:
         """Rule and wildcards of every job that a dry run would do, as `finetune model=mnli, init=1, seed=1`."""
@@ -96,6 +94,12 @@ class Project:
             f"{rule} {found[1]}" if found else rule
             for (rule, _), found in zip(blocks, wildcards, strict=True)
         }
+
+
+def counted(printed: str) -> Counter:
+    """The number of jobs by rule that a dry run has printed."""
+    table = re.findall(r"^(\S+) +(\d+)$", printed.partition("Job stats:")[2], re.MULTILINE)
+    return Counter({rule: int(number) for rule, number in table if rule != "total"})
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 import yaml
-from conftest import ROOT
+from conftest import ROOT, counted
 
 from bertshift.config import merge
 from bertshift.papers.catalogue import FIGURES
@@ -13,6 +13,12 @@ from bertshift.papers.catalogue import FIGURES
 @pytest.fixture(scope="module")
 def project(copy_project):
     return copy_project()
+
+
+@pytest.fixture(scope="module")
+def planned(project):
+    """What a dry run of all figures prints."""
+    return project.snakemake("figures/all", "--dry-run")
 
 
 # A few figures, so that another one in the shipped configuration changes no number here.
@@ -73,9 +79,9 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(copy_project):
     assert drawn == {f"{paper}_{item}": 1 for paper, items in FEW.items() for item in items}
 
 
-def test_all_figures_are_the_default_target_and_what_they_read_can_be_fetched_before(project):
+def test_all_figures_are_the_default_target_and_what_they_read_can_be_fetched_before(project, planned):
     jobs = project.jobs()
-    assert jobs == project.jobs("figures/all")
+    assert jobs == counted(planned)
     assert sum(count for rule, count in jobs.items() if rule.startswith("draw_")) == len(FIGURES)
     assert_data_all_fetches_the_same(project, jobs)
 
@@ -114,12 +120,12 @@ def test_rows_of_runs_are_as_many_as_the_papers(project):
     assert rows("college2020", "figure3", "schemes", "figure5", "figure6") == 2 * (5 + 2 * 2 + 2 * 4 + 2)
 
 
-def test_a_figure_can_be_left_out(project, copy_project):
+def test_a_figure_can_be_left_out(planned, copy_project):
     other = copy_project()
     other.config = merge(other.config, {"figures": {"merchant2020": {"figure3": None, "figure4": None}}})
     jobs = other.jobs()
     assert jobs["gallery"] == 1 and not jobs["draw_merchant2020_figure3"]
-    assert jobs["sweep"] == project.jobs()["sweep"] - 3 * 2 * 2
+    assert jobs["sweep"] == counted(planned)["sweep"] - 3 * 2 * 2
 
 
 # Three pretraining runs of `base` at the paper's scale, as Merchant et al. averaged over.
@@ -218,19 +224,17 @@ def test_a_name_that_does_not_exist_gets_a_sentence(project, target, sentence):
     assert sentence in project.snakemake(target, "--dry-run", check=False)
 
 
-def test_gpu_rules_ask_for_one_gpu(project):
-    printed = project.snakemake("figures/all", "--dry-run")
-    blocks = printed.split("\n\n" if "\n\nrule" in printed else "\n[")
+def test_gpu_rules_ask_for_one_gpu(planned):
+    blocks = planned.split("\n\n" if "\n\nrule" in planned else "\n[")
     for rule in ("pretrain", "finetune", "activations"):
         asked = [block for block in blocks if f"rule {rule}:" in block]
         assert asked and all("gpu=1" in block for block in asked)
 
 
-def test_of_the_ready_jobs_those_nearest_to_a_figure_start_first(project):
-    printed = project.snakemake("figures/all", "--dry-run")
+def test_of_the_ready_jobs_those_nearest_to_a_figure_start_first(planned):
     # Without its data a model would wait for every pretraining.
     order = ("pretrain", "finetune", "activations", "js", "draw_hao2020_figure1", "dataset")
-    jobs = [next(block for block in printed.split("\n[") if f"rule {rule}:" in block) for rule in order]
+    jobs = [next(block for block in planned.split("\n[") if f"rule {rule}:" in block) for rule in order]
     priorities = [int(re.search(r"priority: (\d+)", job)[1]) for job in jobs]
     assert priorities == sorted(set(priorities))
 
