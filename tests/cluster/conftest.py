@@ -89,7 +89,7 @@ class Interrupted(Project):
         self.wait_for(f"{RUN}/.checkpoint")
 
     def wait(self) -> int:
-        return self.driver.wait(300)
+        return self.driver.wait(900)  # Slurm looks at times twice a minute, and machines may be busy
 
     def kill_driver(self) -> None:
         self.driver.kill()
