@@ -32,11 +32,8 @@ UNCHANGED = {"cosine": 1.0, "rsa": 1.0} | dict.fromkeys(
 )
 # With all of them trained, figures are drawn as with one that failed.
 STATES = ["one run failed", "most runs failed", "nothing changed"]
-TRAINED, COLLAPSED, ALIKE = (
-    "all trained",
-    "one run collapsed",
-    re.compile(r"results/(?:rsa|svcca|similarity|layer_cka)/"),
-)
+TRAINED, COLLAPSED = "all trained", "one run collapsed"
+ALIKE = re.compile(r"results/(?:rsa|svcca|similarity|layer_cka)/")
 # Labels by a person are not made up here, nor another family than BERT.
 UNDECIDED = {"K2.3 (cross_validated)", "K2.3 (resubstituted)", "W.1 (mnli)"}
 BLOCKS = WITHOUT[:4]  # a claim is decided once more without each

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from zipfile import ZipFile
@@ -134,7 +134,8 @@ def redraw(
     without: Collection[str] = (),
 ) -> list[str]:
     """Draw what the tables below `folder` suffice for, below `folder`/results/figures, with scores, page and the claims
-    of these `papers`. Of files of figures that match a pattern of `without`, such as `*.pdf`, none is left. Returns the names of the figures; `note` hears of each of them, and of each that is left out.
+    of these `papers`. No file of a figure is left that matches a pattern of `without`, such as `*.pdf`. Returns the names
+    of the figures; `note` hears of each of them, and of each that is left out.
     UserError where there is none."""
     decided, told = {}, set()
 
@@ -161,16 +162,15 @@ def redraw(
     scored = [folder / f"results/scores/{model}.tsv" for model in config["scored"]]
     if known := [table for table in scored if table.is_file()]:
         write_tsv(folder / SCORES, pd.concat(map(read_tsv, known)))
-    absent = {name: [kind for kind in KINDS if _matches(f"{name}.{kind}", without)] for name in decided}
+    absent = {
+        name: [kind for kind in KINDS if any(fnmatch(f"{name}.{kind}", pattern) for pattern in without)]
+        for name in decided
+    }
     write_text(folder / PAGE, _page(folder, config, absent, papers))
     for name, kinds in absent.items():
         for kind in kinds:
             (folder / figures.drawn([name], kind)[0]).unlink()
     return list(decided)
-
-
-def _matches(file: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatch(file, pattern) for pattern in patterns)
 
 
 def _one(
