@@ -118,26 +118,23 @@ class Claims:
         """
         results, order = Results(labelled(tables)), list(published["claims"])
         about = sorted((one for one in self.all if one.item == item), key=lambda one: order.index(one.id))
-        rows = [
-            _decide(one, results, published)
-            | _of_others(one, results, published["claims"][one.id].get("families", [BERT]))
-            for one in about
-        ]
-        return pd.DataFrame(rows, columns=COLUMNS).assign(paper=self.paper)
+        rows = [_decide(one, results, published) for one in about]
+        made = {column: distinct(results.table[column]) for column in ("scale", "checkpoint")}
+        return pd.DataFrame(rows, columns=COLUMNS).assign(paper=self.paper, **made)
 
 
 def _decide(one: Claim, results: Results, published: Mapping) -> dict:
-    facts, rows = published["claims"][one.id], results.table
+    facts, rows, evidence = published["claims"][one.id], results.table, _evidence(one, results)
     row = {
         "figure": one.item, "claim": one.name, "statement": facts["statement"],
         "place": facts["place"], "strength": facts["strength"], "published_value": _published(one, facts, published),
         "measure": one.criterion, "ours": np.nan, "low": np.nan, "high": np.nan, "probability": np.nan, "replicates": 0,
-        "scale": distinct(rows["scale"]), "checkpoint": distinct(rows["checkpoint"]),
     }  # fmt: skip
+    others = _of_others(evidence, facts.get("families", [BERT]))
     try:
         values, ours = _estimate(one, results)
     except NotTestableError as error:
-        return row | {"verdict": UNTESTED, "reason": f"{error}."}
+        return row | {"verdict": UNTESTED, "reason": f"{error}."} | others
     row |= {"ours": float(np.mean(values)), "replicates": len(values)}
     if one.across:
         seeds = rows.drop_duplicates(["init", "seed"])["seed"]  # a pretrained model's is 0
@@ -146,7 +143,7 @@ def _decide(one: Claim, results: Results, published: Mapping) -> dict:
         row |= {"low": float(ours.low), "high": float(ours.high)}
         row["probability"] = ours.probability(one.low, one.high)
     verdict, reason = _verdict(one, values, ours)
-    return row | {"verdict": verdict, "reason": reason + _left_out(one, results)}
+    return row | {"verdict": verdict, "reason": reason + _left_out(evidence)} | others
 
 
 def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None) -> tuple[str, str]:
@@ -174,10 +171,10 @@ def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None) -> tupl
     return verdict, said
 
 
-def _of_others(one: Claim, results: Results, families: Sequence[str]) -> dict:
-    """The verdict where the claim's number is of models of other families than the paper's; else nothing."""
-    rows = results.table[results.table["name"].isin(_evidence(one, results).read)]
-    found = {*rows["family"].dropna()} - {*families}
+def _of_others(evidence: Evidence, families: Sequence[str]) -> dict:
+    """The verdict where the evidence is of models of other families than the paper's; else nothing."""
+    models = evidence.results.models
+    found = {one for name in evidence.read for one in models[name]["family"].dropna().unique()} - {*families}
     paper, ours = (" and ".join(NAMES.get(one, one) for one in some) for some in (families, sorted(found)))
     reason = f"as in {paper}? The paper speaks of {paper}; this is {ours}."
     return {"verdict": UNTESTED, "reason": reason} if found else {}
@@ -254,9 +251,8 @@ def _value(one: Claim, results: Results) -> tuple[float, set[str]]:
     return float(one.value(evidence)), evidence.read
 
 
-def _left_out(one: Claim, results: Results) -> str:
+def _left_out(evidence: Evidence) -> str:
     """A sentence on the runs, or pairs of fine-tuned ones, that the claim does without."""
-    evidence = _evidence(one, results)
     pairs = sum(ref_seed > 0 for *_, ref_seed in evidence.failed)  # 0 is what it was fine-tuned from
     counts = {"{} that failed to train": len(evidence.failed) - pairs,
               f"{{}} pair{'s' * (pairs > 1)} of which one or both failed to train": pairs}  # fmt: skip

@@ -108,18 +108,34 @@ def _name(role: str) -> str:
     return str(Name(name.stages, ("random",) if name.variant("random") else ()))
 
 
+# Rows of runs that did not fail to train; name and statistics.RUN (0 where there is none) of those that did.
+Trained = tuple[pd.DataFrame, frozenset[tuple]]
+
+
+def _divided(rows: pd.DataFrame, bad: np.ndarray) -> Trained:
+    if not bad.any():
+        return rows, frozenset()
+    runs = rows[bad].reindex(columns=["name", *statistics.RUN]).fillna(0)
+    return rows[~bad], frozenset(runs.itertuples(index=False, name=None))
+
+
 class Results:
     """Rows of `labelled`, of one replicate or of all. Claims share it: what several of them ask for is looked up once.
 
-    `left_out` has the values without each block of inputs, under the labels of the rows that have them.
+    `left_out` has the values without each block of inputs, under the labels of the rows that have them; `failed` says by
+    label which rows are of runs that failed to train.
     """
 
-    def __init__(self, table: pd.DataFrame, left_out: pd.DataFrame | None = None):
-        self.table, self._left_out = table.drop(columns=WITHOUT, errors="ignore"), left_out
+    def __init__(
+        self, table: pd.DataFrame, left_out: pd.DataFrame | None = None, failed: np.ndarray | None = None
+    ):
+        self.table = table.drop(columns=WITHOUT, errors="ignore")
+        self._left_out, self._failed = left_out, failed
         if left_out is None:
             self._left_out = table.reindex(columns=WITHOUT).dropna(axis=1, how="all").dropna()
+            self._failed = statistics.failures(table).to_numpy()
         self._chosen: dict[tuple, pd.DataFrame] = {}
-        self._failing: dict[tuple, pd.Series] = {}
+        self._trained: dict[tuple, Trained] = {}
 
     @cached_property
     def models(self) -> dict[str, pd.DataFrame]:
@@ -139,13 +155,17 @@ class Results:
         return {seed: self.part(self.table[shared | (replicate == seed)]) for seed in seeds}
 
     def part(self, rows: pd.DataFrame) -> "Results":
-        return Results(rows, self._left_out.loc[self._left_out.index.intersection(rows.index)])
+        left_out = self._left_out.loc[self._left_out.index.intersection(rows.index)]
+        return Results(rows, left_out, self._failed)
 
     def without_blocks(self, names: set[str]) -> list["Results"]:
         """List these results without each block of inputs; empty if the models of these names have no such
         values."""
-        about = self.table.index[self.table["name"].isin(names)]
-        return [] if about.intersection(self._left_out.index).empty else self._changed
+        return [] if names.isdisjoint(self._with_blocks) else self._changed
+
+    @cached_property
+    def _with_blocks(self) -> set[str]:
+        return set(self.table.loc[self.table.index.intersection(self._left_out.index), "name"])
 
     @cached_property
     def _changed(self) -> list["Results"]:
@@ -166,42 +186,53 @@ class Results:
         if name not in self.models:
             raise NotTestableError(f"no results for {style.label_of(name)}")
         rows = self.models[name]
+        found = np.arange(len(rows))
         for column, value in where.items():
-            rows = rows[rows[column] == value]
-            if rows.empty:
+            found = found[rows[column].to_numpy()[found] == value]
+            if not len(found):
                 raise NotTestableError(f"no {NOUNS.get(column, column)} '{value}' for {style.label_of(name)}")
-        return rows
+        return rows.iloc[found] if where else rows
 
-    def failing(self, name: str, **where) -> pd.Series:
-        """Which of these rows are of runs that failed to train."""
+    def trained(self, name: str, **where) -> "Trained":
+        """Divide `rows` into those of runs that trained and the runs that failed to."""
         key = (name, *where.items())
-        if key not in self._failing:
-            self._failing[key] = statistics.failures(self.rows(name, **where))
-        return self._failing[key]
+        if key not in self._trained:
+            self._trained[key] = self._divide(name, where)
+        return self._trained[key]
+
+    def _divide(self, name: str, where: Mapping) -> "Trained":
+        rows = self.rows(name, **where)
+        return _divided(rows, self._failed[rows.index])
 
 
 class _Changed(Results):
     """The rows of other results with other values, found where those are found."""
 
     def __init__(self, of: Results, values: pd.Series):
-        super().__init__(
-            of.table.assign(value=values.reindex(of.table.index).fillna(of.table["value"])), of._left_out[:0]
-        )
+        changed = values.reindex(of.table.index).fillna(of.table["value"])
+        super().__init__(of.table.assign(value=changed), of._left_out[:0], of._failed)
         self.of = of
+        # By label, without looking these up: rows are taken thousands of times.
+        self._by_label = np.full(of.table.index.max() + 1, np.nan)
+        self._by_label[of.table.index] = changed
 
     def _choose(self, name: str, where: Mapping) -> pd.DataFrame:
-        rows = self.of.rows(name, **where)  # whose other columns these share
-        return rows.assign(value=self.table["value"].loc[rows.index])
+        return self._with_values(self.of.rows(name, **where))
 
-    def failing(self, name: str, **where) -> pd.Series:
-        return self.of.failing(name, **where)
+    def _divide(self, name: str, where: Mapping) -> "Trained":
+        rows, failed = self.of.trained(name, **where)
+        return self._with_values(rows), failed
+
+    def _with_values(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows of the other results, whose other columns these share."""
+        return rows.assign(value=self._by_label[rows.index])
 
 
 class Evidence:
     """What a claim reads of some results. Each number is a mean over the rows that it is about.
 
     NotTestableError says which rows are missing. `read` collects the names of the models that were asked for. `failed`
-    collects their runs that failed to train and are left out: name and statistics.RUN, 0 where there is none.
+    collects their runs that failed to train and are left out, as `Trained` has them.
     """
 
     def __init__(self, results: Results):
@@ -272,7 +303,7 @@ class Evidence:
         """
         rows = statistics.in_points(self.every_row(task, headline=True))
         rows = rows.assign(failed=statistics.failed_wholes(rows, ["init", "seed"]))
-        rows = self._without_failures(rows, statistics.failures(rows))
+        rows = self._without_failures(task, _divided(rows, statistics.failures(rows).to_numpy()))
         return Curve(_by("position", rows).values, int(rows["layers"].iloc[0]))
 
     def reinitialised_heads(self, task: str) -> pd.DataFrame:
@@ -284,17 +315,17 @@ class Evidence:
 
     def rows(self, name: str, **where) -> pd.DataFrame:
         """Rows of the model `name` that have these values, without those of runs that failed to train."""
-        return self._without_failures(self.every_row(name, **where), self.results.failing(name, **where))
+        trained = self.results.trained(name, **where)
+        self.read.add(name)
+        return self._without_failures(name, trained)
 
-    def _without_failures(self, rows: pd.DataFrame, bad: pd.Series) -> pd.DataFrame:
+    def _without_failures(self, name: str, trained: Trained) -> pd.DataFrame:
         """The rows of a model's runs that did not fail to train."""
-        if not bad.any():
-            return rows
-        runs = rows[bad].reindex(columns=["name", *statistics.RUN]).fillna(0)
-        self.failed |= set(runs.itertuples(index=False, name=None))
-        if bad.all():
-            raise NotTestableError(f"every run of {style.label_of(rows['name'].iloc[0])} failed to train")
-        return rows[~bad]
+        rows, failed = trained
+        self.failed |= failed
+        if rows.empty:
+            raise NotTestableError(f"every run of {style.label_of(name)} failed to train")
+        return rows
 
     def every_row(self, name: str, **where) -> pd.DataFrame:
         """Read the rows of the model `name` with those of runs that failed, for numbers of which a failure is
