@@ -35,7 +35,7 @@ def main():
         script.write_text(SCRIPT)
 
         def fork():
-            return forker.run(str(script), {}, lambda process: None)
+            return forker.run(str(script), None)
 
         begun = time.perf_counter()
         while fork() is None:

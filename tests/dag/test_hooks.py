@@ -7,6 +7,7 @@ import tomllib
 import pytest
 import snakemake.api  # noqa: F401 - first, as the others import each other in a circle
 from conftest import ROOT
+from snakemake.benchmark import BenchmarkRecord
 from snakemake.common import Rules
 from snakemake.dag import DAG
 from snakemake.io import _IOFile
@@ -117,6 +118,7 @@ def test_snakemake_still_has(owner, name, parameters, purpose):
             ScriptBase,
             ["conda_env", "container_img", "env_modules", "threads", "resources", "bench_record", "rulename"],
         ),
+        (BenchmarkRecord, ["running_time", "max_rss", "data_collected", "cpu_time", "cpu_usage"]),
         (ConfigSettings, ["config_args"]),
         # Used as a module of another workflow.
         (WorkflowModifier, ["path_modifier", "skip_configfile"]),

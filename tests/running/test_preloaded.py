@@ -3,8 +3,8 @@
 import os
 import subprocess
 import sys
+import threading
 import time
-from contextlib import contextmanager, nullcontext
 
 import psutil
 import pytest
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jobs are forks 
 def forker(library_on_the_path):
     ready = Forker()
     until = time.monotonic() + 120
-    while run(ready, "/dev/null") is None:
+    while ready.run("/dev/null", None) is None:
         assert time.monotonic() < until
         time.sleep(0.1)
     yield ready
@@ -33,10 +33,6 @@ def library_on_the_path():
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PYTHONPATH", os.path.dirname(next(iter(bertshift.__path__))))
         yield
-
-
-def run(forker, script, measure=lambda process: nullcontext(), folder=None):
-    return forker.run(str(script), folder, measure)
 
 
 def script_of(folder, text):
@@ -53,7 +49,7 @@ def test_a_fork_has_imported_the_library_and_runs_where_this_process_runs(forker
         "print(there, os.getcwd(), os.environ['TMPDIR'], sys.argv, sys.path[0], __name__, sep='\\n',\n"
         "      file=open(os.path.join(os.environ['TMPDIR'], 'told'), 'w'))\n",
     )
-    assert run(forker, script, folder=str(tmp_path)) == 0
+    assert forker.run(str(script), str(tmp_path)).status == 0
     told = (tmp_path / "told").read_text().splitlines()
     assert told == ["True", os.getcwd(), str(tmp_path), f"['{script}']", str(tmp_path), "__main__"]
     assert "TMPDIR" not in os.environ or os.environ["TMPDIR"] != str(tmp_path)
@@ -72,47 +68,60 @@ def test_a_fork_has_imported_the_library_and_runs_where_this_process_runs(forker
     ],
 )
 def test_statuses_are_those_of_a_python_of_its_own(forker, tmp_path, text, status):
-    assert run(forker, script_of(tmp_path, text)) == status
+    assert forker.run(str(script_of(tmp_path, text)), None).status == status
 
 
-def test_the_caller_learns_the_process_and_can_stop_it(forker, tmp_path):
+def test_a_job_says_what_it_took(forker, tmp_path):
+    busy = "import time\nwhile time.process_time() < 0.3: pass\n"
     script = script_of(
         tmp_path,
-        "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
-        f"open('{tmp_path}/ready', 'w')\ntime.sleep(60)\n",
+        f"import subprocess, sys, time\nfull = b'1' * 300_000_000\ndel full\n{busy}"
+        f"subprocess.run([sys.executable, '-c', {busy!r}])\ntime.sleep(0.5)\n",
+    )
+    took = forker.run(str(script), None)
+    empty = forker.run("/dev/null", None)
+    assert 0.6 <= took.cpu < took.seconds - 0.4 and empty.cpu < 0.3
+    assert 280 < took.megabytes - empty.megabytes < 400
+
+
+def test_a_job_can_be_stopped(forker, tmp_path):
+    script = script_of(
+        tmp_path,
+        "import os, signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
+        f"os.symlink(str(os.getpid()), '{tmp_path}/ready')\ntime.sleep(60)\n",
     )
     seen = []
 
-    @contextmanager
-    def stop(process):
-        while not (tmp_path / "ready").exists():
+    def stop():
+        while not (tmp_path / "ready").is_symlink():
             time.sleep(0.01)
-        seen.append(psutil.Process(process).name())
-        psutil.Process(process).terminate()
-        yield
-        seen.append("measured")
+        process = psutil.Process(int(os.readlink(tmp_path / "ready")))
+        seen.append(process.name())
+        process.terminate()
 
-    assert run(forker, script, stop) == 7
-    assert seen == ["finetune", "measured"]
+    stopping = threading.Thread(target=stop)
+    stopping.start()
+    assert forker.run(str(script), None).status == 7
+    stopping.join()
+    assert seen == ["finetune"]
 
 
 def test_a_process_that_cannot_be_had_leaves_the_job_to_its_caller_and_says_so_once(capfd):
     broken = Forker()
-    assert run(broken, "/dev/null") is None  # it imports
+    assert broken.run("/dev/null", None) is None  # it imports
     broken._process.kill()
     broken._process.wait()
     for _ in range(2):
-        assert run(broken, "/dev/null") is None
+        assert broken.run("/dev/null", None) is None
     [told] = capfd.readouterr().err.splitlines()
     assert told.startswith("Every job from now on imports the library by itself") and "status -9" in told
 
 
 def test_it_ends_with_the_process_that_started_it(tmp_path):
     text = (
-        "from contextlib import nullcontext\n"
         "from bertshift.running.preloaded import Forker\n"
         "forker = Forker()\n"
-        "while forker.run('/dev/null', None, lambda process: nullcontext()) is None: pass\n"
+        "while forker.run('/dev/null', None) is None: pass\n"
         "print(forker._process.pid, flush=True)\n"
         "import os; os.kill(os.getpid(), 9)\n"
     )
@@ -128,11 +137,10 @@ def test_it_ends_with_the_process_that_started_it(tmp_path):
 
 STARTED = """
 import os, select, signal, time
-from contextlib import nullcontext
 from bertshift.running.preloaded import Forker
 
 forker = Forker()
-run = lambda script: forker.run(script, None, lambda process: nullcontext())
+run = lambda script: forker.run(script, None)
 run("/dev/null")
 ready = lambda: select.select([forker._channel], [], [])
 signal.signal(signal.SIGINT, lambda *_: os._exit(0))

@@ -4,11 +4,10 @@
 import os
 import sys
 import time
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from pathlib import Path
 from subprocess import CalledProcessError
 
-from snakemake.benchmark import benchmarked
 from snakemake.exceptions import MissingRuleException, WorkflowError
 from snakemake.io import strip_wildcard_constraints
 from snakemake.iocontainers import Wildcards
@@ -195,6 +194,7 @@ async def recording(finished, persistence, job):
 
 # A new process for each job imports torch and transformers: four seconds of CPU time, more than most of the demo's jobs
 # compute. Jobs of one thread on this machine are forks instead (PythonScript.execute_script in script/__init__.py, 9.27.1).
+# They say what they took: to look at each twice a second takes a tenth of a core (BenchmarkTimer in benchmark.py, 9.27.1).
 @in_place_of(PythonScript, "execute_script")
 def forking(execute_script, script, fname, edit=False):
     here = sys.platform == "linux" and workflow.is_main_process and workflow.local_exec and not gpus.given()
@@ -202,13 +202,15 @@ def forking(execute_script, script, fname, edit=False):
     # The hub's libraries look once, when they are imported, whether they may download.
     alone = OURS.get(workflow.get_rule(script.rulename)) in (None, *FETCHING)
     many = script.threads == THREADS and len(workflow.dag) >= ENOUGH_TO_FORK
-    measure, status = partial(benchmarked, benchmark_record=script.bench_record), None
-    if here and many and not (elsewhere or alone or edit):
-        status = FORKER.run(os.path.abspath(fname), script.resources.get("tmpdir"), measure)
-    if status is None:
+    forks = here and many and not (elsewhere or alone or edit)
+    ended = FORKER.run(os.path.abspath(fname), script.resources.get("tmpdir")) if forks else None
+    if ended is None:
         execute_script(script, fname, edit)
-    elif status:
-        raise CalledProcessError(status, f"python {fname}")
+    elif ended.status:
+        raise CalledProcessError(ended.status, f"python {fname}")
+    elif script.bench_record:
+        took = {"running_time": ended.seconds, "cpu_time": ended.cpu, "cpu_usage": 100 * ended.cpu}
+        vars(script.bench_record).update(took, max_rss=ended.megabytes, data_collected=True)
 
 
 # Of a driver that died, Snakemake leaves the lock, the processes and the jobs in the queue, and does not tell whether who

@@ -8,15 +8,17 @@ import importlib
 import json
 import os
 import pkgutil
+import resource
 import runpy
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import bertshift
@@ -29,6 +31,17 @@ ALONE = {"OMP_NUM_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": str(THREADS), 
 LONGEST_MESSAGE = 65_536
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How a job went: its exit status, seconds, seconds of CPU time with that of the processes that it started, and
+    megabytes of its memory at most (resident). Of a job that a signal ended, the last two are not known: 0."""
+
+    status: int
+    seconds: float
+    cpu: float
+    megabytes: float
+
+
 class Forker:
     """The process, as its only client sees it: it starts when first needed, and ends with this one."""
 
@@ -36,24 +49,22 @@ class Forker:
         self._lock, self._process, self._channel, self._ready = threading.Lock(), None, None, False
         self._missed = False
 
-    def run(
-        self, script: str, temporary: str | None, measure: Callable[[int], AbstractContextManager]
-    ) -> int | None:
-        """Run a script in a fork and return its exit status; None if there is no fork to be had, now or at all.
+    def run(self, script: str, temporary: str | None) -> Ended | None:
+        """Run a script in a fork until it ends; None if there is no fork to be had, now or at all.
 
         The fork has this process's variables of when the forking process started, and its own folder for temporary files.
-        measure: given the fork's process number, what is entered until it ends. A fork that a signal ended has status 1.
+        A fork that a signal ended has status 1.
         """
         with self._lock:
             answers = self._ask(script, temporary)
         if answers is None:
             return None
         with answers, answers.makefile() as lines:
-            process = lines.readline()
-            if not process:
+            if not lines.readline():  # it has begun
                 return None
-            with measure(int(process)):
-                return int(lines.readline() or 1)
+            begun = time.monotonic()
+            status, cpu, megabytes = json.loads(lines.readline() or "[1, 0, 0]")
+            return Ended(status, time.monotonic() - begun, cpu, megabytes)
 
     def _ask(self, script: str, temporary: str | None) -> socket.socket | None:
         if self._process is None:
@@ -134,7 +145,7 @@ def _run(script: str, temporary: str | None, answer: socket.socket) -> None:
         with suppress(OSError):  # the name that `ps` and `top` show
             Path("/proc/self/comm").write_text(Path(script).stem.rpartition(".")[2])
         try:
-            answer.send(b"%d\n" % os.getpid())
+            answer.send(b"\n")
         except ConnectionError:
             sys.exit(1)
         sys.argv, sys.path[0] = [script], os.path.dirname(script)
@@ -149,8 +160,13 @@ def _run(script: str, temporary: str | None, answer: socket.socket) -> None:
             with suppress(OSError):
                 stream.flush()
         with suppress(ConnectionError):
-            answer.send(b"%d\n" % status)
+            answer.send(json.dumps([status, *_used()]).encode() + b"\n")
         os._exit(status)  # to free what is imported would take longer than to start
+
+
+def _used() -> tuple[float, float]:
+    own, started = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in (own, started)), own.ru_maxrss / 1024
 
 
 if __name__ == "__main__":
