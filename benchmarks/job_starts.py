@@ -1,4 +1,5 @@
-"""What a job takes to begin: a fork of a process that has imported the library, against a Python of its own.
+"""What a job takes to begin: a fork of a process that has imported the library, against a Python of its own. And what it
+takes to know its memory: to look from outside, as Snakemake does twice a second, against what the job says at its end.
 
     PYTHONPATH=workflow python benchmarks/job_starts.py [--rounds 7]
 
@@ -14,7 +15,9 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bertshift.running.preloaded import Forker
+import psutil
+
+from bertshift.running.preloaded import Forker, _used
 
 SCRIPT = "import bertshift.training.finetuning"
 
@@ -46,7 +49,14 @@ def main():
             forked = seconds(fork)
             ratios.append(own / forked)
             print(f"own Python {own:.2f} s, fork {forked:.3f} s, ratio {ratios[-1]:.0f}")
+        process = psutil.Process(forker._process.pid)  # as large as a job that has just begun
+        looks = [seconds(process.memory_full_info) for _ in range(rounds)]
+        said = statistics.median(seconds(_used) for _ in range(rounds))
     print(f"median ratio {statistics.median(ratios):.0f}")
+    look = statistics.median(looks)
+    print(
+        f"a look from outside {1e3 * look:.1f} ms, {200 * look:.1f} % of a core at two a second; ratio {look / said:.0f}"
+    )
 
 
 if __name__ == "__main__":

@@ -194,7 +194,7 @@ async def recording(finished, persistence, job):
 
 # A new process for each job imports torch and transformers: four seconds of CPU time, more than most of the demo's jobs
 # compute. Jobs of one thread on this machine are forks instead (PythonScript.execute_script in script/__init__.py, 9.27.1).
-# They say what they took: to look at each twice a second takes a tenth of a core (BenchmarkTimer in benchmark.py, 9.27.1).
+# They say what they took: to look at each twice a second takes a twentieth of a core (BenchmarkTimer in benchmark.py, 9.27.1).
 @in_place_of(PythonScript, "execute_script")
 def forking(execute_script, script, fname, edit=False):
     here = sys.platform == "linux" and workflow.is_main_process and workflow.local_exec and not gpus.given()
