@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from bertshift.running.preloaded import Forker, _used
+from bertshift.running.preloaded import Forker, used
 
 SCRIPT = "import bertshift.training.finetuning"
 
@@ -51,7 +51,7 @@ def main():
             print(f"own Python {own:.2f} s, fork {forked:.3f} s, ratio {ratios[-1]:.0f}")
         process = psutil.Process(forker._process.pid)  # as large as a job that has just begun
         looks = [seconds(process.memory_full_info) for _ in range(rounds)]
-        said = statistics.median(seconds(_used) for _ in range(rounds))
+        said = statistics.median(seconds(used) for _ in range(rounds))
     print(f"median ratio {statistics.median(ratios):.0f}")
     look = statistics.median(looks)
     print(

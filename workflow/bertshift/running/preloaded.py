@@ -160,11 +160,12 @@ def _run(script: str, temporary: str | None, answer: socket.socket) -> None:
             with suppress(OSError):
                 stream.flush()
         with suppress(ConnectionError):
-            answer.send(json.dumps([status, *_used()]).encode() + b"\n")
+            answer.send(json.dumps([status, *used()]).encode() + b"\n")
         os._exit(status)  # to free what is imported would take longer than to start
 
 
-def _used() -> tuple[float, float]:
+def used() -> tuple[float, float]:
+    """Seconds of CPU time of this process and of those that it has started; megabytes of its memory at most (resident)."""
     own, started = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(one.ru_utime + one.ru_stime for one in (own, started)), own.ru_maxrss / 1024
 
