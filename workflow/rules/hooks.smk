@@ -193,8 +193,8 @@ async def recording(finished, persistence, job):
 
 
 # A new process for each job imports torch and transformers: four seconds of CPU time, more than most of the demo's jobs
-# compute. Jobs of one thread on this machine are forks instead (PythonScript.execute_script in script/__init__.py, 9.27.1).
-# They say what they took: to look at each twice a second takes a twentieth of a core (BenchmarkTimer in benchmark.py, 9.27.1).
+# compute. Jobs of one thread on this machine are forks instead, and say themselves what they took: to look twice a second
+# takes a twentieth of a core (PythonScript.execute_script in script/__init__.py, BenchmarkTimer in benchmark.py, 9.27.1).
 @in_place_of(PythonScript, "execute_script")
 def forking(execute_script, script, fname, edit=False):
     here = sys.platform == "linux" and workflow.is_main_process and workflow.local_exec and not gpus.given()
@@ -203,14 +203,12 @@ def forking(execute_script, script, fname, edit=False):
     alone = OURS.get(workflow.get_rule(script.rulename)) in (None, *FETCHING)
     many = script.threads == THREADS and len(workflow.dag) >= ENOUGH_TO_FORK
     forks = here and many and not (elsewhere or alone or edit)
-    ended = FORKER.run(os.path.abspath(fname), script.resources.get("tmpdir")) if forks else None
-    if ended is None:
+    if not (ended := forks and FORKER.run(os.path.abspath(fname), script.resources.get("tmpdir"))):
         execute_script(script, fname, edit)
     elif ended.status:
         raise CalledProcessError(ended.status, f"python {fname}")
     elif script.bench_record:
-        took = {"running_time": ended.seconds, "cpu_time": ended.cpu, "cpu_usage": 100 * ended.cpu}
-        vars(script.bench_record).update(took, max_rss=ended.megabytes, data_collected=True)
+        vars(script.bench_record).update(ended.record)
 
 
 # Of a driver that died, Snakemake leaves the lock, the processes and the jobs in the queue, and does not tell whether who

@@ -41,6 +41,12 @@ class Ended:
     cpu: float
     megabytes: float
 
+    @property
+    def record(self) -> dict:
+        """Name all but the status as Snakemake's `BenchmarkRecord` does."""
+        load = {"cpu_time": self.cpu, "cpu_usage": 100 * self.cpu}
+        return {"running_time": self.seconds, "max_rss": self.megabytes, "data_collected": True} | load
+
 
 class Forker:
     """The process, as its only client sees it: it starts when first needed, and ends with this one."""
