@@ -21,6 +21,12 @@ def test_a_failed_write_leaves_what_was_there_and_nothing_half_written(tmp_path)
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["table.tsv"]
 
 
+def test_numbers_beside_an_empty_table_have_as_many_digits_as_others(tmp_path):
+    numbers, empty = pd.DataFrame({"value": [1 / 3]}), pd.DataFrame([], columns=["value"])
+    files.write_tsv(tmp_path / "t.tsv", pd.concat([numbers, empty]))
+    assert (tmp_path / "t.tsv").read_text() == "value\n0.3333333333\n"
+
+
 def test_a_table_reads_back_alike(tmp_path):
     table = pd.DataFrame({"task": ["NA", "null"], "value": [1 / 3, np.nan], "n": [1, 2]})
     files.write_tsv(tmp_path / "t.tsv", table)

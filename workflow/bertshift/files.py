@@ -134,6 +134,8 @@ def _row(line: str, path: str | os.PathLike, number: int):
 def write_tsv(path: str | os.PathLike, table: "pd.DataFrame") -> None:
     """Write a table with ten significant digits: enough for every float32 input, and the same bytes for the
     same numbers."""
+    # Joined to an empty table, numbers are objects, which would be written with all their digits.
+    table = table.infer_objects()
     with atomic(path) as temporary:
         table.to_csv(temporary, sep="\t", index=False, float_format="%.10g", lineterminator="\n")
 

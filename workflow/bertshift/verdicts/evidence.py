@@ -193,14 +193,14 @@ class Results:
                 raise NotTestableError(f"no {NOUNS.get(column, column)} '{value}' for {style.label_of(name)}")
         return rows.iloc[found] if where else rows
 
-    def trained(self, name: str, **where) -> "Trained":
+    def trained(self, name: str, **where) -> Trained:
         """Divide `rows` into those of runs that trained and the runs that failed to."""
         key = (name, *where.items())
         if key not in self._trained:
             self._trained[key] = self._divide(name, where)
         return self._trained[key]
 
-    def _divide(self, name: str, where: Mapping) -> "Trained":
+    def _divide(self, name: str, where: Mapping) -> Trained:
         rows = self.rows(name, **where)
         return _divided(rows, self._failed[rows.index])
 
@@ -219,7 +219,7 @@ class _Changed(Results):
     def _choose(self, name: str, where: Mapping) -> pd.DataFrame:
         return self._with_values(self.of.rows(name, **where))
 
-    def _divide(self, name: str, where: Mapping) -> "Trained":
+    def _divide(self, name: str, where: Mapping) -> Trained:
         rows, failed = self.of.trained(name, **where)
         return self._with_values(rows), failed
 
