@@ -248,13 +248,17 @@ def _several(column: pd.Series) -> str:
 
 
 @styled
-def save(drawn: Drawn, png: str | Path, pdf: str | Path, tsv: str | Path, txt: str | Path) -> None:
-    """Write the figure twice, its numbers and its caption, each atomically; pictures without dates or versions,
-    so that a release draws the same."""
+def save(drawn: Drawn, png: str | Path, pdf: str | Path | None, tsv: str | Path, txt: str | Path) -> None:
+    """Write the figure twice, or without `pdf` once, its numbers and its caption, each atomically; pictures without dates or
+    versions, so that a release draws the same."""
     figure, table, caption = drawn
     with files.atomic(png) as path:
         figure.savefig(path, format="png", metadata={"Software": None})
-    with files.atomic(pdf) as path:
-        figure.savefig(path, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
+    if pdf:
+        figure.set_layout_engine("none")  # it is laid out already
+        with files.atomic(pdf) as path:
+            figure.savefig(
+                path, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None}
+            )
     files.write_tsv(tsv, stamped(table))
     files.write_text(txt, f"{caption.rstrip()} Drawn by {version()}.\n")

@@ -144,9 +144,12 @@ def redraw(
             told.add(said)
             note(said)
 
+    def unwanted(name: str, kind: str) -> bool:
+        return any(fnmatch(f"{name}.{kind}", pattern) for pattern in without)
+
     for name in chosen(config, only):
         try:
-            decided[name] = _one(folder, config, name, once, papers)
+            decided[name] = _one(folder, config, name, once, papers, not unwanted(name, "pdf"))
             note(f"{name} is drawn.")
         except UserError as error:
             note(f"{name} is left out: {_reason(error, folder)}.")
@@ -162,21 +165,18 @@ def redraw(
     scored = [folder / f"results/scores/{model}.tsv" for model in config["scored"]]
     if known := [table for table in scored if table.is_file()]:
         write_tsv(folder / SCORES, pd.concat(map(read_tsv, known)))
-    absent = {
-        name: [kind for kind in KINDS if any(fnmatch(f"{name}.{kind}", pattern) for pattern in without)]
-        for name in decided
-    }
+    absent = {name: [kind for kind in KINDS if unwanted(name, kind)] for name in decided}
     write_text(folder / PAGE, _page(folder, config, absent, papers))
     for name, kinds in absent.items():
         for kind in kinds:
-            (folder / figures.drawn([name], kind)[0]).unlink()
+            (folder / figures.drawn([name], kind)[0]).unlink(missing_ok=True)
     return list(decided)
 
 
 def _one(
-    folder: Path, config: Mapping, name: str, note: Callable[[str], None], papers: Papers
+    folder: Path, config: Mapping, name: str, note: Callable[[str], None], papers: Papers, pdf: bool
 ) -> pd.DataFrame:
-    """Draw one figure, and return its claims. UserError where its tables, or columns of them, are not
+    """Draw one figure, as a PDF too or not, and return its claims. UserError where its tables, or columns of them, are not
     there."""
     needed = catalogue.needs(name, config)
     if absent := [path for path in needed if not (folder / path).is_file()]:
@@ -196,7 +196,8 @@ def _one(
         if said := lacking(error, tables):
             raise UserError(said) from error
         raise
-    style.save(drawn, *(folder / figures.drawn([name], kind)[0] for kind in KINDS))
+    files = {kind: folder / figures.drawn([name], kind)[0] for kind in KINDS}
+    style.save(drawn, **files | ({} if pdf else {"pdf": None}))
     return claims
 
 
