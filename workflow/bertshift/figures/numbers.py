@@ -19,7 +19,7 @@ WHOLE = {"layer", "ref_layer", "head", "replicates", "trained", "failed", "rank"
          "step"}  # fmt: skip
 NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "k_model", "k_reference", "examples", "portion", "sd_probe",
            "sd_finetuning", "sd_pretraining", "sd", "least", "most", "constant", "runs", "q", "p_runs", "q_runs",
-           "se", "share"}  # fmt: skip
+           "se", "share", "changed"}  # fmt: skip
 
 
 def of_measure(inputs: Mapping[str, pd.DataFrame], name: str) -> dict[str, pd.DataFrame]:

@@ -13,7 +13,7 @@ from bertshift.papers.catalogue import FIGURES, PAPERS
 
 ARCHIVE = "archive"
 # What a table says of a number; the other columns say which number it is.
-SAID = {*numbers.VALUES, *numbers.NUMBERS, ARCHIVE, "version", "changed", "significant", "sample", "layers",
+SAID = {*numbers.VALUES, *numbers.NUMBERS, ARCHIVE, "version", "significant", "sample", "layers",
         "pairs", "orders"} - {"portion", "share"}  # fmt: skip
 
 
