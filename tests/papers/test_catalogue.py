@@ -95,7 +95,9 @@ def test_every_number_drawn_is_in_the_table(drawn, name):
 def test_a_column_holds_numbers_or_words(drawn, name):
     """Of both, its numbers would be written with all their digits."""
     table = drawn[name][1]
-    assert not [column for column in table if table[column].map(lambda one: isinstance(one, str)).nunique() > 1]
+    assert not [
+        column for column in table if table[column].map(lambda one: isinstance(one, str)).nunique() > 1
+    ]
 
 
 def test_replicates_have_no_place_in_a_legend(drawn):
