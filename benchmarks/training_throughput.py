@@ -29,7 +29,7 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, set_seed
 from transformers.utils import logging
 
-from bertshift.tasks.batching import Encoded, length_bucketed, pad, padding_share
+from bertshift.tasks.batching import Encoded, length_bucketed, pad
 from bertshift.training.loop import autocast_dtype, train
 from bertshift.training.settings import TrainSettings
 
@@ -72,6 +72,11 @@ def examples_of(lengths: np.ndarray) -> list[Encoded]:
 
 def collate(examples):
     return pad(examples, 0) | {"labels": torch.tensor([example.target for example in examples])}
+
+
+def padding_share(lengths: np.ndarray, batches: list) -> float:
+    """Fraction of the computed tokens that are padding when each batch is padded to its longest example."""
+    return 1 - sum(lengths) / sum(len(batch) * max(lengths[batch]) for batch in batches)
 
 
 def loss(model: nn.Module, batch: dict) -> torch.Tensor:

@@ -73,11 +73,6 @@ def google_mean(rho: np.ndarray, share: float = 0.98) -> float:
     return float(rho[:cut].mean())
 
 
-def null_mean_square(n: int, d: int) -> float:
-    """Mean rho^2 expected of independent X [n, d] and Y: d / (n - 1)."""
-    return d / (n - 1)
-
-
 def null_distance(n: int, k_x: int, k_y: int) -> float:
     """The D expected of independent representations with n tokens: the ceiling of what can be measured.
 

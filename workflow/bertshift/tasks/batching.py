@@ -70,13 +70,3 @@ def cross_entropy(logits: Tensor, targets: Tensor, whole: Tensor | None = None) 
     if whole is None:
         return F.cross_entropy(logits, targets)
     return F.cross_entropy(logits, targets, reduction="sum") / (whole != IGNORED).sum().item()
-
-
-def padding_share(lengths: Sequence[int], batches: Sequence[Sequence[int]]) -> float:
-    """Fraction of the computed tokens that are padding when each batch is padded to its longest example."""
-    real = computed = 0
-    for batch in batches:
-        members = [lengths[i] for i in batch]
-        real += sum(members)
-        computed += len(members) * max(members)
-    return 1 - real / computed
