@@ -10,5 +10,5 @@ with job(snakemake) as settings:
     with open(snakemake.input.published, encoding="utf-8") as file:
         published = yaml.safe_load(file)
     tables = {path: read_with_blocks(path) for path in snakemake.input.tables}
-    outputs = (snakemake.output[kind] for kind in ("png", "pdf", "tsv", "txt"))
+    outputs = (snakemake.output[kind] for kind in ("png", "tsv", "txt", "pdf"))
     style.save(draw(settings["name"], tables, published), *outputs)

@@ -248,9 +248,11 @@ def _several(column: pd.Series) -> str:
 
 
 @styled
-def save(drawn: Drawn, png: str | Path, pdf: str | Path | None, tsv: str | Path, txt: str | Path) -> None:
-    """Write the figure twice, or without `pdf` once, its numbers and its caption, each atomically; pictures without dates or
-    versions, so that a release draws the same."""
+def save(
+    drawn: Drawn, png: str | Path, tsv: str | Path, txt: str | Path, pdf: str | Path | None = None
+) -> None:
+    """Write the figure, as a PDF too if one is named, its numbers and its caption, each atomically; pictures without dates
+    or versions, so that a release draws the same."""
     figure, table, caption = drawn
     with files.atomic(png) as path:
         figure.savefig(path, format="png", metadata={"Software": None})

@@ -29,6 +29,7 @@ from bertshift.version import ROOT, stamped
 CLAIMS_OF, CLAIMS, SCORES = "results/claims/{paper}.tsv", "results/claims.tsv", "results/scores.tsv"
 PAGE = "results/figures/index.html"
 KINDS = ("png", "pdf", "tsv", "txt")
+READ_BY_PAGE = {"png", "tsv", "txt"}
 READ = (".tsv", BLOCKS_ENDING, ".json")
 
 
@@ -144,12 +145,13 @@ def redraw(
             told.add(said)
             note(said)
 
-    def unwanted(name: str, kind: str) -> bool:
-        return any(fnmatch(f"{name}.{kind}", pattern) for pattern in without)
-
-    for name in chosen(config, only):
+    absent = {
+        name: [kind for kind in KINDS if any(fnmatch(f"{name}.{kind}", pattern) for pattern in without)]
+        for name in chosen(config, only)
+    }
+    for name, kinds in absent.items():
         try:
-            decided[name] = _one(folder, config, name, once, papers, not unwanted(name, "pdf"))
+            decided[name] = _one(folder, config, name, once, papers, {*kinds} - READ_BY_PAGE)
             note(f"{name} is drawn.")
         except UserError as error:
             note(f"{name} is left out: {_reason(error, folder)}.")
@@ -165,19 +167,18 @@ def redraw(
     scored = [folder / f"results/scores/{model}.tsv" for model in config["scored"]]
     if known := [table for table in scored if table.is_file()]:
         write_tsv(folder / SCORES, pd.concat(map(read_tsv, known)))
-    absent = {name: [kind for kind in KINDS if unwanted(name, kind)] for name in decided}
-    write_text(folder / PAGE, _page(folder, config, absent, papers))
-    for name, kinds in absent.items():
-        for kind in kinds:
-            (folder / figures.drawn([name], kind)[0]).unlink(missing_ok=True)
+    write_text(folder / PAGE, _page(folder, config, {name: absent[name] for name in decided}, papers))
+    for name in decided:
+        for kind in READ_BY_PAGE & {*absent[name]}:
+            (folder / figures.drawn([name], kind)[0]).unlink()
     return list(decided)
 
 
 def _one(
-    folder: Path, config: Mapping, name: str, note: Callable[[str], None], papers: Papers, pdf: bool
+    folder: Path, config: Mapping, name: str, note: Callable[[str], None], papers: Papers, without: set[str]
 ) -> pd.DataFrame:
-    """Draw one figure, as a PDF too or not, and return its claims. UserError where its tables, or columns of them, are not
-    there."""
+    """Draw one figure, but for files of the kinds `without`, and return its claims. UserError where its tables, or columns
+    of them, are not there."""
     needed = catalogue.needs(name, config)
     if absent := [path for path in needed if not (folder / path).is_file()]:
         more = f" and {len(absent) - 1} more are" if absent[1:] else " is"
@@ -196,8 +197,9 @@ def _one(
         if said := lacking(error, tables):
             raise UserError(said) from error
         raise
-    files = {kind: folder / figures.drawn([name], kind)[0] for kind in KINDS}
-    style.save(drawn, **files | ({} if pdf else {"pdf": None}))
+    style.save(
+        drawn, **{kind: folder / figures.drawn([name], kind)[0] for kind in KINDS if kind not in without}
+    )
     return claims
 
 
