@@ -41,12 +41,12 @@ _ALTERNATIVES = [("pretrain", "checkpoints")]
 
 
 def load_config(user: Mapping, root: Path) -> dict:
-    """The complete configuration: the scale's file, then the catalogues of data, with `user`'s keys on top.
+    """Load the complete configuration: the catalogues of data, the scale's file on top, then `user`'s keys.
 
-    `user` is config/experiments.yaml with whatever --configfile and --config added. With a key `experiments` it lies on top
-    of the file that this names, and scales and catalogues that stand beside that file go before those of the workflow in
-    `root`. Defaults of the schema are filled in. Raises UserError with one sentence a problem: the key's path, its value,
-    what to write instead.
+    `user` is config/experiments.yaml with whatever --configfile and --config added. With a key `experiments` it lies
+    on top of the file that the key names. Scales and catalogues that stand beside that file go before those of the
+    workflow in `root`. Defaults of the schema are filled in. Raises UserError with one sentence a problem: the key's
+    path, its value, what to write instead.
     """
     user, files = located(user, root)
     catalogue = {key: read_yaml(files[key]) for key in CATALOGUES}
@@ -96,7 +96,7 @@ def refuse(problems: Iterable[str]) -> None:
 
 
 def undefined(path: str, name: str, known: Collection[str], kind: str) -> Iterator[str]:
-    """A sentence with the nearest names, if the `name` that key `path` refers to is not among the `known` ones."""
+    """Yield a sentence with the nearest names if `name`, to which key `path` refers, is not among `known`."""
     if name not in known:
         near = alike(str(name), known, 3, 0.3) or list(known)
         yield f"{path}: no {kind} '{name}' is defined; write one of {', '.join(near)}."
@@ -111,7 +111,7 @@ def unusable(path: str, parse: Callable, *names) -> Iterator[str]:
 
 
 def merge(below: Mapping, above: Mapping) -> dict:
-    """`above` laid over `below`, mappings merged at every depth, everything else replaced."""
+    """Lay `above` over `below`: merge mappings at every depth, replace everything else."""
     merged = dict(deepcopy(below))
     for pair in _ALTERNATIVES:
         for key, other in (pair, pair[::-1]):
@@ -124,7 +124,7 @@ def merge(below: Mapping, above: Mapping) -> dict:
 
 
 def canonical(value) -> str:
-    """One string for one setting, whatever the order of its keys; what Snakemake compares to see a change."""
+    """Return one string for one setting, whatever the order of its keys; Snakemake compares it to see a change."""
     return json.dumps(value, sort_keys=True)
 
 
@@ -134,7 +134,8 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 def read_yaml(path: Path) -> dict:
-    """The keys of a YAML file. UserError, with the line, if it is not YAML, has a key twice or none at its top level."""
+    """Read the keys of a YAML file. Raise UserError if it is not YAML or has a key twice, with the line, or if it has
+    no keys at its top level."""
     found = _read(read_text(path), str(path))
     if not isinstance(found, dict):
         raise UserError(f"{path} has no keys at its top level; write lines such as 'scale: demo'.")
@@ -142,9 +143,9 @@ def read_yaml(path: Path) -> dict:
 
 
 def on_command_line(entries: Iterable[str]) -> dict:
-    """The mappings and lists that `--config key=value ...` gives, as a file would: Snakemake takes all that they hold for text.
+    """Read the mappings and lists that `--config key=value ...` gives, as a file would give them.
 
-    UserError for a value that is not YAML or has a key twice.
+    Snakemake takes all that they hold for text. UserError for a value that is not YAML or has a key twice.
     """
     given: dict = {}
     for key, _, text in (entry.partition("=") for entry in entries):
@@ -155,7 +156,7 @@ def on_command_line(entries: Iterable[str]) -> dict:
 
 
 def _read(text: str, place: str):
-    """What a text in YAML holds. UserError, with the place, if it is not YAML or has a key twice."""
+    """Read a text in YAML. Raise UserError, with the place, if it is not YAML or has a key twice."""
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
@@ -190,7 +191,7 @@ def _place_and_reason(error: Exception) -> str:
 
 
 def _with_text_keys(value, path: str, problems: list[str]):
-    """A copy whose keys are all text; what they were, where YAML reads a number or yes and no, joins `problems`."""
+    """Copy the value with text for every key; keys that YAML reads as a number, or as yes or no, join `problems`."""
     if isinstance(value, list):
         return [_with_text_keys(item, f"{path}.{i}", problems) for i, item in enumerate(value)]
     if not isinstance(value, Mapping):
@@ -260,12 +261,12 @@ def _filling_validator(schema: dict) -> Draft202012Validator:
 
 
 def _tells_more(error: ValidationError) -> bool:
-    """Whether it says more than that keys were expected, which another error says of the same value."""
+    """Tell whether the error says more than that keys were expected, which another error says of the same value."""
     return error.validator != "oneOf" or isinstance(error.instance, dict)
 
 
 def _is_harmless(error: ValidationError) -> bool:
-    """Whether the configuration can still be searched for names that are not defined."""
+    """Tell whether the configuration, with this error, can still be searched for names that are not defined."""
     return isinstance(error.instance, _HARMLESS.get(error.validator, ()))
 
 
@@ -339,7 +340,7 @@ def _one_of(possible: list, value) -> str:
 
 
 def _meaning(schema: Mapping) -> str:
-    """The first sentence of a key's description, which goes on for the guide."""
+    """Return the first sentence of a key's description; the rest is for the guide."""
     return re.split(r"\.(?: (?=[A-Z`\[])|$)", schema.get("description", "add it"))[0]
 
 
@@ -443,7 +444,7 @@ def _dangling_references(config: dict) -> list[str]:
 
 
 def lineage(base: str, bases: Mapping) -> list[str]:
-    """A checkpoint, its `parent`, the parent of that and so on; where these never end, the last name stands there twice."""
+    """List a checkpoint, its `parent`, that one's parent and so on; if they never end, the last name occurs twice."""
     names = [base]
     while (parent := bases.get(names[-1], {}).get("parent")) and names.count(names[-1]) == 1:
         names.append(parent)

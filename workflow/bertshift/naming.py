@@ -109,7 +109,8 @@ class Name:
 
     @classmethod
     def of_row(cls, path: str) -> tuple["Name", str]:
-        """The plain model of a row of runs and what the row does to it: of `results/sweeps/rte@cased.reinit.tsv`, say."""
+        """Parse the path of a row of runs, such as `results/sweeps/rte@cased.reinit.tsv`, into the plain model and
+        what the row does to it."""
         model, _, kind = PurePath(path).name.removesuffix(".tsv").removesuffix(".losses").rpartition(".")
         return cls.of(model), kind
 
@@ -132,7 +133,7 @@ class Name:
         return replace(self, variants=())
 
     def variant(self, kind: str) -> re.Match | None:
-        """The numbers of its variant of this kind, if it has one."""
+        """Match the variant of this kind, to read its numbers; None if the name has none."""
         return next(
             filter(None, (re.fullmatch(VARIANTS[kind].pattern, each) for each in self.variants)), None
         )
@@ -149,7 +150,7 @@ class Name:
 
 
 def pair_name(*models: str) -> str:
-    """One model, or two that are compared, as a path spells them."""
+    """Name one model, or two that are compared, as a path spells them."""
     return _BETWEEN.join(models)
 
 
@@ -159,7 +160,7 @@ def is_pair(text: str) -> bool:
 
 
 def named_in(text: str) -> list[str]:
-    """The models that a path names: one, or the two that it compares."""
+    """List the models that a path names: one, or the two that it compares."""
     return text.split(_BETWEEN)
 
 
@@ -253,7 +254,7 @@ class Run:
 
 
 def parse_variant(text: str) -> Variant:
-    """One variant from its spelling without the dot; raises UserError with the possible forms."""
+    """Parse one variant from its spelling without the dot; raise UserError with the possible forms."""
     for kind, how in VARIANTS.items():
         if match := re.fullmatch(how.pattern, text):
             return Variant(kind, text, tuple(match.groupdict().items()))
@@ -268,7 +269,7 @@ def in_order(variants: Iterable[Variant]) -> list[Variant]:
 
 
 def parse_model(name: str, config: Mapping) -> Model:
-    """The model that `name` means under `config` (its `tasks` and `bases`).
+    """Parse `name` into the model that it means under `config` (its `tasks` and `bases`).
 
     Raises UserError with the nearest valid names for an unknown task or checkpoint, with the canonical
     spelling for a second spelling of a known model, and with the valid range for a layer or head that
@@ -386,12 +387,12 @@ def _check_carried_head(model: Model, name: str, config: Mapping) -> None:
 
 
 def shape_of(base: Mapping) -> Mapping:
-    """The part of a `bases` entry that tells layers, heads and vocabulary, pretrained here or elsewhere."""
+    """Return the part of a `bases` entry that tells layers, heads and vocabulary, pretrained here or elsewhere."""
     return base.get("pretrain") or base
 
 
 def parse_comparison(name: str, reference: str, config: Mapping) -> tuple[Model, Model]:
-    """Both models of a `<model>_vs_<reference>` path; UserError if no token of one matches the other's."""
+    """Parse both models of a `<model>_vs_<reference>` path; raise UserError if their vocabularies differ."""
     model, other = parse_model(name, config), parse_model(reference, config)
     vocabularies = [shape_of(config["bases"][each.base])["vocabulary"] for each in (model, other)]
     if vocabularies[0] != vocabularies[1]:

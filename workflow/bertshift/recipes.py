@@ -6,12 +6,14 @@ from bertshift.naming import Model
 
 
 def task_settings(model: Model, config: Mapping) -> dict:
-    """What the last fine-tuning of `model` does: {"task": what is learned, "training": how}.
+    """Return the settings of the last fine-tuning of `model`: {"task": what is learned, "training": how}.
 
-    The scale's `training`, then the task's own keys, then its `per_base` entry, then the scale's `per_variant` ones. The
-    learning rate is multiplied by the checkpoint's own `learning_rate_scale`, where it has one, else by the scale's;
+    The scale's `training` comes first, then the task's own keys, then its `per_base` entry, then the scale's
+    `per_variant` ones; a later one replaces an earlier one. The learning rate is multiplied by the checkpoint's own
+    `learning_rate_scale`, where it has one, else by the scale's.
     `.plateau` goes on until the loss does not fall (`training.plateau`), at a constant rate after the warm-up.
-    `.lora8` has a learning rate of its own (`training.lora`), in the place of the task's, and `lora_alpha` and `lora_dropout`.
+    `.lora8` has a learning rate of its own (`training.lora`), in the place of the task's, and `lora_alpha` and
+    `lora_dropout`.
     `.bertadam` is Kovaleva et al. 2019 as their code trained: the first BERT optimiser, without bias correction, at 5e-5.
     """
     task = config["tasks"][model.task]
@@ -58,7 +60,7 @@ def task_settings(model: Model, config: Mapping) -> dict:
 
 
 def train_size(dataset: str, config: Mapping) -> int | None:
-    """How many rows of the split train every task on this data set learns from, on every checkpoint; None: all.
+    """Count the rows of the split train that every task on this data set learns from, on every checkpoint; None: all.
 
     Where tasks or checkpoints differ it is the least, as `data.examples.sample` draws a small sample from within a large
     one. Models with a variant (`training.per_variant`) and the rows of sweeps may learn from fewer.

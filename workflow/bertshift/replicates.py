@@ -9,7 +9,7 @@ from bertshift.naming import Model, Run, in_order, parse_model, parse_variant, s
 
 
 def runs_of(model: Model, config: Mapping) -> list[Run]:
-    """Every replicate of a model: pretraining runs x fine-tuning seeds, counted from 1.
+    """List every replicate of a model: pretraining runs x fine-tuning seeds, counted from 1.
 
     A model fine-tuned from random weights is the same in every pretraining run: its replicates are the seeds, in run 1.
     """
@@ -19,7 +19,7 @@ def runs_of(model: Model, config: Mapping) -> list[Run]:
 
 
 def sweep_runs_of(model: Model, config: Mapping) -> list[Run]:
-    """The replicates of a row of runs that differ in one thing: those of the model, as far as `sweeps` allows."""
+    """List the model's replicates for a row of runs that differ in one thing, as far as `sweeps` allows."""
     limits = config["sweeps"] | config["sweeps"].get("per_base", {}).get(model.base, {})
     inits, seeds = limits.get("pretraining_runs"), limits.get("seeds")
     return [
@@ -43,13 +43,13 @@ MORE_RUNS = f"{MORE_CHECKPOINTS}, or raise 'seeds'"
 
 
 def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run, Run]]:
-    """Which replicate is compared with which.
+    """Pair the replicates of two models that are compared.
 
-    A model is compared with its own parent, or with the replicate of the same pretraining run and seed;
-    a fine-tuned model against itself is every pair of its seeds within one pretraining run (Hao et al. 2020,
-    Figures 4 and 5), any other every pair of pretraining runs. Models of different checkpoints pair by number, and so do
-    checkpoints with the `parent` that they were trained from.
-    UserError for a model against itself that has no such pair.
+    A replicate is compared with its own parent, or with the replicate of the same pretraining run and seed.
+    A fine-tuned model against itself gives every pair of its seeds within one pretraining run (Hao et al. 2020,
+    Figures 4 and 5). Any other model against itself gives every pair of its pretraining runs. Models of different
+    checkpoints pair by number, and so do checkpoints with the `parent` that they were trained from.
+    UserError if there is no pair.
     """
     runs, others = runs_of(model, config), runs_of(reference, config)
     if model == reference:
@@ -79,7 +79,7 @@ EMBEDDINGS_ONLY, NOTHING_FROZEN = -2, -1
 
 
 def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
-    """(position on the axis, run) of the row that `run`, the plain one, is part of or compared with.
+    """List (position on the axis, run) for the row that `run`, the plain one, is part of or compared with.
 
     `freeze` (Merchant et al. 2020, Figure 3): the embeddings alone (EMBEDDINGS_ONLY), nothing (NOTHING_FROZEN), then
     layers 0 to x, counted from 0 as on the paper's axis; `keep` (Figure 4): the number of layers kept. `reinit` (BERT Goes

@@ -5,13 +5,13 @@ from difflib import get_close_matches
 
 
 def alike(word: str, known: Iterable[str], most: int, cutoff: float) -> list[str]:
-    """The known names that are most like `word`, in capital or small letters, nearest first."""
+    """List the known names that are most like `word`, whatever the case of their letters, nearest first."""
     names = {name.lower(): name for name in known}
     return [names[near] for near in get_close_matches(word.lower(), names, most, cutoff)]
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known names that are like `word`, or all of them, for the end of a sentence."""
+    """List the known names that are like `word`, or all of them, for the end of a sentence."""
     known = list(known)
     near = alike(word, known, 3, 0.4)
     return "nearest: " + ", ".join(near) if near else "known: " + ", ".join(known)
@@ -20,7 +20,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def nearest_target(
     target: str, patterns: Iterable[str], names: Iterable[str], makes: Callable[[str], bool]
 ) -> str:
-    """The sentence for a file that no rule makes: the nearest that one does make, or else the nearest forms of files.
+    """Say that no rule makes a file, and name the nearest that one does make, or else the nearest forms of files.
 
     `patterns` are the files that rules make, with `{wildcards}`; `names` are other things to ask for; `makes` says
     whether a rule makes a file.

@@ -12,8 +12,9 @@ ROOT = Path(__file__).parents[2]
 
 @cache
 def version() -> str:
-    """`bertshift 1.2.3`. Read from the file and not written as code: a release must make nothing again. An installed library
-    has no such file, and the version that it was installed with."""
+    """Return the version, such as `bertshift 1.2.3`. It is read from pyproject.toml and not written as code: a
+    release must make nothing again. An installed library has no such file, and gives the version that it was
+    installed with."""
     file, name = ROOT / "pyproject.toml", "bertshift"
     if not file.is_file():
         return f"{name} {metadata.version(name)}"
@@ -21,5 +22,5 @@ def version() -> str:
 
 
 def stamped(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with a column `version`: of the program that makes it, in place of those of the tables it is made from."""
+    """Add a column `version` of the program that makes the table, in place of those of the tables it is made from."""
     return table.assign(version=version())

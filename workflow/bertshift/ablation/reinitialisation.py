@@ -11,15 +11,15 @@ GROUP = ["init", "metric"]
 
 
 def head_table(heads: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
-    """One row a head, replicate and score (`score`), with `delta`, its score minus the mean of the baselines.
+    """Tabulate `delta`, a score minus the baselines' mean, one row for each head, replicate and score (`score`).
 
-    `heads` are rows of sweeps of one model by `layer` and `position` (the head), `baselines` its sweep of seeds; both are
-    compared within a pretraining run. z = delta / (sd sqrt(1 + 1/n)) with the sd (ddof 1) of the n baselines; p, two-sided
-    from t with n - 1 degrees of freedom, is of "as any other seed" for the mean of a head's m replicates, whose error is
-    sd sqrt(1/m + 1/n); q is its false discovery rate among all heads of the pretraining run (Benjamini & Hochberg 1995).
-    z, p and q are missing for fewer than two baselines and for baselines that all score the same. Baselines that failed to
-    train are left out (`baseline_left_out` of them), as one would raise every delta, unless all did (`baseline_failed`).
-    Values without blocks are those of `delta`.
+    `heads` are rows of sweeps of one model by `layer` and `position` (the head), `baselines` its sweep of seeds; both
+    are compared within a pretraining run. z = delta / (sd sqrt(1 + 1/n)) with the sd (ddof 1) of the n baselines. p,
+    two-sided from t with n - 1 degrees of freedom, tests "as any other seed" for the mean of a head's m replicates,
+    whose error is sd sqrt(1/m + 1/n). q is its false discovery rate among all heads of the pretraining run
+    (Benjamini & Hochberg 1995). z, p and q are missing for fewer than two baselines and for baselines that all score
+    the same. Baselines that failed to train are left out (`baseline_left_out` of them), as one would raise every
+    delta, unless all did (`baseline_failed`). Values without blocks are those of `delta`.
     """
     bad = baselines.groupby(GROUP)["failed"]
     kept = baselines[~baselines["failed"] | bad.transform("all")]

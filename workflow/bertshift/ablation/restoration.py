@@ -45,12 +45,12 @@ def restore(
     max_length: int,
     max_dev: int | None = None,
 ) -> pd.DataFrame:
-    """The tables of `movement` and `scores` for every run {folder, parent, init, seed, ref_init, ref_seed} of a model, with
-    values without each block of inputs (`blocks.WITHOUT`).
+    """Tabulate `movement` and `scores` for every run {folder, parent, init, seed, ref_init, ref_seed} of a model.
 
-    `task` is an entry of the configuration's tasks with its name; it is scored on at most `max_dev` of `rows`. The
-    last hidden states are those of `inputs`: rows of id, text_a and perhaps text_b, cut to `max_length` pieces. UserError
-    for a task that no such sample can be scored on.
+    The columns `blocks.WITHOUT` have the values without each block of inputs. `task` is an entry of the
+    configuration's tasks with its name; it is scored on at most `max_dev` of `rows`. The last hidden states are those
+    of `inputs`: rows of id, text_a and perhaps text_b, cut to `max_length` pieces. Raises UserError for a task that
+    cannot be scored on such a sample.
     """
     if task["kind"] not in KINDS:
         raise UserError(
@@ -84,11 +84,11 @@ def movement(
     tokens: int | None,
     stimuli: str,
 ) -> Iterator[dict]:
-    """Rows of metric `restored`: one a layer and variant of `svcca.distances`, with k_model (of the model as it is) and
-    k_reference (of the edited one); n counts tokens.
+    """Yield rows of metric `restored`, one for each layer and variant of `svcca.distances`; n counts tokens.
 
-    `index` is what `extract.encode` gives; `tokens` of them are drawn, the same as for the metric `svcca` on these
-    stimuli. What goes into a layer is calculated once, and memory holds one layer's.
+    k_model is of the model as it is, k_reference of the edited one. `index` is what `extract.encode` gives; `tokens`
+    of its tokens are drawn, the same as for the metric `svcca` on these stimuli. What goes into a layer is calculated
+    once, and memory holds one layer's.
     """
     positions, offsets = sample_tokens(index["special"], tokens, "svcca", stimuli), index["example_offsets"]
     blocks = token_blocks(offsets, positions)
@@ -111,7 +111,7 @@ def movement(
 
 @torch.inference_mode()
 def _last_states(encoder: ResumingEncoder, batches) -> np.ndarray:
-    """[N, d] float32 of the last layer, in the order of the tokens."""
+    """Compute the last layer's states [N, d], float32, in the order of the tokens."""
     states = np.empty((sum(at.size for at, _ in batches), encoder.config.hidden_size), np.float32)
     for at, inputs in batches:
         states[at] = encoder(**inputs).last_layer.cpu().numpy()
@@ -125,7 +125,7 @@ def scores(
     rows: Sequence[dict],
     tokenizer: PreTrainedTokenizerBase,
 ) -> Iterator[dict]:
-    """Rows of metric `restored_score`: the variant is a score of the task, layer 0 the model as it is; n counts rows."""
+    """Yield rows of metric `restored_score`: variants are task scores, layer 0 the model as it is; n counts rows."""
     found = {0: task.predict(model, rows, tokenizer)}
     restored = predictions(task, model, rows, tokenizer, restorations)
     found |= {one.layer: said for one, said in restored.items()}

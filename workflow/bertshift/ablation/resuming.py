@@ -19,7 +19,7 @@ from bertshift.models.restore import Restored
 
 @contextmanager
 def resuming(model: nn.Module, means: Tensor | None = None) -> Iterator["ResumingEncoder"]:
-    """Inside the block, `model` runs with an encoder that remembers its inputs; `means` are for the variant `mean`."""
+    """Give `model`, inside the block, an encoder that remembers its inputs; `means` are for the variant `mean`."""
     encoder = model.encoder
     with editable(encoder):
         model.encoder = ResumingEncoder(encoder, means)
@@ -112,7 +112,7 @@ class _States:
         return self._batch.layers.pooled(self._last(first_only=True))
 
     def _last(self, first_only: bool) -> Tensor:
-        """The last layer's output, at every token or, where that saves work, at the first alone."""
+        """Compute the last layer's output, at every token or, where that saves work, at the first alone."""
         batch, ablation = self._batch, self._ablation
         first_only &= batch.splits
         layers, later = batch.layers, range(batch.number + 1, len(batch.layers.modules) + 1)
@@ -210,8 +210,8 @@ class _UniformContext(Record):
 
 
 def at_first_token(layer: nn.Module, hidden: Tensor, mask: Tensor | None) -> Tensor:
-    """The output [examples, 1, width] of a layer built as BERT's at the first token: keys and values are of all tokens, the
-    rest of that one."""
+    """Compute the output [examples, 1, width] at the first token of a layer built as BERT's. Keys and values are of
+    all tokens, the rest is of the first."""
     attention, first = layer.attention.self, hidden[:, :1]
 
     def heads(states: Tensor) -> Tensor:

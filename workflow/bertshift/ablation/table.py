@@ -62,14 +62,14 @@ def ablate(
     max_dev: int | None = None,
     confirm: int = 0,
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """The table of `replicate` for every run {folder: (init, seed)} of a model, on at most `max_dev` of `rows`.
+    """Tabulate `replicate` for every run {folder: (init, seed)} of a model, on at most `max_dev` of `rows`.
 
-    Where that is a sample of what the task is scored on, each run's `extremes` are run again on all of it, as is the
-    model with nothing disabled; the column `sample` tells rows on a `sample` from those on the `complete` set.
+    Where these are a sample of what the task is scored on, each run's `extremes` are run again on all of it, as is
+    the model with nothing disabled; the column `sample` tells rows on a `sample` from those on the `complete` set.
 
-    `task` is an entry of the configuration's tasks with its name. The arrays, for an NPZ: `ids` of the examples; per
-    run `init1_seed1.variant`, `.layer`, `.head` [ablations], and gold, said and each of Headline; of what was run again
-    `complete.ids`, and per run `init1_seed1.complete.variant` and so on.
+    `task` is an entry of the configuration's tasks with its name. Arrays, for an NPZ, come with the table: `ids` of
+    the examples; per run `init1_seed1.variant`, `.layer`, `.head` [ablations], and gold, said and each of Headline;
+    of what was run again `complete.ids`, and per run `init1_seed1.complete.variant` and so on.
     """
     the_task = load_task(task, sidecar)
     limits = [size for size in (task.get("max_dev"), max_dev) if size is not None]
@@ -108,7 +108,7 @@ def _arrays(name: str, ablations: Iterable[Ablation], headline: Headline) -> dic
 
 
 def extremes(table: pd.DataFrame, confirm: int) -> list[Ablation]:
-    """The `confirm` heads with the best and as many with the worst headline score of the variant CONFIRMED, by layer."""
+    """List by layer the `confirm` heads of the best headline score in variant CONFIRMED and as many of the worst."""
     heads = table[(table["metric"] == "ablation") & table["headline"] & (table["head"] > 0)]
     heads = heads[heads["variant"] == CONFIRMED].sort_values("delta", kind="stable")
     ends = pd.concat([heads.head(confirm), heads.tail(confirm)])
@@ -119,9 +119,9 @@ def extremes(table: pd.DataFrame, confirm: int) -> list[Ablation]:
 def replicate(
     task: Task, rows: Sequence[dict], predictions: Mapping[Ablation, Sequence], headline: Headline
 ) -> pd.DataFrame:
-    """Rows of metric `ablation` as in `tested`, and for each variant one of `ablation_split_half`: layer and head of the
-    largest gain; delta is the gain of a head chosen on one half of the examples and scored on the other, mean and sd
-    over splits, and value that plus the score of the model as it is.
+    """Tabulate metric `ablation` as in `tested`, and for each variant one row of `ablation_split_half`. This row has
+    the layer and head of the largest gain. Its delta is the gain of a head chosen on one half of the examples and
+    scored on the other, mean and sd over splits. Its value is delta plus the score of the model as it is.
     """
     table = tested(task, rows, predictions, headline)
     base, best = table.loc[0, "value"], []
@@ -148,11 +148,13 @@ def tested(
     headline: Headline,
     others: int = 0,
 ) -> pd.DataFrame:
-    """One row an ablation and score; `layer` 0 is the model as it is, `head` 0 a whole layer, `number` the ablation's.
+    """Test the model under each ablation against the model as it is, one row for each ablation and score.
 
-    value, delta (to the model as it is) and, for the headline, p of "no difference" (exact McNemar where an example is
-    right or wrong, else a paired bootstrap) and q (Benjamini-Hochberg over all heads, or over all layers, of one
-    variant), and its values without each block of examples (`blocks.WITHOUT`). `others` is how many heads more these were chosen from: as p of theirs q takes 1, the most it can be.
+    `layer` 0 is the model as it is, `head` 0 a whole layer, `number` the ablation's place in `predictions`. Every row
+    has value and delta (to the model as it is). Rows of the headline also have p of "no difference" (exact McNemar
+    where an example is right or wrong, else a paired bootstrap), q (Benjamini-Hochberg over all heads, or over all
+    layers, of one variant) and values without each block of examples (`blocks.WITHOUT`). `others` counts further
+    heads from which these were chosen; for q, their p is taken as 1, the most it can be.
     """
     scores = [task.score(rows, said) for said in predictions.values()]
     table = pd.DataFrame(
@@ -195,7 +197,7 @@ def p_values(metric: str, headline: Headline, numbers: Sequence[int], dataset: s
 def with_provenance(
     table: pd.DataFrame, settings: Mapping, sidecar: Mapping, outcomes: Mapping[tuple[int, int], Mapping]
 ) -> pd.DataFrame:
-    """The table with what its numbers were made from, and `failed`: whether the run had not learned its task.
+    """Add to the table what its numbers were made from, and `failed`: whether the run had not learned its task.
 
     `outcomes` are the scores.json of all runs {(init, seed): outcome}.
     """

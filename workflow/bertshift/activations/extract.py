@@ -66,7 +66,7 @@ def _word_members(counts: np.ndarray, first: np.ndarray, last: np.ndarray) -> di
 
 
 def _table(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray, np.ndarray]:
-    """One row a token: id, special, first character, end, segment; and the examples' lengths."""
+    """Tokenise texts: one row a token (id, special, first character, end, segment); and the examples' lengths."""
     firsts = spans(tokenizer, [row["text_a"] for row in rows])
     seconds = spans(tokenizer, [row.get("text_b") or "" for row in rows])
     tokens, lengths = [], []
@@ -84,7 +84,7 @@ def _table(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray
 def _example(
     tokenizer, *texts: Sequence[tuple[int, int, int]] | None
 ) -> list[tuple[int, bool, int, int, int]]:
-    """The input of one text or two, given their pieces (id, first character, end); rows as of `_table`."""
+    """Build the input of one text or two from their pieces (id, first character, end); rows are as of `_table`."""
     texts = [text for text in texts if text is not None]
     before, *after = layout_of(tokenizer).two if len(texts) == 2 else layout_of(tokenizer).one
     example = [(one, True, 0, 0, 0) for one in before]
@@ -219,7 +219,7 @@ def padded_attention(
 
 
 def places(offsets: np.ndarray, batch: Sequence[int]) -> np.ndarray:
-    """Positions [examples, tokens] of examples of one length, given where each example begins."""
+    """Compute the positions [examples, tokens] of examples of one length, given where each example begins."""
     return offsets[batch][:, None] + np.arange(offsets[batch[0] + 1] - offsets[batch[0]])
 
 
@@ -239,7 +239,7 @@ def _evaluating(model, max_length: int):
 
 
 def equal_lengths(lengths: np.ndarray, batch_tokens: int = BATCH_TOKENS) -> Iterator[list[int]]:
-    """Batches of examples of one length, longest first: what does not fit in memory fails at once."""
+    """Yield batches of examples of one length, longest first: what does not fit in memory fails at once."""
     order = np.argsort(-lengths, kind="stable").tolist()
     for length, same in groupby(order, key=lengths.__getitem__):
         examples, size = list(same), max(1, batch_tokens // int(length))

@@ -6,10 +6,10 @@ from bertshift.seeds import seed_from
 
 
 def beside_content(special: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """[N] bool: special tokens, and the first token of each example.
+    """Mark special tokens, and the first token of each example: [N] bool.
 
-    In most models that one is special too. In a decoder it may be a word's, but heads rest on it and its states stand
-    apart, whatever the word.
+    In most models the first token is special too. In a decoder it may be a word's, but heads rest on it and its
+    states stand apart, whatever the word.
     """
     found = special.copy()
     found[offsets[:-1]] = True
@@ -19,10 +19,10 @@ def beside_content(special: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 def sample_tokens(
     special_tokens: np.ndarray, count: int | None, *name: str, special: bool = True
 ) -> np.ndarray:
-    """Sorted positions of `count` tokens, without replacement, pooled over all examples (all if there are no more).
+    """Draw `count` tokens without replacement, pooled over all examples (all if there are no more): sorted positions.
 
-    special_tokens [N] bool: of `beside_content`; `special`: whether they take part. The draw depends on these
-    and on `name` alone.
+    special_tokens [N] bool, for example of `beside_content`; `special`: whether they take part. The draw depends on
+    these and on `name` alone.
     """
     eligible = np.arange(len(special_tokens)) if special else np.flatnonzero(~special_tokens)
     if count is None or count >= len(eligible):
@@ -32,7 +32,7 @@ def sample_tokens(
 
 
 def two_samples(special_tokens: np.ndarray, count: int, metric: str, stimuli: str) -> dict[str, np.ndarray]:
-    """`sample_tokens` of "content" (without special tokens) and of "all_tokens", by these names."""
+    """Draw `sample_tokens` of "content" (without special tokens) and of "all_tokens", by these names."""
     return {
         variant: sample_tokens(
             special_tokens, count, metric, stimuli, variant, special=variant == "all_tokens"
@@ -42,5 +42,5 @@ def two_samples(special_tokens: np.ndarray, count: int, metric: str, stimuli: st
 
 
 def sampled(special_tokens: np.ndarray, count: int, metric: str, stimuli: str) -> np.ndarray:
-    """Sorted positions that are in either of `two_samples`."""
+    """List the sorted positions that are in either of `two_samples`."""
     return np.unique(np.concatenate([*two_samples(special_tokens, count, metric, stimuli).values()]))

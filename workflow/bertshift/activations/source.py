@@ -44,7 +44,7 @@ class Source:
     max_length: int
 
     def recipe(self) -> dict:
-        """All that the states depend on apart from code, as the recipe of a part."""
+        """Describe all that the states depend on apart from code, as the recipe of a part."""
         files = [self.stimuli, *(self.folder / name for name in MODEL_FILES)]
         return {
             "files": [sha256(file) for file in files if file.is_file()],
@@ -60,7 +60,7 @@ class Source:
 
 
 def sources(settings: Mapping, stimuli: Path) -> dict[tuple[int, int], Source]:
-    """(init, seed) -> Source, of a rule's settings: `runs` {run: [init, seed]}, `folders` {run: folder}, `max_length`."""
+    """Map (init, seed) to Source by a rule's `runs` {run: [init, seed]}, `folders` {run: folder} and `max_length`."""
     return {
         tuple(replicate): Source(Path(settings["folders"][run]), Path(stimuli), settings["max_length"])
         for run, replicate in settings["runs"].items()

@@ -77,7 +77,7 @@ class Maps(Sequence):
         return len(self.lengths)
 
     def part(self, first: int, last: int) -> "Maps":
-        """The maps of examples first .. last - 1."""
+        """Select the maps of examples first .. last - 1."""
         lengths = self.lengths[first:last]
         flat = self.flat[self._starts[first] : self._starts[last]]
         return Maps(flat, np.append(0, np.cumsum(lengths**2)), lengths)
@@ -144,11 +144,11 @@ class Activations:
         return self.attention(1).heads if attention_name(1) in self._starts else None
 
     def example_of_token(self) -> np.ndarray:
-        """[N] the index of the example each token belongs to."""
+        """Return the index [N] of the example that each token belongs to."""
         return np.repeat(np.arange(self.examples), self.lengths)
 
     def hidden(self, layer: int) -> np.ndarray:
-        """[N, d] float32 or float16, memory-mapped; layer 0 is the embedding output.
+        """Return hidden states [N, d] in float32 or float16, memory-mapped; layer 0 is the embedding output.
 
         Raises UserError where the file holds a sample of tokens only: ask for `states` of these.
         """
@@ -159,7 +159,7 @@ class Activations:
         return self._map(hidden_name(layer))
 
     def states(self, layer: int, positions: np.ndarray) -> np.ndarray:
-        """[n, d] hidden states of the tokens at `positions` [n]. Raises UserError where one of them was not stored."""
+        """Return hidden states [n, d] of the tokens at `positions` [n]. Raises UserError where one was not stored."""
         if self._kept is None:
             return self.hidden(layer)[positions]
         rows = np.searchsorted(self._kept, positions)
@@ -168,7 +168,7 @@ class Activations:
         return self._map(hidden_name(layer))[rows]
 
     def attention(self, layer: int) -> Maps:
-        """The maps of layer 1..L. Raises UserError where the file was extracted without attention."""
+        """Return the maps of a layer, 1..L. Raises UserError where the file was extracted without attention."""
         if attention_name(1) not in self._starts:
             raise UserError(f"{self.path} holds no attention maps: extract it again with attention: true.")
         return Maps(self._map(attention_name(layer)), self._load("map_offsets"), self.lengths)

@@ -83,7 +83,7 @@ class Change:
         return [folder / name for name in ("change.tsv", "change.png", "index.html")]
 
     def __str__(self) -> str:
-        """The profile as a table: each layer's values, and their share of the largest change."""
+        """Format the profile as a table: each layer's values, and their share of the largest change."""
         cells = {}
         for measure in self.profile.index:
             values = self.by_layer(measure)["value"]

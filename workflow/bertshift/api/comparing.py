@@ -150,5 +150,5 @@ def _measured(
 
 
 def _quiet() -> redirect_stderr:
-    """The rules' lines are about files, which here are nobody's."""
+    """Drop the rules' lines on stderr: they are about files, which here are nobody's."""
     return redirect_stderr(io.StringIO())

@@ -24,7 +24,7 @@ HUB_NAME = re.compile(r"(?P<name>[\w-][\w.-]*(/[\w-][\w.-]*)?)(@(?P<commit>\w+))
 
 
 def listed(models: Any) -> list:
-    """One model, or several replicates of one, as a list. UserError for an empty one."""
+    """Return one model, or several replicates of one, as a list. UserError for an empty list."""
     found = list(models) if isinstance(models, (list, tuple)) else [models]
     if not found:
         raise UserError("a list of models is empty; give a folder, a name on the hub or a loaded model.")
@@ -98,7 +98,7 @@ def _check_reads_texts(name: str, kind: type) -> None:
 
 
 def _with_tokenizer(folder: Path, tokenizer: Any, beside: Path) -> Path:
-    """The folder, or one beside with links to its files and another tokenizer."""
+    """Return the folder, or the one `beside` with links to its files and another tokenizer."""
     if not tokenizer:
         return folder
     save_tokenizer(beside, _tokenizer(tokenizer, str(folder)))
@@ -109,7 +109,7 @@ def _with_tokenizer(folder: Path, tokenizer: Any, beside: Path) -> Path:
 
 
 def _tokenizer(given: Any, name: str) -> PreTrainedTokenizerBase:
-    """A tokenizer that is loaded, or in a folder or on the hub."""
+    """Return a tokenizer that is loaded, or load one from a folder or the hub."""
     if isinstance(given, PreTrainedTokenizerBase):
         return given
     if given and Path(given).expanduser().is_dir():

@@ -10,7 +10,7 @@ from bertshift.rows import ranges
 
 
 def page(change: Change) -> str:
-    """One HTML file. UserError where a package that it needs is not installed."""
+    """Build one HTML file. UserError where a package that it needs is not installed."""
     need(PAGE)
     from bertshift.page import data
     from bertshift.page.pairs import pairs
@@ -36,10 +36,10 @@ def page(change: Change) -> str:
 
 
 def _spelled(name: str) -> str:
-    """A name that can stand in a path and between `_vs_`."""
+    """Spell a name so that it can stand in a path and between `_vs_`."""
     return name.replace("_vs_", "-vs-").replace("/", "-")
 
 
 def _as_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows as the page reads them: pairs of layers at one depth are one layer of the model."""
+    """Return the rows as the page reads them: pairs of layers at one depth are one layer of the model."""
     return ranges.within_measures(rows).assign(ref_layer=rows["layer"], scale="", checkpoint="", data="")

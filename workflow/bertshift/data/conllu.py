@@ -7,9 +7,9 @@ from bertshift.errors import UserError
 
 
 def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
-    """Sentences of a CoNLL-U file as rows {id, text, words, upos, xpos, heads, deprels}.
+    """Read the sentences of a CoNLL-U file as rows {id, text, words, upos, xpos, heads, deprels}.
 
-    Heads count from 1, 0 is the root. Multiword ranges (3-4) and empty nodes (8.1) are skipped: rows hold
+    Heads count from 1, 0 is the root. Multiword tokens (3-4) and empty nodes (8.1) are skipped: rows hold
     the syntactic words, on which the basic tree is defined (universaldependencies.org/format.html). Raises
     UserError with file and line for anything else.
     """
@@ -56,7 +56,7 @@ def _sentence(words: list[tuple], comments: Mapping, where: str) -> dict:
 
 
 def check(row: dict, where: str) -> dict:
-    """The row, if its lists are of one length and its heads a tree; else UserError beginning with `where`."""
+    """Return the row. UserError, beginning with `where`, unless its lists are of one length and its heads a tree."""
     lengths = {len(row[key]) for key in ("words", "upos", "xpos", "heads", "deprels")}
     fault = "lists of different lengths" if len(lengths) > 1 else tree_fault(row["heads"])
     if fault:
@@ -65,7 +65,7 @@ def check(row: dict, where: str) -> dict:
 
 
 def tree_fault(heads: Sequence[int]) -> str | None:
-    """What keeps `heads` from being a tree with one root, or None; every word is walked through once."""
+    """Say what keeps `heads` from being a tree with one root, or return None. Every word is visited once."""
     outside = [head for head in heads if not 0 <= head <= len(heads)]
     if outside:
         return f"a head {outside[0]} outside its {len(heads)} words"

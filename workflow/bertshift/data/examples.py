@@ -35,7 +35,7 @@ def read_sidecar(directory: Path) -> dict:
 
 
 def read_examples(directory: Path, split: str) -> list[dict]:
-    """The rows of one split in the publisher's order; UserError for a split that the data set lacks."""
+    """Read the rows of one split in the publisher's order. UserError for a split that the data set lacks."""
     return [row for row in read_jsonl(_examples_with(directory, split)) if row["split"] == split]
 
 
@@ -60,7 +60,7 @@ class Examples(Sequence):
 
 
 def _examples_with(directory: Path, split: str) -> Path:
-    """The file of a data set's rows, if they are those that its sidecar tells of and some are of this split."""
+    """Find the file of a data set's rows. UserError if its sidecar has another SHA-256, or lacks this split."""
     sidecar, path = read_sidecar(directory), Path(directory) / EXAMPLES
     rows = sidecar["rows"]
     if split not in rows:

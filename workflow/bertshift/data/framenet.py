@@ -26,11 +26,11 @@ PROGRESS_SECONDS = 5
 
 
 def select(source: Path) -> tuple[list[dict], Counter]:
-    """Relations (see `relations`) from FrameNet, a folder or an archive of one, and what was left out, by reason.
+    """Select relations (see `relations`) from FrameNet, a folder or its archive; count what is left out, by reason.
 
-    The paper says: short sentences of which the target word is far from the elements, these short. Its notebook says
-    how: `left_out`, and elements that belong to one of the frame's core sets. A folder may lack lexical units.
-    Raises UserError for a source that is no FrameNet.
+    The paper asks for short sentences whose target word is far from the frame elements, which are short too. Its
+    notebook says how: see `left_out`. Arguments are the elements that belong to one of the frame's core sets. A
+    folder may lack lexical units. Raises UserError for a source that is no FrameNet.
     """
     import nltk
     from nltk.corpus.reader.framenet import FramenetCorpusReader, FramenetError
@@ -106,7 +106,7 @@ def _row(sentence, core: set[str]) -> dict:
 
 @contextmanager
 def _folder(source: Path) -> Iterator[Path]:
-    """The folder with FrameNet's indexes, unpacked for as long as it is needed."""
+    """Yield the folder with FrameNet's indexes. An archive is unpacked for as long as the folder is needed."""
     with TemporaryDirectory() as unpacked:
         if not source.is_dir():
             _unpack(source, Path(unpacked))
@@ -133,7 +133,7 @@ def _unpack(archive: Path, folder: Path) -> None:
 
 
 def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
-    """Name, size and content of every plain file; links have none."""
+    """Yield name, size and a reader of the content of every plain file. Links in a tar archive are left out."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
             for each in packed.infolist():

@@ -12,14 +12,14 @@ NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
 
 
 def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
-    """Rows of a GLUE TSV and, once these are read, the number of lines dropped, by reason.
+    """Read the rows of a GLUE TSV, and count the lines dropped, by reason. The count is whole once all rows are read.
 
     A quotation mark is a character like any other, so a line is split at its tabs and nothing else. Columns
     are found by the names in `spec["columns"]`; `spec["header"]` names the columns of a file without a
     header line.
 
-    Raises UserError for a missing or repeated column, an unknown label or score, and for more lines with a wrong number
-    of columns than `spec["tolerate_malformed"]`, naming file and line.
+    Raises UserError, naming file and line, for a missing or repeated column, an unknown label or score, and for more
+    lines with a wrong number of columns than `spec["tolerate_malformed"]`.
     """
     dropped = Counter()
     return _rows(path, spec, dropped), dropped
@@ -50,7 +50,7 @@ def _rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
 
 
 def example(fields: Mapping, columns: Mapping[str, str], spec: Mapping, where: str) -> dict | None:
-    """One row {text_a, text_b (pairs), label}, or None where the label is one of `spec["unlabelled"]`.
+    """Make one row {text_a, text_b (pairs), label}, or None where the label is one of `spec["unlabelled"]`.
 
     The label is the name that `spec["labels"]` gives to what the source says; without `labels` it is a number
     that must lie within `spec["range"]`. `where` says in error messages where the row came from.

@@ -20,11 +20,11 @@ COLUMNS = {
 def read(
     name: str, spec: Mapping, cache: Path | None
 ) -> tuple[dict[str, tuple[Iterator[dict], Counter]], dict[str, str]]:
-    """Rows of every split in `spec["hub"]["splits"]`, with their irregularities once they are read, and the SHA-256 of
-    the files they are from.
+    """Read the rows of every split in `spec["hub"]["splits"]`, and the SHA-256 of the files they are from.
 
-    Raises UserError for a revision that is no commit sha, that the hub lacks or that it could not serve in
-    `ATTEMPTS` attempts, for a missing column, and for rows that the data set's format does not allow.
+    Each split's rows come with a count of their irregularities, which is whole once the rows are read. Raises
+    UserError for a revision that is no commit sha, that the hub lacks or that it could not serve in `ATTEMPTS`
+    attempts, for a missing column, and for rows that the data set's format does not allow.
     """
     hub = spec["hub"]
     if not re.fullmatch(r"[0-9a-f]{40}", hub["revision"]):
@@ -41,7 +41,7 @@ def read(
 
 
 def _with_retries(hub: Mapping, cache: Path | None) -> tuple:
-    """What `_fetch` returns, after at most `ATTEMPTS` attempts."""
+    """Call `_fetch` at most `ATTEMPTS` times, and return what it returns."""
     # `datasets` takes seconds to import, and only these functions need it.
     from datasets.exceptions import DataFilesNotFoundError, DatasetNotFoundError
 
@@ -77,7 +77,7 @@ def _undelivered(where: str, error: Exception) -> UserError:
 
 
 def _fetch(hub: Mapping, cache: Path | None, force: bool) -> tuple:
-    """(builder, checksums of all files of the configuration, which are in the cache now unless they are streamed)."""
+    """Fetch the configuration's files into the cache, unless they are streamed; return (builder, {file: SHA-256})."""
     import datasets
 
     builder = datasets.load_dataset_builder(

@@ -31,13 +31,13 @@ ENDING = re.compile(r"""[.!?]["'”’)\]]*$""")
 
 
 def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
-    """Sentences of a file with one paragraph a line, every line a document of its own; see `rows`."""
+    """Read the sentences of a file with one paragraph a line, every line a document of its own; see `rows`."""
     dropped = Counter()
     return rows(read_lines(path), spec.get("min_words", 1), dropped), dropped
 
 
 def rows(documents: Iterable[str], min_words: int, dropped: Counter) -> Iterator[dict]:
-    """Rows {text, document, sentence}; `dropped` counts the sentences that are none, by reason.
+    """Yield rows {text, document, sentence}; `dropped` counts the sentences that give none, by reason.
 
     Sentences of fewer than `min_words` words, or without a final mark (headings, list items, captions), are
     dropped. `sentence` counts them nevertheless: rows with successive numbers follow each other in the

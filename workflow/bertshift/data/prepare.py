@@ -101,7 +101,7 @@ def _write(
 
 
 def _identified(splits: Mapping[str, Rows], counts: dict[str, int]) -> Iterator[dict]:
-    """Rows with "id" and "split" in front, one at a time, counted in `counts`; the id is the publisher's own if there is one."""
+    """Yield rows with "id" (the publisher's own if there is one) and "split" in front; count them in `counts`."""
     seen = Counter()
     for split, (rows, irregular) in splits.items():
         for row in rows:

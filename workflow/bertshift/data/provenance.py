@@ -5,10 +5,10 @@ ORIGINS = {GENERATED: "generated", MIRROR: "mirror", HUB: "publishers' files"}
 
 
 def describe_split(sidecar: Mapping, split: str, used: int, trained_on: int | None = None) -> str:
-    """`mnli dev 1000 of 9815 (hub nyu-mll/glue@bcdcba7)`: rows used, of how many, and where they come from.
+    """Describe rows as `mnli dev 1000 of 9815 (hub nyu-mll/glue@bcdcba7)`: number used, of how many, and source.
 
-    A split smaller than published is called a sample. Rows that were drawn from the `trained_on` first say so: `mnli
-    train 500 of the 10000 trained on, of 392702 (mirror)`.
+    A split smaller than published is called a sample. Rows that were drawn from `trained_on` rows are described
+    as `mnli train 500 of the 10000 trained on, of 392702 (mirror)`.
     """
     rows, published = sidecar["rows"][split], (sidecar["published"] or {}).get(split)
     generated = sidecar["origin"] == GENERATED

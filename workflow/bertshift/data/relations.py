@@ -64,7 +64,7 @@ def _read(source: Path) -> tuple[list[dict], Counter]:
 
 
 def _table_rows(source: Path) -> Iterator[dict]:
-    """Rows of a table as csv and pandas write it: cells with a quotation mark stand in such marks, where it is doubled."""
+    """Yield the rows of a table as csv and pandas write it: cells with quotation marks are quoted and double them."""
     lines = enumerate(read_lines(source), 1)
     header = _cells(*next(lines), source)
     check_columns(source, header, TABLE, f"write the columns {', '.join(TABLE)}")

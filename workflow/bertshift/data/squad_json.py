@@ -11,7 +11,7 @@ _NAMES = {str: "text", int: "a whole number", bool: "true or false"}
 
 
 def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
-    """Questions of a SQuAD 1.1 or 2.0 file, and how many answers were moved or lost; see `example`.
+    """Read the questions of a SQuAD 1.1 or 2.0 file, and count the answers moved or lost; see `example`.
 
     Raises UserError for a file that is cut off or not in SQuAD's form.
     """
@@ -54,11 +54,11 @@ def _questions(articles: list) -> Iterator[dict]:
 
 
 def example(fields: Mapping, counts: Counter, where: str) -> dict | None:
-    """One row {id, question, context, answers, impossible}; `fields["answers"]` holds pairs (text, start).
+    """Make one row {id, question, context, answers, impossible}; `fields["answers"]` holds pairs (text, start).
 
-    Every answer of the row stands in the context where it says: one that stands elsewhere is moved to the
-    nearest occurrence of its text, one that stands nowhere is dropped, and so is a question that keeps no
-    answer but is not marked impossible (returns None). Each of these is counted in `counts`. Raises UserError, which
+    Every answer of the row stands in the context at its start. An answer that stands elsewhere is moved to the
+    nearest occurrence of its text; one that stands nowhere is dropped. A question that keeps no answer but is
+    not marked impossible is dropped too (returns None). Each of these is counted in `counts`. Raises UserError, which
     begins with `where`, for a value of another type.
     """
     if fault := _fault(fields):
@@ -82,7 +82,7 @@ def example(fields: Mapping, counts: Counter, where: str) -> dict | None:
 
 
 def _fault(fields: Mapping) -> str | None:
-    """Which value of a question is of another type than SQuAD's."""
+    """Say which value of a question is of another type than SQuAD's, or return None."""
     values = [
         ("id", fields["id"], int if type(fields["id"]) is int else str),
         ("question", fields["question"], str),

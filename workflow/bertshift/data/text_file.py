@@ -11,14 +11,14 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def read_text(path: Path) -> str:
-    """The file as text, without a byte order mark; UserError as of `read_lines`."""
+    """Read the file as text, without a byte order mark. Raises UserError as `read_lines` does."""
     with files.reading(path), open(path, "rb") as file:
         _check_start(path, file.read(200))
     return files.read_text(path)
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """The lines, without a byte order mark, split at LF and CRLF alone: a text may hold a lone CR, U+2028 or U+0085.
+    """Yield lines without a byte order mark, split at LF and CRLF alone: a text may hold a lone CR, U+2028 or U+0085.
 
     Raises UserError for a file that cannot be read or is empty, for bytes that are not UTF-8 (with the line), and for
     what a failed download leaves behind: a web page, or a Git LFS pointer.
@@ -47,7 +47,8 @@ def _check_start(path: Path, start: bytes) -> None:
 
 
 def read_records(path: Path) -> Iterator[tuple[str, dict]]:
-    """(file and line, object) of a file of JSON lines; UserError also for a line that is no object, or no text."""
+    """Yield (file and line, object) of a file of JSON lines. Raises UserError as `read_lines` does, and for a line
+    that is no JSON object or has half of a character (a lone surrogate)."""
     for number, line in enumerate(read_lines(path), 1):
         where = f"{path}:{number}"
         try:
@@ -62,12 +63,12 @@ def read_records(path: Path) -> Iterator[tuple[str, dict]]:
 
 
 def is_text(value) -> bool:
-    """Whether a value of a JSON file is text that can be written."""
+    """Tell whether a value of a JSON file is text that can be written."""
     return isinstance(value, str) and not _HALF.search(value)
 
 
 def check_columns(path: Path, header: Sequence[str], wanted: Iterable[str], instead: str) -> None:
-    """UserError for a header that lacks a column, and says what to do `instead`, or that names one twice."""
+    """Raise UserError for a header that lacks a column, saying what to do `instead`, or that names one twice."""
     for name in sorted(set(wanted)):
         if name not in header:
             raise UserError(f"{path} has no column {name!r}, only {', '.join(header)}; {instead}.")
@@ -76,5 +77,5 @@ def check_columns(path: Path, header: Sequence[str], wanted: Iterable[str], inst
 
 
 def is_web_page(start: bytes) -> bool:
-    """Whether a file that begins so is what a server sends where it has no data."""
+    """Tell whether a file that begins with `start` is a web page, which a server sends where it has no data."""
     return start.lstrip().lower().startswith((b"<!doctype html", b"<html"))

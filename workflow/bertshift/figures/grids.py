@@ -15,12 +15,12 @@ LINES = {0: (), 1: (0.02,), 2: (-0.18, 0.18), 3: (-0.29, 0, 0.29)}
 
 
 def ends(count: int) -> list[int]:
-    """Numbers that stay legible along a small panel: first, middle, last."""
+    """Choose the numbers that stay legible along a small panel: first, middle, last."""
     return sorted({1, (count + 1) // 2, count})
 
 
 def ticks(axis: Axis, numbers: Iterable[int], words: Sequence[str] | None = None) -> None:
-    """Ticks of a heat map at its rows or columns of these numbers, counted from 1."""
+    """Set ticks of a heat map at its rows or columns of these numbers, counted from 1."""
     numbers = list(numbers)
     axis.set_ticks([number - 0.5 for number in numbers], numbers if words is None else words)
 
@@ -28,7 +28,8 @@ def ticks(axis: Axis, numbers: Iterable[int], words: Sequence[str] | None = None
 def heat_map(
     axes: Axes, matrix: pd.DataFrame | np.ndarray, absent: str = "not in\nthe paper", **look
 ) -> None:
-    """A matrix with its first row on top; the words `absent` if there is nothing to draw. Row and column k lie between k − 1 and k."""
+    """Draw a matrix with its first row on top, or the words `absent` if there is nothing to draw. Row and column k
+    lie between k − 1 and k."""
     axes.grid(False)
     if not matrix.size:
         axes.set(xticks=[], yticks=[])
@@ -48,7 +49,8 @@ def heat_map(
 def coloured_table(
     axes: Axes, fills: np.ndarray, across: Iterable[str], down: Iterable[str], fontsize: float = 8, **look
 ) -> None:
-    """Cells of [rows, columns] under their names; the cell of row y and column x, counted from 0, has its centre at (x, y)."""
+    """Draw cells [rows, columns] and their names; the cell of row y and column x, counted from 0, has its centre at
+    (x, y)."""
     rows, columns = fills.shape
     edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
     axes.pcolormesh(*edges, fills, **({"edgecolors": "#d9d9d9", "linewidth": 0.5} | look))
@@ -63,13 +65,14 @@ def coloured_table(
 def write(
     axes: Axes, x: float, y: float, lines: Sequence[tuple[str, dict]], places: Sequence[float] = ()
 ) -> None:
-    """Lines of text, each with its look, in the cell with its centre at (x, y); `places` stand in for LINES."""
+    """Write lines of text, each with its look, in the cell with its centre at (x, y); `places` stand in for LINES."""
     for (text, look), place in zip(lines, places or LINES[len(lines)]):
         axes.text(x, y + place, text, ha="center", va="center", **({"fontsize": 7} | look))
 
 
 def over(axes: Axes, title: str, columns: Iterable[int], above: float = 17) -> None:
-    """A title over neighbouring columns, `above` their middle by so many points, over their names."""
+    """Write a title over the names of neighbouring columns, at their middle, `above` points over the top of the
+    axes."""
     columns = list(columns)
     if columns:
         place = {"xy": ((columns[0] + columns[-1]) / 2, 1), "xycoords": ("data", "axes fraction")}
@@ -78,5 +81,5 @@ def over(axes: Axes, title: str, columns: Iterable[int], above: float = 17) -> N
 
 
 def number(value: float, signed: bool) -> str:
-    """One digit behind the point, as Merchant et al. 2020 print, with a true minus sign and none before 0.0."""
+    """Write a number with one decimal, as Merchant et al. 2020 print, with a true minus sign; 0.0 has no sign."""
     return f"{round(value, 1) + 0.0:{'+' if signed and round(value, 1) else ''}.1f}".replace("-", "−")

@@ -15,9 +15,9 @@ UNKNOWN = "the length of what a head hands over"
 
 
 def value_norms(rerun: Rerun, layer: int, states: np.ndarray) -> np.ndarray:
-    """||f_j|| of a layer, counted from 1, that reads `states` [N, d], for every head and token: [heads, N] float64.
+    """Compute ||f_j|| [heads, N], float64, of every head and token. `layer`, counted from 1, reads `states` [N, d].
 
-    UserError where the family's output projection is not known.
+    Raises UserError where the family's output projection is not known.
     """
     heads = range(1, heads_of(rerun.model) + 1)
     columns = [output_columns(rerun.model, layer, head, UNKNOWN).detach().double() for head in heads]

@@ -40,11 +40,12 @@ SEGMENTS = ("text_a", "text_b")
 def compare(
     pairs: list[Pair], annotations: Mapping[str, tuple[Sequence[Mapping], str]], folders: Mapping[Path, Path]
 ) -> pd.DataFrame:
-    """One row a model, layer, head (0: their mean), kind of token (`token`) and variant; sd and n are over examples.
+    """Tabulate attention, one row for each model, layer, head (0: their mean), kind of token (`token`) and variant.
 
-    The reference's rows name it as the model. annotations: of each input set, the rows of `annotations.annotate` and
-    who made them (column `annotation`); folders: the model folder behind each activation file. Kinds that no example
-    has are told on stderr. UserError where annotations are of other inputs.
+    sd and n are over examples. In rows of the reference, column `model` names the reference. annotations: of each
+    input set, the rows of `annotations.annotate` and who made them (column `annotation`); folders: the model folder
+    behind each activation file. Kinds that no example has are told on stderr. Raises UserError where annotations are
+    of other inputs.
     """
     rows, done = [], set()
     for pair, model, reference in opened("attention_to", pairs):
@@ -77,10 +78,10 @@ def _of_reference(keys: Mapping) -> dict:
 def per_kind(
     maps: Maps, norms: np.ndarray, tokens: Mapping[str, np.ndarray]
 ) -> dict[tuple[str, str], np.ndarray]:
-    """(kind, variant) -> [examples that have the kind, heads], from one reading of the layer's maps.
+    """Measure attention to each kind of token: (kind, variant) -> [examples that have the kind, heads].
 
-    norms [heads, N]: of `value_norms`; tokens: positions of each kind, as of `token_kinds`. A kind that no example has
-    is left out.
+    The layer's maps are read once. norms [heads, N]: of `value_norms`; tokens: positions of each kind, as of
+    `token_kinds`. A kind that no example has is left out.
     """
     example = np.repeat(np.arange(len(maps)), maps.lengths)
     starts = np.cumsum(maps.lengths) - maps.lengths
@@ -115,7 +116,7 @@ def column_weights(maps: Maps) -> tuple[np.ndarray, np.ndarray]:
 
 
 def token_kinds(activations: Activations, texts: Sequence[Mapping]) -> dict[str, np.ndarray]:
-    """Sorted positions of the tokens of each kind; a word piece is of the kinds of the word that it begins in."""
+    """Find the sorted positions of each kind's tokens. A word piece has the kinds of the word in which it begins."""
     word = word_of_token(activations, texts)
     columns = {
         name: np.array([value for text in texts for part in SEGMENTS for value in text.get(part, {}).get(name, ())])
@@ -140,10 +141,10 @@ def token_kinds(activations: Activations, texts: Sequence[Mapping]) -> dict[str,
 
 
 def word_of_token(activations: Activations, texts: Sequence[Mapping]) -> np.ndarray:
-    """[N] the number of the word that a token begins in, counted through all texts; -1 for special tokens.
+    """Find the number [N] of the word in which each token begins, counted through all texts; -1 for special tokens.
 
-    A piece of spaces at a text's end is of the word before it. Pieces of a text without words are -1, told on stderr.
-    UserError where `texts` are not those of the activations.
+    A piece of spaces at a text's end belongs to the word before it. Pieces of a text without words get -1, and their
+    number is told on stderr. Raises UserError where `texts` are not those of the activations.
     """
     if [str(text["id"]) for text in texts] != activations.ids.tolist():
         raise UserError(

@@ -30,7 +30,7 @@ def metric_table(
 
 
 def comparisons(metric: str, settings: Mapping) -> list[tuple[str, str, dict]]:
-    """(run, the reference's run, the columns that say which) of every stimulus and pair of replicates."""
+    """List (run, the reference's run, the columns that identify the two) of every stimulus and pair of replicates."""
     same = {"metric": metric, "model": settings["model"], "reference": settings["reference"]}
     return [
         (
@@ -44,7 +44,7 @@ def comparisons(metric: str, settings: Mapping) -> list[tuple[str, str, dict]]:
 
 
 def model_folders(settings: Mapping, inputs: Mapping[str, str]) -> dict[Path, Path]:
-    """The model folder behind each file of activations of a comparison; settings["folders"] has those of either side."""
+    """Map each activation file of a comparison to its model folder; settings["folders"] has those of both sides."""
     return {
         Path(inputs[side]) / name / f"{run}.npz": Path(folder)
         for side, runs in settings["folders"].items()

@@ -18,20 +18,20 @@ def _products(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def quotient(dot, p_square, q_square):
-    """The cosine of two maps from the sums of p * q, p * p and q * q."""
+    """Compute the cosine of two maps from the sums of p * q, p * p and q * q."""
     # Softmax rows sum to 1, so no map is zero.
     return dot / (p_square * q_square) ** 0.5
 
 
 def per_map(p: Maps, q: Maps) -> np.ndarray:
-    """[n, heads]: cosine of each flattened map of one layer with the other model's."""
+    """Compute the cosine [n, heads] of each flattened map of one layer with the other model's map."""
     return quotient(*map_sums(_products, p.flat, q.flat, np.repeat(p.lengths, p.heads) ** 2)).reshape(
         -1, p.heads
     )
 
 
 def compare(pairs: list[Pair]) -> pd.DataFrame:
-    """Variant "crop": one row a pair, layer and head (0: their mean); sd and n are over examples.
+    """Tabulate variant "crop", one row for each pair, layer and head (0: their mean); sd and n are over examples.
 
     Raises UserError where tokens, layers or heads of a pair differ.
     """

@@ -23,10 +23,10 @@ from bertshift.models.tokenizer import load_tokenizer
 def compare(
     model, reference, tokenizer, rows: Sequence[dict], keys: dict, pad_to: int = 200, batch_size: int = 8
 ) -> pd.DataFrame:
-    """One row a layer and head (0: their mean) of two models that run side by side on `rows`.
+    """Compare two models that run side by side on `rows`, one row for each layer and head (0: their mean).
 
-    Sums in float64; nothing is stored. Raises UserError where layers or heads differ, or pad_to is beyond a model's
-    positions.
+    Sums are in float64; nothing is stored. Raises UserError where layers or heads differ, or pad_to is beyond a
+    model's positions.
     """
     shapes = [(one.config.num_hidden_layers, one.config.num_attention_heads) for one in (model, reference)]
     if shapes[0] != shapes[1]:
@@ -66,7 +66,7 @@ def _products(a, b):
 def compare_saved(
     pairs: Sequence[tuple[str, str, dict]], stimuli: Mapping[str, Sequence[dict]], pad_to: int
 ) -> pd.DataFrame:
-    """`compare` of every pair (folder, the reference's folder, keys) on the inputs that its key `stimuli` names."""
+    """Run `compare` for every pair (folder, reference's folder, keys) on the inputs that its key `stimuli` names."""
     parts = []
     for number, (folder, reference, keys) in enumerate(pairs, 1):
         print(

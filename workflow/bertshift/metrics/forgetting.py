@@ -41,10 +41,11 @@ DOCUMENTS = 20_000  # of a corpus, that are counted
 
 
 def hidden_words(index: Mapping[str, np.ndarray], causal: bool, stimuli: str) -> np.ndarray:
-    """Rising positions [m] of the tokens to be predicted: of each input 15 % of its content tokens, at least one.
+    """Draw the tokens to be predicted, 15 % of each input's content tokens, at least one if there are any.
 
-    index: as of `extract.encode`. The draw depends on the inputs' lengths and on the name `stimuli` alone. In a decoder
-    (`causal`) the first token is not predicted, as nothing stands before it. UserError where nothing can be hidden.
+    Returns their positions [m], rising. index: as of `extract.encode`. The draw depends on the inputs' lengths and on
+    the name `stimuli` alone. In a decoder (`causal`) the first token is not predicted, as nothing stands before it.
+    Raises UserError where nothing can be hidden.
     """
     generator = np.random.default_rng(seed_from("forgetting", stimuli))
     apart = index["special"].copy()
@@ -70,9 +71,10 @@ def losses(
     positions: np.ndarray,
     mask: int | None,
 ) -> np.ndarray:
-    """[layers + 1, m] -ln p of the tokens at `positions` [m], by the head on each layer's output, embeddings first.
+    """Compute -ln p [layers + 1, m] of the tokens at `positions` [m] by the head on each layer's output.
 
-    mask: the token that hides them; None for a decoder, which predicts each from the tokens before it.
+    The embeddings come first. mask: the token that hides them; None for a decoder, which predicts each token from
+    those before it.
     """
     offsets, words = index["example_offsets"], index["token_ids"].astype(np.int64)
     shown = words.copy()
@@ -109,10 +111,11 @@ def losses(
 def unigram_losses(
     index: Mapping[str, np.ndarray], positions: np.ndarray, vocabulary: int, counts: np.ndarray | None = None
 ) -> np.ndarray:
-    """[m] -ln p(w) of a model that knows how frequent words are, and nothing else.
+    """Compute -ln p(w) [m] of a model that knows how frequent words are, and nothing else.
 
-    p(w) = (c(w) + T / V) / (N + T), with the counts c of N tokens of T kinds, of V that there are (Witten and Bell 1991).
-    counts: [V] of another corpus; without it those of the inputs' content tokens, always without the input that the word is in.
+    p(w) = (c(w) + T / V) / (N + T), where c counts N tokens of T kinds, of V that there are (Witten and Bell 1991).
+    counts: c [V] of another corpus. Without it, c counts the content tokens of all inputs except the one that the
+    word is in.
     """
     words, content = index["token_ids"], ~index["special"]
     if counts is not None:
@@ -134,7 +137,7 @@ def unigram_losses(
 
 
 def counted(corpus: Path, tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
-    """[vocabulary] how often each token is in the first documents of a corpus file."""
+    """Count how often each token [vocabulary] occurs in the first DOCUMENTS documents of a corpus file."""
     documents = read_documents(corpus)[:DOCUMENTS]
     counts = np.zeros(len(tokenizer), np.int64)
     for first in range(0, len(documents), 1000):
@@ -145,8 +148,8 @@ def counted(corpus: Path, tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
 
 
 def moved(model: PreTrainedModel, parent: PreTrainedModel) -> Iterator[tuple[str, int, float]]:
-    """(variant, layer, |W - W0|_F / |W0|_F): `part` for the embeddings, which are layer 0, and each layer; `whole`, of
-    the last layer's number, for all of the encoder that both have but a pooler."""
+    """Yield (variant, layer, |W - W0|_F / |W0|_F): `part` for the embeddings, which are layer 0, and each layer;
+    `whole`, at the last layer's number, for all weights that both encoders have but a pooler's."""
     family, before = family_of(model), dict(parent.named_parameters())
     squares: dict[str, np.ndarray] = {}
     for name, weight in model.named_parameters():
@@ -169,13 +172,14 @@ def forgetting(
     stimuli: str,
     corpus: Path | None = None,
 ) -> pd.DataFrame:
-    """Rows of metric `forgetting` and `weights_moved` for every run {folder, parent, init, seed, ref_init, ref_seed}.
+    """Tabulate `forgetting` and `weights_moved` for every run {folder, parent, init, seed, ref_init, ref_seed}.
 
-    forgetting: variants `model` and `parent`, nats, a row a layer; `unigram` and `forgotten`, model less parent, at the
-    last layer of the model. sd is the standard deviation between the n hidden words; the columns blocks.WITHOUT have the
-    value without each block of inputs. weights_moved: as of `moved`.
-    `parent` is the folder of the run's checkpoint; corpus: what this was trained on, where it is at hand.
-    UserError for a checkpoint without a head or without a mask.
+    Metric forgetting, in nats: variants `model` and `parent` have a row for each layer. `unigram` and `forgotten`,
+    which is model minus parent, have one at the last layer of the model. sd is the standard deviation between the n
+    hidden words; the columns blocks.WITHOUT have the value without each block of inputs. Metric weights_moved: as of
+    `moved`.
+    `parent` is the folder of the run's checkpoint; corpus: what the checkpoint was trained on, where it is at hand.
+    Raises UserError for a checkpoint without a head or, unless it is a decoder, without a mask.
     """
     tables, parents = [], {}
     for number, run in enumerate(runs, 1):

@@ -32,7 +32,7 @@ _log = _vector_log()
 
 
 def terms(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """p ln(p / m) and q ln(q / m), elementwise: p, q [elements] -> [2, elements] float64.
+    """Compute p ln(p / m) and q ln(q / m) elementwise: p, q [elements] -> [2, elements] float64.
 
     The ratios keep small divergences exact: p - q is never taken between logarithms.
     """
@@ -48,16 +48,16 @@ def terms(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def per_map(p: Maps, q: Maps) -> np.ndarray:
-    """[n, heads] in nats: the mean over query rows of JS between two layers' maps of the same examples."""
+    """Average JS over the query rows of two layers' maps of the same examples: [n, heads] in nats."""
     lengths = np.repeat(p.lengths, p.heads)
     total = map_sums(terms, p.flat, q.flat, lengths**2).sum(axis=0)
     return np.maximum(total / (2 * lengths), 0).reshape(-1, p.heads)
 
 
 def compare(pairs: list[Pair]) -> pd.DataFrame:
-    """One row a pair, layer, head (0: their mean) and variant ("nats", "bits"); sd and n are over examples.
+    """Tabulate JS, one row for each pair, layer, head (0: their mean) and variant ("nats", "bits").
 
-    Raises UserError where tokens, layers or heads of a pair differ.
+    sd and n are over examples. Raises UserError where tokens, layers or heads of a pair differ.
     """
     units = {"nats": 1.0, "bits": 1 / np.log(2)}
     return frame(

@@ -42,8 +42,8 @@ TOKENS = ("content", "cls")
 
 
 def inner_products(layers: Sequence[Centred]) -> tuple[np.ndarray, np.ndarray]:
-    """<K_i, K_j> [k, k] of k layers' states for the same n tokens, and what of it is due to the tokens of each of their
-    blocks [blocks, k, k], with tokens of any other; widths may differ."""
+    """Compute <K_i, K_j> [k, k] of k layers' states for the same n tokens, and the part of it [blocks, k, k] that is
+    due to pairs of tokens with one or both in a block. Widths may differ."""
     tokens, count = len(layers[0]), len(layers)
     parts = [slice(first, min(first + BLOCK, tokens)) for first in range(0, tokens, BLOCK)]
     blocks = layers[0].blocks or [slice(0, tokens)]
@@ -66,7 +66,7 @@ def inner_products(layers: Sequence[Centred]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _pieces(part: slice, blocks: Sequence[slice]) -> list[tuple[int, slice]]:
-    """(block, where its tokens are in the part) of the blocks that have some there."""
+    """List (block, where its tokens are in the part) for each block with tokens in the part."""
     ends = (
         (number, max(block.start, part.start) - part.start, min(block.stop, part.stop) - part.start)
         for number, block in enumerate(blocks)
@@ -75,10 +75,10 @@ def _pieces(part: slice, blocks: Sequence[slice]) -> list[tuple[int, slice]]:
 
 
 def all_pairs(layers: Sequence[Centred]) -> tuple[np.ndarray, np.ndarray]:
-    """[k, k] debiased CKA of k layers' states for the same n tokens, each at most 1, about 0 of independent states; and the
-    same without each of their blocks [blocks, k, k], NaN where fewer than 4 are left or a layer's do not vary.
+    """Compute debiased CKA [k, k] of k layers' states for the same n tokens, also without each block [blocks, k, k].
 
-    Raises UserError below 4 tokens.
+    A value is at most 1, and about 0 for independent states. Without a block it is NaN where fewer than 4 tokens are
+    left or a layer's states do not vary. Raises UserError below 4 tokens.
     """
     n = len(layers[0])
     if n < 4:
@@ -105,7 +105,7 @@ def all_pairs(layers: Sequence[Centred]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _debiased(products: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """[k, k] from <K_i, K_j> [k, k] and squared lengths [k, n], both of centred states."""
+    """Compute debiased CKA [k, k] from <K_i, K_j> [k, k] and squared lengths [k, n], both of centred states."""
     n, totals = squares.shape[1], squares.sum(axis=1)
     found = products - n / (n - 2) * (squares @ squares.T) + np.outer(totals, totals) / ((n - 1) * (n - 2))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -114,7 +114,7 @@ def _debiased(products: np.ndarray, squares: np.ndarray) -> np.ndarray:
 
 
 def thirds(layers: int) -> tuple[list[int], list[int]]:
-    """The lower and the upper third of layers 1 to L, rounded up; both empty where a third has no two layers of its own."""
+    """List the lower and upper third of layers 1 to L, rounded up; both are empty if under 2 layers (L < 4)."""
     size = -(-layers // 3)
     if not 2 <= size <= layers / 2:
         return [], []
@@ -122,7 +122,7 @@ def thirds(layers: int) -> tuple[list[int], list[int]]:
 
 
 def contrast(cells: pd.Series) -> float:
-    """Mean CKA of two layers of the upper third minus that of a layer of the upper and one of the lower third.
+    """Compute the mean CKA of layer pairs in the upper third minus that of pairs across the upper and lower third.
 
     cells: values by (layer, ref_layer) of one map. NaN for fewer than 4 layers, or where a cell is missing.
     """
@@ -136,11 +136,11 @@ def contrast(cells: pd.Series) -> float:
 
 
 def compare(pairs: list[Pair], tokens: int | None = 5000) -> pd.DataFrame:
-    """One row a pair, class of tokens, map of MAPS (the variant) and pair of layers, from the embeddings (0) on; n counts tokens.
+    """Tabulate CKA, one row for each pair, class of tokens, map of MAPS (the variant) and pair of layers.
 
-    The first layer of a row is of the model, except in `before`; the second of the reference, except in `after`. Tokens:
-    content, of which `tokens` are drawn, and cls, the first ones, of which as many. A layer whose tokens do not differ, as
-    first tokens in the embeddings, has no rows.
+    Layers count from the embeddings (0) on; n counts tokens. The first layer of a row is the model's, except in
+    `before`; the second is the reference's, except in `after`. Tokens are content and cls, the first ones; at most
+    `tokens` of each are drawn. A layer whose tokens do not differ, as first tokens in the embeddings, has no rows.
     Raises UserError where tokens of a pair differ, or fewer than 4 are drawn.
     """
     return frame(_rows(pairs, tokens))
@@ -175,5 +175,5 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
 
 
 def _drawn(member: np.ndarray, count: int | None, stimuli: str, name: str) -> np.ndarray:
-    """Sorted positions of at most `count` of the tokens that are `member` [N] of a class."""
+    """Draw at most `count` of the tokens that are `member` [N] of a class: sorted positions."""
     return sample_tokens(~member, count, "layer_cka", stimuli, name, special=False)

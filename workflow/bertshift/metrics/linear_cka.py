@@ -20,10 +20,10 @@ CLASS = "content"
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
-    """One row a pair, layer and variant ("cka_debiased", "cka_biased", nulls); n counts tokens.
+    """Tabulate 1 - CKA, one row for each pair, layer and variant ("cka_debiased", "cka_biased", nulls).
 
-    tokens: how many are drawn before special and first ones are left out, as `similarity` does. A layer in which they do not
-    differ has no rows. Raises UserError where tokens of a pair differ.
+    n counts tokens. tokens: how many are drawn, as in `similarity`, before special and first ones are left out. A
+    layer in which the tokens do not differ has no rows. Raises UserError where tokens of a pair differ.
     """
     return frame(_rows(pairs, tokens))
 

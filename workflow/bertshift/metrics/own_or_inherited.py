@@ -32,10 +32,11 @@ MEASURES = {
 
 
 def compare(pairs: list[Pair], folders: Mapping[Path, Path]) -> pd.DataFrame:
-    """One row a pair, layer, head (0: their mean), variant (total, own, inherited) and `measure`: cosine_distance, which
-    is 1 - cosine, or js in nats; sd and n are over examples.
+    """Tabulate changes of attention, one row for each pair, layer, head (0: their mean), variant and `measure`.
 
-    folders: the model folder behind each activation file. Raises UserError where tokens, layers or heads of a pair differ.
+    Variants are total, own and inherited; measures are cosine_distance, which is 1 - cosine, and js in nats. sd and n
+    are over examples. folders: the model folder behind each activation file. Raises UserError where tokens, layers,
+    heads or widths of a pair differ.
     """
     return frame(_rows(pairs, folders), extra=("measure",))
 

@@ -60,7 +60,7 @@ def check_same_tokens(model: Activations, reference: Activations) -> None:
 
 
 def matched_layers(model: int, reference: int, first: int = 0) -> list[tuple[int, int]]:
-    """(layer, reference's layer) for layers first..model, at equal relative depth; the same layer at equal depth."""
+    """List (layer, reference's layer) for layers first..model, at equal relative depth; the same at equal depth."""
     return [(layer, (2 * layer * reference + model) // (2 * model)) for layer in range(first, model + 1)]
 
 
@@ -75,7 +75,7 @@ def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") 
 
 
 def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Rows -> table: the pairs' keys, then COLUMNS, then `extra`, then blocks.WITHOUT from each row's `without`, if any."""
+    """Build a table: the pairs' keys, COLUMNS, `extra`, then blocks.WITHOUT from each row's `without`, if any."""
     table = pd.DataFrame(list(rows))
     without = [blocks.in_columns(table.pop("without"))] if "without" in table else []
     last = [*COLUMNS, *extra]
@@ -98,9 +98,9 @@ def token_blocks(offsets: np.ndarray, positions: np.ndarray) -> list[slice]:
 def head_rows(
     per_map: np.ndarray, examples: int | None = None, present: np.ndarray | None = None, **keys
 ) -> Iterator[dict]:
-    """per_map [n, heads] -> one row a head, and head 0: the mean over heads, taken example by example.
+    """Yield a row for head 0, the mean over heads taken example by example, and for each head of per_map [n, heads].
 
-    present [n]: which of all `examples` these are; all in their order, if left away.
+    present [n]: which of all `examples` these n are; all in their order, if left out.
     """
     n = len(per_map)
     columns = np.column_stack([per_map.mean(axis=1), per_map])
@@ -115,7 +115,7 @@ def head_rows(
 
 
 def check_same_heads(metric: str, pair: Pair, model: Activations, reference: Activations) -> None:
-    """Raises UserError where the two models differ in layers or heads: maps are compared head by head."""
+    """Raise UserError where the two models differ in layers or heads: maps are compared head by head."""
     shapes = [(one.layers, one.attention(1).heads) for one in (model, reference)]
     if shapes[0] != shapes[1]:
         raise UserError(

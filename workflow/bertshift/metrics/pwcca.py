@@ -17,8 +17,8 @@ from bertshift.metrics.svcca import Principal
 def variates(
     x: Principal, y: Principal, xy: np.ndarray, k_x: int, k_y: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Canonical correlations rho [c] of the first k_x and k_y principal directions, c the fewer, and the variates'
-    coordinates [k_x, c] and [k_y, c] in the whitened directions."""
+    """Compute the canonical correlations rho [c] of the first k_x and k_y principal directions, c the fewer of the
+    two. Return also the variates' coordinates [k_x, c] and [k_y, c] in the whitened directions."""
     a, rho, b = np.linalg.svd(x.whitening(k_x).T @ xy @ y.whitening(k_y), full_matrices=False)
     return np.clip(rho, 0.0, 1.0), a, b.T
 

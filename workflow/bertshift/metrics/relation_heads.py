@@ -91,10 +91,10 @@ class Place:
 
 
 def sentences(activations: Activations, relations: Sequence[Mapping]) -> list[Sentence]:
-    """Examples with the pieces that lie in their spans, arguments in the order given.
+    """Find the pieces that overlap the spans of each example's predicate and arguments, arguments in the order given.
 
-    A sentence that lost an argument or its predicate, because max_length cut it or the tokenizer leaves nothing of it,
-    is left out and reported. UserError where the file holds other sentences, and where none is left.
+    A sentence that lost an argument or its predicate, because max_length cut it or the tokenizer leaves nothing of
+    it, is left out and reported. Raises UserError where the file holds other sentences, and where none is left.
     """
     if [str(row["id"]) for row in relations] != activations.ids.tolist():
         raise UserError(f"{activations.path} does not hold these relations' sentences; run its rule again.")
@@ -117,7 +117,7 @@ def sentences(activations: Activations, relations: Sequence[Mapping]) -> list[Se
 
 
 def places(group: Sequence[Sentence], reading: str) -> list[Place]:
-    """One a sentence of `group`, which all have the same number of tokens."""
+    """Build a Place for each sentence of `group`. All sentences have the same number of tokens."""
     pairs = [READINGS[reading](each.arguments, each.predicate, each.token_ids) for each in group]
     length = len(group[0].token_ids)
     related = np.zeros((len(group), length, length), bool)
@@ -135,9 +135,9 @@ def places(group: Sequence[Sentence], reading: str) -> list[Place]:
 
 
 def on_layer(maps: Maps, groups: Sequence[Sequence[Sentence]], placed: Sequence[Sequence[Place]]):
-    """(own [n, heads], null [n, heads], nulls [DRAWS, heads]) of one layer and reading, in float64.
+    """Score one layer's heads in one reading: (own [n, heads], null [n, heads], nulls [DRAWS, heads]) in float64.
 
-    n sentences in the order of `groups`; `nulls` are means over sentences.
+    The n sentences are in the order of `groups`; `nulls` are means over sentences.
     """
     own, null, nulls = [], [], 0.0
     for group, found in zip(groups, placed, strict=True):
@@ -151,13 +151,15 @@ def on_layer(maps: Maps, groups: Sequence[Sequence[Sentence]], placed: Sequence[
 
 
 def measure(model: str, dumps: Mapping[tuple[int, int], Path], relations: Sequence[Mapping]) -> pd.DataFrame:
-    """COLUMNS, and values without each block of sentences, for every replicate {(init, seed): activation file} of `model`.
+    """Tabulate COLUMNS, and values without each block of sentences, for every replicate of `model`.
 
-    metric "relation_heads": a row a reading (variant), layer and head (0: the mean over heads); sd and n over sentences,
-    `rank` among all heads (1 the highest), `heads_99` the 99th percentile of
-    all heads' scores, and the null (see above).
-    metric "relation_map": attention of one sentence, token by token, in the two heads with the highest headline score.
-    The sentence is the paper's, if it is among them, else that on which these two heads together score highest.
+    dumps: {(init, seed): activation file} of the replicates.
+    Metric "relation_heads" has a row for each reading (variant), layer and head (0: the mean over heads). sd and n
+    are over sentences, `rank` is among all heads (1 the highest), `heads_99` is the 99th percentile of all heads'
+    scores; for the null see above.
+    Metric "relation_map" has the attention of one sentence, token by token, in the two heads with the highest
+    headline score. The sentence is the paper's, if it is among the sentences, else the one on which the two heads
+    together score highest.
     """
     parts = []
     for number, ((init, seed), path) in enumerate(dumps.items(), 1):
@@ -170,7 +172,7 @@ def measure(model: str, dumps: Mapping[tuple[int, int], Path], relations: Sequen
 
 
 def _scores(activations: Activations, found: Sequence[Sentence]):
-    """The rows of metric "relation_heads"; the headline's scores [layers, n, heads]; the sentences in this order."""
+    """Return the rows of metric "relation_heads", headline scores [layers, n, heads] and the n sentences in order."""
     lengths = np.array([len(each.token_ids) for each in found])
     groups = [[found[i] for i in np.flatnonzero(lengths == length)] for length in np.unique(lengths)]
     order = [each for group in groups for each in group]
@@ -236,7 +238,7 @@ def _example(
 
 
 def _tokens(activations: Activations, text: str, sentence: Sentence) -> tuple[np.ndarray, np.ndarray]:
-    """What a reader calls each token, and which part it is of."""
+    """Name each token of a sentence for a reader, and the part of the relation that it belongs to."""
     own = slice(*activations.offsets[sentence.example : sentence.example + 2])
     spans = zip(activations.char_start[own], activations.char_end[own], strict=True)
     tokens = np.array([text[start:end] for start, end in spans], object)

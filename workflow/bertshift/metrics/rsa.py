@@ -23,7 +23,7 @@ CELLS = 1 << 22  # numbers in a slice of the blocks' moments: 32 MB
 
 
 def unit_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
-    """[n, d] -> float64 rows of norm 1. Raises UserError for a row that is zero or not finite."""
+    """Scale the rows of x [n, d] to norm 1, in float64. Raises UserError for a row that is zero or not finite."""
     x = np.asarray(x, np.float64)
     norms = np.sqrt(np.einsum("ij,ij->i", x, x))
     if not (np.isfinite(norms) & (norms > 0)).all():
@@ -35,7 +35,7 @@ def unit_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
 
 
 def _pearson(pairs, sum_x, square_x, sum_y, square_y, product):
-    """Correlation over pairs from sums over pairs; NaN without spread. Each may be an array of several samples' sums."""
+    """Compute a correlation from sums over pairs; NaN without spread. Sums may be arrays over several samples."""
     with np.errstate(divide="ignore", invalid="ignore"):
         spread_x, spread_y = square_x - sum_x**2 / pairs, square_y - sum_y**2 / pairs
         known = (spread_x > ROUNDING * square_x) & (spread_y > ROUNDING * square_y)
@@ -64,12 +64,12 @@ class Deleted:
         self.left = np.append(rows.sum(), rows.sum() - rows)
 
     def own(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """[1 + blocks] sums of cos and of cos^2 over the pairs of unit rows."""
+        """Sum cos and cos^2 over the pairs of unit rows: [1 + blocks] each."""
         totals = np.array([u[block].sum(axis=0) for block in self.blocks])
         return self._over_pairs(*_products(totals)), self._moments(u, u)
 
     def correlations(self, u: np.ndarray, v: np.ndarray, own_v: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        """[1 + blocks] RSA of the unit rows u and v; own_v is `own(v)`. NaN where all pairs are equally similar."""
+        """Compute RSA [1 + blocks] of unit rows u, v; own_v is `own(v)`. NaN where all pairs are equally similar."""
         pairs = self.left * (self.left - 1) / 2
         return _pearson(pairs, *self.own(u), *own_v, self._moments(u, v))
 
@@ -81,12 +81,12 @@ class Deleted:
         return self._over_pairs(*map(sum, zip(*found, strict=True)))
 
     def _over_pairs(self, whole: float, with_whole: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """[1 + blocks] sums over pairs i < j from `_products`, where each i, i holds a 1."""
+        """Derive the sums [1 + blocks] over pairs i < j from `_products`, to which each pair (i, i) adds 1."""
         return (np.append(whole, whole - 2 * with_whole + own) - self.left) / 2
 
 
 def rsa(x: np.ndarray, y: np.ndarray) -> float:
-    """RSA of x [n, d_x] and y [n, d_y], hidden states of the same n tokens.
+    """Compute RSA of x [n, d_x] and y [n, d_y], hidden states of the same n tokens.
 
     Raises UserError below 3 tokens, for a zero vector, and where all tokens are equally similar.
     """
@@ -102,17 +102,17 @@ def rsa(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def _products(blocks: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """<M, M>, <M, M_b> [blocks] and <M_b, M_b> [blocks] of M_b [blocks, ...] and their sum M."""
+    """Compute <M, M>, <M, M_b> [blocks] and <M_b, M_b> [blocks] of M_b [blocks, ...] and their sum M."""
     whole = blocks.sum(axis=0)
     return whole @ whole, blocks @ whole, np.einsum("bi,bi->b", blocks, blocks)
 
 
 def compare(pairs: list[Pair], tokens: int = 5000) -> pd.DataFrame:
-    """One row a pair, layer and variant: "content" (no special and no first tokens; the headline) and "all_tokens".
+    """Tabulate RSA, one row for each pair, layer and variant ("content", which is the headline, and "all_tokens").
 
-    tokens: how many are drawn, without replacement, from all of the stimuli's; the same ones for every model and
-    layer. n is their number, sd is empty. A layer in which all tokens are equally similar, as after a training that
-    collapsed, has no row.
+    "content" has no special and no first tokens. tokens: how many are drawn, without replacement, from all tokens of
+    the stimuli; the same ones for every model and layer. n is their number, sd is empty. A layer in which all tokens
+    are equally similar, as after a training that collapsed, has no row.
     Raises UserError where tokens of a pair differ or are fewer than 3, and for a zero vector.
     """
     return frame(_rows(pairs, tokens))

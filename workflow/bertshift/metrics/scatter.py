@@ -75,17 +75,17 @@ class Centred:
         return -self.sums / np.maximum(self.left, 1)[:, None]
 
     def along(self, vectors: np.ndarray) -> np.ndarray:
-        """[n, m] products of the rows and vectors [m, d]."""
+        """Compute the products [n, m] of the rows and vectors [m, d]."""
         return np.concatenate([self[part] @ vectors.T for part in _parts(len(self))])
 
     def squares_without(self) -> np.ndarray:
-        """[n, blocks] squared lengths of the rows about the means of the rows outside each block."""
+        """Compute the squared lengths [n, blocks] of the rows about the means of the rows outside each block."""
         means = self.means_without
         return self.squares[:, None] - 2 * self.along(means) + np.einsum("bd,bd->b", means, means)
 
 
 def scatter(x: Centred, y: Centred) -> np.ndarray:
-    """X'Y [d_x, d_y], summed over chunks of rows."""
+    """Sum X'Y [d_x, d_y] over chunks of rows."""
     if x is y:
         return sum(chunk.T @ chunk for chunk in map(x.__getitem__, _parts(len(x))))
     return sum(x[part].T @ y[part] for part in _parts(len(x)))

@@ -37,10 +37,11 @@ def measured(
     principal: Sequence[Principal],
     cut: Sequence[int] | None,
 ) -> dict[tuple[str, str], float]:
-    """(metric, variant) -> distance, from scatter matrices and squared lengths [n] of the same n tokens, centred.
+    """Measure two sides' distances from scatter matrices and squared lengths [n] of the same n tokens, centred.
 
-    principal: of both sides; cut: how many of them SVCCA and PWCCA compare, which are left out where it is None, or where
-    n - 1 is below the two together, as some correlations would be 1 whatever the data.
+    Returns (metric, variant) -> distance. principal: the principal directions of both sides; cut: how many of these
+    SVCCA and PWCCA compare. The two metrics are left out where cut is None, or where n - 1 is below the sum of its
+    two numbers, as some correlations would be 1 whatever the data.
     """
     found = {("cka", variant): value for variant, value in of_cka(xx, xy, yy, squares).items()}
     found["procrustes", "procrustes"] = procrustes.distance(xx, xy, yy)
@@ -56,18 +57,18 @@ def measured(
 
 
 def of_cka(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, squares: Sequence[np.ndarray]) -> dict[str, float]:
-    """variant -> 1 - linear CKA, from what `measured` takes."""
+    """Compute variant -> 1 - linear CKA, from what `measured` takes."""
     return {"cka_debiased": 1 - cka.debiased(xx, xy, yy, *squares), "cka_biased": 1 - cka.biased(xx, xy, yy)}
 
 
 def distances(x: Centred, y: Centred, orders: Sequence[np.ndarray] = ()) -> Iterator[dict]:
-    """Rows of metric, variant, value, sd, k_model, k_reference, without for the same n tokens of a model and a reference.
+    """Yield rows of metric, variant, value, sd, k_model, k_reference, without for a model and a reference.
 
-    orders: permutations [n] of the reference's tokens. The mean of what they give is what unrelated states would, a row
-    `<variant>_null` whose sd is that between permutations. `without` has the values of the tokens outside each of their
-    blocks, decomposed anew, NaN where there is none; of nulls, which no text decides, there is none. k counts
-    directions compared: those of 99 % of the variance for SVCCA and PWCCA, also without a block (see
-    `svcca.without_blocks`), else all.
+    x and y are of the same n tokens. orders: permutations [n] of the reference's tokens. The mean of their distances
+    is what unrelated states would have: a row `<variant>_null`, whose sd is that between permutations. `without` has
+    the values of the tokens outside each block, decomposed anew, NaN where there is none; of nulls, which no text
+    decides, it is empty. k counts directions compared: those of 99 % of the variance for SVCCA and PWCCA, also
+    without a block (see `svcca.without_blocks`), else all.
     """
     ours, theirs = Side(x), Side(y)
     xx, xy, yy = ours.scattered, ours.across(theirs), theirs.scattered
@@ -96,7 +97,7 @@ def distances(x: Centred, y: Centred, orders: Sequence[np.ndarray] = ()) -> Iter
 
 
 def _without(ours: Side, theirs: Side, xy: Scatters, cut: Sequence[int] | None) -> Iterator[dict]:
-    """`measured` of the tokens outside each block; nothing where `outside` has none."""
+    """Yield `measured` of the tokens outside each block, or {} where `outside` yields ()."""
     for number, outer in enumerate(outside(ours, theirs, xy)):
         deep = cut if ours.states.left[number] - 1 > max(xy.whole.shape) else None
         principal = [side.without[number] for side in (ours, theirs)] if outer and deep else []
@@ -104,8 +105,8 @@ def _without(ours: Side, theirs: Side, xy: Scatters, cut: Sequence[int] | None) 
 
 
 def outside(ours: Side, theirs: Side, xy: Scatters) -> Iterator[tuple]:
-    """Scatter matrices and squared lengths, as `measured` takes them, of the tokens outside each block; () where these are fewer
-    than FEWEST, or do not vary."""
+    """Yield, for the tokens outside each block, scatter matrices and squared lengths as `measured` takes them; ()
+    where these tokens are fewer than FEWEST or do not vary."""
     sides, left = (ours, theirs), ours.states.left
     squares = [side.states.squares_without() for side in sides] if len(left) else []
     for number, block in enumerate(ours.states.blocks):
@@ -117,7 +118,7 @@ def outside(ours: Side, theirs: Side, xy: Scatters) -> Iterator[tuple]:
 
 
 def classes(activations: Activations) -> dict[str, np.ndarray]:
-    """[N] which tokens are of each class."""
+    """Mark the tokens of each class: class -> [N] bool."""
     special, offsets = activations.special, activations.offsets
     first = beside_content(np.zeros_like(special), offsets)
     return {
@@ -129,11 +130,11 @@ def classes(activations: Activations) -> dict[str, np.ndarray]:
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
-    """One row a pair, layer, class of tokens and variant of `distances`, nulls among them; n counts tokens.
+    """Tabulate `distances`, one row for each pair, layer, class of tokens and variant, nulls included.
 
-    tokens: how many are drawn, those that SVCCA draws of the same stimuli; classes are parts of the draw. A class has no
-    rows in a layer where its tokens do not differ, as first tokens in the embeddings or all after a training that collapsed, or
-    where fewer than 4 are drawn.
+    n counts tokens. tokens: how many are drawn, the same as SVCCA draws from the same stimuli; classes are parts of
+    the draw. A class has no rows in a layer where its tokens do not differ, as first tokens in the embeddings or all
+    after a training that collapsed, or where fewer than 4 are drawn.
     Raises UserError where tokens of a pair differ, or all that are drawn are too few for SVCCA.
     """
     return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))

@@ -43,7 +43,7 @@ def effective_rank(singular: np.ndarray) -> float:
 
 
 def left_vectors(weights: np.ndarray) -> np.ndarray:
-    """[out, min(out, in)], the vector of the largest singular value first."""
+    """Compute the left singular vectors [out, min(out, in)], the vector of the largest singular value first."""
     return linalg.svd(weights, full_matrices=False, check_finite=False)[0]
 
 
@@ -54,9 +54,9 @@ def intruders(new: np.ndarray, old: np.ndarray, leading: int = LEADING, cosine: 
 
 
 def of_matrix(weights: np.ndarray, reference: np.ndarray, vectors: np.ndarray) -> Iterator[dict]:
-    """Rows of variant, rank, value and n (of singular values); `vectors` are the reference's left singular vectors.
+    """Yield rows of variant, rank, value and n (of singular values).
 
-    Shares and effective rank have no rows where nothing changed.
+    `vectors` are the reference's left singular vectors. Shares and effective rank have no rows where nothing changed.
     """
     size = linalg.norm(reference)
     singular = linalg.svdvals(weights - reference, check_finite=False)
@@ -71,9 +71,10 @@ def of_matrix(weights: np.ndarray, reference: np.ndarray, vectors: np.ndarray) -
 
 
 def compare(pairs: Sequence[tuple[Path, Path, dict]]) -> pd.DataFrame:
-    """One row a pair, layer, matrix and number; `pairs` are (model folder, reference's folder, columns that say which).
+    """Tabulate spectra, one row for each pair, layer, matrix, variant and rank.
 
-    One matrix is in memory at a time, in float64. UserError for models of different shapes, and as `weights.opened`.
+    pairs: (model folder, reference's folder, columns that identify the two). One matrix is in memory at a time, in
+    float64. Raises UserError for models of different shapes, and as `weights.opened` does.
     """
     return frame(_rows(pairs), extra=("matrix", "rank"))
 
@@ -100,7 +101,7 @@ def _rows(pairs: Sequence[tuple[Path, Path, dict]]) -> Iterator[dict]:
 
 
 def _places(pairs: Sequence[tuple[Path, Path, dict]]) -> list[tuple[int, str]]:
-    """(layer, matrix) of all that the models have and their references too."""
+    """List the (layer, matrix) that all models and their references have."""
     layers = []
     for folder, ref_folder, _ in pairs:
         with opened(folder, INSTEAD) as model, opened(ref_folder, INSTEAD) as reference:

@@ -46,7 +46,7 @@ class Principal:
         return cls(variances[:rank], directions[:, :rank])
 
     def kept(self, share: float) -> int:
-        """The smallest k whose first k directions hold this share of the variance."""
+        """Find the smallest k for which the first k directions hold this share of the variance."""
         cumulated = np.cumsum(self.variances)
         return min(int(np.searchsorted(cumulated, share * cumulated[-1])) + 1, len(cumulated))
 
@@ -55,7 +55,7 @@ class Principal:
 
 
 def correlations(x: Principal, y: Principal, cross: np.ndarray, k_x: int, k_y: int) -> np.ndarray:
-    """Canonical correlations [min(k_x, k_y)], falling, of the first k_x and k_y principal directions."""
+    """Compute canonical correlations [min(k_x, k_y)], falling, of the first k_x and k_y principal directions."""
     return _correlations(x.whitening(k_x).T @ cross @ y.whitening(k_y))
 
 
@@ -68,13 +68,13 @@ def _correlations(product: np.ndarray) -> np.ndarray:
 
 
 def google_mean(rho: np.ndarray, share: float = 0.98) -> float:
-    """The mean over the leading correlations that sum to `share` of all, as google/svcca reports it (biased up)."""
+    """Average the leading correlations that sum to `share` of all, as google/svcca reports it (biased up)."""
     cut = int(np.searchsorted(np.cumsum(rho), share * rho.sum())) + 1
     return float(rho[:cut].mean())
 
 
 def null_distance(n: int, k_x: int, k_y: int) -> float:
-    """The D expected of independent representations with n tokens: the ceiling of what can be measured.
+    """Compute the D expected of independent representations with n tokens: the ceiling of what can be measured.
 
     1 - the mean of rho under Wachter's limit law (Wachter 1980), by quadrature in the angle.
     """
@@ -90,7 +90,7 @@ def null_distance(n: int, k_x: int, k_y: int) -> float:
 
 
 def can_be_apart(n: int, k_x: int, k_y: int) -> bool:
-    """Whether k_x and k_y directions of n centred tokens need not intersect; if they must, some correlations are 1."""
+    """Tell whether k_x and k_y directions of n centred tokens need not intersect; else some correlations are 1."""
     return k_x + k_y <= n - 1
 
 
@@ -177,7 +177,7 @@ def without_blocks(x: Side, y: Side, xy: Scatters, kept: tuple[int, int]) -> dic
 
 
 def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, int, int]]:
-    """`distances` of x [n, d_x] and y [n, d_y], hidden states of the same n tokens."""
+    """Compute `distances` of x [n, d_x] and y [n, d_y], hidden states of the same n tokens."""
     if len(x) != len(y):
         raise ValueError("x and y hold different tokens")
     x, y = Centred.of(x), Centred.of(y)
@@ -185,11 +185,12 @@ def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, int, int]]:
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
-    """One row a pair, layer and variant of `distances`, with k_model, k_reference; n counts tokens, sd is empty.
+    """Tabulate `distances`, one row for each pair, layer and variant, with k_model and k_reference.
 
-    tokens: how many are drawn, without replacement, from all of the stimuli's, special ones among them; the same
-    for every model and layer, and, as the distance depends on n, best the same for every task. None takes all. A layer in
-    which tokens do not differ, as after a training that collapsed, has no rows.
+    n counts tokens, sd is empty. tokens: how many are drawn, without replacement, from all tokens of the stimuli,
+    special ones among them; None takes all. The tokens are the same for every model and layer. As the distance
+    depends on n, their number is best the same for every task. A layer in which tokens do not differ, as after a
+    training that collapsed, has no rows.
     Raises UserError where tokens of a pair differ or are too few for `distances`.
     """
     return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
@@ -216,7 +217,7 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
 
 
 def compared(x: Side, y: Side) -> Iterator[dict]:
-    """Rows of `distances` of the same tokens, with `without`: the values without each block of these."""
+    """Yield rows of `distances` of the same tokens, with `without`: the values without each block of tokens."""
     xy = x.across(y)
     result = distances(x.principal, y.principal, xy.whole, len(x.states))
     without = without_blocks(x, y, xy, result["svcca99"][1:])

@@ -31,21 +31,23 @@ class Edit:
     tokens: Tensor | None = None
 
     def begins(self, tokens: Tensor | None) -> None:
-        """A forward pass begins."""
+        """Take note that a forward pass on `tokens` begins."""
         self.layer, self.tokens = 0, tokens
 
     def known(self, layer: int) -> Tensor | None:
-        """A context that makes it needless to compute attention."""
+        """Return a context that makes it needless to compute attention, or None."""
 
     def maps(self, layer: int, maps: Tensor, mask: Tensor | None) -> Tensor:
-        """maps [examples, heads, query, key]; mask, which fits their shape: 0 for what a query sees, else very low."""
+        """Return what shall stand instead of `maps` [examples, heads, query, key]. `mask`, which fits their shape, is
+        0 for what a query sees, else very low."""
         return maps
 
     def values(self, layer: int, values: Tensor) -> None:
-        """[examples, heads, tokens, width of a head]; a key head that serves several query heads stands once for each."""
+        """Take note of the values [examples, heads, tokens, width of a head]. A key head that serves several query
+        heads stands once for each."""
 
     def context(self, layer: int, context: Tensor) -> Tensor:
-        """What the heads put out, [examples, heads, tokens, width of a head]."""
+        """Return what shall stand instead of the heads' output [examples, heads, tokens, width of a head]."""
         return context
 
 

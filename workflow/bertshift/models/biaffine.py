@@ -84,10 +84,10 @@ class DependencyParser(nn.Module):
         return f"{len(self.labels)} labels ({', '.join(self.labels)}) of width {width}"
 
     def forward(self, first: Tensor, **inputs: Tensor | None) -> Tensor:
-        """States [sentences, words, width] of the last layer, for the head's scores.
+        """Compute the last layer's states [sentences, words, width] for the head to score.
 
-        `first` [sentences, words] is where each word begins: 0, the token in front of the text, for the root that every sentence has
-        in front, negative for padding.
+        `first` [sentences, words] says where each word begins. It is negative for padding. For the root that every
+        sentence has in front it is 0, the token in front of the text.
         """
         return _at(run(self.encoder, **inputs).last_hidden_state, first.clamp(min=0))
 

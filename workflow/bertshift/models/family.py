@@ -45,7 +45,7 @@ def own_layers(model: PreTrainedModel, what: str) -> list[nn.Module]:
 
 
 def matrix(projection: nn.Module) -> Tensor:
-    """The weights [out, in] of a projection; GPT-2 keeps them the other way round."""
+    """Return the weights [out, in] of a projection; GPT-2 keeps them the other way round."""
     return projection.weight.T if isinstance(projection, Conv1D) else projection.weight
 
 

@@ -28,7 +28,7 @@ class LinearHead(nn.Module):
 
     @classmethod
     def rebuilt(cls, encoder: PreTrainedModel, head: Mapping[str, Tensor]) -> Self:
-        """A model that fits the tensors of a saved head."""
+        """Build a model that fits the tensors of a saved head."""
         return cls(encoder, outputs=len(head["weight"]))
 
     @property
@@ -37,7 +37,7 @@ class LinearHead(nn.Module):
         return f"{self.head.out_features} outputs of width {self.head.in_features}"
 
     def states(self, **inputs: Tensor | None) -> Tensor:
-        """The last layer's [examples, tokens, width]."""
+        """Compute the last layer's states [examples, tokens, width]."""
         return run(self.encoder, **inputs).last_hidden_state
 
 
@@ -76,7 +76,7 @@ class SequenceClassifier(LinearHead):
         return f"{last.out_features} outputs of width {last.in_features}"
 
     def pooled(self, output, attention_mask: Tensor | None = None) -> Tensor:
-        """What the head reads of the encoder's output, [examples, width]."""
+        """Pool the encoder's output into what the head reads, [examples, width]."""
         if self.pooling == "pooler":
             return output.pooler_output
         states = output.last_hidden_state
@@ -90,11 +90,11 @@ class SequenceClassifier(LinearHead):
         return states[torch.arange(len(real), device=real.device), real - 1]
 
     def forward(self, **inputs: Tensor | None) -> Tensor:
-        """Token ids [examples, tokens] -> logits [examples, outputs]."""
+        """Compute logits [examples, outputs] from token ids [examples, tokens]."""
         return self.logits(self.pooled(run(self.encoder, **inputs), inputs.get("attention_mask")))
 
     def logits(self, pooled: Tensor) -> Tensor:
-        """[examples, width] -> [examples, outputs]."""
+        """Compute logits [examples, outputs] from `pooled` [examples, width]."""
         if isinstance(self.head, nn.Linear):
             return self.head(self.dropout(pooled))
         dense, *norm, out = self.head
@@ -112,8 +112,8 @@ class SpanClassifier(LinearHead):
         super().__init__(encoder, outputs, seed)
 
     def forward(self, **inputs: Tensor | None) -> Tensor:
-        """Token ids [windows, tokens] -> logits [windows, tokens, 2]; padding gets the lowest number there is,
-        so that no probability depends on how far a batch happens to be padded."""
+        """Compute logits [windows, tokens, 2] from token ids [windows, tokens]. Padding gets the lowest number there
+        is, so that no probability depends on how far a batch happens to be padded."""
         logits = self.head(self.states(**inputs)).float()
         if (mask := inputs.get("attention_mask")) is None:
             return logits
@@ -138,7 +138,7 @@ class TokenClassifier(LinearHead):
         return f"{len(self.labels)} labels ({', '.join(self.labels)}) of width {self.head.in_features}"
 
     def forward(self, first: Tensor, **inputs: Tensor | None) -> Tensor:
-        """`first` [sentences, words], where each word begins, negative for padding -> logits [..., labels]."""
+        """Compute logits [..., labels]; `first` [sentences, words] is where words begin, negative for padding."""
         states = self.states(**inputs)
         places = first.clamp(min=0)[..., None].expand(-1, -1, states.shape[-1])
         return self.head(self.dropout(states.gather(1, places)))
@@ -150,14 +150,14 @@ HEADS = {
 
 
 def fresh_linear(width: int, outputs: int, seed: int) -> nn.Linear:
-    """N(0, .02) truncated at two sigma, bias 0, as in the first BERT code."""
+    """Draw a linear layer from N(0, .02) truncated at two sigma, bias 0, as in the first BERT code."""
     linear = nn.Linear(width, outputs)
     fill(linear, seed_from(seed, "head"))
     return linear
 
 
 def load_task_model(folder: Path) -> nn.Module:
-    """A fine-tuned model with its head, in eval mode. UserError if the folder holds an encoder without a task."""
+    """Load the fine-tuned model of `folder` with its head, in eval mode. UserError for an encoder without a task."""
     encoder = load_encoder(folder)
     state = read_weights(Path(folder) / WEIGHTS)
     head = {key.removeprefix("head."): value for key, value in state.items() if key.startswith("head.")}

@@ -28,7 +28,7 @@ class LanguageHead:
         )
 
     def __call__(self, states: Tensor) -> Tensor:
-        """What stands at the end of the base model [places, width] -> logits [places, vocabulary].
+        """Compute logits [places, vocabulary] from the states [places, width] at the end of the base model.
 
         UserError for a model whose head does not read what its base model puts out.
         """
@@ -44,9 +44,10 @@ class LanguageHead:
 
 
 def load_language_model(folder: Path, encoder: PreTrainedModel) -> PreTrainedModel:
-    """transformers' model in `folder`, of which `encoder` is the bare one, in float32 and eval mode.
+    """Load transformers' model with a head for words from `folder`, in float32 and eval mode.
 
-    UserError where transformers knows no such head for the family, or the weights have none.
+    `encoder` is its bare model. UserError where transformers knows no such head for the family, or the weights
+    have none.
     """
     what, kind = (
         ("next", AutoModelForCausalLM) if family_of(encoder).causal else ("masked", AutoModelForMaskedLM)

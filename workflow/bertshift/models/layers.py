@@ -111,7 +111,7 @@ class Layers:
         return named.get("attention_mask", more[0] if more else None)
 
     def __call__(self, number: int, hidden: Tensor) -> Tensor:
-        """What layer `number`, counted from 1, makes of `hidden` [examples, tokens, width]."""
+        """Run layer `number`, counted from 1, on `hidden` [examples, tokens, width]."""
         return self.through(self.modules[number - 1], number, hidden)
 
     def through(self, module: nn.Module, number: int, hidden: Tensor) -> Tensor:
@@ -130,7 +130,7 @@ class Layers:
         return hidden
 
     def pooled(self, hidden: Tensor) -> Tensor:
-        """What the model's pooler [examples, width] makes of its last hidden states; ALBERT's is a layer alone."""
+        """Apply the model's pooler to its last hidden states: [examples, width]. ALBERT's is a linear layer alone."""
         pooler = self.model.pooler
         if isinstance(pooler, nn.Linear):
             return self.model.pooler_activation(pooler(hidden[:, 0]))
@@ -139,7 +139,7 @@ class Layers:
 
 @contextmanager
 def _passed_through(model: PreTrainedModel, given: list) -> Iterator[None]:
-    """Inside the block, layers put out what goes into them, and `given` gets all that each is called with."""
+    """Make layers put out, inside the block, what goes into them; `given` gets all that each is called with."""
     modules, tuples = dict.fromkeys(layers_of(model)), family_of(model).tuples
 
     def stub(hidden: Tensor, *more, **named):

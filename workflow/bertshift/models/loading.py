@@ -56,7 +56,7 @@ UNUSED = 512  # rows of an embedding that no entry of the vocabulary has, or a h
 
 
 def load_config(folder: Path) -> PreTrainedConfig:
-    """The architecture in `folder`/config.json. UserError if it is missing, or not one that this project can read."""
+    """Read the architecture in `folder`/config.json. UserError if it is missing or not one this project can read."""
     path = Path(folder) / "config.json"
     values = read_config(Path(folder))
     # Early exports of BERT say no type; that their weights are BERT's is seen when they are read.
@@ -86,11 +86,11 @@ def load_config(folder: Path) -> PreTrainedConfig:
 
 
 def load_encoder(folder: Path, seed: int = 0) -> PreTrainedModel:
-    """The model in `folder` without its head, in float32 and eval mode: embeddings, layers and, where the family's
-    published classifier uses it, the pooler.
+    """Load the model in `folder` without its head, in float32 and eval mode: embeddings, layers and, where the
+    family's published classifier uses it, the pooler.
 
-    Heads are left out. A checkpoint without a pooler gets a fresh one drawn from `seed`, and a line in the log. UserError
-    for weights that do not fit config.json.
+    Heads are left out. A checkpoint without a pooler gets a fresh one drawn from `seed`, and a line in the log.
+    UserError for weights that do not fit config.json.
     """
     folder, config = Path(folder), load_config(folder)
     _complete(folder / WEIGHTS)
@@ -104,7 +104,8 @@ def load_encoder(folder: Path, seed: int = 0) -> PreTrainedModel:
 def _read_encoder(
     folder: Path, config: PreTrainedConfig, weights: Path, **more
 ) -> tuple[PreTrainedModel, set[str]]:
-    """The model and the weights that it lacks, of a pooler alone; UserError, which names `weights`, for any other misfit."""
+    """Read the model and name the weights that it lacks, which can only be a pooler's. UserError, which names
+    `weights`, for any other misfit."""
     kind, family = MODEL_MAPPING[type(config)], FAMILIES.get(config.model_type)
     if "add_pooling_layer" in inspect.signature(kind.__init__).parameters:
         more["add_pooling_layer"] = family is not None and family.pooling == "pooler"
@@ -139,8 +140,8 @@ def _no_model(path: Path, error: Exception) -> UserError:
 
 
 def quietly_read(kind: type, folder: Path, config: PreTrainedConfig, **more) -> tuple[PreTrainedModel, dict]:
-    """What transformers' class `kind` makes of `folder`, in float32, and its report of names, about which it says nothing
-    itself. No random number is drawn."""
+    """Read a model from `folder` by transformers' class `kind`, in float32, and its report of names, about which
+    transformers itself says nothing. torch's random state stays as it was."""
     level = logging.getLogger("transformers").level
     logging.getLogger("transformers").setLevel(logging.ERROR)
     disable_progress_bar()
@@ -177,13 +178,13 @@ def _bare(model: PreTrainedModel, name: str) -> str:
 
 
 def _inside(name: str, model: PreTrainedModel) -> bool:
-    """Whether an unused tensor looks like a part of the encoder; heads are outside, and a pooler may be left out."""
+    """Tell whether an unused tensor looks like a part of the encoder; heads are outside, a pooler may be left out."""
     parts = {part.split(".")[0] for part, _ in model.named_parameters()} - {"pooler"}
     return name.split(".")[0] in parts and not name.endswith(("_ids", "inv_freq", "masked_bias", "attn.bias"))
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of one file."""
+    """Read the tensors of one file."""
     path = Path(path)
     _complete(path)
     return _read_pickle(path) if path.name == PICKLE else load_file(path)
@@ -207,7 +208,7 @@ def _complete(path: Path) -> None:
 
 
 def _read_pickle(path: Path) -> dict[str, Tensor]:
-    """A pickle of named tensors, read without running what else may be in it."""
+    """Read a pickle of named tensors without running what else may be in it."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
         if not all(isinstance(key, str) and isinstance(value, Tensor) for key, value in state.items()):

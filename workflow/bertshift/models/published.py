@@ -58,7 +58,8 @@ def check(folder: Path, said: Mapping[str, int]) -> None:
 
 
 def weights_of(folder: Path) -> Path:
-    """A checkpoint's model.safetensors, else the index of its parts, else pytorch_model.bin. UserError where none is there."""
+    """Find a checkpoint's model.safetensors, else the index of its parts, else pytorch_model.bin. UserError where
+    there is none."""
     found = [folder / name for name in (WEIGHTS, INDEX, PICKLE) if (folder / name).exists()]
     if not found:
         raise no_weights(folder)
@@ -70,7 +71,8 @@ def no_weights(folder: Path) -> UserError:
 
 
 def parts_of(weights: Path) -> list[Path]:
-    """The files with the tensors: those that an index names. UserError for one that is not there, or in another folder."""
+    """List the files with the tensors: `weights`, or those that an index names. UserError for one that is missing or
+    in another folder."""
     if weights.name != INDEX:
         return [weights]
     tensors = read_object(weights).get("weight_map")

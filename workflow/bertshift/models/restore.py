@@ -19,8 +19,8 @@ class Restored:
 
 
 def every_restoration(model: PreTrainedModel, parent: PreTrainedModel) -> list[Restored]:
-    """Each layer of `model` restored from `parent`. UserError for a parent of another shape or with fewer layers, and for
-    a model whose layers are one."""
+    """List each layer of `model` as restored from `parent`. UserError for a parent of another shape or with fewer
+    layers, and for a model that runs one layer several times."""
     ours, theirs = (own_layers(one, "restoring one layer") for one in (model, parent))
     pairs = list(zip(ours, theirs, strict=False))
     shapes = [[weight.shape for weight in layer.state_dict().values()] for pair in pairs for layer in pair]

@@ -93,7 +93,7 @@ def recorded_commit(folder: str | Path, repository: str) -> str | None:
 
 
 def as_asked_before(entry: Mapping, folder: str | Path) -> Mapping:
-    """An entry of `bases.<name>.checkpoints` as it was when `folder` was made, if it still means the same commit.
+    """Return a `bases.<name>.checkpoints` entry as it was when `folder` was made, if it still means the same commit.
 
     Whoever copies a resolved commit into the configuration changes nothing, so nothing must run again.
     """

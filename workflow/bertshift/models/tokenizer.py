@@ -130,7 +130,7 @@ def _ordinary(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[int]:
 
 
 def unknown_token(tokenizer: PreTrainedTokenizerBase) -> int:
-    """What stands for a word that cannot be cut; padding's token in a vocabulary of bytes, which knows every word."""
+    """Return the token for a word that cannot be cut: padding's in a vocabulary of bytes, which knows every word."""
     return tokenizer.pad_token_id if tokenizer.unk_token_id is None else tokenizer.unk_token_id
 
 
@@ -156,11 +156,11 @@ def word_pieces(
 
 
 def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTokenizerBase:
-    """The tokenizer of `folder`, without truncation or padding.
+    """Load the tokenizer of `folder`, without truncation or padding.
 
-    A special token that is written out in a text is cut like any other word. `lowercase` is for a folder of BERT's that
-    does not say whether its vocabulary is lowercased. UserError if nothing says so or the folder says the opposite, and if
-    the vocabulary is missing or needs a package that is not installed.
+    A special token that is written out in a text is cut like any other word. `lowercase` is for a folder of BERT's
+    that does not say whether its vocabulary is lowercased. UserError if nothing says so or the folder says the
+    opposite, and if the vocabulary is missing or needs a package that is not installed.
     """
     folder = Path(folder)
     fast = _read_fast(folder / "tokenizer.json")
@@ -290,7 +290,7 @@ def _lowercase(folder: Path, normalizer: Mapping, config: Mapping, asked: bool |
 
 
 def save_tokenizer(folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
-    """tokenizer.json, and tokenizer_config.json with the special tokens."""
+    """Write tokenizer.json, and tokenizer_config.json with the special tokens."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "tokenizer.json", tokenizer.backend_tokenizer.to_str(pretty=True) + "\n")

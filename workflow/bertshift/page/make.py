@@ -13,7 +13,8 @@ from bertshift.rows.blocks import read_with_blocks
 
 
 def make(entries: Sequence[Mapping], files: Mapping[str, str | Sequence[str]], run: Path = Path()) -> str:
-    """entries, files: settings and inputs of `requests.figures.gallery`; run: the folder that has `results/` and `logs/`."""
+    """Make the page. `entries` and `files` are settings and inputs of `requests.figures.gallery`; `run` is the folder
+    that has `results/` and `logs/`."""
     read = (yaml.safe_load(Path(file).read_text(encoding="utf-8")) for file in files["published"])
     published = {facts["paper"]["key"]: facts for facts in read}
     figures = []

@@ -14,10 +14,11 @@ from bertshift.rows import statistics
 
 
 def pairs(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict]:
-    """{`<model>_vs_<model>`: what is known of both} from tables by path.
+    """Collect {`<model>_vs_<model>`: what is known of both} from tables by path.
 
-    A pair has its `measures`, the `scores` of both models, and the `probes` of both. Pairs of a model with itself are the
-    floor of the others.
+    A pair has its `measures`, the `scores` of both models, and the `trees` (structural probes) of both. It has its
+    `probes` (edge probes), and what its tables were `made` from. Pairs of a model with itself are the floor of the
+    others.
     """
     by_folder: dict[str, dict[str, pd.DataFrame]] = {}
     for path, table in tables.items():
@@ -48,7 +49,8 @@ def _pair(model: str, reference: str, tables: Mapping[str, Mapping[str, pd.DataF
 
 
 def _measure(line: Shown, metric: Metric, name: str, tables: Mapping[str, pd.DataFrame]) -> dict | None:
-    """What the page draws of a line, of the metric's tables by name; None where the table has no such rows."""
+    """Collect what the page draws of a line from the metric's tables by name; None where the table has no such
+    rows."""
     table, found = tables[name], _layers(tables[name], line.rows)
     if found is None:
         return None
@@ -63,7 +65,8 @@ def _measure(line: Shown, metric: Metric, name: str, tables: Mapping[str, pd.Dat
 
 
 def _of(table: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
-    """Rows that have these values; of several inputs Wikipedia's, or else the first; of pairs of layers those of one."""
+    """Select the rows with these values: of several inputs Wikipedia's, or else the first; of pairs of layers those
+    of one."""
     for key, value in wanted.items():
         if key in table:
             table = table[table[key] == value]
@@ -74,7 +77,8 @@ def _of(table: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
 
 
 def _layers(table: pd.DataFrame, wanted: Mapping[str, str]) -> dict | None:
-    """What is drawn of a table; runs that failed to train are left out."""
+    """Average a table's rows by layer, as the page draws them. Runs that failed to train are left out, unless all
+    did."""
     rows = _of(table, wanted)
     rows = rows[rows["head"] == 0]
     if rows.empty:
@@ -91,7 +95,7 @@ def _layers(table: pd.DataFrame, wanted: Mapping[str, str]) -> dict | None:
 
 
 def _by_layer(rows: pd.DataFrame, means: pd.DataFrame) -> list[list]:
-    """[layer, mean, low, high, values of all replicates] of rows, whose `means` are known."""
+    """List [layer, mean, low, high, values of all replicates] of rows, whose `means` are known."""
     each = statistics.with_replicates(rows).groupby(["layer", "replicate"])["value"].mean()
     return [
         [int(row.layer), *map(shown, (row.value, row.low, row.high)), list(map(shown, each[row.layer]))]
@@ -100,7 +104,8 @@ def _by_layer(rows: pd.DataFrame, means: pd.DataFrame) -> list[list]:
 
 
 def _heads(table: pd.DataFrame, wanted: Mapping[str, str]) -> list[list[float | None]]:
-    """[layers][heads] of the first pretraining run that learned its task, as heads of two runs have nothing in common."""
+    """Return values [layers][heads] of the first pretraining run that learned its task, or else of the first. Heads
+    of two runs have nothing in common."""
     rows = _of(table, wanted)
     rows = numbers.trained(numbers.first_run(rows[rows["head"] > 0], "model"), ["model"])
     cells = rows.pivot_table(index="layer", columns="head", values="value")
@@ -117,7 +122,7 @@ def _scores(table: pd.DataFrame) -> dict:
 
 
 def _trees(tables: Mapping[str, pd.DataFrame | None]) -> dict[str, dict]:
-    """Structural probes, {kind: {model: as `_by_layer`}}; empty without both models'."""
+    """Collect structural probes, {kind: {model: as `_by_layer`}}; empty unless both models have them."""
     found: dict[str, dict] = {}
     if any(table is None for table in tables.values()):
         return found
@@ -130,7 +135,7 @@ def _trees(tables: Mapping[str, pd.DataFrame | None]) -> dict[str, dict]:
 
 
 def _probes(table: pd.DataFrame | None) -> list[list]:
-    """[task, difference of F1 in points, low, high] of edge probes on a mix of all layers."""
+    """List [task, difference of F1 in points, low, high] of edge probes on a mix of all layers."""
     if table is None:
         return []
     rows = statistics.in_points(table[(table["variant"] == "mix") & (table["view"] == "micro_all")])

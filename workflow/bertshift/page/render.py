@@ -11,7 +11,7 @@ ASSETS = Path(__file__).with_name("assets")
 
 
 def render(data: Mapping) -> str:
-    """`data` as of `data.page`. The same data give the same bytes."""
+    """Write the page of `data`, which are as of `data.page`. The same data give the same bytes."""
     assets: dict[str, str] = {}
     for file in sorted(ASSETS.iterdir()):
         assets[file.suffix] = assets.get(file.suffix, "") + file.read_text(encoding="utf-8")
@@ -31,6 +31,6 @@ def render(data: Mapping) -> str:
 
 
 def as_script(data: Mapping) -> str:
-    """JSON that no text in it can end: `<` is written as an escape."""
+    """Write JSON whose texts cannot end the script that holds it: `<` is written as an escape."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", r"\u003c").replace("\u2028", r"\u2028").replace("\u2029", r"\u2029")

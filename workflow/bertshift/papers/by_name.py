@@ -13,13 +13,14 @@ PACKAGE = "bertshift.papers"
 
 
 def module_of(name: str) -> str:
-    """`hao2020/change`: the paper, and its module that draws figure `<paper>/<item>`."""
+    """Name the paper and its module that draws figure `<paper>/<item>`: `hao2020/change`."""
     paper, item = name.split("/")
     return f"{paper}/{(_figure(name).drawn_by or item).partition('.')[0]}"
 
 
 def draw(name: str, tables: Mapping, published: Mapping):
-    """(figure, table of every number drawn, caption) of figure `<paper>/<item>`; `published` is the paper's file."""
+    """Draw figure `<paper>/<item>`, and return (figure, table of every number drawn, caption). `published` is the
+    paper's file."""
     # A plotting library, which those who only read names do without.
     from bertshift.figures.style import styled
 
@@ -31,12 +32,13 @@ def draw(name: str, tables: Mapping, published: Mapping):
 
 
 def claims_of(paper: str):
-    """All `verdicts.deciding.Claims` of a paper."""
+    """Return the `verdicts.deciding.Claims` of a paper, which hold all of its claims."""
     return import_module(f"{PACKAGE}.{paper}.claims").CLAIMS
 
 
 def decide(name: str, tables: Mapping, published: Mapping):
-    """One row for each claim on figure `<paper>/<item>`, from the figure's tables and the paper's file."""
+    """Decide each claim on figure `<paper>/<item>` from the figure's tables and the paper's file: one row for
+    each."""
     paper, item = name.split("/")
     return claims_of(paper).decide(item, tables, published)
 

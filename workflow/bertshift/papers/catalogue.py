@@ -17,10 +17,10 @@ FIGURES = {
 
 
 def needs(name: str, config: Mapping) -> list[str]:
-    """The tables that figure `<paper>/<item>` reads, in the order of `config['figures'][paper][item]`.
+    """Name the tables that figure `<paper>/<item>` reads, in the order of `config['figures'][paper][item]`.
 
-    UserError for a figure that there is not, and, with the key's path, for an entry that lacks what the figure needs or
-    has models that it cannot show.
+    Raises UserError for a figure that does not exist. It also raises one, with the key's path, for an entry that
+    lacks what the figure needs or has models that the figure cannot show.
     """
     if name not in FIGURES:
         raise UserError(f"no figure '{name}'; there are {', '.join(FIGURES)}.")
@@ -37,8 +37,8 @@ def needs(name: str, config: Mapping) -> list[str]:
 
 
 def drawable(config: Mapping) -> tuple[Mapping, list[str]]:
-    """The configuration whose figures have only models that they can draw, null where there is none; and a sentence for each
-    thing that models lack."""
+    """Restrict the figures of the configuration to models that they can draw, null where there is none. Return the
+    new configuration, and a sentence for each thing that models lack."""
     figures, said = {paper: dict(items) for paper, items in config["figures"].items()}, []
     for name, figure in FIGURES.items():
         paper, item = name.split("/")
@@ -58,14 +58,15 @@ def drawable(config: Mapping) -> tuple[Mapping, list[str]]:
 
 
 def nearest_figures(paper: str, item: str) -> list[str]:
-    """The paper's figures that are like `item` and have its number, or all: Figure 5 is not meant by `figure9`."""
+    """List the paper's figures that are like `item` and have its number, or else all: `figure9` never means Figure
+    5."""
     number = re.compile(r"\d+").findall
     items = list(PAPERS[paper].FIGURES)
     return [name for name in alike(item, items, 3, 0.6) if number(name) == number(item)] or items
 
 
 def check(config: Mapping) -> None:
-    """UserError where `config['figures']` names a paper, a figure or a model that there is not."""
+    """Raise UserError where `config['figures']` names a paper, a figure or a model that does not exist."""
     refuse(_problems(config))
 
 

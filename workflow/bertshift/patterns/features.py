@@ -25,7 +25,7 @@ OVER_UNIFORM = 1.5
 
 
 def features(maps: Tensor, special: np.ndarray, segment: np.ndarray) -> np.ndarray:
-    """[..., L, L] maps of one input -> [..., 3] float64 (FEATURES); special, segment [L] tell of its tokens.
+    """Compute FEATURES [..., 3] float64 of maps [..., L, L] of one input; special, segment [L] tell of its tokens.
 
     Without content, as of an empty sentence, d and b are 0.
     """
@@ -37,7 +37,7 @@ def features(maps: Tensor, special: np.ndarray, segment: np.ndarray) -> np.ndarr
 
 
 def _linear(special: np.ndarray, segment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights [2, L, L] and offsets [2] of d and b, which are linear in the map."""
+    """Compute the weights [2, L, L] and offsets [2] of d and b, which are linear in the map."""
     content = ~special
     queries = content / max(content.sum(), 1)
     position = np.arange(len(special))
@@ -51,7 +51,8 @@ def _linear(special: np.ndarray, segment: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def propose(values: np.ndarray, lengths: np.ndarray | int, causal: np.ndarray | bool = False) -> np.ndarray:
-    """[..., 3] features, lengths in tokens, whether tokens see those before them alone -> [...] numbers of CLASSES."""
+    """Propose the classes of maps, numbers [...] of CLASSES, from features [..., 3], lengths in tokens, and whether
+    tokens see those before them alone."""
     v, d, b = np.moveaxis(values, -1, 0)
     columns, band = _floors(np.asarray(lengths), causal)
     conditions = {
@@ -66,7 +67,7 @@ def propose(values: np.ndarray, lengths: np.ndarray | int, causal: np.ndarray | 
 
 
 def _floors(lengths: np.ndarray, causal: np.ndarray | bool) -> tuple[np.ndarray, np.ndarray]:
-    """OVER_UNIFORM times v and d of maps whose queries attend alike to all that they may see.
+    """Compute OVER_UNIFORM times v and d of maps whose queries attend alike to all that they may see.
 
     Query i of a decoder gives 1/i to each of i tokens, so that column j has the mean (1/j + ... + 1/L) / L.
     """

@@ -16,7 +16,7 @@ MOVED = 0.05
 
 
 def read_labels(path: Path, sheet: pd.DataFrame) -> pd.DataFrame:
-    """`sheet` with the labels of `path`, its corrected copy; rows in any order.
+    """Return `sheet` with the labels of `path`, its corrected copy, whose rows may stand in any order.
 
     A label that is not the proposed one is a person's, and so is one whose `source` says person: looked at and agreed
     with. UserError, with the line, for a label that is no class, a map that the sheet lacks, has twice or has as

@@ -16,7 +16,7 @@ CMAP = "Reds"  # as in figure 1
 
 @styled
 def pages(table: pd.DataFrame, maps: Sequence[np.ndarray], special: Sequence[np.ndarray]) -> list[Figure]:
-    """One figure a page: each map with its number and proposed class, ticks at special tokens, a scale of its own."""
+    """Draw a figure a page: each map with its number and proposed class, ticks at special tokens, its own scale."""
     return list(_pages(table.assign(place=np.arange(len(table))), maps, special))
 
 

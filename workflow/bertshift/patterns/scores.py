@@ -15,19 +15,19 @@ ANSWERS = ("cross_validated", "resubstituted")
 
 
 def counts_of(predictions: pd.DataFrame, answer: str) -> np.ndarray:
-    """[classes, classes] labels against answers of one of ANSWERS."""
+    """Count labels against answers of one of ANSWERS, [classes, classes]."""
     gold, said = (predictions[column].map(CLASSES.index).to_numpy() for column in ("label", answer))
     return confusion(gold, said, len(CLASSES))
 
 
 def counts_by_input(predictions: pd.DataFrame) -> np.ndarray:
-    """[inputs, classes, classes] of the cross-validated answers."""
+    """Count labels against cross-validated answers by input, [inputs, classes, classes]."""
     inputs = predictions.groupby(["task", "example"], sort=False)
     return np.array([counts_of(rows, "cross_validated") for _, rows in inputs])
 
 
 def summary(predictions: pd.DataFrame) -> dict[str, float]:
-    """How many maps were labelled, how many of them by a person, and the F1 of either answer."""
+    """Count the labelled maps, and those labelled by a person; compute the F1 of either answer."""
     found = {
         "labels": len(predictions),
         "labels_by_person": int((predictions["source"] == PERSON).sum()),
@@ -38,7 +38,8 @@ def summary(predictions: pd.DataFrame) -> dict[str, float]:
 
 
 def score_table(predictions: pd.DataFrame) -> pd.DataFrame:
-    """One row an answer and average, and one a class; n counts labelled maps. Classes without any are NaN."""
+    """Tabulate F1: for each answer one row an average, and one a class. n counts labelled maps. A class that is
+    neither label nor answer is NaN."""
     return pd.DataFrame(_scores(predictions))
 
 
@@ -55,7 +56,8 @@ def _scores(predictions: pd.DataFrame) -> Iterator[dict]:
 
 
 def confusion_table(predictions: pd.DataFrame) -> pd.DataFrame:
-    """One row an answer, label and class answered: how many maps, and their share of the label's (NaN if none has it)."""
+    """Count maps, one row an answer, label and class answered, with their share of the label's maps (NaN if it has
+    none)."""
     return pd.DataFrame(
         {
             "metric": "pattern_confusion",

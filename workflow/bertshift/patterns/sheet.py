@@ -18,11 +18,11 @@ TABLE, MAPS = "maps.tsv", "maps.npz"
 
 
 def choose(models: Mapping[str, Mapping], rows: Mapping[str, Sequence[dict]], count: int) -> pd.DataFrame:
-    """Which `count` maps: as many from each layer of each model as can be, of inputs and heads drawn at random.
+    """Choose `count` maps, as equally from each layer of each model as can be, of inputs and heads drawn at random.
 
-    models: {name: {"task", "layers", "heads", "runs": {folder: (init, seed)}}}, whose replicates take turns; rows: the
-    inputs of each. In random order, so that neighbours on a page have nothing in common. `row` and `folder` say where
-    the input and the model are.
+    models: {name: {"task", "layers", "heads", "runs": {folder: (init, seed)}}}, whose replicates take turns; rows:
+    the inputs of each. The maps are in random order, so that neighbours on a page have nothing in common. `row` and
+    `folder` say where the input and the model are.
     """
     strata = [(name, layer) for name, model in models.items() for layer in range(1, model["layers"] + 1)]
     quota = np.full(len(strata), count // len(strata))
@@ -49,7 +49,7 @@ def choose(models: Mapping[str, Mapping], rows: Mapping[str, Sequence[dict]], co
 def measure(
     chosen: pd.DataFrame, rows: Mapping[str, Sequence[dict]], max_length: int
 ) -> tuple[pd.DataFrame, list[np.ndarray], list[np.ndarray]]:
-    """(COLUMNS, the maps [L, L] float32, positions of their special tokens) of the maps chosen.
+    """Measure the maps chosen: (COLUMNS, the maps [L, L] float32, positions of their special tokens).
 
     Each has its proposed class as its label, of source `proposed`, until a person corrects it.
     """

@@ -68,12 +68,12 @@ class Resources:
 
 
 def kind(rule: str) -> str:
-    """What a rule is planned as: figures have a rule each."""
+    """Name the kind that a rule is planned as. Figures have a rule each, and are of one kind."""
     return "draw" if rule.startswith("draw_") else rule
 
 
 def stage(rule: str, table: Mapping) -> int:
-    """How many stages come before the rule's; one that the table does not name comes last."""
+    """Count the stages before the rule's. A rule that the table does not name comes last."""
     stages, name = list(table["stages"]), kind(rule)
     if name in METRICS:
         return stages.index("metrics")
@@ -86,7 +86,7 @@ def sizes_of(config: Mapping, table: Mapping) -> Sizes:
 
 
 def of_job(job: Job, table: Mapping, has_gpu: bool) -> Cost:
-    """What the table tells of one job."""
+    """Calculate the cost of one job from the table."""
     work, of_rule = job.work, table["rules"].get(kind(job.rule), {})
     if job.rule in METRICS:
         of_rule = {"seconds": METRICS[job.rule].seconds} | of_rule
@@ -108,7 +108,7 @@ def of_job(job: Job, table: Mapping, has_gpu: bool) -> Cost:
 
 
 def shipped(jobs: Sequence[Job], table: Mapping, has_gpu: bool) -> dict[int, Cost]:
-    """The cost of every job by its number as the table alone tells."""
+    """Calculate the cost of every job, by its number, from the table alone."""
     return {job.number: of_job(job, table, has_gpu) for job in jobs}
 
 
@@ -149,7 +149,8 @@ def megabytes(cost: Cost, cluster: Mapping, kind: str, attempt: int) -> int:
 
 
 def own_cost(job: Job) -> Cost | None:
-    """What a finished job took, by the record that Snakemake wrote of it; 0 for what nothing tells."""
+    """Read what a finished job took from the record that Snakemake wrote of it, with 0 for what nothing tells.
+    Return None for a job that is still needed or has no readable record."""
     if job.needed or not job.record or not Path(job.record).is_file():
         return None
     with open(job.record, encoding="utf-8", errors="replace") as file:
@@ -176,9 +177,10 @@ def _times(cost: Cost, ratios: Mapping[str, float]) -> Cost:
 
 
 def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) -> tuple[float, float]:
-    """(seconds until the last job ends, most bytes of temporary files at a time), each job begun as soon as it can be.
+    """Simulate the jobs, each begun as soon as it can be.
 
-    Temporary: until all that read it have run, as Snakemake deletes it; and what a job needs while it runs.
+    Return (seconds until the last job ends, most bytes of temporary files at a time). A temporary file counts until
+    all jobs that read it have run, as Snakemake deletes it then. What a job needs while it runs counts too.
     """
     left = {job.number: job for job in jobs if job.needed}
     before = {number: [other for other in job.after if other in left] for number, job in left.items()}
@@ -228,7 +230,7 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
 
 
 def plan(jobs: Sequence[Job], config: Mapping, table: Mapping, limits: Resources) -> str:
-    """What is left, by stage: jobs, hours, disk, memory of the largest job, and where the estimate comes from."""
+    """Tabulate what is left by stage: jobs, hours, disk, memory of the largest job, and the estimate's source."""
     expected, own = shipped(jobs, table, limits.has_gpu), finished(jobs)
     costs = estimate(jobs, expected, own)
     seconds, temporary = simulate(jobs, costs, limits)

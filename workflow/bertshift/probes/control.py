@@ -12,7 +12,7 @@ from bertshift.seeds import seed_from
 def control_labels(
     phrases: Sequence[tuple[Sentence, ...]], train_labels: np.ndarray, task: str, seed: int
 ) -> np.ndarray:
-    """[T, C] bool: for each target a label set that depends on the words of its spans and `seed` alone.
+    """Draw for each target a label set, [T, C] bool, that depends on the words of its spans, `task` and `seed` alone.
 
     phrases [T]: the words of a target's spans; train_labels [T', C]: the task's own labels in training, whose sets
     are drawn with the frequencies that they have there. Words count as equal whatever their case, because an uncased

@@ -46,7 +46,7 @@ COLUMNS = [
 
 
 def binary_loss(logits: Tensor, gold: Tensor) -> Tensor:
-    """Cross-entropy of one Bernoulli variable a label, mean over targets and labels: [K, T, C] -> [K]."""
+    """Compute the mean cross-entropy over targets and labels, one Bernoulli variable a label: [K, T, C] -> [K]."""
     return F.binary_cross_entropy_with_logits(logits, gold, reduction="none").mean((1, 2))
 
 
@@ -104,14 +104,14 @@ def read_task(
 
 
 def read_rows(sentences: Path) -> dict[Sentence, int]:
-    """Row number of each sentence (tuple of words) in a file of stimuli."""
+    """Read the row number of each sentence (tuple of words) in a file of stimuli."""
     return {tuple(row["words"]): number for number, row in enumerate(read_jsonl(sentences))}
 
 
 def load_examples(
     task: EdgeTask, activations: Activations, word_vectors: np.ndarray | None = None
 ) -> dict[str, Examples]:
-    """All splits of a task for one model; prints how many targets the window (max_length) has cut off.
+    """Load all splits of a task for one model; print how many targets the window (max_length) has cut off.
 
     Raises UserError where it has cut off all targets of a split.
     """
@@ -141,12 +141,12 @@ def load_examples(
 
 
 def word_vectors(folder: Path) -> np.ndarray:
-    """[V, d] word embeddings of a model folder after LayerNorm, without position and segment: variant word_only."""
+    """Compute a folder's word embeddings [V, d] after LayerNorm, without position and segment: variant word_only."""
     return models.word_vectors(load_encoder(Path(folder))).numpy()
 
 
 def variant_layers(variant: str, layers: int) -> tuple[int, ...]:
-    """Rows of Features that a variant's probe mixes, for an encoder of `layers` layers."""
+    """Select the rows of Features that a variant's probe mixes, for an encoder of `layers` layers."""
     return {
         "mix": tuple(range(layers + 1)),
         "top": (layers,),
@@ -158,7 +158,7 @@ def variant_layers(variant: str, layers: int) -> tuple[int, ...]:
 def recipes(
     sources: Mapping[Replicate, Source], edges: Mapping[str, Path], settings: ProbeSettings, code: str
 ) -> dict[tuple[Replicate, str], dict]:
-    """(replicate, task) -> all that probes of the task on the replicate's states are made from."""
+    """Map (replicate, task) to all that probes of the task on the replicate's states are made from."""
     of_task = {
         name: {
             "task": name,
@@ -232,9 +232,9 @@ def _of_replicate(
     variants: Sequence[str],
     settings: ProbeSettings,
 ) -> dict:
-    """`counts` of `_train_and_test`, ids of the `sentences` that they are of, and `sizes`: n, train, dropped.
+    """Return the `counts` of `_train_and_test`, the ids of their `sentences`, and `sizes`: n, train, dropped.
 
-    A function of its own, so that its examples are freed before the next ones are read.
+    It is a function of its own, so that its examples are freed before the next ones are read.
     """
     examples = load_examples(task, activations, words)
     layers = [variant_layers(variant, activations.layers) for variant in variants]
@@ -259,7 +259,7 @@ def _train_and_test(
     settings: ProbeSettings,
     tested: np.ndarray,
 ) -> np.ndarray:
-    """Counts [variants, views, seeds, own labels or control, sentences `tested`, 3] of probes trained in one bank."""
+    """Train probes in one bank: counts [variants, views, seeds, own labels or control, sentences `tested`, 3]."""
     seeds = settings.seeds
     probes = [Probe(own, labelling, seed) for own in layers for seed in seeds for labelling in (0, seed)]
     train_examples, test = examples["train"], examples["test"]

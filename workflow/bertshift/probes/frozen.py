@@ -41,12 +41,12 @@ def frozen(
     sidecar: Mapping,
     max_train: int | None = None,
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Rows of `replicate` for each encoder that models of a task start from, with values without each block of examples
-    (`blocks.WITHOUT`), and the number of rows used of each split.
+    """Tabulate the rows of `replicate` for each encoder that models of a task start from, with values without each
+    block of examples (`blocks.WITHOUT`), and count the examples used of each split.
 
     `task` is an entry of the configuration's tasks with its name, of kind classification or regression. `starts`:
-    {folder: {init, seed, heads}}, where `heads` are the seeds of the fine-tunings whose first heads are drawn. At most
-    `max_train` of rows["train"] fit a probe; all that the task is scored on score it.
+    {folder: {init, seed, heads}}, where `heads` are the seeds of the fine-tunings whose first heads are drawn. At
+    most `max_train` of rows["train"] fit a probe; all that the task is scored on score it.
     """
     the_task = load_task(task, sidecar)
     limits = [size for size in (task.get("max_train"), max_train) if size is not None]
@@ -70,9 +70,11 @@ def frozen(
 def replicate(
     task: TextClassification, folder: Path, heads: Sequence[int], used: Mapping[str, Sequence[dict]]
 ) -> Iterator[dict]:
-    """Every score on used["dev"], and `without` each block of these, by variant: `constant`, one label for all inputs, or the mean target of a regression;
-    `random_head`, the head with which fine-tuning from each of these seeds starts; `linear_probe_pooled` and
-    `linear_probe_mean`, fitted to used["train"] on what the head sees and on the mean of all tokens.
+    """Yield every score on used["dev"], and `without` each block of these examples, by variant.
+
+    Variants: `constant`, one label for all inputs, or the mean target of a regression; `random_head`, the head with
+    which fine-tuning from each of the seeds `heads` starts; `linear_probe_pooled` and `linear_probe_mean`, fitted to
+    used["train"] on what the head sees and on the mean of all tokens.
 
     `draw` counts labels or heads, `answer` is set where all inputs get the same one, `l2` is a probe's.
     """
@@ -110,7 +112,7 @@ def replicate(
 
 @torch.inference_mode()
 def features(model: SequenceClassifier, examples: Sequence[Encoded], pad_id: int) -> dict[str, np.ndarray]:
-    """float32 [examples, width]: `pooled`, what the head sees, and `mean`, of the last layer over all tokens."""
+    """Compute float32 [examples, width]: `pooled`, what the head sees; `mean`, of the last layer over all tokens."""
     found = {
         kind: np.empty((len(examples), model.encoder.config.hidden_size), np.float32)
         for kind in ("pooled", "mean")
@@ -133,7 +135,7 @@ def features(model: SequenceClassifier, examples: Sequence[Encoded], pad_id: int
 def with_provenance(
     table: pd.DataFrame, settings: Mapping, sidecar: Mapping, used: Mapping[str, int]
 ) -> pd.DataFrame:
-    """The table with what its numbers were made from."""
+    """Add to the table what its numbers were made from."""
     dev, train = (describe_split(sidecar, split, used[split]) for split in ("dev", "train"))
     return table.assign(
         model=settings["model"],

@@ -25,14 +25,14 @@ class Linear:
     bias: np.ndarray
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
-        """[examples, width] -> [examples, outputs]"""
+        """Compute outputs [examples, outputs] from features [examples, width]."""
         return features @ self.weights + self.bias
 
 
 def logistic_regression(
     features: np.ndarray, targets: np.ndarray, classes: int, l2: float, start: Linear | None = None
 ) -> Linear:
-    """The minimum of mean cross-entropy + l2/2 |weights|^2 by L-BFGS, from `start` or zero; biases are free.
+    """Find the minimum of mean cross-entropy + l2/2 |weights|^2 by L-BFGS, from `start` or zero; biases are free.
 
     features [examples, width], targets [examples] in 0..classes-1.
     """
@@ -59,7 +59,7 @@ def logistic_regression(
 
 
 def ridge(features: np.ndarray, targets: np.ndarray, l2: float) -> Linear:
-    """The minimum of mean squared error + l2 |weights|^2, in closed form; the bias is free."""
+    """Find the minimum of mean squared error + l2 |weights|^2 in closed form; the bias is free."""
     centre, middle = features.mean(0), targets.mean()
     x = features - centre
     gram = x.T @ x / len(x) + l2 * np.eye(x.shape[1])
@@ -68,10 +68,10 @@ def ridge(features: np.ndarray, targets: np.ndarray, l2: float) -> Linear:
 
 
 def probe(features: np.ndarray, targets: np.ndarray, classes: int | None, name: str) -> tuple[Linear, float]:
-    """A linear probe of standardised features, and its L2: logistic regression, or ridge where `classes` is None.
+    """Choose L2 and fit a linear probe of standardised features: logistic regression, or ridge if `classes` is None.
 
-    Of STRENGTHS the one with the least loss on a fifth of the examples, drawn by `name`, after a fit to the others; the
-    probe is then fitted to all. It takes features as they are given here.
+    L2 is the one of STRENGTHS with the least loss on a fifth of the examples, drawn by `name`, after a fit to the
+    others. The probe is then fitted to all. It takes features as they are given here.
     """
     features = np.asarray(features, np.float64)
     centre, scale = features.mean(0), features.std(0)
@@ -93,7 +93,7 @@ def probe(features: np.ndarray, targets: np.ndarray, classes: int | None, name: 
 
 
 def _path(features, targets, classes: int | None, until: float = 0.0) -> Iterator[tuple[float, Linear]]:
-    """Fits from the strongest L2 down, each from the one before."""
+    """Yield (L2, fit) from the strongest L2 down, each fit from the one before."""
     model = None
     for l2 in STRENGTHS:
         if l2 < until:

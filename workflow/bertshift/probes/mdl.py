@@ -49,7 +49,7 @@ MIN_RECORDS = 32
 
 
 def nats(logits: Tensor, gold: Tensor, single: bool) -> Tensor:
-    """Code length of each target's labels, natural logarithm: [K, T, C] -> [K, T]."""
+    """Compute the code length of each target's labels, natural logarithm: [K, T, C] -> [K, T]."""
     if single:
         return -(logits.log_softmax(-1) * gold).sum(-1)
     return F.binary_cross_entropy_with_logits(logits, gold, reduction="none").sum(-1)
@@ -70,12 +70,12 @@ def code_length(single: bool) -> Objective:
 
 
 def uniform_bits(labels: int, single: bool) -> float:
-    """What a target costs without a probe."""
+    """Compute the bits that a target costs without a probe."""
     return math.log2(labels) if single else float(labels)
 
 
 def block_ends(portions: Sequence[float], records: int) -> dict[float, int]:
-    """Portion -> number of records of it, without those of fewer than MIN_RECORDS; the last one is all of them."""
+    """Count the records of each portion, without portions of fewer than MIN_RECORDS; the last one is all records."""
     ends = {portion: int(portion * records) for portion in portions[:-1]}
     return {portion: end for portion, end in ends.items() if end >= MIN_RECORDS} | {portions[-1]: records}
 
@@ -89,13 +89,14 @@ def describe(
     kept: Kept,
     variant: str = "mix",
 ) -> pd.DataFrame:
-    """Online code of every task's training labels, for every replicate and probe seed; arguments as `edge.probe`.
+    """Compute the online code of every task's training labels, for every replicate and probe seed.
 
-    A part of the work is one portion: the probes that are trained on it. Returns a table of COLUMNS. quantity:
-    codelength, uniform (bits of the n coded targets), compression (portion 1), and f1 on the n test targets after
-    training on `portion`, `examples` records, of the probe that codes the next block: the likeliest label, or all with
-    p > 0.5 where a target may have several. The columns blocks.WITHOUT have the same without each block of sentences, by
-    the same probes; a code's length is then that of the other targets, scaled to n targets.
+    Arguments are as for `edge.probe`. A part of the work is one portion: the probes that are trained on it. Returns a
+    table of COLUMNS. quantity: codelength, uniform (bits of the n coded targets), compression (portion 1), and f1 on
+    the n test targets after training on `portion`, `examples` records, of the probe that codes the next block: the
+    likeliest label, or all with p > 0.5 where a target may have several. The columns blocks.WITHOUT have the same
+    without each block of sentences, by the same probes; a code's length is then that of the other targets, scaled to
+    n targets.
     """
     rows = read_rows(sentences)
     task = cache(lambda name: read_task(name, edges[name], rows, settings.of(name)))
@@ -127,7 +128,7 @@ def describe(
 
 
 def _block_of_records(task: EdgeTask, split: str, examples: Examples) -> np.ndarray:
-    """[R] the block of each record's sentence, the same for all models."""
+    """Find the block of each record's sentence, [R], the same for all models."""
     sentences = np.unique(task.words[split].sentences)
     return block_of(len(sentences))[np.searchsorted(sentences, examples.spans.sentence)]
 
@@ -139,9 +140,9 @@ def _portion(
     settings: CodeSettings,
     portion: float,
 ) -> dict:
-    """What a probe of each seed makes of one portion: `bits` [seeds, blocks] of the records after it, none after the last,
-    and `counts` [seeds, blocks, 3] of the test; with the sizes that a code's length needs. Nothing where the portion has
-    too few records."""
+    """Train a probe of each seed on one portion: `bits` [seeds, blocks] of the records after it, none after the last,
+    and `counts` [seeds, blocks, 3] of the test, with the sizes that a code's length needs. Return nothing where the
+    portion has too few records."""
     name, learned, test = task.name, examples["train"], examples["test"]
     order = np.random.default_rng(seed_from("mdl records", name)).permutation(learned.records)
     ends = block_ends(settings.portions, len(order))
@@ -193,7 +194,7 @@ def _portion(
 
 
 def _online_code(portions: Iterable[Mapping]) -> Iterator[tuple[tuple, np.ndarray]]:
-    """Rows of a table, each with its values without every block, from what `_portion` gives for each portion."""
+    """Yield rows of a table, each with its values without each block, from what `_portion` gives for each portion."""
     portions = [one for one in portions if one]
     seeds = range(1, len(portions[0]["counts"]) + 1)
     total = np.tile(portions[0]["uniform_before"], (len(seeds), 1))

@@ -7,9 +7,10 @@ from bertshift.data.provenance import ORIGINS
 
 
 def records_used(folder: Path, task: str, split: str, sizes: Mapping[str, int | None]) -> list[dict]:
-    """The records of a split that probes read, the same for every model; `sizes` by split, None for all.
+    """Select the records of a split that probes read, the same for every model; `sizes` by split, None for all.
 
-    Random samples of the training and the test records; of the development records the first, as jiant takes them.
+    They are random samples of the training and the test records, and the first development records, as jiant takes
+    them.
     """
     records, size = read_edges(folder, split), sizes[split]
     return records[:size] if split == "dev" else sample(records, size, task, split)
@@ -18,7 +19,7 @@ def records_used(folder: Path, task: str, split: str, sizes: Mapping[str, int | 
 def distinct_sentences(
     folders: Mapping[str, Path], sizes: Mapping[str, Mapping[str, int | None]]
 ) -> list[dict]:
-    """Rows of id and words: each sentence that a probe of any task reads, once, in order of appearance."""
+    """List each sentence that a probe of any task reads, once, in order of appearance: rows of id and words."""
     rows = {}
     for task, folder in folders.items():
         for split in SPLITS:
@@ -29,7 +30,7 @@ def distinct_sentences(
 
 
 def describe(folders: Mapping[str, Path]) -> str:
-    """Which corpora the records of all tasks come from, for a table's `data` column."""
+    """Name the corpora that the records of all tasks come from, for a table's `data` column."""
     names: dict[str, list[str]] = {}
     for sidecar in map(read_edge_sidecar, folders.values()):
         names.setdefault(ORIGINS[sidecar["origin"]], []).append(sidecar["name"])

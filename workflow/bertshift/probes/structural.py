@@ -137,7 +137,7 @@ class Probe:
     """One probe of the `kind` depth or distance, with an optimiser and a schedule of its own."""
 
     def __init__(self, kind: str, layer: int, seed: int, settings: StructuralSettings, like: Tensor):
-        """`like` [..., d]: vectors of the width, type and device that the probe is to have."""
+        """Give the probe the width, type and device of the vectors `like` [..., d]."""
         width = like.shape[-1]
         self.kind, self.layer, self.seed, self.rank = kind, layer, seed, settings.rank or width
         generator = torch.Generator().manual_seed(seed_from("structural probe", kind, layer, seed))

@@ -15,7 +15,7 @@ SHORTEST, LONGEST = 5, 50  # sentences that correlations are averaged over, in w
 
 
 def depths(heads: Sequence[int]) -> np.ndarray:
-    """[n] edges between each word and the root. heads: [n] counted from 1, 0 for the root; a tree."""
+    """Count the edges between each word and the root, [n]. heads: [n] counted from 1, 0 for the root; a tree."""
     parents = np.append(0, heads)
     above, depth = parents[1:], np.zeros(len(heads), np.int64)
     while above.any():
@@ -25,7 +25,7 @@ def depths(heads: Sequence[int]) -> np.ndarray:
 
 
 def distances(heads: Sequence[int]) -> np.ndarray:
-    """[n, n] edges on the path between each two words. heads: as for `depths`."""
+    """Count the edges on the path between each two words, [n, n]. heads: as for `depths`."""
     between = np.zeros((len(heads), len(heads)), np.int64)
     order = np.argsort(depths(heads), kind="stable")
     for number, word in enumerate(order):
@@ -36,9 +36,9 @@ def distances(heads: Sequence[int]) -> np.ndarray:
 
 
 def spearman(predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Spearman's correlation along the last axis [..., n] -> [...], tied values at their average rank.
+    """Compute Spearman's correlation along the last axis, [..., n] -> [...], tied values at their average rank.
 
-    0 where one side is all alike. Other axes are broadcast.
+    It is 0 where one side is all alike. Other axes are broadcast.
     """
     a, b = (rankdata(values, axis=-1) - (values.shape[-1] + 1) / 2 for values in (predicted, gold))
     norms = np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
@@ -46,10 +46,10 @@ def spearman(predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
 
 
 def mean_over_lengths(values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, int]:
-    """Means over sentences of a length, averaged over lengths: values [..., sentences] -> [...], and how many counted.
+    """Average values [..., sentences] over sentences of a length, then over lengths: [...], and how many counted.
 
-    As Hewitt and Manning do, of sentences of 5 to 50 words; a sentence's own value may be a mean over its words.
-    Raises UserError where there are none.
+    As in Hewitt and Manning, sentences of 5 to 50 words count; a sentence's own value may be a mean over its words.
+    Raises UserError where there are no such sentences.
     """
     kept = (lengths >= SHORTEST) & (lengths <= LONGEST)
     if not kept.any():
@@ -62,15 +62,16 @@ def mean_over_lengths(values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarr
 
 
 def root_found(predicted: np.ndarray, gold: np.ndarray, kept: np.ndarray) -> tuple[np.ndarray, int]:
-    """Whether the least deep of the words `kept` [n] is the root: predicted [k, n], gold [n] -> [k], and out of 1."""
+    """Tell whether the least deep of the words `kept` [n] is the root: predicted [k, n], gold [n] -> [k]. Return also
+    out of how many: 1."""
     return np.where(kept, predicted, np.inf).argmin(-1) == gold.argmin(), 1
 
 
 def attachments_found(predicted: np.ndarray, gold: np.ndarray, kept: np.ndarray) -> tuple[np.ndarray, int]:
-    """Edges that the minimum spanning trees of predicted [k, n, n] and gold [n, n] share: [k], and out of how many.
+    """Count the edges that the minimum spanning trees of predicted [k, n, n] and gold [n, n] share.
 
-    Both trees span the words `kept` [n] alone. Where another word lies between two of them, gold's has an edge of
-    length 2 or more.
+    Return the counts [k], and out of how many. Both trees span the words `kept` [n] alone. Where another word lies
+    between two of them, gold's has an edge of length 2 or more.
     """
     inside = np.ix_(kept, kept)
     spanning = spanning_trees(np.stack([gold[inside], *(one[inside] for one in predicted)]))
@@ -78,10 +79,10 @@ def attachments_found(predicted: np.ndarray, gold: np.ndarray, kept: np.ndarray)
 
 
 def spanning_trees(lengths: np.ndarray) -> np.ndarray:
-    """Minimum spanning trees of k complete graphs [k, n, n] -> [k, n, n], True at the edges i < j; k trees at once.
+    """Find the minimum spanning trees of k complete graphs at once: [k, n, n] -> [k, n, n], True at the edges i < j.
 
-    Of equal lengths the first in row order goes first, as in Kruskal's algorithm. That makes ranks, which differ, of
-    lengths, so each tree is the only minimal one and Prim's algorithm finds the same.
+    Of equal lengths the first in row order goes first, as in Kruskal's algorithm. That turns lengths into ranks,
+    which differ, so each tree is the only minimal one and Prim's algorithm finds the same.
     """
     k, n, _ = lengths.shape
     every, (i, j) = np.arange(k), np.triu_indices(n, 1)

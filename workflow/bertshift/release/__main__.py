@@ -28,7 +28,7 @@ EXPERIMENTS = Path("config/experiments.yaml")
 
 
 def written(configfile: Path | None) -> dict:
-    """The configuration as it stands in this folder, with --configfile on top. UserError where there is none."""
+    """Read this folder's configuration as it stands, with --configfile on top. UserError where one is missing."""
     files = [EXPERIMENTS, configfile] if configfile else [EXPERIMENTS]
     if absent := [file for file in files if not file.exists()]:
         raise UserError(f"there is no {absent[0]} here; call this in the folder of a run.")
@@ -87,7 +87,7 @@ def _size(path: Path) -> str:
 
 
 def _tables(made_files: Sequence[str], config: Mapping) -> list[str]:
-    """What a redraw of this run needs. Generated inputs are anybody's."""
+    """Name the files that a redraw of this run needs. Generated inputs are anybody's."""
     drawn = figures.figures_of(PAPERS, config)
     read = {table for name in drawn for table in needs(name, config)}
     generated = config["data"]["source"] == "world"

@@ -55,7 +55,7 @@ def opened(path: str | os.PathLike) -> ZipFile:
 
 
 def damages(archive: ZipFile) -> list[str]:
-    """A sentence for every file that is not as SHA256SUMS says, that is missing or that does not belong there."""
+    """Report in a sentence each file that is not as SHA256SUMS says, is missing or does not belong there."""
     try:
         lines = read(archive, SUMS).decode().splitlines()
     except UnicodeDecodeError:

@@ -29,11 +29,12 @@ FORMATS = {
 def metadata(
     files: Mapping[str, int], configuration: Sequence[str], results: Sequence[str], about: Mapping[str, str]
 ) -> bytes:
-    """ro-crate-metadata.json of an archive.
+    """Build ro-crate-metadata.json of an archive.
 
-    files: bytes of each file that is described, by its name in the archive; `configuration` and `results` are among them.
-    about: `title`, `version`, `authors` and `license` (SPDX) of the program, `snakemake`, the version of that, `heading` of
-    the archive, the `command` that made the results, and when they were `finished` (ISO 8601).
+    files: bytes of each file that is described, by its name in the archive; `configuration` and `results` are among
+    them.
+    about: `title`, `version`, `authors` and `license` (SPDX) of the program, the version of `snakemake`, the
+    `heading` of the archive, the `command` that made the results, and when they were `finished` (ISO 8601).
     """
     crate, ended = ROCrate(version="1.1"), about["finished"]
 

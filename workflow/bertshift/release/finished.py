@@ -12,7 +12,8 @@ DONE, TEMPORARY = "no update", "removed temp file"  # as `snakemake --summary` s
 
 
 def summary(targets: Sequence[str], options: Sequence[str] = ()) -> str:
-    """What Snakemake says of every file on the way to these targets, in this folder. UserError if it plans no such run."""
+    """Ask Snakemake for its summary of every file on the way to these targets, in this folder.
+    Raise UserError if it plans no such run."""
     if not any(map(Path.is_file, SNAKEFILES)):
         raise UserError(
             f"there is no Snakefile in {Path.cwd()}, and an archive holds the program as well; make this run in a clone of its "
@@ -26,7 +27,7 @@ def summary(targets: Sequence[str], options: Sequence[str] = ()) -> str:
 
 
 def made(summary: str) -> list[str]:
-    """The files of a finished run, without temporary ones. UserError where one is missing or out of date."""
+    """List the files of a finished run but temporary ones. Raise UserError where one is missing or out of date."""
     _, _, rows = summary.partition("output_file\t")
     files = [row.split("\t") for row in rows.splitlines()[1:]]
     left = {name: status for name, *_, status, plan in files if plan != DONE}

@@ -25,7 +25,7 @@ class Compared:
 
 
 def compare(archive: ZipFile, folder: Path) -> Compared:
-    """All tables of `archive` with those of the same names in `folder`."""
+    """Compare all tables of `archive` with those of the same names in `folder`."""
     found = Compared([], [], [], {})
     for name in sorted(name for name in archive.namelist() if name.endswith(".tsv")):
         here, there = folder / name, read(archive, name)
@@ -41,7 +41,7 @@ def compare(archive: ZipFile, folder: Path) -> Compared:
 
 
 def differences(theirs: pd.DataFrame, ours: pd.DataFrame) -> Iterator[str]:
-    """What the table here has otherwise than the archive's, but for the column `version`: a phrase for each column."""
+    """Yield a phrase for each column but `version` that differs from the archive's, or one for the number of rows."""
     theirs, ours = (table.drop(columns="version", errors="ignore") for table in (theirs, ours))
     for column in theirs.columns.symmetric_difference(ours.columns, sort=False):
         yield f"column `{column}` is {'missing' if column in theirs else 'new'} here"
@@ -66,12 +66,12 @@ def _by(there: pd.Series, here: pd.Series) -> str:
 
 
 def other_settings(theirs: Mapping, ours: Mapping) -> list[str]:
-    """The keys at the top of two configurations whose values differ."""
+    """List the top-level keys whose values differ between two configurations."""
     return [key for key in {**theirs, **ours} if theirs.get(key) != ours.get(key)]
 
 
 def sentences(found: Compared) -> Iterator[str]:
-    """The comparison in plain words, what differs first."""
+    """Yield the comparison in plain words, what differs first."""
     for name, said in found.other.items():
         yield f"{name} differs: {said}."
     for name in found.missing:

@@ -24,7 +24,7 @@ def ablation(config: Mapping, model: str) -> Request:
     task, how = task_settings(model, config)["task"], config["ablation"]
 
     def work(sizes: Sizes) -> Work:
-        """A pass starts at the layer that is changed, so half of the layers are passed."""
+        """Say what ablation computes. A pass starts at the changed layer, so half of the layers are passed."""
         shape, whole = sizes.shape(str(model)), sizes.split(task, "dev")
         sample = sizes.split(task, "dev", how["max_dev"])
         times = len(how["variants"]) * shape.layers * (shape.heads + 1) / 2
@@ -45,7 +45,7 @@ def restored(config: Mapping, model: str) -> Request:
     task, most = task_settings(model, config)["task"], config["ablation"]["max_dev"]
 
     def work(sizes: Sizes) -> Work:
-        """A score and SVCCA for each layer; half of the layers are passed."""
+        """Say what a score and SVCCA for each layer take. Half of the layers are passed."""
         shape, inputs = sizes.shape(str(model)), sizes.inputs([model.task])
         scored = shape.passes([sizes.split(task, "dev", most), *inputs], (shape.layers + 1) / 2 * len(pairs))
         return scored + shape.compared(inputs, METRICS["svcca"], len(pairs), samples["svcca_tokens"])

@@ -49,7 +49,7 @@ def how_dumped(kind: str, config: Mapping) -> dict:
 
 
 def recipe(kind: str, config: Mapping) -> dict:
-    """How a dump is made. Each reader has this among its settings: the dump itself is deleted, and could not show a change."""
+    """Describe how a dump is made. Each reader has this as a setting, as the deleted dump could not show a change."""
     return {"code": codegraph.digest([SCRIPT]), **how_dumped(kind, config)}
 
 
@@ -63,7 +63,7 @@ def activations(config: Mapping, kind: str, model: str, stimuli: str) -> Request
 
 
 def extracted(sizes: Sizes, model: str, stimuli: Iterable[str], how: Mapping) -> Work:
-    """One replicate's dump."""
+    """Say what one replicate's dump takes."""
     shape, inputs = sizes.shape(model), sizes.inputs(stimuli, how["max_length"])
     each = shape.dump(inputs, how)
     # A batch's maps of all layers, and a member that is written twice before its part file goes.
@@ -80,7 +80,7 @@ def extracted(sizes: Sizes, model: str, stimuli: Iterable[str], how: Mapping) ->
 
 
 def examples(config: Mapping, model: str) -> Request:
-    """The maps of a few inputs before and after fine-tuning, of the model's first replicate."""
+    """Ask for the maps of a few inputs before and after fine-tuning, of the model's first replicate."""
     number = config["samples"]["examples"]
     if not number:
         raise UserError(
@@ -102,8 +102,8 @@ def examples(config: Mapping, model: str) -> Request:
 
 
 def examples_of(config: Mapping, figures: Iterable[str]) -> list[str]:
-    """The models of those of `figures` (`<paper>/<item>`, all in the configuration) that show heads, each once; without
-    models that `examples` refuses. None where samples.examples is 0."""
+    """List the models of those `figures` (`<paper>/<item>`, all in the configuration) that show heads, each once.
+    Models that `examples` refuses are left out. The list is empty where samples.examples is 0."""
     shown = []
     for name in figures if config["samples"]["examples"] else []:
         if BY_HEAD & {table.split("/")[1] for table in needs(name, config)}:

@@ -28,7 +28,7 @@ PADDED_AT_ONCE = 8  # of which it reads so many at a time
 
 
 def compare(config: Mapping, model: str, reference: str, metric: str) -> Request:
-    """One metric of two models, on dumps of both, for every pair of replicates."""
+    """Ask for one metric of two models, on dumps of both, for every pair of replicates."""
     one, other, pairs, asked = _of_pairs(config, model, reference, metric)
     how, runs, stimuli = METRICS[metric], in_pairs(pairs), asked.settings["stimuli"]
     inputs = {side: dump(how.reads, each, stimuli) for side, each in (("model", one), ("reference", other))}
@@ -80,9 +80,11 @@ def spectra(config: Mapping, model: str, reference: str) -> Request:
 def _of_pairs(
     config: Mapping, model: str, reference: str, metric: str = ""
 ) -> tuple[Model, Model, list[tuple[Run, Run]], Request]:
-    """Both models, their pairs of runs, and what every comparison asks for: the files that say what its rows were made from
-    and which runs failed to train; which replicate meets which, by name, and the provenance that every row carries; the
-    `metric`'s inputs, if it looks at some."""
+    """Return both models, their pairs of runs, and what every comparison asks for.
+
+    It asks for the files that say what its rows were made from and which runs failed to train; for which
+    replicate meets which, by name; for the provenance that every row carries; and for the `metric`'s inputs, if it
+    looks at some."""
     one, other = parse_comparison(model, reference, config)
     pairs = pair_runs(one, other, config)
     runs = in_pairs(pairs)
@@ -121,7 +123,7 @@ def annotations(config: Mapping, stimulus: str) -> Request:
 
 
 def check_analyses(config: Mapping) -> None:
-    """UserError for inputs of a metric that does not exist."""
+    """Raise UserError for `analyses` of a metric that does not exist or reads no dumps."""
     for metric in config["analyses"]:
         if metric not in OF_DUMPS:
             raise UserError(

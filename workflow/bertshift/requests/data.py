@@ -30,7 +30,7 @@ def dataset_files(name: str) -> dict[str, str]:
 
 
 def task_data(model: Model, config: Mapping) -> dict[str, str]:
-    """The data set of the model's task."""
+    """Name the files of the data set of the model's task."""
     return dataset_files(config["tasks"][model.task]["dataset"])
 
 
@@ -43,7 +43,7 @@ def description(stimulus: str) -> str:
 
 
 def described(name: str, stimulus: str) -> dict[str, str]:
-    """Inputs, which a script calls `name`, and what they are."""
+    """Name the file of inputs, which a script calls `name`, and the file that describes them."""
     return {name: rows(stimulus), "description": description(stimulus)}
 
 
@@ -60,12 +60,12 @@ def dataset(config: Mapping, dataset: str) -> Request:
 
 
 def _lines(size: float) -> Work:
-    """JSON lines of so many bytes, made and held."""
+    """Say what it takes to make and hold JSON lines of `size` bytes."""
     return Work(text=size, disk=size, memory=4 * size)
 
 
 def mirror_of(config: Mapping) -> Path:
-    """The folder of the user's own data. UserError where data come from it and it is no folder."""
+    """Return the folder of the user's own data. Raise UserError where data come from it and it is no folder."""
     data = config["data"]
     folder = Path(data.get("mirror") or "")
     if data["source"] == "mirror" and not folder.is_dir():
@@ -76,7 +76,7 @@ def mirror_of(config: Mapping) -> Path:
 
 
 def mirror_files(name: str, config: Mapping) -> list[str]:
-    """One file a split: the first candidate of the generated world, the first that exists of a user's mirror."""
+    """List one file a split: the first candidate in the generated world, the first that exists in a user's mirror."""
     spec, data = config["datasets"].get(name), config["data"]
     if spec is None:
         raise UserError(f"no data set '{name}'; config/datasets.yaml has {', '.join(config['datasets'])}.")
@@ -112,8 +112,8 @@ def mirror_files(name: str, config: Mapping) -> list[str]:
 
 
 def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> list[str]:
-    """Names of the input sets on which `metric` compares two models: those under `analyses`, the model's own
-    list if there is one there, by default `own`.
+    """Name the input sets on which `metric` compares two models: the model's own list under `analyses` if there
+    is one, else the metric's list there, by default `own`.
 
     `own` becomes the task last fine-tuned on; for two models of two tasks, both (`rte+mnli`, Hao et al. 2020,
     section 4.2); for two pretrained checkpoints, the first text stimulus.
@@ -126,9 +126,9 @@ def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> 
 
 
 def sources_of(stimulus: str, config: Mapping) -> list[tuple[str, str]]:
-    """(data set, split) of every source of an input set, the one that inputs are drawn from first.
+    """List (data set, split) of every source of an input set, first the one that inputs are drawn from.
 
-    Raises UserError for a name that is neither stimulus nor task.
+    Raise UserError for a name that is neither stimulus nor task.
     """
     if stimulus in config["stimuli"]:
         entry = config["stimuli"][stimulus]

@@ -43,32 +43,33 @@ OF_PAIRS = {name for name, metric in METRICS.items() if metric.shown} | {
 
 
 def measured(tables: Iterable[str]) -> list[str]:
-    """Those of which it is known what they are without each block of inputs."""
+    """Select the tables whose values are also known without each block of inputs."""
     scores = (table for table in tables if not table.endswith(".losses.tsv"))
     return [table for table in scores if table.removeprefix("results/").rpartition("/")[0] in MEASURED]
 
 
 def _read(tables: Iterable[str]) -> dict[str, list[str]]:
-    """Tables, and what stands beside them."""
+    """Name the tables, and the files of blocks that stand beside them."""
     tables = list(tables)
     return {"tables": tables, "blocks": list(map(blocks_beside, measured(tables)))}
 
 
 def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
-    """`<paper>/<item>` of those that the configuration has models for; null leaves a figure out."""
+    """List, as `<paper>/<item>`, the figures that the configuration has models for; null leaves a figure out."""
     papers, wanted = list(papers), config["figures"]
     names = (name.split("/") for name in FIGURES)
     return [f"{paper}/{item}" for paper, item in names if paper in papers and wanted.get(paper, {}).get(item)]
 
 
 def metrics_of(figures: Iterable[str], config: Mapping) -> set[str]:
-    """The metrics of two models whose tables these figures read."""
+    """Collect the metrics of two models whose tables these figures read."""
     folders = (table.split("/")[1] for name in figures for table in needs(name, config))
     return METRICS.keys() & set(folders)
 
 
 def not_drawn(config: Mapping, target: str) -> str | None:
-    """Why no rule makes this file of a figure, and what to write; None for another file, or a figure that is drawn."""
+    """Say why no rule makes this file of a figure, and what to write.
+    Return None for another file, or a figure that is drawn."""
     found = re.fullmatch(r"results/figures/(\w+)/(\w+)(\.\w+)", target)
     if not found or found[1] not in PAPERS or f"{found[1]}/{found[2]}" in figures_of([found[1]], config):
         return None
@@ -95,7 +96,7 @@ def figure(config: Mapping, name: str) -> Request:
 
 
 def claims(config: Mapping, paper: str) -> Request:
-    """A paper's claims, decided on the tables of its figures."""
+    """Ask for a paper's claims, decided on the tables of its figures."""
     tables = {name: needs(name, config) for name in figures_of([paper], config)}
     read = unique(table for some in tables.values() for table in some)
     return Request(
@@ -106,7 +107,7 @@ def claims(config: Mapping, paper: str) -> Request:
 
 
 def _held(tables: Iterable[str], config: Mapping, sizes: Sizes) -> Work:
-    """Tables of metrics of single heads have far more rows than all others; a row as text, and in memory."""
+    """Say what rows take as text and in memory. Tables of metrics of single heads have by far the most rows."""
     rows = 0.0
     for _, folder, file in (Path(table).parts for table in tables if table.split("/")[1] in METRICS):
         model, metric = named_in(file)[0], METRICS[folder]
@@ -116,7 +117,8 @@ def _held(tables: Iterable[str], config: Mapping, sizes: Sizes) -> Work:
 
 
 def gallery(config: Mapping, paper: str | None = None) -> Request:
-    """The page of all papers, or of one, which needs no other paper's runs; a setting for each figure, in the page's order."""
+    """Ask for the page of all papers, or of one, which needs no other paper's runs.
+    The settings have an entry for each figure, in the page's order."""
     papers = [paper] if paper else list(PAPERS)
     names = figures_of(papers, config)
     entries = [
@@ -139,7 +141,7 @@ def gallery(config: Mapping, paper: str | None = None) -> Request:
 
 
 def models_of(config: Mapping, name: str) -> list[str]:
-    """The models that figure `<paper>/<item>` names, and what they are compared with."""
+    """List the models that figure `<paper>/<item>` names, and those that they are compared with."""
     paper, item = name.split("/")
     wanted = config["figures"][paper][item]
     pairs = (model for pair in wanted.get("pairs", []) for model in pair)

@@ -113,7 +113,7 @@ def steps(config: Mapping, model: str) -> Request:
 
 
 def gains(config: Mapping, model: str, reference: str) -> Request:
-    """Two models of one task, whose predictions can be tested against each other example by example."""
+    """Ask for the predictions of two models of one task, to be tested against each other example by example."""
     one, other = parse_model(model, config), parse_model(reference, config)
     kind = config["tasks"].get(one.task, {}).get("kind")
     if one.task != other.task or kind not in ["classification", "regression", "spans"]:
@@ -149,7 +149,8 @@ def frozen(config: Mapping, model: str) -> Request:
     task, most = task_settings(model, config)["task"], config["frozen"]["max_train"]
 
     def work(sizes: Sizes) -> Work:
-        """Two linear probes, each fitted with many strengths in hundreds of steps that wait for memory (measured)."""
+        """Say what two linear probes take. Each is fitted with many strengths, in hundreds of steps that wait for
+        memory (measured)."""
         shape, read = (
             sizes.shape(str(model.parent)),
             [sizes.split(task, "train", most), sizes.split(task, "dev")],

@@ -15,8 +15,8 @@ STIMULI = "wiki"  # the text that RSA compares models on
 
 
 def forgetting(config: Mapping, model: str) -> Request:
-    """UserError for a model that knew nothing before, and, as far as files that are there tell, for a checkpoint without
-    a head."""
+    """Ask for what a model forgot. Raise UserError for a model that was not fine-tuned from a checkpoint, and,
+    as far as files that are there tell, for a checkpoint without a head."""
     one = parse_model(model, config)
     if not one.tasks or one.variant("random"):
         raise UserError(

@@ -28,7 +28,7 @@ FEWEST = 3  # runs, as of rows.grounding, whose libraries take too long to impor
 
 
 def grounding(config: Mapping, model: str) -> Request:
-    """Every two runs of a pretraining run, of all models in `group`."""
+    """Ask for a comparison of every two runs of one pretraining run, of all models in `group`."""
     plain, models = group(model, config)
     runs, samples, stimulus = _runs(plain, models, config), config["samples"], plain.task
     return Request(
@@ -61,7 +61,7 @@ EACH = Metric(products=7, decompositions=3, elements=2, variants=14)  # what eve
 
 
 def _work(config: Mapping, plain: Model, runs: list[Run], sizes: Sizes) -> Work:
-    """The dumps of a pretraining run's runs are there at a time."""
+    """Say what the comparison takes. The dumps of all runs of one pretraining run are there at a time."""
     dumped = extracted(sizes, str(plain), [plain.task], how_dumped("attention", config))
     blocks = Counter(run.init for run in runs).values()
     pairs, tokens = sum(n * (n - 1) // 2 for n in blocks), config["samples"]["tokens"]
@@ -70,9 +70,10 @@ def _work(config: Mapping, plain: Model, runs: list[Run], sizes: Sizes) -> Work:
 
 
 def group(name: str, config: Mapping) -> tuple[Model, list[Model]]:
-    """The plain model of a task and checkpoint, and that with all others of both under `grounded`.
+    """Return the plain model of a task and checkpoint, and a list: this model and the others of both in `grounded`.
 
-    UserError for a model that is not plain, or whose task has no output that can be compared example by example.
+    Raise UserError for a model that is not plain, or whose task has no output that can be compared example
+    by example.
     """
     model = rated_model("results/grounding", name, config)
     plain = Model((model.task,), (), model.base)

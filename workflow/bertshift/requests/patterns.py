@@ -13,7 +13,7 @@ from bertshift.requests.work import Sizes, Work
 
 
 def labelled_models(config: Mapping) -> list[Model]:
-    """The models whose maps are labelled: those of Kovaleva et al. 2019, Figure 2."""
+    """List the models whose maps are labelled: those of Kovaleva et al. 2019, Figure 2."""
     names = (config["figures"].get("kovaleva2019", {}).get("figure2") or {}).get("models")
     if not names:
         raise UserError(
@@ -66,7 +66,8 @@ def pattern_classifier(config: Mapping) -> Request:
 
 
 def _classified(config: Mapping, maps: float) -> Work:
-    """Maps through convolutions of 3 x 3 that halve a map's sides, at two fifths of the speed of other products."""
+    """Say what `maps` maps take in convolutions of 3 x 3 that halve a map's sides.
+    These run at two fifths of the speed of other products."""
     how = config["patterns"]["classifier"]
     channels = zip([1, *how["widths"]], how["widths"])
     flops = 2.5 * sum(18 * a * b * how["size"] ** 2 / 4**depth for depth, (a, b) in enumerate(channels))

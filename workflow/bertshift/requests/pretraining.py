@@ -25,7 +25,7 @@ def pretrained_elsewhere(config: Mapping) -> list[str]:
 
 
 def with_known_commits(config: dict) -> dict:
-    """The configuration, in which an entry without a commit has the one that it was resolved to before."""
+    """Restore each checkpoint's entry as it was when its folder was made, if it still means the same commit."""
     for name in pretrained_elsewhere(config):
         entries = config["bases"][name]["checkpoints"]
         entries[:] = [
@@ -80,7 +80,7 @@ def _pretrained(config: Mapping, base: str, sizes: Sizes) -> Work:
 
 
 def _check_vocabulary(base: str, how: Mapping, vocabulary: Mapping) -> None:
-    """UserError for a family that cannot read texts as the vocabulary cuts them."""
+    """Raise UserError for a family that cannot read texts as the vocabulary cuts them."""
     family, name, kind = how["family"], how["vocabulary"], vocabulary["kind"]
     if family == "bert" and kind != "wordpiece":
         fitting = "kind wordpiece"

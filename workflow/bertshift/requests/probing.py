@@ -29,7 +29,7 @@ def place(address: str) -> str:
 
 
 def downloads(config: Mapping) -> dict[str, dict]:
-    """What the catalogue's entries download, by its place."""
+    """Collect the downloads of the catalogue's entries, by their places."""
     each = [one for spec in config["edge_sets"].values() for one in spec.get("download", {}).values()]
     return {place(one["url"]): one for one in [*each, config["relations"]["download"]]}
 
@@ -47,7 +47,7 @@ def generated(name: str, config: Mapping) -> bool:
 
 
 def check_generated(config: Mapping) -> None:
-    """UserError for edge sets that the generated world does not have, of all edge tasks at once."""
+    """Raise UserError for edge sets that the generated world does not have, of all edge tasks at once."""
     absent = {task: name for task, name in config["edge_tasks"].items() if not generated(name, config)}
     if absent:
         tasks = [config["edge_sets"][name]["task"] for name in absent.values()]
@@ -60,7 +60,8 @@ def check_generated(config: Mapping) -> None:
 
 
 def edge_corpus(task: str, config: Mapping) -> tuple[str, str, dict[str, str]]:
-    """(origin, folder, files in it): Snakemake makes the world's, a mirror has the others, or they are downloaded."""
+    """Locate a task's corpus: (origin, folder, files in it).
+    Snakemake makes the world's files, a mirror has the others, or they are downloaded."""
     spec, data = edge_set(task, config), config["data"]
     if data["source"] == "world":
         check_generated(config)
@@ -103,7 +104,7 @@ def edges(config: Mapping, task: str) -> Request:
 
 
 def edge_tasks(config: Mapping) -> dict[str, str]:
-    """The folder of each task's records."""
+    """Name the folder of each task's records."""
     return {task: EDGES.format(task=task) for task in config["edge_tasks"]}
 
 
@@ -142,7 +143,7 @@ def _probe(
     )
 
     def work(sizes: Sizes) -> Work:
-        """A run's states, which are deleted before those of the next are made, and the probes on them."""
+        """Say what each run's states and probes take. The states are deleted before those of the next are made."""
         shape = sizes.shape(str(model))
         states = extracted(sizes, str(model), [stimuli], how_dumped("states16", config))
         return (replace(states, disk=0, scratch=states.disk) + trained(sizes, shape, probe)) * len(runs)
@@ -163,7 +164,7 @@ def edge_probes(config: Mapping, model: str) -> Request:
     variants = ["mix", "top", *lexical]
 
     def trained(sizes: Sizes, shape: Shape, probe: Mapping) -> Work:
-        """Each beside one of its control task."""
+        """Say what the probes take, each beside one of its control task."""
         return _edge_probes(sizes, shape, ProbeSettings(**probe), 2 * len(variants))
 
     return _probe(config, "edge", model, "edges", trained).plus(variants=variants)
@@ -210,7 +211,8 @@ def mdl(config: Mapping, model: str) -> Request:
 
 def structural_probes(config: Mapping, model: str) -> Request:
     def trained(sizes: Sizes, shape: Shape, probe: Mapping) -> Work:
-        """Words into a probe's space and back, and the products of a sentence's words with each other."""
+        """Say what the probes take: words into a probe's space and back, and the products of a sentence's words with
+        each other."""
         one, [(sentences, pieces)] = StructuralSettings(**probe), sizes.inputs(["trees"])
         each = pieces * (one.rank or shape.width) * (4 * shape.width + 6 * pieces)
         read = min(one.epochs, BEST_EPOCHS + one.patience) * sentences

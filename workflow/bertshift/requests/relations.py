@@ -14,7 +14,7 @@ from bertshift.requests.runs import of_table, replicates_of
 
 
 def relation_source(config: Mapping) -> tuple[str, str]:
-    """(file, origin) of FrameNet, or of a user's sentences with relations marked."""
+    """Locate sentences with relations marked, of FrameNet, a user or the generated world: (file, origin)."""
     spec, data = config["relations"], config["data"]
     address = place(spec["download"]["url"])
     if spec["source"]:

@@ -14,18 +14,18 @@ MODEL_FILES = [*WEIGHTS, "tokenizer.json", "tokenizer_config.json", SOURCE]
 
 
 def unique(items: Iterable) -> list:
-    """Each item once, in order of appearance."""
+    """List each item once, in order of appearance."""
     return list(dict.fromkeys(items))
 
 
 def files(runs: Iterable[Run], names: Iterable[str] = MODEL_FILES) -> list[str]:
-    """These files of each run's folder."""
+    """Name these files of each run's folder."""
     names = list(names)
     return [f"{run.folder}/{name}" for run in runs for name in names]
 
 
 def run_named(config: Mapping, model: str, init: str, seed: str = "0") -> Run:
-    """One replicate; UserError if the model has none of these numbers."""
+    """Return the replicate with these numbers. Raise UserError if the model has none."""
     run = Run(parse_model(model, config), int(init), int(seed))
     if run not in runs_of(run.model, config):
         raise UserError(
@@ -35,7 +35,7 @@ def run_named(config: Mapping, model: str, init: str, seed: str = "0") -> Run:
 
 
 def scored_model(name: str, config: Mapping) -> tuple[Model, list[Run]]:
-    """The model of this name and its replicates; UserError for one that was not fine-tuned."""
+    """Return the model of this name and its replicates. Raise UserError for a model that was not fine-tuned."""
     model = parse_model(name, config)
     if not model.tasks:
         raise UserError(f"'{model}' is not fine-tuned, so it has no score; name a task's model.")
@@ -43,9 +43,9 @@ def scored_model(name: str, config: Mapping) -> tuple[Model, list[Run]]:
 
 
 def runs_and_parents(name: str, config: Mapping) -> tuple[Model, list[tuple[Run, Run]]]:
-    """The model of this name and its runs, each with the run that it was fine-tuned from.
+    """Return the model of this name and its runs, each with the run that it was fine-tuned from.
 
-    UserError where that run's weights are not kept.
+    Raise UserError where the weights that fine-tuning began with are not kept.
     """
     model, runs = scored_model(name, config)
     if drawn := [variant.text for variant in model.variants if VARIANTS[variant.kind].anew]:
@@ -56,33 +56,33 @@ def runs_and_parents(name: str, config: Mapping) -> tuple[Model, list[tuple[Run,
 
 
 def in_pairs(pairs: Iterable[tuple[Run, Run]]) -> list[Run]:
-    """Every run of either side, once."""
+    """List every run of either side, once."""
     return unique(run for pair in pairs for run in pair)
 
 
 def outcomes(runs: Iterable[Run]) -> list[str]:
-    """The scores.json of each run that ends in a fine-tuning."""
+    """Name the scores.json of each run that ends in a fine-tuning."""
     return files([run for run in runs if run.model.tasks], ["scores.json"])
 
 
 def names_of(runs: Iterable[Run]) -> list[list]:
-    """(model, init, seed) of each run that ends in a fine-tuning, in the order of `outcomes`."""
+    """List (model, init, seed) of each run that ends in a fine-tuning, in the order of `outcomes`."""
     return [[str(run.model), run.init, run.seed] for run in runs if run.model.tasks]
 
 
 def training_scores(config: Mapping, *models: Model) -> list[str]:
-    """The scores.json of one run of every fine-tuning that led to any of the models."""
+    """Name the scores.json of one run of every fine-tuning that led to any of the models."""
     runs = [runs_of(model, config)[0] for model in models]
     return outcomes(unique(stage for run in runs for stage in (run, *run.ancestors)))
 
 
 def by_folder(runs: Iterable[Run]) -> dict[str, list[int]]:
-    """(init, seed) of each run, by the folder of its weights."""
+    """Return (init, seed) of each run, by the folder of its weights."""
     return {run.folder: [run.init, run.seed] for run in runs}
 
 
 def records(runs: Iterable[Run]) -> list[str]:
-    """What says of each run's weights where they come from."""
+    """Name the files that say where each run's weights come from."""
     return files(unique(runs), [SOURCE])
 
 
@@ -98,7 +98,7 @@ def checkpoints_of(runs: Iterable[Run], config: Mapping) -> dict[str, dict]:
 
 
 def _label(entry: Mapping, config: Mapping) -> str | None:
-    """The user's own name of a checkpoint, or one that tells its folder from another of the same name; else None."""
+    """Return the user's own name of a checkpoint, or one that tells its folder from others of its name; else None."""
     if "label" in entry or "path" not in entry:
         return entry.get("label")
     others = (
@@ -110,7 +110,7 @@ def _label(entry: Mapping, config: Mapping) -> str | None:
 
 
 def provenance(model: Model, config: Mapping) -> dict:
-    """What a table's rows of one model say of it."""
+    """Collect what the rows of a model's table say of the model."""
     runs = runs_of(model, config)
     return {
         "model": str(model),
@@ -122,7 +122,8 @@ def provenance(model: Model, config: Mapping) -> dict:
 
 
 def of_table(model: Model, config: Mapping) -> Request:
-    """What a table of one model asks for: the files that say what its rows were made from, and which runs failed to train."""
+    """Ask for what a table of one model needs: the files that say what its rows were made from, and which
+    runs failed to train."""
     runs = runs_of(model, config)
     inputs = {"scores": training_scores(config, model), "outcomes": outcomes(runs), "sources": records(runs)}
     about = {"model": str(model), "scale": config["scale"], "checkpoints": checkpoints_of(runs, config)}
@@ -130,7 +131,7 @@ def of_table(model: Model, config: Mapping) -> Request:
 
 
 def numbers_of(run: Run, reference: Run) -> dict[str, int]:
-    """Which replicate a row is of, and which one that is compared with."""
+    """Return the numbers of a row's replicate, and of the one that it is compared with."""
     return {"init": run.init, "seed": run.seed, "ref_init": reference.init, "ref_seed": reference.seed}
 
 
@@ -143,12 +144,13 @@ def against(reference: Model, model: Model, pairs: list[tuple[Run, Run]], config
 
 
 def replicates_of(runs: Iterable[Run]) -> dict[str, list[int]]:
-    """(init, seed) of each run, by its name."""
+    """Return (init, seed) of each run, by its name."""
     return {run.name: [run.init, run.seed] for run in runs}
 
 
 def rated_model(path: str, name: str, config: Mapping) -> Model:
-    """The model of this name, whose table is `path`; UserError if its task has no output for a text to compare."""
+    """Return the model of this name, whose table is below `path`.
+    Raise UserError if its task gives a text no output to compare."""
     model = parse_model(name, config)
     if not model.tasks or config["tasks"][model.task]["kind"] not in ("classification", "regression"):
         raise UserError(

@@ -21,7 +21,7 @@ def samples(task: str, config: Mapping) -> dict[str, int]:
 
 
 def row_of(run: Run, sweep: str, config: Mapping) -> dict[str, tuple[int, Run]]:
-    """Name -> (position on the axis, run)."""
+    """Return (position on the axis, run) of each member of a row, by its name."""
     if run not in sweep_runs_of(run.model, config):
         raise UserError(
             f"'{run.model}.{sweep}' has no replicate {run.name}; raise sweeps.seeds or "
@@ -34,7 +34,7 @@ def row_of(run: Run, sweep: str, config: Mapping) -> dict[str, tuple[int, Run]]:
 
 
 def plain_runs(model: Model, members: Mapping[str, tuple[int, Run]], config: Mapping) -> dict[str, Run]:
-    """The runs of a row that `finetune` makes with the same settings: replicates of the plain model."""
+    """Select the runs of a row that `finetune` makes with the same settings: replicates of the plain model."""
     runs = runs_of(model, config)
     task = settings_of_run(runs[0], config)["task"]
     if task | samples(model.task, config) != task:
@@ -76,7 +76,8 @@ def row(config: Mapping, model: str, sweep: str, init: str, seed: str) -> Reques
 
 
 def _trained(config: Mapping, model: str, runs: Collection[Mapping], sizes: Sizes) -> Work:
-    """null: as many at once as a GPU holds, one a thread at most; a dry run may have fewer threads than the job."""
+    """Say what training a row takes. With runs_at_once null, as many runs train at once as a GPU holds, at most one
+    a thread. A dry run may have fewer threads than the job."""
     work = sum((trained(sizes, model, run) for run in runs), Work())
     at_once = max(1, min(len(runs), config["sweeps"]["runs_at_once"] or config["threads"]["train"]))
     held = {key: getattr(work, key) * at_once for key in ("memory", "device", "scratch")}
@@ -84,7 +85,7 @@ def _trained(config: Mapping, model: str, runs: Collection[Mapping], sizes: Size
 
 
 def largest_run_mb(config: Mapping, model: str, sweep: str, init: str, seed: str) -> int:
-    """What a run of a row takes of a GPU's memory, at most: with every input of a batch as long as can be."""
+    """Estimate the most MB of a GPU that a run of a row takes: with every input of a batch as long as can be."""
     sizes = Sizes(config, known={})
     largest = 0.0
     for run in row(config, model, sweep, init, seed).settings["runs"].values():
@@ -95,7 +96,7 @@ def largest_run_mb(config: Mapping, model: str, sweep: str, init: str, seed: str
 
 
 def rows_of(name: str, sweep: str, config: Mapping, ending: str = "tsv") -> list[str]:
-    """The files of all replicates' rows."""
+    """Name the files of all replicates' rows."""
     model, _ = scored_model(name, config)
     return [f"results/sweeps/{name}.{sweep}/{run.name}.{ending}" for run in sweep_runs_of(model, config)]
 
@@ -106,7 +107,8 @@ def sweep_table(config: Mapping, model: str, sweep: str) -> Request:
 
 
 def reinit_heads(config: Mapping, model: str) -> Request:
-    """settings: the layer of each file of `heads`, counted from 1 where the configuration counts from the top."""
+    """Ask for the rows of single heads drawn anew.
+    settings: the layer of each file of `heads`, counted from 1 where the configuration counts from the top."""
     layers = shape_of(config["bases"][parse_model(model, config).base])["layers"]
     wanted = unique(n if n > 0 else layers + 1 + n for n in config["sweeps"]["head_layers"])
     rows = {file: layer for layer in wanted for file in rows_of(model, f"reinitL{layer}", config)}

@@ -76,7 +76,7 @@ class Shape:
         return 12 * self.width**2 * self.layers + (self.vocabulary + 512) * self.width
 
     def passes(self, inputs: Inputs, times: float = 1) -> Work:
-        """Forward passes, each time of all inputs in whole batches."""
+        """Say what forward passes take, each time of all inputs in whole batches."""
         work = Work(device=4 * self.parameters)
         for number, length in inputs:
             flops = number * length * self.layers * (24 * self.width**2 + 4 * length * self.width)
@@ -85,8 +85,9 @@ class Shape:
         return work
 
     def updates(self, number: float, length: float, steps: float) -> Work:
-        """Training: forward and backward, on disk a checkpoint; in memory, beside the states of a batch, seven of the model:
-        weights, gradients, two of the optimiser's, and where norms are logged the start, the step before, a difference."""
+        """Say what training takes: forward and backward passes, and on disk a checkpoint. In memory are the states of
+        a batch and seven times the model: weights, gradients, two of the optimiser's, and where norms are logged
+        the start, the step before, and a difference."""
         states = (
             number * length / max(1, steps) * self.layers * 2 * (34 * self.width + 5 * self.heads * length)
         )
@@ -97,7 +98,7 @@ class Shape:
         return Work(device=4 * self.parameters, disk=4 * self.parameters * copies)
 
     def compared(self, inputs: Inputs, metric: Metric, pairs: int, tokens: float | None = None) -> Work:
-        """A metric of so many pairs of runs, of at most so many tokens of each set of inputs."""
+        """Say what a metric of so many pairs of runs takes, on at most so many tokens of each set of inputs."""
         work = Work()
         table = ROW_BYTES * metric.variants * (self.heads + 1 if metric.by_heads else 1)
         for number, length in inputs:
@@ -116,7 +117,7 @@ class Shape:
         return work * (pairs * (self.layers + 1))
 
     def dump(self, inputs: Inputs, how: Mapping) -> float:
-        """Bytes of one replicate's activation files: the hidden states of all layers, and each head's maps if asked for.
+        """Count the bytes of a replicate's dump: the hidden states of all layers, and each head's maps if asked for.
 
         how: `precision`, `attention` and `sample` of requests.activations.KINDS.
         """
@@ -168,7 +169,7 @@ class Sizes:
         return min(longest, self.known["tokens"].get(name, UNKNOWN_TOKENS))
 
     def split(self, task: Mapping, split: str, most: int | None = None) -> tuple[float, float]:
-        """(inputs, tokens of each) of a split that a task reads; `task` as in a fine-tuning's settings."""
+        """Return (inputs, tokens of each) of a split that a task reads; `task` is as in a fine-tuning's settings."""
         rows, most = self.rows(task["dataset"], split), most or task.get(f"max_{split}")
         return min(rows, most or rows), self.tokens(task["dataset"], task["max_length"])
 
@@ -179,7 +180,7 @@ class Sizes:
         return each * sum(self.rows(dataset, split) for split in splits)
 
     def inputs(self, names: Iterable[str], longest: int | None = None) -> list[tuple[float, float]]:
-        """(inputs, tokens of each) of each set that models are compared on, or of those of probes."""
+        """Return (inputs, tokens of each) of each set that models are compared on or that probes read."""
         return [self._inputs(name, longest or self.config["samples"]["max_length"]) for name in names]
 
     def _inputs(self, name: str, longest: int) -> tuple[float, float]:
@@ -213,8 +214,8 @@ class Sizes:
         return number, math.sqrt(sum(rows * length**2 for rows, length in sets) / max(1, number))
 
     def records(self, task: str, one: ProbeSettings) -> tuple[dict[str, float], float, float]:
-        """(records of each split that a task's probes read, targets of a record, sentences of all records): of those that
-        are there already, or as published, or as many as a world has."""
+        """Return (records of each split that a task's probes read, targets of a record, sentences of all records).
+        The counts are of records that are there already, or as published, or as many as a world has."""
         entry = self.config["edge_sets"][self.config["edge_tasks"][task]]
         counts = self._prepared(f"results/edges/{task}/edges.json", "counts") or entry.get("expected") or {}
         made, records, targets, sentences = self.config.get("world", {}).get("sizes", {}), {}, 0.0, 0.0
@@ -227,8 +228,8 @@ class Sizes:
         return records, targets / sum(records.values()), sentences
 
     def _prepared(self, description: str, key: str):
-        """What a description of data that are there already says, unless it is of the world and real data are meant, or
-        the other way."""
+        """Read `key` of the description of data that are there already. Return None where they are of the world and
+        real data are meant, or the other way round."""
         told = self._json(description)
         generated = told.get("origin") == GENERATED or f"({ORIGINS[GENERATED]})" in told.get("data", "")
         return told.get(key) if generated == (self.config["data"]["source"] == GENERATED) else None

@@ -27,7 +27,7 @@ LEVEL = 0.95
 
 
 def block_of(examples: int, blocks: int | None = None) -> np.ndarray:
-    """Number the block of each example, [examples], from 0. The `blocks` (20) are as equal as can be. Where
+    """Assign each example its block, [examples], from 0. The `blocks` (20) are as equal as can be. Where
     examples are fewer than blocks, each is a block of its own."""
     return np.arange(examples) * min(blocks or BLOCKS, examples) // max(examples, 1)
 
@@ -56,7 +56,7 @@ def slices(block: np.ndarray, blocks: int) -> list[slice]:
 
 
 def in_columns(rows: Sequence[Sequence[float]]) -> pd.DataFrame:
-    """The columns WITHOUT of rows, each the values without every block, at most 20 of them."""
+    """Build the columns WITHOUT from the values without each block, at most 20 of them in each row."""
     found = np.full((len(rows), len(WITHOUT)), np.nan)
     for place, row in zip(found, rows, strict=True):
         place[: len(row)] = row
@@ -115,8 +115,8 @@ def _write(path: str | os.PathLike, table: pd.DataFrame, without: np.ndarray) ->
 
 
 def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
-    """The table with its columns WITHOUT, which are NaN where no blocks stand beside it, and `ranges.ENDS`. UserError where
-    the blocks are of another table."""
+    """Read a table with its columns WITHOUT, which are NaN where no blocks stand beside it, and `ranges.ENDS`. Raises
+    UserError where the blocks are of another table."""
     table, beside = read_tsv(path), blocks_beside(str(path))
     without = _read(beside) if os.path.exists(beside) else np.full((len(table), BLOCKS), np.nan)
     if without.shape != (len(table), BLOCKS):
@@ -139,6 +139,6 @@ def _read(path: str) -> np.ndarray:
 
 
 def concatenate(path: str | os.PathLike, tables: Sequence[str]) -> None:
-    """One table of tables with blocks, one below the other; each row keeps the version that made it."""
+    """Concatenate tables with blocks, one below the other, at `path`. Each row keeps the version that made it."""
     table = pd.concat(map(read_with_blocks, tables), ignore_index=True)
     _write(path, table.drop(columns=[*WITHOUT, *ranges.ENDS]), table[WITHOUT].to_numpy(np.float64))

@@ -174,7 +174,7 @@ def _variance(parts: np.ndarray | None) -> tuple[np.ndarray, int] | None:
 
 
 def _rest(blocks: np.ndarray) -> np.ndarray:
-    """MS_rest / (R B) of pseudo-values [R, B, ...]; 0 where there are not two of each."""
+    """Compute MS_rest / (R B) of pseudo-values [R, B, ...]; 0 where R or B is below two."""
     runs, count = blocks.shape[:2]
     rest = blocks - blocks.mean(0) - blocks.mean(1, keepdims=True) + blocks.mean((0, 1))
     return (rest**2).sum((0, 1)) / max((runs - 1) * (count - 1), 1) / (runs * count)

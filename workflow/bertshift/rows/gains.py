@@ -26,11 +26,11 @@ class Scored(NamedTuple):
 def gain_table(
     pairs: Sequence[tuple[Scored, Scored]], settings: Mapping, sidecar: Mapping, data: str
 ) -> pd.DataFrame:
-    """Rows of `gains` for every pair of replicates (model, reference), in the order of settings["pairs"].
+    """Tabulate `gains` for every pair of replicates (model, reference), in the order of settings["pairs"].
 
     `sidecar` is the data set's; `data` says what both models were trained on. `failed` and `ref_failed`: whether the run and
     the other learned nothing. Values without blocks are those of `delta`.
-    UserError where they were not scored on the same examples.
+    UserError where a pair was not scored on the same examples.
     """
     keys = {"metric": "gain", **{key: settings[key] for key in ("model", "reference", "task")}}
     known, rows = origins(settings["checkpoints"]), []
@@ -52,8 +52,8 @@ def gain_table(
 
 
 def gains(run: Scored, other: Scored, labels: Sequence[str] | None) -> Iterator[dict]:
-    """One row a score: value, before (the other's), delta, and p of "no difference" on the same examples; `without` has the
-    delta without each block of these.
+    """Yield a row for each score: value, before (the other's value), delta, and p of "no difference" on the same
+    examples. `without` has the delta without each block of these examples.
 
     p is from an exact McNemar test where an example is right or wrong, else from a paired bootstrap. Of `n` examples
     `changed` are predicted otherwise, `gained` are right in `run` alone and `lost` in `other` alone (both missing where

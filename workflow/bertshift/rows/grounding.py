@@ -74,7 +74,7 @@ def mantel(blocks: Iterable[tuple[np.ndarray, np.ndarray]], *name: str, orders: 
 
 
 def _standard_ranks(matrix: np.ndarray) -> np.ndarray:
-    """[n, n] symmetric: ranks of the pairs, centred, of length 1 over all pairs; 0 where all pairs are equal."""
+    """Return the pairs' ranks [n, n], symmetric, centred, of length 1 over all pairs; 0 where all pairs are equal."""
     above = np.triu_indices(len(matrix), 1)
     ranks = rankdata(np.asarray(matrix, np.float64)[above])
     ranks -= ranks.mean()
@@ -85,7 +85,8 @@ def _standard_ranks(matrix: np.ndarray) -> np.ndarray:
 
 
 def _correlations(far: np.ndarray, other: np.ndarray, orders: np.ndarray) -> np.ndarray:
-    """[orders] of standard ranks [n, n] with the others' in each order of their runs [orders, n]."""
+    """Correlate standard ranks `far` with those of `other`, both [n, n], in each order of the latter's runs
+    [orders, n]: [orders]."""
     found = [
         np.einsum("ij,oij->o", far, other[part[:, :, None], part[:, None, :]]) / 2
         for part in np.array_split(orders, -(-len(orders) * len(far) ** 2 // 2**20))
@@ -94,8 +95,8 @@ def _correlations(far: np.ndarray, other: np.ndarray, orders: np.ndarray) -> np.
 
 
 def tracking(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a measure (`variant`), summary of layers (`summary`) and difference in behaviour: the fields of Tracking, q
-    over all rows (Benjamini and Hochberg 1995), and how many of the runs `trained` and `failed`.
+    """Make a row for each measure (`variant`), summary of layers (`summary`) and difference in behaviour: the fields
+    of Tracking, q over all rows (Benjamini and Hochberg 1995), and how many of the runs `trained` and `failed`.
 
     `table`: rows of results/grounding of one task; a block is a pretraining run. Runs that failed to train are left out,
     unless all did.
@@ -126,8 +127,8 @@ def _counted(table: pd.DataFrame) -> dict[str, int]:
 
 
 def _matrices(pairs: pd.DataFrame, behaviour: str) -> tuple[np.ndarray, np.ndarray]:
-    """Distances and differences [n, n] of a block's runs; a run without a distance to all others, as its states have
-    collapsed, is left out."""
+    """Build the matrices [n, n] of distances and differences between a block's runs. Runs whose distances are
+    missing, as their states have collapsed, are left out."""
     sides = [list(pairs[side].itertuples(index=False, name=None)) for side in (RUN, REF_RUN)]
     runs = sorted({*sides[0], *sides[1]})
     at = tuple(np.array([[runs.index(run) for run in side] for side in sides], int).reshape(2, -1))

@@ -15,7 +15,7 @@ POINTS = 100  # of a curve that is thinned: as many as a small panel can show
 def loss_table(
     steps: Sequence[pd.DataFrame], outcomes: Sequence[Mapping], provenance: Mapping, data: str
 ) -> pd.DataFrame:
-    """One row a replicate and step: the loss of its batch (`value`) and the moving average up to it (`smoothed`).
+    """Make a row for each replicate and step: the batch's loss (`value`) and the moving average so far (`smoothed`).
 
     `steps` and `outcomes` are the replicates' steps.tsv and scores.json in the order of provenance["runs"]; `data` says
     what they were trained on.

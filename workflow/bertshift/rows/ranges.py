@@ -50,7 +50,7 @@ RANGES: Mapping[str, Range] = {
 
 
 def of(table: pd.DataFrame) -> np.ndarray:
-    """[rows, 2] the ends of the range of each row's `value`, infinite where there is none."""
+    """Look up the ends of the range of each row's `value`, [rows, 2], infinite where there is none."""
     metric = table["metric"].astype(str) if "metric" in table else pd.Series("", table.index)
     found = metric.map(RANGES)
     for kind in reversed([kind for kind in KINDS if kind in table]):
@@ -60,17 +60,17 @@ def of(table: pd.DataFrame) -> np.ndarray:
 
 
 def within(table: pd.DataFrame, ends) -> pd.DataFrame:
-    """The table, whose values lie in a range with these `ends`, one or (floors, ceilings) row by row."""
+    """Set a table's columns ENDS to the `ends` of its values' range: one pair, or (floors, ceilings) row by row."""
     return table.assign(**dict(zip(ENDS, ends, strict=True)))
 
 
 def within_measures(table: pd.DataFrame) -> pd.DataFrame:
-    """The table, whose values lie in the ranges of their measures."""
+    """Set a table's columns ENDS to the ends of its measures' ranges."""
     return within(table, of(table).T)
 
 
 def check(table: pd.DataFrame) -> None:
-    """UserError where a value lies outside the range that stands beside it: the table is damaged, or holds other numbers."""
+    """Raise UserError where a value lies outside the range beside it: the table is damaged or holds other numbers."""
     if {*ENDS} <= {*table}:
         value, (low, high) = table["value"].to_numpy(np.float64), table[ENDS].to_numpy(np.float64).T
         slack = 1e-6 * np.maximum(1, np.abs(value))
@@ -85,8 +85,8 @@ def check(table: pd.DataFrame) -> None:
 
 
 def reached(value, error, errors, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """The end of an interval: where so many `errors` (signed) from `value` lead, whose standard error is `error`. It never
-    leaves the range.
+    """Find the end of an interval, at `errors` (signed) times the standard error `error` from `value`. The
+    end never leaves the range.
 
     At an end of the range no scale has a place for the number, and within one standard error of it the delta method has no
     straight line to follow: no mean is so near unless the jackknife jumped. There the step is that of the number's own
@@ -111,7 +111,8 @@ def reached(value, error, errors, ends: Range | tuple[np.ndarray, np.ndarray]) -
 
 
 def distance(value, error, other, ends: Range) -> np.ndarray:
-    """How many standard errors lead from `value` to `other` (see `reached`); infinite to an end of the range and beyond."""
+    """Count the standard errors (signed) from `value` to `other`, as `reached` takes them; infinite to an end of the
+    range and beyond, unless `value` lies at an end or within one standard error of it."""
     value, other, error, low, high, below, above, at_end = _placed(value, other, error, ends)
     linear = at_end | (np.isinf(low) & np.isinf(high))
     with np.errstate(all="ignore"):
@@ -121,8 +122,8 @@ def distance(value, error, other, ends: Range) -> np.ndarray:
 
 
 def _placed(value, other, error, ends) -> tuple[np.ndarray, ...]:
-    """value, other, error, low, high, the distances of the value from both ends, and whether it is too near to one; all of one
-    shape."""
+    """Broadcast value, other, error, low and high to one shape. Add the distances of the value from both ends, and
+    whether it is too near to one of them."""
     value, other, error, low, high = np.broadcast_arrays(
         *(np.asarray(part, np.float64) for part in (value, other, error, *ends))
     )

@@ -56,7 +56,7 @@ def _of_words(name: str, predictions: pd.DataFrame) -> float:
 
 
 def read_scored(scores: Path, predictions: Path, labels: Sequence[str] | None) -> tuple[dict, pd.DataFrame]:
-    """A run's scores.json and predictions.tsv. UserError where the predictions are not those that were scored."""
+    """Read a run's scores.json and predictions.tsv. UserError where the predictions are not the ones scored."""
     outcome, said = read_json(scores), read_tsv(predictions)
     again = {name: score_of(name, said, labels) for name in outcome["scores"]}
     near = [

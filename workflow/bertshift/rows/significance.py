@@ -139,9 +139,9 @@ def paired_bootstrap(
 def samples(
     examples: int, draws: int, *name: str, drawn_at_once: int = DRAWN_AT_ONCE
 ) -> Iterator[np.ndarray]:
-    """Blocks [samples, examples] of how often each example was drawn, `draws` samples in all.
+    """Yield blocks [samples, examples] of how often each example was drawn, `draws` samples in all.
 
-    `name` is what they depend on; not on `drawn_at_once`, the most examples of a block (24 bytes each, while it is made).
+    Samples depend on `name`, not on `drawn_at_once`, the most examples of a block (24 bytes each, while it is made).
     """
     rng = np.random.default_rng(seed_from(*name))
     at_once = max(1, drawn_at_once // examples)

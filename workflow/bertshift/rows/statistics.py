@@ -21,7 +21,7 @@ BANDED = 3  # replicates, from which on figures draw an interval; fewer are draw
 
 
 def correlation(values, others) -> float:
-    """Pearson's r; NaN where either has one value alone, of which there is none."""
+    """Compute Pearson's r; NaN where either side is constant, for which r is undefined."""
     pair = [np.asarray(part, dtype=np.float64).ravel() for part in (values, others)]
     if min(np.ptp(part) for part in pair) < EQUAL:
         return np.nan
@@ -29,7 +29,7 @@ def correlation(values, others) -> float:
 
 
 def paired_t(differences) -> float:
-    """Two-sided p of "the mean difference is 0" over replicates (Student's t); NaN for fewer than two.
+    """Compute the two-sided p of "the mean difference is 0" over replicates (Student's t); NaN for fewer than two.
 
     NaN also for equal differences other than 0: scores are counts, so that two replicates agree by chance.
     """
@@ -44,7 +44,7 @@ def paired_t(differences) -> float:
 
 
 def best_of_two(values) -> float:
-    """What the better of two runs scores on average, from all pairs of runs (unbiased); NaN for fewer than two."""
+    """Estimate what the better of two runs scores on average, from all pairs (unbiased); NaN for fewer than two."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     n = ordered.size
     # The i-th smallest of n, counted from 0, is the larger one of i pairs.
@@ -77,7 +77,7 @@ def _numbers(table: pd.DataFrame, key: str) -> pd.Series:
 
 
 def unit_of(replicate: str) -> str:
-    """What a name of `with_replicates` counts: one of UNITS, or a pair of them."""
+    """Tell the unit of a replicate from its name in `with_replicates`: one of UNITS, or a pair of them."""
     return UNITS[replicate[:4]] + PAIRED * ("-" in replicate)
 
 
@@ -133,28 +133,27 @@ def summarise(table: pd.DataFrame, by: list[str], apart: Sequence[str] = ()) -> 
 
 
 def joined(values) -> str:
-    """What replicates have, as the column `each` holds it."""
+    """Join the replicates' values into the text that the column `each` holds."""
     return "; ".join(f"{value:.10g}" for value in values)
 
 
 def each_of(text: str) -> list[float]:
-    """What `joined` replicates have; nothing where the column `each` is empty."""
+    """Split a text of `joined` into the replicates' values; none where the column `each` is empty."""
     return [float(value) for value in text.split("; ")] if text else []
 
 
 def banded(rows: pd.DataFrame) -> pd.Series:
-    """Whether figures draw the interval: there is one, and replicates enough for it."""
+    """Tell for which rows figures draw the interval: those with one, and with replicates enough for it."""
     return rows["low"].notna() & (rows["replicates"] >= BANDED)
 
 
 def too_few(rows: pd.DataFrame) -> pd.Series:
-    """What replicates have, in lists, where they are several and too few for an interval; else empty lists."""
+    """List, row by row, the replicates' values where they are several and too few for an interval; else nothing."""
     return rows["each"].where(rows["replicates"] < BANDED, "").map(each_of)
 
 
 def mapped(table: pd.DataFrame, function: Callable, *more: str) -> pd.DataFrame:
-    """A table whose `value`, values without each block, range and columns `more` are what the monotone `function` makes of
-    them."""
+    """Apply the monotone `function` to a table's `value`, values without each block, range and columns `more`."""
     names = [name for name in ("value", *WITHOUT, *more) if name in table]
     found = table.assign(**{name: function(table[name]) for name in names})
     if {*ranges.ENDS} <= {*table}:
@@ -193,7 +192,7 @@ def minus_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> p
 
 
 def spreads(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """One row per `by`: standard deviations of `value` between runs of one kind, pooled over all other runs.
+    """Make a row for each `by`: standard deviations of `value` between runs of one kind, pooled over all other runs.
 
     `sd_probe`: between probes on one model; `sd_finetuning`: between seeds on one checkpoint, of means over probes;
     `sd_pretraining`: between pretraining runs, of means over seeds. NaN where nothing was run twice.
@@ -208,14 +207,15 @@ def spreads(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def holm(p: pd.Series) -> pd.Series:
-    """Holm's step-down correction of p-values for having made all of these tests (Holm 1979)."""
+    """Apply Holm's step-down correction to p-values, for having made all of these tests (Holm 1979)."""
     ordered = p.sort_values()
     steps = ordered * np.arange(len(ordered), 0, -1)
     return steps.cummax().clip(upper=1.0).reindex(p.index)
 
 
 def layers_to(scores: Mapping[int, float], share: float = 0.95) -> float:
-    """Fewest layers that gain `share` of the score between the fewest and the most; NaN if more layers gain nothing."""
+    """Find the fewest layers that gain `share` of the score between the fewest and the most; NaN if more layers gain
+    nothing."""
     fewest, most = scores[min(scores)], scores[max(scores)]
     if most <= fewest:
         return np.nan

@@ -32,8 +32,8 @@ FIRST = [
 def compared(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]], used: int | None = None
 ) -> pd.DataFrame:
-    """Rows of `metrics.comparing.comparisons` with what they were made from; `inputs` has the files of `metric_table` there
-    but the activations.
+    """Add to rows of `metrics.comparing.comparisons` what they were made from. `inputs` has the files of
+    `metric_table` there but the activations.
 
     `used`: how many of each stimulus's inputs, if not all.
     """
@@ -54,7 +54,7 @@ def compared(
 
 
 def steps_table(table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Rows of `training.steps.relative_norms` with what they were made from; `inputs` has `outcomes` and `scores`
+    """Add to rows of `training.steps.relative_norms` what they were made from. `inputs` has `outcomes` and `scores`
     as for `metric_table`."""
     table = table.assign(
         **{key: settings[key] for key in ("model", "reference", "scale")},
@@ -71,7 +71,7 @@ def steps_table(table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Seq
 def spectra_table(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]]
 ) -> pd.DataFrame:
-    """Rows of `metrics.spectra.compare` with what they were made from; `inputs` has `outcomes` and `scores` as for
+    """Add to rows of `metrics.spectra.compare` what they were made from. `inputs` has `outcomes` and `scores` as for
     `metric_table`."""
     table = table.assign(
         stimuli="none",
@@ -85,8 +85,8 @@ def spectra_table(
 def restored_table(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
 ) -> pd.DataFrame:
-    """Rows of `ablation.restoration.restore` with what they were made from; `inputs` has the files of `probe_table`,
-    the `outcomes` of `metric_table`, and the `sidecar` of the data set that is scored on."""
+    """Add to rows of `ablation.restoration.restore` what they were made from. `inputs` has the files of
+    `probe_table`, the `outcomes` of `metric_table`, and the `sidecar` of the data set that is scored on."""
     scored = table["metric"] == "restored_score"
     dev = describe_split(read_json(inputs["sidecar"]), "dev", table.loc[scored, "n"].iloc[0])
     seen = read_json(inputs["description"])["data"]
@@ -104,8 +104,8 @@ def restored_table(
 def forgetting_table(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
 ) -> pd.DataFrame:
-    """Rows of `metrics.forgetting.forgetting` with what they were made from; `inputs` has the files of `probe_table`,
-    settings["corpus"] is the name of the corpus whose words were counted, if one was."""
+    """Add to rows of `metrics.forgetting.forgetting` what they were made from. `inputs` has the files of
+    `probe_table`; settings["corpus"] is the name of the corpus whose words were counted, if one was."""
     counted = f"the corpus {settings['corpus']}" if settings["corpus"] else "the other sentences"
     table = table.assign(
         **{key: settings[key] for key in ("model", "reference", "stimuli", "scale")},
@@ -128,7 +128,7 @@ def _with_failures(
     inputs: Mapping[str, Sequence[str]],
     sides: Sequence[str] = ("", "ref_"),
 ) -> pd.DataFrame:
-    """Columns `failed` and, of both sides, `ref_failed`: true where the run did not learn its task."""
+    """Add a column for each of `sides`, `failed` and `ref_failed`: true where the run did not learn its task."""
     outcomes = zip(settings["trained"], inputs["outcomes"], strict=True)
     known = {tuple(run): failed(read_json(file)) for run, file in outcomes}
     for side in sides:
@@ -142,8 +142,8 @@ def _with_failures(
 def probe_table(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
 ) -> pd.DataFrame:
-    """A probe's rows with what they were made from, and `failed`; `inputs` has the `description` of the sentences probed
-    on, the `scores` of every fine-tuning that led to the model, and the `outcomes` of `metric_table`."""
+    """Add to a probe's rows what they were made from, and `failed`. `inputs` has the `description` of the sentences
+    probed on, the `scores` of every fine-tuning that led to the model, and the `outcomes` of `metric_table`."""
     table = table.assign(
         scale=settings["scale"],
         **of_runs(table["init"], settings["checkpoints"]),
@@ -162,13 +162,13 @@ def _training(inputs: Mapping[str, Sequence[str]]) -> str:
 
 
 def describe_training(scores: Sequence[str]) -> str:
-    """What fine-tunings were trained on, each set of rows once, by the scores.json of one run of each."""
+    """Say what fine-tunings were trained on, each set of rows once, from the scores.json of one run of each."""
     return "; ".join(dict.fromkeys(read_json(run)["data"]["train"] for run in scores))
 
 
 def score_table(scores: Sequence[Mapping], provenance: Mapping) -> pd.DataFrame:
-    """One row a replicate and metric: the score, beside it the majority class's, whether the run failed to learn, and
-    what all were made from.
+    """Make a row for each replicate and metric: the score, beside it the majority class's, whether the run failed to
+    learn, and what all were made from.
 
     `scores` are the replicates' scores.json in the order of provenance["runs"].
     """

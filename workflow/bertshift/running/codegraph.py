@@ -16,7 +16,7 @@ VERSION = sys.version.split()[0]
 
 
 def digest(scripts: Iterable[Path]) -> str:
-    """A short digest of scripts and of all library modules that they import, directly or through others.
+    """Digest scripts and all library modules that they import, directly or through others, into 12 characters.
 
     Comments, docstrings and layout do not count. Rules hold it as a parameter, so that an edited module reruns
     exactly the stages that import it.
@@ -28,7 +28,7 @@ def digest(scripts: Iterable[Path]) -> str:
 
 
 def code_of(scripts: Iterable[Path]) -> list[Path]:
-    """`scripts` and the library modules that they need, sorted."""
+    """List `scripts` and the library modules that they need, sorted."""
     seen, queue = set(), list(scripts)
     while queue:
         file = queue.pop()
@@ -107,7 +107,7 @@ _modules: dict[Path, tuple[str, tuple[Path, ...]]] = {}
 
 
 def _read(path: Path) -> tuple[str, tuple[Path, ...]]:
-    """A digest of what a module does, and the library's files that it imports: read once in a process."""
+    """Digest what a module does, and list the library's files that it imports; read once in a process."""
     if path not in _modules:
         _modules[path] = _fresh(path)
     return _modules[path]
@@ -134,7 +134,7 @@ def _parsed(source: bytes, path: Path) -> list:
 
 
 def _files(module: str) -> list[Path]:
-    """The files that importing `module` may run: its own, and those of the packages around it."""
+    """List the files that importing `module` may run: its own, and those of the packages around it."""
     first, *rest = module.split(".")
     if first != PACKAGE.name:
         return []

@@ -13,11 +13,11 @@ class Reader:
 
 
 def next_files(readers: Sequence[Reader], room: int, alone: bool) -> set:
-    """The jobs whose files are to be made now: all that a reader lacks or nothing, until `room` (MB) is used up.
+    """Choose the jobs whose files to make now: all that a reader lacks or nothing, until `room` (MB) is used up.
 
-    Readers that have begun come first, and none comes before one that has begun but finds no room, or two could each
-    hold what the other waits for; then those that lack least. alone: nothing else is running, which could make room by
-    ending: one reader then gets its files, whatever their size.
+    Readers that have begun come first, then those that lack least. Where one that has begun finds no room, none after
+    it gets files, or two could each hold what the other waits for. alone: nothing else is running, which could make
+    room by ending: one reader then gets its files, whatever their size.
     """
     chosen: dict[Hashable, int] = {}
     for reader in sorted(readers, key=lambda one: (not one.begun, sum(one.lacks.values()))):

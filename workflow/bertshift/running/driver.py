@@ -100,7 +100,7 @@ def stop_jobs_when_interrupted(name: str, say: Callable[[str], None] = print) ->
 
 
 def dead_drivers(folder: Path, me: str | None = None) -> dict[Path, dict]:
-    """The records of drivers in `folder` that died; all but that of the name `me`.
+    """Read the records of drivers in `folder` that died; all but that of the name `me`.
 
     Raises UserError if one of them is alive, or may be. Two at once would count the same cores and GPUs twice, and the
     first to end would lift the lock of both.
@@ -123,7 +123,7 @@ def dead_drivers(folder: Path, me: str | None = None) -> dict[Path, dict]:
 
 
 def at_work(folder: Path) -> list[str]:
-    """What to call each driver in `folder` that is alive, as far as this machine can tell."""
+    """Name each driver in `folder` that is alive, as far as this machine can tell."""
     found = []
     for driver in _recorded(folder).values():
         with suppress(UserError):
@@ -139,7 +139,7 @@ def keep_telling_logs(record: logging.LogRecord) -> bool:
 
 
 def is_alive(driver: dict) -> bool | None:
-    """Whether the process of a record runs; None if this machine cannot tell."""
+    """Tell whether the process of a record runs; None if this machine cannot tell."""
     here = _describe()
     if all(driver[key] == here[key] for key in ("boot", "processes")):
         return _runs(driver["pid"], driver["born"])
@@ -225,7 +225,7 @@ def _text(path: str) -> str:
 
 
 def _recorded(folder: Path) -> dict[Path, dict]:
-    """The records in `folder`; a damaged one counts as none, as Snakemake's own lock still refuses a second run."""
+    """Read the records in `folder`; a damaged one counts as none: Snakemake's own lock still refuses a second run."""
     kinds = {key: type(value) for key, value in _describe().items()}
     found = {path: remembered(path) for path in sorted((folder / RECORDS).glob("*.json"))}
     return {
@@ -236,7 +236,7 @@ def _recorded(folder: Path) -> dict[Path, dict]:
 
 
 def _born(pid: int) -> str:
-    """Start time in ticks since boot, which no set clock moves; "" if unknown, "dead" of a zombie."""
+    """Read the start time in ticks since boot, which no set clock moves; "" if unknown, "dead" of a zombie."""
     fields = _text(f"/proc/{pid}/stat").rpartition(") ")[2].split()
     if not fields:
         return ""
@@ -258,7 +258,7 @@ def _same(where: str, folder: Path) -> bool:
 
 
 def _queue() -> list[list[str]]:
-    """Id, name and working folder of every Slurm job that is queued, running or ending."""
+    """List id, name and working folder of every Slurm job that is queued, running or ending."""
     lines = _slurm("squeue", "--noheader", "--format=%A|%j|%Z").splitlines()
     return [line.strip().split("|", 2) for line in lines]
 

@@ -21,7 +21,7 @@ _held: list[int] = []  # open files: their locks end with the process, however i
 
 
 def given(devices: Path = DEVICES) -> list[str]:
-    """The GPUs that this process may use, without asking a library that would take hold of one.
+    """List the GPUs that this process may use, without asking a library that would take hold of one.
 
     Those that CUDA_VISIBLE_DEVICES names (numbers, UUIDs or MIG ids); where it is not set, this machine's, from 0.
     """
@@ -63,9 +63,9 @@ def take_one(who: str, devices: Path = DEVICES, locks: Path = LOCKS) -> None:
 
 
 def unusable(devices: Path = DEVICES, driver: Path = DRIVER) -> str | None:
-    """Why torch cannot use the GPU that this process was given, and what to do; None if it can or if there is none.
+    """Say why torch cannot use the GPU that this process was given, and what to do; None if it can or there is none.
 
-    Imports torch only if it was given one, by CUDA_VISIBLE_DEVICES, Slurm or a device file.
+    Imports torch only if the process was given a GPU, by CUDA_VISIBLE_DEVICES, Slurm or a device file.
     """
     names = given(devices)
     if "CUDA_VISIBLE_DEVICES" not in os.environ:

@@ -15,7 +15,7 @@ Read = Callable[[object, str], Iterable[str]]
 
 
 def check_leftovers(files: Iterable[str], makers: Makers, read: Read) -> None:
-    """UserError for one, or for a file on the way to it, that a rule should make and cannot."""
+    """Raise UserError for a file, or for one on the way to it, that a rule should make and cannot."""
     for file in files:
         if found := _leftover(file, makers, read):
             raise UserError(
@@ -26,7 +26,7 @@ def check_leftovers(files: Iterable[str], makers: Makers, read: Read) -> None:
 
 
 def _leftover(file: str, makers: Makers, read: Read) -> tuple[str, object] | None:
-    """(file, reason)"""
+    """Find what a rule should make and cannot, this file or one on the way to it: (file, reason), or None."""
     for maker in makers(file):
         try:
             wanted = list(read(maker, file))
@@ -41,7 +41,7 @@ def _leftover(file: str, makers: Makers, read: Read) -> tuple[str, object] | Non
 
 
 def origins(file: str, wanted: Callable[[object], bool], makers: Makers, read: Read) -> set[str]:
-    """The files that wanted rules make, among all that a file is made from."""
+    """Find the files that wanted rules make, among a file and all that it is made from."""
     seen, queue = {file}, [file]
     while queue:
         each = queue.pop()
@@ -52,8 +52,8 @@ def origins(file: str, wanted: Callable[[object], bool], makers: Makers, read: R
 
 
 def places(outputs: Mapping[str, bool]) -> tuple[Callable[[str], object], Callable[[str], object]]:
-    """Whether a job makes a path; and whether a job has it as a folder for itself: it makes the folder, or files of fixed
-    names in it. Both as functions of the path.
+    """Return two functions of a path. The first tells whether a job makes it, the second whether a job has it as a
+    folder for itself: it makes the folder, or files of fixed names in a folder with wildcards.
 
     outputs: what jobs make, with {wildcards}, which stand for anything within a name, and whether it is a folder.
     """

@@ -10,7 +10,8 @@ NEEDED_TRIGGERS = {"mtime", "params", "input"}
 
 
 def check(allowed_rules: Collection[str], cached: Mapping[str, str], triggers: Collection[str]) -> None:
-    """UserError for what may not be asked for. cached: the names of rules in this workflow, by what the user calls them."""
+    """Raise UserError for what may not be asked for. cached: the names of rules in this workflow, by what the user
+    calls them."""
     if allowed_rules:
         raise UserError(
             "--allowed-rules cannot tell what an input was made from; name files as targets instead."

@@ -18,7 +18,8 @@ RESULTS = "results"
 def misplaced(
     config: Mapping, is_made: Callable[[str], bool], is_folder: Callable[[str], bool]
 ) -> Iterator[str]:
-    """A sentence for each path of the user's that is, holds or lies in what a job makes, and so deletes before it begins.
+    """Yield a sentence for each path of the user's that is, holds or lies in what a job makes, and so deletes
+    before it begins.
 
     is_made: whether a job makes the file or folder. is_folder: whether a job has the folder for its files alone.
     """
@@ -36,7 +37,7 @@ def misplaced(
 
 
 def _configured(config: Mapping) -> Iterator[tuple[str, str]]:
-    """(key, path) of all that the configuration wants read, and of where downloads are kept."""
+    """Yield (key, path) of all that the configuration wants read, and of where downloads are kept."""
     data = config["data"]
     for base, spec in config["bases"].items():
         paths = [entry.get("path") for entry in spec.get("checkpoints", [])]
@@ -61,7 +62,7 @@ def _of_mirror(config: Mapping) -> Iterator[tuple[str, str]]:
 
 
 def _names_here(path: str) -> list[str]:
-    """What a path is called as rules call files, if it lies in the folder that is worked in; also where results is a link."""
+    """List the names that rules have for a path, if it lies in the working folder; also where results is a link."""
     plain, real, results = Path(path).expanduser(), Path(path).expanduser().resolve(), Path(RESULTS).resolve()
     linked = [f"{RESULTS}/{real.relative_to(results)}"] if results in real.parents else []
     return [name for name in dict.fromkeys([os.path.relpath(plain), *linked]) if not name.startswith("..")]
@@ -85,7 +86,7 @@ def among(inputs: Mapping[str, str | list[str]]) -> list[str]:
 
 
 def contents(paths: Iterable[str]) -> dict[str, str]:
-    """A digest of each file or folder: of the names in it, and of the bytes."""
+    """Digest each file or folder: the names in it, and the bytes."""
     known, found = remembered(KNOWN), {}
     for path in paths:
         files = _files(path)

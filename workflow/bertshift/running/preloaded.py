@@ -171,7 +171,7 @@ def _run(script: str, temporary: str | None, answer: socket.socket) -> None:
 
 
 def used() -> tuple[float, float]:
-    """Seconds of CPU time of this process and of those that it has started; megabytes of its memory at most (resident)."""
+    """Measure the CPU seconds of this process and of those that it has started, and its peak resident megabytes."""
     own, started = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(one.ru_utime + one.ru_stime for one in (own, started)), own.ru_maxrss / 1024
 

@@ -65,8 +65,8 @@ class Progress(logging.Handler):
         )
 
     def end(self, now: float) -> str:
-        """The time of day when the last job ends, with the weekday where it is not today; empty where finished jobs do not
-        tell it. Jobs take what those of their kind took, and as many run at a time as so far."""
+        """Estimate the time of day when the last job ends, with weekday and date where it is not today; empty where
+        finished jobs do not tell it. Jobs take what those of their kind took, and as many run at a time as so far."""
         expected, took = defaultdict(float), defaultdict(float)
         for job in self.took.keys() & self.jobs.keys():
             kind, seconds = self.jobs[job]
@@ -88,7 +88,7 @@ class Progress(logging.Handler):
 
 
 def _shown(file: str) -> str | None:
-    """What to say of a new file; nothing of one that is not for the eyes."""
+    """Mention a new page or figure; None for a file that is not for the eyes."""
     if file.endswith(".html"):
         return f"open {Path(file).absolute().as_uri()}"
     return f"new figure {file}" if file.endswith(".png") else None

@@ -16,7 +16,7 @@ PATTERNS = [
 
 
 def redact(text: str) -> str:
-    """The text without passwords and tokens: those of the environment, and what looks like one."""
+    """Mask passwords and tokens in a text: those of the environment, and what looks like one."""
     for name, value in os.environ.items():
         if SECRET.search(name) and len(value) >= SHORTEST:
             text = text.replace(value, HIDDEN)

@@ -10,10 +10,10 @@ Task = TextClassification | AnswerSpans | Tagging | DependencyParsing
 
 
 def load_task(settings: Mapping, sidecar: Mapping, train: Sequence[dict] = ()) -> Task:
-    """The task that `settings` (an entry of the configuration's tasks, with its name) and a data set make.
+    """Make a task from `settings` (an entry of the configuration's tasks, with its name) and a data set's sidecar.
 
-    `train` are all training rows of the data set, which a tagger or parser takes its labels from. UserError for
-    metrics, lengths or labels that do not fit its kind.
+    `train` are all training rows of the data set, from which a tagger or parser takes its labels. UserError for
+    metrics, lengths or labels that do not fit the task's kind.
     """
     common = {
         "name": settings["name"],

@@ -18,11 +18,11 @@ UNKNOWN = {"upos": "_", "heads": UNREAD[0], "deprels": UNREAD[1]}
 
 
 def annotate(rows: Sequence[Mapping], tagger: Path, parser: Path) -> list[dict]:
-    """What each word of each stimulus is: rows {"id", "text_a": {...}, perhaps "text_b": {...}}.
+    """Annotate each word of each stimulus: rows {"id", "text_a": {...}, perhaps "text_b": {...}}.
 
     A text is {"start", "end" (characters), "words", "upos", "heads" (a word of the text from 1; 0: root, -1: not read),
     "deprels"}, one entry a word (`word_spans`); sentences (`sentence_bounds`) are parsed one by one. `tagger` and
-    `parser` are folders of fine-tuned models. UserError where one is something else.
+    `parser` are folders of fine-tuned models. UserError where one holds something else.
     """
     known = {text: _unread(text) for row in rows for text in _texts(row).values()}
     parts = [(one, slice(*bounds)) for one in known.values() for bounds in sentence_bounds(one["words"])]
@@ -37,7 +37,7 @@ def annotate(rows: Sequence[Mapping], tagger: Path, parser: Path) -> list[dict]:
 
 
 def describe(folders: Iterable[Path], scores: Iterable[Mapping]) -> str:
-    """`upos init1_seed1 (accuracy 0.953), dep init1_seed1 (las_ud 0.871)`: who annotated, and its score on dev."""
+    """Name annotators and dev scores: `upos init1_seed1 (accuracy 0.953), dep init1_seed1 (las_ud 0.871)`."""
     return ", ".join(
         f"{folder.parent.name} {folder.name} ({each['metric']} {each['scores'][each['metric']]:.3f})"
         for folder, each in zip(folders, scores, strict=True)
@@ -49,7 +49,7 @@ def _texts(row: Mapping) -> dict[str, str]:
 
 
 def _unread(text: str) -> dict:
-    """A text of whose words nothing is known."""
+    """Cut a text into words of which nothing else is known yet."""
     spans = word_spans(text)
     places = {
         "start": [start for start, _ in spans],

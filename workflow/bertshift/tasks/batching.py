@@ -25,7 +25,7 @@ class Encoded:
 def length_bucketed(
     lengths: Sequence[int], batch_size: int, generator: np.random.Generator, pool: int = 1024
 ) -> list[list[int]]:
-    """Batches of indices into `lengths`, each of examples about equally long, in random order.
+    """Group the indices of `lengths` into batches of examples about equally long, in random order.
 
     A random draw of `pool` batches is sorted by length (ties in random order) and cut; every index occurs once.
     Data that fit one pool are sorted whole. Only one batch can be smaller than `batch_size`.
@@ -42,7 +42,7 @@ def length_bucketed(
 
 
 def pad(encoded: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
-    """input_ids, token_type_ids and attention_mask, each [batch, longest] int64, for an encoder.
+    """Pad inputs for an encoder: input_ids, token_type_ids and attention_mask, each [batch, longest] int64.
 
     attention_mask is None where nothing is padded, because attention runs on its fastest kernels without a mask.
     """
@@ -63,9 +63,10 @@ def pad(encoded: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, whole: Tensor | None = None) -> Tensor:
-    """Mean over the targets that are not IGNORED.
+    """Average the cross-entropy over the targets that are not IGNORED.
 
-    Where these are a part of the targets `whole`: their sum over the number of those, which adds up to the mean.
+    If `targets` are a part of `whole`, divide the sum by the number of targets in `whole` that are not IGNORED. So
+    the parts add up to the mean.
     """
     if whole is None:
         return F.cross_entropy(logits, targets)

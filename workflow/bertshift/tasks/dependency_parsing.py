@@ -59,7 +59,7 @@ class DependencyParsing:
         return DependencyParser(encoder, self.labels, seed)
 
     def check(self, rows: dict[str, list[dict]]) -> None:
-        """UserError for a sentence that is not a tree; labels that cannot be learned are counted in the log."""
+        """Raise UserError for a sentence that is not a tree. Labels that cannot be learned are counted in the log."""
         for split, members in rows.items():
             for row in members:
                 conllu.check(row, f"{self.dataset}, split {split}, {row['id']}")
@@ -117,7 +117,7 @@ class DependencyParsing:
 
     @staticmethod
     def collate(examples: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
-        """`targets` are [sentences, longest, 3] as in `encode`, NONE throughout for padding."""
+        """Pad examples; `targets` are [sentences, longest, 3] as in `encode`, NONE throughout for padding."""
         targets = [torch.tensor(example.target) for example in examples]
         return pad(examples, pad_id) | {
             "targets": pad_sequence(targets, batch_first=True, padding_value=NONE)
@@ -125,7 +125,7 @@ class DependencyParsing:
 
     @staticmethod
     def loss(model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None) -> Tensor:
-        """Cross-entropy of the heads plus that of the labels under the gold heads, each its mean over words."""
+        """Add the cross-entropies of the heads and of the labels under the gold heads, each averaged over words."""
         inputs = dict(batch)
         first, heads, labels = inputs.pop("targets").unbind(-1)
         states = model(**inputs, first=first)

@@ -20,7 +20,7 @@ def best_device() -> torch.device:
 
 
 def token_batches(lengths: Sequence[int], budget: int = TOKENS_PER_BATCH) -> Iterator[list[int]]:
-    """Indices in batches of about `budget` padded tokens, longest first: what fits in memory shows at once."""
+    """Yield indices in batches of about `budget` padded tokens, longest first: what fits in memory shows at once."""
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
         if batch and (len(batch) + 1) * lengths[batch[0]] > budget:
@@ -44,7 +44,7 @@ def check_lengths(examples: Sequence[Encoded], model: nn.Module) -> None:
 
 @torch.inference_mode()
 def predict_logits(model: nn.Module, examples: Sequence[Encoded], pad_id: int) -> list[Tensor]:
-    """The model's logits for each example, in order, in float32 on the CPU; rows of padding are cut off.
+    """Compute the model's logits for each example, in order, in float32 on the CPU; rows of padding are cut off.
 
     Shape [outputs] for a classifier of sequences, [tokens, outputs] for one of tokens.
     """
@@ -62,10 +62,10 @@ def evaluated(
     collate: Callable[[Sequence[Encoded]], dict],
     compute: Callable[[dict], Result],
 ) -> Iterator[tuple[list[int], Result]]:
-    """The numbers of each batch's examples, and what `compute` makes of what `collate` made of them, on the device of
-    `model`; batches get smaller where memory runs out.
+    """Yield the numbers of each batch's examples, and `compute(collate(examples))`.
 
-    The model is in evaluation mode until the last. UserError for inputs that are too long for it.
+    What `collate` returns is moved to the device of `model` first. Batches get smaller where memory runs out. The
+    model is in evaluation mode until the last batch. UserError for inputs that are too long for it.
     """
     check_lengths(examples, model)
     device = next(model.parameters()).device

@@ -53,7 +53,7 @@ class Passage:
         return np.maximum(np.searchsorted(self.word_starts, character, side="right") - 1, 0)
 
     def cut(self, first: int, last: int) -> str:
-        """The text of pieces `first` to `last`."""
+        """Cut out the text of pieces `first` to `last`."""
         return self.text[self.characters[first, 0] : self.characters[last, 1]]
 
 
@@ -237,7 +237,7 @@ class AnswerSpans:
 
     @staticmethod
     def loss(model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None) -> Tensor:
-        """Mean of the cross-entropies of start and end over the window's tokens."""
+        """Average the cross-entropies of start and end, each over the window's tokens."""
         inputs = dict(batch)
         targets = inputs.pop("targets")
         logits = model(**inputs)
@@ -313,7 +313,7 @@ class AnswerSpans:
         return {name: float(each[name].mean()) for name in METRICS}
 
     def columns(self, rows: Sequence[dict], predictions: Sequence[Answer]) -> dict[str, list]:
-        """Columns of predictions.tsv; texts with single spaces, "" where there is no answer."""
+        """Make the columns of predictions.tsv. Texts have single spaces, and are "" where there is no answer."""
         texts = _texts(rows, predictions)
         first = ["" if row["impossible"] else row["answers"][0]["text"] for row in rows]
         return {

@@ -17,14 +17,14 @@ def accuracy(gold: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def f1(gold: ArrayLike, predicted: ArrayLike, positive: int = 1) -> float:
-    """F1 of one class, 0 if it is neither there nor predicted. In GLUE class 1 is the duplicate or paraphrase."""
+    """Compute F1 of one class, 0 if it is neither gold nor predicted. GLUE's class 1 is duplicate or paraphrase."""
     gold, predicted = np.asarray(gold) == positive, np.asarray(predicted) == positive
     both, either = np.sum(gold & predicted), np.sum(gold) + np.sum(predicted)
     return float(2 * both / either) if either else 0.0
 
 
 def mcc(gold: ArrayLike, predicted: ArrayLike) -> float:
-    """Matthews correlation for any number of classes (Gorodkin 2004); 0 if either side is constant.
+    """Compute the Matthews correlation for any number of classes (Gorodkin 2004); 0 if either side is constant.
 
     It is the correlation of two one-hot matrices, centred by column.
     """
@@ -56,7 +56,7 @@ def spearman(gold: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def is_constant(values: np.ndarray) -> bool:
-    """Whether all predictions are one and the same."""
+    """Tell whether all values are equal, but for rounding."""
     # A collapsed regression still varies in the last bits of float32.
     return bool(np.ptp(values) <= 1e-6 * np.max(np.abs(values)))
 
@@ -91,7 +91,7 @@ def exact_match(predicted: str, answer: str) -> float:
 
 
 def token_f1(predicted: str, answer: str) -> float:
-    """F1 of two bags of words; 1 if both are empty, 0 if one is (the rule that SQuAD 2.0 needs)."""
+    """Compute F1 of two bags of words; 1 if both are empty, 0 if one is (the rule that SQuAD 2.0 needs)."""
     said, wanted = normalise_answer(predicted).split(), normalise_answer(answer).split()
     if not said or not wanted:
         return float(said == wanted)

@@ -6,10 +6,10 @@ from bertshift.data.conllu import tree_fault
 
 
 def best_tree(scores: np.ndarray) -> np.ndarray:
-    """Heads [n] of the tree of n words with one root and the highest sum of scores; they count from 1, 0 is the root.
+    """Find the heads [n] of the single-root tree with the highest sum of scores. Heads count from 1; 0 is the root.
 
-    `scores` [n + 1, n + 1] are finite, [d, h] for head h of dependent d. Row 0, the root's own, and the diagonal are
-    not looked at.
+    `scores` [n + 1, n + 1] of n words are finite, [d, h] for head h of dependent d. Row 0, the root's own, and the
+    diagonal are not looked at.
     """
     scores = np.array(scores, dtype=np.float64)
     np.fill_diagonal(scores, -np.inf)
@@ -25,7 +25,7 @@ def best_tree(scores: np.ndarray) -> np.ndarray:
 
 
 def _maximum_arborescence(scores: np.ndarray) -> np.ndarray:
-    """Chu & Liu 1965, Edmonds 1967: best heads, or with a cycle of them contracted to one node, the last."""
+    """Find the best heads (Chu & Liu 1965, Edmonds 1967). A cycle of them is contracted to one node, the last."""
     heads = scores.argmax(1)
     cycle = _cycle(heads.tolist())
     if not cycle:
@@ -48,7 +48,7 @@ def _maximum_arborescence(scores: np.ndarray) -> np.ndarray:
 
 
 def _cycle(heads: list[int]) -> list[int]:
-    """The words of a cycle, or none; word 0 is the root."""
+    """List the words of a cycle, or none; word 0 is the root."""
     walk_of = [0] + [None] * (len(heads) - 1)
     for start in range(1, len(heads)):
         word = start

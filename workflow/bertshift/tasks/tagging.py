@@ -62,7 +62,7 @@ class Tagging:
                 )  # fmt: skip
 
     def encode(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
-        """Inputs; the target is a (first token, tag) for every word that is read, NONE for a tag that is not known."""
+        """Make inputs. The target is a (first token, tag) for every word that is read, NONE for an unknown tag."""
         number = {tag: i for i, tag in enumerate(self.labels)}
         examples = []
         for row, pieces in zip(rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True):
@@ -84,7 +84,7 @@ class Tagging:
 
     @staticmethod
     def collate(examples: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
-        """`targets` are [sentences, longest, 2] as in `encode`, NONE for padding."""
+        """Pad examples; `targets` are [sentences, longest, 2] as in `encode`, NONE for padding."""
         targets = [torch.tensor(example.target, dtype=torch.int64).reshape(-1, 2) for example in examples]
         return pad(examples, pad_id) | {
             "targets": pad_sequence(targets, batch_first=True, padding_value=NONE)
@@ -92,7 +92,7 @@ class Tagging:
 
     @staticmethod
     def loss(model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None) -> Tensor:
-        """Cross-entropy, mean over words."""
+        """Average the cross-entropy over words."""
         inputs = dict(batch)
         first, tags = inputs.pop("targets").unbind(-1)
         logits = model(**inputs, first=first).float()
@@ -102,7 +102,10 @@ class Tagging:
     def predict(
         self, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
     ) -> list[list[str]]:
-        """The tags of each sentence; words beyond `max_length` get UNREAD, which is wrong, and are counted in the log."""
+        """Predict the tags of each sentence.
+
+        Words beyond `max_length` get UNREAD, which is wrong, and are counted in the log.
+        """
         examples = self.encode(rows, tokenizer)
         tags: list[list[str] | None] = [None] * len(rows)
 
@@ -120,19 +123,19 @@ class Tagging:
         return tags
 
     def score(self, rows: Sequence[dict], tags: Sequence[Sequence[str]]) -> dict[str, float]:
-        """Accuracy: the share of words, punctuation included."""
+        """Score tags by accuracy: the share of words that are right, punctuation included."""
         right = scores.accuracy(_flat(row["upos"] for row in rows), _flat(tags))
         return dict.fromkeys(self.metrics, right)
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Scores on `dev` of giving every word its most frequent tag; of equals the one more frequent in `train`."""
+        """Score on `dev` giving every word the tag most frequent there; of equals, the more frequent in `train`."""
         tag = scores.most_frequent(
             self.labels, *(_flat(row["upos"] for row in rows) for rows in (dev, train))
         )
         return self.score(dev, [[tag] * len(row["words"]) for row in dev])
 
     def columns(self, rows: Sequence[dict], tags: Sequence[Sequence[str]]) -> dict[str, list]:
-        """Columns of predictions.tsv: the tags of a sentence, and the share of its words that are right."""
+        """Make the columns of predictions.tsv: the tags of a sentence, and the share of its words that are right."""
         gold = [row["upos"] for row in rows]
         return {
             "gold": list(map(" ".join, gold)),

@@ -19,7 +19,7 @@ from bertshift.tasks.inference import predict_logits
 
 
 def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
-    """How many pieces of two texts to keep: always one off the longer, off the second if they are equally long."""
+    """Count the pieces of two texts to keep. The longer loses one at a time, the second if they are equally long."""
     if a + b <= room:
         return a, b
     keep_b = min(b, max(room - a, room // 2))
@@ -29,7 +29,7 @@ def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
 def encode_pairs(
     firsts: Sequence[str], seconds: Sequence[str] | None, tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> list[tuple[list[int], list[int]]]:
-    """The tokenizer's input of one text (`[CLS] a [SEP]`) or of two, as (input_ids, token_type_ids), cut to `max_length`."""
+    """Encode one text (`[CLS] a [SEP]`) or two: the tokenizer's (input_ids, token_type_ids), cut to `max_length`."""
     room = max_length - special_tokens(tokenizer, pair=seconds is not None)
     first_ids = pieces(tokenizer, firsts)
     if seconds is None:
@@ -97,7 +97,7 @@ class TextClassification:
         return self.labels.index(label)
 
     def targets(self, rows: Sequence[dict]) -> np.ndarray:
-        """[examples] class numbers (int64), or values (float64)."""
+        """Return the targets [examples]: class numbers (int64), or values (float64)."""
         return np.array([self._target(row, row.get("split", "dev")) for row in rows])
 
     def encode(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
@@ -118,7 +118,7 @@ class TextClassification:
 
     @staticmethod
     def loss(model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None) -> Tensor:
-        """Cross-entropy over classes, squared error for a regression; mean over the batch."""
+        """Average over the batch the cross-entropy over classes, or for a regression the squared error."""
         inputs = dict(batch)
         targets = inputs.pop("targets")
         logits = model(**inputs).float()
@@ -132,12 +132,12 @@ class TextClassification:
     def predict(
         self, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
     ) -> np.ndarray:
-        """[examples] class numbers, or values."""
+        """Predict class numbers [examples], or values for a regression."""
         logits = predict_logits(model, self.encode(rows, tokenizer), tokenizer.pad_token_id)
         return self.decide(torch.stack(logits).numpy())
 
     def decide(self, logits: np.ndarray) -> np.ndarray:
-        """[examples, outputs] -> [examples] class numbers, or values."""
+        """Turn logits [examples, outputs] into class numbers [examples], or values for a regression."""
         return logits[:, 0].astype(np.float64) if self.labels is None else logits.argmax(1)
 
     def score(self, rows: Sequence[dict], predictions: np.ndarray) -> dict[str, float]:
@@ -146,9 +146,9 @@ class TextClassification:
         return {name: known[name](gold, predictions) for name in self.metrics}
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Scores on `dev` of always saying its most frequent label, the most accurate constant; of its mean for a regression.
+        """Score on `dev` always saying its most frequent label, the most accurate constant; in a regression its mean.
 
-        Of labels that are as frequent on `dev`, the one that is more so in `train`, then the first.
+        Of labels equally frequent on `dev`, the one more frequent in `train` is said, then the first.
         """
         targets = self.targets(dev).tolist()
         if self.labels is None:
@@ -158,6 +158,6 @@ class TextClassification:
         return self.score(dev, np.full(len(dev), constant))
 
     def columns(self, rows: Sequence[dict], predictions: np.ndarray) -> dict[str, list]:
-        """Columns gold and prediction of predictions.tsv."""
+        """Make the columns gold and prediction of predictions.tsv."""
         said = predictions.tolist() if self.labels is None else [self.labels[i] for i in predictions]
         return {"gold": [row["label"] for row in rows], "prediction": said}

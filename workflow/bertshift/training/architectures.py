@@ -25,8 +25,8 @@ PUBLISHED = {
 def config_of(
     family: str, architecture: Mapping, vocabulary: int, special: Mapping[str, int | None], longest: int
 ) -> PreTrainedConfig:
-    """The configuration of a `family` with the keys of `architecture`, which are those of BertConfig, for `vocabulary`
-    entries with these `special` ids (pad_token_id and so on), and sequences of `longest` tokens.
+    """Build the configuration of a `family` with the keys of `architecture`, which are those of BertConfig, for
+    `vocabulary` entries with these `special` ids (pad_token_id and so on), and sequences of `longest` tokens.
 
     UserError for a key or a length that does not fit.
     """
@@ -65,7 +65,7 @@ def config_of(
 
 
 def _names(kind: type[PreTrainedConfig], known: Mapping, key: str) -> list[str]:
-    """What the family's configuration calls `key`; a family without a dropout in some place has no name of it."""
+    """List the configuration's names of `key`; a family without a dropout in some place has no name of it."""
     name = kind.attribute_map.get(key, key)
     found = [name] if name in known else [other for other in NAMES.get(key, ()) if other in known]
     if not found and "dropout" not in key:

@@ -62,7 +62,7 @@ class Inputs:
 
 
 def trainer(start_dir: Path, data_dir: Path) -> Callable[[Mapping, Path | Mapping[int, Path]], dict | None]:
-    """A function (run, folder) -> scores that makes runs which all start in `start_dir` and learn from `data_dir`.
+    """Build a function (run, folder) -> scores, whose runs all start in `start_dir` and learn from `data_dir`.
 
     A run is what a rule says of it: `task`, `training`, `variants` (of its model's name) and `seed`. What is read and
     encoded for the first run serves the others. In the place of a folder may stand those of a run's snapshots.
@@ -186,7 +186,7 @@ def _train(
 
 
 def _batches(inputs: Inputs, settings: TrainSettings) -> int:
-    """How many batches an epoch has."""
+    """Count the batches of an epoch."""
     return math.ceil(len(inputs.examples) / settings.batch_size)
 
 

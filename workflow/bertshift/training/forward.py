@@ -68,7 +68,7 @@ def padding_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _takes_bias(encoder: PreTrainedModel) -> bool:
-    """Whether every token of every layer sees all real tokens, by one mask that the model hands on as it is."""
+    """Tell whether every token of every layer sees all real tokens, by one mask that the model hands on as it is."""
     config = encoder.config
     family = FAMILIES.get(config.model_type)
     known = family is not None and not family.causal and not getattr(config, "layer_types", None)

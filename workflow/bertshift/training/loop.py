@@ -242,7 +242,7 @@ def layer_groups(model: nn.Module) -> dict[str, list[nn.Parameter]]:
 
 
 def autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:
-    """bfloat16 where asked for, or with "auto" where the GPU computes in it; None is float32 throughout."""
+    """Choose bfloat16 where asked for, or with "auto" where the GPU computes in it; None is float32 throughout."""
     if precision == "float32":
         return None
     able = device.type == "cpu" or torch.cuda.is_bf16_supported(including_emulation=False)

@@ -30,7 +30,7 @@ class BertAdam(torch.optim.AdamW):
 
 
 def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
-    """Two groups of the trainable parameters: decayed ones, then LayerNorm and biases, which are not decayed."""
+    """Split the trainable parameters in two: decayed ones, then LayerNorm and biases, which are not decayed."""
     layer_norms = {
         id(weight)
         for module in model.modules()
@@ -47,7 +47,7 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
 
 
 def build_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Optimizer:
-    """`adamw` (Loshchilov & Hutter 2019, with bias correction) or `bertadam` over the trainable parameters.
+    """Build `adamw` (Loshchilov & Hutter 2019, with bias correction) or `bertadam` over the trainable parameters.
 
     Frozen parameters get neither state nor decay. The learning rate is set by the caller before every step.
     """

@@ -9,23 +9,24 @@ def _count(fraction: float, total: int) -> int:
 
 
 def constant(step: int, total: int, warmup: float) -> float:
-    """1, after a linear rise over the warmup."""
+    """Return 1, after a linear rise over the warmup."""
     rise = _count(warmup, total)
     return step / rise if step < rise else 1.0
 
 
 def linear(step: int, total: int, warmup: float) -> float:
-    """Linear rise from 0 over the warmup, then a line from 1 at its end to 0 at `total` (as run_glue has it).
+    """Compute a linear rise from 0 over the warmup, then a line from 1 at its end to 0 at `total` (as in run_glue).
 
-    With a warmup of .1 it is the slanted triangle of Hao et al. 2020; that of Howard & Ruder 2018 ends at 1/32, not 0.
+    With a warmup of .1 it is the slanted triangle of Hao et al. 2020; the triangle of Howard & Ruder 2018 ends at
+    1/32, not 0.
     """
     rise = _count(warmup, total)
     return step / rise if step < rise else max(0.0, (total - step) / max(1, total - rise))
 
 
 def bert_linear(step: int, total: int, warmup: float) -> float:
-    """Devlin et al. 2019 (google-research/bert, optimization.py): as `linear`, but the decay is the line from 1 at
-    step 0, so the rate drops by the warmup fraction when the warmup ends."""
+    """Compute the factor of Devlin et al. 2019 (google-research/bert, optimization.py): as `linear`, but the decay is
+    the line from 1 at step 0, so the rate drops by the warmup fraction when the warmup ends."""
     rise = _count(warmup, total)
     return step / rise if step < rise else max(0.0, 1 - step / total)
 

@@ -72,11 +72,11 @@ class TrainSettings:
         choose("precision", PRECISIONS)
 
     def total_steps(self, batches_per_epoch: int) -> int:
-        """Number of updates; a fractional number of epochs is rounded to whole updates, at least one."""
+        """Count the updates; a fractional number of epochs is rounded to whole updates, at least one."""
         if self.steps is not None:
             return self.steps
         return max(1, round(self.epochs * batches_per_epoch))
 
     def result_settings(self) -> dict:
-        """The settings that a run's numbers depend on: all but how often it is checkpointed."""
+        """Select the settings that a run's numbers depend on: all but how often it is checkpointed."""
         return {key: value for key, value in asdict(self).items() if key != "checkpoint_minutes"}

@@ -12,11 +12,11 @@ from bertshift.errors import UserError
 
 
 def relative_norms(log: pd.DataFrame, start: Sequence[float], run: str = "the run") -> pd.DataFrame:
-    """Rows of variant, layer (0: embeddings), value, sd, n.
+    """Compute relative norms: rows of variant, layer (0: embeddings), value, sd, n.
 
-    log: step, layer ("embeddings", "1", ..), gradient_norm, update_norm, distance_from_start; pooler and head, which have
-    no layer, are left out. start: norms of the embeddings' and each layer's weights before. Variants: `gradient` and
-    `update`, the means over the n steps logged, sd over these; `displacement`, at the last of them.
+    log: step, layer ("embeddings", "1", ..), gradient_norm, update_norm, distance_from_start; pooler and head, which
+    have no layer, are left out. start: norms of the embeddings' and each layer's weights before. Variants: `gradient`
+    and `update`, the means over the n steps logged, sd over these; `displacement`, at the last of them.
     Raises UserError where nothing was logged.
     """
     if log.empty:

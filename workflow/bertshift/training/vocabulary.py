@@ -72,7 +72,7 @@ def train_wordpiece(texts: Iterable[str], size: int, lowercase: bool, directory:
 
 
 def save_tokenizer(vocabulary: list[str], lowercase: bool, directory: Path) -> None:
-    """A folder with a BERT tokenizer whose piece number i is vocabulary[i]; AutoTokenizer loads it."""
+    """Write a folder with a BERT tokenizer whose piece number i is vocabulary[i]; AutoTokenizer loads it."""
     from transformers import BertTokenizerFast
 
     directory = Path(directory)

@@ -86,7 +86,7 @@ class Claims:
         self, item: str, id: str, measure: str, number: Callable, cases=("",), *, of=None, printed=None,
         form="{:.2f} (digitised)", published=None, **criterion,
     ) -> None:  # fmt: skip
-        """Claim `id` on figure `item` is decided by `number`, which is called `measure`, once for each case.
+        """Register that claim `id` on figure `item` is decided by `number`, called `measure`, once for each case.
 
         `number` takes the evidence, or what `of` reads from it, then the words of the case. These are separated by commas; a
         case is (words, criterion) where its range differs. `of` takes the words too, and so do `printed` and `published`,
@@ -111,7 +111,7 @@ class Claims:
             self.all.append(Claim(id, item, value, measure, **about, **(criterion | own)))
 
     def decide(self, item: str, tables: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-        """One row (COLUMNS) for each claim on figure `item`, from that figure's tables and the paper's published file.
+        """Decide each claim on figure `item` from its tables and the paper's published file, a row (COLUMNS) a claim.
 
         The rows have the order of the paper's file. The papers speak of BERT, or of the `families` that the claim's entry
         there names: of another family there is the number, and no verdict.
@@ -172,7 +172,7 @@ def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None) -> tupl
 
 
 def _of_others(evidence: Evidence, families: Sequence[str]) -> dict:
-    """The verdict where the evidence is of models of other families than the paper's; else nothing."""
+    """Return the verdict where the evidence is of models of other families than the paper's; else nothing."""
     models = evidence.results.models
     found = {one for name in evidence.read for one in models[name]["family"].dropna().unique()} - {*families}
     paper, ours = (" and ".join(NAMES.get(one, one) for one in some) for some in (families, sorted(found)))
@@ -235,7 +235,7 @@ def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> Estim
 
 
 def _without_blocks(one: Claim, results: Results, read: set[str]) -> list[float]:
-    """The claim's number without each block of inputs; empty where that cannot be told."""
+    """Compute the claim's number without each block of inputs; empty where that cannot be told."""
     if not one.inputs:
         return []
     try:
@@ -246,13 +246,13 @@ def _without_blocks(one: Claim, results: Results, read: set[str]) -> list[float]
 
 
 def _value(one: Claim, results: Results) -> tuple[float, set[str]]:
-    """The number, and the names of the models that it was read from."""
+    """Compute the claim's number, and name the models that it was read from."""
     evidence = Evidence(results)
     return float(one.value(evidence)), evidence.read
 
 
 def _left_out(evidence: Evidence) -> str:
-    """A sentence on the runs, or pairs of fine-tuned ones, that the claim does without."""
+    """Say in a sentence how many runs, or pairs of fine-tuned ones, the claim does without."""
     pairs = sum(ref_seed > 0 for *_, ref_seed in evidence.failed)  # 0 is what it was fine-tuned from
     counts = {"{} that failed to train": len(evidence.failed) - pairs,
               f"{{}} pair{'s' * (pairs > 1)} of which one or both failed to train": pairs}  # fmt: skip
@@ -261,7 +261,7 @@ def _left_out(evidence: Evidence) -> str:
 
 
 def _evidence(one: Claim, results: Results) -> Evidence:
-    """All that the claim asks for."""
+    """Collect all that the claim asks for."""
     evidence = Evidence(results)
     with suppress(NotTestableError):  # all replicates together may lack what each of them has
         one.value(evidence)
@@ -271,7 +271,8 @@ def _evidence(one: Claim, results: Results) -> Evidence:
 def _by_replicate(
     one: Claim, replicates: Mapping[int | str, Results]
 ) -> dict[int | str, tuple[float, set[str]]]:
-    """The number, and the models it was read from, of every replicate that has them; NotTestable if none has."""
+    """Compute the number, and name the models it was read from, of every replicate that has them; NotTestable if none
+    has."""
     found, missing = {}, []
     for number, results in replicates.items():
         try:
@@ -284,8 +285,8 @@ def _by_replicate(
 
 
 def false_discoveries(claims: pd.DataFrame) -> float:
-    """The false discovery rate of `holds` among a paper's claims (rows of `Claims.decide`), by Benjamini and Hochberg
-    1995: p is the probability that a claim does not hold. NaN where none holds."""
+    """Compute the false discovery rate of `holds` among a paper's claims (rows of `Claims.decide`), by Benjamini and
+    Hochberg 1995: p is the probability that a claim does not hold. NaN where none holds."""
     rates = benjamini_hochberg(1 - claims["probability"].to_numpy(np.float64))
     held = rates[(claims["verdict"] == HOLDS).to_numpy()]
     return float(held.max()) if len(held) else np.nan

@@ -20,14 +20,14 @@ class NotTestableError(Exception):
 
 
 def ratio(value: float, to: float, what: str) -> float:
-    """`value` as a share or a multiple `to`; NotTestableError where that is 0, with the words `what` for it."""
+    """Express `value` as a share or a multiple of `to`; NotTestableError, which calls it `what`, where `to` is 0."""
     if abs(to) < statistics.EQUAL:
         raise NotTestableError(f"{what} is 0, and nothing is a share or a multiple of that")
     return value / to
 
 
 def rank_correlation(values: Sequence[float], others: Sequence[float], what: str) -> float:
-    """Spearman's; NotTestableError where either is alike everywhere, with the words `what` for both."""
+    """Compute Spearman's rank correlation; NotTestableError, which calls both `what`, where either is constant."""
     if min(np.ptp(values), np.ptp(others)) < statistics.EQUAL:
         raise NotTestableError(f"{what} does not differ between layers, so that there is no rank correlation")
     return float(spearmanr(values, others).statistic)
@@ -51,7 +51,7 @@ class Curve:
         return Curve({layer: self[layer] - other[layer] for layer in self.values}, self.layers)
 
     def part(self, first: int, last: int, of: int) -> list[int]:
-        """Our layers whose share of the depth lies wholly within layers first..last of the paper's `of` layers."""
+        """List our layers whose share of the depth is wholly within layers first..last of the paper's `of` layers."""
         low, high = (first - 1) / of - 1e-9, last / of + 1e-9
         n = self.layers
         inside = [k for k in range(1, n + 1) if low <= (k - 1) / n and k / n <= high]
@@ -63,13 +63,14 @@ class Curve:
         return float(np.mean([self[k] for k in self.part(first, last, of)]))
 
     def at(self, layer: int, of: int) -> int:
-        """Our layer at the same relative depth, if there is one."""
+        """Find our layer at the same relative depth as `layer` of the paper's `of` layers, if there is one."""
         if layer * self.layers % of:
             raise NotTestableError(f"layer {layer} of {of} falls between two layers of {self.layers}")
         return layer * self.layers // of
 
     def exactly(self, of: int) -> "Curve":
-        """Itself; for statements about a level or a layer number, which another depth cannot confirm or refute."""
+        """Return the curve itself, if its model has `of` layers: for statements about a level or a layer number,
+        which another depth cannot confirm or refute."""
         if self.layers != of:
             raise NotTestableError(f"about a model of {of} layers; this one has {self.layers}")
         return self
@@ -80,8 +81,8 @@ class Curve:
 
 
 def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """All rows together; `name` says of which model: its tasks (`mrpc`, `mrpc.random`, `wnli+mrpc`), `base` or
-    `randomized`; `rte-mnli` of two fine-tuned models that are compared.
+    """Put all rows together. `name` says of which model a row is: its tasks (`mrpc`, `mrpc.random`, `wnli+mrpc`),
+    `base` or `randomized`; `rte-mnli` of two fine-tuned models that are compared.
 
     Where two models of one metric share a name, the first listed stands for it.
     """
@@ -172,11 +173,11 @@ class Results:
         return [_Changed(self, self._left_out[block]) for block in self._left_out]
 
     def has_seed_of(self, names: set[str]) -> bool:
-        """Whether some model of these names is fine-tuned."""
+        """Tell whether some model of these names is fine-tuned."""
         return any((self.models[name]["seed"] != 0).any() for name in names if name in self.models)
 
     def rows(self, name: str, **where) -> pd.DataFrame:
-        """Rows of the model `name` that have these values; NotTestableError if there are none."""
+        """Select the rows of the model `name` that have these values; NotTestableError if there are none."""
         key = (name, *where.items())
         if key not in self._chosen:
             self._chosen[key] = self._choose(name, where)
@@ -224,7 +225,7 @@ class _Changed(Results):
         return self._with_values(rows), failed
 
     def _with_values(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows of the other results, whose other columns these share."""
+        """Give rows of the other results the changed values; they share all other columns."""
         return rows.assign(value=self._by_label[rows.index])
 
 
@@ -263,8 +264,8 @@ class Evidence:
         return self.rows(name, metric="edge_probe", view="micro_all", variant=variant, **where)
 
     def ablations(self, task: str, metric: str = "ablation") -> pd.DataFrame:
-        """Headline rows of heads (or, head 0, layers) that attend alike to all tokens; `delta`, in points, is to the score
-        with nothing disabled.
+        """Read the headline rows of heads (or, head 0, layers) that attend alike to all tokens. `delta`, in points,
+        is to the score with nothing disabled.
 
         What was run on a sample and again on the complete development set has its complete row alone.
         """
@@ -278,7 +279,7 @@ class Evidence:
         return rows.assign(delta=statistics.POINTS * delta)
 
     def relation_heads(self, name: str, variant: str) -> pd.DataFrame:
-        """Every head's score for predicates and their arguments, with its rank and its null."""
+        """Read every head's score for predicates and their arguments, with its rank and its null."""
         rows = self.every_row(name, metric="relation_heads", variant=variant)
         return rows[rows["head"] > 0]
 
@@ -291,13 +292,13 @@ class Evidence:
         return self.rows(name, metric="attention_to", stimuli=task, token=token, variant=variant)
 
     def scores(self, name: str) -> pd.DataFrame:
-        """Every metric of a fine-tuned model, in points; `mrpc.random` began with random weights."""
+        """Read every metric of a fine-tuned model, in points; `mrpc.random` began with random weights."""
         rows = self.every_row(name).dropna(subset="majority")
         rows = rows.assign(score=rows["metric"], majority=statistics.POINTS * rows["majority"])
         return statistics.in_points(rows)
 
     def sweep(self, task: str) -> Curve:
-        """The headline score, in points, by position on the sweep's axis.
+        """Read the headline score, in points, by position on the sweep's axis.
 
         Where layers are frozen or dropped, a replicate whose complete run failed to train has nothing to compare with.
         """
@@ -307,20 +308,20 @@ class Evidence:
         return Curve(_by("position", rows).values, int(rows["layers"].iloc[0]))
 
     def reinitialised_heads(self, task: str) -> pd.DataFrame:
-        """Headline rows of every head that was re-initialised, by layer and head; `delta` to the plain model's seeds."""
+        """Read each re-initialised head's headline rows, by layer and head; `delta` is to the plain model's seeds."""
         rows = self.every_row(task, metric="reinit_head", headline=True)
         for row in rows.drop_duplicates("init").itertuples():
             self.failed |= {(task, row.init, f"baseline {n}", 0, 0) for n in range(row.baseline_left_out)}
         return rows.assign(delta=rows["value"])
 
     def rows(self, name: str, **where) -> pd.DataFrame:
-        """Rows of the model `name` that have these values, without those of runs that failed to train."""
+        """Read the rows of the model `name` that have these values, without those of runs that failed to train."""
         trained = self.results.trained(name, **where)
         self.read.add(name)
         return self._without_failures(name, trained)
 
     def _without_failures(self, name: str, trained: Trained) -> pd.DataFrame:
-        """The rows of a model's runs that did not fail to train."""
+        """Return the rows of a model's runs that did not fail to train, and collect in `failed` those that did."""
         rows, failed = trained
         self.failed |= failed
         if rows.empty:
@@ -339,7 +340,8 @@ NOUNS = {"stimuli": "inputs", "task": "probe of", "head": "mean over heads", "to
 
 
 def of_checkpoint(rows: pd.DataFrame, checkpoint: str) -> pd.DataFrame:
-    """The rows of this checkpoint alone, for what a paper says of heads by number; NotTestableError if there are none."""
+    """Select the rows of this checkpoint alone, for what a paper says of heads by number; NotTestableError if there
+    are none."""
     same = rows[rows["checkpoint"].str.contains(checkpoint, regex=False)]
     if same.empty:
         other = rows["checkpoint"].iloc[0]
@@ -348,7 +350,7 @@ def of_checkpoint(rows: pd.DataFrame, checkpoint: str) -> pd.DataFrame:
 
 
 def of_bert_base(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of bert-base-uncased alone."""
+    """Select the rows of bert-base-uncased alone."""
     shape = f"{rows['layer'].max():.0f}x{rows['head'].max():.0f}"
     if shape != "12x12":
         raise NotTestableError(f"about heads of a 12x12 model; this one is {shape}")

@@ -21,7 +21,7 @@ REFLEXIVES = ["himself", "herself", "itself", "themselves"]
 
 
 def source(rng: Random) -> Node:
-    """A sentence of any form: statements, questions, reflexives."""
+    """Generate a sentence of any form: a statement, a question, a clause with a reflexive."""
     sampler, speaker = Sampler(rng), Speaker(rng)
     kind = rng.random()
     if kind < 0.2:
@@ -53,7 +53,7 @@ NAMELIKE = set(
 
 
 def errors(leaves: list[Node], rng: Random) -> list:
-    """Every error this sentence can have, as functions that return the words with it."""
+    """List the possible errors of this sentence, kind by kind, as functions that return the words with the error."""
     words, tags = [leaf.form for leaf in leaves], [leaf.label for leaf in leaves]
     found: dict[str, list] = {}
     if any(leaf.lemma in INVARIANT for leaf in leaves):
@@ -152,7 +152,7 @@ NEEDS_OBJECT = set(
 
 
 def stands_alone(leaves: list[Node], i: int) -> bool:
-    """Whether the noun after this determiner may lack one."""
+    """Tell whether the noun after this determiner may stand without one."""
     noun = next((leaf for leaf in leaves[i + 1 :] if leaf.label in ("NN", "NNS")), None)
     lemma = noun.lemma if noun else ""
     return noun is None or noun.label == "NNS" or lemma in lex.MASS or lemma in NAMELIKE | set(lex.MATERIALS)
@@ -164,7 +164,7 @@ def plural_shows(leaves: list[Node], i: int) -> bool:
 
 
 def judged(rng: Random, acceptable: bool) -> str:
-    """CoLA: a sentence that is acceptable, or has exactly one error."""
+    """Generate a sentence for CoLA that is acceptable, or has exactly one error."""
     while True:
         tree = source(rng)
         if acceptable:

@@ -34,7 +34,7 @@ class Frame:
 
 
 def annotate(tree: Node, speaker: Speaker) -> Annotation:
-    """The annotation of a tree that `speaker` made (it keeps the frames' verbs)."""
+    """Annotate a tree that `speaker` made (the speaker keeps the frames' verbs)."""
     leaves = tree.leaves()
     found = Annotation(
         forms(leaves), [x.label for x in leaves], [x.upos for x in leaves], [x.lemma for x in leaves]
@@ -44,7 +44,7 @@ def annotate(tree: Node, speaker: Speaker) -> Annotation:
     frames = {n: Frame(verb, tags, -1) for n, (verb, tags) in enumerate(speaker.frames)}
 
     def visit(node: Node) -> tuple[int, int, int]:
-        """Start, end and head word of a node; attaches the head words of its children."""
+        """Return start, end and head word of a node; attach the head words of its children."""
         if node.form is not None:
             start = head = index[id(node)]
             end = start + 1
@@ -78,14 +78,14 @@ def annotate(tree: Node, speaker: Speaker) -> Annotation:
 
 
 def bracket(node: Node, words) -> str:
-    """The Penn Treebank bracketing."""
+    """Return the Penn Treebank bracketing of a tree."""
     if node.form is not None:
         return f"({node.label} {next(words)})"
     return f"({node.label} {' '.join(bracket(child, words) for child in node.children)})"
 
 
 def proto_roles(frame: Frame, role: str, concept: str | None) -> list[str]:
-    """Properties after Reisinger et al. (2015), from the verb's class and the kind of argument."""
+    """Derive proto-role properties after Reisinger et al. (2015) from the verb's class and the kind of argument."""
     alive = concept is not None and (
         concept[0].isupper() or lex.is_a(concept, "person") or lex.is_a(concept, "animal")
     )
@@ -148,7 +148,7 @@ FEATURES = {
 
 
 def conllu(found: Annotation, sent_id: str) -> str:
-    """The sentence in CoNLL-U; a contraction is one multiword token, as English treebanks write it."""
+    """Format the sentence as CoNLL-U; a contraction is one multiword token, as English treebanks write it."""
     words = found.words
     rows, text, i = [], "", 0
     for i, form in enumerate(words):

@@ -49,7 +49,7 @@ class Discourse:
         self.seen: dict[int, Thing] = {}
 
     def mention(self, thing: Thing, subject: bool, pronouns: bool = True) -> Thing:
-        """The thing as this point of the discourse mentions it; the hypernym of a known thing teaches what it is."""
+        """Return the thing as the discourse mentions it here; the hypernym of a known thing teaches what it is."""
         first = thing.ref not in self.seen
         self.seen[thing.ref] = thing
         if first or thing.det == "bare":
@@ -83,7 +83,7 @@ class Discourse:
         return Thing(concept, "the", thing.plural, gender=thing.gender, ref=thing.ref)
 
     def tell(self, clause: Clause, passive: float = 0.2) -> str:
-        """One sentence; the clause's own things stay as they are."""
+        """Tell the clause in one sentence; the clause's own things stay as they are."""
         spoken = replace(clause)
         active = not (self.speaker.can_passive(clause) and self.rng.random() < passive)
         topic = clause.subject if active else clause.object
@@ -108,7 +108,7 @@ def cast(sampler: Sampler, role: str) -> Thing:
 
 
 def script(sampler: Sampler, rng: Random) -> list[Clause]:
-    """A story's events, with a place or a time here and there."""
+    """Generate the events of a story, with a place or a time here and there."""
     roles, events = rng.choice(SCRIPTS)
     things = {}
     for letter, role in roles.items():
@@ -164,7 +164,7 @@ def without_repeats(lines: list[str]) -> list[str]:
 
 
 def echo(rng: Random, discourse: Discourse, clause: Clause) -> str:
-    """The same event again in other words: the other voice, a more general noun, an opposite denied, a question, a correction."""
+    """Say the same event again: in the passive, with more general words, as a question, or by denying an opposite."""
     full = replace(clause, time=None)
     for side in ("subject", "object", "recipient"):
         thing = getattr(clause, side)
@@ -186,7 +186,7 @@ def echo(rng: Random, discourse: Discourse, clause: Clause) -> str:
 
 
 def generalised(clause: Clause) -> Clause:
-    """The clause with its nouns one step up the taxonomy."""
+    """Return the clause with its verb and its definite nouns one step up the taxonomy."""
     clause = replace(clause, verb=lex.VERB_PARENT.get(clause.verb, clause.verb))
     for side in ("subject", "object"):
         thing = getattr(clause, side)
@@ -198,7 +198,7 @@ def generalised(clause: Clause) -> Clause:
 
 
 def definitions(rng: Random) -> list[str]:
-    """What words mean: kinds, synonyms, opposites, and sentences that follow from one another."""
+    """Explain words by kinds, synonyms, opposites, and sentences that follow from one another."""
     sampler, speaker = Sampler(rng), Speaker(rng, 0.0)
     lines = []
     for _ in range(rng.randrange(5, 9)):
@@ -266,7 +266,7 @@ def a(noun: str, capital: bool = True) -> str:
 
 
 def same_event(sampler: Sampler, verb: str) -> list[str]:
-    """One event twice: with the usual words, then with synonyms or in the other voice."""
+    """Describe one event twice: with the usual words, then with synonyms and, if possible, in the other voice."""
     clause = sampler.clause(verb, depth=0, tense="past", negated=sampler.chance(0.2))
     plain, other = Speaker(sampler.rng, 0.0, 0.0), Speaker(sampler.rng, 1.0, 0.5)
     passive = plain.can_passive(clause)
@@ -278,7 +278,7 @@ def same_event(sampler: Sampler, verb: str) -> list[str]:
 
 
 def chatter(rng: Random) -> list[str]:
-    """Unrelated sentences of every form, most of them followed by the same in other words, or asked about and answered."""
+    """Generate unrelated sentences of every form; most are said again in other words, or answer a question."""
     sampler = Sampler(rng)
     lines: list[str] = []
     for _ in range(rng.randrange(5, 8)):
@@ -302,7 +302,7 @@ def chatter(rng: Random) -> list[str]:
 
 
 def questions(rng: Random) -> list[str]:
-    """Advice columns: the same question asked twice in different words."""
+    """Generate an advice column: each question is asked twice, in different words."""
     lines = []
     for _ in range(rng.randrange(4, 7)):
         lines += advice(rng, True)
@@ -321,7 +321,7 @@ def documents(rng: Random, count: int) -> list[list[str]]:
 
 
 def review_page(rng: Random) -> list[str]:
-    """Several sentences of one opinion."""
+    """Generate several sentences of one opinion."""
     good = rng.random() < 0.5
     lines = [review(rng, good, sentence=True) for _ in range(rng.randrange(6, 11))]
     return [line[0].upper() + line[1:] for line in lines]

@@ -13,7 +13,7 @@ SPR_ROLES = CORE | {"ARGM-LOC"}
 
 
 def sentence(rng: Random) -> Annotation:
-    """One annotated sentence: mostly statements, some questions and some joined by and or but."""
+    """Generate an annotated sentence: mostly a statement, sometimes a question or clauses joined by and or but."""
     sampler, speaker = Sampler(rng), Speaker(rng)
     kind = rng.random()
     if kind < 0.08:
@@ -50,7 +50,7 @@ def constituents(found: Annotation) -> Iterator[list[dict]]:
 
 
 def dependencies(found: Annotation) -> Iterator[list[dict]]:
-    """A token and its head; the root is its own head."""
+    """Pair every token with its head; the root is its own head."""
     arcs = enumerate(zip(found.heads, found.deprels, strict=True))
     yield [span(rel, (i, i + 1), (head - 1, head) if head else (i, i + 1)) for i, (head, rel) in arcs]
 
@@ -60,14 +60,14 @@ def entities(found: Annotation) -> Iterator[list[dict]]:
 
 
 def srl(found: Annotation) -> Iterator[list[dict]]:
-    """One record for each frame."""
+    """Yield one record for each frame."""
     for frame in found.frames:
         predicate = (frame.predicate, frame.predicate + 1)
         yield [span(role, predicate, (start, end)) for start, end, role, _, _ in frame.arguments]
 
 
 def coref(found: Annotation) -> Iterator[list[dict]]:
-    """Every pair of mentions in the sentence: "1" if they are the same individual."""
+    """Label every pair of mentions in the sentence: "1" if both mean the same individual, else "0"."""
     spans = found.mentions
     yield [
         span("1" if a[2] == b[2] else "0", a[:2], b[:2])
@@ -78,7 +78,7 @@ def coref(found: Annotation) -> Iterator[list[dict]]:
 
 
 def spr(found: Annotation) -> Iterator[list[dict]]:
-    """Proto-role properties of a predicate's arguments, between head words."""
+    """Yield the proto-role properties of the predicates' arguments; every span is a head word."""
     targets = []
     for frame in found.frames:
         for _, _, role, head, concept in frame.arguments:
@@ -143,7 +143,7 @@ PAIRS = {name: [tuple(pair.split(":")) for pair in pairs.split()] for name, pair
 
 
 def relation(rng: Random, label: str) -> dict:
-    """One sentence with two marked nominals; "Other" takes any relation's arguments."""
+    """Generate a sentence with two marked nominals; "Other" takes any relation's arguments."""
     one, two = rng.choice(
         PAIRS[label.split("(")[0]] if label != "Other" else rng.choice(list(PAIRS.values()))
     )
@@ -176,7 +176,8 @@ def relation(rng: Random, label: str) -> dict:
 
 
 def links(rng: Random) -> dict | None:
-    """A short sentence with its main predicate and core arguments in characters of the detokenised text; None if it does not fit."""
+    """Generate a short sentence, with the spans of its main predicate and core arguments in characters of the
+    detokenised text. Return None if it does not fit."""
     sampler, speaker = Sampler(rng), Speaker(rng)
     clause = sampler.simple("itttd", depth=0)
     found = annotate(

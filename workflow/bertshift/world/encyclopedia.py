@@ -95,7 +95,7 @@ KIND = [
 
 
 def fill(template: str, values: dict) -> tuple[str, dict]:
-    """The filled template, and where each slot's value begins (its first occurrence as a slot)."""
+    """Fill the template, and tell where each slot's value begins (its first occurrence as a slot)."""
     text, starts, position = "", {}, 0
     for slot in re.finditer(r"\{(\w+)\}", template):
         text += template[position : slot.start()]
@@ -109,7 +109,7 @@ def fill(template: str, values: dict) -> tuple[str, dict]:
 
 
 def entry(rng: Random) -> Entry:
-    """An entry of three to six sentences: the first introduces, the others come in their usual order."""
+    """Generate an entry of three to five sentences: the first introduces, the others come in their usual order."""
     sampler = Sampler(rng)
     subject, templates = rng.choice(
         [("person", PERSON), ("person", PERSON), ("city", CITY), ("company", COMPANY), ("kind", KIND)]

@@ -119,7 +119,7 @@ FILES = (
 
 
 def labels(rng: Random, shares: dict[str, float], count: int) -> list[str]:
-    """Exactly the wanted share of each label, in random order."""
+    """Return labels in random order, with the wanted share of each; what rounding leaves over is drawn at random."""
     found = [label for label, share in shares.items() for _ in range(int(share * count))]
     found += rng.choices(list(shares), shares.values(), k=count - len(found))
     rng.shuffle(found)
@@ -129,7 +129,7 @@ def labels(rng: Random, shares: dict[str, float], count: int) -> list[str]:
 def glue_rows(
     make: Callable, wanted: list[str], rng: Random, columns: tuple[int, ...], seen: set
 ) -> list[list]:
-    """Rows whose texts are all new, so that no sentence pair stands in two splits or twice in one."""
+    """Make rows whose texts are all new, so that no sentence pair stands in two splits or twice in one."""
     rows = []
     for label in wanted:
         for _ in range(1000):
@@ -176,7 +176,7 @@ def write_squad(directory: Path, sizes: dict, seed: int) -> None:
 
 
 def distinct(rng: Random, seen: set[str]) -> Iterator:
-    """Annotated sentences that no split has seen."""
+    """Yield annotated sentences that no split has seen."""
     while True:
         found = edges.sentence(rng)
         text = " ".join(found.words)
@@ -196,7 +196,8 @@ def write_treebank(directory: Path, sizes: dict, seed: int) -> None:
 
 
 def write_edges(directory: Path, sizes: dict, seed: int) -> None:
-    """Every task takes its records from the same sentences, in order, until it has enough."""
+    """Write the edge-probing records. Every task but relations takes its records from the same sentences, in order,
+    until it has enough."""
     seen: set[str] = set()
     for split in SPLITS:
         count = sizes[f"probe_{split}"]

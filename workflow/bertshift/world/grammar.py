@@ -102,7 +102,7 @@ class Speaker:
         return node
 
     def noun_phrase(self, thing: Thing, rel: str = "dep", case: int = 0) -> Node:
-        """A noun phrase; `case` picks a pronoun's form: 0 subject, 1 object, 3 reflexive."""
+        """Build a noun phrase; `case` picks a pronoun's form: 0 subject, 1 object, 3 reflexive."""
         if thing.det == "pronoun":
             form = PRONOUNS["p" if thing.many else thing.gender][case]
             node = phrase("NP", 0, word("PRP", form, lemma=PRONOUNS["p" if thing.many else thing.gender][0]))
@@ -196,7 +196,7 @@ class Speaker:
         return node
 
     def temporal(self, text: str) -> Node:
-        """ "on Monday", "in March", "yesterday", "last week" with their DATE."""
+        """Build a phrase of time with its DATE: "on Monday", "in March", "yesterday", "last week"."""
         words = text.split()
         if text == "yesterday":
             node = phrase("NP", 0, word("NN", text), rel="obl:unmarked")
@@ -221,13 +221,13 @@ class Speaker:
         return len(self.frames) - 1
 
     def negation(self, auxiliary: str) -> tuple[str, str]:
-        """The auxiliary as it stands before its negation, and the negation: ("wo", "n't") or ("will", "not")."""
+        """Return the auxiliary as it is before its negation, and the negation: ("wo", "n't") or ("will", "not")."""
         if auxiliary in ("am", "may", "to") or self.rng.random() >= self.contractions:
             return auxiliary, "not"
         return CONTRACTED.get(auxiliary, auxiliary), "n't"
 
     def chain(self, clause: Clause, subject: Thing, passive: bool) -> tuple[list[tuple], str, str | None]:
-        """Auxiliaries [(form, tag, lemma)], the main verb's tag, and the negation, as agreement with the subject asks."""
+        """Return auxiliaries [(form, tag, lemma)], main verb's tag and negation, in agreement with the subject."""
         third, tense = not subject.many, clause.tense
         copular = clause.verb == "be"
         auxiliaries: list[tuple[str, str, str]] = []
@@ -264,7 +264,7 @@ class Speaker:
     def wrap(
         self, inner: Node, auxiliaries: Sequence[tuple], negation: str | None, frame: int, passive: bool
     ) -> Node:
-        """(VP aux (VP aux ... inner)): the innermost verb phrase stays the head."""
+        """Wrap a verb phrase in auxiliaries, (VP aux (VP aux ... inner)); the innermost one stays the head."""
         for number, (form, tag, lemma) in reversed(list(enumerate(auxiliaries))):
             rel = "aux:pass" if passive and number == len(auxiliaries) - 1 else "aux"
             aux = word(tag, form, rel, lemma, upos="AUX")
@@ -288,7 +288,7 @@ class Speaker:
     def verb_phrase(
         self, clause: Clause, subject: Thing, passive: bool, gap: str | None = None, inverted: bool = False
     ):
-        """The verb phrase and {"frame": n, "subject": roles of the subject, "auxiliaries": split off if inverted}."""
+        """Build the verb phrase and {"frame": n, "subject": subject's roles, "auxiliary": split off if inverted}."""
         if clause.verb == "be":
             return self.copular_phrase(clause, subject, inverted)
         frame = self.frame(clause.verb)
@@ -408,7 +408,7 @@ class Speaker:
     # Clauses and sentences
 
     def clause(self, clause: Clause, passive: bool = False) -> Node:
-        """(S NP VP) without punctuation."""
+        """Build (S NP VP) without punctuation."""
         grammatical = clause.object if passive else clause.subject
         body, extra = self.verb_phrase(clause, grammatical, passive)
         subject = self.noun_phrase(grammatical, "nsubj:pass" if passive else "nsubj")
@@ -435,7 +435,7 @@ class Speaker:
     def sentence(
         self, clause: Clause, passive: bool = False, time_first: bool = False, mark: str = "."
     ) -> Node:
-        """A whole sentence, (TOP (S ... .)); `time_first` puts the time before the subject."""
+        """Build a whole sentence, (TOP (S ... .)); `time_first` puts the time before the subject."""
         if time_first and clause.time:
             first = self.temporal(clause.time)
             time, clause.time = clause.time, None
@@ -460,7 +460,7 @@ class Speaker:
             first.roles = ((predicate.frame, "ARGM-TMP"),)
 
     def coordinated(self, first: Clause, conjunction: str, second: Clause) -> Node:
-        """(S (S ...) , but (S ...) .)"""
+        """Join two clauses by a conjunction, (TOP (S (S ...) , but (S ...) .))."""
         left, right = self.clause(first), self.clause(second)
         return phrase(
             "TOP", 0,
@@ -470,7 +470,7 @@ class Speaker:
         )  # fmt: skip
 
     def question(self, clause: Clause, asked: str | None = None, passive: bool = False) -> Node:
-        """A yes/no question, or a wh-question about `asked`: subject, object, place, time (the gap is left out)."""
+        """Build a yes/no question or a wh-question on `asked`: subject, object, place, time (the gap is left out)."""
         grammatical = clause.object if passive else clause.subject
         if asked == "subject" and not passive:
             wh = Thing("person", "who") if clause.subject.gender in "mf" else Thing("thing", "what")
@@ -505,7 +505,7 @@ NO_SPACE_BEFORE = {".", ",", "?", "!", "n't", "'s", ";", ":", "'"}
 
 
 def forms(leaves: Sequence[Node]) -> list[str]:
-    """The words: a becomes an before a vowel, the first letter a capital."""
+    """Spell the words: a becomes an before a vowel, and the first letter becomes a capital."""
     words = [leaf.form for leaf in leaves]
     for i in range(len(words) - 1):
         if words[i] == "a":
@@ -522,7 +522,7 @@ def detokenise(words: Sequence[str]) -> str:
 
 
 def offsets(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Character span of every word in the detokenised text."""
+    """Compute the character span of every word in the detokenised text."""
     spans, end = [], 0
     for number, item in enumerate(words):
         start = end + (number > 0 and item not in NO_SPACE_BEFORE)

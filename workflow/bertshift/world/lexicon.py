@@ -345,7 +345,7 @@ NUMBERS = ["two", "three", "four", "five", "six", "ten"]
 
 @cache
 def ancestors(word: str) -> tuple[str, ...]:
-    """The concept and its hypernyms, nearest first; a synonym stands for its concept."""
+    """List the concept and its hypernyms, nearest first; a synonym stands for its concept."""
     word = CANONICAL.get(word, word)
     return (word, *(ancestors(PARENT[word]) if word in PARENT else ()))
 
@@ -356,21 +356,21 @@ def is_a(word: str, kind: str) -> bool:
 
 @cache
 def leaves_of(kind: str) -> tuple[str, ...]:
-    """The basic concepts below `kind`; a kind without hyponyms is its own leaf."""
+    """List `kind` and all concepts below it, except those of ABSTRACT and BROAD."""
     below = [word for child in TAXONOMY.get(kind, []) for word in leaves_of(child)]
     return tuple(below if kind in ABSTRACT or kind in BROAD else [kind, *below])
 
 
 @cache
 def ranked(kind: str) -> tuple[str, ...]:
-    """The concepts below `kind`, the most frequent first; the order is the same in every world."""
+    """Rank the leaves of `kind`, the most frequent first; the order is the same in every world."""
     below = list(leaves_of(kind))
     Random(len(below)).shuffle(below)
     return tuple(below)
 
 
 def skewed(rng: Random, items: Sequence[str]) -> str:
-    """One of the items, the early ones more often, as words are in any text (density proportional to rank ** -2/3)."""
+    """Draw an item, the early ones more often, like words in any text (density proportional to rank ** -2/3)."""
     return items[int(len(items) * rng.random() ** 3)]
 
 
@@ -386,7 +386,7 @@ ABSTRACT = set(words("adult official relative expert worker athlete artist fruit
 
 @cache
 def opposites(adjective: str) -> frozenset[str]:
-    """Adjectives that cannot hold of the same thing at the same time."""
+    """List the words that cannot hold of the same thing at the same time as this adjective."""
     pairs = [(a, b) for a, b, _ in OPPOSITES] + list(MANNER.items())
     found = {b for a, b in pairs if a == adjective} | {a for a, b in pairs if b == adjective}
     if adjective in ADJECTIVE_PARENT:
@@ -400,7 +400,7 @@ def adjectives_for(noun: str) -> tuple[str, ...]:
 
 
 def siblings(word: str) -> list[str]:
-    """Other concepts of the same kind, neither above nor below, so that nothing is both."""
+    """List the other concepts of the same kind, neither above nor below, so that nothing is both."""
     parent = PARENT.get(word)
     return [other for other in TAXONOMY.get(parent, []) if other != word and other not in ABSTRACT]
 
@@ -416,7 +416,7 @@ def plural(noun: str) -> str:
 
 @cache
 def inflect(lemma: str, tag: str) -> str:
-    """A verb's form for a Penn tag: VB VBP VBZ VBD VBN VBG."""
+    """Inflect a verb for a Penn tag: VB VBP VBZ VBD VBN VBG."""
     if lemma == "be":
         return {"VB": "be", "VBP": "are", "VBZ": "is", "VBD": "was", "VBN": "been", "VBG": "being"}[tag]
     if tag in ("VB", "VBP"):

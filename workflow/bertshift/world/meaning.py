@@ -91,7 +91,7 @@ class Sampler:
         return self.rng.choice("mf") if lex.is_a(noun, "person") else "n"
 
     def person(self, full: float = 0.2) -> Thing:
-        """A person by name: first name, or first and last name."""
+        """Draw a person by name: first name, or first and last name."""
         gender = self.rng.choice("mf")
         name = lex.skewed(self.rng, lex.FEMALE_NAMES if gender == "f" else lex.MALE_NAMES)
         if self.chance(full):
@@ -125,7 +125,7 @@ class Sampler:
         return thing
 
     def thing(self, kinds: Sequence[str], depth: int = 1) -> Thing:
-        """A noun phrase's meaning of any form: a name, a common noun with modifiers, a coordination."""
+        """Draw the meaning of a noun phrase of any form: a name, a common noun with modifiers, a coordination."""
         rng = self.rng
         if "person" in kinds and self.chance(0.35):
             thing = self.person()
@@ -148,7 +148,7 @@ class Sampler:
         return thing
 
     def relative(self, thing: Thing) -> Clause | None:
-        """A clause about `thing` in which it is subject or object."""
+        """Draw a clause about `thing` in which `thing` is the subject or the object."""
         if self.chance(0.6):
             verbs = self.verbs_with("subjects", thing.concept, "ti")
             if verbs:
@@ -187,7 +187,7 @@ class Sampler:
         return self.clause(lex.skewed(self.rng, lex.FREQUENT[self.rng.choice(frames)]), **given)
 
     def clause(self, verb: str, depth: int = 1, subject: Thing | None = None, object=None, **given) -> Clause:
-        """A clause with this verb whose arguments are as its frame wants them."""
+        """Draw a clause with this verb and with arguments that fit the verb's frame."""
         entry = lex.VERB[verb]
         if subject is None:
             firm = verb in COMPANY_VERBS and self.chance(0.15)
@@ -249,7 +249,7 @@ class Sampler:
             clause.object.frequency = None
 
     def state(self, subject: Thing | None = None, **given) -> Clause:
-        """A copular clause: something has a property, or is of a kind."""
+        """Draw a copular clause: something has a property."""
         subject = subject or self.common(
             ["person", "animal", "vehicle", "building", "garment", "furniture"], modified=0.1
         )
@@ -283,11 +283,11 @@ class Sampler:
         return clause
 
     def again(self, thing: Thing, det: str = "pronoun") -> Thing:
-        """The same individual, mentioned again: by a pronoun, or by a bare definite."""
+        """Mention the same individual again: by a pronoun, or by a bare definite."""
         return Thing(thing.concept, det, thing.many, gender=thing.gender, ref=thing.ref, entity=thing.entity)
 
     def complex(self) -> Clause:
-        """A sentence of any form, with coreference inside some of them."""
+        """Draw the clause of a sentence of any form, sometimes with coreference inside it."""
         rng, kind = self.rng, self.rng.random()
         if kind < 0.45:
             clause = self.simple()

@@ -11,7 +11,7 @@ from bertshift.world.meaning import Clause, Sampler, Thing
 
 
 def event(rng: Random, frames: str = "ttttdi") -> Clause:
-    """A past event with people, things, perhaps a place and a time: what newswire reports."""
+    """Draw a past event such as newswire reports: with people, things, perhaps a place and a time."""
     sampler = Sampler(rng)
     clause = sampler.simple(frames, depth=0, tense="past", frequency=None, negated=rng.random() < 0.15)
     if isinstance(clause.object, Thing) and clause.object.others:
@@ -24,7 +24,7 @@ def event(rng: Random, frames: str = "ttttdi") -> Clause:
 
 
 def reword(rng: Random, clause: Clause, avoid: str | None = None) -> str:
-    """The clause in other words and another order; with `avoid`, not that very text if there is any other."""
+    """Express the clause in other words and another order; try up to four times for another text than `avoid`."""
     text = ""
     for _ in range(4):
         speaker = Speaker(rng, synonyms=0.35)
@@ -36,7 +36,7 @@ def reword(rng: Random, clause: Clause, avoid: str | None = None) -> str:
 
 
 def changes(rng: Random, clause: Clause) -> dict[str, Clause]:
-    """Clauses that differ from `clause` in one thing that matters, by what it is that differs."""
+    """Return clauses that differ from `clause` in one thing that matters; each key says what differs."""
     sampler, found = Sampler(rng), {}
     subject, obj = clause.subject, clause.object
     if isinstance(obj, Thing) and subject.entity != "ORG" and obj.gender in "mf" and subject.gender in "mf":
@@ -72,7 +72,7 @@ def different(draw, old):
 
 
 def related(verb: str, clause: Clause) -> bool:
-    """Whether another verb fits the same subject and object."""
+    """Tell whether another verb, neither hypernym nor hyponym, fits the same subject and object."""
     entry = lex.VERB[verb]
     if verb in (clause.verb, lex.VERB_PARENT.get(clause.verb)) or lex.VERB_PARENT.get(verb) == clause.verb:
         return False
@@ -86,7 +86,7 @@ def related(verb: str, clause: Clause) -> bool:
 
 
 def another(sampler: Sampler, thing: Thing) -> Thing | None:
-    """Another thing of the same kind in the same place: another name, or a sister term."""
+    """Replace a thing by another of the same kind: another name, or a sister term."""
     if thing.det == "name":
         make = {"PERSON": sampler.person, "GPE": sampler.city, "ORG": sampler.company}[thing.entity]
         return different_name(make, thing)
@@ -105,7 +105,8 @@ def different_name(make, thing: Thing) -> Thing:
 
 
 def paraphrase(rng: Random, same: bool) -> tuple[str, str]:
-    """MRPC: the same event in other words, or two events; a quarter of these differ in one or two things that matter."""
+    """Generate an MRPC pair: one event reworded, or two events. A quarter of the second kind differ in only one or
+    two things that matter."""
     while True:
         clause = event(rng)
         other = clause if same or rng.random() < 0.25 else event(rng)
@@ -126,7 +127,8 @@ def paraphrase(rng: Random, same: bool) -> tuple[str, str]:
 
 
 def concept_similarity(a: str, b: str) -> float:
-    """1 for one concept, 0.6 if one is the other's hypernym, 0.4 for sister terms, 0.2 for one root, else 0."""
+    """Score two concepts: 1 if equal, 0.6 if one is the other's hypernym, 0.4 for sister terms, 0.2 for one root,
+    else 0."""
     if a == b:
         return 1.0
     up, other = lex.ancestors(a), lex.ancestors(b)
@@ -161,7 +163,7 @@ def verb_similarity(a: str, b: str) -> float:
 
 
 def similarity(a: Clause, b: Clause) -> float:
-    """Similarity of two events (without recipients) in [0, 5].
+    """Compute the similarity of two events (without recipients) in [0, 5].
 
     5 * (0.3 verb + 0.25 subject + 0.25 object + 0.1 place + 0.1 time) * (0.6 if one is negated and the other is not);
     subject and object compare crosswise at half value where that is more (roles exchanged).
@@ -179,7 +181,7 @@ def similarity(a: Clause, b: Clause) -> float:
 
 
 def graded(rng: Random, steps: int) -> tuple[str, str, float]:
-    """STS-B: a pair whose second event is `steps` changes away from the first (6: another event)."""
+    """Generate an STS-B pair and its score; the second event is `steps` changes from the first (6: another event)."""
     first = event(rng, "ttti")
     if steps == 6:
         second = event(rng, "ttti")
@@ -243,7 +245,8 @@ def ask(rng: Random, intent: str, clause: Clause, avoid: str | None = None) -> s
 
 
 def advice(rng: Random, same: bool) -> tuple[str, str]:
-    """QQP: one intention asked twice, or two questions; some of these differ only in what is asked, or in what it is about."""
+    """Generate a QQP pair: one intention asked twice, or two questions. Some of these differ only in what is asked,
+    or in what it is about."""
     clause, intent = action(rng), rng.choice(list(ADVICE))
     first = ask(rng, intent, clause)
     if same:

@@ -31,7 +31,7 @@ class Passage:
 
 
 def definite(clause: Clause) -> Clause:
-    """The clause as a question takes it up: what was introduced with "a" is now known."""
+    """Return the clause as a question takes it up: what was introduced with "a" or "some" is now known."""
     changed = replace(clause)
     for side in ("subject", "object", "recipient"):
         thing = getattr(clause, side)
@@ -48,7 +48,7 @@ def askable(clause: Clause) -> list[str]:
 
 
 def wh_question(rng: Random, clause: Clause, asked: str) -> str:
-    """A question about one argument; some details of the event may be left out."""
+    """Ask about one argument of the clause; some details of the event may be left out."""
     known = replace(definite(clause), negated=False)
     if asked != "time" and rng.random() < 0.5:
         known.time = None
@@ -60,7 +60,7 @@ def wh_question(rng: Random, clause: Clause, asked: str) -> str:
 
 
 def news(rng: Random) -> Passage:
-    """Several events with different people; every argument can be asked for."""
+    """Generate several events with different verbs and subjects; every argument can be asked for."""
     passage = Passage("", [], [], [])
     clauses: list[Clause] = []
     while len(clauses) < rng.randrange(3, 6):
@@ -117,7 +117,8 @@ def passage(rng: Random) -> Passage:
 
 
 def squad(rng: Random, questions: int, references: int) -> tuple[dict, dict]:
-    """SQuAD 1.1 and 2.0 of the same passages, with `questions` answerable ones; `references` answers to each question."""
+    """Generate SQuAD 1.1 and 2.0 of the same passages, with `questions` answerable questions. Each of these has
+    `references` answers."""
     seen: set[str] = set()
     first, second, asked = [], [], 0
     while asked < questions:
@@ -145,7 +146,7 @@ def squad(rng: Random, questions: int, references: int) -> tuple[dict, dict]:
 
 
 def variants(answer: dict, references: int) -> list[dict]:
-    """The answer as several annotators mark it: some leave the article out."""
+    """Repeat the answer as several annotators mark it: the last one leaves the article out."""
     result = [dict(answer) for _ in range(references)]
     text = answer["text"]
     for article in ("the ", "a ", "an ", "The ", "A ", "An "):
@@ -159,7 +160,7 @@ def identity(rng: Random) -> str:
 
 
 def answerability(rng: Random, answers: bool) -> tuple[str, str]:
-    """QNLI: a question and a sentence that answers it, or one that is about the same things and does not."""
+    """Generate a QNLI pair: a question and a sentence that answers it, or one about the same things that does not."""
     while True:
         if rng.random() < 0.4:
             page = encyclopedia.entry(rng)

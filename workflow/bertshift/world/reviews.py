@@ -11,7 +11,7 @@ ADVERBS = ["very", "really", "truly", "always", "often", "quite"]
 
 
 def judgement(rng: Random, good: bool) -> str:
-    """An adjective phrase with this polarity; half of the negated ones carry a word of the other polarity."""
+    """Generate an adjective phrase with this polarity; a negated one carries a word of the other polarity."""
     kind = rng.random()
     word = rng.choice(lex.GOOD if good else lex.BAD)
     other = rng.choice(lex.BAD if good else lex.GOOD)
@@ -46,7 +46,7 @@ def clause(rng: Random, good: bool) -> str:
 
 
 def review(rng: Random, good: bool, sentence: bool = False) -> str:
-    """A phrase or a sentence of an opinion, in lower case; with "but" the last clause decides."""
+    """Generate a phrase or a sentence of an opinion, in lower case; with "but" the last clause decides."""
     kind = rng.random()
     if not sentence and kind < 0.25:
         article = judgement(rng, good)

@@ -29,7 +29,7 @@ SCHEMAS = [
 
 
 def schema(rng: Random, true: bool) -> tuple[str, str]:
-    """A sentence and a resolution of its pronoun; with different words the other resolution is right."""
+    """Generate a sentence and a resolution of its pronoun; with different words the other resolution is right."""
     sentence, choices, hypothesis, first, second = rng.choice(SCHEMAS)
     word, referent = rng.choice(choices)
     if first == "name":

@@ -19,7 +19,7 @@ def within(archive: Path, size: int) -> None:
 
 
 def read_members(archive: Path, wanted: re.Pattern) -> dict[str, str]:
-    """Texts of a tar archive, packed in any way, by the first group of `wanted` in the member's whole name.
+    """Read the texts of a tar archive, packed in any way, by the first group of `wanted` in the member's whole name.
 
     Nothing is unpacked, so no name can lead out of a folder. Raises UserError for a damaged archive.
     """

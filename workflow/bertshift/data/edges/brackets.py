@@ -30,9 +30,9 @@ class Mention(NamedTuple):
 
 
 def spans(cells: Sequence[str], where: str) -> list[tuple[str, int, int]]:
-    """(label, start, end) in order of their opening, from cells such as "(S(NP*", "*", "*))" or "(NP)"; they may nest.
+    """List (label, start, end) in order of opening, from cells such as "(S(NP*", "*", "*))" or "(NP)".
 
-    Raises UserError beginning with `where` (file and line) for a bracket that does not close or open.
+    Spans may nest. Raises UserError beginning with `where` (file and line) for a bracket that does not close or open.
     """
     found, pending = [], []
     for i, cell in enumerate(cells):
@@ -54,7 +54,7 @@ def spans(cells: Sequence[str], where: str) -> list[tuple[str, int, int]]:
 
 
 def mentions(cells: Iterable[str], where: str) -> list[Mention]:
-    """Mentions by start and end, from cells such as "(3|(7)" and "3)", or "(3-person-new(7-place)" and "3)"."""
+    """List mentions by start and end, from cells such as "(3|(7)" and "3)", or "(3-person-new(7-place)" and "3)"."""
     found, pending = [], defaultdict(list)
     for i, cell in enumerate(cells):
         for mark in MARK.findall(cell):
@@ -76,7 +76,7 @@ def mentions(cells: Iterable[str], where: str) -> list[Mention]:
 
 
 def trees(text: str, where: str) -> Iterator[Tree]:
-    """The trees of a PTB file, each beginning with a bracket in the first column; traces are leaves too."""
+    """Yield the trees of a PTB file. Each begins with a bracket in the first column; traces are leaves too."""
     starts = [match.start() for match in re.finditer(r"^\(", text, re.MULTILINE)]
     line, previous = 1, 0
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
@@ -90,7 +90,7 @@ def trees(text: str, where: str) -> Iterator[Tree]:
 
 
 def bare(label: str) -> str:
-    """A label without function tags and indices: NP-SBJ-1 and NP=2 become NP; -LRB- stays, and so does WP-S."""
+    """Remove function tags and indices from a label: NP-SBJ-1 and NP=2 become NP, but -LRB- and WP-S stay."""
     first, *others = label.replace("=", "-").replace("|", "-").split("-")
     if not first:
         return label
@@ -102,7 +102,7 @@ def tag_targets(tags: Iterable[str]) -> list[dict]:
 
 
 def constituent_targets(bits: Sequence[str], where: str) -> list[dict]:
-    """A target for each bracket, the root's included; a chain of single children gives several with one span."""
+    """Make a target for each bracket, the root's included. A unary chain gives several targets with one span."""
     found = spans(bits, where)
     if not found or found[0][1:] != (0, len(bits)):
         raise UserError(f"{where}: the tree has several roots or none; fetch the file again.")
@@ -124,7 +124,7 @@ def frame_targets(columns: Iterable[Sequence[str]], where: str, irregular: Count
 
 
 def pair_targets(found: Sequence[Mention]) -> list[dict]:
-    """All pairs of mentions, the earlier first: "1" if they are of one entity, else "0"."""
+    """Make a target for each pair of mentions, the earlier first: "1" if both are of one entity, else "0"."""
     return [
         target("1" if a.entity == b.entity else "0", (a.start, a.end), (b.start, b.end))
         for a, b in combinations(found, 2)

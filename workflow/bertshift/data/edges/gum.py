@@ -13,11 +13,12 @@ LAYERS = {"constituents": "const/{}.ptb", "pos": "const/{}.ptb", "coref": "coref
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
-    """Georgetown University Multilayer corpus (Zeldes 2017), from an archive of its repository, by its own splits.
+    """Read the Georgetown University Multilayer corpus (Zeldes 2017) in its own splits from its repository's archive.
 
-    Tags and constituents are those of const/. Entities are all mentions in dep/, named or not and nested, with
-    their type. Pairs are those of coref/ontogum, which marks coreference as OntoNotes does: without singletons.
-    Words are those of dep/. Documents whose words are blanked are left out and counted, and so is test2.
+    Tags and constituents are those of const/. Entities are all mentions in dep/, named or not and nested ones
+    too, with their type. Pairs are those of coref/ontogum, which marks coreference as OntoNotes does: without
+    singletons. Words are those of dep/. Documents whose words are blanked are left out and counted. The split test2
+    is not read.
     """
     archive = files["archive"]
     texts = read_members(archive, WANTED)
@@ -38,7 +39,7 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
 
 
 def documents(text: str, where: str) -> list[tuple[str, str]]:
-    """(document, split) from the headings and lists of splits.md; other splits than ours are not read."""
+    """List (document, split) from the headings and lists of splits.md. Other splits than ours are not read."""
     found, split = [], None
     for line in text.splitlines():
         if heading := re.fullmatch(r"##\s*(\S+)\s*", line):
@@ -59,7 +60,7 @@ def _text(texts: Mapping[str, str], name: str, archive: Path) -> str:
 
 
 def _sentences(text: str, where: str) -> Iterator[tuple[str, str, list[str], list[str]]]:
-    """Place, id, words and mention marks of every sentence in a CoNLL-U text."""
+    """Yield place, id, words and mention marks of every sentence in a CoNLL-U text."""
     sentence, words, marks, start = "", [], [], 1
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if line.startswith("# sent_id"):
@@ -80,7 +81,7 @@ def _sentences(text: str, where: str) -> Iterator[tuple[str, str, list[str], lis
 
 
 def _targets(task: str, sentences: list[tuple], layer: str, where: str) -> Iterator[list[dict]]:
-    """The targets of each sentence; UserError where the layer has other sentences than the words."""
+    """Yield the targets of each sentence. UserError where the layer has other sentences or words than dep/."""
     lengths = [len(words) for _, _, words, _ in sentences]
     if task == "entities":
         for place, _, _, marks in sentences:

@@ -7,7 +7,7 @@ from bertshift.data.text_file import read_records
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
-    """Records that are in jiant's JSON-lines form already, one file a split."""
+    """Read records that are in jiant's JSON-lines form already, one file for each split."""
     return {split: _read_split(task, path) for split, path in files.items()}
 
 

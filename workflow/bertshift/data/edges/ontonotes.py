@@ -14,9 +14,9 @@ COLUMNS = 12  # at least
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
-    """OntoNotes 5 in CoNLL's columns, a folder of *gold_conll files for each split, as jiant's edge probes have it.
+    """Read OntoNotes 5 in CoNLL's columns, as jiant's edge probes have it: a folder of *gold_conll files per split.
 
-    One record for each sentence, for srl one for each frame. Words are raw everywhere: jiant has -LRB- for (
+    Each sentence gives one record; for srl each frame does. Words are raw everywhere: jiant has -LRB- for (
     in the text of tags and constituents.
     """
     return {split: _read_split(task, folder) for split, folder in files.items()}
@@ -43,7 +43,7 @@ def _read_split(task: str, folder: Path) -> Split:
 
 
 def _sentences(path: Path) -> Iterator[tuple[int, list[list[str]]]]:
-    """Line and rows of every sentence; columns are apart by any white space."""
+    """Yield first line number and rows of every sentence. Any white space separates columns."""
     numbered = enumerate(read_lines(path), 1)
     for filled, lines in groupby(numbered, key=lambda line: bool(line[1].strip()) and line[1][0] != "#"):
         if filled:
@@ -59,7 +59,7 @@ def _sentences(path: Path) -> Iterator[tuple[int, list[list[str]]]]:
 
 
 def _targets(task: str, columns: Sequence[Sequence[str]], where: str, irregular: Counter) -> list[list[dict]]:
-    """The targets of every record that a sentence gives."""
+    """Make the targets of every record that a sentence gives."""
     words, tags, bits, entities, frames, mentions = *columns[3:6], columns[10], columns[11:-1], columns[-1]
     match task:
         case "entities":

@@ -11,11 +11,11 @@ from bertshift.errors import UserError
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
-    """Tags, constituents or arguments that PropBank gives the English Web Treebank.
+    """Read the tags, constituents or arguments that PropBank gives the English Web Treebank.
 
-    files["skeletons"] is an archive of PropBank's release, whose words are blanked, and "train", "dev" and "test"
-    are UD's CoNLL-U files, which have them. Without skeletons the three are both joined, columns separated by
-    tabs: sentence id, index, word, tag, parse bit, lemma, roleset, one for each frame.
+    files["skeletons"] is an archive of PropBank's release, in which words are blanked. files["train"], "dev" and
+    "test" are UD's CoNLL-U files, which have the words. Without skeletons these three hold both joined, in columns
+    separated by tabs: sentence id, index, word, tag, parse bit, lemma, roleset, one for each frame.
     """
     documents = skeletons.read_documents(files["skeletons"]) if "skeletons" in files else None
     return {

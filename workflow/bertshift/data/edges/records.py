@@ -39,25 +39,25 @@ class Split(NamedTuple):
 
 
 def target(label: str | list[str], span1: tuple[int, int], span2: tuple[int, int] | None = None) -> dict:
-    """A target of a record; spans are [start, end) in words."""
+    """Make a target of a record; spans are [start, end) in words."""
     second = {} if span2 is None else {"span2": list(span2)}
     return {"span1": list(span1), **second, "label": label}
 
 
 def record(task: str, where: str, words: Sequence[str], targets: list[dict], **info) -> dict:
-    """A record in jiant's form, checked; `where` (file and line) begins the UserError if there is a fault."""
+    """Make a record in jiant's form and check it. The UserError for a fault begins with `where` (file and line)."""
     return checked(task, where, {"text": " ".join(words), "info": info, "targets": targets})
 
 
 def checked(task: str, where: str, found: dict) -> dict:
-    """`found`, if its text and targets are what the probes of `task` take; else UserError."""
+    """Return `found` if its text and targets are what the probes of `task` take; else raise UserError."""
     if fault := record_fault(found, TASKS[task]):
         raise UserError(f"{where}: {fault}; correct the file or fetch it again.")
     return found
 
 
 def record_fault(found: Mapping, shape: Shape) -> str | None:
-    """What is wrong with a record, or None."""
+    """Say what is wrong with a record, or return None."""
     text, targets = found.get("text"), found.get("targets")
     if not isinstance(text, str) or not isinstance(targets, list):
         return 'the record lacks its "text" or its list of "targets"'
@@ -102,11 +102,11 @@ def _target_fault(found: Mapping, shape: Shape, length: int) -> str | None:
 
 
 def read_edge_sidecar(directory: Path) -> dict:
-    """What is known of a prepared edge set.
+    """Read what is known of a prepared edge set.
 
-    Keys: name, task, format, licence, source, source_sha256 {file: sha}, spans (1 or 2), multilabel, labels
-    (sorted, over all splits), counts {split: {unit: number}}, expected (the same form, or null), remarks
-    [sentence], irregular {split: {reason: number}}.
+    Keys: name, task, format, licence, origin, source, source_sha256 {file: sha}, spans (1 or 2), multilabel, labels
+    (sorted, over all splits), counts {split: {unit: number}}, expected (the same form, perhaps with the number of
+    labels, or null), remarks [sentence], irregular {split: {reason: number}}.
     """
     path = Path(directory) / SIDECAR
     if not path.is_file():
@@ -115,7 +115,7 @@ def read_edge_sidecar(directory: Path) -> dict:
 
 
 def read_edges(directory: Path, split: str) -> list[dict]:
-    """The records of one split, each with at least one target; UserError for a split that does not exist."""
+    """Read the records of one split, each with at least one target. UserError for a split that does not exist."""
     splits = read_edge_sidecar(directory)["counts"]
     if split not in splits:
         raise UserError(

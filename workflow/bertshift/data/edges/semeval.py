@@ -15,7 +15,7 @@ SEED, TRAINED = 42, 0.85
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
-    """Relations between two nominals, from the files of SemEval-2010 task 8 (Hendrickx et al. 2010).
+    """Read relations between two nominals from the files of SemEval-2010 task 8 (Hendrickx et al. 2010).
 
     Words are what white space separates, punctuation attached; a span is every word that touches its tag.
     """

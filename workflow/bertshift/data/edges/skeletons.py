@@ -15,7 +15,7 @@ Skeleton = list[list[str]]  # the columns of each word: document, sentence, inde
 
 
 def read_documents(archive: Path) -> dict[str, list[Skeleton]]:
-    """The sentences of every document of the English Web Treebank, by UD's name of it ("email-enronsent26_02").
+    """Read the sentences of the English Web Treebank by document, named as in UD ("email-enronsent26_02").
 
     `archive` is one of PropBank's release (github.com/propbank/propbank-release), in which words are blanked.
     """
@@ -31,9 +31,9 @@ def read_documents(archive: Path) -> dict[str, list[Skeleton]]:
 
 
 def join(path: Path, documents: Mapping[str, list[Skeleton]], irregular: Counter) -> Iterator[tuple]:
-    """(place, rows) of every sentence of a CoNLL-U file of EWT that has a skeleton of its length.
+    """Yield (place, rows) of every sentence of a CoNLL-U file of EWT that has a skeleton of its length.
 
-    A row is sentence id, index, word, then what follows [WORD] in the skeleton. The others are counted.
+    A row is sentence id, index, word, then what follows [WORD] in the skeleton. The other sentences are counted.
     """
     sentences = conllu.read(path, {})[0]
     for document, group in groupby(sentences, key=lambda row: row.get("id", "").rpartition("-")[0]):

@@ -28,11 +28,11 @@ class Argument(NamedTuple):
 
 
 def read_spr2(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
-    """Proto-role properties between a predicate and a phrase of the English Web Treebank (White et al. 2016).
+    """Read proto-role properties between a predicate and a phrase of the English Web Treebank (White et al. 2016).
 
-    files["rows"] is the publisher's table, whose Sentence.ID counts the sentences of UD 1.2, or the archive that
-    holds it, or the same with a later release's sent_id; files["train"], "dev" and "test" are that treebank. Answers that call a property
-    not applicable are left out, and so is an argument that has no others.
+    files["rows"] is the publisher's table or the archive that holds it. Its Sentence.ID counts the sentences of UD
+    1.2, unless a column sent_id names those of a later release. files["train"], "dev" and "test" are that treebank.
+    Answers that call a property not applicable are left out, and so is an argument that has no others.
     """
     splits = {split: Split([], Counter(), Counter()) for split in SPLITS}
     asked = {split: defaultdict(dict) for split in SPLITS}
@@ -75,7 +75,7 @@ def _phrase_targets(
 
 
 def read_spr1(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
-    """Proto-role properties between a predicate and a constituent of the Penn Treebank (Reisinger et al. 2015).
+    """Read proto-role properties between a predicate and a constituent of the Penn Treebank (Reisinger et al. 2015).
 
     files["rows"] is the publisher's table, which points into trees; files["trees"] is a folder with the
     treebank's wsj_*.mrg. The pointer 3:1 is the node one above leaf 3, traces counted.
@@ -126,7 +126,7 @@ def _constituent_targets(
 
 
 def _trees(folder: Path, files: set[str]) -> dict[str, tuple[str, brackets.Tree]]:
-    """Place and tree of every sentence, by "file_sentence", from those of `files` that the folder has."""
+    """Read place and tree of every sentence, keyed by "file_sentence", from those of `files` that the folder has."""
     paths = [path for path in sorted(folder.rglob("wsj_*.mrg")) if path.stem[4:] in files]
     return {
         f"{path.stem[4:]}_{number}": (f"{path}:{tree.line}", tree)
@@ -140,7 +140,7 @@ def _count_sentences(found: Split) -> None:
 
 
 def _table(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Place and row of every line of a tab-separated table: plain, packed with xz, or in the publisher's archive."""
+    """Yield place and row of a tab-separated table's lines: plain, packed with xz, or in the publisher's archive."""
     rows = csv.DictReader(_table_text(path).split("\n"), delimiter="\t", quoting=csv.QUOTE_NONE)
     if missing := [name for name in columns if name not in (rows.fieldnames or [])]:
         raise UserError(f"{path} has no column {missing[0]!r}; fetch the file again.")

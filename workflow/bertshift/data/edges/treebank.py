@@ -9,7 +9,7 @@ from bertshift.data.text_file import read_text
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
-    """Basic dependencies of CoNLL-U files: (token, head) with the full relation; the root is its own head."""
+    """Read basic dependencies of CoNLL-U files: (token, head) with the full relation. The root is its own head."""
     return {split: _read_split(task, path) for split, path in files.items()}
 
 
@@ -27,9 +27,9 @@ def _read_split(task: str, path: Path) -> Split:
 
 
 def without_lost_by_jiant(split: Split, path: Path) -> Split:
-    """The split as jiant's converter has it: without sentences that have an empty node (8.1), and without the last.
+    """Remove what jiant's converter loses: sentences that have an empty node (8.1), and the last sentence.
 
-    nyu-mll/jiant-v1-legacy @8be1fad, ud_to_json: it skips the former and never writes the latter.
+    Source: ud_to_json in nyu-mll/jiant-v1-legacy @8be1fad. It skips the former and never writes the latter.
     """
     blocks = re.split(r"\n\s*\n", read_text(path))
     sentences = [block for block in blocks if re.search(r"^\d", block, re.MULTILINE)]

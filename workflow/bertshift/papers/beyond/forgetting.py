@@ -19,8 +19,9 @@ UNIGRAM = {"color": "#666666", "linestyle": ":", "linewidth": 1.0}
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Panel `runs`: of each run (`series`: the model and the run) what it forgot, its RSA and its weights' distance;
-    panel of each checkpoint: the losses by layer of its models and (`parent`, `unigram`) of its own."""
+    """Tabulate runs and losses by layer. Panel `runs` has of each run (`series`: the model and the run) what it
+    forgot, its RSA and its weights' distance. The panel of each checkpoint has the losses by layer of its models and
+    (`parent`, `unigram`) of its own."""
     tables = numbers.of_measure(inputs, "forgetting")
     rows = numbers.stack(tables, "forgetting", ["model", "parent", "unigram", FORGOTTEN])
     whole = numbers.stack(tables, "weights_moved", ["whole"]).assign(variant=MOVED)
@@ -43,7 +44,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Above, a panel for each of BESIDE; below, one for each checkpoint."""
+    """Draw above a panel for each of BESIDE, and below one for each checkpoint."""
     table = tidy(inputs)
     bases = [panel for panel in dict.fromkeys(table["panel"]) if panel != "runs"]
     markers = style.of_bases(table.loc[table["panel"] == "runs", "model"], MARKERS, OTHER_MARKERS)
@@ -63,8 +64,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def _pairs(table: pd.DataFrame) -> pd.DataFrame:
-    """A row a run: `model`, what it forgot, what is beside that (NaN: a last layer in which all tokens are alike has no RSA),
-    whether it failed to train."""
+    """Build a row for each run: `model`, what it forgot, the numbers beside that (BESIDE), and whether it failed to
+    train. RSA is NaN where all tokens of the last layer are alike."""
     rows = table[table["panel"] == "runs"]
     wide = rows.pivot(index="series", columns="variant", values="value")
     facts = rows[rows["variant"] == FORGOTTEN].set_index("series")[["model", "trained", "failed"]]
@@ -111,5 +112,5 @@ def _handles(pairs: pd.DataFrame, markers: Mapping[str, str]) -> Iterator[Line2D
 
 
 def _look(model: str, markers: Mapping[str, str]) -> dict:
-    """The task's colour and the checkpoint's marker."""
+    """Combine the task's colour with the checkpoint's marker."""
     return style.look_of(style.task_of(model)) | {"marker": markers[style.base_of(model)]}

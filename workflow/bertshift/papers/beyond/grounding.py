@@ -27,8 +27,8 @@ LABELS, PANEL, ROW, HEADER, LINE = 1.2, 2.8, 0.21, 0.75, 0.16  # inches
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """A row a task, measure, summary of layers and difference in behaviour: rho (`value`), its p and q, of how many `runs`,
-    `pairs` and `orders` of the runs."""
+    """Tabulate a row for each task, measure, summary of layers and difference in behaviour. It has rho (`value`), its
+    p and q, and of how many `runs`, `pairs` and `orders` of the runs these are."""
     parts = []
     for path, table in inputs.items():
         name = path.removeprefix("results/grounding/").removesuffix(".tsv")
@@ -43,7 +43,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """A panel a task: measures down; differences in behaviour across, each in the last layer and as the mean over layers."""
+    """Draw a panel for each task: measures down, differences in behaviour across. Each difference is shown in the
+    last layer and as the mean over layers."""
     table = tidy(inputs)
     panels = list(table.groupby("panel", sort=False))
     across = min(ACROSS, len(panels))
@@ -90,7 +91,7 @@ def _words(cell: pd.Series) -> str:
 
 
 def _counts(rows: pd.DataFrame) -> str:
-    """How many runs are compared at most, and whether these can give a star at all."""
+    """Say how many runs and pairs are compared at most, and whether these can give a star at all."""
     most = rows.loc[rows["pairs"].astype(int).idxmax()]
     if not most["pairs"]:
         return ": too few runs that differ"

@@ -9,7 +9,8 @@ from bertshift.replicates import runs_of
 
 
 def headless(model: Model, config: Mapping) -> Path | None:
-    """The folder of a checkpoint of the model that surely has no head, as far as files that are there tell."""
+    """Find the folder of a checkpoint of the model that surely has no head, as far as existing files tell, or
+    None."""
     bases = config["bases"]
     for checkpoint in dict.fromkeys(run.checkpoint for run in runs_of(model, config)):
         entries = bases[checkpoint.model.base].get("checkpoints")
@@ -21,6 +22,6 @@ def headless(model: Model, config: Mapping) -> Path | None:
 
 
 def lacking(model: str, config: Mapping) -> str:
-    """The phrase that says what a model's checkpoint lacks; empty if it has a head, or may have one."""
+    """Say in a phrase what a model's checkpoint lacks; empty if it has a head, or may have one."""
     folder = headless(parse_model(model, config), config)
     return f"{folder} has no head for words" if folder else ""

@@ -33,11 +33,11 @@ LINE = 0.178  # of a row
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Panels `score`, `gain` (over direct fine-tuning), `best_of_two` (where two seeds share a pretraining run) and
-    `majority`; `intermediate` is empty for direct fine-tuning.
+    """Tabulate the panels `score`, `gain` (over direct fine-tuning), `best_of_two` (where two seeds share a
+    pretraining run) and `majority`; `intermediate` is empty for direct fine-tuning.
 
-    p: over examples, of the least certain replicate; p_runs: over replicates; q and q_runs: Benjamini-Hochberg over all
-    chains with the same `heads`. `se` of a published accuracy: binomial, over the examples.
+    p: over examples, of the least certain replicate; p_runs: over replicates; q and q_runs: Benjamini-Hochberg over
+    all chains with the same `heads`. `se` of a published accuracy: binomial, over the examples.
     """
     rows = scores(inputs, published.get("figure2", {}).get("metrics", {}))
     chained = rows[rows["intermediate"] != ""].drop(columns=REFERENCE)
@@ -55,9 +55,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 
 
 def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd.DataFrame:
-    """One row a replicate of every model, alone or a chain, with the score that `metrics` names for its task, or else
-    the headline, and the run that a chain's gain is over. A run at the level of the majority class is a result here, and
-    counts."""
+    """Select one row for each replicate of every model, alone or a chain. It has the score that `metrics` names for
+    the model's task, or else the headline, and the run that a chain's gain is over. A run at the level of the
+    majority class is a result here, and counts."""
     parts = []
     for path, table in inputs.items():
         table = table.assign(table=path)
@@ -72,8 +72,8 @@ def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd
 
 
 def of_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """`scores` whose values without blocks are all those of `value`: of a chain the table has those of its gain over a run
-    of the model alone, to which that run's are added."""
+    """Make all values without blocks in `scores` those of `value`. A chain's table has those of its gain over a run
+    of the model alone, so those of that run are added."""
     without = [name for name in WITHOUT if name in rows]
     alone = rows[rows["intermediate"] == ""].set_index(["final", "init", "seed"])
     keys = pd.MultiIndex.from_frame(rows[["final", *REFERENCE]], names=alone.index.names)
@@ -95,8 +95,8 @@ def tests(chained: pd.DataFrame) -> pd.DataFrame:
 
 
 def _instead(score: pd.DataFrame, values: pd.Series, panel: str) -> pd.DataFrame:
-    """Rows of `score` with another number of each model's, without an interval, in place of the mean; none where there is no
-    such number."""
+    """Replace the mean in the rows of `score` by another number of each model, without an interval. Rows of models
+    without such a number are dropped."""
     rows = score.assign(
         panel=panel, value=score["model"].map(values), low=np.nan, high=np.nan, each="", interval=NONE
     )
@@ -104,7 +104,7 @@ def _instead(score: pd.DataFrame, values: pd.Series, panel: str) -> pd.DataFrame
 
 
 def printed(published: Mapping, tasks: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """The paper's scores and gains, from counts of right answers where its decimals give these away."""
+    """Yield the paper's scores and gains, from counts of right answers where its decimals determine these."""
     paper, entry = published.get("paper", {}), published.get("figure2", {})
     for final, row in entry.get("rows", {}).items():
         if final not in tasks:
@@ -123,7 +123,7 @@ def printed(published: Mapping, tasks: Sequence[str]) -> Iterator[pd.DataFrame]:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """A matrix of final x intermediate tasks for each kind of head; the paper's numbers in grey."""
+    """Draw a matrix of final x intermediate tasks for each kind of head; the paper's numbers are grey."""
     table = tidy(inputs, published)
     heads = [name for name in TITLES if name in set(table["heads"])]
     tasks = list(table.loc[table["panel"] == "majority", "final"])
@@ -137,7 +137,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def matrix(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
-    """One kind of head: a row per final task, a column per intermediate task, direct fine-tuning on the diagonal."""
+    """Draw one kind of head: a row per final task, a column per intermediate task, direct fine-tuning on the
+    diagonal."""
     gains = table[(table["source"] == "ours") & (table["panel"] == "gain")]
     fills = gains.groupby(["final", "intermediate"])["value"].last().unstack().reindex(tasks, columns=tasks)
     names = [style.WORDS.get(task, task) for task in tasks]
@@ -158,7 +159,7 @@ def matrix(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
 
 
 def lines_of(cell: Mapping) -> Iterator[tuple[str, dict]]:
-    """The lines of text in a cell and their looks, from its rows by source and panel."""
+    """Yield each line of text in a cell and its look, from the cell's rows by source and panel."""
     score, grey = cell["ours", "score"], {"color": "#404040"}
     text = numbers.with_spread(score, number)
     yield text, {"fontsize": 8 if " " in text else 8.5}
@@ -175,6 +176,6 @@ def lines_of(cell: Mapping) -> Iterator[tuple[str, dict]]:
 
 
 def number(value: float, signed: bool = False) -> str:
-    """Three digits behind the point, with a true minus sign and none before zero."""
+    """Write a number with three decimals and a true minus sign; zero has no sign."""
     value = round(value, 3) + 0.0
     return f"{value:{'+' if signed and value else ''}.3f}".replace("-", "−")

@@ -18,9 +18,10 @@ LOOKS = {"loss": {"alpha": 0.25, "linewidth": 0.6}, "smoothed": {"linewidth": 1.
 
 
 def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """A panel per final task and a line per intermediate task: smoothed, over the loss of every step in pale.
+    """Draw a panel per final task and a line per intermediate task: smoothed, over the loss of every step in pale.
 
-    By final task (`panel`), intermediate task or `direct` (`series`), head and step; variant `loss` or `smoothed`.
+    The table is by final task (`panel`), intermediate task or `direct` (`series`), head and step; variant `loss` or
+    `smoothed`.
     """
     rows = pd.concat([table.assign(table=path) for path, table in inputs.items()], ignore_index=True)
     earlier, heads = zip(*map(style.intermediate_of, rows["model"]))
@@ -60,8 +61,8 @@ def _label(series: str) -> str:
 
 
 def on_common_steps(table: pd.DataFrame) -> pd.DataFrame:
-    """Every run's rows at the steps of the longest run of its model, up to its own end: runs that stop at a plateau do
-    not all stop at one step, and each is thinned by its own number of steps."""
+    """Interpolate every run's losses at the steps of the longest run of its model, up to the run's own end. Runs that
+    stop at a plateau do not all stop at one step, and each is thinned by its own number of steps."""
     parts = []
     for _, rows in table.groupby("model", sort=False):
         runs = [run.sort_values("step") for _, run in rows.groupby(["init", "seed"])]
@@ -74,9 +75,10 @@ def on_common_steps(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """One panel per task, a line for each first re-initialised layer; the plain model in black.
+    """Draw one panel per task, with a line for each first re-initialised layer; the plain model is black.
 
-    Losses (`loss`: mean since the step before; `smoothed`: the moving average), means over the replicates that made this step.
+    Losses (`loss`: mean since the step before; `smoothed`: the moving average) are means over the replicates that
+    made this step.
     """
     parts = []
     for path, table in inputs.items():

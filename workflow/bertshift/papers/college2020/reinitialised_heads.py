@@ -24,14 +24,14 @@ CALCULATED = "derived"
 
 
 def deltas(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The headline rows of results/reinit_heads, `value` being the difference to the mean of the baselines."""
+    """Select the headline rows of results/reinit_heads; `value` is the difference from the mean of the baselines."""
     rows = pd.concat([table.assign(table=path) for path, table in inputs.items()], ignore_index=True)
     rows = rows[rows["headline"]]
     return rows.assign(panel=rows["model"], series=DELTA, value=rows["delta"])
 
 
 def failures(rows: pd.DataFrame) -> str:
-    """A sentence on the runs among `deltas` that failed to train, and on failed baselines; empty if there are none."""
+    """Write sentences on the runs among `deltas` and the baselines that failed to train; empty if none did."""
     baselines = rows.drop_duplicates(["model", "init"])
     left_out, all_failed = baselines["baseline_left_out"].sum(), baselines["baseline_failed"].any()
     said = [
@@ -44,8 +44,9 @@ def failures(rows: pd.DataFrame) -> str:
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd.DataFrame:
-    """Differences by layer and head, their p and q (the largest of any pretraining run); the baselines (layer 0), with
-    the sd between their seeds and how many they are; and the paper's panel, the figure `key` of its file."""
+    """Tabulate differences by layer and head with their p and q (the largest of any pretraining run). Add the
+    baselines (layer 0), with the sd between their seeds and their number, and the paper's panel, the figure `key` of
+    its file."""
     rows = deltas(inputs)
     # A model at the level of the majority class is a result here.
     mean = numbers.means_of_all(rows, BY, ["panel"])
@@ -66,7 +67,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd
 
 
 def printed(rows: pd.DataFrame, published: Mapping, key: str) -> Iterator[pd.DataFrame]:
-    """The paper's differences and its one baseline."""
+    """Yield the paper's differences and its one baseline."""
     paper, entry = published.get("paper", {}), published.get(key, {})
     for panel in beside(rows, entry):
         facts = {"panel": panel, "score": entry["metric"]}
@@ -75,12 +76,12 @@ def printed(rows: pd.DataFrame, published: Mapping, key: str) -> Iterator[pd.Dat
 
 
 def beside(rows: pd.DataFrame, entry: Mapping) -> list[str]:
-    """The panel beside which the paper's numbers stand: the first model of the same task, if there is one."""
+    """Find the panel beside which the paper's numbers stand: the first model of the same task, if there is one."""
     return [panel for panel in rows["panel"].unique() if style.task_of(panel) == entry.get("task")][:1]
 
 
 def cells_of(entry: Mapping, down: str = "layer", across: str = "head") -> pd.DataFrame:
-    """Columns `down`, `across` and `value`: every number of a table that the paper prints, row by row.
+    """List every number of a table that the paper prints, row by row, in the columns `down`, `across` and `value`.
 
     `layer` and `head` are numbers, counted from 1; `series` is a statistic.
     """
@@ -92,7 +93,7 @@ def cells_of(entry: Mapping, down: str = "layer", across: str = "head") -> pd.Da
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> style.Drawn:
-    """A heat map of layers x heads with its numbers, and the paper's below it."""
+    """Draw a heat map of layers x heads with its numbers, and the paper's below it."""
     table = tidy(inputs, published, key)
     parts = [part for _, panel in table.groupby("panel", sort=False) for _, part in panel.groupby("source")]
     heights = [part.loc[part["layer"] > 0, "layer"].nunique() for part in parts]
@@ -137,7 +138,7 @@ def title(part: pd.DataFrame, same: bool) -> str:
 
 
 def comparable(table: pd.DataFrame) -> bool:
-    """Whether ours and the paper's are the same layers and heads of the same checkpoint."""
+    """Tell whether ours and the paper's numbers are of the same layers and heads of the same checkpoint."""
     both = [set(zip(part["layer"], part["head"])) for _, part in table.groupby("source")]
     ours, theirs = (table.loc[table["source"] == source, "checkpoint"] for source in ("ours", "published"))
     named = len(theirs) and ours.str.contains(theirs.iloc[0], regex=False).all()
@@ -160,8 +161,8 @@ def by_chance(table: pd.DataFrame) -> str:
 
 
 def summaries(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Rows of `value`, and of the values without each block, by `by` and `series`, which names the statistic. Standard
-    deviations have ddof 1 (none of one value), quartiles are linear."""
+    """Summarise `value`, and the values without each block, by `by` and by `series`, which names the statistic.
+    Standard deviations have ddof 1 (none of one value), quartiles are linear."""
     groups, found = rows.groupby(by, sort=False), []
     for name in ("value", *(name for name in WITHOUT if name in rows)):
         wide = groups[name].describe().set_axis(STATISTICS, axis=1)
@@ -173,8 +174,8 @@ def summaries(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 def tidy_summaries(
     inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: str, by: str
 ) -> pd.DataFrame:
-    """Summaries of each replicate, averaged over replicates; the paper's figure `key`, as it is printed and as its
-    differences, in its figure `of`, give it (provenance `derived`)."""
+    """Summarise each replicate, and average over replicates. Add the paper's figure `key` as it is printed, and as
+    the paper's differences in its figure `of` give it (provenance `derived`)."""
     rows = deltas(inputs)
     ours = summaries(rows, ["panel", "init", "seed", *ORIGIN, "table", by])
     ours = ours.assign(**{"head" if by == "layer" else "layer": 0})
@@ -203,7 +204,7 @@ def printed_summaries(
 def draw_summaries(
     inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: str, by: str
 ) -> style.Drawn:
-    """A table of ours and, below it, the paper's, shaped as in the paper: layers down, or heads across."""
+    """Draw a table of ours and, below it, the paper's, shaped as in the paper: layers down, or heads across."""
     table = tidy_summaries(inputs, published, key, of, by)
     parts = []
     for panel, rows in table.groupby("panel", sort=False):
@@ -221,7 +222,7 @@ def draw_summaries(
 
 
 def draw_table(axes: Axes, part: pd.DataFrame, by: str) -> None:
-    """The summaries of `part`; † where they differ from `derived`, if it has that column."""
+    """Draw the summaries of `part`, with † where they differ from its column `derived`, if it has one."""
     wrong = differs(part) if "derived" in part else False
     texts = part["value"].map(number).where(part["series"] != "count", part["value"].map("{:g}".format))
     cells = part.assign(text=texts + np.where(wrong, " †", ""))
@@ -249,7 +250,7 @@ def number(value: float) -> str:
 
 
 def with_derived(table: pd.DataFrame) -> pd.DataFrame:
-    """The paper's cells as printed, with `derived`: what the paper's own differences give."""
+    """Select the paper's cells as printed; add as `derived` what the paper's own differences give."""
     theirs = table[table["source"] == "published"]
     calculated = theirs["provenance"] == CALCULATED
     derived = theirs[calculated].rename(columns={"value": "derived"})
@@ -261,7 +262,7 @@ def differs(cells: pd.DataFrame) -> pd.Series:
 
 
 def corrections(table: pd.DataFrame, by: str) -> str:
-    """A sentence on the paper's cells that do not follow from its differences; empty if all do."""
+    """Write a sentence on the paper's cells that do not follow from its differences; empty if all do."""
     cells = with_derived(table)
     said = [
         f"{row.series} of {by} {getattr(row, by)} {row.derived:.4f}".replace("-", "−")

@@ -44,8 +44,8 @@ LABELS, CELL, ROW = 1.5, 0.95, 0.3  # inches
 
 
 def runs(inputs: Mapping[str, pd.DataFrame], headline: bool = True) -> pd.DataFrame:
-    """Every run's scores: `panel` is the plain model, `series` what the path says is done to it (`reinit`, `reinitb`),
-    with PLATEAU if it trains until the loss does not fall; `run` its replicate.
+    """Stack every run's scores. `panel` is the plain model, and `run` the replicate. `series` is what the path says
+    is done to the model (`reinit`, `reinitb`), with PLATEAU if it trains until the loss does not fall.
 
     A model at the level of the majority class is a result here, and counts.
     """
@@ -63,7 +63,8 @@ def runs(inputs: Mapping[str, pd.DataFrame], headline: bool = True) -> pd.DataFr
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Means over replicates, each replicate where there are several (`run`), and the majority class, at position 0."""
+    """Average over replicates. Add each replicate where there are several (`run`), and the majority class, at
+    position 0."""
     mean = numbers.means_of_all(rows, BY, ["panel", "series"])
     made_from = mean.drop(columns=["value", "low", "high", "each", "trained", "failed"])
     single = rows.assign(trained=~rows["failed"].astype(bool))[[*BY, "run", "value", "trained", "failed"]]
@@ -90,8 +91,8 @@ def printed(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
 
 
 def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """One panel per task; the last place on the axis is the plain model. The paper's numbers are of complete models and, for
-    MRPC, the one score of every k."""
+    """Draw one panel per task; the last place on the axis is the plain model. The paper's numbers are of complete
+    models and, for MRPC, the one score of every k."""
     table = means(runs(inputs))
     table = numbers.join(table, *printed(table, published), columns=COLUMNS)
     places = table["panel"].nunique() + 1  # the last one is the legend's
@@ -112,8 +113,8 @@ def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def draw_panel(axes: Axes, table: pd.DataFrame, looks: Mapping[str, tuple[str, dict]]) -> None:
-    """A line per series, with its label and look, over the first re-initialised layer; dots for replicates, stars where
-    the paper has a number."""
+    """Draw a line per series, with its label and look, over the first re-initialised layer. Dots are replicates;
+    stars stand where the paper has a number."""
     ours, theirs = (table[table["source"] == source] for source in ("ours", "published"))
     depth = int(ours["layers"].max())
     for series, (label, look) in looks.items():
@@ -139,7 +140,7 @@ def draw_panel(axes: Axes, table: pd.DataFrame, looks: Mapping[str, tuple[str, d
 
 
 def schemes(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """One panel per task, one line per scheme."""
+    """Draw one panel per task, with one line per scheme."""
     table = means(runs(inputs))
     panels = table.groupby("panel", sort=False)
     figure, [line] = style.grid(2.6, columns=len(panels))
@@ -151,8 +152,8 @@ def schemes(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def of_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Accuracy, F1, their mean and the loss of the last epoch by k; the majority class (position 0); the paper's scores,
-    and what always saying "paraphrase" gives on the development set of MRPC."""
+    """Tabulate accuracy, F1, their mean and the loss of the last epoch by k, and the majority class (position 0). Add
+    the paper's scores, and what always saying "paraphrase" gives on the development set of MRPC."""
     rows = runs(inputs, headline=False)
     rows = rows[rows["score"].isin(OF_MRPC)]
     run = ["panel", "series", "position", "init", "seed"]
@@ -166,7 +167,8 @@ def of_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFr
 
 
 def printed_of_mrpc(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
-    """The paper's scores of any k, of none (position L + 1), and of the majority class (0)."""
+    """Yield the paper's scores of any k, of no re-initialised layer (position L + 1), and of the majority class
+    (0)."""
     paper, entry = published.get("paper", {}), published.get("figure3", {})
     panels = [panel for panel in table["panel"].unique() if style.task_of(panel) == "mrpc"]
     for panel in panels[:1]:
@@ -183,7 +185,8 @@ def printed_of_mrpc(table: pd.DataFrame, published: Mapping) -> Iterator[pd.Data
 
 
 def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Rows are the first re-initialised layer; ours, and the paper's scores to the right. The first model is drawn."""
+    """Draw the table of the first model. Rows are the first re-initialised layer; the paper's scores stand right of
+    ours."""
     table = of_mrpc(dict([next(iter(inputs.items()))]), published)
     depth = int(table["layers"].max())
     positions = [*range(1, depth + 2), 0]
@@ -206,7 +209,7 @@ def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.
 
 
 def identity(table: pd.DataFrame, published: Mapping) -> str:
-    """Is every score of ours, and of the paper's, that of the majority class?"""
+    """Say for how many k our scores all equal the majority class's, and that the paper's score of any k does."""
     ours = table[(table["source"] == "ours") & (table["score"] != LOSS)]
     depth = int(table["layers"].max())
     scores = ours.pivot(index="position", columns="score", values="value")

@@ -16,8 +16,8 @@ BY_MEASURE = [f"{measure}, {task}" for measure in MEASURES for task in TASKS]
 
 
 def claim(item: str, id: str, measure: str, number, cases=TASKS, **criterion) -> None:
-    """`number` takes the figure's curve, and the words of the case: these begin with a task, a pair of tasks or, in the
-    control `similarity`, a measure, which a task follows."""
+    """Add claim `id` on figure `item`. `number` takes the figure's curve and the words of the case. These words begin
+    with a task, a pair of tasks or, in the control `similarity`, a measure, which a task follows."""
 
     def curve(evidence, name: str, *words: str) -> Curve:
         if item == "similarity":

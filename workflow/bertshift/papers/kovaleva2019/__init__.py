@@ -7,7 +7,7 @@ from bertshift.papers.tables import both, each, plain
 
 
 def _by_start(wanted: Mapping) -> list[str]:
-    """Scores of each model and of the same from random weights, and what its start gives as it is."""
+    """Name the tables of each model's scores, of the same model's from random weights, and of its start as it is."""
     return [
         path
         for model in plain(wanted)

@@ -38,8 +38,9 @@ PARTS = {
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Our mean of every head and layer (head 0), cropped and padded, the published panels of the same tasks and, where
-    shapes agree, the correlation over heads of either with them (crop_r, padded_r)."""
+    """Tabulate our mean of every head and layer (head 0), cropped and padded, and the published panels of the same
+    tasks. Where shapes agree, add the correlation over heads of either of ours with the published ones (crop_r,
+    padded_r)."""
     rows = numbers.stack(inputs, "cosine", ["crop", "padded"])
     heads = numbers.first_run(rows[rows["head"] > 0], "model")
     parts = [numbers.ours(pd.concat([rows[rows["head"] == 0], heads]), "model", "variant")]
@@ -56,7 +57,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 
 
 def correlations(cells: pd.DataFrame) -> list[pd.DataFrame]:
-    """Rows of the correlations of our heads with the published ones."""
+    """Correlate our heads with the published ones, a row for each panel and variant where shapes agree."""
     nothing = {"layer": 0, "head": 0, "low": np.nan, "high": np.nan, "each": "", "provenance": "derived"}
     found = []
     for _, rows in cells.groupby("panel", sort=False):
@@ -70,7 +71,8 @@ def correlations(cells: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Heat maps of layers x heads per task, ours (cropped, padded) above the published ones, and all layer means below."""
+    """Draw heat maps of layers x heads per task, ours (cropped, padded) above the published ones. All layer means
+    stand below."""
     table = tidy(inputs, published)
     rows = {label: kind for label, kind in ROWS.items() if kind[1] in set(table["source"])}
     figure, grid = panels.heat_maps(
@@ -86,7 +88,8 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def profile(axes: Axes, means: pd.DataFrame) -> None:
-    """Layer means of one task; over relative depth where our model has another number of layers than the paper's."""
+    """Draw layer means of one task, over relative depth where our model and the paper's differ in number of
+    layers."""
     depths = means.groupby("source")["layer"].max()
     relative = depths.nunique() > 1
     means = means.assign(depth=means["layer"] / means["source"].map(depths) if relative else means["layer"])
@@ -103,7 +106,7 @@ def profile(axes: Axes, means: pd.DataFrame) -> None:
 
 
 def steps(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """A panel per quantity (series and variant) and task over layers."""
+    """Draw a panel over layers per quantity (series and variant) and task."""
     moved, changes = (numbers.rows_of(inputs, metric) for metric in ("steps", "cosine"))
     changes = changes[(changes["head"] == 0) & (changes["variant"] == "crop")]
     changes = statistics.mapped(changes.assign(variant="attention"), lambda cosine: 1 - cosine)
@@ -112,7 +115,7 @@ def steps(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn
 
 
 def own_or_inherited(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """A panel per measure (series) and task, a line per variant over layers."""
+    """Draw a panel over layers per measure (series) and task, with a line per variant."""
     rows = numbers.stack(inputs, "own_or_inherited", list(PARTS))
     return _drawn(rows[rows["head"] == 0].rename(columns={"measure": "series"}), MEASURES, PARTS)
 

@@ -34,7 +34,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Above: each model's code length over the pretrained model's, by task. Below: F1 by number of examples."""
+    """Draw each model's code length divided by the pretrained model's, by task, and below it F1 by number of
+    examples."""
     table = tidy(inputs)
     tasks = style.edge_labels(table["task"])
     rows = -(-len(tasks) // ACROSS)
@@ -56,7 +57,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def lengths(axes: Axes, table: pd.DataFrame, tasks: Mapping[str, str]) -> None:
-    """A point and interval per model and task; 1 is the pretrained model, whose kilobits stand beside the task's name."""
+    """Draw a point and interval per model and task. 1 is the pretrained model, whose kilobits stand beside the task's
+    name."""
     ratios = table[table["panel"] == RELATIVE]
     models = list(ratios["series"].unique())
     for order, name in enumerate(models):

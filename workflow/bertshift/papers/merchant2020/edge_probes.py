@@ -26,9 +26,10 @@ LEARNED = 1.0  # point of F1 on control labels: below it selectivity is as good 
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, variant: str) -> style.Drawn:
-    """Rows are tasks, columns are models; `variant` is the probe's, `mix` (Table 1) or `top` (Appendix A).
+    """Draw a row per task and a column per model; `variant` is the probe's, `mix` (Table 1) or `top` (Appendix A).
 
-    Below our number stands in grey the paper's or, as its appendix is not at hand, that of our probe on a mix of layers.
+    A grey number stands below ours. With `mix` it is the paper's. With `top` it is that of our probe on a mix of
+    layers, as the paper's appendix is not at hand.
     """
     ours = tidy(inputs, variant)
     word, beside = ("paper", printed(published, ours)) if variant == "mix" else ("mix", tidy(inputs, "mix"))
@@ -38,7 +39,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, variant: str) -
 
 
 def unlearned(ours: pd.DataFrame) -> str:
-    """A sentence on the tasks whose control labels are not learned, so that selectivity is F1; empty if there are none."""
+    """Name in a sentence the tasks whose control labels are not learned, so that selectivity is F1; empty if none."""
     shown = ours[ours["view"] == HEADLINE].set_index(["task", "series"])
     f1, selectivity = (shown.loc[shown["panel"] == panel, "value"] for panel in ("f1", "selectivity"))
     low = (f1 - selectivity).dropna() < LEARNED
@@ -51,7 +52,7 @@ def unlearned(ours: pd.DataFrame) -> str:
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
-    """F1, its difference from the pretrained model, and selectivity, in points, in every view of the score.
+    """Tabulate F1, its difference from the pretrained model, and selectivity, in points, in every view of the score.
 
     The two lexical readings of the pretrained model's table stand beside mix.
     """
@@ -84,9 +85,10 @@ def _means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tested(inputs: Mapping[str, pd.DataFrame], variant: str, moved: pd.DataFrame) -> pd.DataFrame:
-    """Fine-tuned minus pretrained, with the p of the least certain replicate and Holm's over the tests of a view.
+    """Average fine-tuned minus pretrained. Add the p of the least certain replicate and Holm's over the tests of a
+    view.
 
-    Replicates that differ in direction are no evidence of either: their p is 1.
+    Replicates that differ in direction are no evidence of either direction: their p is 1.
     """
     rows = statistics.in_points(numbers.rows_of(inputs, "edge_probe_delta"))
     rows = rows[rows["variant"] == variant]
@@ -101,7 +103,8 @@ def _tested(inputs: Mapping[str, pd.DataFrame], variant: str, moved: pd.DataFram
 
 
 def printed(published: Mapping, ours: pd.DataFrame) -> pd.DataFrame:
-    """The paper's Table 1 in the columns and rows of `ours`; of two models of one task, beside the first."""
+    """Place the paper's Table 1 in the columns and rows of `ours`. Of two models of one task, it stands beside the
+    first."""
     entry = published["table1"]
     series = {style.task_of(name): name for name in reversed(ours["series"].unique())}
     cells = [
@@ -114,7 +117,7 @@ def printed(published: Mapping, ours: pd.DataFrame) -> pd.DataFrame:
 
 
 def blocks(shown: pd.DataFrame, beside: pd.DataFrame, word: str) -> Figure:
-    """The figure of `shown`, our rows; below a cell's interval, in grey after `word`, that cell of `beside`."""
+    """Draw `shown`, our rows. Below a cell's interval stands the same cell of `beside`, in grey after `word`."""
     shown, beside = (rows[rows["view"] == HEADLINE] for rows in (shown, beside))
     tasks = style.edge_labels(shown["task"])
     present = list(shown["series"].unique())
@@ -142,7 +145,7 @@ def blocks(shown: pd.DataFrame, beside: pd.DataFrame, word: str) -> Figure:
 def _block(
     axes: Axes, shown, beside, word: str, tasks: Mapping[str, str], columns: Mapping[str, str]
 ) -> None:
-    """Cells of tasks x `columns`, which name the panel that each column shows."""
+    """Draw cells of tasks x `columns`, which map the name of each column to the panel that it shows."""
     key = ["panel", "series", "task"]
     ours, other = (dict(zip(map(tuple, rows[key].values), rows.itertuples())) for rows in (shown, beside))
     fills = np.full((len(tasks), len(columns)), np.nan)

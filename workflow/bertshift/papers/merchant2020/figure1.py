@@ -15,8 +15,9 @@ PANELS = [
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """One line per model over layers 0 (embeddings) to L, on dev, of probes of the highest rank that was trained. The table
-    has every measure of both, on dev and test; the paper prints no number of this figure."""
+    """Draw one line per model over layers 0 (embeddings) to L, on dev, of probes of the highest rank that was
+    trained. The table has every measure of both probes, on dev and test. The paper prints no number of this
+    figure."""
     rows = numbers.rows_of(inputs, "structural_probe")
     rows = rows.assign(panel=rows["kind"] + " " + rows["measure"])
     table = numbers.join(numbers.means(rows, KEYS, ["series"]), columns=[*KEYS, *numbers.VALUES])
