@@ -24,7 +24,7 @@ def read_sidecar(directory: Path) -> dict:
     """Read what is known of a prepared data set: where it came from, and how many rows it has beside those
     published.
 
-    Keys: name, kind, format, licence, source, revision, source_sha256 {file: sha}, examples_sha256, rows,
+    Keys: name, kind, format, licence, origin, source, revision, source_sha256 {file: sha}, examples_sha256, rows,
     published, complete {split: bool}, labels (ordered names, or null), remarks [sentence], irregular
     {split: {what was dropped or mended: number}}.
     """

@@ -49,8 +49,7 @@ def heat_map(
 def coloured_table(
     axes: Axes, fills: np.ndarray, across: Iterable[str], down: Iterable[str], fontsize: float = 8, **look
 ) -> None:
-    """Draw cells [rows, columns] and their names; the cell of row y and column x, counted from 0, has its centre at
-    (x, y)."""
+    """Draw cells [rows, columns] with names. The cell of row y and column x, counted from 0, is centred at (x, y)."""
     rows, columns = fills.shape
     edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
     axes.pcolormesh(*edges, fills, **({"edgecolors": "#d9d9d9", "linewidth": 0.5} | look))
@@ -71,8 +70,7 @@ def write(
 
 
 def over(axes: Axes, title: str, columns: Iterable[int], above: float = 17) -> None:
-    """Write a title over the names of neighbouring columns, at their middle, `above` points over the top of the
-    axes."""
+    """Write a title over the names of neighbouring columns, at their middle, `above` points over the axes."""
     columns = list(columns)
     if columns:
         place = {"xy": ((columns[0] + columns[-1]) / 2, 1), "xycoords": ("data", "axes fraction")}

@@ -16,9 +16,8 @@ from bertshift.rows import statistics
 def pairs(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict]:
     """Collect {`<model>_vs_<model>`: what is known of both} from tables by path.
 
-    A pair has its `measures`, the `scores` of both models, and the `trees` (structural probes) of both. It has its
-    `probes` (edge probes), and what its tables were `made` from. Pairs of a model with itself are the floor of the
-    others.
+    A pair has its `measures`, the `scores` and `trees` (structural probes) of both models, its `probes` (edge
+    probes), and what its tables were `made` from. Pairs of a model with itself are the floor of the others.
     """
     by_folder: dict[str, dict[str, pd.DataFrame]] = {}
     for path, table in tables.items():
@@ -49,8 +48,7 @@ def _pair(model: str, reference: str, tables: Mapping[str, Mapping[str, pd.DataF
 
 
 def _measure(line: Shown, metric: Metric, name: str, tables: Mapping[str, pd.DataFrame]) -> dict | None:
-    """Collect what the page draws of a line from the metric's tables by name; None where the table has no such
-    rows."""
+    """Collect what the page draws of a line from the metric's tables by name; None where there are no such rows."""
     table, found = tables[name], _layers(tables[name], line.rows)
     if found is None:
         return None
@@ -65,8 +63,7 @@ def _measure(line: Shown, metric: Metric, name: str, tables: Mapping[str, pd.Dat
 
 
 def _of(table: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
-    """Select the rows with these values: of several inputs Wikipedia's, or else the first; of pairs of layers those
-    of one."""
+    """Select rows with these values, of one kind of inputs (Wikipedia's, or else the first) and of equal layers."""
     for key, value in wanted.items():
         if key in table:
             table = table[table[key] == value]
@@ -77,8 +74,7 @@ def _of(table: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
 
 
 def _layers(table: pd.DataFrame, wanted: Mapping[str, str]) -> dict | None:
-    """Average a table's rows by layer, as the page draws them. Runs that failed to train are left out, unless all
-    did."""
+    """Average a table's rows by layer for the page, without runs that failed to train, unless all did."""
     rows = _of(table, wanted)
     rows = rows[rows["head"] == 0]
     if rows.empty:
@@ -104,8 +100,7 @@ def _by_layer(rows: pd.DataFrame, means: pd.DataFrame) -> list[list]:
 
 
 def _heads(table: pd.DataFrame, wanted: Mapping[str, str]) -> list[list[float | None]]:
-    """Return values [layers][heads] of the first pretraining run that learned its task, or else of the first. Heads
-    of two runs have nothing in common."""
+    """Return [layers][heads] of the first pretraining run that learned its task, or else of the first."""
     rows = _of(table, wanted)
     rows = numbers.trained(numbers.first_run(rows[rows["head"] > 0], "model"), ["model"])
     cells = rows.pivot_table(index="layer", columns="head", values="value")

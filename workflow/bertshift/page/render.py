@@ -11,7 +11,7 @@ ASSETS = Path(__file__).with_name("assets")
 
 
 def render(data: Mapping) -> str:
-    """Write the page of `data`, which are as of `data.page`. The same data give the same bytes."""
+    """Write the page of `data`, as `data.page` makes them. The same data give the same bytes."""
     assets: dict[str, str] = {}
     for file in sorted(ASSETS.iterdir()):
         assets[file.suffix] = assets.get(file.suffix, "") + file.read_text(encoding="utf-8")

@@ -19,8 +19,7 @@ def module_of(name: str) -> str:
 
 
 def draw(name: str, tables: Mapping, published: Mapping):
-    """Draw figure `<paper>/<item>`, and return (figure, table of every number drawn, caption). `published` is the
-    paper's file."""
+    """Draw figure `<paper>/<item>`: (figure, table of every number drawn, caption). `published`: the paper's file."""
     # A plotting library, which those who only read names do without.
     from bertshift.figures.style import styled
 
@@ -37,8 +36,7 @@ def claims_of(paper: str):
 
 
 def decide(name: str, tables: Mapping, published: Mapping):
-    """Decide each claim on figure `<paper>/<item>` from the figure's tables and the paper's file: one row for
-    each."""
+    """Decide each claim on figure `<paper>/<item>` from the figure's tables and the paper's file: one row each."""
     paper, item = name.split("/")
     return claims_of(paper).decide(item, tables, published)
 

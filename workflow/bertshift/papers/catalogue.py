@@ -37,8 +37,8 @@ def needs(name: str, config: Mapping) -> list[str]:
 
 
 def drawable(config: Mapping) -> tuple[Mapping, list[str]]:
-    """Restrict the figures of the configuration to models that they can draw, null where there is none. Return the
-    new configuration, and a sentence for each thing that models lack."""
+    """Restrict the configuration's figures to models that they can draw; a figure without any becomes null. Return
+    the new configuration, and a sentence for each thing that models lack."""
     figures, said = {paper: dict(items) for paper, items in config["figures"].items()}, []
     for name, figure in FIGURES.items():
         paper, item = name.split("/")
@@ -58,8 +58,7 @@ def drawable(config: Mapping) -> tuple[Mapping, list[str]]:
 
 
 def nearest_figures(paper: str, item: str) -> list[str]:
-    """List the paper's figures that are like `item` and have its number, or else all: `figure9` never means Figure
-    5."""
+    """List the paper's figures that are like `item` and have its number, or all: `figure9` never means Figure 5."""
     number = re.compile(r"\d+").findall
     items = list(PAPERS[paper].FIGURES)
     return [name for name in alike(item, items, 3, 0.6) if number(name) == number(item)] or items

@@ -271,8 +271,8 @@ def _evidence(one: Claim, results: Results) -> Evidence:
 def _by_replicate(
     one: Claim, replicates: Mapping[int | str, Results]
 ) -> dict[int | str, tuple[float, set[str]]]:
-    """Compute the number, and name the models it was read from, of every replicate that has them; NotTestable if none
-    has."""
+    """Compute the number of every replicate that has one, and name the models that it was read from. Raise
+    NotTestableError if none has."""
     found, missing = {}, []
     for number, results in replicates.items():
         try:

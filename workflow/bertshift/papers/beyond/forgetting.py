@@ -19,7 +19,7 @@ UNIGRAM = {"color": "#666666", "linestyle": ":", "linewidth": 1.0}
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Tabulate runs and losses by layer. Panel `runs` has of each run (`series`: the model and the run) what it
+    """Tabulate runs, and losses by layer. Panel `runs` has for each run (`series`: the model and the run) what it
     forgot, its RSA and its weights' distance. The panel of each checkpoint has the losses by layer of its models and
     (`parent`, `unigram`) of its own."""
     tables = numbers.of_measure(inputs, "forgetting")

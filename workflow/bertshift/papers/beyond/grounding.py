@@ -28,7 +28,7 @@ LABELS, PANEL, ROW, HEADER, LINE = 1.2, 2.8, 0.21, 0.75, 0.16  # inches
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Tabulate a row for each task, measure, summary of layers and difference in behaviour. It has rho (`value`), its
-    p and q, and of how many `runs`, `pairs` and `orders` of the runs these are."""
+    p and q, and the numbers of `runs`, `pairs` and `orders` of the runs behind them."""
     parts = []
     for path, table in inputs.items():
         name = path.removeprefix("results/grounding/").removesuffix(".tsv")

@@ -72,8 +72,8 @@ def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd
 
 
 def of_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Make all values without blocks in `scores` those of `value`. A chain's table has those of its gain over a run
-    of the model alone, so those of that run are added."""
+    """Give each row of `scores` the values of its score without each block. A chain's table has those of its gain
+    over a run of the model alone; those of that run are added to them."""
     without = [name for name in WITHOUT if name in rows]
     alone = rows[rows["intermediate"] == ""].set_index(["final", "init", "seed"])
     keys = pd.MultiIndex.from_frame(rows[["final", *REFERENCE]], names=alone.index.names)
@@ -137,8 +137,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def matrix(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
-    """Draw one kind of head: a row per final task, a column per intermediate task, direct fine-tuning on the
-    diagonal."""
+    """Draw one kind of head: rows are final tasks, columns intermediate tasks, the diagonal is direct fine-tuning."""
     gains = table[(table["source"] == "ours") & (table["panel"] == "gain")]
     fills = gains.groupby(["final", "intermediate"])["value"].last().unstack().reindex(tasks, columns=tasks)
     names = [style.WORDS.get(task, task) for task in tasks]

@@ -138,7 +138,7 @@ def title(part: pd.DataFrame, same: bool) -> str:
 
 
 def comparable(table: pd.DataFrame) -> bool:
-    """Tell whether ours and the paper's numbers are of the same layers and heads of the same checkpoint."""
+    """Tell whether our numbers and the paper's are of the same layers and heads of the same checkpoint."""
     both = [set(zip(part["layer"], part["head"])) for _, part in table.groupby("source")]
     ours, theirs = (table.loc[table["source"] == source, "checkpoint"] for source in ("ours", "published"))
     named = len(theirs) and ours.str.contains(theirs.iloc[0], regex=False).all()

@@ -63,8 +63,7 @@ def runs(inputs: Mapping[str, pd.DataFrame], headline: bool = True) -> pd.DataFr
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average over replicates. Add each replicate where there are several (`run`), and the majority class, at
-    position 0."""
+    """Average over replicates; add each of several replicates (`run`), and the majority class, at position 0."""
     mean = numbers.means_of_all(rows, BY, ["panel", "series"])
     made_from = mean.drop(columns=["value", "low", "high", "each", "trained", "failed"])
     single = rows.assign(trained=~rows["failed"].astype(bool))[[*BY, "run", "value", "trained", "failed"]]
@@ -167,8 +166,7 @@ def of_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFr
 
 
 def printed_of_mrpc(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
-    """Yield the paper's scores of any k, of no re-initialised layer (position L + 1), and of the majority class
-    (0)."""
+    """Yield the paper's scores for any k, for none (position L + 1), and for the majority class (position 0)."""
     paper, entry = published.get("paper", {}), published.get("figure3", {})
     panels = [panel for panel in table["panel"].unique() if style.task_of(panel) == "mrpc"]
     for panel in panels[:1]:
@@ -185,8 +183,7 @@ def printed_of_mrpc(table: pd.DataFrame, published: Mapping) -> Iterator[pd.Data
 
 
 def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw the table of the first model. Rows are the first re-initialised layer; the paper's scores stand right of
-    ours."""
+    """Draw the first model's scores, a row per first re-initialised layer, with the paper's to the right of ours."""
     table = of_mrpc(dict([next(iter(inputs.items()))]), published)
     depth = int(table["layers"].max())
     positions = [*range(1, depth + 2), 0]
@@ -209,7 +206,7 @@ def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.
 
 
 def identity(table: pd.DataFrame, published: Mapping) -> str:
-    """Say for how many k our scores all equal the majority class's, and that the paper's score of any k does."""
+    """Say for how many k every score of ours equals the majority class's, and that the paper's does for any k."""
     ours = table[(table["source"] == "ours") & (table["score"] != LOSS)]
     depth = int(table["layers"].max())
     scores = ours.pivot(index="position", columns="score", values="value")

@@ -71,8 +71,7 @@ def correlations(cells: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw heat maps of layers x heads per task, ours (cropped, padded) above the published ones. All layer means
-    stand below."""
+    """Draw heat maps [layers, heads] per task, ours (cropped, padded) above the published; all layer means below."""
     table = tidy(inputs, published)
     rows = {label: kind for label, kind in ROWS.items() if kind[1] in set(table["source"])}
     figure, grid = panels.heat_maps(
@@ -88,8 +87,7 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def profile(axes: Axes, means: pd.DataFrame) -> None:
-    """Draw layer means of one task, over relative depth where our model and the paper's differ in number of
-    layers."""
+    """Draw one task's layer means, over relative depth where our model and the paper's differ in number of layers."""
     depths = means.groupby("source")["layer"].max()
     relative = depths.nunique() > 1
     means = means.assign(depth=means["layer"] / means["source"].map(depths) if relative else means["layer"])

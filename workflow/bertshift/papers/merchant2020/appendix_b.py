@@ -34,8 +34,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw each model's code length divided by the pretrained model's, by task, and below it F1 by number of
-    examples."""
+    """Draw each model's code length relative to the pretrained model's by task; below it F1 by number of examples."""
     table = tidy(inputs)
     tasks = style.edge_labels(table["task"])
     rows = -(-len(tasks) // ACROSS)
@@ -57,8 +56,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def lengths(axes: Axes, table: pd.DataFrame, tasks: Mapping[str, str]) -> None:
-    """Draw a point and interval per model and task. 1 is the pretrained model, whose kilobits stand beside the task's
-    name."""
+    """Draw point and interval per model and task. 1 is the pretrained model; its kilobits follow the task's name."""
     ratios = table[table["panel"] == RELATIVE]
     models = list(ratios["series"].unique())
     for order, name in enumerate(models):

@@ -85,8 +85,7 @@ def _means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tested(inputs: Mapping[str, pd.DataFrame], variant: str, moved: pd.DataFrame) -> pd.DataFrame:
-    """Average fine-tuned minus pretrained. Add the p of the least certain replicate and Holm's over the tests of a
-    view.
+    """Average fine-tuned minus pretrained, with the p of the least certain replicate and Holm's over a view's tests.
 
     Replicates that differ in direction are no evidence of either direction: their p is 1.
     """
@@ -103,8 +102,7 @@ def _tested(inputs: Mapping[str, pd.DataFrame], variant: str, moved: pd.DataFram
 
 
 def printed(published: Mapping, ours: pd.DataFrame) -> pd.DataFrame:
-    """Place the paper's Table 1 in the columns and rows of `ours`. Of two models of one task, it stands beside the
-    first."""
+    """Place the paper's Table 1 in the columns and rows of `ours`; of two models of one task, beside the first."""
     entry = published["table1"]
     series = {style.task_of(name): name for name in reversed(ours["series"].unique())}
     cells = [
