@@ -67,7 +67,7 @@ RUN, EXAMPLE, REST = 0.15, 0.6, 0.4  # standard deviations, where the whole has 
 
 
 def effects(rng, replicates, examples, number):
-    """Of runs [R, 1, studies], and those of examples with what is left [R, n, studies]."""
+    """Draw the effects of runs [R, 1, studies], and those of examples plus the residual [R, n, studies]."""
     run = rng.normal(0, RUN, (replicates, 1, number))
     shared = rng.normal(0, EXAMPLE, (examples, number))
     return run, shared + rng.normal(0, REST, (replicates, examples, number))
@@ -83,7 +83,8 @@ def of_examples(statistic, *each):
 
 
 def right(rng, share, replicates, examples, number):
-    """Which examples are right [R, n, studies], and what share of all there are each run would have right [R, studies]."""
+    """Draw which examples are right [R, n, studies], and what share of all there are each run would have right
+    [R, studies]."""
     run, rest = effects(rng, replicates, examples, number)
     sd = np.hypot(EXAMPLE, REST)
     middle = ndtri(share) * np.hypot(RUN, sd)
@@ -100,7 +101,7 @@ def accuracy(rng, replicates, number):
 
 
 def js(rng, replicates, number):
-    """Of an example log-normal."""
+    """Draw studies of JS, a mean over log-normal examples."""
     run, rest = effects(rng, replicates, 280, number)
     whole = 0.002 * np.exp(-(RUN**2 + EXAMPLE**2 + REST**2) / 2)
     each = whole * np.exp(run + rest)
@@ -125,7 +126,8 @@ def rsa(rng, replicates, number):
 
 
 def matthews(rng, replicates, number):
-    """Of two classes, each half of all examples: twice the share that is right, less 1."""
+    """Draw studies of Matthews correlation over two classes, each half of all examples.
+    The truth is twice the share that is right, less 1."""
     hits, truth = right(rng, 0.55, replicates, 200, number)
     gold = rng.uniform(size=(1, 200, number)) < 0.5
     gold, said = np.broadcast_to(gold, hits.shape).astype(float), (gold == hits).astype(float)

@@ -58,7 +58,8 @@ def write(path: Path, hidden: list[np.ndarray], rng: np.random.Generator) -> Non
 
 
 def hidden_states(rng: np.random.Generator, tokens: int, width: int, seeds: int = 1) -> list[np.ndarray]:
-    """Of a parent and of its models: a falling spectrum in a mixed basis, a common direction, sentences that differ."""
+    """Draw states of a parent and of its models: a falling spectrum in a mixed basis, a common direction,
+    sentences that differ."""
     mixed = rng.normal(size=(width, width)) * np.geomspace(2, 0.05, width)[:, None]
     sentence = np.repeat(rng.normal(size=(tokens // LENGTH, width)), LENGTH, axis=0)
     x = (rng.normal(size=(tokens, width)) + 0.5 * sentence) @ mixed + 10 * rng.normal(size=width)

@@ -176,7 +176,7 @@ def svcca(x, y):
 
 
 def google_svcca(x, y):
-    """As the first tutorial of google/svcca, cut at 99 % of the variance."""
+    """Compute the SVCCA distance as in the first tutorial of google/svcca, cut at 99 % of the variance."""
     from cca_core import get_cca_similarity
 
     kept = []

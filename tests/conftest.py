@@ -68,7 +68,7 @@ class Project:
         (self.folder / "config/experiments.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
 
     def copy(self, folder: Path) -> "Project":
-        """With all that it has made."""
+        """Copy the project, with all that it has made, to `folder`."""
         shutil.copytree(self.folder, folder, symlinks=True)
         return Project(folder)
 
@@ -132,7 +132,7 @@ def finished(copy_project):
 
 @pytest.fixture(scope="session")
 def published() -> dict[str, dict]:
-    """By paper: its published.yaml."""
+    """The published.yaml of each paper, by the paper's name."""
     files = (ROOT / "workflow/bertshift/papers").glob("*/published.yaml")
     return {path.parent.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(files)}
 

@@ -116,7 +116,8 @@ ENDINGS = ("ing", "ed", "er", "s", "se", "le")
 
 
 def made_tokenizer(kind: str) -> Tokenizer:
-    """As the library `tokenizers` builds one of this kind; vocabularies from TEXTS, the same in every process."""
+    """Build a tokenizer of this kind as the library `tokenizers` does, with a vocabulary from TEXTS,
+    the same in every process."""
     special = list(SPECIAL[kind].values())
     words, letters = sorted({*" ".join(TEXTS).split()}), sorted({*"".join(TEXTS)} - {" "})
     if kind in ("bert", "mpnet"):
@@ -203,7 +204,7 @@ def tokenizer_folder(kind: str, folder: Path, config: bool = True) -> Path:
 
 @cache
 def tokenizer(kind: str):
-    """As the project reads it."""
+    """Load the made tokenizer of this kind as the project reads it."""
     with tempfile.TemporaryDirectory() as folder:
         return load_tokenizer(tokenizer_folder(kind, Path(folder)))
 

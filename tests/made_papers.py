@@ -99,7 +99,7 @@ def hao2020(layers, heads, **replicates):
         }
 
     def states(model, i):
-        """As SVCCA's, though [CLS] has moved from the first layer on."""
+        """Make distances that grow with depth as SVCCA's do, though [CLS] has moved from the first layer on."""
         return pd.concat(
             table(
                 metric, model, "large",

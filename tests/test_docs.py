@@ -38,7 +38,7 @@ def prose(text):
 
 
 def anchor(heading):
-    """As a site that renders Markdown names a heading."""
+    """Name a heading as a site that renders Markdown does."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
@@ -106,7 +106,7 @@ def test_methods_lists_every_figure():
 
 
 def test_real_figures_and_claims_are_what_the_program_draws_today(tmp_path):
-    """From their archive, as the guide says; a few digits may differ between processors."""
+    """Figures and claims come from their archive, as the guide says; a few digits may differ between processors."""
     without = re.findall(r"--without '(.*?)'", (REAL / "README.md").read_text(encoding="utf-8"))
     with archive.opened(REAL / "tables.zip") as opened:
         redraw.unpack(opened, tmp_path)
@@ -131,7 +131,7 @@ def test_real_figures_and_claims_are_what_the_program_draws_today(tmp_path):
 
 
 def test_verdicts_of_the_findings_are_those_of_the_claims():
-    """As told: `K5.1` holds; `K5.2`: 6 hold, 1 undecided."""
+    """The findings tell verdicts in two forms: `K5.1` holds; `K5.2`: 6 hold, 1 undecided."""
     text = " ".join(FINDINGS.split())
     claims = read_tsv(REAL / "claims.tsv")
     number = {verdict: 0 for verdict in VERDICTS.values()} | dict(claims["verdict"].value_counts())

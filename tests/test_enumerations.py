@@ -35,7 +35,7 @@ GUIDE, README = read("config/README.md"), read("README.md")
 
 
 def branches(schema, key):
-    """Of an if/then for each value of `key`: {value: what holds then}."""
+    """Return what the if/then of a schema says for each value of `key`: {value: what holds then}."""
     return {
         each["if"]["properties"][key]["const"]: each["then"]["properties"]
         for each in schema["allOf"]

@@ -139,7 +139,8 @@ def test_a_chain_of_three_starts_from_the_chain_of_two():
 
 
 def test_random_weights_inherit_no_pretraining_run():
-    """Unless they are not fine-tuned, where each run is another draw, or take over an earlier head."""
+    """Models with random weights have one pretraining run, unless they take over an earlier head or are not
+    fine-tuned, where each run is another draw."""
     names = {
         "mnli.random": 2,
         "mnli.random.keep5": 2,

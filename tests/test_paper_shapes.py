@@ -69,7 +69,7 @@ def needed(name, state):
 
 
 def with_blocks(path, table):
-    """As jobs write it: where a measure tells them, with its values without each block of inputs."""
+    """Return a table as jobs write it: where a measure tells them, with its values without each block of inputs."""
     if not figures.measured([path]):
         return table
     spread = 1e-3 * np.random.default_rng(0).normal(size=(len(table), len(BLOCKS)))
@@ -101,7 +101,7 @@ def in_state(table, state, first):
 
 
 def unchanged(table):
-    """As after a fine-tuning that did nothing; what unrelated models would have stays."""
+    """Return a table as after a fine-tuning that did nothing; what unrelated models would have stays."""
     table = table.assign(
         **{column: table[column].where(table[column].isna(), 1.0) for column in ("p", "q") if column in table}
     )

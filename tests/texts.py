@@ -1,4 +1,4 @@
-"""Where the texts of a figure stand."""
+"""Helpers that find which texts of a figure are drawn, and which overlap another or leave the page."""
 
 from itertools import combinations
 

@@ -36,7 +36,7 @@ def test_svcca(states):
 
 
 def test_cka(states):
-    """With the unbiased estimator of HSIC of n x n kernels without their diagonals (Song et al. 2012, equation 5)."""
+    """CKA takes HSIC's unbiased estimator of n x n kernels without their diagonals (Song et al. 2012, equation 5)."""
     kernels = [(one - one.mean(0)) @ (one - one.mean(0)).T for one in states]
     k, m = (kernel - np.diag(np.diag(kernel)) for kernel in kernels)
     n = len(k)

@@ -75,7 +75,7 @@ def test_ways_to_give_a_model(folders, change, tmp_path):
 
 
 def test_names_on_the_hub(folders, change, tmp_path, monkeypatch):
-    """Of folders and of loaded models, whose tokenizer comes from there; and one that does not answer."""
+    """A name on the hub gives a folder, or a loaded model's tokenizer; one that does not answer is refused."""
     asked, commit = [], "0123456789" * 4
 
     def snapshot(name, revision=None, **_):
@@ -123,7 +123,7 @@ def test_families(kind, tmp_path):
 
 
 def test_other_depths_are_compared_by_depth(folders):
-    """And their attention, head by head, is not."""
+    """Layers at the same relative depth are compared; attention, head by head, is left out."""
     model = tiny(num_hidden_layers=2)
     found = bertshift.compare(model, folders["base"], TEXTS, tokenizer=folders["base"])
     assert found.rows[["layer", "ref_layer"]].drop_duplicates().to_numpy().tolist() == [

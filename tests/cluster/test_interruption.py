@@ -37,7 +37,7 @@ def test_a_dead_driver_leaves_neither_lock_nor_process(interrupted, assert_undis
 
 @pytest.fixture
 def on_small_disk(undisturbed, tmp_path):
-    """On a disk of its own, which can be filled."""
+    """A project to be interrupted, on a disk of its own, which can be filled."""
     folder = tmp_path / "clone"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=64m", "tests", str(folder)]

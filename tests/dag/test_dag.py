@@ -146,7 +146,7 @@ FETCHING = {"dataset", "checkpoint", "corpus"}
 
 
 def assert_data_all_fetches_the_same(project, jobs, *arguments):
-    """As these jobs do; `world` makes what demo's data sets are read from."""
+    """Assert that data/all fetches what these jobs fetch; `world` makes what demo's data sets are read from."""
     needed = {rule: number for rule, number in jobs.items() if rule in FETCHING | {"world"}}
     assert project.jobs("data/all", *arguments) == needed | {"data/all": 1}
 

@@ -95,7 +95,7 @@ def test_every_key_is_explained(name):
 
 @pytest.fixture(scope="module")
 def submissions(site):
-    """By rule what sbatch would be called with at attempts 1 and 2, of the papers' experiments."""
+    """The options of sbatch for jobs of the papers' experiments at attempts 1 and 2, by rule."""
     command = [sys.executable, "tests/dag/cluster_jobs.py", "slurm", str(site), "--", "scale=paper"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -190,7 +190,7 @@ esac
 
 
 def test_rules_run_in_the_conda_environment(copy_project, tmp_path, monkeypatch):
-    """With a conda that makes no more than a python which says that it was used."""
+    """Rules run with a stand-in for conda, which makes only a python that records its use."""
     project, bin = copy_project(), tmp_path / "bin"
     project.config = merge(project.config, {"world": TINY["world"]})
     bin.mkdir()

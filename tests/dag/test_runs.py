@@ -44,7 +44,8 @@ def test_the_scheduler_starts_no_timers(project):
 
 @pytest.fixture
 def at_work(project):
-    """As if the process of this test were a snakemake at work there, and another's lock lay there."""
+    """Record this test's process as a snakemake at work in the project, beside another's lock;
+    yield the words by which others are told of it."""
     record = driver._describe()
     write_json(project.folder / driver.RECORDS / f"{record['name']}.json", record)
     lock = project.folder / ".snakemake/locks/0.output.lock"

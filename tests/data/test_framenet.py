@@ -130,7 +130,8 @@ def test_another_folder_is_no_framenet(tmp_path):
 
 
 def test_the_papers_sentences_are_those_that_its_rules_choose(mirror, tmp_path):
-    """On the lexical units of an incomplete FrameNet 1.5; the paper has 1.7, in which one sentence is annotated anew."""
+    """The rules choose from the lexical units of an incomplete FrameNet 1.5.
+    The paper has 1.7, in which one sentence is annotated anew."""
     prepare_relations(mirror / "framenet_473.tsv", tmp_path, "mirror")
     paper = read_relations(tmp_path)
     for row in paper:

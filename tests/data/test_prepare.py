@@ -1,4 +1,4 @@
-"""From a mirror to examples.jsonl and dataset.json."""
+"""`prepare_from_mirror` turns a mirror's files into examples.jsonl and dataset.json."""
 
 import json
 from pathlib import Path

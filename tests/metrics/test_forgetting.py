@@ -46,7 +46,7 @@ def saved(kind, folder, seed=0):
 
 
 def own_loss(model, kind, positions):
-    """By transformers: the mean over all hidden words."""
+    """Compute the loss by transformers, as the mean over all hidden words."""
     index, mask = index_of(kind), tokenizer_of(kind).mask_token_id
     total = 0.0
     for first, end in pairwise(index["example_offsets"]):

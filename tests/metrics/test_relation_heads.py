@@ -41,7 +41,7 @@ RELATIONS = [marked(number) for number in range(len(TEXTS))]
 
 
 def index_of(relations):
-    """As `extract.encode` makes it of a tokenizer that cuts at spaces."""
+    """Build the index that `extract.encode` makes with a tokenizer that cuts at spaces."""
     known = {
         word: number
         for number, word in enumerate(sorted({w for r in relations for w in r["text"].split()}), 3)

@@ -66,7 +66,7 @@ def test_independent_data_have_the_null_mean():
 
 
 def test_subspaces_that_must_intersect_say_nothing():
-    """Of 64 and 64 directions in the 89 dimensions of 90 centred tokens 39 are shared, though nothing is."""
+    """Two sets of 64 directions in the 89 dimensions of 90 centred tokens share 39, though the data share nothing."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 90, 64))
     a, b = Centred.of(x), Centred.of(y)

@@ -112,7 +112,7 @@ def test_layers_one_by_one_make_up_the_pass(kind):
 
 @contextmanager
 def replaced(model, layer, change):
-    """By hand: `change` is applied to the contexts [examples, tokens, heads, width of a head] of one layer, in front of the
+    """Apply `change` by hand to the contexts [examples, tokens, heads, width of a head] of one layer, in front of the
     output projection."""
     outs = [one.get_submodule(family_of(model).out) for one in layers_of(model)]
     before, calls = outs[: layer - 1].count(outs[layer - 1]), []

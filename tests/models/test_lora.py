@@ -23,7 +23,7 @@ def states(model, kind):
 
 
 def trained(model):
-    """As one step leaves it: B is no longer 0."""
+    """Set B of every adapter to random numbers: after one step of training it is no longer 0."""
     torch.manual_seed(2)
     for name, weight in model.named_parameters():
         if ".lora_B." in name:

@@ -166,7 +166,7 @@ def test_what_is_no_tokenizer_is_a_sentence(tmp_path):
 @pytest.mark.parametrize("kind", ["roberta", "gpt2", "xlm-roberta", "llama", "modernbert"])
 @torch.no_grad()
 def test_a_published_folder_is_imported(kind, tmp_path, caplog):
-    """As transformers writes them, in pieces and in bfloat16; also under a language model's names."""
+    """Folders are imported as transformers writes them, in pieces and bfloat16, or with a language model's names."""
     model, inputs = model_of(kind), inputs_of(kind)
     folder = tokenizer_folder(kind, tmp_path / "published")
     model.bfloat16().save_pretrained(folder, max_shard_size="20KB")

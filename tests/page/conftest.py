@@ -46,7 +46,7 @@ class Made:
         self.claims = files.read_tsv(folder / "claims.tsv")
 
     def data(self, caption=None, **changes):
-        """With another caption, or other text in the claims."""
+        """Make the page's data; `caption` replaces every figure's own, and `changes` columns of the claims."""
         drawn = [
             data.figure(
                 entry,
@@ -66,7 +66,8 @@ class Made:
 
 
 def example(model, parent):
-    """As results/examples/<model>.json: in each map the query looks at the token as far along as head and layer say."""
+    """Make the content of results/examples/<model>.json.
+    Before, every query looks at the first token; after, at token layer + head, counted from 0."""
     tokens = len(SENTENCE)
     maps = np.zeros((2, LAYERS, HEADS, tokens, tokens), np.uint8)
     for layer in range(LAYERS):

@@ -46,7 +46,7 @@ def test_later_layers_change_later(mnli):
 
 
 def test_half_of_a_change_has_an_interval_over_inputs(mnli):
-    """Of one replicate; without a block layer 1 changes in another time."""
+    """One replicate suffices: without a block of inputs, layer 1 reaches half of its change at another time."""
     offs, known, paths = np.linspace(-0.002, 0.002, BLOCKS), {}, []
     for path, one in mnli.items():
         one = one[(one["init"] == 1) & (one["seed"] == 1)].reset_index(drop=True)

@@ -93,7 +93,7 @@ def test_every_number_drawn_is_in_the_table(drawn, name):
 
 @pytest.mark.parametrize("name", catalogue.FIGURES)
 def test_a_column_holds_numbers_or_words(drawn, name):
-    """Of both, its numbers would be written with all their digits."""
+    """Numbers would be written with all their digits in a column that also holds words."""
     table = drawn[name][1]
     assert not [
         column for column in table if table[column].map(lambda one: isinstance(one, str)).nunique() > 1

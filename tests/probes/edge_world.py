@@ -15,7 +15,7 @@ torch.set_num_threads(1)  # on matrices this small, threads only wait for each o
 
 @dataclass(frozen=True)
 class Stored:
-    """In the place of a Source: a file of activations that is there."""
+    """A file of activations that is there already, in the place of a Source."""
 
     path: Path
     folder: Path | None = None

@@ -55,7 +55,7 @@ def rehearsal(scale: str, folder: Path, *overlays: Path) -> Iterator[tuple[list[
 
 
 def environment(hub: str, folder: Path) -> dict[str, str]:
-    """That of this process, but for what leads to another hub, to its caches, or to a proxy."""
+    """Return this process's environment, changed where it leads to another hub, to its caches, or to a proxy."""
     elsewhere = ("HF_", "HUGGINGFACE_")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(elsewhere)}
     return kept | {

@@ -146,7 +146,7 @@ def draw(model: nn.Module, seed: int) -> None:
 
 
 def _gain(name: str) -> float:
-    """Of a map: what it makes of the length of its input."""
+    """Return the gain of a map: what it makes of the length of its input."""
     return 0.2 if name.endswith(("output.dense", "c_proj")) else 1.0
 
 

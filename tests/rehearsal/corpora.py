@@ -172,7 +172,7 @@ def _document(files: dict[str, str], name: str, found: list[Annotation], blank: 
 
 
 def _marks(length: int, spans: Iterable[tuple[int, int, int, str]]) -> list[str]:
-    """For each word the mentions that end there, then those that begin there, the longest first."""
+    """Return each word's marks: of mentions that end there, then of those that begin there, the longest first."""
     opening, closing = [""] * length, [""] * length
     for start, end, number, rest in sorted(spans, key=lambda span: (span[0], -span[1])):
         if end - start == 1:

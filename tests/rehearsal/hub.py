@@ -38,7 +38,7 @@ def serve(config: Mapping, port: int | None = None) -> tuple[SmallHub, dict]:
 
 
 def digest(hub: SmallHub) -> str:
-    """Of everything that it serves."""
+    """Return the SHA-256 of everything that the hub serves."""
     served = dict(hub.pages)
     for repository, commits in hub.commits.items():
         for commit, files in commits.items():

@@ -16,7 +16,7 @@ def ids(value):
 
 
 def test_a_run_of_the_workflow_made_the_results(tmp_path):
-    """As the Workflow Run Crate profile asks, read by the library that reads such crates."""
+    """The crate names the run as the Workflow Run Crate profile asks, and the library for such crates reads it."""
     for name in [*FILES, "workflow/Snakefile"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"")

@@ -43,7 +43,7 @@ def test_the_configuration_of_another_program_is_refused(tmp_path):
 
 
 def test_a_figure_that_the_run_did_not_know_is_drawn_if_its_tables_are_there(tmp_path):
-    """And nothing else; why not is said."""
+    """No other figure is drawn, and the reason is said."""
     files = RESOLVED | written(tmp_path / "run", world()["merchant2020/figure2"])
     said = []
     with opened(tmp_path / "a.zip", files) as one:

@@ -76,7 +76,7 @@ def test_probabilities_are_those_of_the_interval():
 
 
 def test_a_number_over_all_replicates_has_the_jackknifes_error():
-    """Of a mean it is the classical one."""
+    """The error of a mean is the classical one."""
     values = np.random.default_rng(1).normal(size=6)
     without = [np.delete(values, i).mean() for i in range(6)]
     assert estimate_of_all(values.mean(), without).error == pytest.approx(stats.sem(values))

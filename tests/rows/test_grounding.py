@@ -83,7 +83,7 @@ def test_where_there_are_no_ranks_there_is_no_rho(block):
 
 
 def pairs_table(runs, far, other, failed=()):
-    """Of runs (model, init, seed): pairs within an init, `far` and `other` by number."""
+    """Make the pairs of runs (model, init, seed) within an init; `far` and `other` are indexed by run."""
     rows = [
         {
             "model": runs[i][0], "init": runs[i][1], "seed": runs[i][2], "reference": runs[j][0],

@@ -29,7 +29,7 @@ def forker(library_on_the_path):
 
 @pytest.fixture(scope="module", autouse=True)
 def library_on_the_path():
-    """As for all that a driver starts."""
+    """Put the library on PYTHONPATH, as it is for all that a driver starts."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PYTHONPATH", os.path.dirname(next(iter(bertshift.__path__))))
         yield

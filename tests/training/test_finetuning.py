@@ -150,7 +150,7 @@ def test_snapshots_are_a_runs_models_on_its_way(start, rows, tmp_path):
 
 
 def scores_of(folder, rows):
-    """Of the model as it lies in a folder."""
+    """Return the dev scores of the model as it lies in a folder."""
     task = finetuning.load_task(TASK, SIDECAR)
     return finetuning.evaluate(task, load_task_model(folder), rows["dev"], load_tokenizer(folder))[0]
 

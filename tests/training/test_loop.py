@@ -249,7 +249,7 @@ def test_norms_are_those_of_the_weights(tmp_path):
 
 
 def test_norms_are_accumulated_in_float64():
-    """In float32 a sum of many small squares beside a large one is lost."""
+    """A sum of many small squares beside a large one is lost in float32."""
     layer = nn.Linear(4096, 1025, bias=False)
     norms = LayerNorms(layer)
     gradient = torch.full_like(layer.weight, 1e-4)

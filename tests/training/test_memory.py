@@ -24,7 +24,7 @@ torch.set_num_threads(1)
 
 @contextmanager
 def memory_for(most, module=BertModel):
-    """Of the tokens of a batch, padded."""
+    """Give `module` memory for `most` tokens of a batch, padding included."""
     forward = module.forward
 
     def limited(self, input_ids, *arguments, **options):

@@ -1,4 +1,4 @@
-"""From a catalogue entry to the files on disk."""
+"""`prepare_edges` turns a catalogue entry into the files on disk."""
 
 import pytest
 import yaml

@@ -84,7 +84,7 @@ def test_mrpc_is_the_majority_class_for_every_layer(published):
 
 
 def test_runs_at_the_majority_class_count_and_are_counted(published):
-    """With each k, with each head by head and by layer; the baselines' own count stands with the baselines."""
+    """Runs are counted for each k, each head and each layer; the baselines' own count stands with the baselines."""
     sweep = made_reinit.layers_sweep("mrpc", 4, inits=1, seeds=3)
     sweep["failed"] = (sweep["position"] <= 4) & (sweep["seed"] > 1)
     table = reinitialised_layers.means(reinitialised_layers.runs({"mrpc@cased.reinit.tsv": sweep}))

@@ -49,7 +49,7 @@ def test_every_panel_has_its_own_colours_and_marks_nothing_disabled(paper, item)
 
 
 def test_heads_that_all_score_alike_correlate_with_nothing(paper):
-    """As those of a model that gives one answer to every input."""
+    """Heads of a model that gives one answer to every input score alike, so that there is no r."""
     alike = {"results/ablation/rte.tsv": ablation("rte", matrix=np.zeros((12, 12)))}
     figure, _, _ = ablations.figure8(alike, paper)
     assert "RTE, paper\nno r: all alike" in [axes.get_title() for axes in figure.axes]

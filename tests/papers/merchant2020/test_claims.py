@@ -140,7 +140,7 @@ def test_a_task_that_was_not_probed_leaves_table_wide_claims_open(decide):
 
 
 def test_nothing_is_a_multiple_of_a_task_that_lexical_probes_solve(decide):
-    """Of a task that probes of the embeddings solve as well, Δ of lexical is 0 but for rounding."""
+    """Δ of lexical is 0 but for rounding on a task that probes of the embeddings solve as well."""
 
     def solved(path, table):
         coref = table.get("task") == "coref"
