@@ -1,12 +1,11 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
+import forked
 import pytest
 import yaml
 
@@ -74,12 +73,9 @@ class Project:
 
     def snakemake(self, *arguments: str, check: bool = True) -> str:
         """Everything it prints; fails the test if it fails."""
-        command = [sys.executable, "-m", "snakemake", *arguments]
-        done = subprocess.run(
-            command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-        )
-        assert not check or done.returncode == 0, done.stdout[-6000:]
-        return done.stdout
+        status, printed = forked.snakemake(arguments, self.folder)
+        assert not check or status == 0, printed[-6000:]
+        return printed
 
     def jobs(self, *arguments: str) -> Counter:
         """What a dry run would do: number of jobs by rule."""
@@ -108,9 +104,7 @@ def copy_project(tmp_path_factory):
 
     def copy() -> Project:
         folder = tmp_path_factory.mktemp("project") / "clone"
-        made = shutil.ignore_patterns(
-            ".git", ".venv", ".snakemake", "results", "logs", "__pycache__", ".*_cache"
-        )
+        made = shutil.ignore_patterns(".git", ".venv", ".snakemake", "results", "logs", ".*_cache")
         shutil.copytree(ROOT, folder, symlinks=True, ignore=made)
         return Project(folder)
 

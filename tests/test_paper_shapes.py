@@ -3,7 +3,7 @@ heads and replicates."""
 
 import re
 import warnings
-from functools import cache
+from functools import cache, lru_cache
 
 import made_papers
 import made_tables
@@ -58,6 +58,7 @@ def tables_of(paper):
     }
 
 
+@lru_cache(maxsize=1)
 def needed(name, state):
     """{path: table} of all that a figure and its claims read."""
     paper, item = name.split("/")

@@ -120,17 +120,24 @@ def test_a_cluster_job_fails_whose_code_is_not_that_which_the_driver_planned(
         script.write_text(EMPTY)
     if edited:
         monkeypatch.setenv("EDITED", str(script))
-    on_cluster = [
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        VOCABULARY,
         "--executor",
         "pretended",
         "--jobs",
         "1",
         "--retries",
         "0",
+    ]
+    command += [
         "--seconds-between-status-checks",
         "0",
-    ]
-    printed = project.snakemake(VOCABULARY, *on_cluster, check=False)
+    ]  # its own process: it finds its plugins where it imports itself
+    done = subprocess.run(command, cwd=project.folder, capture_output=True, text=True, check=False)
+    printed = done.stdout + done.stderr
     assert (
         "was made from other code, settings or files of your own than this run had been planned" in printed
     ) == edited
