@@ -31,7 +31,7 @@ def snakemake(arguments: Iterable[str], folder: Path) -> tuple[int, str]:
 
 
 def _started() -> subprocess.Popen:
-    """Such a process, which ends with this one."""
+    """Start a process that serves commands until this one ends."""
     return subprocess.Popen(
         [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
