@@ -120,22 +120,11 @@ def test_a_cluster_job_fails_whose_code_is_not_that_which_the_driver_planned(
         script.write_text(EMPTY)
     if edited:
         monkeypatch.setenv("EDITED", str(script))
+    # A process of its own: snakemake looks for its plugins when it is imported.
     command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        VOCABULARY,
-        "--executor",
-        "pretended",
-        "--jobs",
-        "1",
-        "--retries",
-        "0",
-    ]
-    command += [
-        "--seconds-between-status-checks",
-        "0",
-    ]  # its own process: it finds its plugins where it imports itself
+        sys.executable, "-m", "snakemake", VOCABULARY, "--executor", "pretended", "--jobs", "1", "--retries", "0",
+        "--seconds-between-status-checks", "0",
+    ]  # fmt: skip
     done = subprocess.run(command, cwd=project.folder, capture_output=True, text=True, check=False)
     printed = done.stdout + done.stderr
     assert (
