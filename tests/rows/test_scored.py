@@ -6,9 +6,10 @@ from sklearn.metrics import f1_score, matthews_corrcoef
 
 from bertshift.errors import UserError
 from bertshift.files import read_tsv, write_json, write_tsv
-from bertshift.rows.blocks import BLOCKS, block_of, interval, read_with_blocks, write_with_blocks
+from bertshift.rows.blocks import BLOCKS, block_of, interval, outside, read_with_blocks, write_with_blocks
 from bertshift.rows.ranges import SHARE
 from bertshift.rows.scored import read_scored, with_blocks, without_blocks
+from bertshift.tasks.scores import pearson
 
 EXAMPLES = 110
 BLOCK = block_of(EXAMPLES)
@@ -118,3 +119,17 @@ def test_predictions_that_were_not_scored_are_refused(tmp_path):
         predictions.write_text(damaged)
         with pytest.raises(UserError, match=r"predictions\.tsv "):
             read_scored(scores, predictions, ["no", "yes"])
+
+
+def test_a_collapsed_regressions_predictions_are_those_that_were_scored(tmp_path):
+    rng = np.random.default_rng(3)
+    gold = rng.integers(0, 51, 40) / 10
+    said = (2.5 + rng.uniform(0, 4e-6, 40)).astype(np.float32).astype(float)  # 17 values
+    score = pearson(gold, said)
+    assert score != 0
+    write_json(tmp_path / "scores.json", {"scores": {"pearson": score}, "rows": {"dev": 40}})
+    write_tsv(tmp_path / "predictions.tsv", pd.DataFrame({"gold": gold, "prediction": said}))
+    _, table = read_scored(tmp_path / "scores.json", tmp_path / "predictions.tsv", None)
+    assert without_blocks(["pearson"], table, None)["pearson"] == pytest.approx(
+        [pearson(gold[kept], said[kept]) for kept in outside(40)], abs=1e-12
+    )
