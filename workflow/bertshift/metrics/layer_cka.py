@@ -126,13 +126,14 @@ def contrast(cells: pd.Series) -> float:
 
     cells: values by (layer, ref_layer) of one map. NaN for fewer than 4 layers, or where a cell is missing.
     """
-    cells = cells.dropna()
-    lower, upper = thirds(max(cells.index.get_level_values(0), default=0))
+    found = cells.dropna().to_dict()
+    lower, upper = thirds(max((layer for layer, _ in found), default=0))
     within = [(i, j) for i in upper for j in upper if i != j]
     between = [(i, j) for i in upper for j in lower]
-    if not within or not pd.Index(within + between).isin(cells.index).all():
+    if not within or not {*within, *between} <= {*found}:
         return np.nan
-    return float(cells[within].mean() - cells[between].mean())
+    near, far = (np.mean([found[pair] for pair in pairs]) for pairs in (within, between))
+    return float(near - far)
 
 
 def compare(pairs: list[Pair], tokens: int | None = 5000) -> pd.DataFrame:
