@@ -20,7 +20,7 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SHARED = {"dataset": "toys", "max_length": 16}
 CLASSES = SHARED | {"name": "classes", "kind": "classification", "metrics": ["f1", "accuracy"]}
 VALUES = SHARED | {"name": "values", "kind": "regression", "metrics": ["pearson", "spearman"]}
-SIDECAR = sidecar(train=120, dev=40, origin="mirror")
+SIDECAR = sidecar(train=480, dev=160, origin="mirror")
 SEEDS = [11, 12, 13]
 
 
@@ -38,9 +38,9 @@ def start(tmp_path_factory):
 def rows_of(label):
     """`label` of the number of times that "a" is said."""
     rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(list("aabcdefgh"), size=rng.integers(2, 9))) for _ in range(160)]
+    texts = [" ".join(rng.choice(list("aabcdefgh"), size=rng.integers(2, 9))) for _ in range(640)]
     rows = [{"id": str(i), "text_a": text, "label": label(text.count("a"))} for i, text in enumerate(texts)]
-    return {"train": [row | {"split": "train"} for row in rows[:120]], "dev": rows[120:]}
+    return {"train": [row | {"split": "train"} for row in rows[:480]], "dev": rows[480:]}
 
 
 ROWS = {"classes": rows_of(lambda n: "yes" if n else "no"), "values": rows_of(float)}
@@ -55,7 +55,7 @@ def table_of(task, start, **more):
 def test_a_random_head_is_the_one_that_fine_tuning_starts_with(task, start):
     table, used = table_of(task, start)
     heads = table[table["variant"] == "random_head"].pivot(index="draw", columns="score", values="value")
-    assert used == {"train": 120, "dev": 40} and list(heads.index) == [1, 2, 3]
+    assert used == {"train": 480, "dev": 160} and list(heads.index) == [1, 2, 3]
     for draw, seed in enumerate(SEEDS, 1):
         expected = score_untrained(task, ROWS[task["name"]], SIDECAR, start, seed)
         assert heads.loc[draw].to_dict() == pytest.approx(expected, abs=1e-6)
@@ -113,7 +113,7 @@ def test_the_same_bytes_twice_and_where_they_come_from(start, tmp_path):
         write_tsv(tmp_path / name, with_provenance(table, settings, SIDECAR, used))
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert (
-        "toys dev 40 of 40 (mirror); linear probes on toys train 50 of 120 (mirror)"
+        "toys dev 160 of 160 (mirror); linear probes on toys train 50 of 480 (mirror)"
         in (tmp_path / "a").read_text()
     )
 
