@@ -130,6 +130,7 @@ def test_a_collapsed_regressions_predictions_are_those_that_were_scored(tmp_path
     write_json(tmp_path / "scores.json", {"scores": {"pearson": score}, "rows": {"dev": 40}})
     write_tsv(tmp_path / "predictions.tsv", pd.DataFrame({"gold": gold, "prediction": said}))
     _, table = read_scored(tmp_path / "scores.json", tmp_path / "predictions.tsv", None)
+    assert (table["prediction"] == said).all()
     assert without_blocks(["pearson"], table, None)["pearson"] == pytest.approx(
         [pearson(gold[kept], said[kept]) for kept in outside(40)], abs=1e-12
     )

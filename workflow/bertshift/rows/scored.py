@@ -10,6 +10,7 @@ from bertshift.errors import UserError
 from bertshift.files import read_json, read_tsv
 from bertshift.rows.blocks import in_columns, outside
 from bertshift.tasks import scores
+from bertshift.tasks.scores import REGRESSION_SCORES
 
 ANSWERS = ("exact_match", "f1")
 PARSES = ("uas", "las_full", "las_ud")
@@ -26,11 +27,8 @@ def score_of(name: str, predictions: pd.DataFrame, labels: Sequence[str] | None)
         return _of_answers(name, predictions)
     if "correct" in predictions:
         return _of_words(name, predictions)
-    if name in scores.REGRESSION_SCORES:
-        # The file's ten digits, read as float32, are the number that the model gave. As float64 they are near it, which is
-        # not enough for a collapsed model: what varies in its predictions is of the size of that rounding.
-        said = predictions["prediction"].astype(np.float32)
-        return scores.REGRESSION_SCORES[name](predictions["gold"], said)
+    if name in REGRESSION_SCORES:
+        return REGRESSION_SCORES[name](predictions["gold"], predictions["prediction"])
     codes = {str(label): number for number, label in enumerate(labels)}
     return scores.CLASS_SCORES[name](
         *(predictions[side].astype(str).map(codes) for side in ("gold", "prediction"))
@@ -61,6 +59,10 @@ def _of_words(name: str, predictions: pd.DataFrame) -> float:
 def read_scored(scores: Path, predictions: Path, labels: Sequence[str] | None) -> tuple[dict, pd.DataFrame]:
     """Read a run's scores.json and predictions.tsv. UserError where the predictions are not the ones scored."""
     outcome, said = read_json(scores), read_tsv(predictions)
+    if outcome["scores"].keys() <= REGRESSION_SCORES.keys():
+        # The file's ten digits, read as float32, are the number that the model gave. As float64 they are near it, which is
+        # not enough for a collapsed model: what varies in its predictions is of the size of that rounding.
+        said["prediction"] = said["prediction"].astype(np.float32).astype(float)
     again = {name: score_of(name, said, labels) for name in outcome["scores"]}
     near = [
         np.isnan(again[name]) or abs(again[name] - value) < 1e-6 for name, value in outcome["scores"].items()
