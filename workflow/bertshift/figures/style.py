@@ -247,6 +247,15 @@ def _several(column: pd.Series) -> str:
     return " | ".join(short) + more
 
 
+def lay_out(figure: Figure) -> None:
+    """Place all panels, as the PNG will have them, for good: with a layout engine, each `savefig` would draw
+    twice."""
+    figure.dpi = matplotlib.rcParams["savefig.dpi"]
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+    figure.set_layout_engine(None)
+
+
 @styled
 def save(
     drawn: Drawn, png: str | Path, tsv: str | Path, txt: str | Path, pdf: str | Path | None = None
@@ -254,10 +263,10 @@ def save(
     """Write the figure, as a PDF too if one is named, its numbers and its caption, each atomically; pictures without dates
     or versions, so that a release draws the same."""
     figure, table, caption = drawn
+    lay_out(figure)
     with files.atomic(png) as path:
         figure.savefig(path, format="png", metadata={"Software": None})
     if pdf:
-        figure.set_layout_engine("none")  # it is laid out already
         with files.atomic(pdf) as path:
             figure.savefig(
                 path, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None}
