@@ -258,7 +258,12 @@ def shipped(scale="demo"):
 
 
 def tables_of(paper, layers=4, heads=4, **replicates):
-    """{path: table} for all figures of a paper, of models of this shape."""
+    """{path: table} for all figures of a paper, of models of this shape; whoever asks may change them."""
+    return {path: table.copy() for path, table in _once(paper, layers, heads, **replicates).items()}
+
+
+@cache
+def _once(paper, layers, heads, **replicates):
     [make] = [make for make in MADE if make.__name__ == paper]
     return {
         path: table for inputs in make(layers, heads, **replicates).values() for path, table in inputs.items()

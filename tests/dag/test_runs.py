@@ -24,7 +24,8 @@ main()
 @pytest.fixture
 def project(copy_project):
     project = copy_project()
-    project.config = merge(project.config, {"world": TINY["world"]})
+    config = merge(project.config, {"world": TINY["world"]})
+    project.config = config | {"figures": {"hao2020": {"figure1": config["figures"]["hao2020"]["figure1"]}}}
     return project
 
 

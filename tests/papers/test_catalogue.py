@@ -2,7 +2,7 @@ import re
 
 import numpy as np
 import pytest
-from made_papers import shipped, tables_of, unmade
+from made_papers import ByFigure, shipped, tables_of, unmade
 from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
 from matplotlib.container import BarContainer
 from texts import clashes
@@ -28,9 +28,13 @@ CONFIG = {
 }
 
 
-@pytest.fixture(scope="module", params=[(4, 4), (12, 12)], ids=["4x4", "12x12"])
-def drawn(request, drawn_at):
-    return drawn_at(*request.param)
+@pytest.fixture(scope="module")
+def drawn(made, published):
+    """{figure: (figure, table, caption)} of small models; tests/test_paper_shapes.py draws those of the papers."""
+    inputs = made().items()
+    return ByFigure(
+        (name, by_name.draw(name, tables, published[name.split("/")[0]])) for name, tables in inputs
+    )
 
 
 def ink(figure):

@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pytest
 from made_attention import of_kovaleva
@@ -7,10 +9,11 @@ from bertshift.papers.kovaleva2019 import claims
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 ITEMS = ["figure6", "figure7", "linguistic"]
+made = cache(of_kovaleva)
 
 
 def decide(published, item, bend=lambda table: table, **more):
-    tables = {path: bend(table) for path, table in of_kovaleva(**{"inits": 5} | more).items()}
+    tables = {path: bend(table) for path, table in made(**{"inits": 5} | more).items()}
     return by_name.decide(f"kovaleva2019/{item}", tables, published["kovaleva2019"]).set_index("claim")
 
 
@@ -60,11 +63,11 @@ def test_gains_are_over_the_replicates_own_parent(published):
 
 
 def test_what_no_input_has_is_left_out_or_left_open(published):
-    assert (decide(published, "figure7", without=["pron", "neg"])["verdict"] == HOLDS).all()
-    open_ = decide(published, "linguistic", without=["neg"])
+    assert (decide(published, "figure7", without=("pron", "neg"))["verdict"] == HOLDS).all()
+    open_ = decide(published, "linguistic", without=("neg",))
     assert open_.loc["K6.4 (qnli, neg)", "verdict"] == UNTESTED
     assert "no attention to 'neg' for QNLI" in open_.loc["K6.4 (qnli, neg)", "reason"]
-    few = decide(published, "figure6", tasks=["sst2", "mrpc"])
+    few = decide(published, "figure6", tasks=("sst2", "mrpc"))
     assert (
         few.loc["K6.2 (sep)", "verdict"] == UNTESTED and "no results for" in few.loc["K6.2 (sep)", "reason"]
     )
