@@ -197,6 +197,9 @@ def test_same_numbers_same_bytes(made, published, tmp_path):
     png, *_, pdf = bytes_of[0]
     assert b"/FontFile2" in pdf and b"CreationDate" not in pdf and not re.search(rb"/Type3\b", pdf)
     assert b"Software" not in png and b"tIME" not in png
+    figure, *_ = by_name.draw(name, made()[name], published["merchant2020"])
+    style.styled(figure.savefig)(tmp_path / "plain.png", metadata={"Software": None})
+    assert (tmp_path / "plain.png").read_bytes() == png  # as matplotlib lays it out
     assert files.read_tsv(tmp_path / "a.tsv")["value"].to_numpy() == pytest.approx(
         drawn[1]["value"].to_numpy(), rel=1e-9
     )
