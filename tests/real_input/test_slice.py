@@ -36,11 +36,11 @@ SLICE = {
             "max_train": 150,
             "max_dev": 50,
             "max_test": 100,
-            "max_steps": 100,
+            "max_steps": 150,
             "validate_every": 50,
             "width": 64,
         },
-        "structural": {"max_train": 200, "epochs": 3, "rank": 32},
+        "structural": {"max_train": 300, "epochs": 3, "rank": 32},
     },
     "samples": {
         "task": 24,
