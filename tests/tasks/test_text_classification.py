@@ -105,9 +105,9 @@ def test_a_few_examples_are_learned_by_heart(settings):
     rows = [row(label, text) for label, text in zip(labels, texts, strict=True)]
     model = task.model(tiny(), seed=1).eval()
     assert model.head.bias.abs().max() == 0 and model.head.weight.abs().max() <= 0.04
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     batch = task.collate(task.training_examples(rows, TOKENIZER), TOKENIZER.pad_token_id)
-    for _ in range(120):
+    for _ in range(250):  # found by trial: from six random encoders, both tasks are learned in 200
         optimizer.zero_grad()
         task.loss(model, batch).backward()
         optimizer.step()
