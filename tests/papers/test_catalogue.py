@@ -3,15 +3,12 @@ import re
 import numpy as np
 import pytest
 from made_papers import ByFigure, shipped, tables_of, unmade
-from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
-from matplotlib.container import BarContainer
-from texts import clashes
+from pictures import assert_every_number_is_in_the_table, assert_legible
 
 from bertshift import files
 from bertshift.errors import UserError
 from bertshift.figures import style
 from bertshift.papers import by_name, catalogue
-from bertshift.rows.statistics import each_of
 
 PROBED = {"models": ["mnli", "dep"], "reference": "base"}
 CONFIG = {
@@ -37,28 +34,6 @@ def drawn(made, published):
     )
 
 
-def ink(figure):
-    """Every value of a line or band (y, or x where rows are named), every bar, every cell of a heat map or an image."""
-    for axes in figure.axes:
-        if hasattr(axes, "_colorbar"):
-            continue
-        for line in axes.get_lines():
-            if line.get_transform() == axes.transData:  # not a rule across the panel
-                yield from np.asarray(line.get_xdata() if axes.yaxis_inverted() else line.get_ydata(), float)
-        for bars in axes.containers:
-            if isinstance(bars, BarContainer):
-                yield from (bar.get_height() for bar in bars if bar.get_height())  # 0: of a legend
-        for image in axes.images:
-            yield from image.get_array().compressed()
-        for collection in axes.collections:
-            if isinstance(collection, QuadMesh):
-                cells = np.ma.masked_invalid(collection.get_array())
-                yield from cells.compressed()
-            elif isinstance(collection, PolyCollection) and not isinstance(collection, PathCollection):
-                for path in collection.get_paths():
-                    yield from path.vertices[:, 1]
-
-
 def test_tables_are_made_up_for_every_figure(made):
     missing = {
         name: unmade(name, tables_of(name.split("/")[0]), shipped())
@@ -82,17 +57,7 @@ def test_a_figure_without_made_tables_stops_no_test_of_another(made, monkeypatch
 @pytest.mark.parametrize("name", catalogue.FIGURES)
 def test_every_number_drawn_is_in_the_table(drawn, name):
     figure, table, _ = drawn[name]
-    replicates = np.concatenate([[], *table["each"].map(each_of)])
-    known = np.concatenate([table[["value", "low", "high"]].to_numpy().ravel(), replicates])
-    if "weights" in table:  # a whole map in each row
-        known = np.array(" ".join(table["weights"]).split(), float)
-    known = np.sort(known[np.isfinite(known)])
-    inked = np.array(list(ink(figure)))
-    inked = inked[np.isfinite(inked)]
-    assert len(inked) >= 10
-    nearest = known[np.clip(np.searchsorted(known, inked), 1, len(known) - 1)]
-    before = known[np.clip(np.searchsorted(known, inked), 1, len(known) - 1) - 1]
-    assert np.minimum(abs(nearest - inked), abs(before - inked)).max() < 1e-9
+    assert_every_number_is_in_the_table(figure, table)
 
 
 @pytest.mark.parametrize("name", catalogue.FIGURES)
@@ -134,19 +99,7 @@ def test_a_line_in_the_figure_and_its_caption_tell_a_demo_from_a_reproduction(dr
 
 @pytest.mark.parametrize("name", catalogue.FIGURES)
 def test_text_is_legible_and_inside_the_page(drawn, name):
-    figure, *_ = drawn[name]
-    assert not clashes(figure)
-    texts = figure.findobj(lambda artist: hasattr(artist, "get_fontsize") and artist.get_text())
-    assert min(text.get_fontsize() for text in texts) >= 7
-    # figure.texts[-1] says what made the figure; nothing may run into it
-    caption = figure.texts[-1].get_window_extent()
-    assert caption.x0 >= 0 and caption.y0 >= 0 and caption.x1 <= figure.bbox.x1
-    for axes in figure.axes:
-        box = axes.get_tightbbox()
-        assert box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1, (
-            axes.get_title()
-        )
-        assert box.y0 >= caption.y1 - 1
+    assert_legible(drawn[name][0])
 
 
 def test_published_panels_keep_their_shape_beside_a_small_model(drawn):

@@ -182,10 +182,11 @@ def test_a_prepared_data_set_tells_its_own_size(config, tmp_path, monkeypatch):
     before = tuned(config)
     (tmp_path / "results/data/mnli").mkdir(parents=True)
     prepared = tmp_path / "results/data/mnli/dataset.json"
-    prepared.write_text('{"rows": {"train": 30, "dev": 5}, "origin": "world"}')
+    hundredth = {"train": config["tasks"]["mnli"]["max_train"] // 100, "dev": 5}
+    prepared.write_text(json.dumps({"rows": hundredth, "origin": "world"}))
     assert tuned(config).flops == pytest.approx(before.flops / 100)
     # Those of another configuration tell nothing.
-    prepared.write_text('{"rows": {"train": 30, "dev": 5}, "origin": "mirror"}')
+    prepared.write_text(json.dumps({"rows": hundredth, "origin": "mirror"}))
     assert tuned(config) == before
 
 

@@ -1,0 +1,60 @@
+"""What holds of every figure, whatever its shape: its numbers are in its table, and its text can be read."""
+
+import numpy as np
+from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
+from matplotlib.container import BarContainer
+from texts import clashes
+
+from bertshift.rows.statistics import each_of
+
+
+def ink(figure):
+    """Every value of a line or band (y, or x where rows are named), every bar, every cell of a heat map or an image."""
+    for axes in figure.axes:
+        if hasattr(axes, "_colorbar"):
+            continue
+        for line in axes.get_lines():
+            if line.get_transform() == axes.transData:  # not a rule across the panel
+                yield from np.asarray(line.get_xdata() if axes.yaxis_inverted() else line.get_ydata(), float)
+        for bars in axes.containers:
+            if isinstance(bars, BarContainer):
+                yield from (bar.get_height() for bar in bars if bar.get_height())  # 0: of a legend
+        for image in axes.images:
+            yield from image.get_array().compressed()
+        for collection in axes.collections:
+            if isinstance(collection, QuadMesh):
+                cells = np.ma.masked_invalid(collection.get_array())
+                yield from cells.compressed()
+            elif isinstance(collection, PolyCollection) and not isinstance(collection, PathCollection):
+                for path in collection.get_paths():
+                    yield from path.vertices[:, 1]
+
+
+def assert_every_number_is_in_the_table(figure, table):
+    replicates = np.concatenate([[], *table["each"].map(each_of)])
+    known = np.concatenate([table[["value", "low", "high"]].to_numpy().ravel(), replicates])
+    if "weights" in table:  # a whole map in each row
+        known = np.array(" ".join(table["weights"]).split(), float)
+    known = np.sort(known[np.isfinite(known)])
+    inked = np.array(list(ink(figure)))
+    inked = inked[np.isfinite(inked)]
+    assert len(inked) >= 10
+    nearest = known[np.clip(np.searchsorted(known, inked), 1, len(known) - 1)]
+    before = known[np.clip(np.searchsorted(known, inked), 1, len(known) - 1) - 1]
+    assert np.minimum(abs(nearest - inked), abs(before - inked)).max() < 1e-9
+
+
+def assert_legible(figure):
+    """No text is small, overlaps another or leaves the page, and neither do axes."""
+    assert not clashes(figure)
+    texts = figure.findobj(lambda artist: hasattr(artist, "get_fontsize") and artist.get_text())
+    assert min(text.get_fontsize() for text in texts) >= 7
+    # figure.texts[-1] says what made the figure; nothing may run into it
+    caption = figure.texts[-1].get_window_extent()
+    assert caption.x0 >= 0 and caption.y0 >= 0 and caption.x1 <= figure.bbox.x1
+    for axes in figure.axes:
+        box = axes.get_tightbbox()
+        assert box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1, (
+            axes.get_title()
+        )
+        assert box.y0 >= caption.y1 - 1
