@@ -5,9 +5,14 @@ module `claims` says how each is decided: by one number of one replicate, and th
 number is averaged over replicates, as the papers average their curves, and has an interval (`rows.estimates`): the
 statement holds, or fails, where the whole interval says so. Else it is undecided, and the reason says which side it leans
 to. Ranges that a paper does not give are ours, set before any result was seen.
+
+A number on a grid, such as the layer of a peak, can be the same in all R runs. Its interval then has no width, which is no
+certainty: where the truth lies at the bound, R runs agree on one side of it by chance with probability 2^-R (the sign
+test). So fewer than AGREEING runs decide nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -22,9 +27,15 @@ from bertshift.rows.origin import distinct
 from bertshift.rows.significance import benjamini_hochberg
 from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, labelled
 
+AGREEING = 5  # runs of one number that decide: 2^-5 is the first power below .05
 HOLDS, FAILS, UNDECIDED, UNTESTED = "holds", "fails", "undecided", "not testable at this scale"
 COLUMNS = ["paper", "figure", "claim", "statement", "place", "strength", "published_value", "measure", "ours", "low",
            "high", "replicates", "verdict", "probability", "reason", "scale", "checkpoint"]  # fmt: skip
+
+
+def has_width(ours: Estimate) -> bool:
+    """Test whether an interval is wider than the digits of a table."""
+    return bool(ours.error > statistics.EQUAL)
 
 
 @dataclass(frozen=True)
@@ -54,12 +65,22 @@ class Claim:
         # A value that equals a bound may miss it by rounding alone.
         return bool(self.low - statistics.EQUAL <= value <= self.high + statistics.EQUAL)
 
-    def decided(self, ours: Estimate) -> str:
-        """Decide by the whole interval; without one, or where it has no width, by the mean."""
-        ends = ours.low, ours.high
-        if all(map(self.holds, ends)):
+    def decided(self, ours: Estimate, runs: int) -> str:
+        """Decide by the whole interval; where it has no width, by the mean of at least AGREEING `runs`."""
+        if not has_width(ours):
+            if runs < AGREEING:
+                return UNDECIDED
+            return HOLDS if self.holds(ours.mean) else FAILS
+        if self.holds(ours.low) and self.holds(ours.high):
             return HOLDS
-        return FAILS if ours.high < self.low or ours.low > self.high or ours.error == 0 else UNDECIDED
+        return FAILS if ours.high < self.low or ours.low > self.high else UNDECIDED
+
+    def probability(self, ours: Estimate, runs: int) -> float:
+        """Calculate the probability that the claim holds; NaN without an interval."""
+        if np.isnan(ours.error) or has_width(ours):
+            return ours.probability(self.low, self.high)
+        by_chance = 0.5 ** max(runs, 1)
+        return 1 - by_chance if self.holds(ours.mean) else by_chance
 
     @property
     def name(self) -> str:
@@ -132,39 +153,40 @@ def _decide(one: Claim, results: Results, published: Mapping) -> dict:
     }  # fmt: skip
     others = _of_others(evidence, facts.get("families", [BERT]))
     try:
-        values, ours = _estimate(one, results)
+        values, ours, runs = _estimate(one, results)
     except NotTestableError as error:
         return row | {"verdict": UNTESTED, "reason": f"{error}."} | others
     row |= {"ours": float(np.mean(values)), "replicates": len(values)}
     if one.across:
-        seeds = rows.drop_duplicates(["init", "seed"])["seed"]  # a pretrained model's is 0
-        row["replicates"] = int((seeds != 0).sum()) or len(seeds)
+        row["replicates"] = len(_runs_in(rows, "init", "seed")) or len(_runs_in(rows, "init"))
     if ours is not None:
         row |= {"low": float(ours.low), "high": float(ours.high)}
-        row["probability"] = ours.probability(one.low, one.high)
-    verdict, reason = _verdict(one, values, ours)
-    return row | {"verdict": verdict, "reason": reason + _left_out(evidence)} | others
+        row["probability"] = one.probability(ours, runs)
+    verdict, reason = _verdict(one, values, ours, runs)
+    sentences = [reason, *evidence.layers_here(), *_left_out(evidence)]
+    return row | {"verdict": verdict, "reason": " ".join(sentences)} | others
 
 
-def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None) -> tuple[str, str]:
+def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None, runs: int) -> tuple[str, str]:
     alone = [one.holds(value) for value in values]
     by_itself = f"In {sum(alone)} of {len(values)} replicates by itself."
     said = "One number, over all replicates." if one.across else by_itself
     if not one.across and len(values) < 2:
         return UNTESTED, "one replicate only; at least two are needed."
     if ours is None:  # some value stands for `there is no such layer`
-        return UNDECIDED if any(alone) else FAILS, f"Some replicate has no such layer. {said}"
-    if np.isnan(
-        ours.error
-    ):  # over all of fewer than three replicates, and not known without each block of inputs
-        return HOLDS if all(alone) else FAILS, f"{said} It has no interval."
+        fails = not any(alone) and runs >= AGREEING
+        return FAILS if fails else UNDECIDED, f"Some replicate has no such layer. {said}"
+    if np.isnan(ours.error):  # over all of fewer than three runs, and not known without each block of inputs
+        return UNDECIDED, f"{said} It has no interval."
     if one.across and ours.interval == INPUTS:
         said += (
             " Its interval is over inputs alone: fewer than three replicates do not say how much it varies."
         )
-    verdict = one.decided(ours)
+    if not has_width(ours):
+        said += f" {runs} runs have the same number; {AGREEING} or more decide." if runs > 1 else ""
+    verdict = one.decided(ours, runs)
     if verdict == UNDECIDED:
-        holds = ours.probability(one.low, one.high)
+        holds = one.probability(ours, runs)
         side, share = (HOLDS, holds) if holds > 0.5 else (FAILS, 1 - holds)
         leans = f"to {side}, with probability {share:.2f}" if round(share, 2) > 0.5 else "to neither side"
         said = f"Leans {leans}. {said}"
@@ -187,9 +209,10 @@ def _published(one: Claim, facts: Mapping, published: Mapping) -> str:
     return str(value.get(one.case, "") if isinstance(value, Mapping) else value)
 
 
-def _estimate(one: Claim, results: Results) -> tuple[list[float], Estimate | None]:
-    """Collect the claim's number for every replicate that has all it needs, and their mean with its interval
-    (None where a value is NaN); NotTestable if no replicate has what it needs.
+def _estimate(one: Claim, results: Results) -> tuple[list[float], Estimate | None, int]:
+    """Collect the claim's number for every replicate that has all it needs, their mean with its interval
+    (None where a value is NaN), and the number of independent runs. NotTestableError if no replicate has
+    what it needs.
 
     Replicates are pretraining runs. If only one has what the claim needs, they are the fine-tuning seeds (or pairs of
     seeds that are compared) on it; a pretrained model's rows (seed 0) belong to every seed, but do not by themselves
@@ -197,41 +220,51 @@ def _estimate(one: Claim, results: Results) -> tuple[list[float], Estimate | Non
     """
     if one.across:
         value, read = _value(one, results)
-        return [value], _of_all(one, results, value, read)
-    runs, parts = _by_replicate(one, results.pretraining_runs), results.pretraining_runs
-    if len(runs) == 1:
-        [(init, (_, read))] = runs.items()
+        return [value], *_of_all(one, results, value, read)
+    replicates, parts = _by_replicate(one, results.pretraining_runs), results.pretraining_runs
+    if len(replicates) == 1:
+        [(init, (_, read))] = replicates.items()
         seeds = results.pretraining_runs[init].seeds
         single = {seed: part for seed, part in seeds.items() if part.has_seed_of(read)}
         if len(single) > 1:
-            runs, parts = _by_replicate(one, single), single
-    values = [value for value, _ in runs.values()]
+            replicates, parts = _by_replicate(one, single), single
+    names = list(map(str, replicates))
+    runs = len(set(re.findall(r"\d+", " ".join(names))))
+    values = [value for value, _ in replicates.values()]
     if np.isnan(values).any():
-        return values, None
-    left_out = [_without_blocks(one, parts[number], read) for number, (_, read) in runs.items()]
+        return values, None, runs
+    left_out = [_without_blocks(one, parts[number], read) for number, (_, read) in replicates.items()]
     known = min(map(len, left_out))
     blocks = np.array([left[:known] for left in left_out]) if known > 1 else None
-    return values, estimate(values, list(map(str, runs)), blocks, one.ends)
+    return values, estimate(values, names, blocks, one.ends), runs
 
 
-def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> Estimate | None:
+def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> tuple[Estimate | None, int]:
     """Estimate a number that is calculated over all replicates, from its values without each pretraining run,
-    or without each seed of a single one."""
+    or without each seed of a single one. Return the number of these runs too.
+
+    A run that is left out takes with it every pair of runs that it is one side of.
+    """
+    kind = "init" if len(results.pretraining_runs) > 1 else "seed"
+    table, sides = results.table, [kind, f"ref_{kind}"]
+    runs = [number for number, in _runs_in(table, kind)]
     if np.isnan(value):
-        return None
-    keys = "init" if len(results.pretraining_runs) > 1 else "seed"
-    table = results.table
-    names = sorted(set(table.loc[table["seed"] != 0, keys]) or set(table[keys]))
+        return None, len(runs)
     without = []
-    for name in names if len(names) > 2 else ():
+    for run in runs if len(runs) > 2 else ():
+        concerned = table.reindex(columns=sides).eq(run).any(axis=1)
         with suppress(NotTestableError):
-            without.append(_value(one, results.part(table[table[keys] != name]))[0])
-    return estimate_of_all(
-        value,
-        without if len(without) == len(names) else [],
-        _without_blocks(one, results, read) or None,
-        one.ends,
-    )
+            without.append(_value(one, results.part(table[~concerned]))[0])
+    whole = without if len(without) == len(runs) else []
+    return estimate_of_all(value, whole, _without_blocks(one, results, read) or None, one.ends), len(runs)
+
+
+def _runs_in(table: pd.DataFrame, *kinds: str) -> list[tuple[int, ...]]:
+    """List the runs of a table, by their numbers of these `kinds` (`init`, `seed`), of either side of a pair.
+    A pretrained model has no seed (0), and is none of them where seeds are asked for."""
+    sides = [table.reindex(columns=[f"{side}{kind}" for kind in kinds]) for side in ("", "ref_")]
+    numbers = np.concatenate([side.fillna(0).to_numpy(int) for side in sides])
+    return [tuple(map(int, run)) for run in np.unique(numbers, axis=0) if run.all()]
 
 
 def _without_blocks(one: Claim, results: Results, read: set[str]) -> list[float]:
@@ -251,13 +284,14 @@ def _value(one: Claim, results: Results) -> tuple[float, set[str]]:
     return float(one.value(evidence)), evidence.read
 
 
-def _left_out(evidence: Evidence) -> str:
+def _left_out(evidence: Evidence) -> Iterator[str]:
     """Say in a sentence how many runs, or pairs of fine-tuned ones, the claim does without."""
     pairs = sum(ref_seed > 0 for *_, ref_seed in evidence.failed)  # 0 is what it was fine-tuned from
     counts = {"{} that failed to train": len(evidence.failed) - pairs,
               f"{{}} pair{'s' * (pairs > 1)} of which one or both failed to train": pairs}  # fmt: skip
     words = " and ".join(text.format(count) for text, count in counts.items() if count)
-    return f" Without {words}." if words else ""
+    if words:
+        yield f"Without {words}."
 
 
 def _evidence(one: Claim, results: Results) -> Evidence:

@@ -1,8 +1,9 @@
 """What the tables of one figure say about one replicate."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,12 +34,31 @@ def rank_correlation(values: Sequence[float], others: Sequence[float], what: str
     return float(spearmanr(values, others).statistic)
 
 
+class Depth(NamedTuple):
+    """Layers `first` to `last` of the paper's model of `of` layers, for a model of `layers` layers."""
+
+    first: int
+    last: int
+    of: int
+    layers: int
+
+
+def layers_in_words(first: int, last: int, of: int) -> str:
+    """Name some layers of a model: `layer 6 of 6`, `layers 11 to 12 of 12`."""
+    return f"layer {first} of {of}" if first == last else f"layers {first} to {last} of {of}"
+
+
 @dataclass(frozen=True)
 class Curve:
-    """One replicate's value per layer, and the number of layers (without embeddings) of its model."""
+    """One replicate's value per layer, and the number of layers (without embeddings) of its model.
+
+    `asked` collects the layers of the paper's model that were asked for, with those of ours that lie at the
+    same depth.
+    """
 
     values: Mapping[int, float]
     layers: int
+    asked: dict["Depth", list[int]] = field(default_factory=dict, compare=False, repr=False)
 
     def __getitem__(self, layer: int) -> float:
         if layer not in self.values:
@@ -48,7 +68,11 @@ class Curve:
     def __sub__(self, other: "Curve") -> "Curve":
         if self.layers != other.layers:
             raise NotTestableError(f"models of {self.layers} and of {other.layers} layers are not compared")
-        return Curve({layer: self[layer] - other[layer] for layer in self.values}, self.layers)
+        return self.of({layer: self[layer] - other[layer] for layer in self.values})
+
+    def of(self, values: Mapping[int, float]) -> "Curve":
+        """Make the curve of other values of the same model."""
+        return replace(self, values=values)
 
     def part(self, first: int, last: int, of: int) -> list[int]:
         """List our layers whose share of the depth is wholly within layers first..last of the paper's `of` layers."""
@@ -57,6 +81,7 @@ class Curve:
         inside = [k for k in range(1, n + 1) if low <= (k - 1) / n and k / n <= high]
         if not inside:
             raise NotTestableError(f"no layer of {self.layers} lies within layers {first} to {last} of {of}")
+        self.asked[Depth(first, last, of, n)] = inside
         return inside
 
     def mean(self, first: int, last: int, of: int) -> float:
@@ -66,7 +91,9 @@ class Curve:
         """Find our layer at the same relative depth as `layer` of the paper's `of` layers, if there is one."""
         if layer * self.layers % of:
             raise NotTestableError(f"layer {layer} of {of} falls between two layers of {self.layers}")
-        return layer * self.layers // of
+        found = layer * self.layers // of
+        self.asked[Depth(layer, layer, of, self.layers)] = [found]
+        return found
 
     def exactly(self, of: int) -> "Curve":
         """Return the curve itself, if its model has `of` layers: for statements about a level or a layer number,
@@ -233,13 +260,28 @@ class Evidence:
     """What a claim reads of some results. Each number is a mean over the rows that it is about.
 
     NotTestableError says which rows are missing. `read` collects the names of the models that were asked for. `failed`
-    collects their runs that failed to train and are left out, as `Trained` has them.
+    collects their runs that failed to train and are left out, as `Trained` has them. `asked` collects the layers that
+    the curves were asked for.
     """
 
     def __init__(self, results: Results):
         self.results = results
         self.read: set[str] = set()
         self.failed: set[tuple] = set()
+        self.asked: dict[Depth, list[int]] = {}
+
+    def layers_here(self) -> Iterator[str]:
+        """Say in a sentence which of our layers stand for the paper's, for models of another depth."""
+        for depth, here in self.asked.items():
+            if depth.layers != depth.of:
+                theirs = layers_in_words(*depth[:3])
+                ours = layers_in_words(here[0], here[-1], depth.layers)
+                yield f"{theirs.capitalize()}: here {ours}."
+
+    def _by(self, column: str, rows: pd.DataFrame) -> Curve:
+        """Average rows by the numbers in a column, the largest of which is the number of layers."""
+        means = {int(key): value for key, value in rows.groupby(column)["value"].mean().items()}
+        return Curve(means, max(means), self.asked)
 
     def curve(self, task: str, variant: str, stimuli: str | None = None) -> Curve:
         """Read head 0 by layer, of the model of `task`, on `stimuli` or else on the first that its table
@@ -250,14 +292,14 @@ class Evidence:
 
     def by_layer(self, name: str, **where) -> Curve:
         """Average `rows` by layer."""
-        return _by("layer", self.rows(name, **where))
+        return self._by("layer", self.rows(name, **where))
 
     def spearman(self, name: str, kind: str) -> Curve:
         """Read the Spearman correlation of a structural probe (`depth`, `distance`) on dev by layer, at the
         highest rank that was trained."""
         where = {"metric": "structural_probe", "measure": "spearman", "split": "dev"}
         rows = self.rows(name, **where, kind=kind)
-        return _by("layer", rows[rows["rank"] == rows["rank"].max()])
+        return self._by("layer", rows[rows["rank"] == rows["rank"].max()])
 
     def edge_probes(self, name: str, variant: str, **where) -> pd.DataFrame:
         """Read the micro-F1 of edge probes over all labels, from 0 to 1."""
@@ -305,7 +347,7 @@ class Evidence:
         rows = statistics.in_points(self.every_row(task, headline=True))
         rows = rows.assign(failed=statistics.failed_wholes(rows, ["init", "seed"]))
         rows = self._without_failures(task, _divided(rows, statistics.failures(rows).to_numpy()))
-        return Curve(_by("position", rows).values, int(rows["layers"].iloc[0]))
+        return replace(self._by("position", rows), layers=int(rows["layers"].iloc[0]))
 
     def reinitialised_heads(self, task: str) -> pd.DataFrame:
         """Read each re-initialised head's headline rows, by layer and head; `delta` is to the plain model's seeds."""
@@ -356,7 +398,3 @@ def of_bert_base(rows: pd.DataFrame) -> pd.DataFrame:
         raise NotTestableError(f"about heads of a 12x12 model; this one is {shape}")
     return of_checkpoint(rows, "bert-base-uncased")
 
-
-def _by(column: str, rows: pd.DataFrame) -> Curve:
-    means = {int(key): value for key, value in rows.groupby(column)["value"].mean().items()}
-    return Curve(means, max(means))

@@ -30,7 +30,7 @@ def claim(item: str, id: str, measure: str, number, cases=TASKS, **criterion) ->
 
 # ---- Kinds of numbers; layers are those of 24, or of another depth those that lie wholly within the same shares of it
 
-OF_24 = "of 24 (of fewer: the layers wholly within the same share of the depth)"
+OF_24 = "of 24"
 
 
 def share_of(part: tuple[int, int], whole: tuple[int, int]):
@@ -65,7 +65,7 @@ def growth_with_depth(curve, _):
 
 def faster_growth(curve, _, first):
     depth = range(1, curve.layers + 1)
-    steps = Curve({layer: curve[layer] - curve[layer - 1] for layer in depth}, curve.layers)
+    steps = curve.of({layer: curve[layer] - curve[layer - 1] for layer in depth})
     return above_minus_below(int(first))(steps)
 
 

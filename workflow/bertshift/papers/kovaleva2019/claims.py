@@ -183,7 +183,7 @@ def _change_printed(published: Mapping, task: str, _) -> Curve:
     return Curve(means, len(means))
 
 
-def lower_minus_last_two(curve: Curve, *_) -> float:
+def lower_minus_last_sixth(curve: Curve, *_) -> float:
     top = curve.part(11, 12, 12)
     return min(curve[k] for k in range(1, curve.layers + 1) if k not in top) - max(curve[k] for k in top)
 
@@ -200,14 +200,14 @@ def inherited_minus_own(evidence: Evidence, task: str) -> float:
     return (change(variant="inherited") - change(variant="own")).mean(11, 12, 12)
 
 
-claim("figure5", "K5.1", "least cosine below the last two layers minus most within them", lower_minus_last_two,
+claim("figure5", "K5.1", "least cosine below the last sixth of the layers minus the largest within it", lower_minus_last_sixth,
       [(f"{task}, {way}", NOT_MORE if task == "qqp" else {}) for task in sorted(TASKS, key="qqp".__eq__) for way in ("crop", "padded")],
       low=0.0, of=Evidence.curve, printed=_change_printed, form="{:.3f} (digitised, padded)")  # fmt: skip
 claim("steps", "K5.2",
       "rank correlation over layers of two measures: how far the layer's weights end from their start (L2, relative to their "
       "norm), and 1 - cosine of its attention before and after, mean over heads, without padding",
       distance_and_change, TASKS, low=0.0, ends=CORRELATION)  # fmt: skip
-claim("own_or_inherited", "K5.3", "1 - cosine of the last two layers by their input, minus that by their weights",
+claim("own_or_inherited", "K5.3", "1 - cosine of the last sixth of the layers by their input, minus that by their weights",
       inherited_minus_own, TASKS, low=0.0)  # fmt: skip
 
 # ---- Figure 6: attention to special tokens; and words, of which there is no figure

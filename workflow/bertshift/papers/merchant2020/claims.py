@@ -208,7 +208,7 @@ def dev_minus_train(evidence: Evidence, task: str) -> float:
     return max(abs(dev[k] - train[k]) for k in range(dev.layers + 1))
 
 
-claim("figure2", "F2.1", "mean RSA of layers 1 to 4 minus that of layers 9 to 12",
+claim("figure2", "F2.1", "mean RSA of layers 1 to 4 of 12 minus that of layers 9 to 12",
       lambda curve, _: curve.mean(1, 4, 12) - curve.mean(9, 12, 12), FINETUNED, of=rsa, low=0.0)  # fmt: skip
 inclusive("figure2", "F2.2", "first of two layers at which Dep is 0.05 below MNLI and SQuAD", where_dep_departs,
           low=4, high=6)  # fmt: skip
@@ -225,15 +225,15 @@ claim("figure2", "F2.6b", "drop of SQuAD from layer 7 to 11 minus twice its drop
 claim("figure2", "F2.7", "RSA of SQuAD minus MNLI at the second-to-last layer", squad_minus_mnli, high=0.0)
 
 SINGLE = {"mnli": "mnli_premise", "squad": "squad_question"}
-claim("figure5", "F5.1", "mean RSA of layers 9 to 12, MNLI pairs minus Wikipedia",
+claim("figure5", "F5.1", "mean RSA of layers 9 to 12 of 12, MNLI pairs minus Wikipedia",
       lambda e: minus_wikipedia(e, "mnli", "mnli"), high=0.0)  # fmt: skip
-claim("figure5", "F5.2", "mean RSA of layers 9 to 12, SQuAD pairs minus Wikipedia",
+claim("figure5", "F5.2", "mean RSA of layers 9 to 12 of 12, SQuAD pairs minus Wikipedia",
       lambda e: minus_wikipedia(e, "squad", "squad"), high=0.0)  # fmt: skip
-claim("figure5", "F5.3", "RSA of the last layer minus that of layer 6 of 12 (of another depth: its middle)", last_minus_middle,
+claim("figure5", "F5.3", "RSA of layer 12 of 12 minus that of layer 6", last_minus_middle,
       [f"{task}, {inputs}" for task in SINGLE for inputs in (*SINGLE, "wiki")], of=rsa, high=0.0)  # fmt: skip
 inclusive("figure5", "F5.4", "largest |RSA of dev minus train inputs| over layers", dev_minus_train, SINGLE,
           high=0.03, ends=POSITIVE)  # fmt: skip
-claim("figure5", "F5.5", "mean RSA of layers 9 to 12, single sentences minus Wikipedia",
+claim("figure5", "F5.5", "mean RSA of layers 9 to 12 of 12, single sentences minus Wikipedia",
       lambda e, task: minus_wikipedia(e, task, SINGLE[task]), SINGLE, high=0.0)  # fmt: skip
 
 # ---- Figure 3: it counts layers from 0, so that 9 layers are frozen through layer 8
@@ -244,7 +244,7 @@ def lost(evidence: Evidence, task: str) -> Curve:
     layers."""
     sweep = evidence.sweep(task)
     by_frozen = {last + 1: sweep[NOTHING_FROZEN] - score for last, score in sweep.values.items()}
-    return Curve({frozen: points for frozen, points in by_frozen.items() if frozen >= 0}, sweep.layers)
+    return sweep.of({frozen: points for frozen, points in by_frozen.items() if frozen >= 0})
 
 
 def lost_at_depth(frozen: int):
