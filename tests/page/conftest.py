@@ -13,6 +13,7 @@ from bertshift.page.pairs import pairs
 from bertshift.page.render import render
 from bertshift.papers import by_name
 from bertshift.requests import figures
+from bertshift.verdicts.multiplicity import with_claim_verdicts
 
 # Maps of heads, curves beside published ones, a curve with a null, scores of replicates, another family.
 NAMES = ["kovaleva2019/figure5", "kovaleva2019/figure8", "kovaleva2019/figure3", "college2020/figure3",
@@ -42,7 +43,8 @@ class Made:
                 path: one for path, one in tables.items() if path.split("/")[1] in figures.OF_PAIRS
             }
             claims.append(by_name.decide(name, tables, published[paper]))
-        files.write_tsv(folder / "claims.tsv", pd.concat(claims))
+        by_paper = pd.concat(claims).groupby("paper", sort=False, group_keys=False)
+        files.write_tsv(folder / "claims.tsv", pd.concat(with_claim_verdicts(rows) for _, rows in by_paper))
         self.claims = files.read_tsv(folder / "claims.tsv")
 
     def data(self, caption=None, **changes):

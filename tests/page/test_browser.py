@@ -67,7 +67,7 @@ def test_filters_and_search_keep_what_fits_and_stand_in_the_address(opened, made
     page, claims = opened(), made_page.claims
     assert len(cards(page)) == len(made_page.figures)
     page.get_by_role("button", name="fail", exact=False).first.click()
-    failing = {f"{one.paper}/{one.figure}" for one in claims[claims["verdict"] == "fails"].itertuples()}
+    failing = {f"{one.paper}/{one.figure}" for one in claims[claims["claim_verdict"] == "fails"].itertuples()}
     assert failing and len(cards(page)) == len(failing)
     page.get_by_role("button", name="fail", exact=False).first.click()
     page.get_by_label("Paper").select_option("hao2020")
@@ -201,7 +201,7 @@ def test_claims_are_sorted_and_lead_to_their_figures(opened, made_page):
     page.get_by_role("button", name="holds", exact=False).or_(
         page.get_by_role("button", name="hold", exact=False)
     ).first.click()
-    assert rows.count() == (claims["verdict"] == "holds").sum()
+    assert rows.count() == (claims["claim_verdict"] == "holds").sum()
     rows.first.get_by_role("link").click()
     page.wait_for_selector(".picture")
 

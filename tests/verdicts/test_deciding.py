@@ -14,7 +14,7 @@ from bertshift.naming import parse_model
 from bertshift.papers import by_name, catalogue
 from bertshift.replicates import sweep_runs_of
 from bertshift.rows.blocks import WITHOUT
-from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED, Claims, false_discoveries
+from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED, Claims
 from bertshift.verdicts.evidence import Curve, NotTestableError
 
 TWO, FIVE = "merchant2020/figure2", "kovaleva2019/figure5"
@@ -329,12 +329,3 @@ def test_what_is_as_likely_as_not_leans_to_neither_side(table, published):
     tables["mnli"]["value"] -= tables["mnli"]["value"].mean() - 0.5
     row = claims.decide("figure2", tables, published["merchant2020"]).loc[0]
     assert row["verdict"] == UNDECIDED and row["reason"].startswith("Leans to neither side.")
-
-
-def test_false_discoveries_by_hand():
-    # p of .01, .04 and .3 times 3 / rank: .03, .06, .3
-    claims = pd.DataFrame(
-        {"verdict": [HOLDS, HOLDS, UNDECIDED, UNTESTED], "probability": [0.99, 0.96, 0.7, np.nan]}
-    )
-    assert false_discoveries(claims) == pytest.approx(0.06)
-    assert np.isnan(false_discoveries(claims.tail(2)))

@@ -7,6 +7,7 @@ with job(snakemake) as settings:
     from bertshift.files import write_tsv
     from bertshift.papers.by_name import decide
     from bertshift.rows.blocks import read_with_blocks
+    from bertshift.verdicts.multiplicity import with_claim_verdicts
     from bertshift.version import stamped
 
     with open(snakemake.input.published, encoding="utf-8") as file:
@@ -15,4 +16,4 @@ with job(snakemake) as settings:
         decide(name, {path: read_with_blocks(path) for path in paths}, published)
         for name, paths in settings.items()
     ]
-    write_tsv(snakemake.output[0], stamped(pd.concat(decided)))
+    write_tsv(snakemake.output[0], stamped(with_claim_verdicts(pd.concat(decided))))

@@ -16,7 +16,8 @@ from bertshift.naming import VARIANTS, Name, named_in
 from bertshift.page.charts import chart, shown
 from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.rows.origin import ORIGIN
-from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED, false_discoveries
+from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
+from bertshift.verdicts.multiplicity import corrected
 
 VERDICTS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "undecided", UNTESTED: "untested"}
 THUMBNAIL = 420  # pixels wide, for a screen of two pixels a point
@@ -117,11 +118,12 @@ def thumbnail(picture: str | Path) -> dict:
 def claim(row: Mapping) -> dict:
     """Describe a row of `Claims.decide`, with the ends of its criterion and the published value as numbers
     where they are numbers."""
-    numbers = {key: shown(row[key]) if key in row else None for key in ("ours", "low", "high", "probability")}
+    numbers = {key: shown(row[key]) for key in ("ours", "low", "high", "probability", "adjusted_probability")}
     words = {key: "" if pd.isna(row[key]) else str(row[key]) for key in
-             ("paper", "figure", "claim", "statement", "place", "strength", "published_value", "measure", "reason", "scale")}  # fmt: skip
+             ("paper", "figure", "claim", "id", "over", "statement", "place", "strength", "published_value", "measure", "reason", "scale")}  # fmt: skip
     return words | numbers | {
         "verdict": VERDICTS[row["verdict"]],
+        "claim_verdict": VERDICTS[row["claim_verdict"]],
         "replicates": int(row["replicates"]),
         "criterion": list(bounds(words["measure"])),
         "published": published_number(words["published_value"]),
@@ -191,9 +193,7 @@ def page(
                 "name": paper,
                 "short": PAPERS[paper].NAME,
                 "citation": published.get(paper, {}).get("paper", {}).get("citation", paper),
-                "false_discoveries": shown(false_discoveries(claims[claims["paper"] == paper]), 2)
-                if "probability" in claims
-                else None,
+                "corrected": corrected(claims[claims["paper"] == paper]),
             }
             for paper in papers
         ],

@@ -162,7 +162,7 @@ def redraw(
         # In the order of the names, as the workflow hands them to the rule of claims.
         if claims := [decided[name] for name in sorted(decided) if name.startswith(f"{paper}/")]:
             of_papers.append(folder / CLAIMS_OF.format(paper=paper))
-            write_tsv(of_papers[-1], stamped(pd.concat(claims)))
+            write_tsv(of_papers[-1], stamped(with_claim_verdicts(pd.concat(claims))))
     write_tsv(folder / CLAIMS, pd.concat(map(read_tsv, of_papers)))
     scored = [folder / f"results/scores/{model}.tsv" for model in config["scored"]]
     if known := [table for table in scored if table.is_file()]:

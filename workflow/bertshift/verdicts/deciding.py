@@ -24,13 +24,12 @@ from bertshift.models.source import BERT, NAMES
 from bertshift.rows import ranges, statistics
 from bertshift.rows.estimates import INPUTS, Estimate, estimate, estimate_of_all
 from bertshift.rows.origin import distinct
-from bertshift.rows.significance import benjamini_hochberg
 from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, labelled
 
 AGREEING = 5  # runs of one number that decide: 2^-5 is the first power below .05
 HOLDS, FAILS, UNDECIDED, UNTESTED = "holds", "fails", "undecided", "not testable at this scale"
-COLUMNS = ["paper", "figure", "claim", "statement", "place", "strength", "published_value", "measure", "ours", "low",
-           "high", "replicates", "verdict", "probability", "reason", "scale", "checkpoint"]  # fmt: skip
+COLUMNS = ["paper", "figure", "claim", "id", "over", "statement", "place", "strength", "published_value", "measure",
+           "ours", "low", "high", "replicates", "verdict", "probability", "reason", "scale", "checkpoint"]  # fmt: skip
 
 
 def has_width(ours: Estimate) -> bool:
@@ -147,7 +146,7 @@ class Claims:
 def _decide(one: Claim, results: Results, published: Mapping) -> dict:
     facts, rows, evidence = published["claims"][one.id], results.table, _evidence(one, results)
     row = {
-        "figure": one.item, "claim": one.name, "statement": facts["statement"],
+        "figure": one.item, "claim": one.name, "id": one.id, "over": facts.get("over", "all"), "statement": facts["statement"],
         "place": facts["place"], "strength": facts["strength"], "published_value": _published(one, facts, published),
         "measure": one.criterion, "ours": np.nan, "low": np.nan, "high": np.nan, "probability": np.nan, "replicates": 0,
     }  # fmt: skip
@@ -316,11 +315,3 @@ def _by_replicate(
     if not found:
         raise missing[0]
     return found
-
-
-def false_discoveries(claims: pd.DataFrame) -> float:
-    """Compute the false discovery rate of `holds` among a paper's claims (rows of `Claims.decide`), by Benjamini and
-    Hochberg 1995: p is the probability that a claim does not hold. NaN where none holds."""
-    rates = benjamini_hochberg(1 - claims["probability"].to_numpy(np.float64))
-    held = rates[(claims["verdict"] == HOLDS).to_numpy()]
-    return float(held.max()) if len(held) else np.nan

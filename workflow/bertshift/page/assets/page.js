@@ -53,8 +53,8 @@ const TERMS = {
   undecided: ["Undecided", "The interval of our number lies on both sides of what the claim says. More seeds or more inputs may decide it."],
   untested: ["Not testable here", "There is no number, or no verdict follows from it: one replicate only, models of another size " +
     "or family, or numbers that the paper does not give."],
-  discovery: ["False discovery rate", "The share of the claims that hold of which one expects that they do so by chance (Benjamini " +
-    "and Hochberg 1995)."],
+  corrected: ["Correction for the number of claims", "All claims of a paper are decided on the same few runs, and the more are decided, " +
+    "the more hold by chance. Holm's correction (1979) allows for that: with 95 % probability none of these holds by chance."],
   world: ["A generated world", "The demo pretrains small models on text that a program writes. Its verdicts say that the machinery " +
     "works. They say nothing about BERT, and reproduce no paper."],
   model: ["A model's name", null],
@@ -85,22 +85,30 @@ function popovers() {
 
 // ---- Verdicts
 
-function counted(claims) {
+// The cases of a claim share its verdict: a claim counts once.
+const unique = claims => [...new Map(claims.map(one => [`${one.paper}/${one.id}`, one])).values()];
+
+function counted(verdicts) {
   const counts = { holds: 0, fails: 0, undecided: 0, untested: 0 };
-  for (const each of claims) counts[each.verdict] += 1;
-  return counts;
+  for (const verdict of verdicts) counts[verdict] += 1;
+  return Object.entries(counts);
 }
 
+const countedClaims = claims => counted(unique(claims).map(one => one.claim_verdict));
+
 function verdictBar(claims, thick = false) {
-  const counts = Object.entries(counted(claims)).filter(([, count]) => count);
+  const counts = countedClaims(claims).filter(([, count]) => count);
   const words = counts.map(([verdict, count]) => `${count} ${VERDICTS[verdict][1]}`).join(", ") || "no claims";
   return h("div", { class: thick ? "bar thick" : "bar", role: "img", "aria-label": `Claims: ${words}` },
     counts.map(([verdict, count]) => h("span", { class: verdict, style: `flex:${count}`, title: `${count} ${VERDICTS[verdict][1]}` })));
 }
 
 function verdictCounts(claims, words = true) {
-  const counts = Object.entries(counted(claims)).filter(([, count]) => count);
-  if (!counts.length) return h("span", { class: "counts" }, "No claim");
+  return claims.length ? countsInWords(countedClaims(claims), words) : h("span", { class: "counts" }, "No claim");
+}
+
+function countsInWords(all, words = true) {
+  const counts = all.filter(([, count]) => count);
   return h("span", { class: "counts" }, counts.map(([verdict, count]) =>
     h("span", { title: VERDICTS[verdict][1] }, `${VERDICTS[verdict][0]} ${count}${words ? " " + VERDICTS[verdict][1] : ""}`)));
 }
@@ -120,7 +128,7 @@ function worldNote() {
 function filters(query, redraw, total) {
   const chosen = new Set((query.get("v") ?? "").split(",").filter(Boolean));
   const set = (key, value) => { value ? query.set(key, value) : query.delete(key); remember(query); redraw(); };
-  const buttons = Object.entries(counted(total)).map(([verdict, count]) => h("button", {
+  const buttons = countedClaims(total).map(([verdict, count]) => h("button", {
     type: "button", class: verdict, "aria-pressed": String(chosen.has(verdict)),
     onclick: event => {
       chosen.has(verdict) ? chosen.delete(verdict) : chosen.add(verdict);
@@ -149,7 +157,7 @@ function figureFits(each, query) {
   if (query.get("p") && each.paper !== query.get("p")) return false;
   if (query.get("t") && !each.tasks.includes(query.get("t"))) return false;
   const verdicts = wanted(query), own = `${each.title} ${each.place} ${each.shows} ${each.name} ${papers[each.paper].short}`.toLowerCase();
-  if (verdicts.length && !each.claims.some(one => verdicts.includes(one.verdict))) return false;
+  if (verdicts.length && !each.claims.some(one => verdicts.includes(one.claim_verdict))) return false;
   return words(query).every(word => own.includes(word) || each.claims.some(one => said(one).includes(word)));
 }
 
@@ -158,7 +166,7 @@ function claimFits(one, query) {
   if (query.get("p") && one.paper !== query.get("p")) return false;
   if (query.get("t") && !(one.claim.match(/\w+/g) ?? []).includes(query.get("t")) && !(each?.tasks.length === 1 && each.tasks[0] === query.get("t"))) return false;
   const verdicts = wanted(query);
-  if (verdicts.length && !verdicts.includes(one.verdict)) return false;
+  if (verdicts.length && !verdicts.includes(one.claim_verdict)) return false;
   const text = `${said(one)} ${each?.title ?? ""} ${papers[one.paper]?.short ?? ""}`.toLowerCase();
   return words(query).every(word => text.includes(word));
 }
@@ -176,7 +184,7 @@ function overview(query) {
   return [
     h("h1", { tabindex: "-1" }, data.title),
     h("p", { class: "wide soft" }, `${many(data.figures.length, "figure")}, each with its numbers and what made them. `,
-      `Of ${many(data.claims.length, "claim")}, so many hold, fail, are `, term("undecided", "undecided"), " or ", term("untested", "not testable"), " here:"),
+      `Of ${many(unique(data.claims).length, "claim")}, so many hold, fail, are `, term("undecided", "undecided"), " or ", term("untested", "not testable"), " here:"),
     worldNote(), verdictBar(data.claims, true), filters(query, draw, data.claims), count, list,
   ];
 }
@@ -258,7 +266,8 @@ function claimGroup(cases, seen) {
   if (drawn.length) later(chart, () => draw(chart, claimSpec(drawn), `${one.claim.split(" (")[0]}: ` + drawn.map(each =>
     `${caseOf(each)} ours ${interval(each.ours, each.low, each.high) || "none"}, published ${each.published_value || "none"}`).join("; ")));
   return h("article", { class: "claim" },
-    h("div", {}, h("p", {}, h("strong", {}, single ? one.claim : one.claim.split(" (")[0]), " ", h("span", { class: "soft small" }, `${one.place}, ${one.strength}`), " ", single ? chip(one.verdict) : verdictCounts(cases)),
+    h("div", {}, h("p", {}, h("strong", {}, single ? one.claim : one.claim.split(" (")[0]), " ", h("span", { class: "soft small" }, `${one.place}, ${one.strength}`), " ", chip(single ? one.verdict : one.claim_verdict)),
+      single ? null : h("p", { class: "small" }, h("span", { class: "soft" }, `Over ${one.over} of ${many(cases.length, "case")}: `), countsInWords(counted(cases.map(each => each.verdict)))),
       h("p", { class: "statement" }, one.statement), h("p", { class: "small" }, h("span", { class: "soft" }, "Decided by: "), explained(one.measure, seen)),
       single ? h("p", { class: "small" }, h("span", { class: "soft" }, "Ours "), one.ours === null ? "no number" : interval(one.ours, one.low, one.high),
         one.ours === null ? null : ["; ", term("replicate", many(one.replicates, "replicate"))], one.published_value ? [h("span", { class: "soft" }, " · Published "), one.published_value] : null) : null,
@@ -293,28 +302,26 @@ function claimsPage(query) {
       return sign * (typeof x === "string" ? x.localeCompare(y, "en", { numeric: true }) : x - y);
     });
     for (const head of heads) head.setAttribute("aria-sort", head.dataset.key !== key ? "none" : sign > 0 ? "ascending" : "descending");
-    const kinds = counted(rows);
-    count.textContent = `${many(rows.length, "claim")} of ${data.claims.length}: ` + Object.entries(kinds).map(([verdict, number]) => `${number} ${VERDICTS[verdict][1]}`).join(", ");
+    count.textContent = `${many(unique(rows).length, "claim")} of ${unique(data.claims).length}, in ${many(rows.length, "row")}: ` + countedClaims(rows).map(([verdict, number]) => `${number} ${VERDICTS[verdict][1]}`).join(", ");
     body.replaceChildren(...rows.map(one => {
       const each = figures[`${one.paper}/${one.figure}`];
       const cell = (head, kind, ...children) => h("td", { class: kind, "data-head": head }, children);
       return h("tr", {}, h("th", { scope: "row" }, explained(one.claim)),
         cell("", "", one.statement, h("div", { class: "soft" }, `${one.place}, ${one.strength}. Decided by: ${one.measure}`)),
         cell("", "", h("a", { href: `#/figure/${one.paper}/${one.figure}` }, each?.title ?? one.figure), h("div", { class: "soft" }, papers[one.paper]?.short ?? one.paper)),
-        cell("", "", chip(one.verdict), h("div", { class: "soft" }, one.reason)),
+        cell("", "", chip(one.verdict), h("div", { class: "soft" }, one.reason, one.claim === one.id ? null : ` ${one.id} over ${one.over} of its cases: ${VERDICTS[one.claim_verdict][2]}.`)),
         cell("Published ", one.published ? "number" : "", one.published_value), cell("Ours ", "number", interval(one.ours, one.low, one.high) || "–"), cell("Replicates ", "number", one.replicates || "–"));
     }));
   };
   drawRows();
-  const rates = data.papers.filter(each => each.false_discoveries !== null);
   return [
     h("h1", { tabindex: "-1" }, "Claims"),
     h("p", { class: "wide" }, "Every statement that was put to the test. Behind a number of ours stands its interval in ", term("brackets", "brackets"), ", and how many ",
       term("replicate", "replicates"), " it has. In the names of claims, ", term("crop", "crop"), " and ", term("crop", "padded"), " are two kinds of attention maps. ",
       "The ", term("model", "name"), " of a model says how it came to be."),
     worldNote(), filters(query, drawRows, data.claims),
-    rates.length ? h("p", { class: "soft small" }, term("discovery", "False discovery rate"), " among the claims that hold: ",
-      rates.map(each => `${each.short} ${each.false_discoveries}`).join("; "), ".") : null,
+    h("p", { class: "soft small" }, "Claims that hold also after ", term("corrected", "correction"), " for their number: ",
+      data.papers.map(each => `${each.short} ${each.corrected}`).join("; "), "."),
     count,
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Claims" },
       h("table", { class: "claims" }, h("caption", { class: "soft small", style: "text-align:left;padding-bottom:.4rem" },
