@@ -24,6 +24,7 @@ from bertshift.release.judged import PROGRAMS, Papers
 from bertshift.release.versions import completed, lacking, uneven
 from bertshift.requests import figures
 from bertshift.rows.blocks import read_with_blocks
+from bertshift.verdicts.multiplicity import with_claim_verdicts
 from bertshift.version import ROOT, stamped
 
 CLAIMS_OF, CLAIMS, SCORES = "results/claims/{paper}.tsv", "results/claims.tsv", "results/scores.tsv"
