@@ -73,8 +73,8 @@ ENUMERATIONS = {
     ],
     "settings of a variant": [
         TRAINING["per_variant"]["propertyNames"]["enum"],
-        # .bertadam says itself how to train, and .at10 is trained as the model without it.
-        set(naming.VARIANTS) - {"bertadam", "at"},
+        # .bertadam says itself how to train; .at10 is trained as the model without it, and .noise not at all.
+        set(naming.VARIANTS) - {"bertadam", "at", "noise"},
     ],
     "scales": [SCALES, KEYS["scale"]["enum"], {file.stem for file in (ROOT / "config/scales").iterdir()}],
 }

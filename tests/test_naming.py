@@ -25,6 +25,7 @@ CONFIG = {
         "large": {**BASE, "layers": 24, "heads": 16, "checkpoints": [{}], "seeds": 3},
     },
     "snapshots": [0, 10],
+    "noise": {"draws": 3},
 }
 # Every form that the papers need.
 NAMES = [
@@ -60,6 +61,12 @@ NAMES = [
     "mnli.at10",
     "wnli+cola.freeze8.at0@cased",
     "base.random",
+    "mnli.noise",
+    "mnli.at10.noise10",
+    "mnli.lora8.noise",
+    "wnli+cola.noise@cased",
+    "squad.keep5.noise",
+    "rte.reinit8.noise2@cased",
 ]
 
 
@@ -117,6 +124,12 @@ def test_parts_of_a_name():
         ("mnli.at10.freeze8", r"'\.freeze8\.at10'"),
         ("rte.plateau.at10", "write 'rte.plateau'"),
         ("base.at10", "not fine-tuned"),
+        ("base.noise", "not fine-tuned"),
+        ("mnli.noise1", "not a variant"),
+        ("mnli.noise01", "not a variant"),
+        ("mnli.noise.at10", r"'\.at10\.noise'"),
+        ("mnli.random.noise@large", r"no change from the parent .*; write 'mnli\.noise@large'"),
+        ("wnli+cola.random.carry.noise", r"write 'wnli\+cola\.carry\.noise'"),
     ],
 )
 def test_a_wrong_name_says_what_to_write(name, hint):
@@ -171,6 +184,27 @@ def test_a_model_meets_its_own_parent_its_twin_or_itself():
     assert _pairs("mnli", "mnli.random") == [("init1_seed1", "init1_seed1"), ("init1_seed2", "init1_seed2")]
     assert _pairs("mnli.random", "mnli.random") == [("init1_seed1", "init1_seed2")]
     assert _pairs("mnli@large", "mnli") == [("init1_seed1", "init1_seed1"), ("init1_seed2", "init1_seed2")]
+
+
+def test_noise_has_draws_of_every_run_and_its_parent_is_that_of_the_run():
+    runs = runs_of(parse_model("wnli+cola.at10.noise10@large", CONFIG), CONFIG)
+    assert [run.seed for run in runs] == list(range(1, 3 * 3 + 1))
+    facts = [(run.imitated.name, run.draw, run.parent.name) for run in runs]
+    seeds = [f"init1_seed{seed}" for seed in (1, 1, 1, 2, 2, 2, 3, 3, 3)]
+    assert facts == [(name, draw, name) for name, draw in zip(seeds, 3 * (1, 2, 3), strict=True)]
+    assert {str(run.imitated.model) for run in runs} == {"wnli+cola.at10@large"}
+    assert {str(run.parent.model) for run in runs} == {"wnli@large"}
+    assert runs[3].folder == "results/models/wnli+cola.at10.noise10@large/init1_seed4"
+
+
+def test_noise_meets_what_the_run_that_it_imitates_would_meet():
+    draws = [(f"init1_seed{n}", f"init1_seed{s}") for n, s in enumerate((1, 1, 1, 2, 2, 2), 1)]
+    assert _pairs("wnli+cola.noise", "wnli")[:6] == draws
+    assert _pairs("mnli.noise", "mnli")[:6] == draws
+    assert _pairs("mnli", "mnli.noise")[:6] == [(run, draw) for draw, run in draws]
+    assert _pairs("mnli.noise", "mnli.noise10")[:6] == [(draw, draw) for draw, _ in draws]
+    assert _pairs("mnli.noise", "base")[5:7] == [("init1_seed6", "init1"), ("init2_seed1", "init2")]
+    assert len(_pairs("mnli.noise", "mnli.noise")) == 2 * 6 * 5 / 2
 
 
 def test_a_checkpoint_meets_the_one_that_it_was_trained_from(monkeypatch):

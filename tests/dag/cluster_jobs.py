@@ -20,6 +20,7 @@ WILDCARDS = {"init": "1", "seed": "1", "model": "mnli", "reference": "base", "sw
              "stimuli": "mnli", "stimulus": "mnli", "task": "pos"}  # fmt: skip
 OF_RULE = {
     "derive": {"model": "base.random"},
+    "noise": {"model": "mnli.noise"},
     "gains": {"model": "wnli+rte", "reference": "rte"},
     "reinit_heads": {"model": "cola@cased"},
     "grounding": {"model": "cola@cased"},

@@ -24,6 +24,7 @@ from bertshift.requests import (
     finetuning,
     forgetting,
     grounding,
+    patterns,
     pretraining,
     probing,
     relations,
@@ -75,6 +76,19 @@ def run(name, init, seed):
         (forgetting.forgetting, {"model": "base"}, "nothing that it can have forgotten; name a task's model"),
         (forgetting.forgetting, {"model": "rte.random"}, "'rte.random' was not fine-tuned from a checkpoint"),
         (data.stimuli, {"stimulus": "wkii"}, "neither a stimulus nor a task"),
+        (finetuning.scores, {"model": "rte.noise"}, "no head, no score and no training; write 'rte'"),
+        (finetuning.losses, {"model": "rte.noise"}, "write 'rte'"),
+        (finetuning.steps, {"model": "rte.noise"}, "write 'rte'"),
+        (finetuning.gains, {"model": "rte", "reference": "rte.noise10"}, "write 'rte'"),
+        (finetuning.frozen, {"model": "rte.noise"}, "write 'rte'"),
+        (finetuning.finetune, run("rte.at10.noise", 1, 1), "write 'rte.at10'"),
+        (ablation.ablation, {"model": "rte.noise"}, "write 'rte'"),
+        (ablation.restored, {"model": "rte.noise"}, "write 'rte'"),
+        (activations.examples, {"model": "rte.noise"}, "write 'rte'"),
+        (grounding.grounding, {"model": "rte.noise"}, "write 'rte'"),
+        (sweeps.row, run("cola.noise@cased", 1, 1) | {"sweep": "freeze"}, "write 'cola@cased'"),
+        (sweeps.sweep_table, {"model": "cola.noise@cased", "sweep": "freeze"}, "write 'cola@cased'"),
+        (pretraining.noise, run("rte.noise", 1, 4), "no replicate init1_seed4"),
     ],
 )  # fmt: skip
 def test_a_name_that_cannot_be_served_gets_a_sentence(config, request_, asked, sentence):
@@ -254,6 +268,61 @@ def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_wit
     save_file(weights | {"cls.predictions.bias": np.zeros(2)}, bare / "model.safetensors")
     assert catalogue.drawable(both) == (both, [])
     assert "corpus" not in forgetting.forgetting(own, model="rte").inputs
+
+
+def test_noise_is_made_from_a_run_and_its_parent_and_multiples_have_its_draws(config):
+    asked = pretraining.noise(config, **run("mrpc+rte.freeze2.noise@cased", 1, 4))
+    folders = {name: {file.rpartition("/")[0] for file in files} for name, files in asked.inputs.items()}
+    assert folders == {
+        "start": {"results/models/mrpc@cased/init1_seed2"},
+        "changed": {"results/models/mrpc+rte.freeze2@cased/init1_seed2"},
+    }
+    ten = pretraining.noise(config, **run("mrpc+rte.freeze2.noise10@cased", 1, 4))
+    assert (asked.settings["times"], ten.settings) == (1, asked.settings | {"times": 10})
+    seeds = [
+        pretraining.noise(config, **run(name, 1, seed)).settings["seed"]
+        for name in ("mrpc+rte.freeze2.noise@cased", "mrpc+rte.noise@cased")
+        for seed in range(1, 7)
+    ]
+    assert len({*seeds}) == 12
+
+
+def test_noise_is_not_grounded():
+    with pytest.raises(UserError, match=r"'mrpc\.noise@cased' is made by noise"):
+        grounding.grounding(configured(grounded=["mrpc.noise@cased"]), "mrpc@cased")
+
+
+def test_noise_has_failed_where_the_run_that_it_imitates_failed(config):
+    asked = comparing.compare(config, metric="rsa", model="mrpc+rte.noise@cased", reference="mrpc@cased")
+    outcomes = dict(zip(map(tuple, asked.settings["trained"]), asked.inputs["outcomes"], strict=True))
+    folder = "results/models/mrpc+rte@cased/init1_seed{}/scores.json"
+    assert outcomes["mrpc+rte.noise@cased", 1, 3] == folder.format(1)
+    assert outcomes["mrpc+rte.noise@cased", 1, 4] == folder.format(2)
+    assert len(outcomes) == 6 + 2
+    assert asked.settings["pairs"][3] == [["init1_seed4", 1, 4], ["init1_seed2", 1, 2]]
+    assert asked.inputs["scores"] == [folder.format(1), "results/models/mrpc@cased/init1_seed1/scores.json"]
+    assert "results/models/mrpc+rte.noise@cased/init1_seed6/source.json" in asked.inputs["sources"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "asked"),
+    [
+        (comparing.cosine_padded, {"model": "rte.noise", "reference": "base"}),
+        (comparing.spectra, {"model": "rte.lora8.noise", "reference": "base"}),
+        (forgetting.forgetting, {"model": "rte.noise"}),
+        (probing.edge_probes, {"model": "rte.noise"}),
+        (probing.mdl, {"model": "rte.noise"}),
+        (probing.structural_probes, {"model": "rte.noise"}),
+        (relations.relation_heads, {"model": "rte.noise"}),
+        (patterns.patterns, {"model": "rte.noise"}),
+    ],
+)
+def test_what_reads_states_attention_or_weights_takes_noise(config, request_, asked):
+    inputs = request_(config, **asked).inputs
+    trained = asked["model"].removesuffix(".noise")
+    outcomes = [f"results/models/{trained}/init{init}_seed1/scores.json" for init in (1, 1, 1, 2, 2, 2)]
+    assert inputs["outcomes"] == outcomes
+    assert f"results/models/{asked['model']}/init2_seed3/source.json" in inputs["sources"]
 
 
 def test_a_snapshot_is_trained_as_its_model(config):

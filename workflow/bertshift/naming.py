@@ -81,6 +81,12 @@ VARIANTS = {
     "bertadam": Kind("bertadam", ("bertadam",), "trains with the optimiser of the original BERT"),
     "plateau": Kind("plateau", ("plateau",), "trains on at a constant rate until the loss does not fall"),
     "at": Kind(rf"at(?P<share>{_NUMBER})", ("at10",), "is the model after 10 % of its training steps"),
+    # A factor of 1 is not written: a model has one name.
+    "noise": Kind(
+        r"noise(?P<times>[2-9]|[1-9]\d{1,2}|)",
+        ("noise", "noise10"),
+        "is what it was trained from, with noise as large as its change; 10 makes it ten times as large",
+    ),
 }
 
 
@@ -209,7 +215,16 @@ class Model:
     @property
     def trained(self) -> "Model":
         """The model after all of its training steps: itself, unless it is a snapshot (`.at10`)."""
-        return replace(self, variants=tuple(v for v in self.variants if v.kind != "at"))
+        return self.without("at")
+
+    @property
+    def imitated(self) -> "Model":
+        """The model whose change has the size of the noise (`.noise`); any other model is itself."""
+        return self.without("noise")
+
+    def without(self, kind: str) -> "Model":
+        """Name the model without its variant of this kind, if it has one."""
+        return replace(self, variants=tuple(v for v in self.variants if v.kind != kind))
 
     def variant(self, kind: str) -> Variant | None:
         return next((variant for variant in self.variants if variant.kind == kind), None)
@@ -222,11 +237,15 @@ class Model:
 
 @dataclass(frozen=True)
 class Run:
-    """One replicate of a model: a pretraining run and, unless nothing was fine-tuned (0), a fine-tuning seed."""
+    """One replicate of a model: a pretraining run and, unless nothing was fine-tuned (0), a fine-tuning seed.
+
+    The seed of a model with noise counts draws: `draws` of the imitated model's seed 1, then those of its seed 2.
+    """
 
     model: Model
     init: int
     seed: int
+    draws: int = 1
 
     @property
     def name(self) -> str:
@@ -240,7 +259,19 @@ class Run:
     @property
     def parent(self) -> "Run":
         parent = self.model.parent
-        return Run(parent, self.init, self.seed if parent.tasks else 0)
+        return Run(parent, self.init, self.imitated.seed if parent.tasks else 0)
+
+    @property
+    def imitated(self) -> "Run":
+        """The run whose change has the size of this run's noise; a run without noise is itself."""
+        if not self.model.variant("noise"):
+            return self
+        return Run(self.model.imitated, self.init, (self.seed - 1) // self.draws + 1)
+
+    @property
+    def draw(self) -> int:
+        """The number of this run's draw, from 1, among those that imitate the same run."""
+        return (self.seed - 1) % self.draws + 1
 
     @property
     def ancestors(self) -> list["Run"]:
@@ -307,6 +338,11 @@ def parse_model(name: str, config: Mapping) -> Model:
         _check_carried_head(model, name, config)
     if model.variant("at"):
         _check_share(model, name, config)
+    if model.variant("noise") and model.variant("random"):
+        raise UserError(
+            f"model '{name}': .random starts from random weights, so there is no change from the parent that noise "
+            f"could imitate; write '{model.without('random')}'."
+        )
     if str(model) != name:
         raise UserError(f"model '{name}' has one name; write '{model}'.")
     return model
@@ -382,8 +418,9 @@ def _check_carried_head(model: Model, name: str, config: Mapping) -> None:
         heads.append((entry["kind"], len(set(labels.values()))))
     if heads[0] != heads[1]:
         words = [f"'{task}' ({kind}, {n} labels)" for task, (kind, n) in zip(model.tasks[-2:], heads)]
-        fresh = replace(model, variants=tuple(v for v in model.variants if v.kind != "carry"))
-        raise UserError(f"model '{name}': the head of {words[0]} cannot serve {words[1]}; write '{fresh}'.")
+        raise UserError(
+            f"model '{name}': the head of {words[0]} cannot serve {words[1]}; write '{model.without('carry')}'."
+        )
 
 
 def shape_of(base: Mapping) -> Mapping:

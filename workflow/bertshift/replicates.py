@@ -1,6 +1,7 @@
 """The replicates of a model, which of two models are compared, and rows of runs that differ in one thing."""
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -12,10 +13,12 @@ def runs_of(model: Model, config: Mapping) -> list[Run]:
     """List every replicate of a model: pretraining runs x fine-tuning seeds, counted from 1.
 
     A model fine-tuned from random weights is the same in every pretraining run: its replicates are the seeds, in run 1.
+    A model with noise has `noise.draws` replicates for each replicate of the model that it imitates.
     """
     inits = 1 if model.starts_anew else inits_of(config["bases"][model.base])
-    seeds = range(1, seeds_of(model, config) + 1) if model.tasks else [0]
-    return [Run(model, init, seed) for init in range(1, inits + 1) for seed in seeds]
+    draws = config["noise"]["draws"] if model.variant("noise") else 1
+    seeds = range(1, seeds_of(model, config) * draws + 1) if model.tasks else [0]
+    return [Run(model, init, seed, draws) for init in range(1, inits + 1) for seed in seeds]
 
 
 def sweep_runs_of(model: Model, config: Mapping) -> list[Run]:
@@ -49,7 +52,8 @@ def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run
     A fine-tuned model against itself gives every pair of its seeds within one pretraining run (Hao et al. 2020,
     Figures 4 and 5). Any other model against itself gives every pair of its pretraining runs. Models of different
     checkpoints pair by number, and so do checkpoints with the `parent` that they were trained from.
-    UserError if there is no pair.
+    A draw of noise is compared with what the run that it imitates would be compared with, with that run itself,
+    and with the same draw of other noise. UserError if there is no pair.
     """
     runs, others = runs_of(model, config), runs_of(reference, config)
     if model == reference:
@@ -62,17 +66,31 @@ def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run
         if not pairs:
             raise UserError(f"'{model}' has {short} to compare it with itself.")
         return pairs
-    by_key = {(run.init, run.seed): run for run in others}
+    same_draws = bool(model.variant("noise")) == bool(reference.variant("noise"))
+
+    def number(run: Run) -> tuple[int, int]:
+        return run.init, run.seed if same_draws else run.imitated.seed
+
+    partners = defaultdict(list)
+    for other in others:
+        partners[number(other)].append(other)
     pairs = []
     for run in runs:
-        twin = by_key.get((run.init, run.seed)) or by_key.get((run.init, 0))
-        if twin:
-            pairs.append((run, twin))
-        elif not run.seed:
-            pairs += [(run, other) for other in others if other.init == run.init]
+        found = partners.get(number(run)) or partners.get((run.init, 0), [])
+        if not (found or run.seed):
+            found = [other for other in others if other.init == run.init]
+        pairs += [(run, other) for other in found]
     if not pairs:
         raise UserError(f"'{model}' and '{reference}' share no replicate; {MORE_RUNS}.")
     return pairs
+
+
+def check_trained(model: Model) -> None:
+    """Raise UserError for a model that is made by noise, where a head, a score or a training is needed."""
+    if model.variant("noise"):
+        raise UserError(
+            f"'{model}' is made by noise, so it has no head, no score and no training; write '{model.imitated}'."
+        )
 
 
 EMBEDDINGS_ONLY, NOTHING_FROZEN = -2, -1
@@ -89,6 +107,7 @@ def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
     pretraining run. UserError for a layer that is not there.
     """
     model = run.model
+    check_trained(model)
     if model.variant("at"):
         raise UserError(
             f"'{model}' is a snapshot, and the runs of a row train to the end; write '{model.trained}'."

@@ -10,8 +10,8 @@ made_by(
     kind="train",
     gpu=1,
     log="finetune/{model}_init{init}_seed{seed}",
-    # What `snapshots` makes, it makes alone.
-    where={"model": rf"(?![^/]+\.at(?:{only(map(str, SHARES))})(?:@[^/]+)?/)[^/]+"},
+    # What `snapshots` and `noise` make, they make alone.
+    where={"model": rf"(?![^/]+\.(?:at(?:{only(map(str, SHARES))})|noise\d*)(?:@[^/]+)?/)[^/]+"},
 )
 # The same run after shares of its steps: all shares in one job, which stops after the largest. It makes no finished model
 # again, and no finished model has to wait for it.
@@ -35,6 +35,14 @@ made_by(
     *[f"results/models/{{model}}/init{{init}}/{name}" for name in MODEL_FILES],
     kind="table",
     log="derive/{model}_init{init}",
+)
+# The parent of a run with noise as large as the run's change: `mnli.noise`.
+made_by(
+    pretraining.noise,
+    *[f"results/models/{{model}}/init{{init}}_seed{{seed}}/{name}" for name in MODEL_FILES],
+    kind="table",
+    log="noise/{model}_init{init}_seed{seed}",
+    where={"model": r"[^/@]+\.noise\d*(?:@[^/]+)?"},
 )
 # What the task gets from the encoder before: under random heads, and under linear probes.
 made_by(finetuning.frozen, *with_blocks("results/frozen/{model}.tsv"), gpu=1)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from bertshift.errors import UserError
 from bertshift.measures.registry import METRICS, OF_DUMPS
-from bertshift.naming import Model, Run, parse_comparison, parse_model
-from bertshift.replicates import pair_runs, runs_of
+from bertshift.naming import Model, Run, parse_comparison
+from bertshift.replicates import pair_runs
 from bertshift.requests import Request
 from bertshift.requests.activations import dump, recipe
 from bertshift.requests.data import description, rows, stimuli_of
@@ -18,6 +18,7 @@ from bertshift.requests.runs import (
     numbers_of,
     outcomes,
     records,
+    scored_model,
     training_scores,
 )
 from bertshift.requests.work import Sizes, Work
@@ -113,8 +114,7 @@ def folders(model: Model, reference: Model, runs: list[Run]) -> dict[str, dict[s
 
 
 def annotations(config: Mapping, stimulus: str) -> Request:
-    models = [parse_model(config["annotators"][kind], config) for kind in ("tags", "trees")]
-    runs = [runs_of(model, config)[0] for model in models]
+    runs = [scored_model(config["annotators"][kind], config)[1][0] for kind in ("tags", "trees")]
     return Request(
         {"rows": rows(stimulus), "models": files(runs), "scores": files(runs, ["scores.json"])},
         [run.folder for run in runs],

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from bertshift.errors import UserError
 from bertshift.naming import Model, Run, parse_model
 from bertshift.recipes import task_settings
-from bertshift.replicates import pair_runs, runs_of
+from bertshift.replicates import check_trained, pair_runs, runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import task_data
 from bertshift.requests.runs import (
@@ -30,6 +30,7 @@ def finetune(config: Mapping, model: str, init: str, seed: str) -> Request:
     run = run_named(config, model, init, seed)
     if not run.model.tasks:
         raise UserError(f"'{run.model}' is not fine-tuned and has no seed; ask for init{init}.")
+    check_trained(run.model)
     how = settings_of_run(run, config)
     return Request(
         {"start": files([run.parent]), **task_data(run.model, config)},
@@ -121,6 +122,8 @@ def gains(config: Mapping, model: str, reference: str) -> Request:
             f"results/gains/{one}_vs_{other}.tsv: only two models of one task that classifies, rates or answers "
             "can be tested on its examples; write e.g. 'wnli+rte_vs_rte'."
         )
+    check_trained(one)
+    check_trained(other)
     pairs = pair_runs(one, other, config)
     both = [run for pair in pairs for run in pair]
     return Request(

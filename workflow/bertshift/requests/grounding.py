@@ -9,7 +9,7 @@ from bertshift.measures.metric import Metric
 from bertshift.measures.registry import METRICS
 from bertshift.naming import Model, Run, parse_model
 from bertshift.recipes import task_settings
-from bertshift.replicates import runs_of
+from bertshift.replicates import check_trained, runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import extracted, how_dumped
 from bertshift.requests.data import description, rows, task_data
@@ -84,6 +84,8 @@ def group(name: str, config: Mapping) -> tuple[Model, list[Model]]:
         )
     others = [parse_model(each, config) for each in config["grounded"]]
     same = [each for each in others if (each.task, each.base) == (plain.task, plain.base)]
+    for each in same:
+        check_trained(each)
     return plain, unique([plain, *same])
 
 

@@ -8,7 +8,7 @@ from bertshift.naming import Model, parse_model, shape_of
 from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described, description, rows
-from bertshift.requests.runs import by_folder, files, of_table, provenance, scored_model
+from bertshift.requests.runs import by_folder, files, model_of_task, of_table, provenance
 from bertshift.requests.work import Sizes, Work
 
 
@@ -75,7 +75,7 @@ def _classified(config: Mapping, maps: float) -> Work:
 
 
 def patterns(config: Mapping, model: str) -> Request:
-    model, runs = scored_model(model, config)
+    model, runs = model_of_task(model, config)
     read = {"models": files(runs)} | described("stimuli", model.task)
     read["classifier"] = "results/patterns/classifier/classifier.safetensors"
     read["predictions"] = "results/patterns/classifier/predictions.tsv"

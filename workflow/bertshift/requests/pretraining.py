@@ -1,4 +1,4 @@
-"""Vocabularies, pretraining, and checkpoints that were pretrained elsewhere."""
+"""Vocabularies, pretraining, checkpoints that were pretrained elsewhere, and models that nothing trains."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ from bertshift.models import published
 from bertshift.models.families import FAMILIES
 from bertshift.models.source import as_asked_before
 from bertshift.requests import Request
-from bertshift.requests.runs import files, run_named
+from bertshift.requests.runs import WEIGHTS, files, run_named
 from bertshift.requests.work import Sizes, Work
 from bertshift.running.own_files import contents
 from bertshift.seeds import seed_from
@@ -124,4 +124,16 @@ def derive(config: Mapping, model: str, init: str) -> Request:
         {"start": files([run.checkpoint])},
         [variant.text for variant in run.model.variants],
         lambda sizes: sizes.shape(model).weights(),
+    )
+
+
+def noise(config: Mapping, model: str, init: str, seed: str) -> Request:
+    """Ask for a run's parent with noise. Noise of any size has the same draws, so no seed depends on `times`."""
+    run = run_named(config, model, init, seed)
+    changed = run.imitated
+    draw = seed_from("noise", str(changed.model), changed.init, changed.seed, run.draw)
+    return Request(
+        {"start": files([run.parent]), "changed": files([changed], WEIGHTS)},
+        {"seed": draw, "times": int(run.model.variant("noise")["times"] or 1)},
+        lambda sizes: sizes.shape(model).weights() + sizes.shape(str(run.parent.model)).weights(0),
     )

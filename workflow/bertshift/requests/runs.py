@@ -6,7 +6,7 @@ from pathlib import Path
 from bertshift.errors import UserError
 from bertshift.models.source import SOURCE, local_source, names_apart
 from bertshift.naming import VARIANTS, Model, Run, parse_model
-from bertshift.replicates import MORE_RUNS, runs_of
+from bertshift.replicates import MORE_RUNS, check_trained, runs_of
 from bertshift.requests import Request
 
 WEIGHTS = ["config.json", "model.safetensors"]
@@ -26,16 +26,26 @@ def files(runs: Iterable[Run], names: Iterable[str] = MODEL_FILES) -> list[str]:
 
 def run_named(config: Mapping, model: str, init: str, seed: str = "0") -> Run:
     """Return the replicate with these numbers. Raise UserError if the model has none."""
-    run = Run(parse_model(model, config), int(init), int(seed))
-    if run not in runs_of(run.model, config):
-        raise UserError(
-            f"'{run.model}' has no replicate {run.name} at this scale; {MORE_RUNS}, of bases.{run.model.base}."
-        )
-    return run
+    found = parse_model(model, config)
+    wanted = Run(found, int(init), int(seed))
+    for run in runs_of(found, config):
+        if run.name == wanted.name:
+            return run
+    raise UserError(
+        f"'{found}' has no replicate {wanted.name} at this scale; {MORE_RUNS}, of bases.{found.base}."
+    )
 
 
 def scored_model(name: str, config: Mapping) -> tuple[Model, list[Run]]:
-    """Return the model of this name and its replicates. Raise UserError for a model that was not fine-tuned."""
+    """Return the model of this name and its replicates. Raise UserError for a model that was not fine-tuned,
+    and for one that is made by noise."""
+    model, runs = model_of_task(name, config)
+    check_trained(model)
+    return model, runs
+
+
+def model_of_task(name: str, config: Mapping) -> tuple[Model, list[Run]]:
+    """Return the model of this name and its replicates. Raise UserError for a model that has no task."""
     model = parse_model(name, config)
     if not model.tasks:
         raise UserError(f"'{model}' is not fine-tuned, so it has no score; name a task's model.")
@@ -61,8 +71,8 @@ def in_pairs(pairs: Iterable[tuple[Run, Run]]) -> list[Run]:
 
 
 def outcomes(runs: Iterable[Run]) -> list[str]:
-    """Name the scores.json of each run that ends in a fine-tuning."""
-    return files([run for run in runs if run.model.tasks], ["scores.json"])
+    """Name the scores.json of each run that ends in a fine-tuning; noise has that of the run that it imitates."""
+    return files([run.imitated for run in runs if run.model.tasks], ["scores.json"])
 
 
 def names_of(runs: Iterable[Run]) -> list[list]:

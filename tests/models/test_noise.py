@@ -1,0 +1,146 @@
+"""Noise with the size of a change, against NumPy on weights alone."""
+
+from hashlib import sha256
+
+import numpy as np
+import pytest
+import torch
+from made_encoders import FAMILIES, model_of, tokenizer_of
+from safetensors.numpy import load_file
+from scipy.stats import binom
+
+from bertshift.errors import UserError
+from bertshift.models.loading import load_encoder, save_model
+from bertshift.models.noise import add_noise, noise_like
+from bertshift.models.truncate import keep_layers
+
+
+def weights_of(model):
+    return {name: weight.detach().double().numpy() for name, weight in model.named_parameters()}
+
+
+def made(kind, seed=1, times=1, changed=None):
+    """Return the weights of a parent, of its changed model, and of the parent with noise."""
+    parent, changed = model_of(kind, seed=0), changed or model_of(kind, seed=9)
+    before = weights_of(parent)
+    add_noise(parent, changed, seed, times)
+    return before, weights_of(changed), weights_of(parent)
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_each_tensor_has_noise_with_the_norm_of_its_change(kind):
+    before, after, noisy = made(kind)
+    for name in before.keys() - {"pooler.weight", "pooler.bias", "pooler.dense.weight", "pooler.dense.bias"}:
+        change, noise = after[name] - before[name], noisy[name] - before[name]
+        assert np.linalg.norm(noise) == pytest.approx(np.linalg.norm(change), rel=1e-6), name
+        assert not np.allclose(noise, change), name
+
+
+@pytest.mark.parametrize("kind", ["bert", "albert"])
+def test_the_pooler_and_buffers_stay(kind):
+    model = model_of(kind)
+    stay = {name: value.clone() for name, value in model.state_dict().items() if name.startswith("pooler.")}
+    stay |= {name: value.clone() for name, value in model.named_buffers()}
+    add_noise(model, model_of(kind, seed=9), seed=1)
+    assert len(stay) > 2
+    now = model.state_dict() | dict(model.named_buffers())
+    assert all(torch.equal(value, now[name]) for name, value in stay.items())
+
+
+def test_no_change_gives_no_noise():
+    before, _, noisy = made("bert", changed=model_of("bert", seed=0))
+    assert all(np.array_equal(before[name], noisy[name]) for name in before)
+
+
+def test_a_frozen_tensor_has_no_noise_and_leaves_the_noise_of_others():
+    changed, name = model_of("bert", seed=9), "embeddings.word_embeddings.weight"
+    with torch.no_grad():
+        changed.get_parameter(name).copy_(model_of("bert", seed=0).get_parameter(name))
+    before, _, noisy = made("bert", changed=changed)
+    _, _, whole = made("bert")
+    assert np.array_equal(noisy[name], before[name])
+    assert {each for each in whole if not np.array_equal(whole[each], noisy[each])} == {name}
+
+
+def test_the_same_seed_gives_the_same_noise_and_another_seed_or_tensor_another():
+    before, _, noisy = made("bert")
+    again, other = made("bert")[2], made("bert", seed=2)[2]
+    drawn = [name for name in noisy if not name.startswith("pooler.")]
+    assert all(np.array_equal(noisy[name], again[name]) for name in noisy)
+    assert not any(np.array_equal(noisy[name], other[name]) for name in drawn)
+    first, second = (
+        noisy[name] - before[name]
+        for name in (f"encoder.layer.{n}.attention.self.query.weight" for n in (0, 1))
+    )
+    assert abs(np.corrcoef(first.ravel(), second.ravel())[0, 1]) < 0.15
+
+
+def test_bytes_of_a_seed_are_the_same_everywhere():
+    """NumPy's generator by hand, and a digest that another version or machine must give as well."""
+    change = np.linspace(-1, 1, 12).reshape(3, 4)
+    drawn = np.random.Generator(np.random.PCG64(7)).standard_normal((3, 4))
+    size = np.sqrt((change**2).sum() / (drawn**2).sum()).astype(np.float32)
+    assert noise_like(change, 7).tobytes() == (drawn * float(size)).tobytes()
+    assert sha256(noise_like(change, 7).tobytes()).hexdigest().startswith("9bc348f083b6629c")
+
+
+def test_multiples_lie_on_one_line():
+    before, _, once = made("bert")
+    _, _, ten = made("bert", times=10)
+    for name in before:
+        # Weights are float32: a sum of weights up to 8 is rounded to 2^-22.
+        expected = 10 * (once[name] - before[name])
+        assert np.allclose(ten[name] - before[name], expected, rtol=0, atol=6 * 2.0**-22), name
+
+
+def test_layers_that_a_model_lost_are_lost():
+    changed = model_of("bert", seed=9)
+    keep_layers(changed, 2)
+    parent = model_of("bert", seed=0)
+    add_noise(parent, changed, seed=1)
+    whole = made("bert")[2]
+    assert len(parent.encoder.layer) == parent.config.num_hidden_layers == 2
+    assert all(np.array_equal(weight, whole[name]) for name, weight in weights_of(parent).items())
+
+
+def test_models_of_other_shapes_are_refused():
+    with pytest.raises(UserError, match="embeddings.word_embeddings.weight is not a weight of both models"):
+        add_noise(model_of("bert"), model_of("bert", vocab_size=700), seed=1)
+
+
+def test_what_is_written_is_the_parent_and_noise(tmp_path):
+    """An oracle that reads the files of weights alone."""
+    for name, seed in (("parent", 0), ("changed", 9)):
+        save_model(tmp_path / name, model_of("bert", seed=seed), tokenizer_of("bert"))
+    model = load_encoder(tmp_path / "parent")
+    add_noise(model, load_encoder(tmp_path / "changed"), seed=1)
+    save_model(tmp_path / "noisy", model, tokenizer_of("bert"))
+    before, after, noisy = (
+        load_file(tmp_path / name / "model.safetensors") for name in ("parent", "changed", "noisy")
+    )
+    assert before.keys() == noisy.keys()
+    for name, weight in noisy.items():
+        assert weight.dtype == before[name].dtype
+        change, noise = (each[name].astype(float) - before[name].astype(float) for each in (after, noisy))
+        if name.startswith("pooler."):
+            assert not noise.any()
+        else:
+            assert np.linalg.norm(noise) == pytest.approx(np.linalg.norm(change), rel=1e-6)
+
+
+def test_a_model_made_by_noise_is_beyond_noise_as_seldom_as_chance_has_it():
+    """The change of a toy is itself noise: it is larger than all of 19 draws in 5 % of draws, by exchangeability."""
+    generator = np.random.default_rng(0)
+    vectors, trials, draws = generator.standard_normal((30, 4)), 1000, 19
+
+    def moved(change):
+        """How far inputs move that a change of weights acts on: not a function of its norm alone."""
+        return np.abs(vectors @ change).max()
+
+    beyond = 0
+    for trial in range(trials):
+        change = noise_like(np.ones((4, 3)), 100_000 + trial)
+        nulls = [moved(noise_like(change, trial * draws + draw)) for draw in range(draws)]
+        beyond += moved(change) > max(nulls)
+    low, high = binom.interval(0.999, trials, 1 / (draws + 1))
+    assert low <= beyond <= high

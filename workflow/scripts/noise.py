@@ -1,0 +1,16 @@
+from pathlib import Path
+
+from bertshift.running.jobs import job
+
+with job(snakemake) as settings:
+    from bertshift.models.loading import load_encoder, save_model
+    from bertshift.models.noise import add_noise
+    from bertshift.models.source import carry_source
+    from bertshift.models.tokenizer import load_tokenizer
+
+    start, changed = (Path(files[0]).parent for files in (snakemake.input.start, snakemake.input.changed))
+    model = load_encoder(start)
+    add_noise(model, load_encoder(changed), settings["seed"], settings["times"])
+    folder = Path(snakemake.output[0]).parent
+    save_model(folder, model, load_tokenizer(start))
+    carry_source(start, folder)
