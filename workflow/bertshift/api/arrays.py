@@ -10,6 +10,7 @@ from bertshift.metrics import cosine as maps
 from bertshift.metrics import jensen_shannon, scatter
 from bertshift.metrics import rsa as similarities
 from bertshift.metrics import svcca as correlations
+from bertshift.metrics.scaling import scaled
 
 SUMS_TO = 1e-3  # how far from 1 a row of probabilities in 16 bits may be
 
@@ -18,8 +19,8 @@ def rsa(x: Any, y: Any) -> float:
     """Correlate how similar tokens are to each other in x [tokens, width] and in y [tokens, width], whose widths may differ.
 
     Pearson's correlation, over all pairs of tokens, of the cosines of their hidden states: no unit, from -1 to 1, and 1 where
-    the tokens lie alike (Merchant et al. 2020, sections 5.1 and 6). UserError below 3 tokens, for a state that is zero or not
-    finite, and where all tokens are equally similar.
+    the tokens lie alike (Merchant et al. 2020, sections 5.1 and 6). UserError below 3 tokens, for
+    a state that is zero or not finite, and where all tokens are equally similar up to rounding.
     """
     return similarities.rsa(*_states(x, y))
 
@@ -29,7 +30,8 @@ def svcca(x: Any, y: Any) -> float:
 
     1 minus the mean canonical correlation of the principal directions that hold 99 % of either side's variance: no unit, from
     0, where each side is a linear map of the other, to 1 (Raghu et al. 2017; Hao et al. 2020, section 4). It depends on the
-    number of tokens: take 20 times the width. UserError for states that do not vary, and where tokens are too few.
+    number of tokens: take 20 times the width. UserError for states that are not finite or do not
+    vary, and where tokens are too few.
     """
     return correlations.svcca(*_states(x, y))["svcca99"][0]
 
@@ -38,26 +40,31 @@ def cka(x: Any, y: Any) -> float:
     """Calculate the debiased linear CKA of x [tokens, width] and y [tokens, width], whose widths may differ.
 
     No unit; at most 1, where one side is the other turned, shifted and scaled; 0 is expected of unrelated states, so that it
-    may lie a little below (Kornblith et al. 2019, section 3; debiased by Song et al. 2012). UserError below 4 tokens, and for
-    states that do not vary.
+    may lie a little below (Kornblith et al. 2019, section 3; debiased by Song et al. 2012).
+    UserError below 4 tokens, for states that are not finite or do not vary, and where the estimate
+    is 0 / 0: in x or in y, all tokens but one are equal, or all are equally far apart.
     """
     x, y = map(scatter.Centred.of, _states(x, y))
-    if not (x.varies and y.varies):
-        raise UserError("Hidden states do not vary between tokens, so CKA is undefined: check the model.")
     xx, xy, yy = scatter.scatter(x, x), scatter.scatter(x, y), scatter.scatter(y, y)
-    return float(kernels.debiased(xx, xy, yy, x.squares, y.squares))
+    value = float(kernels.debiased(xx, xy, yy, x.squares, y.squares))
+    if np.isnan(value):
+        raise UserError(
+            "All tokens but one are equal, or all are equally far apart, so debiased CKA is "
+            "undefined: give other tokens."
+        )
+    return value
 
 
 def js(a: Any, b: Any) -> float:
     """Measure the Jensen-Shannon divergence of attention a [..., query, key] and b of the same shape, averaged over queries.
 
     In nats, from 0, where the distributions are equal, to ln 2 = 0.693; the divergence, not its square root (Hao et al. 2020,
-    section 3). Leading axes, such as examples and heads, are averaged as well. UserError for another shape, and for rows that
-    do not sum to 1.
+    section 3). Leading axes, such as examples and heads, are averaged as well. UserError for
+    another shape, for weights that are not finite, and for rows that do not sum to 1.
     """
     p, q = _maps(a, b)
     for one in (p, q):
-        if not (np.isfinite(one).all() and (one >= 0).all() and (abs(one.sum(-1) - 1) <= SUMS_TO).all()):
+        if not ((one >= 0).all() and (abs(one.sum(-1) - 1) <= SUMS_TO).all()):
             raise UserError(
                 "a row of attention is no distribution; give weights after the softmax, which sum to 1."
             )
@@ -69,31 +76,45 @@ def cosine(a: Any, b: Any) -> float:
     """Calculate the cosine of attention maps a [..., query, key] and b of the same shape, each map flattened.
 
     No unit; from 0 to 1, as attention is nowhere negative, and 1 where the maps are proportional (Kovaleva et al. 2019, section
-    4.3). Leading axes, such as examples and heads, are averaged over. UserError for another shape, and for a map of zeros.
+    4.3). Leading axes, such as examples and heads, are averaged over. UserError for another shape,
+    for weights that are not finite, and for a map of zeros.
     """
-    p, q = (one.reshape(*one.shape[:-2], -1) for one in _maps(a, b))
+    p, q = (scaled(one.reshape(*one.shape[:-2], -1), axis=-1) for one in _maps(a, b))
     if not (p.any(-1).all() and q.any(-1).all()):
         raise UserError("a map of attention is zero everywhere, so it has no direction; leave it out.")
     return float(maps.quotient((p * q).sum(-1), (p * p).sum(-1), (q * q).sum(-1)).mean())
 
 
 def _array(values: Any) -> np.ndarray:
+    """Convert to an array in float64, or in float32 where `values` are float32 or narrower."""
     if hasattr(values, "detach"):  # torch's
-        values = values.detach().cpu().double()
-    return np.asarray(values, np.float64)
+        values = values.detach().cpu()
+        narrow = values.is_floating_point() and values.itemsize <= 4
+        return (values.float() if narrow else values.double()).numpy()
+    values = np.asarray(values)
+    narrow = values.dtype.kind == "f" and values.dtype.itemsize <= 4
+    return values.astype(np.float32 if narrow else np.float64, copy=False)
+
+
+def _check_finite(**arrays: np.ndarray) -> None:
+    for name, values in arrays.items():
+        if not np.isfinite(values).all():
+            raise UserError(f"{name} has a number that is not finite: check the model.")
 
 
 def _states(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     x, y = _array(x), _array(y)
-    if x.ndim != 2 or y.ndim != 2 or len(x) != len(y):
+    if x.ndim != 2 or y.ndim != 2 or len(x) != len(y) or not (x.size and y.size):
         raise UserError(
             f"x is {list(x.shape)} and y {list(y.shape)}; give [tokens, width] of the same tokens."
         )
+    _check_finite(x=x, y=y)
     return x, y
 
 
 def _maps(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
-    a, b = _array(a), _array(b)
+    a, b = (_array(one).astype(np.float64, copy=False) for one in (a, b))
     if a.ndim < 2 or a.shape != b.shape or not a.size:
         raise UserError(f"a is {list(a.shape)} and b {list(b.shape)}; give [..., query, key] of one shape.")
+    _check_finite(a=a, b=b)
     return a, b

@@ -19,6 +19,9 @@ import numpy as np
 
 from bertshift.errors import UserError
 
+# The least HSIC of a side with itself, as a share of the biased one: below, it is rounding.
+LEAST_HSIC = 1e-9
+
 
 def hsic(xy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray) -> float:
     """Calculate n (n - 3) times the unbiased HSIC, from X'Y [d_x, d_y] and squared lengths [n] of the centred
@@ -37,10 +40,12 @@ def debiased(
     xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray
 ) -> float:
     """Calculate CKA from unbiased estimates of HSIC. It is at most 1; 0 is expected of independent X and Y,
-    so it is at times below 0. NaN where a side's own estimate is not above 0. Raises UserError below 4
-    tokens."""
-    own = hsic(xx, x_squares, x_squares) * hsic(yy, y_squares, y_squares)
-    return hsic(xy, x_squares, y_squares) / own**0.5 if own > 0 else np.nan
+    so it is at times below 0. NaN, as 0 / 0, where a side's own estimate is 0 up to rounding: all
+    tokens but one are equal, or all are equally far apart. Raises UserError below 4 tokens."""
+    own_x, own_y = hsic(xx, x_squares, x_squares), hsic(yy, y_squares, y_squares)
+    if not (own_x > LEAST_HSIC * np.vdot(xx, xx) and own_y > LEAST_HSIC * np.vdot(yy, yy)):
+        return np.nan
+    return hsic(xy, x_squares, y_squares) / (own_x * own_y) ** 0.5
 
 
 def biased(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray) -> float:

@@ -32,7 +32,7 @@ from bertshift.data.examples import sample
 from bertshift.errors import UserError
 from bertshift.metrics import cka, cosine, jensen_shannon, procrustes, pwcca
 from bertshift.metrics.pairs import frame, matched_layers
-from bertshift.metrics.rsa import Deleted, unit_rows
+from bertshift.metrics.rsa import Deleted, similarity_rows
 from bertshift.metrics.scatter import Centred, scatter
 from bertshift.metrics.similarity import SHARE
 from bertshift.metrics.svcca import Principal, can_be_apart
@@ -115,7 +115,7 @@ class _Layer:
     @cached_property
     def unit(self) -> np.ndarray:
         where = f"hidden layer {self.layer} in {self.activations.path}"
-        return unit_rows(self.activations.states(self.layer, self.content), where)
+        return similarity_rows(self.activations.states(self.layer, self.content), where)
 
     @cached_property
     def cosines(self) -> tuple[np.ndarray, np.ndarray]:

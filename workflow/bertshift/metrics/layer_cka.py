@@ -26,6 +26,7 @@ import pandas as pd
 
 from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
+from bertshift.metrics.cka import LEAST_HSIC
 from bertshift.metrics.pairs import Pair, frame, opened, tell_undefined, token_blocks
 from bertshift.metrics.scatter import Centred
 from bertshift.metrics.similarity import classes
@@ -105,12 +106,15 @@ def all_pairs(layers: Sequence[Centred]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _debiased(products: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Compute debiased CKA [k, k] from <K_i, K_j> [k, k] and squared lengths [k, n], both of centred states."""
+    """Compute debiased CKA [k, k], NaN where `cka.debiased` is.
+
+    products: <K_i, K_j> [k, k]; squares: squared lengths [k, n] of the centred states.
+    """
     n, totals = squares.shape[1], squares.sum(axis=1)
     found = products - n / (n - 2) * (squares @ squares.T) + np.outer(totals, totals) / ((n - 1) * (n - 2))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        own = np.sqrt(found.diagonal())
-        return found / np.outer(own, own)
+    known = found.diagonal() > LEAST_HSIC * products.diagonal()
+    own = np.sqrt(np.where(known, found.diagonal(), np.nan))
+    return found / np.outer(own, own)
 
 
 def thirds(layers: int) -> tuple[list[int], list[int]]:

@@ -6,6 +6,15 @@ n x n matrix is needed: with unit rows U = X / |X|, V = Y / |Y| and N = n (n - 1
     sum cos = (|sum_i u_i|^2 - n) / 2,   sum cos^2 = (|U'U|_F^2 - n) / 2,   sum cos cos = (|U'V|_F^2 - n) / 2
 
 so that d x d moments, additive over tokens, hold all of it. In float64: float32 moments lose up to 1e-2.
+
+Where all x_i point nearly the same way, all cosines are nearly 1 and these sums lose their digits.
+The correlation is the same of 2 cos_ij - 2, which with w_i = u_i - mean(u) and a_i = |w_i|^2 is
+
+    2 w_i'w_j - a_i - a_j = 2 w_i'w_j + (a_i - 1) (a_j - 1) / 2 - (a_i + 1) (a_j + 1) / 2
+
+that is, r_i'r_j without conjugation, of complex rows r_i that then replace u_i:
+
+    r_i = [sqrt(2) w_i, (a_i - 1) / sqrt(2), sqrt(-1) (a_i + 1) / sqrt(2)]
 """
 
 from collections.abc import Sequence
@@ -16,15 +25,17 @@ import pandas as pd
 from bertshift.activations.sampling import beside_content, two_samples
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined, token_blocks
+from bertshift.metrics.scaling import differ, scaled
 
-# What sums of equal cosines may differ by.
-ROUNDING = 1e-12
+# The least spread of cosines, as a share of their squares: below, its digits are rounding.
+LEAST_SPREAD = 1e-9
+NARROW = 1e-3  # mean squared distance of unit rows from their mean: below, sums lose 6 digits
 CELLS = 1 << 22  # numbers in a slice of the blocks' moments: 32 MB
 
 
 def unit_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
     """Scale the rows of x [n, d] to norm 1, in float64. Raises UserError for a row that is zero or not finite."""
-    x = np.asarray(x, np.float64)
+    x = scaled(x, axis=1)
     norms = np.sqrt(np.einsum("ij,ij->i", x, x))
     if not (np.isfinite(norms) & (norms > 0)).all():
         row = int(np.argmin(np.isfinite(norms) & (norms > 0)))
@@ -34,11 +45,37 @@ def unit_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
     return x / norms[:, None]
 
 
-def _pearson(pairs, sum_x, square_x, sum_y, square_y, product):
-    """Compute a correlation from sums over pairs; NaN without spread. Sums may be arrays over several samples."""
+def similarity_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
+    """Compute rows whose products, without conjugation, give RSA of the rows of x [n, d].
+
+    They are `unit_rows` [n, d]. Where these all point nearly the same way, they are the complex
+    rows [n, d + 2] of the module's docstring, of w_i divided by their root mean square.
+    Raises UserError as `unit_rows`.
+    """
+    u = unit_rows(x, where)
+    mean = u.mean(axis=0)
+    if 1 - mean @ mean > NARROW:
+        return u
+    w = u - mean
+    a = np.einsum("ij,ij->i", w, w)
+    if not differ(a.sum(), len(u) * (mean @ mean), np.asarray(x).dtype):
+        return u
+    w, a = w / np.sqrt(a.mean()), a / a.mean()
+    return np.column_stack([2**0.5 * w, 2**-0.5 * (a - 1), 1j * 2**-0.5 * (a + 1)])
+
+
+def _pearson(tokens, sum_x, square_x, sum_y, square_y, product):
+    """Compute a correlation from sums over all pairs of so many tokens; NaN without spread.
+
+    All arguments may be arrays over several samples.
+    """
+    pairs = tokens * (tokens - 1) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         spread_x, spread_y = square_x - sum_x**2 / pairs, square_y - sum_y**2 / pairs
-        known = (spread_x > ROUNDING * square_x) & (spread_y > ROUNDING * square_y)
+        # The number of tokens was subtracted from the squares: its rounding counts as well.
+        known_x = spread_x > LEAST_SPREAD * (square_x + tokens)
+        known_y = spread_y > LEAST_SPREAD * (square_y + tokens)
+        known = known_x & known_y
         spread = np.sqrt(np.where(known, spread_x * spread_y, np.nan))
         return np.clip((product - sum_x * sum_y / pairs) / spread, -1.0, 1.0)
 
@@ -64,36 +101,43 @@ class Deleted:
         self.left = np.append(rows.sum(), rows.sum() - rows)
 
     def own(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sum cos and cos^2 over the pairs of unit rows: [1 + blocks] each."""
+        """Sum cos and cos^2 over the pairs of `similarity_rows`: [1 + blocks] each."""
         totals = np.array([u[block].sum(axis=0) for block in self.blocks])
-        return self._over_pairs(*_products(totals)), self._moments(u, u)
+        return self._over_pairs(*_products(totals), u), self._moments(u, u)
 
     def correlations(self, u: np.ndarray, v: np.ndarray, own_v: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        """Compute RSA [1 + blocks] of unit rows u, v; own_v is `own(v)`. NaN where all pairs are equally similar."""
-        pairs = self.left * (self.left - 1) / 2
-        return _pearson(pairs, *self.own(u), *own_v, self._moments(u, v))
+        """Compute RSA [1 + blocks] of `similarity_rows` u, v; own_v is `own(v)`.
+
+        NaN where all pairs are equally similar.
+        """
+        return _pearson(self.left, *self.own(u), *own_v, self._moments(u, v))
 
     def _moments(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         # All blocks' d x d moments at once would be too large.
         width = max(1, CELLS // (len(self.blocks) * u.shape[1]))
         parts = (slice(first, first + width) for first in range(0, v.shape[1], width))
         found = [_products(np.array([(u[b].T @ v[b, part]).ravel() for b in self.blocks])) for part in parts]
-        return self._over_pairs(*map(sum, zip(*found, strict=True)))
+        return self._over_pairs(*map(sum, zip(*found, strict=True)), u, v)
 
-    def _over_pairs(self, whole: float, with_whole: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """Derive the sums [1 + blocks] over pairs i < j from `_products`, to which each pair (i, i) adds 1."""
-        return (np.append(whole, whole - 2 * with_whole + own) - self.left) / 2
+    def _over_pairs(self, whole, with_whole, own, *rows: np.ndarray) -> np.ndarray:
+        """Derive the sums [1 + blocks] over pairs i < j from `_products` of these rows.
+
+        Each pair (i, i) adds 1, as cos = 1, or 0 where rows are complex, as 2 cos - 2 = 0.
+        """
+        itself = 0 if any(map(np.iscomplexobj, rows)) else self.left
+        return (np.append(whole, whole - 2 * with_whole + own).real - itself) / 2
 
 
 def rsa(x: np.ndarray, y: np.ndarray) -> float:
     """Compute RSA of x [n, d_x] and y [n, d_y], hidden states of the same n tokens.
 
-    Raises UserError below 3 tokens, for a zero vector, and where all tokens are equally similar.
+    Raises UserError below 3 tokens, for a zero vector, and where all tokens are equally similar
+    up to rounding.
     """
     if len(x) != len(y):
         raise UserError(f"x holds {len(x)} tokens and y {len(y)}; give states of the same tokens.")
     _check_count(len(x))
-    u, v = unit_rows(x, "x"), unit_rows(y, "y")
+    u, v = similarity_rows(x, "x"), similarity_rows(y, "y")
     whole = Deleted([slice(0, len(x))])
     value = float(whole.correlations(u, v, whole.own(v))[0])
     if np.isnan(value):
@@ -127,14 +171,14 @@ def _rows(pairs: list[Pair], tokens: int):
             deleted = Deleted(token_blocks(model.offsets, positions))
             for layer, ref_layer in matched_layers(model.layers, reference.layers):
                 x, y = model.states(layer, positions), reference.states(ref_layer, positions)
-                v = unit_rows(y, f"hidden layer {ref_layer} in {pair.reference}")
+                v = similarity_rows(y, f"hidden layer {ref_layer} in {pair.reference}")
                 key = (pair.reference, pair.stimuli, variant, ref_layer)
                 if key not in references:
                     references[key] = deleted.own(v)
                 if np.array_equal(x, y):
                     scores = np.where(deleted.left > 2, 1.0, np.nan)
                 else:
-                    u = unit_rows(x, f"hidden layer {layer} in {pair.model}")
+                    u = similarity_rows(x, f"hidden layer {layer} in {pair.model}")
                     scores = deleted.correlations(u, v, references[key])
                 if np.isnan(scores[0]):
                     tell_undefined("rsa", pair, layer)

@@ -14,6 +14,9 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg.blas import dger
 
+from bertshift.errors import UserError
+from bertshift.metrics.scaling import differ, scaled
+
 ROWS = 4096
 
 
@@ -30,7 +33,18 @@ class Centred:
 
     @classmethod
     def of(cls, x: np.ndarray, blocks: Sequence[slice] = ()) -> "Centred":
-        return cls(x, np.arange(len(x)), blocks)
+        """Take all rows of x [n, d], of any magnitude and about any mean, scaled by a power of 2.
+
+        Raises UserError where the rows differ by no more than rounding.
+        """
+        rows = scaled(x)
+        mean = rows.mean(axis=0)
+        rows -= mean  # centred here and by `mean` again, as a large mean has large rounding
+        if not differ(np.vdot(rows, rows), len(x) * (mean @ mean), x.dtype):
+            raise UserError(
+                "Hidden states do not vary between tokens, so no measure is defined: check the model."
+            )
+        return cls(rows, np.arange(len(x)), blocks)
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -52,9 +66,9 @@ class Centred:
 
     @property
     def varies(self) -> bool:
-        """Whether the rows differ by more than float32 rounding. The embeddings of a first token that is
+        """Whether the rows differ by more than rounding. The embeddings of a first token that is
         always the same do not."""
-        return bool(self.squares.sum() > 1e-12 * len(self) * (self.mean @ self.mean))
+        return differ(self.squares.sum(), len(self) * (self.mean @ self.mean), self.states.dtype)
 
     def permuted(self, order: np.ndarray) -> "Centred":
         return Centred(self.states, self.positions[order])

@@ -21,6 +21,7 @@ from scipy import linalg
 
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import frame
+from bertshift.metrics.scaling import scaled
 from bertshift.models.weights import MATRICES, opened, projection
 
 LEADING, TOLD = 10, 64  # singular vectors looked at, and singular values in a table
@@ -32,7 +33,7 @@ INSTEAD = "leave results/spectra out for it"
 def shares(singular: np.ndarray, rank: int) -> float:
     """Measure the share of the squared norm in the first `rank` singular values. `singular` [n] has the
     largest first; NaN if all are 0."""
-    squares = singular**2
+    squares = scaled(singular) ** 2
     return float(squares[:rank].sum() / squares.sum()) if squares.any() else np.nan
 
 
