@@ -9,6 +9,11 @@ draws of runs and blocks), and the t interval over runs that takes the inputs fo
 
 A second table has measures near an end of their range, with 1, 2, 3 or 5 replicates that share their inputs, cut into 20
 blocks; beside the interval on the scale of the range stands that on the measure's own.
+
+A third table has designs that are far from normal. Runs, or blocks, are log-normal: their logarithms
+have a variance of 1. One run in ten is higher by 10 standard deviations of the others. Nearly all
+examples are right. The last column says how often one run is found to lie far from the others
+(`statistics.is_far_off`).
 """
 
 import argparse
@@ -18,8 +23,10 @@ from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from bertshift.files import BLOCKS
+from bertshift.rows.blocks import outside
 from bertshift.rows.estimates import estimate
-from bertshift.rows.ranges import ANY, RANGES
+from bertshift.rows.ranges import ANY, POSITIVE, RANGES, SHARE
+from bertshift.rows.statistics import is_far_off
 
 DESIGNS = [(3, 3, 50), (5, 5, 50), (1, 5, 50), (25, 1, 50), (2, 1, 50), (2, 5, 50)]
 EFFECTS = ("runs", "seeds", "blocks")
@@ -80,6 +87,11 @@ def of_examples(statistic, *each):
     return statistic(*(one.sum(1) for one in sums)), statistic(
         *(one.sum(1, keepdims=True) - one for one in sums)
     )
+
+
+def without_each(each):
+    """Means of numbers [R, BLOCKS, studies] without each block."""
+    return (each.sum(axis=1, keepdims=True) - each) / (BLOCKS - 1)
 
 
 def right(rng, share, replicates, examples, number):
@@ -163,6 +175,61 @@ def near_ends(rng, asked):
             print(name, replicates, *(f"{100 * share:.1f}" for share in found / asked), sep="\t", flush=True)
 
 
+# ---- Far from normal: values, those without each block or None, the truth.
+
+FAR, HOW_FAR = 0.1, 10.0
+LOGNORMAL_MEAN = np.exp(0.5)
+
+
+def skewed_runs(rng, replicates, number):
+    return rng.lognormal(size=(replicates, number)), None, LOGNORMAL_MEAN
+
+
+def runs_far_off(rng, replicates, number):
+    far = rng.uniform(size=(replicates, number)) < FAR
+    return rng.normal(size=far.shape) + HOW_FAR * far, None, HOW_FAR * FAR
+
+
+def skewed_blocks(rng, replicates, number):
+    """Draw blocks with log-normal effects, the same for all runs, whose own are normal and small."""
+    run = rng.normal(0, np.sqrt(SMALL / BLOCKS), (replicates, 1, number))
+    each = rng.lognormal(size=(1, BLOCKS, number)) + run
+    truth = LOGNORMAL_MEAN + (run[0, 0] if replicates == 1 else 0)
+    return each.mean(axis=1), without_each(each), truth
+
+
+def nearly_all_right(rng, replicates, number):
+    """Draw studies of an accuracy of .99 of 150 examples."""
+    hits, truth = right(rng, 0.99, replicates, 150, number)
+    values, left_out = hits.mean(axis=1), np.stack([hits[:, rest].mean(axis=1) for rest in outside(150)], 1)
+    return values, left_out, truth[0] if replicates == 1 else 0.99
+
+
+FAR_FROM_NORMAL = {
+    "log-normal runs": (skewed_runs, (3, 5, 10, 25), {}),
+    "log-normal runs, in a range": (skewed_runs, (3, 5, 10, 25), {"ends": POSITIVE}),
+    "one run in ten far off": (runs_far_off, (3, 5, 10, 25), {}),
+    "log-normal blocks": (skewed_blocks, (1, 2, 3, 5), {}),
+    "log-normal blocks, in a range": (skewed_blocks, (1, 2, 3, 5), {"ends": POSITIVE}),
+    "accuracy .99 of 150 examples": (nearly_all_right, REPLICATES, {"ends": SHARE, "examples": 150}),
+    "the same, their number unknown": (nearly_all_right, REPLICATES, {"ends": SHARE}),
+}
+
+
+def far_from_normal(rng, asked):
+    """The table of designs that are far from normal, per hundred studies."""
+    print("design\treplicates\tours\tone run far off")
+    for name, (design, counts, known) in FAR_FROM_NORMAL.items():
+        for replicates in counts:
+            found = np.zeros(2)
+            for first in range(0, asked, AT_ONCE):
+                values, left_out, truth = design(rng, replicates, min(AT_ONCE, asked - first))
+                one = estimate(values, left_out=left_out, **known)
+                found[0] += ((one.low <= truth) & (truth <= one.high)).sum()
+                found[1] += sum(map(is_far_off, values.T))
+            print(name, replicates, *(f"{100 * share:.1f}" for share in found / asked), sep="\t", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=4000)
@@ -179,6 +246,7 @@ def main():
             shares = "\t".join(f"{100 * hit / asked.studies:.1f}" for hit in hits.values())
             print(*design, dominant, shares, sep="\t", flush=True)
     near_ends(np.random.default_rng(2), asked.studies)
+    far_from_normal(np.random.default_rng(3), asked.studies)
     error = 100 * stats.binom.std(asked.studies, 0.95) / asked.studies
     print(f"percent of {asked.studies} studies; the standard error of 95 is {error:.1f}")
 

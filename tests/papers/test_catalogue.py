@@ -1,6 +1,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from made_papers import ByFigure, shipped, tables_of, unmade
 from pictures import assert_every_number_is_in_the_table, assert_legible
@@ -40,6 +41,14 @@ def test_tables_are_made_up_for_every_figure(made):
         for name in {*catalogue.FIGURES} - {*made()}
     }
     assert not missing, f"let the paper's function in tests/made_papers.py make these tables: {missing}"
+
+
+def test_a_caption_says_where_one_replicate_lies_far_from_the_others():
+    """Pairs of runs, a few replicates and a published number are not tested."""
+    each = ["1; 2; 3; 4; 5", "1; 2; 1; 2; 90", "1; 2; 1; 2; 90", "1; 2; 90", ""]
+    table = pd.DataFrame({"each": each, "unit": ["seed", "seed", "seed pair", "seed", None]})
+    assert "far from the others in 1 of 2 means (Grubbs's test" in style.far_off(table)
+    assert style.far_off(table.drop(1)) == style.far_off(table[["unit"]]) == ""
 
 
 def test_a_figure_without_made_tables_stops_no_test_of_another(made, monkeypatch):

@@ -19,6 +19,7 @@ from bertshift.rows.blocks import (
     read_with_blocks,
     write_with_blocks,
 )
+from bertshift.rows.statistics import in_points, summarise
 
 
 @pytest.mark.parametrize("examples", [1, 7, BLOCKS, 53, 1000])
@@ -63,7 +64,7 @@ def test_a_table_with_blocks_comes_back(tmp_path):
     assert list(written) == ["layer", "value", "low", "high", "sd", "version"]
     assert written.loc[1, ["low", "high"]].tolist() == pytest.approx(list(interval(0.25, few)))
     back = read_with_blocks(path)
-    assert list(back)[-BLOCKS - 2 : -2] == WITHOUT and back.loc[0, WITHOUT].tolist() == whole.tolist()
+    assert list(back)[-BLOCKS - 3 : -3] == WITHOUT and back.loc[0, WITHOUT].tolist() == whole.tolist()
     assert back.loc[1, WITHOUT].notna().sum() == 5
     before = blocks.read_bytes()
     write_with_blocks(path, back)
@@ -80,6 +81,17 @@ def test_a_table_with_blocks_comes_back(tmp_path):
             read_with_blocks(path)
     blocks.unlink()
     assert read_with_blocks(path)[WITHOUT].isna().all(axis=None)
+
+
+def test_a_score_of_examples_that_are_all_right_has_an_interval(tmp_path):
+    """On the table of scores, and on that of their means in points."""
+    path, low = tmp_path / "sst2.tsv", 1 - stats.t.ppf(0.975, BLOCKS - 1) * 2 / (150 + 4)
+    shown = pd.DataFrame({"metric": ["accuracy", "f1"], "init": 1, "seed": 1, "value": 1.0, "dev": 150})
+    write_with_blocks(path, pd.concat([shown, in_columns(np.ones((2, BLOCKS)))], axis=1))
+    assert read_tsv(path)["low"].tolist() == pytest.approx([low, 1])
+    means = summarise(in_points(read_with_blocks(path)), ["metric"])
+    assert means["low"].tolist() == pytest.approx([100 * low, 100])
+    assert "share_of" not in read_tsv(path)
 
 
 def test_tables_one_below_the_other_keep_what_made_each_row(tmp_path):

@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 from bertshift.errors import UserError
 from bertshift.rows import ranges
 from bertshift.rows.estimates import estimate
-from bertshift.rows.ranges import ANY, CORRELATION, POSITIVE, SHARE, distance, reached
+from bertshift.rows.ranges import ANY, CORRELATION, POSITIVE, SHARE, distance, least_error, reached
 
 ERROR, ERRORS = 0.01, np.array([-300.0, -20.0, 0.0, 1.0, 500.0])
 STEPS = ERROR * ERRORS
@@ -51,6 +51,35 @@ def test_a_jump_of_the_jackknife_beyond_an_end_makes_no_wide_interval():
     # Two replicates, one of them at the end, are no jump.
     two = estimate(np.array([0.0, 0.02]), ends=SHARE)
     assert 0 < two.low < 1e-6 and 0.5 < two.high < 1
+
+
+def test_a_share_of_all_or_none_of_n_examples_reaches_wilsons_limit():
+    """Two errors away, in the unit of the value. Other numbers have no least error."""
+    wilson = stats.binomtest(150, 150).proportion_ci(stats.norm.cdf(2) * 2 - 1, method="wilson").low
+    for value, ends, limit in (
+        (1.0, SHARE, wilson),
+        (0.0, SHARE, 1 - wilson),
+        (100.0, (0.0, 100.0), 100 * wilson),
+    ):
+        error = least_error(value, 150, ends)
+        assert reached(value, error, np.array([-2.0, 2.0]), ends) == pytest.approx(sorted((value, limit)))
+    for value, examples, ends in (
+        (149 / 150, 150, SHARE),
+        (1.0, np.nan, SHARE),
+        (0.0, 150, POSITIVE),
+        (1.0, 150, ANY),
+    ):
+        assert least_error(value, examples, ends) == 0
+
+
+def test_a_share_of_examples_is_found_by_its_name_and_kind():
+    rows = [("accuracy", ""), ("f1", ""), ("frozen", "accuracy"), ("gain", "accuracy"), ("rsa", "")]
+    table = pd.DataFrame(rows, columns=["metric", "score"])
+    assert ranges.examples(table.assign(dev=150)).tolist() == pytest.approx(
+        [150, np.nan, 150, np.nan, np.nan], nan_ok=True
+    )
+    assert ranges.examples(table.assign(n=7, dev=150))[0] == 7
+    assert np.isnan(ranges.examples(table)).all()
 
 
 def test_an_interval_and_its_probabilities_lie_inside_the_range():

@@ -18,6 +18,18 @@ def test_paired_t_is_scipys_and_needs_two_replicates():
     assert statistics.paired_t([0.0, 0.0]) == 1
 
 
+def test_one_replicate_far_from_the_others_is_found_by_grubbs_test():
+    """Critical values at 1 %, two-sided, of Grubbs's table (1969): 1.764 for 5, 2.482 for 10."""
+    for n, critical in ((5, 1.764), (10, 2.482)):
+        near = np.resize([-1.0, 1.0], n - 1)
+        far = next(far for far in np.arange(1, 50, 0.01) if statistics.is_far_off([*near, far]))
+        assert stats.zscore([*near, far], ddof=1)[-1] == pytest.approx(critical, abs=2e-3)
+        assert statistics.is_far_off([-far, *-near])
+    assert not statistics.is_far_off([0, 0, 0, 9]) and not statistics.is_far_off([0.7] * 5)
+    normal = np.random.default_rng(0).normal(size=(4000, 5))
+    assert np.mean([*map(statistics.is_far_off, normal)]) == pytest.approx(0.01, abs=0.005)
+
+
 def test_the_best_of_two_is_the_mean_over_all_pairs():
     values = [0.5, 0.9, 0.1, 0.5, 0.7]
     assert statistics.best_of_two(values) == pytest.approx(

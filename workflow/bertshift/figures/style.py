@@ -15,7 +15,7 @@ from bertshift import files
 from bertshift.models.source import BERT
 from bertshift.naming import Name, is_pair, named_in
 from bertshift.rows.failure import MARGIN
-from bertshift.rows.statistics import BANDED
+from bertshift.rows.statistics import BANDED, COMPARABLE, FAR, PAIRED, each_of, is_far_off
 from bertshift.version import stamped, version
 
 Drawn = tuple[Figure, pd.DataFrame, str]  # a figure, the table of every number in it, its caption
@@ -150,6 +150,23 @@ def failures(table: pd.DataFrame, column: str = "series") -> str:
     )
 
 
+def far_off(table: pd.DataFrame) -> str:
+    """Write a sentence on the means in which one replicate lies far from the others; empty if there
+    are none. Pairs of runs share runs, so they are not tested."""
+    if "each" not in table:
+        return ""
+    single = table[~table["unit"].fillna("").str.endswith(PAIRED)]
+    each = single["each"].fillna("").map(each_of)
+    tested = each[each.map(len) >= COMPARABLE]
+    far = int(tested.map(is_far_off).sum())
+    return (
+        f"One replicate lies far from the others in {far} of {len(tested)} means (Grubbs's test, which "
+        f"finds one by chance in {FAR:.0%} of them)."
+        if far
+        else ""
+    )
+
+
 def edge_labels(tasks: pd.Series) -> dict[str, str]:
     """List the edge-probing tasks that occur, in the paper's order and then any others, with their names for
     a reader."""
@@ -203,7 +220,7 @@ def captioned(figure: Figure, table: pd.DataFrame, *notes: str) -> Drawn:
     figure.get_layout_engine().set(rect=(0, below / height, 1, 1 - below / height))
     place = {"x": 0.05 / width, "y": 0.04 / height, "va": "bottom"}
     figure.text(s="\n".join(lines), fontsize=7, color="#444444", **place)
-    return figure, table, " ".join([made_by_in_full, *filter(None, notes)])
+    return figure, table, " ".join(filter(None, [made_by_in_full, *notes, far_off(table)]))
 
 
 def origin(table: pd.DataFrame) -> tuple[str, str]:

@@ -23,6 +23,7 @@ from bertshift.rows import ranges
 from bertshift.version import stamped
 
 WITHOUT = [f"without{block}" for block in range(1, BLOCKS + 1)]
+IN_MEMORY = [*WITHOUT, *ranges.ENDS, ranges.SHARE_OF]
 LEVEL = 0.95
 
 
@@ -88,10 +89,13 @@ def jackknife(without: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.sqrt(np.where(blocks > 1, (blocks - 1) / blocks * squares, np.nan)), blocks
 
 
-def interval(value: np.ndarray, without: np.ndarray, ends=ranges.ANY) -> tuple[np.ndarray, np.ndarray]:
+def interval(
+    value: np.ndarray, without: np.ndarray, ends=ranges.ANY, examples=np.nan
+) -> tuple[np.ndarray, np.ndarray]:
     """Calculate low and high [...], the two-sided 95 % t interval of `value` with B - 1 degrees of freedom,
-    inside a range with these `ends`."""
+    inside a range with these `ends`. `examples` are how many the value is a share of, if it is one."""
     error, blocks = jackknife(without)
+    error = np.maximum(error, ranges.least_error(value, examples, ends))
     errors = distributions.t.ppf((1 + LEVEL) / 2, np.where(blocks > 1, blocks - 1, 1))
     return ranges.reached(value, error, -errors, ends), ranges.reached(value, error, errors, ends)
 
@@ -100,9 +104,10 @@ def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "v
     """Write a table with the columns WITHOUT (absent ones are NaN) as a TSV that has `low` and `high` after the number that
     they are `of` instead, and the columns as float64 [rows, BLOCKS] beside it. The same table gives the same bytes."""
     without = table.reindex(columns=WITHOUT).to_numpy(np.float64)
-    shown = table.drop(columns=[*WITHOUT, *ranges.ENDS, "low", "high"], errors="ignore")
-    place, within = shown.columns.get_loc(of) + 1, ranges.of(shown).T if of == "value" else ranges.ANY
-    low, high = interval(shown[of].to_numpy(np.float64), without, within)
+    shown = table.drop(columns=[*IN_MEMORY, "low", "high"], errors="ignore")
+    place, measured = shown.columns.get_loc(of) + 1, of == "value"
+    within, examples = (ranges.of(shown).T, ranges.examples(shown)) if measured else (ranges.ANY, np.nan)
+    low, high = interval(shown[of].to_numpy(np.float64), without, within, examples)
     shown.insert(place, "high", high)
     shown.insert(place, "low", low)
     _write(path, stamped(shown), without)
@@ -115,7 +120,7 @@ def _write(path: str | os.PathLike, table: pd.DataFrame, without: np.ndarray) ->
 
 
 def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
-    """Read a table with its columns WITHOUT, which are NaN where no blocks stand beside it, and `ranges.ENDS`. Raises
+    """Read a table with its columns IN_MEMORY; WITHOUT are NaN where no blocks stand beside it. Raises
     UserError where the blocks are of another table."""
     table, beside = read_tsv(path), blocks_beside(str(path))
     without = _read(beside) if os.path.exists(beside) else np.full((len(table), BLOCKS), np.nan)
@@ -124,7 +129,8 @@ def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
             f"{beside} holds blocks of {len(without)} rows, {path} has {len(table)}: delete both and run their rule again."
         )
     ends = pd.DataFrame(ranges.of(table), columns=ranges.ENDS)
-    return pd.concat([table, pd.DataFrame(without, columns=WITHOUT), ends], axis=1)
+    found = pd.concat([table, pd.DataFrame(without, columns=WITHOUT), ends], axis=1)
+    return found.assign(**{ranges.SHARE_OF: ranges.examples(table)})
 
 
 def _read(path: str) -> np.ndarray:
@@ -141,4 +147,4 @@ def _read(path: str) -> np.ndarray:
 def concatenate(path: str | os.PathLike, tables: Sequence[str]) -> None:
     """Concatenate tables with blocks, one below the other, at `path`. Each row keeps the version that made it."""
     table = pd.concat(map(read_with_blocks, tables), ignore_index=True)
-    _write(path, table.drop(columns=[*WITHOUT, *ranges.ENDS]), table[WITHOUT].to_numpy(np.float64))
+    _write(path, table.drop(columns=IN_MEMORY), table[WITHOUT].to_numpy(np.float64))

@@ -78,12 +78,15 @@ class Estimate:
         return float(low if errors < 0 else 1 - low)
 
 
-def estimate(values, names: Sequence[str] | None = None, left_out=None, ends=ranges.ANY) -> Estimate:
+def estimate(
+    values, names: Sequence[str] | None = None, left_out=None, ends=ranges.ANY, examples=np.nan
+) -> Estimate:
     """Estimate the mean of `values` [R, ...] over replicates, in a range with these `ends`. The other axes
     may be, say, the steps of a curve.
 
     `names` of replicates are `statistics.with_replicates`'s: "init1-2" is a pair of two runs; none given, they are
     independent. `left_out` [R, B, ...] are the values without each block of inputs, if known.
+    `examples` are how many the values are shares of, if they are (`ranges.least_error`).
     UserError for no value at all or for a value that is not finite.
     """
     values = np.asarray(values, dtype=np.float64)
@@ -94,13 +97,15 @@ def estimate(values, names: Sequence[str] | None = None, left_out=None, ends=ran
     runs = _pseudo_values_of_runs(values, names)
     blocks = None if left_out is None else pseudo_values(values, np.asarray(left_out, np.float64))
     both = blocks is not None and runs is values
+    mean = values.mean(0)
     return _combined(
-        values.mean(0),
+        mean,
         len(values),
         runs,
         None if blocks is None else blocks.mean(0),
         _rest(blocks) if both else 0.0,
         ends,
+        ranges.least_error(mean, examples, ends),
     )
 
 
@@ -125,10 +130,13 @@ def _combined(
     blocks: np.ndarray | None,
     rest: float | np.ndarray = 0.0,
     ends=ranges.ANY,
+    least: float | np.ndarray = 0.0,
 ) -> Estimate:
     """Combine pseudo-values of runs [R, ...] and of blocks [B, ...] into one estimate. `rest` is the part of
-    the variance that both have."""
+    the variance that both have, `least` the least standard error that the blocks have."""
     between, across = _variance(runs), _variance(blocks)
+    if across is not None:
+        across = np.maximum(across[0], least**2), across[1]
     known = [part for part in (between, across) if part is not None]
     if not known:
         return Estimate(mean, np.nan * mean, (), replicates, NONE, ends)

@@ -3,6 +3,10 @@
 A standard error goes over to a scale without ends by the delta method (Casella and Berger 2002, section 5.5.4): the logit of
 a number's place in its range, or the logarithm of its distance from the only end. There the interval is symmetric, and its
 ends are carried back. For a range from -1 to 1 twice Fisher's z is this logit.
+
+Examples that are all right, or all wrong, do not vary, so the jackknife of their share has an error
+of 0. With n examples the error is 2 / (n + 4) instead: two errors from the share lies the limit of
+Wilson's interval (1927), n / (n + z^2) with z = 2.
 """
 
 from collections.abc import Mapping
@@ -16,6 +20,9 @@ from bertshift.measures import registry
 from bertshift.measures.metric import ANY, CORRELATION, POSITIVE, SHARE, Range
 
 ENDS = ["floor", "ceiling"]  # in memory, columns of a table with the range of its column `value`
+# In memory, a column with the number of examples that `value` is a share of, or NaN.
+SHARE_OF = "share_of"
+Z = 2  # of Wilson's interval of 95 %
 AT_END = 1e-12  # of the range's width, and in numbers without a width: nearer to an end is at the end
 BEYOND = 1 + 1e-9  # two replicates, one of them at an end, have an error as large as their distance from it
 # What tells measures of one name apart, in the order in which it is looked for.
@@ -26,13 +33,13 @@ SCORES: Mapping[str, Range] = {
                      "label_accuracy_gold_heads"], SHARE),
     **dict.fromkeys(["mcc", "pearson", "spearman"], CORRELATION),
 }  # fmt: skip
+SCORED = ["frozen", "ablation", "ablation_split_half", "restored_score"]  # metrics with a column `score`
 # By the column `metric`, or this and a word of one of KINDS. What is not here is a difference, or has no interval. Those of
 # metrics of two models stand in their records.
 RANGES: Mapping[str, Range] = {
     **registry.RANGES,
     **SCORES,
-    **{f"{metric} {score}": ends for metric in ("frozen", "ablation", "ablation_split_half", "restored_score")
-       for score, ends in SCORES.items()},
+    **{f"{metric} {score}": ends for metric in SCORED for score, ends in SCORES.items()},
     "edge_probe": SHARE,
     "forgetting model": POSITIVE,
     "forgetting parent": POSITIVE,
@@ -48,15 +55,40 @@ RANGES: Mapping[str, Range] = {
     "weights_moved": POSITIVE,
 }  # fmt: skip
 
+# Shares of examples, named as in RANGES. Words of a sentence and maps of an input are not
+# independent: their number is that of the examples.
+COUNTED_SCORES = ["accuracy", "exact_match", "uas", "las_ud", "las_full"]
+COUNTED = {
+    *COUNTED_SCORES,
+    *(f"{metric} {score}" for metric in SCORED for score in COUNTED_SCORES),
+    "pattern_share",
+    "structural_probe root_accuracy",
+}
+
 
 def of(table: pd.DataFrame) -> np.ndarray:
     """Look up the ends of the range of each row's `value`, [rows, 2], infinite where there is none."""
+    found = _looked_up(table, RANGES)
+    return np.array([ends if isinstance(ends, tuple) else ANY for ends in found]).reshape(-1, 2)
+
+
+def examples(table: pd.DataFrame) -> np.ndarray:
+    """Look up how many examples each row's `value` is a share of, [rows]: column `n`, in tables of
+    scores `dev`. NaN where the value is no such share (COUNTED)."""
+    known = next((table[column] for column in ("n", "dev") if column in table), np.nan)
+    counted = _looked_up(table, dict.fromkeys(COUNTED, True)).notna()
+    return np.where(counted, known, np.nan)
+
+
+def _looked_up(table: pd.DataFrame, known: Mapping) -> pd.Series:
+    """Look up each row's measure in `known`: by the column `metric`, or this and a word of one of
+    KINDS; NaN where it is not there."""
     metric = table["metric"].astype(str) if "metric" in table else pd.Series("", table.index)
-    found = metric.map(RANGES)
+    found = metric.map(known)
     for kind in reversed([kind for kind in KINDS if kind in table]):
         words = metric + " " + table[kind].astype(str)
-        found = words.map(RANGES).where(words.isin(RANGES), found)
-    return np.array([ends if isinstance(ends, tuple) else ANY for ends in found]).reshape(-1, 2)
+        found = words.map(known).where(words.isin(known), found)
+    return found
 
 
 def within(table: pd.DataFrame, ends) -> pd.DataFrame:
@@ -119,6 +151,16 @@ def distance(value, error, other, ends: Range) -> np.ndarray:
         scale = np.where(np.isfinite(low), np.log(np.maximum(other - low, 0) / below), 0.0)
         scale = scale - np.where(np.isfinite(high), np.log(np.maximum(high - other, 0) / above), 0.0)
         return np.where(linear, other - value, scale / (1 / below + 1 / above)) / error
+
+
+def least_error(value, examples, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Compute the least standard error of shares of so many `examples`, in the unit of `value`: that
+    of Wilson's limit where all or none of them count, else 0. It is 0 where the number is NaN."""
+    value, low, high = np.broadcast_arrays(*(np.asarray(part, np.float64) for part in (value, *ends)))
+    width = high - low
+    at_end = np.minimum(value - low, high - value) <= AT_END * width
+    known = at_end & np.isfinite(width) & np.isfinite(examples)
+    return np.where(known, Z * width / (np.asarray(examples) + Z**2), 0.0)
 
 
 def _placed(value, other, error, ends) -> tuple[np.ndarray, ...]:

@@ -17,6 +17,8 @@ RUN = ["init", "seed", "ref_init", "ref_seed"]  # which replicate of a model, an
 SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
 PAIRED = " pair"  # a unit that is two of UNITS
 EQUAL = 1e-9  # tables carry ten digits
+COMPARABLE = 5  # replicates, from which on one of them can be told to lie far from the others
+FAR = 0.01  # how often one of normal replicates does so by chance
 BANDED = 3  # replicates, from which on figures draw an interval; fewer are drawn themselves
 
 
@@ -41,6 +43,18 @@ def paired_t(differences) -> float:
     if error == 0:
         return 1.0 if mean == 0 else np.nan
     return float(2 * distributions.t.sf(abs(mean) / error, n - 1))
+
+
+def is_far_off(values) -> bool:
+    """Test whether one replicate lies far from the others (Grubbs 1969, two-sided, at FAR). False for
+    fewer than COMPARABLE: the largest distance from their mean is bounded."""
+    values = np.asarray(values, dtype=np.float64)
+    n = values.size
+    if n < COMPARABLE:
+        return False
+    t = distributions.t.isf(FAR / (2 * n), n - 2)
+    critical = (n - 1) / np.sqrt(n) * t / np.sqrt(n - 2 + t**2)
+    return bool(np.abs(values - values.mean()).max() > critical * values.std(ddof=1) + EQUAL)
 
 
 def best_of_two(values) -> float:
@@ -103,7 +117,8 @@ def summarise(table: pd.DataFrame, by: list[str], apart: Sequence[str] = ()) -> 
     the same `apart`, which are among `by`.
 
     A replicate's value is the mean of its rows, and so are its values without each block (`blocks.WITHOUT`), if the table
-    has them. The interval lies in the range that the columns `ranges.ENDS` name, if there are any.
+    has them. The interval lies in the range that the columns `ranges.ENDS` name, if there are any; the column
+    `ranges.SHARE_OF` has the number of examples that the value is a share of.
     """
     columns = [*by, "value", "low", "high", "each", "replicates", "unit", "interval"]
     rows = with_replicates(table, apart).dropna(subset=by)
@@ -117,6 +132,7 @@ def summarise(table: pd.DataFrame, by: list[str], apart: Sequence[str] = ()) -> 
     first = rows.drop_duplicates("cell").set_index("cell")
     found = first.assign(unit=first["replicate"].map(unit_of), each="", interval="", replicates=0)
     ends = found.reindex(columns=ranges.ENDS).fillna(dict(zip(ranges.ENDS, ranges.ANY, strict=True)))
+    examples = found.get(ranges.SHARE_OF, pd.Series(np.nan, found.index))
     wide = each.unstack()
     # Cells with the same replicates and blocks at once: a figure may have thousands of cells.
     for _, cells in wide.groupby([known.tobytes() for known in wide.notna().to_numpy()], sort=False):
@@ -124,7 +140,8 @@ def summarise(table: pd.DataFrame, by: list[str], apart: Sequence[str] = ()) -> 
         values = part["value"]
         known = [name for name in wanted[1:] if name in part and part[name].shape == values.shape]
         left_out = np.stack([part[name].to_numpy().T for name in known], axis=1) if known else None
-        one = estimate(values.to_numpy().T, list(values), left_out, ends.loc[cells.index].to_numpy().T)
+        within, counted = ends.loc[cells.index].to_numpy().T, examples[cells.index].to_numpy()
+        one = estimate(values.to_numpy().T, list(values), left_out, within, counted)
         found.loc[cells.index, ["value", "low", "high"]] = np.column_stack([one.mean, one.low, one.high])
         found.loc[cells.index, ["replicates", "interval"]] = one.replicates, one.interval
         if one.replicates > 1:
@@ -166,9 +183,8 @@ def mapped(table: pd.DataFrame, function: Callable, *more: str) -> pd.DataFrame:
 def with_value(table: pd.DataFrame, values: pd.Series | float, ends=ranges.ANY) -> pd.DataFrame:
     """Replace the values of a table by others, in a range with these `ends`, that have no values without a
     block, and no interval."""
-    return ranges.within(
-        table.drop(columns=[*WITHOUT, "low", "high"], errors="ignore").assign(value=values), ends
-    )
+    columns = [*WITHOUT, ranges.SHARE_OF, "low", "high"]
+    return ranges.within(table.drop(columns=columns, errors="ignore").assign(value=values), ends)
 
 
 def in_points(table: pd.DataFrame) -> pd.DataFrame:

@@ -31,7 +31,7 @@ SERIES = {name: words for group in GROUPS.values() for name, words in group.item
 PAPER = {"pretrained": "random_head", "random_init": "random_start", "finetuned": "finetuned"}
 CORRELATIONS, CORRELATION = ("pearson", "spearman"), "correlation"
 NUMBERS = ["value", *WITHOUT]
-MEASURED = [*NUMBERS, *ranges.ENDS]
+MEASURED = [*NUMBERS, *ranges.ENDS, ranges.SHARE_OF]
 SCORES = style.SCORES | {CORRELATION: "mean of both"}
 
 LABELS, CELL, ROW, HEADER = 0.85, 0.86, 0.42, 0.6  # inches

@@ -72,8 +72,9 @@ def tidy(
     """
     gain = at(rows, complete, end) - empty
     percent = 100 * (numbers_of(rows) - empty) / gain.where(gain > 0)
+    scores = numbers_of(rows).join(rows.reindex(columns=[ranges.SHARE_OF]))
     return numbers.join(
-        means(rows, "score", numbers_of(rows), rows.reindex(columns=ranges.ENDS).to_numpy().T), printed(published, rows[complete]),
+        means(rows, "score", scores, rows.reindex(columns=ranges.ENDS).to_numpy().T), printed(published, rows[complete]),
         means(rows, relative, percent),
         columns=COLUMNS
     )  # fmt: skip
