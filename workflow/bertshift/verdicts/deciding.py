@@ -181,6 +181,8 @@ def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None, runs: i
         said += (
             " Its interval is over inputs alone: fewer than three replicates do not say how much it varies."
         )
+    if runs == len(values) and statistics.is_far_off(values):  # pairs of runs are more than their runs
+        said += " One replicate lies far from the others."
     if not has_width(ours):
         said += f" {runs} runs have the same number; {AGREEING} or more decide." if runs > 1 else ""
     verdict = one.decided(ours, runs)
