@@ -155,6 +155,11 @@ class Name:
         return ".".join(["+".join(self.stages), *self.variants]) + (f"@{self.said}" if self.said else "")
 
 
+def noise_variants(times: Iterable[int]) -> list[str]:
+    """Name the variants with noise of these sizes, as multiples of the change: `noise`, `noise10`."""
+    return ["noise" if size == 1 else f"noise{size}" for size in times]
+
+
 def pair_name(*models: str) -> str:
     """Name one model, or two that are compared, as a path spells them."""
     return _BETWEEN.join(models)

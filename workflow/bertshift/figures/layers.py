@@ -13,7 +13,15 @@ from matplotlib.ticker import MaxNLocator
 
 from bertshift.figures import style
 from bertshift.rows import statistics
+from bertshift.rows.nulls import MATCHED, NOISE, model_of, null_of
 
+GREY = "#8a8a8a"
+NULL_WORDS = {NOISE: "noise of the same size", MATCHED: "matched noise"}
+NULL_SENTENCES = {
+    NOISE: "Grey: the model before fine-tuning with random weights added, in every tensor as large as fine-tuning's "
+    "change (mean, and range of draws).",
+    MATCHED: "Dashed: such noise of the size that changes the last layer as much as fine-tuning does.",
+}
 LEGEND_LETTERS, LEGEND_HANDLE = 18, 5  # letters of a legend in an inch, and as many as a handle takes
 
 
@@ -44,6 +52,36 @@ def bars(axes: Axes, places: Sequence[float], rows: pd.DataFrame, horizontal: bo
     for place, values in zip(places, statistics.too_few(rows), strict=True):
         at = [place] * len(values)
         axes.plot(*((values, at) if horizontal else (at, values)), ".", **dot)
+
+
+def nulls(axes: Axes, table: pd.DataFrame, name: str = "series", x: str = "layer") -> None:
+    """Draw the models made by noise that column `name` names, matched noise in the colour of the model's task."""
+    words = dict(NULL_WORDS)
+    for series, rows in table.groupby(name, sort=False):
+        if null := null_of(series):
+            colour = style.look_of(style.task_of(model_of(series)))["color"]
+            null_curve(axes, rows, null, colour, words.pop(null, None), x)  # once in a legend
+
+
+def null_curve(
+    axes: Axes, rows: pd.DataFrame, null: str, colour: str, label: str | None, x: str = "layer"
+) -> None:
+    """Draw noise of the same size as a grey band over all draws, with their mean; matched noise as a dashed line."""
+    rows = rows.sort_values(x)
+    if null == MATCHED:
+        axes.plot(rows[x], rows["value"], color=colour, linestyle="--", linewidth=0.9, label=label)
+        return
+    draws = [statistics.each_of(each) or [value] for each, value in zip(rows["each"], rows["value"])]
+    least, most = ([end(values) for values in draws] for end in (min, max))
+    axes.plot(rows[x], rows["value"], color=GREY, linewidth=0.9, zorder=0, label=label)
+    axes.fill_between(rows[x], least, most, color=GREY, alpha=0.35, linewidth=0, zorder=0)
+
+
+def null_note(table: pd.DataFrame, name: str = "series") -> str:
+    """Write a sentence on what stands for noise in a figure; empty if nothing does."""
+    found = {null_of(series) for series in table[name].unique()}
+    said = [sentence for null, sentence in NULL_SENTENCES.items() if null in found]
+    return " ".join(said)
 
 
 @contextmanager
@@ -91,8 +129,11 @@ def legend_above(axes: Axes, columns: int) -> None:
 
 def by_model(axes: Axes, table: pd.DataFrame, x: str = "layer") -> None:
     """Draw a line per model of our rows, in the colour of its task; the pretrained model's is dashed, on top
-    of what it hides."""
+    of what it hides. Nulls are drawn below them."""
+    nulls(axes, table, x=x)
     for model, rows in table[table["source"] == "ours"].groupby("series", sort=False):
+        if null_of(model):
+            continue
         line = {"linestyle": "--", "linewidth": 1.0, "zorder": 3} if model == "base" else {}
         label = style.label_of(model) + style.mark_of(rows)
         curve(axes, rows, label, style.look_of(style.task_of(model)), x, **line)
@@ -104,8 +145,12 @@ def small_multiples(
     """Draw a panel per value of the column `row` (with these labels) and model, a line per variant (its label
     and look).
 
-    Models that have a row in common share its axis; a legend where a panel has several lines.
+    Models that have a row in common share its axis; a legend where a panel has several lines. A model's nulls
+    lie in its panel.
     """
+    nulls = table["panel"].map(null_of)
+    beside = table.assign(null=nulls, panel=table["panel"].map(model_of))[nulls != ""]
+    table = table[nulls == ""]
     panels = dict(list(table.groupby("panel", sort=False)))
     rows = {name: label for name, label in rows.items() if (table[row] == name).any()}
     width = style.TEXT_WIDTH if len(panels) > 3 else 1.0 + 1.6 * len(panels)
@@ -113,12 +158,17 @@ def small_multiples(
         0.5 + 1.15 * len(rows), len(rows), len(panels), width, sharex="col", sharey="row"
     )
     for line, (name, label) in zip(grid, rows.items(), strict=True):
-        for axes, cells in zip(line, panels.values(), strict=True):
+        for axes, (panel, cells) in zip(line, panels.items(), strict=True):
             cells = cells[cells[row] == name]
-            for variant, (words, look) in variants.items():
+            own = beside[(beside["panel"] == panel) & (beside[row] == name)]
+            words = dict(NULL_WORDS)
+            for (null, variant), shown in own.groupby(["null", "variant"], sort=False):
+                if variant in variants:
+                    null_curve(axes, shown, null, variants[variant][1]["color"], words.pop(null, None))
+            for variant, (label, look) in variants.items():
                 shown = cells[cells["variant"] == variant]
                 if len(shown):
-                    curve(axes, shown, words, look | {"markersize": 2.5, "linewidth": 1.1})
+                    curve(axes, shown, label, look | {"markersize": 2.5, "linewidth": 1.1})
             layer_axis(axes, cells["layer"])
             axes.locator_params(axis="x", nbins=4)  # the panels are narrow
             axes.set_xlabel("layer" if axes in grid[-1] else "")

@@ -22,11 +22,12 @@ def draw(name: str, tables: Mapping, published: Mapping):
     """Draw figure `<paper>/<item>`: (figure, table of every number drawn, caption). `published`: the paper's file."""
     # A plotting library, which those who only read names do without.
     from bertshift.figures.style import styled
+    from bertshift.rows.nulls import with_matched
 
     entry = _figure(name)
     module = import_module(f"{PACKAGE}.{module_of(name).replace('/', '.')}")
     function = getattr(module, entry.drawn_by.partition(".")[2] or "draw")
-    figure, table, notes = styled(function)(tables, published, **entry.arguments)
+    figure, table, notes = styled(function)(with_matched(tables), published, **entry.arguments)
     return figure, table, f"{entry.shows}\n\n{notes}\n"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from bertshift.config import refuse, undefined, unusable
 from bertshift.errors import UserError
-from bertshift.naming import parse_comparison
+from bertshift.naming import Name, parse_comparison, parse_model
 from bertshift.papers import beyond, college2020, hao2020, kovaleva2019, merchant2020
 from bertshift.suggestions import alike
 
@@ -14,6 +14,9 @@ PAPERS = {package.__name__.rpartition(".")[2]: package for package in _PACKAGES}
 FIGURES = {
     f"{paper}/{item}": figure for paper, package in PAPERS.items() for item, figure in package.FIGURES.items()
 }
+
+
+NO_NOISE = {"of": [], "times": []}
 
 
 def needs(name: str, config: Mapping) -> list[str]:
@@ -27,7 +30,8 @@ def needs(name: str, config: Mapping) -> list[str]:
     paper, item = name.split("/")
     key = f"figures.{paper}.{item}"
     try:
-        wanted = {"snapshots": config.get("snapshots", [])} | config["figures"][paper][item]
+        shared = {"snapshots": config.get("snapshots", []), "noise": config.get("noise", NO_NOISE)}
+        wanted = shared | config["figures"][paper][item]
         return FIGURES[name].tables(wanted)
     except KeyError as error:
         more = "pairs: [[mnli, squad]]" if error.args == ("pairs",) else "reference: base"
@@ -70,6 +74,8 @@ def check(config: Mapping) -> None:
 
 
 def _problems(config: Mapping) -> Iterator[str]:
+    for model in config["noise"]["of"]:
+        yield from unusable("noise.of", parse_model, str(Name.of(model).plus("noise")), config)
     for paper, items in config["figures"].items():
         yield from undefined("figures", paper, PAPERS, "paper")
         for item, wanted in items.items():

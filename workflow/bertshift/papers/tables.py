@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from bertshift.errors import UserError
-from bertshift.naming import Name
+from bertshift.naming import Name, noise_variants
 
 Tables = Callable[[Mapping], list[str]]
 
@@ -74,6 +74,24 @@ def over_training(*metrics: str) -> Tables:
         return paths
 
     return tables
+
+
+def beside_noise(tables: Tables, *metrics: str) -> Tables:
+    """Name tables, and those of these metrics for the noise of each size that the configuration names beside
+    its models."""
+
+    def named(wanted: Mapping) -> list[str]:
+        noise = wanted["noise"]
+        models = [
+            str(Name.of(model).plus(variant))
+            for model in wanted["models"]
+            if model in noise["of"]
+            for variant in noise_variants(noise["times"])
+        ]
+        made = tables({**wanted, "models": models}) if models else []
+        return [*tables(wanted), *(path for path in made if path.split("/")[1] in metrics)]
+
+    return named
 
 
 def both(*parts: Tables) -> Tables:

@@ -1,7 +1,7 @@
 """Hao et al. 2020, Investigating learning dynamics of BERT fine-tuning: its figures and the tables that each one reads."""
 
 from bertshift.papers.figure import Figure
-from bertshift.papers.tables import between_tasks, each
+from bertshift.papers.tables import beside_noise, between_tasks, each
 
 _DOTTED = "Dotted: the distance of independent representations of the same ranks and number of tokens."
 _TUNED = "the pretrained and the fine-tuned model"
@@ -33,15 +33,16 @@ def _hidden_states(models: str) -> str:
 NAME = "Hao et al. 2020"
 FIGURES = {
     "figure1": Figure(
-        "Change of attention by layer", each("results/js/{model}_vs_{reference}.tsv"),
+        "Change of attention by layer", beside_noise(each("results/js/{model}_vs_{reference}.tsv"), "js"),
         f"{_attention(_TUNED)} {_RUNS}", "change.attention",
     ),
     "figure2": Figure(
-        "Change of hidden states by layer", each("results/svcca/{model}_vs_{reference}.tsv"),
+        "Change of hidden states by layer", beside_noise(each("results/svcca/{model}_vs_{reference}.tsv"), "svcca"),
         f"{_hidden_states(_TUNED)} {_RUNS}", "change.hidden_states",
     ),
     "similarity": Figure(
-        "Change of hidden states by other measures", each("results/similarity/{model}_vs_{reference}.tsv"),
+        "Change of hidden states by other measures",
+        beside_noise(each("results/similarity/{model}_vs_{reference}.tsv"), "similarity"),
         "A control of ours for Figure 2. Distance between the hidden states of the pretrained and the fine-tuned model "
         "by layer, by SVCCA, PWCCA (weighted by the pretrained model), debiased CKA and Procrustes distance. Each is "
         "divided by what the same tokens give when those of one model are permuted (unrelated). Rows tell all tokens, "

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from bertshift.figures import layers, numbers, style
 from bertshift.naming import is_pair, pair_name
 from bertshift.rows import statistics
+from bertshift.rows.nulls import null_of
 
 # Pairs of tasks, in colours that no task of theirs has.
 PAIRS = [
@@ -49,10 +50,12 @@ def curves(table: pd.DataFrame) -> tuple[Figure, Axes]:
 
     Beside pairs of tasks, seeds of one task are thin and dashed, on that task's inputs.
     """
-    looks = looks_of(table)
+    nulls = table["series"].map(null_of) != ""
+    looks = looks_of(table[~nulls])
     figure, [[axes]] = style.grid(2.5, width=style.TEXT_WIDTH if len(looks) > 5 else style.COLUMN_WIDTH)
     paired = any(map(is_pair, looks))
-    for series, rows in table.groupby("series", sort=False):
+    layers.nulls(axes, table[nulls])
+    for series, rows in table[~nulls].groupby("series", sort=False):
         beside = paired and not is_pair(series)
         label = f"{style.label_of(series)}{' seeds' * beside}{style.mark_of(rows)}"
         layers.curve(axes, rows, label, looks[series] | (FLOOR if beside else {}))
@@ -63,7 +66,7 @@ def finished(figure: Figure, axes: Axes, table: pd.DataFrame, *notes: str) -> st
     """Finish a figure with the axis of layers, a legend and a caption."""
     layers.layer_axis(axes, table["layer"])
     layers.legend_above(axes, 2 if figure.get_figwidth() == style.COLUMN_WIDTH else 3)
-    return style.captioned(figure, table, *notes, style.failures(table))
+    return style.captioned(figure, table, *notes, layers.null_note(table), style.failures(table))
 
 
 def attention(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
@@ -102,6 +105,8 @@ def ceilings(axes: Axes, rows: pd.DataFrame) -> None:
     """Draw a dotted line a series, at its ceiling."""
     looks = looks_of(rows)
     for series, own in rows.sort_values("layer").groupby("series", sort=False):
+        if null_of(series):  # it has its model's ranks and tokens
+            continue
         axes.plot(own["layer"], own["value"], color=looks[series]["color"], linestyle=":", linewidth=0.9)
     axes.plot([], [], color="#666666", linestyle=":", linewidth=0.9, label="unrelated")
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bertshift.papers.figure import Figure
-from bertshift.papers.tables import both, each, plain
+from bertshift.papers.tables import beside_noise, both, each, plain
 
 
 def _by_start(wanted: Mapping) -> list[str]:
@@ -72,7 +72,8 @@ FIGURES = {
         f"tokens. {_SHARE_A_NUMBER} Drawn are those of the first one.",
     ),
     "figure5": Figure(
-        "How much each head's attention changes", both(_COSINE, each("results/cosine_padded/{model}_vs_{reference}.tsv")),
+        "How much each head's attention changes",
+        both(beside_noise(_COSINE, "cosine"), each("results/cosine_padded/{model}_vs_{reference}.tsv")),
         "Cosine similarity of every head's attention maps before and after fine-tuning, averaged over examples. "
         "Columns are heads, rows are layers, layer 1 is on top, and darker means more change. The top maps "
         "are of the real tokens alone. Below them are maps of inputs filled up to one length, with the rows of padded "
@@ -133,7 +134,7 @@ FIGURES = {
     ),
     "own_or_inherited": Figure(
         "Change of attention by a layer's own weights and by its input",
-        each("results/own_or_inherited/{model}_vs_{reference}.tsv"),
+        beside_noise(each("results/own_or_inherited/{model}_vs_{reference}.tsv"), "own_or_inherited"),
         "A control of ours, not a figure of the paper. Change of each layer's attention, mean over heads, if its query "
         "and key weights, its input, or both are those of the fine-tuned model. The rest is the pretrained model's. The "
         "two parts need not add up to the whole.",

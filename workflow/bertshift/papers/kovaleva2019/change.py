@@ -13,6 +13,7 @@ from matplotlib.colors import Normalize
 from bertshift.figures import grids, layers, numbers, style
 from bertshift.papers.kovaleva2019 import panels
 from bertshift.rows import statistics
+from bertshift.rows.nulls import model_of, null_of
 
 CMAP = "Blues_r"  # the paper's own
 CURVES = {
@@ -42,10 +43,11 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     tasks. Where shapes agree, add the correlation over heads of either of ours with the published ones (crop_r,
     padded_r)."""
     rows = numbers.stack(inputs, "cosine", ["crop", "padded"])
-    heads = numbers.first_run(rows[rows["head"] > 0], "model")
+    models = [model for model in rows["model"].unique() if not null_of(model)]
+    heads = numbers.first_run(rows[(rows["head"] > 0) & rows["model"].isin(models)], "model")
     parts = [numbers.ours(pd.concat([rows[rows["head"] == 0], heads]), "model", "variant")]
     entry, paper = published["figure5"], published["paper"]
-    for model, panel in panels.papers(published, "figure5", rows["model"].unique()):
+    for model, panel in panels.papers(published, "figure5", models):
         means = {"layer": [*range(1, len(panel["layer_mean"]) + 1)], "head": 0, "value": panel["layer_mean"]}
         facts = dict.fromkeys(["series", "variant"], entry["variant"]) | {"stimuli": style.task_of(model)}
         parts += [
@@ -78,19 +80,27 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         table[table["head"] > 0], ["variant", "source"], rows, Normalize(0, 1), CMAP, below={"mean of\nheads": 0.95},
         ticks=[0, 0.5, 1], label="cosine",
     )  # fmt: skip
-    for axes, (_, means) in zip(grid[:, -1], table[table["head"] == 0].groupby("panel", sort=False)):
-        profile(axes, means)
+    means = dict(list(table[table["head"] == 0].groupby("panel", sort=False)))
+    models = [panel for panel in means if not null_of(panel)]
+    for axes, model in zip(grid[:, -1], models):
+        profile(axes, means[model], pd.concat([means[panel] for panel in means if model_of(panel) == model]))
     panels.legend(figure, axes)
     more = "; its maps include rows of padding. r: over heads with ours, padded"
     cited = numbers.cited(published, "figure5", table, more)
-    return style.captioned(figure, table, cited, style.failures(table, "panel"))
+    return style.captioned(figure, table, cited, layers.null_note(table, "panel"), style.failures(table, "panel"))
 
 
-def profile(axes: Axes, means: pd.DataFrame) -> None:
-    """Draw one task's layer means, over relative depth where our model and the paper's differ in number of layers."""
+def profile(axes: Axes, means: pd.DataFrame, beside: pd.DataFrame) -> None:
+    """Draw one task's layer means, over relative depth where our model and the paper's differ in number of layers.
+    Nulls are `beside` them."""
     depths = means.groupby("source")["layer"].max()
     relative = depths.nunique() > 1
-    means = means.assign(depth=means["layer"] / means["source"].map(depths) if relative else means["layer"])
+
+    def placed(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.assign(depth=rows["layer"] / rows["source"].map(depths) if relative else rows["layer"])
+
+    means = placed(means)
+    layers.nulls(axes, placed(beside), "panel", "depth")
     for (source, variant), (label, look) in CURVES.items():
         rows = means[(means["source"] == source) & (means["variant"] == variant)]
         if len(rows):
@@ -121,4 +131,4 @@ def own_or_inherited(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> 
 def _drawn(rows: pd.DataFrame, series: Mapping, variants: Mapping) -> style.Drawn:
     table = numbers.join(numbers.ours(rows, "model", "series"))
     figure = layers.small_multiples(table, "series", series, variants)
-    return style.captioned(figure, table, style.failures(table, "panel"))
+    return style.captioned(figure, table, layers.null_note(table, "panel"), style.failures(table, "panel"))

@@ -1,7 +1,7 @@
 """Merchant et al. 2020, What happens to BERT embeddings during fine-tuning?: its figures and the tables that they read."""
 
 from bertshift.papers.figure import Figure
-from bertshift.papers.tables import both, each, with_reference
+from bertshift.papers.tables import beside_noise, both, each, with_reference
 
 _EDGE_PROBES = both(
     with_reference("edge_probes", ".random"), each("results/edge_probes/{model}_vs_{reference}.tsv")
@@ -33,7 +33,8 @@ FIGURES = {
         "Bands are over replicates. " + _NO_NUMBERS,
     ),
     "figure2": Figure(
-        "Similarity to the pretrained model on Wikipedia", each("results/rsa/{model}_vs_{reference}.tsv"),
+        "Similarity to the pretrained model on Wikipedia",
+        beside_noise(each("results/rsa/{model}_vs_{reference}.tsv"), "rsa"),
         "Representational similarity (RSA, cosine kernel) of each fine-tuned model to its own pretrained parent on "
         "Wikipedia sentences, by layer. Layer 0 is the embedding output. Special tokens are left out; lower means more "
         "change. The star is the one value that the paper prints; its curves carry no numbers. Bands are over "

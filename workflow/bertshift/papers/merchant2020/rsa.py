@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from bertshift.figures import layers, numbers, style
+from bertshift.rows.nulls import null_of
 
 INPUTS = {
     "mnli": "MNLI pairs", "squad": "SQuAD pairs", "dep": "Treebank sentences", "wiki": "Wikipedia sentences"
@@ -27,7 +28,7 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     """Draw RSA on `wiki`: one line per fine-tuned model, and the published points, at the same distance from
     the last layer."""
     rows = numbers.stack(inputs, "rsa", ["content"], ["wiki"]).assign(panel="wiki")
-    models = {style.task_of(model): model for model in reversed(rows["model"].unique())}
+    models = {style.task_of(model): model for model in reversed(rows["model"].unique()) if not null_of(model)}
     entry = published["figure2"]
     points = [
         numbers.published(
@@ -48,7 +49,7 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     axes.set_ylabel("RSA with the pretrained model")
     layers.up_to_one(axes)
     layers.legend_above(axes, 2)
-    return style.captioned(figure, table, style.failures(table))
+    return style.captioned(figure, table, layers.null_note(table), style.failures(table))
 
 
 def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
