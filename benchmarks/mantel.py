@@ -2,9 +2,9 @@
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/mantel.py [--studies 1000]
 
-A run is two points. The distance of two runs is that of their first points, and their difference in
-behaviour is that of their second points. A point is the sum of the effects of its kind, of its seed
-within a pretraining run, and of the run. Relations:
+A run is two points. The distance of two runs is that of their first points, and their difference
+in behaviour is that of their second points. A point is the sum of the effects of its kind, of its
+seed within a pretraining run, and of the run. Relations:
 
     none       both points are independent, so that 5 % of studies may have p <= .05
     between    they have the same effects of kinds
@@ -26,8 +26,9 @@ SPREADS = {"kind": 2.0, "seed": 1.0, "run": 1.0}  # standard deviations of effec
 SHARED = {"none": [], "between": ["kind"], "within": ["seed", "run"]}
 TESTS = ["free", "p", "p_within"]
 DESIGN = ["kinds", "seeds", "inits", "failed"]
+GRID = product((1, 2, 3, 5), (2, 3, 5))
 DESIGNS = [
-    *((kinds, seeds, 1, 0) for kinds, seeds in product((1, 2, 3, 5), (2, 3, 5)) if kinds * seeds > 2),
+    *((kinds, seeds, 1, 0) for kinds, seeds in GRID if kinds * seeds > 2),
     *((5, 1, 1, 0), (5, 1, 3, 0), (3, 3, 3, 0), (7, 3, 1, 2), (7, 3, 3, 3)),
 ]
 LEVEL, ORDERS = 0.05, 400
@@ -62,7 +63,8 @@ def rates(studies: int, design: tuple, relation: str) -> list[str]:
         blocks = list(study(rng, design, relation))
         runs = [free(block) for block in blocks]
         tests = [(runs, False), (blocks, False), (blocks, True)]
-        found.append([mantel(each, f"{number}", keep_kinds=keep, orders=ORDERS) for each, keep in tests])
+        name = str(number)
+        found.append([mantel(each, name, keep_kinds=keep, orders=ORDERS) for each, keep in tests])
     p = np.array([[test.p for test in tests] for tests in found])
     orders = np.array([[test.orders for test in tests] for tests in found]).max(0)
     shares = np.mean(p <= LEVEL, axis=0)

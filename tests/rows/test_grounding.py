@@ -73,7 +73,7 @@ def test_p_is_uniform_where_distances_say_nothing():
         return abs(points[:, None] - points)
 
     studies = [(between(8), between(8)) for _ in range(300)]
-    p = [mantel([block(*study)], str(number), orders=200).p for number, study in enumerate(studies)]
+    p = [mantel([block(*study)], str(at), orders=200).p for at, study in enumerate(studies)]
     assert kstest(p, "uniform").pvalue > 0.05 and np.mean(np.array(p) <= 0.05) < 0.09
     above = np.triu_indices(8, 1)
     naive = [spearmanr(far[above], other[above], alternative="greater").pvalue for far, other in studies]
@@ -83,7 +83,7 @@ def test_p_is_uniform_where_distances_say_nothing():
 @pytest.mark.parametrize("keep_kinds", [False, True])
 @pytest.mark.parametrize("failed", [[], [("a", 1, 1)], [("d", 1, 1), ("a", 2, 2)]])
 def test_orders_permute_kinds_alike_everywhere_and_seeds_alike_in_all_kinds(failed, keep_kinds):
-    """The oracle tries all moves of kinds and seeds, and keeps those onto one with the same runs."""
+    """The oracle tries all moves of kinds and seeds, and keeps those onto one of the same runs."""
     kinds, numbers, inits = tuple("abcd"), (1, 2), (1, 2)
     runs = set(product(kinds, inits, numbers)) - set(failed)
     own = {kind: {run[1:] for run in runs if run[0] == kind} for kind in kinds}
@@ -92,7 +92,8 @@ def test_orders_permute_kinds_alike_everywhere_and_seeds_alike_in_all_kinds(fail
     pairs = [(symmetric(len(of), at), symmetric(len(of), 9 + at)) for at, of in enumerate(runs_of)]
     weights = np.array([len(of) * (len(of) - 1) for of in runs_of])
     every = []
-    for order, *seeds in product(permutations(kinds), permutations(numbers), permutations(numbers)):
+    moves = [permutations(each) for each in (kinds, numbers, numbers)]
+    for order, *seeds in product(*moves):
         to = dict(zip(kinds, order, strict=True))
         for init, moved in zip(inits, seeds, strict=True):
             to |= {(init, a): (init, b) for a, b in zip(numbers, moved, strict=True)}
@@ -114,7 +115,8 @@ def test_orders_permute_kinds_alike_everywhere_and_seeds_alike_in_all_kinds(fail
 
 @pytest.mark.parametrize(("by_kind", "by_seed"), [(1, 0), (0, 1), (2, 1)])
 def test_that_runs_of_a_kind_or_a_seed_are_similar_gives_no_small_p(by_kind, by_seed):
-    runs = [(kind, 1, seed) for kind in ("cola", "cola.freeze1", "cola.keep3") for seed in (1, 2, 3)]
+    kinds = "cola", "cola.freeze1", "cola.keep3"
+    runs = [(kind, 1, seed) for kind in kinds for seed in (1, 2, 3)]
     apart = [[by_kind * (a[0] != b[0]) + by_seed * (a[2] != b[2]) for b in runs] for a in runs]
     found = tracking(pairs_table(runs, np.array(apart), np.array(apart)))
     assert found["rho"].to_numpy() == pytest.approx(1)
@@ -181,10 +183,10 @@ def test_a_table_is_tested_by_pretraining_run_without_runs_that_failed_or_collap
     found = tracking(pairs_table(runs, far, other, failed=[9])).set_index("behaviour")
     assert list(found.index) == ["score", "outputs"]  # of a regression
     kept = [np.ix_(part, part) for part in ([1, 2, 3, 4], [5, 6, 7, 8])]
-    names = [[runs[at][0] for at in part[0].ravel()] for part in kept]
-    expected = mantel(
-        [block(far[part], other[part], kinds, [1] * 4) for part, kinds in zip(kept, names, strict=True)]
-    )
+    blocks = [
+        block(far[part], other[part], [runs[at][0] for at in part[0].ravel()], [1] * 4) for part in kept
+    ]
+    expected = mantel(blocks)
     assert found.loc["score", "rho"] == pytest.approx(expected.rho) and found.loc["score", "p"] == expected.p
     assert found.loc["outputs", ["rho", "p", "q"]].tolist() == pytest.approx([1, 1 / 6, 2 / 6])
     assert found["orders"].eq(6).all()  # of the three kinds that have a run in both blocks

@@ -5,11 +5,13 @@ Of the n runs in a block there are n (n - 1) / 2 pairs, each with a distance d a
     rho = Spearman's correlation of d and b over the pairs of a block; the mean over blocks, weighted by their pairs
     p   = the share of orders of the runs of b for which rho is as large (Mantel 1967)
 
-Ding et al. take p over pairs as if these were independent. Pairs that share a run are not, so whole runs are permuted.
-Runs are not independent either. A block has runs of several kinds (models) and seeds. Runs of a kind are similar, and so
-are runs of a seed, which begin with the same head and see the same batches. An order therefore permutes the kinds, alike
-in all blocks and seeds, and the seeds of each block, alike in all kinds. Every order keeps together what was together,
-so kinds and seeds alone do not make p small. (Restricted permutation: Anderson and ter Braak 2003.)
+Ding et al. take p over pairs as if these were independent. Pairs that share a run are not, so
+whole runs are permuted. Runs are not independent either. A block has runs of several kinds
+(models) and seeds. Runs of a kind are similar. So are runs of a seed, which begin with the same
+head and see the same batches. An order therefore permutes the kinds, alike in all blocks, and the
+seeds of each block, alike in all kinds (restricted permutation, Anderson and ter Braak 2003). Two
+runs of a kind or of a seed stay together in every order, so their similarity alone does not make
+p small.
 The test is one-sided: a measure that tracks behaviour has a rho above 0.
 """
 
@@ -172,8 +174,8 @@ def _correlations(far: np.ndarray, other: np.ndarray, orders: np.ndarray) -> np.
 
 def tracking(table: pd.DataFrame) -> pd.DataFrame:
     """Make a row for each measure (`variant`), summary of layers (`summary`) and difference in behaviour: the fields
-    of Tracking, q over all rows (Benjamini and Hochberg 1995), `p_within` and `orders_within` of seeds
-    alone, and how many of the runs `trained` and `failed`.
+    of Tracking, q over all rows (Benjamini and Hochberg 1995), p and orders of seeds alone
+    (`p_within`, `orders_within`), and how many of the runs `trained` and `failed`.
 
     `table`: rows of results/grounding of one task; a block is a pretraining run, and a kind is a
     model. Runs that failed to train are left out, unless all did.
@@ -206,8 +208,8 @@ def _counted(table: pd.DataFrame) -> dict[str, int]:
 
 
 def _block(pairs: pd.DataFrame, behaviour: str) -> Block:
-    """Build the matrices of distances and differences between a block's runs. Runs whose distances are
-    missing, as their states have collapsed, are left out."""
+    """Build the block of the runs of one pretraining run. Runs whose distances are missing, as
+    their states have collapsed, are left out."""
     sides = [list(pairs[side].itertuples(index=False, name=None)) for side in (RUN, REF_RUN)]
     runs = sorted({*sides[0], *sides[1]})
     at = tuple(np.array([[runs.index(run) for run in side] for side in sides], int).reshape(2, -1))
