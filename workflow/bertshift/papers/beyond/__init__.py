@@ -35,8 +35,12 @@ FIGURES = {
         "apart two runs are, the more differently they behave. Runs are seeds of the plain model and of models that were "
         "fine-tuned on another task before, frozen, shortened or re-initialised; both runs of a pair have the same pretraining "
         "run. "
-        "One star: p of at most .05 by a one-sided Mantel test, which permutes whole runs. Two stars: the same at a false "
-        "discovery rate of .05 within the task. A dash: no correlation, as all pairs are alike or runs are too few. "
+        "One star: p of at most .05 by a one-sided Mantel test, which permutes the kinds "
+        "(models) as wholes, and the seeds alike in all kinds: runs of a kind and runs of a "
+        "seed are similar, and this alone gives no star. Two stars: the same at a false "
+        "discovery rate of .05 within the task. Too few runs to test: there are fewer than 20 "
+        "orders, so p cannot be .05. A dash: no correlation, as all pairs are alike or runs are "
+        "too few. "
         "Measures that rank high here say more of behaviour in these runs; a pair of runs may differ in other ways.",
     ),
     "where": Figure(

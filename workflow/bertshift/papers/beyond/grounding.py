@@ -16,10 +16,10 @@ MEASURES = {"rsa": "RSA", "svcca": "SVCCA", "pwcca": "PWCCA", "cka": "CKA", "pro
             "js": "JS of attention", "cosine": "cosine of attention"}  # fmt: skip
 SUMMARIES = ("last", "mean")
 COLUMNS = ["panel", "series", "variant", "summary", "behaviour", "value", "p", "q", "runs", "pairs", "orders",
-           *numbers.VALUES[1:]]  # fmt: skip
+           "p_within", "orders_within", *numbers.VALUES[1:]]  # fmt: skip
 OVER = (
     "Spearman's ρ of the distance of two runs (last layer; mean over layers) with their difference in behaviour",
-    "* p ≤ .05, permuting runs    ** false discovery rate ≤ .05",
+    "* p ≤ .05, permuting kinds and seeds    ** false discovery rate ≤ .05",
 )
 LETTERS = 16  # of these lines in an inch
 ACROSS = 2  # panels side by side
@@ -28,7 +28,8 @@ LABELS, PANEL, ROW, HEADER, LINE = 1.2, 2.8, 0.21, 0.75, 0.16  # inches
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Tabulate a row for each task, measure, summary of layers and difference in behaviour. It has rho (`value`), its
-    p and q, and the numbers of `runs`, `pairs` and `orders` of the runs behind them."""
+    p and q, the numbers of `runs`, `pairs` and `orders` of the runs behind them, and p and orders
+    of seeds alone."""
     parts = []
     for path, table in inputs.items():
         name = path.removeprefix("results/grounding/").removesuffix(".tsv")
@@ -59,9 +60,19 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         else:
             axes.set_axis_off()
     figure.suptitle("\n".join(over), fontsize=8)
-    tests = table["value"].notna().sum()
-    chance = f"Of {tests} correlations {LEVEL * tests:.0f} would have one star by chance."
-    return style.captioned(figure, table, chance, style.failures(table))
+    return style.captioned(figure, table, _chance(table), style.failures(table))
+
+
+def _chance(table: pd.DataFrame) -> str:
+    tests = table["orders"].map(_testable).sum()
+    if not tests:
+        return ""
+    return f"Of {tests} correlations {LEVEL * tests:.0f} would have one star by chance."
+
+
+def _testable(orders: int) -> bool:
+    """Tell whether p, which is 1 / orders or more, can be small enough for a star."""
+    return orders * LEVEL >= 1
 
 
 def _panel(axes: Axes, name: str, rows: pd.DataFrame, names: bool) -> None:
@@ -91,9 +102,9 @@ def _words(cell: pd.Series) -> str:
 
 
 def _counts(rows: pd.DataFrame) -> str:
-    """Say how many runs and pairs are compared at most, and whether these can give a star at all."""
+    """Say how many runs and pairs are compared at most, and whether these can be tested."""
     most = rows.loc[rows["pairs"].astype(int).idxmax()]
     if not most["pairs"]:
         return ": too few runs that differ"
-    few = "; p cannot reach .05" if 1 / most["orders"] > LEVEL else ""
+    few = "" if _testable(most["orders"]) else "; too few runs to test"
     return f": {most['runs']:.0f} runs, {most['pairs']} pairs{few}"

@@ -1,0 +1,86 @@
+"""How often the Mantel test of `grounding` finds a relation between distance and behaviour.
+
+    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/mantel.py [--studies 1000]
+
+A run is two points. The distance of two runs is that of their first points, and their difference
+in behaviour is that of their second points. A point is the sum of the effects of its kind, of its
+seed within a pretraining run, and of the run. Relations:
+
+    none       both points are independent, so that 5 % of studies may have p <= .05
+    between    they have the same effects of kinds
+    within     they have the same effects of seeds and runs
+
+Tests: `free` permutes all runs of a pretraining run; `p` and `p_within` are those of the table.
+"-": there are too few orders for p <= .05.
+"""
+
+import argparse
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+
+from bertshift.rows.grounding import Block, mantel
+
+SPREADS = {"kind": 2.0, "seed": 1.0, "run": 1.0}  # standard deviations of effects
+SHARED = {"none": [], "between": ["kind"], "within": ["seed", "run"]}
+TESTS = ["free", "p", "p_within"]
+DESIGN = ["kinds", "seeds", "inits", "failed"]
+GRID = product((1, 2, 3, 5), (2, 3, 5))
+DESIGNS = [
+    *((kinds, seeds, 1, 0) for kinds, seeds in GRID if kinds * seeds > 2),
+    *((5, 1, 1, 0), (5, 1, 3, 0), (3, 3, 3, 0), (7, 3, 1, 2), (7, 3, 3, 3)),
+]
+LEVEL, ORDERS = 0.05, 400
+
+
+def study(rng: np.random.Generator, design: tuple, relation: str) -> Iterator[Block]:
+    """Make the blocks of one study."""
+    kinds, seeds, inits, failed = design
+    shapes = {"kind": (1, kinds, 1), "seed": (inits, 1, seeds), "run": (inits, kinds, seeds)}
+    points = 0
+    for name, shape in shapes.items():
+        effects = SPREADS[name] * rng.normal(size=(2, *shape, 2))
+        points = points + (effects[[0, 0]] if name in SHARED[relation] else effects)
+    kept = np.sort(rng.permutation(inits * kinds * seeds)[failed:])
+    init, kind, seed = np.unravel_index(kept, (inits, kinds, seeds))
+    for number in range(inits):
+        here = init == number
+        own = points[:, number, kind[here], seed[here]]
+        apart = np.linalg.norm(own[:, :, None] - own[:, None], axis=-1)
+        yield Block(*apart, kind[here], seed[here])
+
+
+def free(block: Block) -> Block:
+    """Name all runs as seeds of one kind."""
+    return Block(block.distance, block.behaviour, [0] * len(block.kinds), range(len(block.kinds)))
+
+
+def rates(studies: int, design: tuple, relation: str) -> list[str]:
+    """Count how often p is at most .05 in each of TESTS."""
+    rng, found = np.random.default_rng(0), []
+    for number in range(studies):
+        blocks = list(study(rng, design, relation))
+        runs = [free(block) for block in blocks]
+        tests = [(runs, False), (blocks, False), (blocks, True)]
+        name = str(number)
+        found.append([mantel(each, name, keep_kinds=keep, orders=ORDERS) for each, keep in tests])
+    p = np.array([[test.p for test in tests] for tests in found])
+    orders = np.array([[test.orders for test in tests] for tests in found]).max(0)
+    shares = np.mean(p <= LEVEL, axis=0)
+    return [f"{s:.1%}" if n * LEVEL >= 1 else "-" for s, n in zip(shares, orders, strict=True)]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--studies", type=int, default=1000)
+    studies = parser.parse_args().studies
+    print("".join(f"{name:>9}" for name in [""] * 4 + [each for each in SHARED for _ in TESTS]))
+    print("".join(f"{name:>9}" for name in DESIGN + TESTS * len(SHARED)))
+    for design in DESIGNS:
+        cells = [cell for relation in SHARED for cell in rates(studies, design, relation)]
+        print("".join(f"{cell:>9}" for cell in [*design, *cells]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
