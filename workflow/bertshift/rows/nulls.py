@@ -71,6 +71,29 @@ def _key(table: pd.DataFrame) -> tuple[str, str]:
     return table["metric"].iloc[0], table["model"].iloc[0]
 
 
+def standing_in(tables: Mapping[str, pd.DataFrame], null: str) -> dict[str, pd.DataFrame]:
+    """Let the rows of one null, NOISE or MATCHED, stand for those of its model, beside the rows of checkpoints. Empty if there
+    is no such null."""
+    named = {path: table for path, table in tables.items() if len(table) and {"model", "seed"} <= {*table}}
+    models = {path: table["model"].iloc[0] for path, table in named.items()}
+    found = {
+        path: table.assign(model=model_of(models[path]))
+        for path, table in named.items()
+        if null_of(models[path]) == null
+    }
+    checkpoints = {path: table for path, table in named.items() if (table["seed"] == 0).all()}
+    return found and checkpoints | found
+
+
+def without_nulls(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Select the tables of models that were trained, and of checkpoints."""
+    return {
+        path: table
+        for path, table in tables.items()
+        if not ("model" in table and len(table) and null_of(table["model"].iloc[0]))
+    }
+
+
 def matched(rows: pd.DataFrame, noise: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """Compute the rows of matched noise from a model's `rows` and those with noise of rising sizes: one row for each of the
     model's rows of means over heads, where the sizes reach that far."""

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.models.source import BERT, NAMES
-from bertshift.rows import ranges, statistics
+from bertshift.rows import nulls, ranges, statistics
 from bertshift.rows.estimates import INPUTS, Estimate, estimate, estimate_of_all
 from bertshift.rows.origin import distinct
 from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, labelled
@@ -29,7 +29,9 @@ from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, lab
 AGREEING = 5  # runs of one number that decide: 2^-5 is the first power below .05
 HOLDS, FAILS, UNDECIDED, UNTESTED = "holds", "fails", "undecided", "not testable at this scale"
 COLUMNS = ["paper", "figure", "claim", "id", "over", "statement", "place", "strength", "published_value", "measure",
-           "ours", "low", "high", "replicates", "verdict", "probability", "reason", "scale", "checkpoint"]  # fmt: skip
+           "ours", "low", "high", "replicates", "verdict", "null", "probability", "reason", "scale", "checkpoint"]  # fmt: skip
+# What `holds` means beside models made by noise.
+TOO, BEYOND = "for noise of this size too", "beyond matched noise"
 
 
 def has_width(ours: Estimate) -> bool:
@@ -136,9 +138,16 @@ class Claims:
         The rows have the order of the paper's file. The papers speak of BERT, or of the `families` that the claim's entry
         there names: of another family there is the number, and no verdict.
         """
-        results, order = Results(labelled(tables)), list(published["claims"])
+        tables = nulls.with_matched(tables)
+        results, order = Results(labelled(nulls.without_nulls(tables))), list(published["claims"])
+        noise = {
+            null: Results(labelled(found))
+            for null in (nulls.NOISE, nulls.MATCHED)
+            if (found := nulls.standing_in(tables, null))
+        }
         about = sorted((one for one in self.all if one.item == item), key=lambda one: order.index(one.id))
         rows = [_decide(one, results, published) for one in about]
+        rows = [row | _beside_noise(one, row["verdict"], results, noise) for one, row in zip(about, rows)]
         made = {column: distinct(results.table[column]) for column in ("scale", "checkpoint")}
         return pd.DataFrame(rows, columns=COLUMNS).assign(paper=self.paper, **made)
 
@@ -194,6 +203,38 @@ def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None, runs: i
     return verdict, said
 
 
+def _beside_noise(one: Claim, verdict: str, results: Results, noise: Mapping[str, Results]) -> dict:
+    """Say of a claim that holds whether it does so for noise of the size of the change as well, and whether its number lies
+    beyond that of noise which changes the last layer as much."""
+    if verdict != HOLDS:
+        return {"null": ""}
+    with suppress(NotTestableError):
+        if nulls.MATCHED in noise and _beyond(one, results, noise[nulls.MATCHED]):
+            return {"null": BEYOND}
+    with suppress(NotTestableError):
+        if nulls.NOISE in noise and one.holds(float(np.mean(_estimate(one, noise[nulls.NOISE])[0]))):
+            return {"null": TOO}
+    return {"null": ""}
+
+
+def _beyond(one: Claim, results: Results, matched: Results) -> bool:
+    """Test whether the claim's number is farther within its range than that of matched noise: by the whole interval of their
+    difference over replicates. Only a range with one end says which way is farther."""
+    if one.across or np.isfinite(one.low) == np.isfinite(one.high):
+        return False
+    ours, theirs = _replicates(one, results), _replicates(one, matched)
+    shared = [name for name in ours if name in theirs]
+    if len(shared) < 2:
+        return False
+    sides = [[found[name] for name in shared] for found in (ours, theirs)]
+    values, others = ([value for value, _ in side] for side in sides)
+    left_out, left_out_too = ([left for _, left in side] for side in sides)
+    known = min(map(len, left_out + left_out_too))
+    blocks = (np.array([left[:known] for left in side]) for side in (left_out, left_out_too))
+    found = estimate(np.subtract(values, others), shared, np.subtract(*blocks) if known > 1 else None)
+    return has_width(found) and bool(found.low > 0 if np.isfinite(one.low) else found.high < 0)
+
+
 def _of_others(evidence: Evidence, families: Sequence[str]) -> dict:
     """Return the verdict where the evidence is of models of other families than the paper's; else nothing."""
     models = evidence.results.models
@@ -214,14 +255,28 @@ def _estimate(one: Claim, results: Results) -> tuple[list[float], Estimate | Non
     """Collect the claim's number for every replicate that has all it needs, their mean with its interval
     (None where a value is NaN), and the number of independent runs. NotTestableError if no replicate has
     what it needs.
+    """
+    if one.across:
+        value, read = _value(one, results)
+        return [value], *_of_all(one, results, value, read)
+    replicates = _replicates(one, results)
+    names = list(replicates)
+    runs = len(set(re.findall(r"\d+", " ".join(names))))
+    values, left_out = map(list, zip(*replicates.values()))
+    if np.isnan(values).any():
+        return values, None, runs
+    known = min(map(len, left_out))
+    blocks = np.array([left[:known] for left in left_out]) if known > 1 else None
+    return values, estimate(values, names, blocks, one.ends), runs
+
+
+def _replicates(one: Claim, results: Results) -> dict[str, tuple[float, list[float]]]:
+    """Collect the claim's number by replicate, with the same without each block of inputs.
 
     Replicates are pretraining runs. If only one has what the claim needs, they are the fine-tuning seeds (or pairs of
     seeds that are compared) on it; a pretrained model's rows (seed 0) belong to every seed, but do not by themselves
     make replicates.
     """
-    if one.across:
-        value, read = _value(one, results)
-        return [value], *_of_all(one, results, value, read)
     replicates, parts = _by_replicate(one, results.pretraining_runs), results.pretraining_runs
     if len(replicates) == 1:
         [(init, (_, read))] = replicates.items()
@@ -229,15 +284,10 @@ def _estimate(one: Claim, results: Results) -> tuple[list[float], Estimate | Non
         single = {seed: part for seed, part in seeds.items() if part.has_seed_of(read)}
         if len(single) > 1:
             replicates, parts = _by_replicate(one, single), single
-    names = list(map(str, replicates))
-    runs = len(set(re.findall(r"\d+", " ".join(names))))
-    values = [value for value, _ in replicates.values()]
-    if np.isnan(values).any():
-        return values, None, runs
-    left_out = [_without_blocks(one, parts[number], read) for number, (_, read) in replicates.items()]
-    known = min(map(len, left_out))
-    blocks = np.array([left[:known] for left in left_out]) if known > 1 else None
-    return values, estimate(values, names, blocks, one.ends), runs
+    return {
+        str(name): (value, _without_blocks(one, parts[name], read) if np.isfinite(value) else [])
+        for name, (value, read) in replicates.items()
+    }
 
 
 def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> tuple[Estimate | None, int]:

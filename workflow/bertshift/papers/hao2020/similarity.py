@@ -7,6 +7,7 @@ import pandas as pd
 
 from bertshift.figures import layers, numbers, style
 from bertshift.rows import ranges, statistics
+from bertshift.rows.nulls import null_of
 
 METRICS = {"svcca99": "svcca", "pwcca_reference": "pwcca", "pwcca_model": "pwcca", "cka_debiased": "cka",
            "cka_biased": "cka", "procrustes": "procrustes"}  # fmt: skip
@@ -72,12 +73,13 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     figure.legends[0].set_title(
         "Distance from the pretrained model, as a share of that between unrelated states (dotted)"
     )
-    values = dict(list(table[table["tokens"] == "all"].groupby("variant")["value"]))
+    models = table[table["panel"].map(null_of) == ""]
+    values = dict(list(models[models["tokens"] == "all"].groupby("variant")["value"]))
     nulls = ", ".join(
         f"{numbers.reach(values[f'{name}_null'])} by {label}" for name, (label, _) in DRAWN.items()
     )
     pairs = [f"{a} ~ {b}" for a, b in combinations(DRAWN, 2)]
-    by_tokens = table[table["variant"].isin(pairs)].groupby("tokens", sort=False)["value"]
+    by_tokens = models[models["variant"].isin(pairs)].groupby("tokens", sort=False)["value"]
     ranges = ", ".join(f"{numbers.reach(values)} ({words[tokens]})" for tokens, values in by_tokens)
     return style.captioned(
         figure, table, f"For all tokens the distance of unrelated states is {nulls}.",
