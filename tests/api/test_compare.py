@@ -187,8 +187,10 @@ REFUSED = {
     "no measure": (lambda _, __: {"measures": []}, "no measure is named"),
     "a null": (lambda _, __: {"null": "seeds"}, "there is no null 'seeds'; write noise"),
     "no draws": (lambda _, __: {"null": "noise", "draws": 0}, "draws is 0; write 1 or more"),
-    "noise of another shape": (lambda _, __: {"model": tiny(intermediate_size=40), "tokenizer": tokenizer_of("bert"), "null": "noise"},
-                               "is not a weight of both models in one shape"),
+    "noise of another shape": (
+        lambda _, __: {"model": tiny(intermediate_size=40), "tokenizer": tokenizer_of("bert"), "null": "noise"},
+        "is not a weight of both models in one shape",
+    ),
 }  # fmt: skip
 
 
