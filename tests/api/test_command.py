@@ -30,6 +30,11 @@ def test_it_prints_the_profile_and_writes_what_it_lists(asked, tmp_path, capsys)
     assert (tmp_path / "out/change.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_it_draws_noise_where_it_is_asked(asked, capsys):
+    assert main([*asked, "--null", "noise", "--draws", "1"]) == 0
+    assert "every draw of noise of the same size (1 drawn)" in capsys.readouterr()[0]
+
+
 def test_a_mistake_is_a_sentence_and_a_code(asked, capsys):
     assert main([*asked[:1], "/none", *asked[2:]]) == 1
     printed, told = capsys.readouterr()

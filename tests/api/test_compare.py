@@ -11,7 +11,9 @@ from made_encoders import FAMILIES, TEXTS, model_of, tokenizer_of
 from transformers import AutoModelForSequenceClassification, ViTConfig, ViTModel
 
 import bertshift
-from bertshift.models.loading import save_model
+from bertshift.models.loading import load_encoder, save_model
+from bertshift.models.noise import add_noise
+from bertshift.seeds import seed_from
 
 
 def tiny(kind="bert", seed=0, **changes):
@@ -183,6 +185,12 @@ REFUSED = {
     "references": (lambda _, folders: {"reference": [folders["base"]] * 2}, "1 models have 2 references"),
     "a measure": (lambda _, __: {"measures": ["pca"]}, "no measure 'pca'"),
     "no measure": (lambda _, __: {"measures": []}, "no measure is named"),
+    "a null": (lambda _, __: {"null": "seeds"}, "there is no null 'seeds'; write noise"),
+    "no draws": (lambda _, __: {"null": "noise", "draws": 0}, "draws is 0; write 1 or more"),
+    "noise of another shape": (
+        lambda _, __: {"model": tiny(intermediate_size=40), "tokenizer": tokenizer_of("bert"), "null": "noise"},
+        "is not a weight of both models in one shape",
+    ),
 }  # fmt: skip
 
 
@@ -210,3 +218,64 @@ def test_longer_texts_are_cut_where_one_says_so(folders):
 
 def test_a_table_is_pandas(change):
     assert isinstance(change.table, pd.DataFrame) and isinstance(change.profile, pd.DataFrame)
+
+
+@pytest.fixture(scope="module")
+def beside_noise(folders):
+    return bertshift.compare(folders["one"], folders["base"], PAIRS, null="noise", draws=2)
+
+
+def test_noise_stands_beside_the_change_and_leaves_it_as_it_was(change, beside_noise):
+    table, noise = beside_noise.table, ["noise", "noise_low", "noise_high"]
+    assert list(table) == [*change.table, *noise] and table[[*change.table]].equals(change.table)
+    assert change.profile.equals(beside_noise.profile)
+    low, mean, high = (table[name] for name in ("noise_low", "noise", "noise_high"))
+    assert ((low <= mean) & (mean <= high)).all() and (low < high).sum() > 40
+    rows = beside_noise.rows[beside_noise.rows["model"] == "one.noise"]
+    assert len(rows) == 2 * len(change.rows) and sorted(rows["seed"].unique()) == [1, 2]
+    last = rows[(rows["metric"] == "cka") & (rows["variant"] == "cka_debiased") & (rows["layer"] == 4)]
+    found = beside_noise.by_layer("cka").loc[4]
+    assert found["noise_low"] == pytest.approx(1 - last["value"].max())
+    assert found["noise_high"] == pytest.approx(1 - last["value"].min())
+
+
+def test_noise_is_measured_as_the_reference_with_noise_is(folders, beside_noise):
+    """The draw made by hand and given as a model."""
+    noisy = load_encoder(folders["base"])
+    add_noise(noisy, load_encoder(folders["one"]), seed_from("noise", "one", 1, 1, 2))
+    noisy.name_or_path = str(folders["base"])
+    [rows] = [bertshift.compare(noisy, folders["base"], PAIRS, measures="js").rows]
+    drawn = beside_noise.rows[(beside_noise.rows["model"] == "one.noise") & (beside_noise.rows["seed"] == 2)]
+    assert rows["value"].tolist() == drawn.loc[drawn["metric"] == "js", "value"].tolist()
+
+
+def test_what_is_beyond_noise_is_said_in_one_sentence(beside_noise):
+    [said] = [line for line in str(beside_noise).splitlines() if "noise" in line]
+    assert said.startswith("Changed more than by every draw of noise of the same size (2 drawn): rsa in ")
+    js = beside_noise.by_layer("js")
+    beyond = [layer for layer in js.index if js.loc[layer, "value"] > js.loc[layer, "noise_high"]]
+    assert beside_noise.beyond_noise("js") == beyond
+    cka = beside_noise.by_layer("cka")
+    beyond = [layer for layer in cka.index if cka.loc[layer, "value"] < cka.loc[layer, "noise_low"]]
+    assert beside_noise.beyond_noise("cka") == beyond
+
+
+def test_draws_of_replicates_are_averaged_as_the_replicates_are(folders):
+    seeds = [folders["one"], folders["two"]]
+    found = bertshift.compare(seeds, folders["base"], TEXTS, measures="js", null="noise", draws=2)
+    rows = found.rows[found.rows["model"] == f"{found.model}.noise"]
+    assert sorted(rows["seed"].unique()) == [1, 2, 3, 4]
+    last = rows[(rows["variant"] == "nats") & (rows["layer"] == 4) & (rows["head"] == 0)]
+    values = last.set_index("seed")["value"]
+    means = [(values[1] + values[3]) / 2, (values[2] + values[4]) / 2]
+    drawn = found.by_layer("js").loc[4, ["noise", "noise_low", "noise_high"]]
+    np.testing.assert_allclose(drawn.astype(float), [np.mean(means), min(means), max(means)])
+
+
+def test_noise_is_drawn_and_stands_on_the_page(beside_noise, tmp_path):
+    figure = beside_noise.plot()
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert texts.count("noise") == 5
+    beside_noise.write(tmp_path)
+    html = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert html.count('"noise":{"layers"') + html.count('"noise": {"layers"') == 5

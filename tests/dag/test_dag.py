@@ -79,6 +79,18 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(copy_project):
     assert drawn == {f"{paper}_{item}": 1 for paper, items in FEW.items() for item in items}
 
 
+def test_noise_is_made_from_the_runs_that_it_imitates_and_is_never_trained(project):
+    jobs = project.jobs("results/rsa/mnli.noise_vs_base.tsv", "results/forgetting/mnli.at10.noise10.tsv")
+    # Three draws of each of two runs; one job a run trains MNLI, and one its snapshots.
+    assert (jobs["noise"], jobs["finetune"], jobs["snapshots"]) == (2 * 3 * 2, 2, 2)
+    for target, told in {
+        "results/rsa/mnli.noise1_vs_base.tsv": "'.noise1' is not a variant",
+        "results/scores/mnli.noise.tsv": "no head, no score and no training; write 'mnli'",
+        "results/models/mnli.noise.at10/init1_seed1/scores.json": "no training; write 'mnli'",
+    }.items():
+        assert told in project.snakemake(target, "--dry-run", check=False)
+
+
 def test_all_figures_are_the_default_target_and_what_they_read_can_be_fetched_before(project, planned):
     jobs = project.jobs()
     assert jobs == counted(planned)

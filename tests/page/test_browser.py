@@ -341,7 +341,7 @@ def test_a_page_of_two_models_alone(opened, made_page):
     """What `bertshift compare --out` writes: it begins with them, and leads to no figures."""
     tokenizer = tokenizer_of("bert")
     models = [model_of("bert", seed, vocab_size=len(tokenizer)) for seed in (0, 1)]
-    change = bertshift.compare(*models, TEXTS, tokenizer=tokenizer)
+    change = bertshift.compare(*models, TEXTS, tokenizer=tokenizer, null="noise", draws=2)
     change.write(made_page.folder / "two")
     page = opened()
     page.goto((made_page.folder / "two/index.html").as_uri())
@@ -351,4 +351,7 @@ def test_a_page_of_two_models_alone(opened, made_page):
     panels = page.locator("main h3").all_inner_texts()
     assert len(panels) == 5 and "Hidden states, 1 - CKA, debiased" in panels
     said = page.locator("main").inner_text() + page.locator("#foot").inner_text()
+    assert "noise of the same size" in said
+    page.locator("main summary").first.click()
+    assert page.locator("main td", has_text="noise").count() == 5
     assert "6 texts" in said and "snakemake" not in said and "Scale" not in said

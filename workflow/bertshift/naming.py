@@ -271,12 +271,12 @@ class Run:
         """The run whose change has the size of this run's noise; a run without noise is itself."""
         if not self.model.variant("noise"):
             return self
-        return Run(self.model.imitated, self.init, (self.seed - 1) // self.draws + 1)
+        return Run(self.model.imitated, self.init, seed_and_draw(self.seed, self.draws)[0])
 
     @property
     def draw(self) -> int:
         """The number of this run's draw, from 1, among those that imitate the same run."""
-        return (self.seed - 1) % self.draws + 1
+        return seed_and_draw(self.seed, self.draws)[1]
 
     @property
     def ancestors(self) -> list["Run"]:
@@ -287,6 +287,20 @@ class Run:
     def checkpoint(self) -> "Run":
         """The pretraining run that this run descends from."""
         return Run(replace(self.model, tasks=(), variants=()), self.init, 0)
+
+
+def draw_number(seed: int, draw: int, draws: int) -> int:
+    """Give a draw of noise its number: first come those of the imitated run's seed 1, then those of seed 2.
+
+    All count from 1.
+    """
+    return (seed - 1) * draws + draw
+
+
+def seed_and_draw(number: int, draws: int) -> tuple[int, int]:
+    """Return the imitated run's seed and the draw that `draw_number` gave this number."""
+    seed, draw = divmod(number - 1, draws)
+    return seed + 1, draw + 1
 
 
 def parse_variant(text: str) -> Variant:

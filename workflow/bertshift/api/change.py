@@ -10,11 +10,13 @@ import pandas as pd
 from bertshift.api.measures import MEASURES
 from bertshift.files import write_text, write_tsv
 from bertshift.measures.metric import CORRELATION
+from bertshift.naming import seed_and_draw
 from bertshift.rows import ranges, statistics
 
 NULL = "_null"
 BY = ["metric", "variant", "layer", "head"]
 COLUMNS = ["measure", "variant", "layer", "head", "value", "low", "high", "null"]
+NOISE = ["noise", "noise_low", "noise_high"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class Change:
     """How a model differs from its reference, by layer and head.
 
     rows: of every replicate, in the columns of the workflow's tables, of which CKA's values are distances; table: means over
-    replicates; left_out: {measure: why it could not be taken}; about: how many texts, which checkpoints.
+    replicates; left_out: {measure: why it could not be taken}; about: how many texts, which checkpoints;
+    draws: how many models were made by noise for each replicate. Their rows have `noise_name(model)` as `model`.
     """
 
     rows: pd.DataFrame = field(repr=False)
@@ -30,6 +33,7 @@ class Change:
     reference: str
     about: Mapping = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
+    draws: int = 0
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -39,12 +43,29 @@ class Change:
         what unrelated models would give, where that is known. Layer 0 is the output of the embeddings; head 0 is the mean over
         heads, and all there is of hidden states. Units: rsa -1 to 1, cka at most 1, cosine 0 to 1, all 1 where nothing changed;
         svcca 0 to 1, js 0 to ln 2 nats (or 1 bit), both 0 where nothing changed.
+        With draws of noise there are noise, noise_low and noise_high too: the mean, the smallest and the largest
+        draw, each a mean over replicates.
         """
-        rows = statistics.summarise(with_ranges(self.rows), BY)
+        rows = statistics.summarise(with_ranges(self.own_rows), BY)
         nulls = rows["variant"].str.endswith(NULL)
         null = rows[nulls].assign(variant=rows["variant"].str.removesuffix(NULL)).set_index(BY)["value"]
-        rows = rows[~nulls].join(null.rename("null"), on=BY).rename(columns={"metric": "measure"})
-        return rows[COLUMNS].reset_index(drop=True)
+        rows = rows[~nulls].join(null.rename("null"), on=BY)
+        if self.draws:
+            rows = rows.join(self._noise(), on=BY)
+        columns = [*COLUMNS, *(NOISE if self.draws else ())]
+        return rows.rename(columns={"metric": "measure"})[columns].reset_index(drop=True)
+
+    @property
+    def own_rows(self) -> pd.DataFrame:
+        """The rows of the model itself, without those of models made by noise."""
+        return self.rows[self.rows["model"] == self.model]
+
+    def _noise(self) -> pd.DataFrame:
+        """Calculate the mean, the smallest and the largest draw, by BY."""
+        rows = self.rows[self.rows["model"] == noise_name(self.model)]
+        draw = rows["seed"].map(lambda number: seed_and_draw(number, self.draws)[1])
+        values = statistics.summarise(with_ranges(rows.assign(draw=draw)), [*BY, "draw"])
+        return values.groupby(BY)["value"].agg(["mean", "min", "max"]).set_axis(NOISE, axis=1)
 
     @cached_property
     def profile(self) -> pd.DataFrame:
@@ -64,9 +85,20 @@ class Change:
             (rows["measure"] == measure) & (rows["variant"] == variant) & (rows["head"] == 0)
         ].set_index("layer")
 
+    def beyond_noise(self, measure: str) -> list[int]:
+        """List the layers that changed more by a measure, all heads together, than every draw of noise.
+
+        Differences that are rounding alone, as where nothing changed, do not count.
+        """
+        rows = self.by_layer(measure)
+        more = rows["value"] - rows["noise_high"]
+        if MEASURES[measure].alike:
+            more = rows["noise_low"] - rows["value"]
+        return list(rows.index[more > statistics.EQUAL])
+
     def plot(self):
-        """Draw the profile and every measure by layer, with intervals and nulls: a matplotlib Figure. UserError where
-        matplotlib is not installed."""
+        """Draw the profile and every measure by layer, with intervals, nulls and draws of noise: a matplotlib Figure.
+        UserError where matplotlib is not installed."""
         from bertshift.api.drawing import draw
 
         return draw(self)
@@ -95,8 +127,24 @@ class Change:
             f"{self.model} and {self.reference}: each measure by layer, and its share of the largest change"
         ]
         lines.append(pd.DataFrame(cells).fillna("").rename_axis("layer").reset_index().to_string(index=False))
+        lines += [self._beyond_noise()] if self.draws else []
         lines += [f"{measure} is left out: {why}" for measure, why in self.left_out.items()]
         return "\n".join(lines)
+
+    def _beyond_noise(self) -> str:
+        found = []
+        for measure in self.profile.index:
+            layers = self.beyond_noise(measure)
+            words = "layer" if len(layers) == 1 else "layers"
+            place = f"{words} {', '.join(map(str, layers))}" if layers else "none"
+            found.append(f"{measure} in {place}")
+        drawn = f"every draw of noise of the same size ({self.draws} drawn)"
+        return f"Changed more than by {drawn}: {'; '.join(found)}."
+
+
+def noise_name(model: str) -> str:
+    """Name the models made by noise as large as the change of this one."""
+    return f"{model}.noise"
 
 
 def with_ranges(rows: pd.DataFrame) -> pd.DataFrame:

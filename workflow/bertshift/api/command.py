@@ -42,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             texts,
             max_length=asked.max_length,
             tokenizer=asked.tokenizer,
+            null=asked.null,
+            draws=asked.draws,
             progress=True,
         )
         print(change)
@@ -74,4 +76,10 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--tokenizer", metavar="MODEL", help="whose tokenizer to take, where a model has none"
     )
+    command.add_argument(
+        "--null",
+        choices=["noise"],
+        help="also measure the reference with noise as large as the model's change",
+    )
+    command.add_argument("--draws", type=int, default=3, metavar="N", help="how often noise is drawn (3)")
     return parser

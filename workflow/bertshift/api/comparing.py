@@ -13,7 +13,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from bertshift.activations.extract import extract
-from bertshift.api.change import Change
+from bertshift.api.change import Change, noise_name
 from bertshift.api.measures import MEASURES
 from bertshift.api.models import called, listed, name_of, prepare, short_names
 from bertshift.api.texts import check_lengths, check_same, rows_of, tokens_of
@@ -21,7 +21,10 @@ from bertshift.errors import UserError
 from bertshift.metrics.pairs import Pair
 from bertshift.models.family import longest_input
 from bertshift.models.loading import load_encoder
+from bertshift.models.noise import add_noise
 from bertshift.models.tokenizer import load_tokenizer
+from bertshift.naming import draw_number
+from bertshift.seeds import seed_from
 
 
 def compare(
@@ -34,6 +37,8 @@ def compare(
     tokens: int | None = None,
     tokenizer: Any = None,
     name: str = "texts",
+    null: str | None = None,
+    draws: int = 3,
     progress: bool = False,
 ) -> Change:
     """Compare two models layer by layer on the same texts, as the workflow's rules do.
@@ -44,6 +49,8 @@ def compare(
     measures: some of rsa, svcca, cka, js and cosine. max_length: texts are cut to so many tokens. tokens: how many the
     measures of hidden states draw at most (RSA 5000, SVCCA and CKA 20000). tokenizer: for models that bring none. name: what
     the texts are called; draws of tokens depend on it. progress: whether a bar shows on stderr.
+    null: "noise" also measures models made by noise, `draws` for each replicate: the reference with random weights
+    as large as the model's change (`models.noise`). Both models must have one shape.
 
     Activations are written to a temporary folder: for 300 sentences and BERT-base half a gigabyte a model. A measure that
     cannot be taken, as attention of models with other numbers of layers, is named in `left_out` of the result. UserError for
@@ -55,20 +62,24 @@ def compare(
             f"{len(models)} models have {len(references)} references; give one for all, or one for each."
         )
     names, wanted = short_names(models, references), _known(measures)
+    draws = _known_draws(null, draws)
     with tempfile.TemporaryDirectory(prefix="bertshift-") as folder:
         given = _once([*models, *references])
-        steps = 2 * len(given) + len(wanted)
+        steps = 2 * len(given) + draws * len(models) + len(wanted)
         with tqdm(total=steps, disable=not progress, unit="step", leave=False) as bar:
-            files = _dumped(given, rows, Path(folder), max_length, tokenizer, name, bar)
+            files, length = _dumped(given, rows, Path(folder), max_length, tokenizer, name, bar)
             keys = {"model": names[0], "reference": names[1], "stimuli": name}
             pairs = [
                 Pair(files[_key(one)], files[_key(other)], keys | replicate)
                 for one, other, replicate in _replicates(models, references)
             ]
             paths = {str(files[_key(one)]): name_of(one) for one in given}
-            tables, left_out = _measured(pairs, wanted, tokens, paths, bar)
+            noise = [
+                _noise(pair, draw, draws, rows, length, bar) for pair in pairs for draw in range(1, draws + 1)
+            ]
+            tables, left_out = _measured([*pairs, *noise], wanted, tokens, paths, bar)
     about = {"texts": len(rows), "checkpoints": [name_of(one) for one in given]}
-    return Change(pd.concat(tables, ignore_index=True), *names, about, left_out)
+    return Change(pd.concat(tables, ignore_index=True), *names, about, left_out, draws)
 
 
 def _known(measures: Iterable[str]) -> list[str]:
@@ -78,6 +89,15 @@ def _known(measures: Iterable[str]) -> list[str]:
     if not wanted:
         raise UserError(f"no measure is named; write some of {', '.join(MEASURES)}.")
     return wanted
+
+
+def _known_draws(null: str | None, draws: int) -> int:
+    """Return how many models are made by noise: none where no null is asked for."""
+    if null not in (None, "noise"):
+        raise UserError(f"there is no null {null!r}; write noise, or leave it out.")
+    if draws < 1:
+        raise UserError(f"draws is {draws}; write 1 or more.")
+    return draws if null else 0
 
 
 def _key(model: Any) -> str | int:
@@ -102,8 +122,12 @@ def _replicates(models: list, references: list) -> Iterator[tuple[Any, Any, dict
 
 def _dumped(
     given: list, rows: list[dict], folder: Path, max_length: int | None, tokenizer: Any, name: str, bar: tqdm
-) -> dict[str | int, Path]:
-    """Write what each model makes of the texts, one model at a time in memory: {key of a model: activation file}."""
+) -> tuple[dict[str | int, Path], int]:
+    """Write what each model makes of the texts, one model at a time in memory.
+
+    Returns {key of a model: activation file} and the length that texts are cut to. The model folder is beside
+    the file's folder, under the file's name.
+    """
     files, first = {}, None
     for number, one in enumerate(given):
         bar.set_description(f"reads {name_of(one)}")
@@ -123,11 +147,28 @@ def _dumped(
                 f"max_length is {max_length}, and {name_of(one)} reads {room} tokens; write {room} or less."
             )
         bar.set_description(f"runs {name_of(one)}")
+        length = max_length or longest
         files[_key(one)] = folder / name / f"{number}.npz"
         with _quiet(), called({str(run): name_of(one), str(files[_key(one)]): name_of(one)}):
-            extract(encoder, own, rows, files[_key(one)], max_length or longest, attention=True)
+            extract(encoder, own, rows, files[_key(one)], length, attention=True)
         bar.update()
-    return files
+    return files, length
+
+
+def _noise(pair: Pair, draw: int, draws: int, rows: list[dict], length: int, bar: tqdm) -> Pair:
+    """Put a model made by noise in the place of a pair's model. Raise UserError for models of other shapes."""
+    name, init, seed = (pair.keys[key] for key in ("model", "init", "seed"))
+    bar.set_description(f"noise, draw {draw}")
+    folder = pair.model.parent
+    changed, start = (folder.parent / file.stem for file in (pair.model, pair.reference))
+    file = folder / f"noise-{init}-{seed}-{draw}.npz"
+    with _quiet():
+        model = load_encoder(start)
+        add_noise(model, load_encoder(changed), seed_from("noise", name, init, seed, draw))
+        extract(model, load_tokenizer(start), rows, file, length, attention=True)
+    bar.update()
+    keys = {"model": noise_name(name), "seed": draw_number(seed, draw, draws)}
+    return Pair(file, pair.reference, pair.keys | keys)
 
 
 def _measured(

@@ -69,6 +69,14 @@ def _measure(axes: "Axes", change: Change, measure: str) -> None:
             ha="right",
             va="bottom",
         )
+    if change.draws:
+        axes.plot(rows.index, rows["noise"], color=GREY, linewidth=1)
+        axes.fill_between(
+            rows.index, rows["noise_low"], rows["noise_high"], color=GREY, alpha=0.3, linewidth=0
+        )
+        last = rows.index[-1], rows["noise"].iloc[-1]
+        place = {"xytext": (0, -4), "textcoords": "offset points", "ha": "right", "va": "top"}
+        axes.annotate("noise", last, color=GREY, fontsize=7, **place)
     axes.set(title=MEASURES[measure].title, xlabel="layer", xlim=(-0.3, change.profile.columns.max() + 0.3))
     axes.title.set_fontsize(8)
     axes.locator_params(axis="x", integer=True)

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from bertshift.api.change import Change
+from bertshift.api.change import NOISE, Change
 from bertshift.api.drawing import PAGE, need
 from bertshift.api.measures import MEASURES
 from bertshift.naming import pair_name
@@ -17,22 +17,38 @@ def page(change: Change) -> str:
     from bertshift.page.render import render
 
     model, reference = (_spelled(name) for name in (change.model, change.reference))
-    name = pair_name(model, reference)
+    compared = pair_name(model, reference)
     tables = {
-        f"results/{MEASURES[str(measure)].folder}/{name}.tsv": _as_table(rows)
-        for measure, rows in change.rows.groupby("metric", sort=False)
+        f"results/{MEASURES[str(measure)].folder}/{compared}.tsv": _as_table(rows)
+        for measure, rows in change.own_rows.groupby("metric", sort=False)
     }
     [pair] = pairs(tables).values()
-    for measure in MEASURES.values():
-        if measure.similarity and measure.line in pair["measures"]:  # the page has distances
-            pair["measures"][measure.line]["title"] = measure.title.replace(", ", ", 1 - ", 1)
+    for name, measure in MEASURES.items():
+        if not (line := pair["measures"].get(measure.line)):
+            continue
+        if measure.similarity:  # the page has distances
+            line["title"] = measure.title.replace(", ", ", 1 - ", 1)
+        if change.draws:
+            line["noise"] = {"layers": _noise_layers(change.by_layer(name), measure.similarity)}
     pair["made"] = {
         "scale": [], "checkpoint": list(change.about["checkpoints"]), "data": [f"{change.about['texts']} texts"],
         "tables": [],
     }  # fmt: skip
-    found = data.page([], pd.DataFrame(), {}, {name: pair}, {})
+    found = data.page([], pd.DataFrame(), {}, {compared: pair}, {})
     found |= {"title": f"{change.model} and {change.reference}", "checkpoints": pair["made"]["checkpoint"]}
     return render(found | {"labels": {model: change.model, reference: change.reference}})
+
+
+def _noise_layers(rows: pd.DataFrame, as_distances: bool) -> list[list]:
+    """List [layer, mean, smallest, largest draw, no replicates] of models made by noise."""
+    from bertshift.page.charts import shown
+
+    values = rows[NOISE]
+    if as_distances:
+        values = (1 - values).set_axis(["noise", "noise_high", "noise_low"], axis=1)[NOISE]
+    return [
+        [int(layer), *map(shown, row), []] for layer, row in zip(rows.index, values.to_numpy(), strict=True)
+    ]
 
 
 def _spelled(name: str) -> str:

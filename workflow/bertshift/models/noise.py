@@ -17,8 +17,8 @@ from bertshift.seeds import seed_from
 def noise_like(change: np.ndarray, seed: int) -> np.ndarray:
     """Draw an array of the shape and L2 norm of `change`, in any direction with the same probability: float64.
 
-    The same seed gives the same array on every machine: the norms, whose sums have another order there, are
-    rounded to float32 before an element depends on them. No change gives zeros.
+    The same seed gives the same array on every machine: the order of sums differs there, so the ratio of the norms
+    is rounded to float32 before an element depends on it. No change gives zeros.
     """
     size = np.linalg.norm(change)
     if not size:

@@ -9,7 +9,7 @@ from bertshift.models.families import FAMILIES
 from bertshift.models.source import as_asked_before
 from bertshift.requests import Request
 from bertshift.requests.runs import WEIGHTS, files, run_named
-from bertshift.requests.work import Sizes, Work
+from bertshift.requests.work import Shape, Sizes, Work
 from bertshift.running.own_files import contents
 from bertshift.seeds import seed_from
 
@@ -135,5 +135,11 @@ def noise(config: Mapping, model: str, init: str, seed: str) -> Request:
     return Request(
         {"start": files([run.parent]), "changed": files([changed], WEIGHTS)},
         {"seed": draw, "times": int(run.model.variant("noise")["times"] or 1)},
-        lambda sizes: sizes.shape(model).weights() + sizes.shape(str(run.parent.model)).weights(0),
+        lambda sizes: _noise(sizes.shape(model)),
     )
+
+
+def _noise(shape: Shape) -> Work:
+    """Say what noise takes: two models in memory, and the largest tensor a few times over in float64 (measured)."""
+    held = 4 * shape.parameters + 32 * shape.vocabulary * shape.width
+    return shape.weights() + Work(moved=35 * shape.parameters, memory=held)

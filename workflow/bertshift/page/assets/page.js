@@ -48,6 +48,8 @@ const TERMS = {
     "padding, as in Kovaleva et al. 2019."],
   null: ["Null", "What the same measure gives for representations that have nothing to do with each other, of the same size and " +
     "number of tokens. A distance says something where it lies away from its null."],
+  noise: ["Noise of the same size", "The same measure between the second model and itself with random weights added, in each tensor " +
+    "as large as the change. The line is the mean of some draws, the band reaches from the smallest to the largest."],
   floor: ["Two seeds", "The same measure between two fine-tunings of one task that differ in their seed alone: what is no larger " +
     "than this is not due to the task."],
   undecided: ["Undecided", "The interval of our number lies on both sides of what the claim says. More seeds or more inputs may decide it."],
@@ -627,7 +629,8 @@ function twoModels(name, redraw) {
     measures.length ? h("section", {}, h("h2", {}, "The profile of their difference"),
       h("p", { class: "soft small wide" }, "Each row is a measure; darker is more change, relative to the layer that changes most by this measure. Hover for the value."), profile(measures, depth, name)) : null,
     measures.length ? h("section", {}, h("h2", {}, "Every measure, by layer"),
-      h("p", { class: "key" }, h("i"), `${label(model)} and ${label(reference)}, with `, term("brackets", "interval"), h("i", { class: "dotted" }), term("null", "null"), h("i", { class: "dashed" }), term("floor", "two seeds of one task"), "; small dots are replicates"),
+      h("p", { class: "key" }, h("i"), `${label(model)} and ${label(reference)}, with `, term("brackets", "interval"), h("i", { class: "dotted" }), term("null", "null"), h("i", { class: "dashed" }), term("floor", "two seeds of one task"),
+        measures.some(([, one]) => one.noise) ? [h("i", { class: "block" }), term("noise", "noise of the same size")] : null, "; small dots are replicates"),
       spreadChoice(measures.flatMap(([, one]) => one.layers.map(row => ({ low: row[2], each: row[4] }))), redraw),
       h("div", { class: "grid", style: "margin-top:.8rem" }, measures.map(([, one]) => measurePanel(one, depth)))) : null,
     heads.length ? h("section", {}, h("h2", {}, "Heads"), h("p", { class: "soft small" }, "Of the first pretraining run: heads of two runs share a number, nothing more. Darker is more change."),
@@ -669,12 +672,15 @@ function rowsOf(of, line, role, inputs, unit) {
 function measurePanel(one, depth) {
   const floors = Object.entries(one.floors ?? {}).filter(([, of]) => of);
   const rows = [...rowsOf(one, "compared", OURS, one.inputs, one.unit), ...(one.null ? rowsOf(one.null, "null", BESIDE, one.inputs) : []),
-    ...floors.flatMap(([name, of]) => rowsOf(of, `two seeds of ${label(name)}`, PUBLISHED, of.inputs))];
-  const names = ["compared", "null", ...floors.map(([name]) => `two seeds of ${label(name)}`)];
+    ...floors.flatMap(([name, of]) => rowsOf(of, `two seeds of ${label(name)}`, PUBLISHED, of.inputs)),
+    ...(one.noise?.layers ?? []).map(([x, value, low, high]) => ({ line: "noise", role: BESIDE, x, layer: x, value, low, high, run: "", n: 0, each: [], what: "noise", Model: "noise", What: one.inputs, Value: number(value),
+      Interval: `draws from ${number(low)} to ${number(high)}`, Replicates: "" }))];
+  const names = ["compared", "null", "noise", ...floors.map(([name]) => `two seeds of ${label(name)}`)];
   const canvas = h("div", { class: "chart" });
   later(canvas, () => {
-    const spec = lineSpec(spreadOut(rows), { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: ["light-dark(#0072B2, #56B4E9)", "var(--soft)", "light-dark(#D55E00, #f08138)", "light-dark(#009E73, #24b58b)"], height: 170 });
+    const spec = lineSpec(spreadOut(rows), { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: ["light-dark(#0072B2, #56B4E9)", "var(--soft)", "var(--soft)", "light-dark(#D55E00, #f08138)", "light-dark(#009E73, #24b58b)"], height: 170 });
     spec.encoding.x.scale.domain = [-0.3, depth + 0.3]; // one axis for all measures
+    spec.layer.unshift({ transform: [{ filter: "datum.line === 'noise'" }], mark: { type: "area", opacity: 0.25, aria: false, clip: true }, encoding: { y: { ...spec.encoding.y, field: "low" }, y2: { field: "high" } } });
     spec.layer = spec.layer.filter(layer => layer.mark.shape !== "diamond");
     draw(canvas, spec, `${one.title} by layer${one.null ? ", beside its null" : ""}`);
   });
