@@ -110,7 +110,7 @@ def test_the_domain_claims_compare_inputs_of_one_model(table, published):
         assert rows.loc["F5.1", "verdict"] == verdict
 
 
-def test_last_two_layers_and_the_exception(table, published):
+def test_the_last_sixth_of_the_layers_and_the_exception(table, published):
     top = [0.95] * 10 + [0.5, 0.4]
     rows = kovaleva(table, published, top)
     assert (
@@ -181,7 +181,10 @@ def test_a_run_is_left_out_with_every_pair_that_it_is_in(published, kind):
 
 
 def test_two_pretraining_runs_of_two_seeds_are_two_runs(published):
-    tables = {f"{init}": pairs_of_runs([0.1, 0.2 * init], "seed").assign(init=init, ref_init=init) for init in (1, 2)}
+    tables = {
+        f"{init}": pairs_of_runs([0.1, 0.2 * init], "seed").assign(init=init, ref_init=init)
+        for init in (1, 2)
+    }
     claims = Claims("merchant2020")
     mean = lambda evidence: evidence.results.table["value"].mean()
     claims.about("figure2", "F2.2", "a mean", mean, low=0.0, across=True)
@@ -192,7 +195,9 @@ def test_two_pretraining_runs_of_two_seeds_are_two_runs(published):
 def test_a_claim_says_which_of_our_layers_stand_for_the_papers(table, published):
     rows = kovaleva(table, published, [0.95] * 5 + [0.4])
     assert "Layers 11 to 12 of 12: here layer 6 of 6." in rows.loc["K5.1 (mrpc, crop)", "reason"]
-    assert "here" not in kovaleva(table, published, [0.95] * 10 + [0.5, 0.4]).loc["K5.1 (mrpc, crop)", "reason"]
+    assert (
+        "here" not in kovaleva(table, published, [0.95] * 10 + [0.5, 0.4]).loc["K5.1 (mrpc, crop)", "reason"]
+    )
 
 
 def test_layers_of_another_depth_map_only_where_they_lie_inside():

@@ -6,10 +6,13 @@ from bertshift.papers import by_name
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 
-def verdicts(item, published, **made):
-    return by_name.decide(
-        f"college2020/{item}", of_college(**made)[item], published["college2020"]
-    ).set_index("claim")
+def made(item, inits=5, seeds=1, **more):
+    return of_college(inits, seeds, **more)[item]
+
+
+def verdicts(item, published, **more):
+    tables = made(item, **more)
+    return by_name.decide(f"college2020/{item}", tables, published["college2020"]).set_index("claim")
 
 
 def test_the_papers_own_table_bears_out_what_it_says(published):
@@ -22,7 +25,7 @@ def test_the_papers_own_table_bears_out_what_it_says(published):
 
 
 def test_a_fresh_head_stands_for_the_model_unless_only_the_other_is_there(published):
-    tables = of_college()["figure2"]
+    tables = made("figure2")
     bent = {path: table.assign(delta=-1.0) if ".carry" in path else table for path, table in tables.items()}
     rows = by_name.decide("college2020/figure2", bent, published["college2020"]).set_index("claim")
     assert rows.loc["C2.1 (cola)", "verdict"] == HOLDS
@@ -31,7 +34,7 @@ def test_a_fresh_head_stands_for_the_model_unless_only_the_other_is_there(publis
 
 def test_a_curve_that_still_falls_has_not_flattened(published):
     assert set(verdicts("figure1", published)["verdict"]) == {HOLDS}
-    tables = of_college()["figure1"]
+    tables = made("figure1")
     falling = {path: table.assign(value=1 - table["step"] / 80) for path, table in tables.items()}
     rows = by_name.decide("college2020/figure1", falling, published["college2020"])
     assert set(rows["verdict"]) == {FAILS}
@@ -39,4 +42,4 @@ def test_a_curve_that_still_falls_has_not_flattened(published):
 
 
 def test_one_run_decides_nothing(published):
-    assert set(verdicts("figure2", published, inits=1, seeds=1)["verdict"]) == {UNTESTED}
+    assert set(verdicts("figure2", published, inits=1)["verdict"]) == {UNTESTED}

@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,10 +69,16 @@ def test_seeds_part_at_a_layer_of_24(made, published):
             leap(layer)(table[table["init"] == 1]).assign(init=init) for init, layer in enumerate(layers, 1)
         )
 
-    cases = ((7, 12), UNDECIDED), ((7, 9, 13), UNDECIDED), ((9, 9, 9), HOLDS), ((13, 13, 14), FAILS)
-    for layers, verdict in cases:  # a mean may lie where no run parts
+    cases = (
+        ((7, 12), UNDECIDED),  # a mean may lie where no run parts
+        ((7, 9, 13), UNDECIDED),
+        ((9,) * 4, UNDECIDED),  # four runs agree by chance more often than one time in 20
+        ((9,) * 5, HOLDS),
+        ((13, 13, 14), FAILS),
+    )
+    for layers, verdict in cases:
         assert decided(made, published, "figure4", by_run(*layers)).loc["H4.2 (mrpc)", "verdict"] == verdict
-    for layers, verdict in (((9, 25), UNDECIDED), ((25, 25), FAILS)):
+    for layers, verdict in (((9, 25), UNDECIDED), ((25,) * 4, UNDECIDED), ((25,) * 5, FAILS)):
         nowhere = decided(made, published, "figure4", by_run(*layers)).loc["H4.2 (mrpc)"]
         assert nowhere["verdict"] == verdict and "no such layer" in nowhere["reason"]
     single = decided(made, published, "figure4", by_run(25)).loc["H4.2 (mrpc)"]
@@ -89,14 +97,23 @@ def test_pairs_of_seeds_on_one_pretraining_run_are_replicates(published):
     path = "results/svcca/mnli@large_vs_mnli@large.tsv"
     one = tables[path]
     upside_down = one.assign(seed=2, ref_seed=3, value=1 - one["value"])
-    for third, verdict in ((one.assign(seed=2, ref_seed=3), HOLDS), (upside_down, UNDECIDED)):
-        tables[path] = pd.concat([one, one.assign(ref_seed=3), third])
+    alike = {
+        seeds: pd.concat(one.assign(seed=a, ref_seed=b) for a, b in combinations(range(1, seeds + 1), 2))
+        for seeds in (3, 5)
+    }
+    cases = (
+        (alike[5], 10, HOLDS),
+        (alike[3], 3, UNDECIDED),  # three pairs are of three runs
+        (pd.concat([one, one.assign(ref_seed=3), upside_down]), 3, UNDECIDED),
+    )
+    for pairs, replicates, verdict in cases:
+        tables[path] = pairs
         row = (
             by_name.decide("hao2020/figure5", tables, published["hao2020"])
             .set_index("claim")
             .loc["H5.1 (mnli)"]
         )
-        assert row["verdict"] == verdict and row["replicates"] == 3
+        assert row["verdict"] == verdict and row["replicates"] == replicates
     # Without seed 1 there is the third pair alone: pseudo-values 3 * 1/3 - 2 * (-1, 1, 1) have a standard error of 4/3.
     # That is more than the range has: the interval is cut at its ends.
     assert (row["low"], row["high"]) == (-1.0, 1.0)

@@ -7,7 +7,7 @@ PUBLISHED = "google-bert/bert-base-uncased@86b5e09"
 
 
 def verdicts(published, checkpoint="4x128 BERT", change=None, **more):
-    tables = {task: shares(task, **more).assign(checkpoint=checkpoint) for task in TASKS}
+    tables = {task: shares(task, inits=5, **more).assign(checkpoint=checkpoint) for task in TASKS}
     for task, factor in (change or {}).items():
         rows = tables[task]["pattern"] == "heterogeneous"
         tables[task].loc[rows, "value"] *= factor

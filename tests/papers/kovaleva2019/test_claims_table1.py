@@ -12,7 +12,7 @@ def verdicts(published, **made):
 
 @pytest.fixture(scope="module")
 def rows(published):
-    return verdicts(published, inits=1, seeds=3)
+    return verdicts(published, inits=1, seeds=5)
 
 
 def test_the_papers_own_numbers_bear_out_what_it_says(rows):
