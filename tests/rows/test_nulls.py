@@ -20,7 +20,13 @@ def table(model, curves, seeds=1, **more):
 def test_names_of_nulls():
     names = ["mnli", "mnli@large", "mnli.noise", "wnli+cola.noise@cased", "mnli.lora8.matched@large"]
     assert [null_of(name) for name in names] == ["", "", "noise", "noise", "matched"]
-    assert [model_of(name) for name in names] == ["mnli", "mnli@large", "mnli", "wnli+cola@cased", "mnli.lora8@large"]
+    assert [model_of(name) for name in names] == [
+        "mnli",
+        "mnli@large",
+        "mnli",
+        "wnli+cola@cased",
+        "mnli.lora8@large",
+    ]
 
 
 def test_matched_noise_changes_the_last_layer_as_much_and_is_interpolated_below():
@@ -34,29 +40,45 @@ def test_matched_noise_changes_the_last_layer_as_much_and_is_interpolated_below(
 
 def test_there_is_no_match_beyond_the_largest_noise():
     model = table("mnli", {"nats": [0.0, 0.1, 0.9]})
-    noise = [table(f"mnli.noise{size}", {"nats": [0.1, 0.2, value]}) for size, value in (("", 0.3), (10, 0.7))]
+    noise = [
+        table(f"mnli.noise{size}", {"nats": [0.1, 0.2, value]}) for size, value in (("", 0.3), (10, 0.7))
+    ]
     assert matched(model, noise).empty
-    assert "mnli.matched" not in {t["model"].iloc[0] for t in with_matched({"a": model, "b": noise[0], "c": noise[1]}).values()}
+    assert "mnli.matched" not in {
+        t["model"].iloc[0] for t in with_matched({"a": model, "b": noise[0], "c": noise[1]}).values()
+    }
 
 
 def test_draws_of_a_run_are_averaged_and_blocks_are_matched_by_themselves():
     model = table("mnli", {"nats": [0.0, 0.1, 0.5]}, seeds=2).assign(**dict.fromkeys(WITHOUT, np.nan))
     small = table("mnli.noise", {"nats": [0.1, 0.2, 0.3]}, seeds=4).assign(**dict.fromkeys(WITHOUT, np.nan))
     large = table("mnli.noise3", {"nats": [0.5, 0.6, 0.7]}, seeds=4).assign(**dict.fromkeys(WITHOUT, np.nan))
-    model[WITHOUT[0]], small[WITHOUT[0]], large[WITHOUT[0]] = model["value"], small["value"] + 0.1, large["value"] + 0.1
+    model[WITHOUT[0]], small[WITHOUT[0]], large[WITHOUT[0]] = (
+        model["value"],
+        small["value"] + 0.1,
+        large["value"] + 0.1,
+    )
     found = matched(model, [small, large])
     # Draws 1 and 2 are of seed 1, on average .005 above the curve; the last layer is .195 of .4 of the way up.
     for seed, above in ((1, 0.005), (2, 0.025)):
         own = found[found["seed"] == seed]
         share = (0.5 + 0.01 * (seed - 1) - 0.3 - above) / 0.4
         np.testing.assert_allclose(own["value"], np.array([0.1, 0.2, 0.3]) + above + share * 0.4)
-        np.testing.assert_allclose(own[WITHOUT[0]], own["value"])  # all are .1 higher, so that the match is lower
+        np.testing.assert_allclose(
+            own[WITHOUT[0]], own["value"]
+        )  # all are .1 higher, so that the match is lower
 
 
 def test_parts_of_one_change_are_matched_together():
-    model = table("mnli", {"total": [0, 0, 0.5], "own": [0, 0, 0.1]}).assign(metric="own_or_inherited", measure="js")
-    small = table("mnli.noise", {"total": [0, 0, 0], "own": [0, 0, 0]}).assign(metric="own_or_inherited", measure="js")
-    large = table("mnli.noise3", {"total": [0, 0, 1], "own": [0, 0, 0.8]}).assign(metric="own_or_inherited", measure="js")
+    model = table("mnli", {"total": [0, 0, 0.5], "own": [0, 0, 0.1]}).assign(
+        metric="own_or_inherited", measure="js"
+    )
+    small = table("mnli.noise", {"total": [0, 0, 0], "own": [0, 0, 0]}).assign(
+        metric="own_or_inherited", measure="js"
+    )
+    large = table("mnli.noise3", {"total": [0, 0, 1], "own": [0, 0, 0.8]}).assign(
+        metric="own_or_inherited", measure="js"
+    )
     found = matched(model, [small, large])
     assert found[found["variant"] == "own"]["value"].iloc[-1] == pytest.approx(0.4)
 

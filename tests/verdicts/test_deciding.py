@@ -14,7 +14,7 @@ from bertshift.naming import parse_model
 from bertshift.papers import by_name, catalogue
 from bertshift.replicates import sweep_runs_of
 from bertshift.rows.blocks import WITHOUT
-from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED, Claims
+from bertshift.verdicts.deciding import BEYOND, FAILS, HOLDS, TOO, UNDECIDED, UNTESTED, Claims
 from bertshift.verdicts.evidence import Curve, NotTestableError
 
 TWO, FIVE = "merchant2020/figure2", "kovaleva2019/figure5"
@@ -198,6 +198,32 @@ def test_a_claim_says_which_of_our_layers_stand_for_the_papers(table, published)
     assert (
         "here" not in kovaleva(table, published, [0.95] * 10 + [0.5, 0.4]).loc["K5.1 (mrpc, crop)", "reason"]
     )
+
+
+def noisy(table, noise, more, **replicates):
+    """Tables of RSA of `mnli`, of noise of its size and of three times that, [layers 0 to 12]."""
+    curves = {"mnli": MNLI, "mnli.noise": noise, "mnli.noise3": more}
+    made = {name: table(name, {("wiki", "content"): curve}, first=0, **replicates) for name, curve in curves.items()}
+    for name, rows in made.items():  # runs differ, each by itself
+        rows["value"] += 0.002 * np.sin(np.arange(len(rows)) * len(name))
+    return made
+
+
+def test_a_claim_that_holds_is_put_beside_noise(table, published):
+    """F2.1: RSA is higher in the lower third of layers than in the upper one; .215 of this model."""
+    falling, flat, late = np.linspace(1, 0.9, 13), np.full(13, 0.99), [*FLAT, 1.0, 1.0, 0.9, 0.4]
+    cases = {
+        TOO: noisy(table, falling, np.linspace(1, 0.2, 13)),  # at .6 in the last layer, it falls as far in the upper third
+        BEYOND: noisy(table, flat, late),  # at .6 in the last layer, hardly anything falls below it
+        "": {"mnli": noisy(table, flat, late)["mnli"]},  # no noise at hand
+    }
+    for null, tables in cases.items():
+        rows = by_name.decide(TWO, tables, published["merchant2020"]).set_index("claim")
+        assert (rows.loc["F2.1 (mnli)", "verdict"], rows.loc["F2.1 (mnli)", "null"]) == (HOLDS, null)
+        assert set(rows["verdict"]) >= {UNTESTED} and (rows.loc[rows["verdict"] != HOLDS, "null"] == "").all()
+    alone = by_name.decide(TWO, cases[""], published["merchant2020"])
+    beside = by_name.decide(TWO, cases[BEYOND], published["merchant2020"])
+    pd.testing.assert_frame_equal(alone.drop(columns="null"), beside.drop(columns="null"))  # noise changes no number
 
 
 def test_layers_of_another_depth_map_only_where_they_lie_inside():

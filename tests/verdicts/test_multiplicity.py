@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
+from bertshift.verdicts.deciding import BEYOND, FAILS, HOLDS, TOO, UNDECIDED, UNTESTED
 from bertshift.verdicts.multiplicity import corrected, verdict_over, with_claim_verdicts
 
 
@@ -34,10 +34,24 @@ def test_probabilities_of_claims_and_holms_correction_by_hand():
         ],
         columns=["id", "over", "verdict", "probability"],
     )  # fmt: skip
-    found = with_claim_verdicts(rows)
+    found = with_claim_verdicts(rows.assign(null=""))
     claims = found.drop_duplicates("id").set_index("id")
     assert claims["claim_verdict"].tolist() == [HOLDS, HOLDS, UNDECIDED, UNTESTED]
     np.testing.assert_allclose(claims["claim_probability"], [0.99, 0.992, 0.7, np.nan])
     # Holm: .008 x 3 = .024, then .01 x 2 = .020, which is no less than the one before; then .3
     np.testing.assert_allclose(claims["adjusted_probability"], [0.976, 0.976, 0.7, np.nan])
     assert corrected(found) == 2 and len(found) == len(rows)
+
+
+@pytest.mark.parametrize(
+    "nulls, verdicts, said",
+    [
+        ([BEYOND, BEYOND], [HOLDS, HOLDS], BEYOND),
+        ([BEYOND, TOO], [HOLDS, HOLDS], TOO),
+        ([BEYOND, ""], [HOLDS, HOLDS], ""),
+        ([TOO, ""], [HOLDS, FAILS], ""),  # the claim does not hold
+    ],
+)
+def test_a_claim_says_no_more_beside_noise_than_its_cases(nulls, verdicts, said):
+    rows = pd.DataFrame({"id": "A", "over": "all", "verdict": verdicts, "null": nulls, "probability": 0.99})
+    assert with_claim_verdicts(rows)["claim_null"].unique().tolist() == [said]

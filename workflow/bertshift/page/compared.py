@@ -137,7 +137,7 @@ def _claim(one: Mapping) -> dict:
     """Describe a claim, as `data.claim` does, with what each archive says of it apart."""
     sides = [side and data.claim(side) for side in one["sides"]]
     both = next(filter(None, sides))
-    own = ("ours", "low", "high", "replicates", "verdict", "claim_verdict", "reason", "scale", "probability",
+    own = ("ours", "low", "high", "replicates", "verdict", "null", "claim_verdict", "claim_null", "reason", "scale", "probability",
            "adjusted_probability")  # fmt: skip
     return {
         **{key: value for key, value in both.items() if key not in own},

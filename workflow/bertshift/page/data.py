@@ -120,7 +120,7 @@ def claim(row: Mapping) -> dict:
     where they are numbers."""
     numbers = {key: shown(row[key]) for key in ("ours", "low", "high", "probability", "adjusted_probability")}
     words = {key: "" if pd.isna(row[key]) else str(row[key]) for key in
-             ("paper", "figure", "claim", "id", "over", "statement", "place", "strength", "published_value", "measure", "reason", "scale")}  # fmt: skip
+             ("paper", "figure", "claim", "id", "over", "statement", "place", "strength", "published_value", "measure", "null", "claim_null", "reason", "scale")}  # fmt: skip
     return words | numbers | {
         "verdict": VERDICTS[row["verdict"]],
         "claim_verdict": VERDICTS[row["claim_verdict"]],

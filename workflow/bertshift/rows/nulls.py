@@ -22,8 +22,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from bertshift.naming import Name
-from bertshift.rows import ranges
+from bertshift.naming import Name, seed_and_draw
 from bertshift.rows.blocks import WITHOUT
 
 NOISE, MATCHED = "noise", "matched"
@@ -126,7 +125,7 @@ def _of_draws(
 ) -> np.ndarray:
     """Average the draws of noise for each of the model's rows: [rows, numbers]. Draws of one run follow one another."""
     draws = noise["seed"].max() // rows["seed"].max()
-    imitated = (noise["seed"] - 1) // draws + 1
+    imitated, _ = seed_and_draw(noise["seed"], draws)
     return noise.assign(seed=imitated).groupby(key)[numbers].mean().reindex(index).to_numpy()
 
 

@@ -298,7 +298,7 @@ def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> tuple
     """
     kind = "init" if len(results.pretraining_runs) > 1 else "seed"
     table, sides = results.table, [kind, f"ref_{kind}"]
-    runs = [number for number, in _runs_in(table, kind)]
+    runs = [number for (number,) in _runs_in(table, kind)]
     if np.isnan(value):
         return None, len(runs)
     without = []

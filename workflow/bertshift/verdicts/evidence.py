@@ -397,4 +397,3 @@ def of_bert_base(rows: pd.DataFrame) -> pd.DataFrame:
     if shape != "12x12":
         raise NotTestableError(f"about heads of a 12x12 model; this one is {shape}")
     return of_checkpoint(rows, "bert-base-uncased")
-

@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 
 from bertshift.rows.statistics import holm
-from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
+from bertshift.verdicts.deciding import BEYOND, FAILS, HOLDS, TOO, UNDECIDED, UNTESTED
 
 ALL, SOME = "all", "some"
 SURE = 0.975  # the probability on one side of a two-sided interval of 95 %
-COLUMNS = ["claim_verdict", "claim_probability", "adjusted_probability"]
+COLUMNS = ["claim_verdict", "claim_null", "claim_probability", "adjusted_probability"]
 
 
 def with_claim_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
@@ -33,6 +33,7 @@ def with_claim_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
     claims = pd.DataFrame(
         {
             "claim_verdict": by_claim.apply(_verdict, include_groups=False),
+            "claim_null": by_claim.apply(_null, include_groups=False),
             "claim_probability": by_claim.apply(_probability, include_groups=False),
         }
     )
@@ -71,6 +72,17 @@ def corrected(rows: pd.DataFrame) -> int:
 
 def _verdict(cases: pd.DataFrame) -> str:
     return verdict_over(cases["verdict"], cases["over"].iloc[0])
+
+
+def _null(cases: pd.DataFrame) -> str:
+    """Say what the claim's `holds` means beside noise: `null` of the cases that hold, if all say the same, or
+    the weaker TOO where one does."""
+    found = {*cases.loc[cases["verdict"] == HOLDS, "null"].fillna("")}
+    if _verdict(cases) != HOLDS or not found:
+        return ""
+    if TOO in found:
+        return TOO
+    return BEYOND if found == {BEYOND} else ""
 
 
 def _probability(cases: pd.DataFrame) -> float:

@@ -57,6 +57,9 @@ const TERMS = {
     "or family, or numbers that the paper does not give."],
   corrected: ["Correction for the number of claims", "All claims of a paper are decided on the same few runs, and the more are decided, " +
     "the more hold by chance. Holm's correction (1979) allows for that: with 95 % probability none of these holds by chance."],
+  noise: ["Noise", "Models made by noise are the pretrained model with random weights added. With noise of this size, every tensor has " +
+    "changed as much as by fine-tuning, in a random direction: where a claim holds for it too, it does not need fine-tuning. Matched noise is " +
+    "so large that the last layer changes as much as in the model: what goes beyond it is not due to depth."],
   world: ["A generated world", "The demo pretrains small models on text that a program writes. Its verdicts say that the machinery " +
     "works. They say nothing about BERT, and reproduce no paper."],
   model: ["A model's name", null],
@@ -115,7 +118,15 @@ function countsInWords(all, words = true) {
     h("span", { title: VERDICTS[verdict][1] }, `${VERDICTS[verdict][0]} ${count}${words ? " " + VERDICTS[verdict][1] : ""}`)));
 }
 
-const chip = verdict => h("span", { class: `chip ${verdict}` }, `${VERDICTS[verdict][0]} ${VERDICTS[verdict][2]}`);
+const chip = (verdict, null_ = "") => h("span", { class: `chip ${verdict}` }, `${VERDICTS[verdict][0]} ${VERDICTS[verdict][2]}${null_ && `, ${null_}`}`);
+
+// Of the claims that hold, how many do so beside noise.
+function besideNoise(claims) {
+  const nulls = ["for noise of this size too", "beyond matched noise"];
+  const counts = nulls.map(one => unique(claims).filter(each => each.claim_null === one).length);
+  if (!counts.some(Boolean)) return null;
+  return h("p", { class: "soft small" }, "Of those that hold, ", nulls.map((one, k) => [k ? " and " : "", `${counts[k]} hold `, term("noise", one)]), ".");
+}
 
 function worldNote() {
   const warning = demo
@@ -187,7 +198,7 @@ function overview(query) {
     h("h1", { tabindex: "-1" }, data.title),
     h("p", { class: "wide soft" }, `${many(data.figures.length, "figure")}, each with its numbers and what made them. `,
       `Of ${many(unique(data.claims).length, "claim")}, so many hold, fail, are `, term("undecided", "undecided"), " or ", term("untested", "not testable"), " here:"),
-    worldNote(), verdictBar(data.claims, true), filters(query, draw, data.claims), count, list,
+    worldNote(), verdictBar(data.claims, true), besideNoise(data.claims), filters(query, draw, data.claims), count, list,
   ];
 }
 
@@ -268,7 +279,7 @@ function claimGroup(cases, seen) {
   if (drawn.length) later(chart, () => draw(chart, claimSpec(drawn), `${one.claim.split(" (")[0]}: ` + drawn.map(each =>
     `${caseOf(each)} ours ${interval(each.ours, each.low, each.high) || "none"}, published ${each.published_value || "none"}`).join("; ")));
   return h("article", { class: "claim" },
-    h("div", {}, h("p", {}, h("strong", {}, single ? one.claim : one.claim.split(" (")[0]), " ", h("span", { class: "soft small" }, `${one.place}, ${one.strength}`), " ", chip(single ? one.verdict : one.claim_verdict)),
+    h("div", {}, h("p", {}, h("strong", {}, single ? one.claim : one.claim.split(" (")[0]), " ", h("span", { class: "soft small" }, `${one.place}, ${one.strength}`), " ", chip(one.claim_verdict, one.claim_null)),
       single ? null : h("p", { class: "small" }, h("span", { class: "soft" }, `Over ${one.over} of ${many(cases.length, "case")}: `), countsInWords(counted(cases.map(each => each.verdict)))),
       h("p", { class: "statement" }, one.statement), h("p", { class: "small" }, h("span", { class: "soft" }, "Decided by: "), explained(one.measure, seen)),
       single ? h("p", { class: "small" }, h("span", { class: "soft" }, "Ours "), one.ours === null ? "no number" : interval(one.ours, one.low, one.high),
@@ -277,7 +288,7 @@ function claimGroup(cases, seen) {
     drawn.length ? chart : h("div"),
     single ? null : h("details", { class: "cases" }, h("summary", {}, `${cases.length} cases`), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Cases of ${one.claim.split(" (")[0]}` },
       h("table", {}, h("thead", {}, h("tr", {}, ["Case", "Verdict", "Ours", "Replicates", "Published", "Why"].map(text => h("th", { scope: "col" }, text)))),
-        h("tbody", {}, cases.map(each => h("tr", {}, h("th", { scope: "row" }, explained(caseOf(each), seen)), h("td", {}, chip(each.verdict)), h("td", {}, interval(each.ours, each.low, each.high)), h("td", {}, each.replicates || ""), h("td", {}, each.published_value), h("td", {}, each.reason))))))));
+        h("tbody", {}, cases.map(each => h("tr", {}, h("th", { scope: "row" }, explained(caseOf(each), seen)), h("td", {}, chip(each.verdict, each.null)), h("td", {}, interval(each.ours, each.low, each.high)), h("td", {}, each.replicates || ""), h("td", {}, each.published_value), h("td", {}, each.reason))))))));
 }
 
 const COLUMNS = [
@@ -311,7 +322,7 @@ function claimsPage(query) {
       return h("tr", {}, h("th", { scope: "row" }, explained(one.claim)),
         cell("", "", one.statement, h("div", { class: "soft" }, `${one.place}, ${one.strength}. Decided by: ${one.measure}`)),
         cell("", "", h("a", { href: `#/figure/${one.paper}/${one.figure}` }, each?.title ?? one.figure), h("div", { class: "soft" }, papers[one.paper]?.short ?? one.paper)),
-        cell("", "", chip(one.verdict), h("div", { class: "soft" }, one.reason, one.claim === one.id ? null : ` ${one.id} over ${one.over} of its cases: ${VERDICTS[one.claim_verdict][2]}.`)),
+        cell("", "", chip(one.verdict, one.null), h("div", { class: "soft" }, one.reason, one.claim === one.id ? null : ` ${one.id} over ${one.over} of its cases: ${VERDICTS[one.claim_verdict][2]}${one.claim_null && `, ${one.claim_null}`}.`)),
         cell("Published ", one.published ? "number" : "", one.published_value), cell("Ours ", "number", interval(one.ours, one.low, one.high) || "–"), cell("Replicates ", "number", one.replicates || "–"));
     }));
   };
@@ -322,6 +333,7 @@ function claimsPage(query) {
       term("replicate", "replicates"), " it has. In the names of claims, ", term("crop", "crop"), " and ", term("crop", "padded"), " are two kinds of attention maps. ",
       "The ", term("model", "name"), " of a model says how it came to be."),
     worldNote(), filters(query, drawRows, data.claims),
+    besideNoise(data.claims),
     h("p", { class: "soft small" }, "Claims that hold also after ", term("corrected", "correction"), " for their number: ",
       data.papers.map(each => `${each.short} ${each.corrected}`).join("; "), "."),
     count,

@@ -87,7 +87,9 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     panels.legend(figure, axes)
     more = "; its maps include rows of padding. r: over heads with ours, padded"
     cited = numbers.cited(published, "figure5", table, more)
-    return style.captioned(figure, table, cited, layers.null_note(table, "panel"), style.failures(table, "panel"))
+    return style.captioned(
+        figure, table, cited, layers.null_note(table, "panel"), style.failures(table, "panel")
+    )
 
 
 def profile(axes: Axes, means: pd.DataFrame, beside: pd.DataFrame) -> None:
