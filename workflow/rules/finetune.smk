@@ -39,7 +39,11 @@ made_by(
 # The parent of a run with noise as large as the run's change: `mnli.noise`.
 made_by(
     pretraining.noise,
-    *[f"results/models/{{model}}/init{{init}}_seed{{seed}}/{name}" for name in MODEL_FILES],
+    *[
+        temp(file) if name.endswith(".safetensors") else file
+        for name in MODEL_FILES
+        for file in [f"results/models/{{model}}/init{{init}}_seed{{seed}}/{name}"]
+    ],
     kind="table",
     log="noise/{model}_init{init}_seed{seed}",
     where={"model": r"[^/@]+\.noise\d*(?:@[^/]+)?"},
