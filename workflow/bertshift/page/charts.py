@@ -83,6 +83,8 @@ def chart(
     column = next((key for key in ("head", "ref_layer") if key != x and _varies(table[ours], key)), None)
     apart = [*_kept(table[table["role"] == OURS], line), *([line] if line else [])]
     rows = table[table["value"].notna() & _over(table, x, column, apart)]
+    if line:  # the null of a null is its model's
+        rows = rows[(rows["role"] != BESIDE) | (rows[line].map(null_of) == "")]
     if not (rows["role"] == OURS).any():
         return None
     # Of the rows that are left, more columns may follow from others.

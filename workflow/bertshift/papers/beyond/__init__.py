@@ -3,8 +3,14 @@
 from bertshift.papers.beyond.heads import lacking
 from bertshift.papers.figure import Figure
 from bertshift.papers.tables import (
-    alone, beside_noise, both, grounded, over_training, probed, with_own_base
-)  # fmt: skip
+    alone,
+    beside_noise,
+    both,
+    grounded,
+    over_training,
+    probed,
+    with_own_base,
+)
 
 _CHANGE = with_own_base("js", "rsa", "svcca")
 
