@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from zipfile import ZipFile
@@ -34,12 +34,22 @@ READ_BY_PAGE = {"png", "tsv", "txt"}
 READ = (".tsv", BLOCKS_ENDING, ".json")
 
 
-def prepare(path: str, folder: Path, options: Mapping, only: Collection[str] = ()) -> dict:
+def prepare(
+    path: str, folder: Path, options: Mapping, only: Collection[str] = (), more: Iterable[str] = ()
+) -> dict:
     """Lay the tables of the archive at `path` below `folder`, and return the configuration with which to
-    `redraw` these `only`. UserError where that cannot be."""
+    `redraw` these `only`. UserError where that cannot be.
+
+    `more` archives have further tables for the same figures. Their configuration counts before that of the first.
+    """
+    own = dict(options)
+    for further in more:
+        with opened_at(further) as opened:
+            unpack(opened, folder)
+            own = merge(_own_configuration(opened), own)
     with opened_at(path) as opened:
         unpack(opened, folder)
-        config = configuration(opened, options)
+        config = configuration(opened, own)
     try:
         chosen(config, only)
     except UserError as error:
