@@ -1,7 +1,7 @@
 from made_patterns import TASKS, shares
 
 from bertshift.papers import by_name
-from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
+from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 
 PUBLISHED = "google-bert/bert-base-uncased@86b5e09"
 
@@ -22,8 +22,9 @@ def test_the_papers_own_shares_bear_out_its_numbers(published):
     ).all()
     assert rows.loc["K2.1 (mrpc, lowest)", "published_value"] == "-6.8 (digitised)"
     assert rows.loc["K2.2 (qqp)", "published_value"] == "61 %"
-    assert rows.loc["K2.3 (cross_validated)", "verdict"] == FAILS  # 0.7
-    assert rows.loc["K2.3 (resubstituted)", "verdict"] == HOLDS  # 0.9
+    # One classifier, whatever the runs: its F1 has no interval.
+    f1 = rows.loc[["K2.3 (cross_validated)", "K2.3 (resubstituted)"]]
+    assert f1["ours"].tolist() == [0.7, 0.9] and (f1["verdict"] == UNDECIDED).all()
     other = verdicts(published, PUBLISHED, change={"mrpc": 1.5}, by_person=400)
     assert (other.loc[["K2.1 (mrpc, lowest)", "K2.2 (mrpc)"], "verdict"] == FAILS).all()
 

@@ -53,6 +53,7 @@ class Claim:
     ends: ranges.Range = ranges.ANY
     strict: bool = True
     across: bool = False  # the value is taken once, over all replicates: it says how they differ
+    shared: bool = False  # True of a number over all replicates that is the same whatever these are, as of one classifier
     inputs: bool = True  # False of a value that jumps, or is compared with one that is not known without each block of inputs
     case: str = ""
     # the same number, calculated from the paper's own figure
@@ -298,7 +299,7 @@ def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> tuple
     """
     kind = "init" if len(results.pretraining_runs) > 1 else "seed"
     table, sides = results.table, [kind, f"ref_{kind}"]
-    runs = [number for (number,) in _runs_in(table, kind)]
+    runs = [] if one.shared else [number for (number,) in _runs_in(table, kind)]
     if np.isnan(value):
         return None, len(runs)
     without = []
