@@ -165,10 +165,10 @@ def small_multiples(
             for (null, variant), shown in own.groupby(["null", "variant"], sort=False):
                 if variant in variants:
                     null_curve(axes, shown, null, variants[variant][1]["color"], words.pop(null, None))
-            for variant, (label, look) in variants.items():
+            for variant, (name_of_line, look) in variants.items():
                 shown = cells[cells["variant"] == variant]
                 if len(shown):
-                    curve(axes, shown, label, look | {"markersize": 2.5, "linewidth": 1.1})
+                    curve(axes, shown, name_of_line, look | {"markersize": 2.5, "linewidth": 1.1})
             layer_axis(axes, cells["layer"])
             axes.locator_params(axis="x", nbins=4)  # the panels are narrow
             axes.set_xlabel("layer" if axes in grid[-1] else "")
