@@ -1,5 +1,6 @@
 """Made-up tables for every figure, of models of one shape: {item: {path: table}} by paper."""
 
+import re
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 from made_tables import FINETUNED, PLACE, SWEEPS, falling, of_merchant, table
 
 from bertshift.config import load_config, read_yaml
+from bertshift.naming import Name, draw_number, noise_variants
 from bertshift.papers import catalogue
 from bertshift.papers.hao2020 import similarity
 
@@ -148,6 +150,8 @@ def layer_cka(path, layers, **replicates):
     parts = []
     for variant, gain in (("before", 0), ("after", 0.5), ("across", 0.2)):
         apart = np.array([abs(i - j) / layers * (1 - gain * (min(i, j) > layers / 2)) for i, j in both])
+        if variant == "across":
+            apart += [0.2 * min(i, j) / layers for i, j in both]
         made = table(
             "layer_cka",
             model,
@@ -265,9 +269,40 @@ def tables_of(paper, layers=4, heads=4, **replicates):
 @cache
 def _once(paper, layers, heads, **replicates):
     [make] = [make for make in MADE if make.__name__ == paper]
-    return {
+    made = {
         path: table for inputs in make(layers, heads, **replicates).values() for path, table in inputs.items()
     }
+    return made | noise_beside(made)
+
+
+NOISE = re.compile(r"results/(?:cosine|js|layer_cka|own_or_inherited|rsa|similarity|svcca)/.+_vs_.+\.tsv")
+DRAWS = 2
+
+
+def noise_beside(tables, sizes=(1, 3, 10, 30)):
+    """{path: table} of noise of each size beside the models that the shipped configuration names, from their tables."""
+    return {
+        path.replace(model, noisy): noise_of(table, noisy, size)
+        for path, table in tables.items()
+        if NOISE.fullmatch(path) and (model := table["model"].iloc[0]) in shipped()["noise"]["of"]
+        if f"{model}_vs_{model}" not in path and table["reference"].iloc[0] not in shipped()["tasks"]
+        for size, variant in zip(sizes, noise_variants(sizes))
+        for noisy in [str(Name.of(model).plus(variant))]
+    }
+
+
+def noise_of(table, noisy, size):
+    """Change grows with the size of noise and less with depth than the model's: it has the root of that, a tenth for noise
+    of the change's own size. What is no change, of unrelated states or before fine-tuning, stays."""
+    draws = pd.concat(
+        table.assign(seed=draw_number(table["seed"], draw, DRAWS)) for draw in range(1, DRAWS + 1)
+    )
+    alike = draws["metric"].isin(["cosine", "layer_cka", "rsa"])
+    change = (1 - draws["value"]).where(alike, draws["value"])
+    size = size * (1 + 0.05 * (draws["seed"] + draws["init"]))
+    noise = np.minimum(1, 0.1 * size * np.sqrt(change.clip(0)))
+    kept = draws["variant"].str.endswith("_null") | (draws["variant"] == "before")
+    return draws.assign(model=noisy, value=draws["value"].where(kept, (1 - noise).where(alike, noise)))
 
 
 class ByFigure(dict):

@@ -82,6 +82,35 @@ def test_nulls_and_baselines_stand_beside_what_they_are_of(made_page):
     assert found["kovaleva2019/figure3"]["choices"][0]["key"] == "variant"
 
 
+def test_noise_is_a_line_of_a_chart_and_no_model(made_page):
+    found = {one["name"]: one for one in made_page.data()["figures"]}
+    for name, model, label in (
+        ("hao2020/figure2", "mnli@large", "MNLI@large"),
+        ("kovaleva2019/figure5", "mnli", "MNLI"),
+    ):
+        one = found[name]
+        noise = [line for line in one["chart"]["lines"] if "null" in line]
+        assert [(line["null"], line["of"], line["label"]) for line in noise] == [
+            ("noise", model, f"{label}, noise of the same size"),
+            ("matched", model, f"{label}, matched noise"),
+        ]
+        assert not [model for model in one["models"] if "noise" in model]
+    table = pd.DataFrame(
+        {"series": ["mnli", "mnli.noise", "mnli.matched"], "source": "ours", "trained": 1, "failed": 1}
+    )
+    assert [one["model"] for one in data.failures(table, ["mnli"])] == ["mnli"]
+
+
+def test_noise_stands_beside_the_measures_of_its_model(made_page):
+    found = pairs.pairs(made_page.tables)
+    assert found and not [name for name in found if ".noise" in name]
+    one = found["mnli@large_vs_large"]["measures"]["svcca"]["noise"]["layers"]
+    table = made_page.tables["results/svcca/mnli.noise@large_vs_large.tsv"]
+    runs = table[(table["variant"] == "svcca99") & (table["layer"] == 3)].groupby("init")["value"].mean()
+    assert one[2] == [3, *(pytest.approx(end, rel=1e-3) for end in (runs.mean(), runs.min(), runs.max())), []]
+    assert "noise" not in found["rte@large_vs_large"]["measures"]["svcca"]
+
+
 def test_a_table_without_layers_has_no_chart():
     table = pd.DataFrame(
         {"panel": ["a", "b"], "value": [1.0, 2.0], "source": "ours", "low": np.nan, "high": np.nan}

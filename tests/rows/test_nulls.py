@@ -83,6 +83,34 @@ def test_parts_of_one_change_are_matched_together():
     assert found[found["variant"] == "own"]["value"].iloc[-1] == pytest.approx(0.4)
 
 
+def test_maps_of_layers_are_matched_by_the_last_layer_of_both_models():
+    def maps(model, last, within):
+        cells = [(i, j) for i in (0, 1) for j in (0, 1)]
+        values = {"across": [0.9, 0.5, 0.5, last], "after": [1.0, within, within, 1.0]}
+        rows = {"metric": "layer_cka", "model": model, "init": 1, "seed": 1, "head": 0}
+        return pd.DataFrame(
+            rows | {"variant": variant, "layer": i, "ref_layer": j, "value": value}
+            for variant, of_map in values.items() for (i, j), value in zip(cells, of_map)
+        )  # fmt: skip
+
+    found = matched(maps("mnli", 0.6, 0.1), [maps("mnli.noise", 0.8, 0.7), maps("mnli.noise3", 0.0, 0.3)])
+    found = found.set_index(["variant", "layer", "ref_layer"])["value"]
+    assert found["across", 1, 1] == pytest.approx(0.6)  # a quarter of the way
+    assert found["after", 0, 1] == pytest.approx(0.6)
+
+
+def test_a_measure_with_a_table_for_each_kind_of_inputs_is_matched_on_those_of_noise():
+    tables = {
+        "results/cosine/mnli.tsv": table("mnli", {"crop": [0.0, 0.1, 0.5]}),
+        "results/cosine_padded/mnli.tsv": table("mnli", {"padded": [0.0, 0.1, 0.2]}),
+        "results/cosine/mnli.noise.tsv": table("mnli.noise", {"crop": [0.1, 0.2, 0.3]}),
+        "results/cosine/mnli.noise3.tsv": table("mnli.noise3", {"crop": [0.5, 0.6, 0.7]}),
+    }
+    *_, found = with_matched(tables).values()
+    assert set(found["model"]) == {"mnli.matched"} and set(found["variant"]) == {"crop"}
+    np.testing.assert_allclose(found["value"], [0.3, 0.4, 0.5])
+
+
 def test_tables_of_other_sizes_give_way_to_matched_ones_and_all_others_stay():
     tables = {
         "results/js/mnli_vs_base.tsv": table("mnli", {"nats": [0.0, 0.1, 0.5]}),

@@ -1,6 +1,6 @@
 """Curves over layers, shared by the figures that draw one line per model or input."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 
@@ -16,10 +16,9 @@ from bertshift.rows import statistics
 from bertshift.rows.nulls import MATCHED, NOISE, model_of, null_of
 
 GREY = "#8a8a8a"
-NULL_WORDS = {NOISE: "noise of the same size", MATCHED: "matched noise"}
 NULL_SENTENCES = {
-    NOISE: "Grey: the model before fine-tuning with random weights added, in every tensor as large as fine-tuning's "
-    "change (mean, and range of draws).",
+    NOISE: "{noise}: the model before fine-tuning with random weights added, in every tensor as large as fine-tuning's "
+    "change (mean, and range of replicates).",
     MATCHED: "Dashed: such noise of the size that changes the last layer as much as fine-tuning does.",
 }
 LEGEND_LETTERS, LEGEND_HANDLE = 18, 5  # letters of a legend in an inch, and as many as a handle takes
@@ -54,33 +53,60 @@ def bars(axes: Axes, places: Sequence[float], rows: pd.DataFrame, horizontal: bo
         axes.plot(*((values, at) if horizontal else (at, values)), ".", **dot)
 
 
-def nulls(axes: Axes, table: pd.DataFrame, name: str = "series", x: str = "layer") -> None:
-    """Draw the models made by noise that column `name` names, matched noise in the colour of the model's task."""
-    words = dict(NULL_WORDS)
+def task_colour(model: str) -> str:
+    """Name the colour of a model's task."""
+    return style.look_of(style.task_of(model))["color"]
+
+
+def nulls(
+    axes: Axes,
+    table: pd.DataFrame,
+    name: str = "series",
+    x: str = "layer",
+    colour: Callable[[str], str] = task_colour,
+) -> None:
+    """Draw the models made by noise that column `name` names, matched noise in the `colour` of its model."""
+    words = dict(style.NULL_WORDS)
     for series, rows in table.groupby(name, sort=False):
         if null := null_of(series):
-            colour = style.look_of(style.task_of(model_of(series)))["color"]
-            null_curve(axes, rows, null, colour, words.pop(null, None), x)  # once in a legend
+            label = words.pop(null, None)  # once in a legend
+            null_curve(axes, rows, null, colour(model_of(series)), label, x)
 
 
 def null_curve(
-    axes: Axes, rows: pd.DataFrame, null: str, colour: str, label: str | None, x: str = "layer"
+    axes: Axes,
+    rows: pd.DataFrame,
+    null: str,
+    colour: str,
+    label: str | None,
+    x: str = "layer",
+    grey: bool = True,
 ) -> None:
-    """Draw noise of the same size as a grey band over all draws, with their mean; matched noise as a dashed line."""
+    """Draw noise of the same size as a band over its replicates, with their mean; matched noise as a dashed line.
+
+    The band is grey; beside noise of other series in its panel it has its `colour`, and the mean is dash-dotted.
+    """
     rows = rows.sort_values(x)
     if null == MATCHED:
         axes.plot(rows[x], rows["value"], color=colour, linestyle="--", linewidth=0.9, label=label)
         return
-    draws = [statistics.each_of(each) or [value] for each, value in zip(rows["each"], rows["value"])]
-    least, most = ([end(values) for values in draws] for end in (min, max))
-    axes.plot(rows[x], rows["value"], color=GREY, linewidth=0.9, zorder=0, label=label)
-    axes.fill_between(rows[x], least, most, color=GREY, alpha=0.35, linewidth=0, zorder=0)
+    look = {"color": GREY} if grey else {"color": colour, "linestyle": "-."}
+    least, most = null_band(rows)
+    axes.plot(rows[x], rows["value"], linewidth=0.9, zorder=0, label=label, **look)
+    axes.fill_between(rows[x], least, most, color=look["color"], alpha=0.35, linewidth=0, zorder=0)
 
 
-def null_note(table: pd.DataFrame, name: str = "series") -> str:
-    """Write a sentence on what stands for noise in a figure; empty if nothing does."""
+def null_band(rows: pd.DataFrame) -> tuple[list[float], list[float]]:
+    """List the least and the largest replicate of each row."""
+    each = [statistics.each_of(text) or [value] for text, value in zip(rows["each"], rows["value"])]
+    return list(map(min, each)), list(map(max, each))
+
+
+def null_note(table: pd.DataFrame, name: str = "series", noise: str = "Grey") -> str:
+    """Write a sentence on each null in a figure; empty if there is none. `noise` tells how noise of the same
+    size looks."""
     found = {null_of(series) for series in table[name].unique()}
-    said = [sentence for null, sentence in NULL_SENTENCES.items() if null in found]
+    said = [sentence.format(noise=noise) for null, sentence in NULL_SENTENCES.items() if null in found]
     return " ".join(said)
 
 
@@ -148,9 +174,10 @@ def small_multiples(
     Models that have a row in common share its axis; a legend where a panel has several lines. A model's nulls
     lie in its panel.
     """
-    nulls = table["panel"].map(null_of)
-    beside = table.assign(null=nulls, panel=table["panel"].map(model_of))[nulls != ""]
-    table = table[nulls == ""]
+    null = table["panel"].map(null_of)
+    beside = table.assign(null=null, panel=table["panel"].map(model_of))[null != ""]
+    beside = beside[beside["variant"].isin([*variants])]
+    table = table[null == ""]
     panels = dict(list(table.groupby("panel", sort=False)))
     rows = {name: label for name, label in rows.items() if (table[row] == name).any()}
     width = style.TEXT_WIDTH if len(panels) > 3 else 1.0 + 1.6 * len(panels)
@@ -158,32 +185,42 @@ def small_multiples(
         0.5 + 1.15 * len(rows), len(rows), len(panels), width, sharex="col", sharey="row"
     )
     for line, (name, label) in zip(grid, rows.items(), strict=True):
+        noise = beside[beside[row] == name]
         for axes, (panel, cells) in zip(line, panels.items(), strict=True):
             cells = cells[cells[row] == name]
-            own = beside[(beside["panel"] == panel) & (beside[row] == name)]
-            words = dict(NULL_WORDS)
+            words = dict(style.NULL_WORDS)
+            own = noise[noise["panel"] == panel]
             for (null, variant), shown in own.groupby(["null", "variant"], sort=False):
-                if variant in variants:
-                    null_curve(axes, shown, null, variants[variant][1]["color"], words.pop(null, None))
-            for variant, (name_of_line, look) in variants.items():
+                colour, once = variants[variant][1]["color"], words.pop(null, None)
+                null_curve(axes, shown, null, colour, once, grey=False)
+            for variant, (series, look) in variants.items():
                 shown = cells[cells["variant"] == variant]
                 if len(shown):
-                    curve(axes, shown, name_of_line, look | {"markersize": 2.5, "linewidth": 1.1})
+                    curve(axes, shown, series, look | {"markersize": 2.5, "linewidth": 1.1})
             layer_axis(axes, cells["layer"])
             axes.locator_params(axis="x", nbins=4)  # the panels are narrow
             axes.set_xlabel("layer" if axes in grid[-1] else "")
-        line[0].set(ylim=(0, 1.05 * highest(table[table[row] == name]) or 1), ylabel=label)
+        most = max([highest(table[table[row] == name]), *null_band(noise)[1]])
+        line[0].set(ylim=(0, 1.05 * most or 1), ylabel=label)
     for axes, (panel, cells) in zip(grid[0], panels.items(), strict=True):
         axes.set_title(style.label_of(panel) + style.mark_of(cells))
-    if len(grid[0, 0].get_legend_handles_labels()[0]) > 1:
-        legend_over(figure, grid[0, 0])
+    handles = handles_of(grid.flat)
+    if len(handles) > 1:
+        legend_over(figure, *handles)
     return figure
 
 
-def legend_over(figure: Figure, axes: Axes, *more: Artist) -> None:
-    """Draw a legend above all panels, for the lines of `axes` and `more`, side by side as far as they find
-    room."""
-    handles = [*axes.get_legend_handles_labels()[0], *more]
+def handles_of(panels: Iterable[Axes]) -> list[Artist]:
+    """List what a legend explains of these panels, each label once."""
+    found = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels()):
+            found.setdefault(label, handle)
+    return list(found.values())
+
+
+def legend_over(figure: Figure, *handles: Artist) -> None:
+    """Draw a legend of `handles` above all panels, side by side as far as they find room."""
     longest = max(len(handle.get_label()) for handle in handles) + LEGEND_HANDLE
     columns = max(1, int(figure.get_figwidth() * LEGEND_LETTERS) // longest)
     figure.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)))

@@ -15,6 +15,7 @@ from bertshift import files
 from bertshift.models.source import BERT
 from bertshift.naming import Name, is_pair, named_in
 from bertshift.rows.failure import MARGIN
+from bertshift.rows.nulls import MATCHED, NOISE, model_of, null_of
 from bertshift.rows.statistics import BANDED, COMPARABLE, FAR, PAIRED, each_of, is_far_off
 from bertshift.version import stamped, version
 
@@ -48,6 +49,8 @@ WORDS = {
     "qqp": "QQP", "stsb": "STS-B", "qnli": "QNLI", "cola": "CoLA", "wnli": "WNLI",
     "base": "Base", "lexical": "Lexical", "word_only": "Word only", "randomized": "Randomized",
 }  # fmt: skip
+
+NULL_WORDS = {NOISE: "noise of the same size", MATCHED: "matched noise"}
 
 SCORES = {
     "f1": "F1", "accuracy": "accuracy", "pearson": "Pearson", "spearman": "Spearman", "mcc": "Matthews",
@@ -112,12 +115,15 @@ def role_of(model: str, seeds: pd.Series) -> str:
 
 
 def label_of(model: str) -> str:
-    """Name a model for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; two compared, `RTE–MNLI@large`."""
+    """Name a model for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; two compared, `RTE–MNLI@large`; a null,
+    `MNLI, matched noise`."""
     if is_pair(model):
         both = named_in(model)
         first, second = map(Name.of, both)
         shared = first.said == second.said
         return f"{label_of(str(replace(first, said='') if shared else first))}–{label_of(both[1])}"
+    if null := null_of(model):
+        return f"{label_of(model_of(model))}, {NULL_WORDS[null]}"
     name = Name.of(model)
     if len(name.stages) > 1:
         return model
@@ -137,8 +143,9 @@ def mark_of(rows: pd.DataFrame) -> str:
 
 
 def failures(table: pd.DataFrame, column: str = "series") -> str:
-    """Write a sentence on the runs that failed to train, by model as named in `column`; empty if none did."""
-    bad = table[(table["source"] == "ours") & (table["failed"] > 0)]
+    """Write a sentence on the runs that failed to train, by model as named in `column`; empty if none did. Nulls
+    have the runs of their models."""
+    bad = table[(table["source"] == "ours") & (table["failed"] > 0) & (table[column].map(null_of) == "")]
     bad = bad.drop_duplicates([column, "trained", "failed"])
     if bad.empty:
         return ""

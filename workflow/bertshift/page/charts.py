@@ -7,6 +7,7 @@ import pandas as pd
 from bertshift.figures import style
 from bertshift.naming import pair_name
 from bertshift.rows import statistics
+from bertshift.rows.nulls import model_of, null_of
 
 # Columns that tell rows of one table apart; a reader chooses one value of each.
 DIMENSIONS = {
@@ -82,6 +83,8 @@ def chart(
     column = next((key for key in ("head", "ref_layer") if key != x and _varies(table[ours], key)), None)
     apart = [*_kept(table[table["role"] == OURS], line), *([line] if line else [])]
     rows = table[table["value"].notna() & _over(table, x, column, apart)]
+    if line:  # the null of a null is its model's
+        rows = rows[(rows["role"] != BESIDE) | (rows[line].map(null_of) == "")]
     if not (rows["role"] == OURS).any():
         return None
     # Of the rows that are left, more columns may follow from others.
@@ -92,7 +95,7 @@ def chart(
         "column": column,
         "layers": layers,
         "alike": "variant" in rows and set(rows["variant"]) <= ALIKE,
-        "lines": [{"name": name, "label": style.label_of(name)} for name in lines],
+        "lines": list(map(_line, lines)),
         "choices": choices,
         "rows": [_row(row, x, column, line, lines, choices) for row in rows.to_dict("records")],
     }
@@ -156,6 +159,13 @@ def _over(table: pd.DataFrame, x: str, column: str | None, by: list[str]) -> pd.
     long = pd.Series(places, table.index[~cell]).reindex(table.index, fill_value=0) > 1
     # In a map of heads a row without a layer is a baseline.
     return (cell & (table[x] > 0 if column == "head" else True)) | long | (~cell & (table["role"] != OURS))
+
+
+def _line(name: str) -> dict:
+    """Describe a line: for noise, also which `null` it is and of which model."""
+    line = {"name": name, "label": style.label_of(name)}
+    null = null_of(name)
+    return line | {"null": null, "of": model_of(name)} if null else line
 
 
 def _choice(key: str, ours: pd.DataFrame) -> dict:

@@ -15,6 +15,7 @@ from bertshift.models.source import BERT
 from bertshift.naming import VARIANTS, Name, named_in
 from bertshift.page.charts import chart, shown
 from bertshift.papers.catalogue import FIGURES, PAPERS
+from bertshift.rows.nulls import null_of
 from bertshift.rows.origin import ORIGIN
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 from bertshift.verdicts.multiplicity import corrected
@@ -96,7 +97,7 @@ def failures(table: pd.DataFrame, models: Iterable[str]) -> list[dict]:
     )
     if named is None:
         return []
-    told = ours[ours["trained"] + ours["failed"] > 0]
+    told = ours[(ours["trained"] + ours["failed"] > 0) & (ours[named].map(null_of) == "")]
     worst = told.loc[told.groupby(named, sort=False)["failed"].idxmax()]
     return [
         {"model": str(model), "trained": int(trained), "failed": int(failed)}

@@ -8,7 +8,7 @@ import pandas as pd
 from bertshift.figures import numbers
 from bertshift.measures.metric import Metric, Shown
 from bertshift.measures.registry import METRICS
-from bertshift.naming import is_pair, named_in, pair_name
+from bertshift.naming import Name, is_pair, named_in, pair_name
 from bertshift.page.charts import in_words, shown
 from bertshift.rows import statistics
 
@@ -16,7 +16,8 @@ from bertshift.rows import statistics
 def pairs(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict]:
     """Collect {`<model>_vs_<model>`: what is known of both} from tables by path.
 
-    A pair has its `measures`, the `scores` and `trees` (structural probes) of both models, its `probes` (edge
+    Models made by noise are not in a pair of their own: those whose noise is as large as the change of a pair's model
+    are `noise` of its measures. A pair has its `measures`, the `scores` and `trees` (structural probes) of both models, its `probes` (edge
     probes), and what its tables were `made` from. Pairs of a model with itself are the floor of the others.
     """
     by_folder: dict[str, dict[str, pd.DataFrame]] = {}
@@ -24,7 +25,12 @@ def pairs(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict]:
         _, folder, file = PurePath(path).parts
         by_folder.setdefault(folder, {})[file.removesuffix(".tsv")] = table
     names = dict.fromkeys(name for folder in by_folder.values() for name in folder if is_pair(name))
-    return {name: _pair(*named_in(name), by_folder) for name in names if len({*named_in(name)}) == 2}
+    compared = [name for name in names if len({*named_in(name)}) == 2 and not _is_made_by_noise(name)]
+    return {name: _pair(*named_in(name), by_folder) for name in compared}
+
+
+def _is_made_by_noise(pair: str) -> bool:
+    return any(Name.of(model).variant("noise") for model in named_in(pair))
 
 
 def _pair(model: str, reference: str, tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> dict:
@@ -55,11 +61,23 @@ def _measure(line: Shown, metric: Metric, name: str, tables: Mapping[str, pd.Dat
     found |= {"title": line.title, "alike": line.alike}
     if line.null:
         found["null"] = _layers(table, line.rows | {"variant": line.null})
+    drawn = tables.get(pair_name(*_with_noise(*named_in(name))))
+    if drawn is not None and (noise := _layers(drawn, line.rows)):
+        found["noise"] = {"layers": [_range(*row) for row in noise["layers"]]}
     floors = {one: tables.get(pair_name(one, one)) for one in named_in(name)}
     found["floors"] = {one: _layers(floor, line.rows) for one, floor in floors.items() if floor is not None}
     if metric.by_heads:
         found["heads"] = _heads(table, line.rows)
     return found
+
+
+def _with_noise(model: str, reference: str) -> tuple[str, str]:
+    return str(Name.of(model).plus("noise")), reference
+
+
+def _range(layer: int, mean: float, low: float, high: float, each: list[float]) -> list:
+    """Put the least and the largest replicate in the place of the interval."""
+    return [layer, mean, min(each), max(each), []]
 
 
 def _of(table: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:

@@ -28,7 +28,9 @@ from bertshift.rows.blocks import WITHOUT
 NOISE, MATCHED = "noise", "matched"
 # What tells curves over layers of one table apart.
 CURVE = ["metric", "measure", "tokens", "stimuli", "variant"]
-MATCHED_BY = {"own_or_inherited": "total"}  # the variant, of measures whose variants are parts of one change
+PLACE = ["layer", "ref_layer"]  # which differ where a measure compares every layer with every layer
+# The variant, of measures whose variants are parts of one change, or maps of one pair of models.
+MATCHED_BY = {"own_or_inherited": "total", "layer_cka": "across"}
 RUN = ["init", "seed"]
 
 
@@ -56,11 +58,13 @@ def with_matched(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     kept = {path: table for path, table in tables.items() if _size(table) in (0, 1)}
     if not sizes:
         return kept
-    of_model = {_key(table): table for table in kept.values() if {"metric", "model"} <= {*table}}
+    measured = [table for table in kept.values() if {"metric", "model"} <= {*table}]
     for key, paths in sizes.items():
         ordered = sorted(paths, key=paths.get)
-        if key in of_model and len(ordered) > 1:
-            found = matched(of_model[key], [tables[path] for path in ordered])
+        # A measure may have a table for each kind of its inputs.
+        own = [table for table in measured if _key(table) == key]
+        if own and len(ordered) > 1:
+            found = matched(pd.concat(own, ignore_index=True), [tables[path] for path in ordered])
             if len(found):
                 kept["; ".join(ordered)] = found
     return kept
@@ -99,13 +103,16 @@ def matched(rows: pd.DataFrame, noise: Iterable[pd.DataFrame]) -> pd.DataFrame:
     if "head" in rows:
         rows = rows[rows["head"] == 0]
     key = [name for name in (*CURVE, *RUN) if name in rows]
+    place = [name for name in PLACE if name in rows]
     numbers = ["value", *(name for name in WITHOUT if name in rows)]
-    index = pd.MultiIndex.from_frame(rows[[*key, "layer"]])
-    changes = np.stack([_of_draws(table, rows, [*key, "layer"], numbers, index) for table in noise])
-    last = rows[key].assign(layer=rows.groupby(key, sort=False)["layer"].transform("max"))
+    index = pd.MultiIndex.from_frame(rows[[*key, *place]])
+    changes = np.stack([_of_draws(table, rows, [*key, *place], numbers, index) for table in noise])
+    most = rows.groupby(key, sort=False)[place].transform("max")
+    last = rows[key].assign(**most)
     last["variant"] = rows["metric"].map(MATCHED_BY).fillna(rows["variant"])
     ends = index.get_indexer(pd.MultiIndex.from_frame(last))
-    wanted, reached = rows[numbers].to_numpy()[ends], changes[:, ends]
+    wanted = np.where(ends[:, None] < 0, np.nan, rows[numbers].to_numpy()[ends])  # a map without that place
+    reached = changes[:, ends]
     between = (reached[:-1] - wanted) * (reached[1:] - wanted) <= 0
     lower = between.argmax(axis=0)[None]
     least, most = (np.take_along_axis(reached, lower + step, 0)[0] for step in (0, 1))

@@ -381,6 +381,12 @@ function coloursOf(names) { // A model has its task's colour, the second of one 
   });
 }
 
+// Noise of the same size is grey; matched noise has the colour of its model, and is dashed.
+function coloursOfLines(lines) {
+  const models = lines.filter(one => !one.null).map(one => one.name), colours = coloursOf(models);
+  return lines.map(one => one.null === "noise" ? "var(--soft)" : colours[models.indexOf(one.of ?? one.name)] ?? "var(--soft)");
+}
+
 // The values, and of intervals no more than a share of their range on either side: those of two replicates may be far wider.
 function reach(values, ends, share = 1) {
   const [least, most] = [Math.min(...values), Math.max(...values)], range = most - least || Math.abs(most) || 1;
@@ -405,7 +411,8 @@ function lineSpec(rows, { x, xTitle, names, colours, height = 260, wide = true }
   const quiet = { aria: false, clip: true }; // what the mouse finds is also what is read aloud
   const role = one => ({ filter: `datum.role === ${one}` });
   const lines = x === "head" ? [] : [
-    { transform: [role(OURS), { filter: "datum.run === ''" }], mark: { ...quiet, type: "line", strokeWidth: 2 } },
+    { transform: [role(OURS), { filter: "datum.run === '' && datum.null !== 'matched'" }], mark: { ...quiet, type: "line", strokeWidth: 2 } },
+    { transform: [role(OURS), { filter: "datum.run === '' && datum.null === 'matched'" }], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [4, 2] } },
     { transform: [role(BESIDE)], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [2, 3] }, encoding: { detail: { field: "what" } } },
     { transform: [role(PUBLISHED)], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [6, 3] } },
   ];
@@ -501,8 +508,8 @@ function spreadChoice(rows, redraw) {
 }
 
 // A chart's row as a point of a line. `of` is how many layers its place is a share of, where it is one.
-const pointOf = (row, { line, what = line, model = line, mine, axis, of }) => ({
-  line, what: `${what} ${row.slice(FIRST)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6], n: row[7], each: row[9], x: of ? row[2] / of : row[2],
+const pointOf = (row, { line, what = line, model = line, mine, axis, of, null_ = "" }) => ({
+  line, null: null_, what: `${what} ${row.slice(FIRST)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6], n: row[7], each: row[9], x: of ? row[2] / of : row[2],
   Model: model, What: [[mine, "published", "null or baseline"][row[1]], row[8]].filter(Boolean).join(", "), [axis]: of ? `layer ${row[2]} of ${of}` : row[2],
   Value: number(row[4]), Interval: row[5] === null ? "none" : `${number(row[5])} to ${number(row[6])}`, Replicates: row[7] || "",
 });
@@ -532,7 +539,7 @@ function chooser(chart, chosen, redraw, hidden = -1) {
 }
 
 function explorer(each) {
-  const chart = each.chart, colours = coloursOf(chart.lines.map(one => one.name));
+  const chart = each.chart, colours = coloursOfLines(chart.lines);
   const off = new Set(), theirs = chart.rows.find(row => row[1] === PUBLISHED);
   const chosen = chart.choices.map((_, k) => Math.max(0, theirs?.[FIRST + k] ?? 0)), [models, body] = [h("fieldset", { class: "models" }), h("div")];
   const { box: choices, fits, draw: drawChoices } = chooser(chart, chosen, () => redraw());
@@ -553,7 +560,7 @@ function explorer(each) {
     const words = chosen.map((value, k) => chart.choices[k]?.words[value]).filter(Boolean).join(", ");
     const values = on.map(row => {
       const line = row[0] === -1 ? "" : chart.lines[row[0]].label;
-      return pointOf(row, { line, what: row[0], model: line || (row[0] === -1 ? "" : each.title), mine: "ours", axis: depth ? "share of the depth" : X[chart.x], of: depth && depths.get(`${row[0]} ${row[1] === PUBLISHED}`) });
+      return pointOf(row, { line, null_: chart.lines[row[0]]?.null, what: row[0], model: line || (row[0] === -1 ? "" : each.title), mine: "ours", axis: depth ? "share of the depth" : X[chart.x], of: depth && depths.get(`${row[0]} ${row[1] === PUBLISHED}`) });
     });
     const canvas = h("div", { class: "chart" }), xTitle = depth ? "share of the depth" : titleOf(chart.x, on.map(row => row[2]));
     const drawn = spreadOut(values);
@@ -573,13 +580,13 @@ function explorer(each) {
   };
   let model = 0;
   const mapView = all => {
-    const box = h("div");
+    const box = h("div"), mapped = chart.lines.map((_, k) => k).filter(k => !chart.lines[k].null || all.some(row => row[0] === k));
     const show = () => {
       const rows = all.filter(row => row[0] === -1 || row[0] === model), look = lookOf(chart, rows);
       const maps = [[OURS, "Ours"], [PUBLISHED, "Published"]].map(([role, title]) => [title, rows.filter(row => row[1] === role)]).filter(([, cells]) => cells.length);
       box.replaceChildren(
-        chart.lines.length > 1 ? h("label", { class: "choice", style: "margin-bottom:.6rem;width:fit-content" }, "Model", h("select", { "data-key": "map", onchange: event => { model = Number(event.target.value); show(); box.querySelector("select").focus(); } },
-          chart.lines.map((one, k) => h("option", { value: k, selected: k === model }, one.label)))) : "",
+        mapped.length > 1 ? h("label", { class: "choice", style: "margin-bottom:.6rem;width:fit-content" }, "Model", h("select", { "data-key": "map", onchange: event => { model = Number(event.target.value); show(); box.querySelector("select").focus(); } },
+          mapped.map(k => h("option", { value: k, selected: k === model }, chart.lines[k].label)))) : "",
         h("div", { class: "maps" }, maps.map(([title, cells]) => headsMap(title, cells.map(cellOf), look,
           title === "Ours" && look.column === "head" ? chart.lines[model]?.name : null, each.title))));
     };

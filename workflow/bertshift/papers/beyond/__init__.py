@@ -2,7 +2,15 @@
 
 from bertshift.papers.beyond.heads import lacking
 from bertshift.papers.figure import Figure
-from bertshift.papers.tables import alone, both, grounded, over_training, probed, with_own_base
+from bertshift.papers.tables import (
+    alone,
+    beside_noise,
+    both,
+    grounded,
+    over_training,
+    probed,
+    with_own_base,
+)
 
 _CHANGE = with_own_base("js", "rsa", "svcca")
 
@@ -44,7 +52,7 @@ FIGURES = {
         "Measures that rank high here say more of behaviour in these runs; a pair of runs may differ in other ways.",
     ),
     "where": Figure(
-        "Every layer with every layer", with_own_base("layer_cka"),
+        "Every layer with every layer", beside_noise(with_own_base("layer_cka"), "layer_cka"),
         "Which layers are alike: linear CKA (debiased) of each layer with each other, over content tokens of the task's "
         "development set. Layer 0 is the embeddings. Before: the pretrained model with itself. After: the fine-tuned model "
         "with itself. Across: the fine-tuned model with the pretrained one. Bright squares along the diagonal are groups of "
@@ -63,7 +71,8 @@ FIGURES = {
         lacking=lacking,
     ),
     "lora": Figure(
-        "Full fine-tuning and LoRA", both(with_own_base("rsa", "js", "spectra"), alone("scores"), probed),
+        "Full fine-tuning and LoRA",
+        both(beside_noise(with_own_base("rsa", "js", "spectra"), "rsa", "js"), alone("scores"), probed),
         "Full fine-tuning beside low-rank adapters (LoRA, merged after training), each compared with the checkpoint that it was "
         "fine-tuned from; above each pair of rows the scores on the development set. First row, by layer: representational "
         "similarity (RSA) of the tokens of Wikipedia sentences, 0 is the embeddings; Jensen-Shannon divergence of attention on "

@@ -59,5 +59,5 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     for axes, low in zip(grid[0], (0, None, 0), strict=True):
         axes.set_ylim(low, None)
     layers.up_to_one(grid[0, 1])
-    layers.legend_over(figure, grid[0, 0])
+    layers.legend_over(figure, *layers.handles_of([grid[0, 0]]))
     return style.captioned(figure, table, style.failures(table))

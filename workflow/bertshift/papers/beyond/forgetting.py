@@ -59,7 +59,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     for axes, base in zip(drawn, bases, strict=True):
         _curves(axes, table[table["panel"] == base], base, markers)
     drawn[0].set_ylabel("loss of the pretrained head (nats)")
-    layers.legend_over(figure, dots[0], *_handles(pairs, markers))
+    layers.legend_over(figure, *layers.handles_of(dots[:1]), *_handles(pairs, markers))
     return style.captioned(figure, table, style.failures(table[table["panel"] != "runs"]))
 
 

@@ -11,6 +11,7 @@ from bertshift.figures import layers, numbers, style
 from bertshift.models.weights import MATRICES
 from bertshift.naming import Name, is_pair
 from bertshift.rows import statistics
+from bertshift.rows.nulls import model_of, null_of
 
 COLUMNS = [*numbers.COLUMNS[:6], "matrix", "rank", "task", *numbers.VALUES]
 # Panels over layers: the metric's variant and inputs, and the label.
@@ -80,7 +81,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     there are any."""
     table = tidy(inputs)
     tasks = list(dict.fromkeys(map(row_of, table["series"])))
-    ways = list(dict.fromkeys(map(way_of, table["series"])))
+    ways = list(dict.fromkeys(map(way_of, map(model_of, table["series"]))))
     looks = {way: LOOKS[number % len(LOOKS)] for number, way in enumerate(ways)}
     probed = [task for task in tasks if (_of(table, task)["panel"] == "edges").any()]
     heights = [height for task in tasks for height in [ROW, ROW, *[EDGES_ROW] * (task in probed)]]
@@ -98,8 +99,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
             axes = figure.add_subplot(grid[next(lines), :])
             _edges(axes, rows, looks)
             axes.set_title("edge probes", loc="left")
-    layers.legend_over(figure, figure.axes[0])
-    return style.captioned(figure, table, style.failures(table))
+    layers.legend_over(figure, *layers.handles_of(figure.axes))
+    return style.captioned(figure, table, layers.null_note(table), style.failures(table))
 
 
 def _of(table: pd.DataFrame, task: str) -> pd.DataFrame:
@@ -128,7 +129,9 @@ def _over(line: list[Axes], title: str) -> None:
 def _by_layer(line: list[Axes], rows: pd.DataFrame, looks: Mapping[str, dict]) -> None:
     for axes, (panel, (_, _, label)) in zip(line, BY_LAYER.items(), strict=True):
         shown = rows[rows["panel"] == panel]
-        for series, own in shown.groupby("series", sort=False):
+        beside = shown["series"].map(null_of) != ""
+        layers.nulls(axes, shown, colour=lambda model: looks[way_of(model)]["color"])
+        for series, own in shown[~beside].groupby("series", sort=False):
             layers.curve(axes, own, way_of(series), looks[way_of(series)] | {"markersize": 3})
         layers.layer_axis(axes, shown["layer"])
         axes.locator_params(axis="x", nbins=5)
@@ -136,7 +139,8 @@ def _by_layer(line: list[Axes], rows: pd.DataFrame, looks: Mapping[str, dict]) -
         if panel == "rsa":
             layers.up_to_one(axes)
         else:
-            axes.set_ylim(0, 1.05 * layers.highest(shown) or 1)
+            most = max([layers.highest(shown[~beside]), *layers.null_band(shown[beside])[1]])
+            axes.set_ylim(0, 1.05 * most or 1)
 
 
 def _spectra(line: list[Axes], rows: pd.DataFrame, looks: Mapping[str, dict]) -> None:

@@ -9,6 +9,7 @@ from bertshift.figures import grids, numbers, style
 from bertshift.metrics.layer_cka import contrast
 from bertshift.rows import ranges
 from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.nulls import null_of
 
 TOKENS = "content"
 CONTRASTS = {"before": "before_contrast", "after": "after_contrast"}
@@ -25,12 +26,13 @@ LOOK = {"cmap": "viridis", "vmin": 0, "vmax": 1}
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Tabulate for each model (`series`) three maps (`variant`), and the contrasts of the first two, which
-    stand at `layer` 0 and `ref_layer` 0."""
+    stand at `layer` 0 and `ref_layer` 0. Nulls have the contrast of the second alone."""
     rows = numbers.stack(inputs, "layer_cka", [*MAPS])
     rows = rows[rows["tokens"] == TOKENS].assign(series=rows["model"], panel=rows["variant"])
     apart = ["series", "model", "stimuli"]
     by = [*COLUMNS[:7], "model"]
-    parts = [rows, *_contrasts(rows)]
+    noise = rows["model"].map(null_of) != ""
+    parts = [rows[~noise], *_contrasts(rows[~noise | (rows["variant"] == "after")])]
     return numbers.join(*(numbers.means(part, by, apart) for part in parts), columns=COLUMNS)
 
 
@@ -55,7 +57,7 @@ def _contrasts(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a column a model, a row a map, with the contrast of the upper third over each."""
     table = tidy(inputs)
-    models = list(dict.fromkeys(table["series"]))
+    models = [series for series in dict.fromkeys(table["series"]) if not null_of(series)]
     width = max(style.COLUMN_WIDTH, 0.9 + 1.5 * len(models))
     figure, grid = style.grid(0.3 + 1.8 * len(MAPS), len(MAPS), len(models), width)
     for column, model in zip(grid.T, models, strict=True):
@@ -73,7 +75,18 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     bar = figure.colorbar(grid[0, 0].collections[0], ax=grid[:, -1], aspect=40, pad=0.03)
     bar.set_label("CKA (debiased)")
     bar.outline.set_visible(False)
-    return style.captioned(figure, table, style.failures(table))
+    return style.captioned(figure, table, null_note(table), style.failures(table))
+
+
+def null_note(table: pd.DataFrame) -> str:
+    """Write a sentence on the contrasts of nulls; empty if there are none."""
+    nulls = table[table["series"].map(null_of) != ""]
+    each = [
+        f"{style.label_of(row.series)} {numbers.with_spread(row, '{:+.2f}'.format)}"
+        for row in nulls.itertuples()
+    ]
+    said = "; ".join(each).replace("-", "−")
+    return said and f"Δ with noise in the place of fine-tuning: {said}."
 
 
 def _map(axes: Axes, cells: pd.DataFrame) -> None:

@@ -83,6 +83,6 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     ranges = ", ".join(f"{numbers.reach(values)} ({words[tokens]})" for tokens, values in by_tokens)
     return style.captioned(
         figure, table, f"For all tokens the distance of unrelated states is {nulls}.",
-        f"Rank correlations over layers of any two of these measures: {ranges}.", layers.null_note(table, "panel"),
+        f"Rank correlations over layers of any two of these measures: {ranges}.", layers.null_note(table, "panel", "Dash-dotted"),
         style.failures(table, "panel")
     )  # fmt: skip

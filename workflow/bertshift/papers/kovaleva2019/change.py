@@ -21,6 +21,7 @@ CURVES = {
     ("ours", "padded"): ("ours, padded", {"color": "#0072B2", "linestyle": "--"}),
     ("published", "padded"): ("published (padded)", {"color": "#000000", "linestyle": ":"}),
 }
+NOISE_COLOUR = "#D55E00"  # dashed, ours are blue
 ROWS = {
     "ours\nlayer": ("crop", "ours"), "ours, padded\nlayer": ("padded", "ours"),
     "published*\nlayer": ("padded", "published"),
@@ -84,7 +85,7 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     models = [panel for panel in means if not null_of(panel)]
     for axes, model in zip(grid[:, -1], models):
         profile(axes, means[model], pd.concat([means[panel] for panel in means if model_of(panel) == model]))
-    panels.legend(figure, axes)
+    panels.legend(figure, *grid[:, -1])
     more = "; its maps include rows of padding. r: over heads with ours, padded"
     cited = numbers.cited(published, "figure5", table, more)
     return style.captioned(
@@ -102,7 +103,7 @@ def profile(axes: Axes, means: pd.DataFrame, beside: pd.DataFrame) -> None:
         return rows.assign(depth=rows["layer"] / rows["source"].map(depths) if relative else rows["layer"])
 
     means = placed(means)
-    layers.nulls(axes, placed(beside), "panel", "depth")
+    layers.nulls(axes, placed(beside), "panel", "depth", lambda _: NOISE_COLOUR)
     for (source, variant), (label, look) in CURVES.items():
         rows = means[(means["source"] == source) & (means["variant"] == variant)]
         if len(rows):
@@ -133,4 +134,5 @@ def own_or_inherited(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> 
 def _drawn(rows: pd.DataFrame, series: Mapping, variants: Mapping) -> style.Drawn:
     table = numbers.join(numbers.ours(rows, "model", "series"))
     figure = layers.small_multiples(table, "series", series, variants)
-    return style.captioned(figure, table, layers.null_note(table, "panel"), style.failures(table, "panel"))
+    noise = layers.null_note(table, "panel", "Dash-dotted")
+    return style.captioned(figure, table, noise, style.failures(table, "panel"))

@@ -10,7 +10,7 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 
-from bertshift.figures import grids, style
+from bertshift.figures import grids, layers, style
 from bertshift.rows import statistics
 
 ACROSS = 7  # models side by side, as many as the paper's tasks
@@ -126,10 +126,10 @@ def colour_bar(axes: np.ndarray, norm: Normalize, cmap: str | Colormap, **look) 
     return bar
 
 
-def legend(figure: Figure, axes: Axes, **look) -> None:
-    """Draw what `axes` show, above all panels, in as many columns as find room; the figure grows by these
+def legend(figure: Figure, *panels: Axes, **look) -> None:
+    """Draw what `panels` show, above all panels, in as many columns as find room; the figure grows by these
     lines."""
-    lines, labels = axes.get_legend_handles_labels()
+    lines = layers.handles_of(panels)
     columns = int(figure.get_figwidth() // 1.7)
     figure.set_figheight(figure.get_figheight() + 0.16 * -(-len(lines) // columns))
-    figure.legend(lines, labels, loc="outside upper center", ncols=columns, **look)
+    figure.legend(handles=lines, loc="outside upper center", ncols=columns, **look)

@@ -51,7 +51,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_ylabel("F1 (points)" if place % ACROSS == 0 else "")
         axes.set_xlabel("training examples" if place + ACROSS >= len(tasks) else "")
-    layers.legend_over(figure, axes)
+    layers.legend_over(figure, *layers.handles_of([axes]))
     rows = numbers.rows_of(inputs, "mdl")
     shared = style.shared_probes(rows, rows["series"] == "base")
     return style.captioned(figure, table, shared, style.failures(table))

@@ -30,5 +30,5 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         axes.set(title=title, ylabel=label)
     for axes in grid[0]:
         axes.set_xlabel("")
-    layers.legend_over(figure, grid[0, 0])
+    layers.legend_over(figure, *layers.handles_of([grid[0, 0]]))
     return style.captioned(figure, table, f"Probes have rank {rank}.", style.failures(table))

@@ -123,7 +123,9 @@ def panels(
         for point in shown[shown["source"] == "published"].itertuples():
             layers.star(axes, point.position + (-BESIDE if point.position < 0 else BESIDE), point)
     star = {"linestyle": "", "marker": "*", "markersize": 7, "color": "black"}
-    layers.legend_over(figure, left, Line2D([], [], label="paper, nothing ablated", **star))
+    layers.legend_over(
+        figure, *layers.handles_of([left]), Line2D([], [], label="paper, nothing ablated", **star)
+    )
     return figure, left, right
 
 
