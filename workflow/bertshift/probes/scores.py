@@ -134,7 +134,7 @@ def deltas(
     the model in `pairs`, with the difference without each block of test sentences (`blocks.WITHOUT`).
 
     model_counts, reference_counts: the arrays of `edge.probe`; pairs: (init, seed) of the model -> of the reference.
-    A fine-tuned model is compared with its seed's own probes of a pretrained one (`statistics.is_own_probe`).
+    Each seed is compared with its own probes of a pretrained reference (`statistics.is_own_probe`).
     Raises UserError where the two have been probed on different sentences, or share nothing.
     """
     shared: dict[str, dict[tuple, tuple[str, str]]] = {}

@@ -26,10 +26,10 @@ class Seeds:
     def seeds_of(self, seed: int) -> list[int]:
         """List the seeds of the probes on the run of fine-tuning seed `seed`, 0 if there is none.
 
-        A pretrained model has all of `seeds`, and each of its fine-tuning seeds some of them, from
-        another one on. Probes of one seed start from the same weights and are therefore alike, even
-        on two models. If all runs had the same probe, the spread of the runs would not contain what
-        is alike in their probes.
+        A pretrained model has all of `seeds`, and each of its fine-tuning seeds some of them,
+        from another one on. Probes of one seed start from the same weights and are therefore
+        alike, even on two models. If all runs had the same probe, the spread of the runs would
+        not contain what is alike in their probes.
         """
         if self.pretrained:
             return list(self.seeds)

@@ -15,7 +15,7 @@ from bertshift.requests.runs import files, of_table, replicates_of, unique
 from bertshift.requests.work import Shape, Sizes, Work
 from bertshift.world import generate
 
-# On a pretrained model so many probes are trained at least: their noise is in every difference to it.
+# The fewest probes of a pretrained model: their noise is in every difference to it.
 PARENT_SEEDS = 3
 # A probe that may train for long finds its best weights after so many validations, a structural one after so many epochs.
 BEST_VALIDATIONS, BEST_EPOCHS = 30, 12
@@ -132,7 +132,7 @@ def trees(config: Mapping) -> Request:
 
 
 def parent_seeds(config: Mapping, base: str) -> int:
-    """Count the probe seeds of a checkpoint: PARENT_SEEDS, or one for each fine-tuning seed if these are more."""
+    """Count the probe seeds of a checkpoint: one for each fine-tuning seed, at least PARENT_SEEDS."""
     own = config["bases"][base]["seeds"]
     return max(PARENT_SEEDS, *(task.get("seeds") or own for task in config["tasks"].values()))
 

@@ -194,21 +194,21 @@ def in_points(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_own_probe(probe_seeds, probes, seed: int, seeds: int):
-    """Tell which probes of a pretrained model the fine-tuning seed `seed` of `seeds` is compared with.
+    """Tell which probes of a pretrained model are compared with fine-tuning seed `seed` of `seeds`.
 
-    The pretrained model has the probes 1 to `probes` (a number, or one for each of `probe_seeds`). They
-    are divided among its fine-tuning seeds. So each seed's difference contains the noise of other
-    probes, and the spread of these differences contains the noise of the pretrained model's probes: the
-    interval over seeds needs no other term for it. With fewer probes than seeds, some seeds share one.
-    Seed 0, of a model that is not fine-tuned, is compared with all probes.
+    The pretrained model has the probes 1 to `probes` (a number, or one for each of `probe_seeds`).
+    They are divided among its fine-tuning seeds. So each seed's difference contains the noise of
+    other probes, and the spread of these differences contains the noise of the pretrained model's
+    probes: the interval over seeds needs no other term for it. With fewer probes than seeds, some
+    seeds share one. Seed 0, of a model that is not fine-tuned, is compared with all probes.
     """
     shares = np.minimum(probes, seeds if seed else 1)
     return probe_seeds % shares == seed % shares
 
 
 def of_own_probes(parents: pd.DataFrame, seed: int, seeds: int) -> pd.DataFrame:
-    """Select the rows of pretrained models with which a fine-tuning seed is compared (`is_own_probe`): all
-    rows of a table without probes."""
+    """Select the rows of pretrained models that are compared with a fine-tuning seed
+    (`is_own_probe`): all rows of a table without probes."""
     if "probe_seed" not in parents:
         return parents
     probe = parents["probe_seed"].fillna(1)
@@ -217,9 +217,9 @@ def of_own_probes(parents: pd.DataFrame, seed: int, seeds: int) -> pd.DataFrame:
 
 
 def minus_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Subtract from `rows` what `parents` have for the same `by` and pretraining run `init`, in `value` and
-    without each block of inputs: the mean over the seed's own probes (`is_own_probe`). Raises UserError where
-    they have nothing."""
+    """Subtract from `rows` what `parents` have for the same `by` and pretraining run `init`, in
+    `value` and without each block of inputs: the mean over the seed's own probes (`is_own_probe`).
+    Raises UserError where they have nothing."""
     keys = [*by, "init"]
     names = [name for name in ("value", *WITHOUT) if name in rows]
     seeds = rows["seed"].unique()
