@@ -7,6 +7,7 @@ import pytest
 from made_encoders import TEXTS, model_of, tokenizer_of
 
 import bertshift
+from bertshift.figures import style
 from bertshift.files import write_text
 from bertshift.page import compared
 from bertshift.page.render import render
@@ -107,7 +108,7 @@ def test_hover_tells_a_value_and_models_go_on_and_off(opened, made_page):
     )
     page.wait_for_selector(".panel .chart svg .mark-line path")
     before = lines.count()
-    page.get_by_role("checkbox", name="MNLI@large").uncheck()
+    page.get_by_role("checkbox", name="MNLI@large", exact=True).uncheck()
     page.wait_for_function(
         "count => document.querySelectorAll('.panel .chart svg .mark-line path').length < count", arg=before
     )
@@ -121,7 +122,7 @@ def test_hover_tells_a_value_and_models_go_on_and_off(opened, made_page):
     page.locator("summary", has_text="As a table").first.click()
     rows = page.locator(".panel details tbody tr")
     rows.first.wait_for()
-    assert rows.count() == 3 * 2 * 4
+    assert rows.count() == (3 * 2 + 2) * 4  # three models with their nulls, and noise of two kinds
 
 
 def test_a_reader_switches_between_intervals_and_replicates(opened):
@@ -292,7 +293,9 @@ def test_two_archives_have_a_line_each_in_every_panel(opened, beside):
     page.goto(f"{beside}#/figure/hao2020/figure2")
     panels = page.locator(".grid .panel")
     page.wait_for_selector(".grid .panel .chart svg .mark-line path")
-    assert panels.locator("h3").all_inner_texts() == ["MNLI@large", "RTE@large", "SST-2@large", "MRPC@large"]
+    noise = [f"MNLI@large, {words}" for words in style.NULL_WORDS.values()]
+    models = ["MNLI@large", "RTE@large", "SST-2@large", "MRPC@large"]
+    assert panels.locator("h3").all_inner_texts() == [*models, *noise]
     assert panels.first.locator(".mark-line path").count() == 4  # of each archive, with its null
     panels.first.locator("summary").click()
     rows = panels.first.locator("tbody tr")

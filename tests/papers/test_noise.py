@@ -117,7 +117,9 @@ def test_failed_runs_are_told_of_models_alone(made, published):
         path: table.assign(failed=table["init"] == 1) for path, table in made()["hao2020/figure1"].items()
     }
     caption = draw("hao2020/figure1", tables, published)[2]
-    assert "MNLI@large 2 of 4, RTE@large 2 of 4" in caption and not re.search(r"noise \d of", caption)
+    assert "MNLI@large 2 of 4, RTE@large 2 of 4" in caption and not re.search(
+        r"(noise|size)\S* \d of", caption
+    )
 
 
 def test_names_of_nulls_for_a_reader():

@@ -199,9 +199,11 @@ def test_a_prepared_data_set_tells_its_own_size(config, tmp_path, monkeypatch):
 
 
 def test_claims_hold_the_tables_that_they_read(paper):
-    memory = [work(figures.claims, paper, paper=name).memory for name in ("kovaleva2019", "hao2020")]
+    alone = paper | {"noise": paper["noise"] | {"of": []}}
+    memory = [work(figures.claims, alone, paper=name).memory for name in ("kovaleva2019", "hao2020")]
     # Seven tables of nine runs and 12 x 13 heads, 60 kinds of token each.
     assert 7 * 9 * 156 * 60 * 360 < memory[0] < 3e9 and memory[1] < memory[0] / 10
+    assert work(figures.claims, paper, paper="hao2020").memory > memory[1]  # noise has tables of its own
 
 
 def test_a_table_takes_disk_by_its_rows(paper):

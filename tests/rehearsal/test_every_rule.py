@@ -63,6 +63,7 @@ def slice_of(config: dict) -> dict:
         "scored": ["mrpc"],
         "grounded": ["rte+mrpc@cased", "mrpc.keep5@cased"],
         "snapshots": [0, 50],
+        "noise": {"of": ["mrpc"], "times": [1, 3], "draws": 1},
         "analyses": {"rsa": {"stimuli": ["wiki", "mrpc"]}},
         "training": {"max_train": 64, "max_dev": 16},
         "samples": {"task": 40, "text": 24, "tokens": 60, "svcca_tokens": 400, "padded": 4},

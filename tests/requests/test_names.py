@@ -43,7 +43,7 @@ def configured(**changes):
 
 @pytest.fixture(scope="module")
 def config():
-    return configured()
+    return configured(noise={"draws": 3})
 
 
 def run(name, init, seed):
