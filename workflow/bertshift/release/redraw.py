@@ -14,6 +14,7 @@ from bertshift.config import load_config, merge, read_yaml
 from bertshift.errors import UserError
 from bertshift.figures import style
 from bertshift.files import BLOCKS_ENDING, read_tsv, write_text, write_tsv
+from bertshift.naming import is_of_noise
 from bertshift.page.make import make
 from bertshift.papers import catalogue
 from bertshift.papers.by_name import draw
@@ -190,7 +191,10 @@ def _one(
 ) -> pd.DataFrame:
     """Draw one figure, but for files of the kinds `without`, and return its claims. UserError where its tables, or columns
     of them, are not there."""
-    needed = catalogue.needs(name, config)
+    # Noise is drawn as far as it was measured.
+    needed = [
+        path for path in catalogue.needs(name, config) if not is_of_noise(path) or (folder / path).is_file()
+    ]
     if absent := [path for path in needed if not (folder / path).is_file()]:
         more = f" and {len(absent) - 1} more are" if absent[1:] else " is"
         raise UserError(f"{absent[0]}{more} not in the archive")
