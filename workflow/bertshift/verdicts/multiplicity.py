@@ -33,7 +33,8 @@ def with_claim_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
         id: (_verdict(cases), _null(cases), _probability(cases))
         for id, cases in rows.groupby("id", sort=False)
     }
-    claims = pd.DataFrame.from_dict(found, orient="index", columns=COLUMNS[:3])
+    ids = pd.Index([*found], dtype=rows["id"].dtype)
+    claims = pd.DataFrame([*found.values()], index=ids, columns=COLUMNS[:3])
     doubts = 1 - claims["claim_probability"].astype(float).dropna()
     return rows.join(claims.assign(adjusted_probability=1 - holm(doubts)), on="id")
 
