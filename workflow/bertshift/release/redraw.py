@@ -191,10 +191,7 @@ def _one(
 ) -> pd.DataFrame:
     """Draw one figure, but for files of the kinds `without`, and return its claims. UserError where its tables, or columns
     of them, are not there."""
-    # Noise is drawn as far as it was measured.
-    needed = [
-        path for path in catalogue.needs(name, config) if not is_of_noise(path) or (folder / path).is_file()
-    ]
+    needed = _with_measured_noise(catalogue.needs(name, config), folder)
     if absent := [path for path in needed if not (folder / path).is_file()]:
         more = f" and {len(absent) - 1} more are" if absent[1:] else " is"
         raise UserError(f"{absent[0]}{more} not in the archive")
@@ -218,6 +215,11 @@ def _one(
     return claims
 
 
+def _with_measured_noise(tables: Iterable[str], folder: Path) -> list[str]:
+    """Leave out tables of noise that are not there: noise is drawn as far as it was measured."""
+    return [path for path in tables if not is_of_noise(path) or (folder / path).is_file()]
+
+
 def _reason(error: UserError, folder: Path) -> str:
     """Say what is wrong with a table, without what a run would do about it."""
     return re.split("[;:] (?:delete|let) ", str(error).replace(f"{folder}/", ""))[0].rstrip(".")
@@ -230,9 +232,15 @@ def _page(folder: Path, config: Mapping, absent: Mapping[str, Sequence[str]], pa
     for paper, item in (name.split("/") for name in absent):
         kept[paper][item] = config["figures"][paper][item]
     request = figures.gallery({**config, "figures": kept})
-    there = [path for path in request.inputs["examples"] if (folder / path).is_file()]
-    own = {"examples": there, "published": [str(papers.published(paper)) for paper in catalogue.PAPERS]}
-    entries = [{**entry, "absent": absent[entry["name"]]} for entry in request.settings]
+    own = {
+        "examples": [path for path in request.inputs["examples"] if (folder / path).is_file()],
+        "published": [str(papers.published(paper)) for paper in catalogue.PAPERS],
+        "tables": _with_measured_noise(request.inputs["tables"], folder),
+    }
+    entries = [
+        {**entry, "absent": absent[entry["name"]], "tables": _with_measured_noise(entry["tables"], folder)}
+        for entry in request.settings
+    ]
     return make(entries, request.inputs | own, folder)
 
 
