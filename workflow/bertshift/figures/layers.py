@@ -204,9 +204,9 @@ def small_multiples(
         line[0].set(ylim=(0, 1.05 * most or 1), ylabel=label)
     for axes, (panel, cells) in zip(grid[0], panels.items(), strict=True):
         axes.set_title(style.label_of(panel) + style.mark_of(cells))
-    handles = handles_of(grid.flat)
-    if len(handles) > 1:
-        legend_over(figure, *handles)
+    several = [axes for axes in grid.flat if len(handles_of([axes])) > 1]
+    if several:
+        legend_over(figure, *handles_of(several))
     return figure
 
 
