@@ -31,6 +31,7 @@ verify: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release verify $(OPTIONS) $(ARCHIVE)
 
 # Figures, claims and page of an archive, drawn by the program of today from its tables. OUT: the folder for them.
+# ARCHIVE="a.zip b.zip": b.zip has further tables for the figures of a.zip.
 redraw: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release redraw $(OPTIONS) $(if $(OUT),--out $(OUT)) $(ARCHIVE)
 

@@ -130,6 +130,14 @@ def test_a_code_has_the_patience_of_its_own_library(paper):
     assert flops[0] == flops[1] < flops[2]
 
 
+def test_the_probes_of_a_pretrained_model_are_three(paper):
+    paper = changed(paper, "probes", structural={"probe_seeds": 1})
+    inits, tuned = 3, 9  # runs of either model at this scale
+    base, mnli = (work(probing.structural_probes, paper, model=model) for model in ("base", "mnli"))
+    states = mnli.flops / tuned - (base.flops / inits - mnli.flops / tuned) / 2
+    assert 0 < states < mnli.flops / tuned
+
+
 def test_stimuli_are_as_long_as_their_form_says(paper):
     sizes = costs.sizes_of(paper, TABLE)
     (wiki,), (pair,), (like,), (squad,) = map(

@@ -96,6 +96,29 @@ def test_several_replicates_tasks_variants_and_labels(tmp_path, capsys, monkeypa
     )
 
 
+def test_each_seed_has_the_probe_of_its_pretrained_model_that_has_its_number(tmp_path):
+    sentences = random_sentences(30)
+    made = make(tmp_path, sentences)
+    some = [record(w, ("ab"[i % 2], (0, 1))) for i, w in enumerate(sentences)]
+    edges = {"pos": made.edges("pos", 1, {"train": some[:15], "dev": some[15:20], "test": some[20:]})}
+    tuned = replace(SETTINGS, width=8, max_steps=20, parent_seeds=3)
+    pretrained = replace(tuned, pretrained=True)
+
+    def trained(settings, *seeds):
+        sources = {(1, seed): made.source for seed in seeds}
+        return probe("made", sources, edges, made.sentences, settings, made.kept)
+
+    table, of_seeds = trained(tuned, 1, 2, 4)
+    assert table.groupby("seed")["probe_seed"].unique().map(list).to_dict() == {1: [1], 2: [2], 4: [1]}
+    table, of_base = trained(pretrained, 0)
+    assert sorted(table["probe_seed"].unique()) == [1, 2, 3]
+    every = of_base[counts_key("pos", "mix", "micro_all", 1, 0)]
+    assert (every[0] != every[1]).any()
+    for seed in (1, 2):
+        own = of_seeds[counts_key("pos", "mix", "micro_all", 1, seed)]
+        np.testing.assert_array_equal(own, every[[seed - 1]])
+
+
 def test_word_vectors_are_embeddings_without_position_and_segment(tmp_path):
     config = BertConfig(
         vocab_size=9,

@@ -79,6 +79,14 @@ def test_a_probe_that_knows_nothing_costs_the_uniform_code(made, edges, kept, mo
         assert set(coded["n"]) == {n} and set(coded["examples"]) == {130} and set(coded["portion"]) == {1}
 
 
+def test_each_seed_has_a_probe_of_its_own(made, edges, kept):
+    tuned = replace(SETTINGS, max_steps=2, probe_seeds=1, parent_seeds=3, portions=(0.6, 1))
+    for settings, seed, expected in ((tuned, 2, [2]), (replace(tuned, pretrained=True), 0, [1, 2, 3])):
+        sources = {(1, seed): made.source}
+        table = describe("made", sources, {"pos": edges["pos"]}, made.sentences, settings, kept)
+        assert totals(table, "pos").index.tolist() == expected
+
+
 def test_what_a_probe_can_learn_costs_less_and_more_of_it_helps(made, edges, kept):
     table = describe("base", {(1, 0): made.source}, {"pos": edges["pos"]}, made.sentences, SETTINGS, kept)
     found = totals(table, "pos")

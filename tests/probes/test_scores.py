@@ -102,6 +102,31 @@ def test_a_difference_without_a_block_is_that_of_the_other_sentences():
     assert whole[WITHOUT].to_numpy(float) == pytest.approx(expected, abs=1e-12)
 
 
+def test_each_seed_is_compared_with_other_probes_of_the_pretrained_model():
+    """A seed that answers like one probe of the pretrained model has no difference to that one alone."""
+    probes = np.random.default_rng(0).integers(1, 9, size=(3, 20, 3))
+    ids = {sentences_key("pos"): np.arange(20).astype(str)}
+
+    def differences(seeds, reference, *pair):
+        model = {counts_key("pos", "mix", "clean", 1, seed): probes[[seed - 1]] for seed in seeds}
+        other = {counts_key("pos", "mix", "clean", 1, seed): counts for seed, counts in reference.items()}
+        pairs = {(1, seed): (1, *(pair or (seed,))) for seed in seeds}
+        return deltas("mnli", "base", ids | model, ids | other, pairs, draws=2)["value"].to_numpy()
+
+    assert differences([1, 2, 3], {0: probes}, 0).tolist() == [0, 0, 0]
+    scores = f1(probes.sum(axis=1))
+    # Two seeds divide three probes; one alone is compared with all; with one probe, all share it.
+    shares = scores[[0, 2]].mean(), scores[1]
+    np.testing.assert_allclose(differences([1, 2], {0: probes}, 0), scores[:2] - shares)
+    np.testing.assert_allclose(differences([1], {0: probes}, 0), scores[:1] - scores.mean())
+    np.testing.assert_allclose(differences([1, 2], {0: probes[:1]}, 0), scores[:2] - scores[0])
+    # The reference's own runs share no probe.
+    tuned = {1: probes[:2], 2: probes[1:]}
+    np.testing.assert_allclose(
+        differences([1, 2], tuned), scores[:2] - [scores[:2].mean(), scores[1:].mean()]
+    )
+
+
 def test_deltas_compare_what_both_have_replicate_by_replicate():
     counts = np.random.default_rng(0).integers(1, 9, size=(3, 20, 3))
     ids = {sentences_key("pos"): np.arange(20).astype(str)}

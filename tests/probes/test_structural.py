@@ -209,6 +209,10 @@ def test_from_a_file_to_the_table(tmp_path, capsys):
     printed = capsys.readouterr().err
     assert "7 sentences of dev, 1 too long" in printed and "6 sentences of train, 0 too long" in printed
 
+    own = StructuralSettings(epochs=1, max_train=6, parent_seeds=3)
+    table = structural.probe("rte", sources, tmp_path / "trees.jsonl", own, kept)
+    assert set(table["probe_seed"]) == {2}  # that of the fine-tuning seed
+
     with pytest.raises(UserError, match="rank is 7, but .* 6 dimensions"):
         structural.probe("rte", sources, tmp_path / "trees.jsonl", StructuralSettings(rank=7), kept)
     write_jsonl(tmp_path / "trees.jsonl", rows[1:])

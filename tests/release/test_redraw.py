@@ -64,6 +64,27 @@ def test_a_figure_that_the_run_did_not_know_is_drawn_if_its_tables_are_there(tmp
     )
 
 
+def test_further_tables_of_another_archive_are_drawn_with_those_of_the_first(tmp_path):
+    """Noise may be measured after a run was archived: its archive has its tables, and names the models it is of."""
+    tables = world()["merchant2020/figure2"]
+    noise = {path: table for path, table in tables.items() if "noise" in path}
+    plain = yaml.safe_dump(CONFIG | {"noise": {"of": []}}).encode()
+    parts = {
+        "run.zip": {"configuration.yaml": plain}
+        | written(tmp_path / "run", {p: t for p, t in tables.items() if p not in noise}),
+        "noise.zip": RESOLVED | written(tmp_path / "noise", noise),
+    }
+    for name, files in parts.items():
+        archive.write(tmp_path / name, files)
+    first, more = (str(tmp_path / name) for name in parts)
+    drawn = {}
+    for name, further in (("alone", []), ("both", [more])):
+        config = redraw.prepare(first, tmp_path / name, {}, more=further)
+        redraw.redraw(tmp_path / name, config, lambda said: None, ["merchant2020/figure2"])
+        drawn[name] = set(read_tsv(tmp_path / name / "results/figures/merchant2020/figure2.tsv")["series"])
+    assert drawn["both"] - drawn["alone"] == {"mnli.noise", "mnli.matched"}
+
+
 def test_files_of_figures_are_left_out_and_the_page_does_not_link_to_them(tmp_path):
     files = RESOLVED | written(tmp_path / "run", world()["merchant2020/figure2"])
     with opened(tmp_path / "a.zip", files) as one:

@@ -15,6 +15,7 @@ from bertshift.errors import UserError
 from bertshift.measures.registry import OF_DUMPS
 from bertshift.naming import parse_model
 from bertshift.papers import catalogue
+from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
 from bertshift.requests import (
     ablation,
     activations,
@@ -381,6 +382,27 @@ def test_probes_read_the_states_of_every_replicate(config):
     # Those of one replicate are there at a time.
     sizes = Sizes(config, {"rows": {"edges": 4000}, "tokens": {"edges": 14}, "bytes": {}})
     assert asked.work(sizes).scratch == 4000 * 14 * 5 * 128 * 2 and not asked.work(sizes).disk
+
+
+@pytest.mark.parametrize("scale", ["demo", "small", "paper"])
+@pytest.mark.parametrize("kind", ["edge", "mdl", "structural"])
+def test_a_pretrained_model_has_three_probes_and_one_for_each_seed(scale, kind):
+    request, settings = {
+        "edge": (probing.edge_probes, ProbeSettings),
+        "mdl": (probing.mdl, CodeSettings),
+        "structural": (probing.structural_probes, StructuralSettings),
+    }[kind]
+
+    def seeds(model, seed, **more):
+        asked = request(configured(scale=scale, **more), model=model)
+        return settings(**asked.settings["probe"]).seeds_of(seed)
+
+    assert seeds("base", 0) == [1, 2, 3]
+    assert seeds("base", 0, tasks={"rte": {"seeds": 5}}) == [1, 2, 3, 4, 5]
+    one = {"probes": {kind: {"probe_seeds": 1}}}
+    assert [seeds("rte", seed, **one) for seed in (1, 2, 3, 4)] == [[1], [2], [3], [1]]
+    assert seeds("base.random", 0, **one) == [1]
+    assert seeds("rte", 2, probes={kind: {"probe_seeds": 3}}) == [1, 2, 3]
 
 
 def test_runs_of_a_task_are_grounded_together():

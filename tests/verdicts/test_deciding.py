@@ -228,9 +228,12 @@ def test_a_claim_that_holds_is_put_beside_noise(table, published):
         assert set(rows["verdict"]) >= {UNTESTED} and (rows.loc[rows["verdict"] != HOLDS, "null"] == "").all()
     alone = by_name.decide(TWO, cases[""], published["merchant2020"])
     beside = by_name.decide(TWO, cases[BEYOND], published["merchant2020"])
+    said = ["null", "reason"]
     pd.testing.assert_frame_equal(
-        alone.drop(columns="null"), beside.drop(columns="null")
+        alone.drop(columns=said), beside.drop(columns=said)
     )  # noise changes no number
+    [reason] = beside.loc[beside["null"] == BEYOND, "reason"]
+    assert "Beside it, noise of this size has" in reason and "and matched noise has" in reason
 
 
 def test_layers_of_another_depth_map_only_where_they_lie_inside():

@@ -41,6 +41,8 @@ def test_probabilities_of_claims_and_holms_correction_by_hand():
     # Holm: .008 x 3 = .024, then .01 x 2 = .020, which is no less than the one before; then .3
     np.testing.assert_allclose(claims["adjusted_probability"], [0.976, 0.976, 0.7, np.nan])
     assert corrected(found) == 2 and len(found) == len(rows)
+    nothing = with_claim_verdicts(rows.assign(null="").head(0))  # a figure without claims
+    assert nothing.empty and list(nothing) == list(found)
 
 
 @pytest.mark.parametrize(

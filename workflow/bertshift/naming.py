@@ -160,6 +160,12 @@ def noise_variants(times: Iterable[int]) -> list[str]:
     return ["noise" if size == 1 else f"noise{size}" for size in times]
 
 
+def is_of_noise(path: str) -> bool:
+    """Test whether a table's path names a model that is made by noise."""
+    names = named_in(PurePath(path).name.removesuffix(".tsv"))
+    return any(Name.of(name).variant("noise") for name in names)
+
+
 def pair_name(*models: str) -> str:
     """Name one model, or two that are compared, as a path spells them."""
     return _BETWEEN.join(models)

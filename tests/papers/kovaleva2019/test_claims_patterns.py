@@ -1,7 +1,7 @@
 from made_patterns import TASKS, shares
 
 from bertshift.papers import by_name
-from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
+from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 
 PUBLISHED = "google-bert/bert-base-uncased@86b5e09"
 
@@ -22,16 +22,15 @@ def test_the_papers_own_shares_bear_out_its_numbers(published):
     ).all()
     assert rows.loc["K2.1 (mrpc, lowest)", "published_value"] == "-6.8 (digitised)"
     assert rows.loc["K2.2 (qqp)", "published_value"] == "61 %"
-    assert rows.loc["K2.3 (cross_validated)", "verdict"] == FAILS  # 0.7
-    assert rows.loc["K2.3 (resubstituted)", "verdict"] == HOLDS  # 0.9
-    other = verdicts(published, PUBLISHED, change={"mrpc": 1.5})
+    # One classifier, whatever the runs: its F1 has no interval.
+    f1 = rows.loc[["K2.3 (cross_validated)", "K2.3 (resubstituted)"]]
+    assert f1["ours"].round(9).tolist() == [0.7, 0.9] and (f1["verdict"] == UNDECIDED).all()
+    other = verdicts(published, PUBLISHED, change={"mrpc": 1.5}, by_person=400)
     assert (other.loc[["K2.1 (mrpc, lowest)", "K2.2 (mrpc)"], "verdict"] == FAILS).all()
 
 
 def test_what_a_demo_or_a_rules_labels_cannot_decide(published):
     rows = verdicts(published)
-    assert (
-        rows.loc["K2.2 (mrpc)", "verdict"] == UNTESTED and "4x128 BERT" in rows.loc["K2.2 (mrpc)", "reason"]
-    )
-    assert rows.loc["K2.3 (resubstituted)", "verdict"] == UNTESTED
-    assert "patterns.labels" in rows.loc["K2.3 (resubstituted)", "reason"]
+    assert (rows["verdict"] == UNTESTED).all() and rows["reason"].str.contains("patterns.labels").all()
+    demo = verdicts(published, by_person=400).loc["K2.2 (mrpc)"]
+    assert demo["verdict"] == UNTESTED and "4x128 BERT" in demo["reason"]

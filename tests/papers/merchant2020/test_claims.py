@@ -165,6 +165,23 @@ def test_a_run_is_compared_with_its_own_pretraining_run(published):
     assert rows.loc["T1.8", "verdict"] == UNTESTED and "one replicate" in rows.loc["T1.8", "reason"]
 
 
+def test_the_interval_of_a_claim_contains_the_noise_of_the_pretrained_models_probes(published):
+    """One pretraining run, of which nothing differs but the probes of the pretrained model, by two points."""
+
+    def decided(item, inits):
+        tables = headline(of_merchant(12, inits=inits, seeds=2, noise=0.0)[item])
+        for path, table in tables.items():
+            noise = (1 + 0.02 * (table.get("probe_seed", 1) - 1)) ** (table["model"] == "base")
+            tables[path] = table.assign(value=table["value"] * noise)
+        return by_name.decide(f"merchant2020/{item}", tables, published["merchant2020"]).set_index("claim")
+
+    for item, claim in (("table1", "T1.4"), ("appendix_b", "B.2")):
+        row, of_runs = decided(item, 1).loc[claim], decided(item, 2).loc[claim]
+        assert row["low"] < row["ours"] - 0.05 < row["ours"] + 0.05 < row["high"]
+        # Each of two pretraining runs has the mean of its own probes, here the same.
+        assert of_runs["low"] == pytest.approx(of_runs["ours"]) == pytest.approx(row["ours"], rel=0.01)
+
+
 def test_variation_between_runs_is_one_number(decide, published):
     tables = headline(of_merchant(12, inits=5, seeds=2, noise=0.0)["table1"])
     sizes = {"probe_seed": 0.02, "seed": 0.03, "init": 0.003}

@@ -272,6 +272,22 @@ def test_a_sweep_without_its_end_says_so(published):
         by_name.draw("merchant2020/figure3", {path: rows[rows["position"] > -1]}, published["merchant2020"])
 
 
+@pytest.mark.parametrize("item", ["table1", "appendix_a", "appendix_b"])
+def test_the_caption_says_where_seeds_share_a_probe_of_the_pretrained_model(published, item):
+    def said(inits, seeds, probes):
+        inputs = {
+            path: table[table["probe_seed"] <= probes] if "probe_seed" in table else table
+            for path, table in of_merchant(12, inits=inits, seeds=seeds)[item].items()
+        }
+        return (
+            "Seeds share a probe"
+            in by_name.draw(f"merchant2020/{item}", inputs, published["merchant2020"])[2]
+        )
+
+    assert said(1, 2, 1)
+    assert not said(1, 2, 2) and not said(2, 2, 1)
+
+
 def test_code_lengths_are_relative_to_the_same_pretraining_run(published):
     inputs = of_merchant(12, noise=0.0)["appendix_b"]
     scaled = {}

@@ -174,6 +174,15 @@ def far_off(table: pd.DataFrame) -> str:
     )
 
 
+def shared_probes(probes: pd.DataFrame, is_base: pd.Series) -> str:
+    """Write a sentence where fine-tuning seeds of the only pretraining run share a probe of the
+    pretrained model (rows `is_base`); empty where each has its own (`statistics.is_own_probe`)."""
+    base, tuned = probes[is_base], probes[~is_base]
+    few = base.groupby(["init", "task"])["probe_seed"].nunique().min() < tuned["seed"].max()
+    said = "Seeds share a probe of the pretrained model: intervals of differences lack its noise."
+    return said if few and tuned["init"].nunique() == 1 else ""
+
+
 def edge_labels(tasks: pd.Series) -> dict[str, str]:
     """List the edge-probing tasks that occur, in the paper's order and then any others, with their names for
     a reader."""

@@ -84,7 +84,7 @@ def chart(
     apart = [*_kept(table[table["role"] == OURS], line), *([line] if line else [])]
     rows = table[table["value"].notna() & _over(table, x, column, apart)]
     if line:  # the null of a null is its model's
-        rows = rows[(rows["role"] != BESIDE) | (rows[line].map(null_of) == "")]
+        rows = rows[(rows["role"] != BESIDE) | (rows[line].fillna("").map(null_of) == "")]
     if not (rows["role"] == OURS).any():
         return None
     # Of the rows that are left, more columns may follow from others.

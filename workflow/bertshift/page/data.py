@@ -97,7 +97,7 @@ def failures(table: pd.DataFrame, models: Iterable[str]) -> list[dict]:
     )
     if named is None:
         return []
-    told = ours[(ours["trained"] + ours["failed"] > 0) & (ours[named].map(null_of) == "")]
+    told = ours[(ours["trained"] + ours["failed"] > 0) & (ours[named].fillna("").map(null_of) == "")]
     worst = told.loc[told.groupby(named, sort=False)["failed"].idxmax()]
     return [
         {"model": str(model), "trained": int(trained), "failed": int(failed)}

@@ -200,7 +200,9 @@ def probe(
 
     def learn(replicate: Replicate, name: str) -> dict:
         words = word_vectors(sources[replicate].folder) if "word_only" in variants else None
-        return _of_replicate(task(name), states(replicate), words, variants, settings.of(name))
+        own = settings.of(name)
+        seeds = own.seeds_of(replicate[1])
+        return _of_replicate(task(name), states(replicate), words, variants, own, seeds)
 
     parts = {
         (name, replicate): Part(
@@ -215,11 +217,11 @@ def probe(
     for name, replicate in product(edges, sources):
         own = found[name, replicate]
         arrays[sentences_key(name)] = np.array(own["sentences"])
-        counted = own["counts"].numpy()
+        counted, seeds = own["counts"].numpy(), settings.of(name).seeds_of(replicate[1])
         for (variant, view), per_seed in zip(product(variants, VIEWS[: counted.shape[1]]), chain(*counted)):
             arrays[counts_key(name, variant, view, *replicate)] = per_seed[:, 0]
             rests += [*f1_without(per_seed[:, 0])]
-            for seed, (value, control) in zip(settings.of(name).seeds, f1(per_seed.sum(axis=2)).tolist()):
+            for seed, (value, control) in zip(seeds, f1(per_seed.sum(axis=2)).tolist()):
                 keys = ("edge_probe", model, name, variant, view, *replicate, seed)
                 table.append((*keys, value, control, value - control, *own["sizes"]))
     return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(rests)], axis=1), arrays
@@ -231,6 +233,7 @@ def _of_replicate(
     words: np.ndarray | None,
     variants: Sequence[str],
     settings: ProbeSettings,
+    seeds: Sequence[int],
 ) -> dict:
     """Return the `counts` of `_train_and_test`, the ids of their `sentences`, and `sizes`: n, train, dropped.
 
@@ -239,7 +242,7 @@ def _of_replicate(
     examples = load_examples(task, activations, words)
     layers = [variant_layers(variant, activations.layers) for variant in variants]
     tested = np.unique(task.words["test"].sentences)
-    counted = _train_and_test(task, examples, layers, settings, tested)
+    counted = _train_and_test(task, examples, layers, settings, seeds, tested)
     total = sum(map(len, task.words.values()))
     return {
         "counts": torch.from_numpy(counted),
@@ -257,10 +260,10 @@ def _train_and_test(
     examples: Mapping[str, Examples],
     layers: Sequence[tuple[int, ...]],
     settings: ProbeSettings,
+    seeds: Sequence[int],
     tested: np.ndarray,
 ) -> np.ndarray:
     """Train probes in one bank: counts [variants, views, seeds, own labels or control, sentences `tested`, 3]."""
-    seeds = settings.seeds
     probes = [Probe(own, labelling, seed) for own in layers for seed in seeds for labelling in (0, seed)]
     train_examples, test = examples["train"], examples["test"]
     bank = Bank(probes, test, settings, f"edge_probe {task.name}")

@@ -106,7 +106,8 @@ def describe(
     def learn(replicate: Replicate, name: str, portion: float) -> dict:
         splits = examples(replicate, name)
         layers = variant_layers(variant, states(replicate).layers)
-        return _portion(task(name), splits, layers, settings.of(name), portion)
+        own = settings.of(name)
+        return _portion(task(name), splits, layers, own, own.seeds_of(replicate[1]), portion)
 
     parts = {
         (name, replicate, portion): Part(
@@ -120,7 +121,9 @@ def describe(
     found = made(parts, kept.folder, "mdl")
     table, rests = [], []
     for name, replicate in product(edges, sources):
-        code = _online_code(found[name, replicate, portion] for portion in settings.of(name).portions)
+        own = settings.of(name)
+        portions = [found[name, replicate, portion] for portion in own.portions]
+        code = _online_code(portions, own.seeds_of(replicate[1]))
         for row, without in code:
             table.append(("mdl", model, name, *replicate, *row))
             rests.append(without)
@@ -138,6 +141,7 @@ def _portion(
     examples: Mapping[str, Examples],
     layers: tuple[int, ...],
     settings: CodeSettings,
+    seeds: Sequence[int],
     portion: float,
 ) -> dict:
     """Train a probe of each seed on one portion: `bits` [seeds, blocks] of the records after it, none after the last,
@@ -158,10 +162,8 @@ def _portion(
     settings = settings.learning_from(end)
     following = next((later for later in ends.values() if later > end), end)
     objective = code_length(task.single)
-    bank = Bank(
-        [Probe(layers, 0, seed) for seed in settings.seeds], test, settings, f"mdl {name} {portion:g}"
-    )
-    which = bank.chosen(range(settings.probe_seeds))
+    bank = Bank([Probe(layers, 0, seed) for seed in seeds], test, settings, f"mdl {name} {portion:g}")
+    which = bank.chosen(range(len(seeds)))
     best = torch.stack([one.best for one in train(bank, learned, order[:end], examples["dev"], objective)])
     block = _block_of_records(task, "train", learned)
     bits = []
@@ -193,10 +195,9 @@ def _portion(
     }
 
 
-def _online_code(portions: Iterable[Mapping]) -> Iterator[tuple[tuple, np.ndarray]]:
+def _online_code(portions: Iterable[Mapping], seeds: Sequence[int]) -> Iterator[tuple[tuple, np.ndarray]]:
     """Yield rows of a table, each with its values without each block, from what `_portion` gives for each portion."""
     portions = [one for one in portions if one]
-    seeds = range(1, len(portions[0]["counts"]) + 1)
     total = np.tile(portions[0]["uniform_before"], (len(seeds), 1))
     for one in portions:
         if one["bits"]:

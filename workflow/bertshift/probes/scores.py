@@ -12,6 +12,7 @@ from torch import Tensor
 from bertshift.errors import UserError
 from bertshift.rows.blocks import block_of, in_columns
 from bertshift.rows.significance import DRAWS, samples
+from bertshift.rows.statistics import is_own_probe
 
 DRAWN_AT_ONCE = 2_000_000  # of a bootstrap: 64 MB
 VIEWS = ("micro_all", "clean", "argmax_accuracy")
@@ -133,6 +134,7 @@ def deltas(
     the model in `pairs`, with the difference without each block of test sentences (`blocks.WITHOUT`).
 
     model_counts, reference_counts: the arrays of `edge.probe`; pairs: (init, seed) of the model -> of the reference.
+    Each seed is compared with its own probes of a pretrained reference (`statistics.is_own_probe`).
     Raises UserError where the two have been probed on different sentences, or share nothing.
     """
     shared: dict[str, dict[tuple, tuple[str, str]]] = {}
@@ -153,9 +155,15 @@ def deltas(
                 "delete their edge_probes files and make both again."
             )
         shared.setdefault(task, {})[variant, view, *replicate] = key, other
+    seeds = max(seed for _, seed in pairs)
     rows, without = [], []
     for task, cells in shared.items():
-        counted = [(model_counts[key], reference_counts[other]) for key, other in cells.values()]
+        counted = []
+        for (_, _, init, seed), (key, other) in cells.items():
+            probes, (_, ref_seed) = reference_counts[other], pairs[init, seed]
+            among = 0 if ref_seed else seed  # a fine-tuned reference's probes are shared by none
+            own = is_own_probe(np.arange(1, len(probes) + 1), len(probes), among, seeds)
+            counted.append((model_counts[key], probes[own]))
         found = compare(counted, draws, name=task)
         n = counted[0][0].shape[1]
         rows += [

@@ -7,7 +7,38 @@ from bertshift.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbeSettings:
+class Seeds:
+    """Which probes are trained on one run, by their seeds.
+
+    `probe_seeds` on each run of a model, and at least `parent_seeds` on a pretrained model, if the
+    settings are those of one (`pretrained`).
+    """
+
+    probe_seeds: int = 3
+    parent_seeds: int = 1
+    pretrained: bool = False
+
+    @property
+    def seeds(self) -> range:
+        """List the seeds of all probes, counted from 1."""
+        return range(1, max(self.probe_seeds, self.parent_seeds) + 1)
+
+    def seeds_of(self, seed: int) -> list[int]:
+        """List the seeds of the probes on the run of fine-tuning seed `seed`, 0 if there is none.
+
+        A pretrained model has all of `seeds`, and each of its fine-tuning seeds some of them,
+        from another one on. Probes of one seed start from the same weights and are therefore
+        alike, even on two models. If all runs had the same probe, the spread of the runs would
+        not contain what is alike in their probes.
+        """
+        if self.pretrained:
+            return list(self.seeds)
+        first, among = max(seed, 1) - 1, len(self.seeds)
+        return sorted((first + k) % among + 1 for k in range(self.probe_seeds))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeSettings(Seeds):
     """How edge probes are trained; the defaults are jiant's, which Merchant et al. 2020 follow (section 4.1).
 
     Every `validate_every` steps a probe is scored on the development records. Its learning rate is
@@ -34,7 +65,6 @@ class ProbeSettings:
     max_train: int | None = None
     max_dev: int = 5000
     max_test: int | None = None
-    probe_seeds: int = 3
     tasks: Mapping[str, Mapping] = field(default_factory=dict)
 
     def __post_init__(self):
@@ -50,6 +80,7 @@ class ProbeSettings:
             "patience",
             "max_dev",
             "probe_seeds",
+            "parent_seeds",
         )
         samples = [key for key in ("max_train", "max_test") if getattr(self, key) is not None]
         for key in (*counts, *samples):
@@ -70,10 +101,6 @@ class ProbeSettings:
     def sizes(self) -> dict[str, int | None]:
         """How many records of each split are read at most."""
         return {"train": self.max_train, "dev": self.max_dev, "test": self.max_test}
-
-    @property
-    def seeds(self) -> range:
-        return range(1, self.probe_seeds + 1)
 
     def of(self, task: str) -> "ProbeSettings":
         """Select the settings of one task."""
@@ -115,7 +142,7 @@ class CodeSettings(ProbeSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StructuralSettings:
+class StructuralSettings(Seeds):
     """How structural probes are trained; the defaults are those of Hewitt and Manning's own experiments.
 
     rank: columns of B; None for the width of the encoder. After every epoch without a better dev loss the learning
@@ -132,7 +159,8 @@ class StructuralSettings:
     probe_seeds: int = 1
 
     def __post_init__(self):
-        for key in ("rank", "epochs", "batch_size", "patience", "max_train", "probe_seeds"):
+        counts = ("rank", "epochs", "batch_size", "patience", "max_train", "probe_seeds", "parent_seeds")
+        for key in counts:
             value = getattr(self, key)
             if not (value is None and key in ("rank", "max_train") or value is not None and value >= 1):
                 raise UserError(

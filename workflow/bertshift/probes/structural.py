@@ -367,15 +367,16 @@ def probe(
     """
     rows = list(read_jsonl(sentences))
 
-    def learn(source: Source) -> dict:
+    def learn(source: Source, seeds: list[int]) -> dict:
         activations = source.written(kept.folder / "states.npz")
-        return {"rows": list(_of_replicate(read_splits(activations, rows, settings), settings))}
+        splits = read_splits(activations, rows, settings)
+        return {"rows": list(_of_replicate(splits, settings, seeds))}
 
     parts = {
         (init, seed): Part(
             f"init{init}_seed{seed}",
             {"code": kept.code, "settings": asdict(settings), "states": source.recipe()},
-            partial(learn, source),
+            partial(learn, source, settings.seeds_of(seed)),
         )
         for (init, seed), source in sources.items()
     }
@@ -387,7 +388,9 @@ def probe(
     return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(rests)], axis=1)
 
 
-def _of_replicate(splits: Mapping[str, Sentences], settings: StructuralSettings) -> Iterator[tuple]:
+def _of_replicate(
+    splits: Mapping[str, Sentences], settings: StructuralSettings, seeds: Sequence[int]
+) -> Iterator[tuple]:
     """Probe one replicate: rows of kind, layer, split, measure, rank, probe seed, value, n and values without
     each block of sentences."""
     like = splits["train"].batch([0]).vectors
@@ -395,7 +398,7 @@ def _of_replicate(splits: Mapping[str, Sentences], settings: StructuralSettings)
         Probe(kind, layer, probe_seed, settings, like)
         for kind in LOSS
         for layer in range(like.shape[1])
-        for probe_seed in range(1, settings.probe_seeds + 1)
+        for probe_seed in seeds
     ]
     with full_precision():
         fit(probes, splits["train"], splits["dev"], settings)

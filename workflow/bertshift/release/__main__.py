@@ -119,17 +119,19 @@ def check(path: str, configfile: Path | None) -> int:
 
 
 def draw_again(
-    path: str,
+    paths: Sequence[str],
     out: Path | None,
     configfile: Path | None,
     only: Sequence[str],
     claims: Sequence[Path],
     without: Sequence[str],
 ) -> None:
-    """Draw the figures of an archive into `out`, or into a folder of its name here; say what was left out, and why."""
+    """Draw the figures of an archive into `out`, or into a folder of its name here; say what was left out, and why.
+    Archives after the first have further tables for the same figures."""
+    path, *more = paths
     out, papers = _folder(out or Path(Path(path).stem)), judged.read(claims)
     with tempfile.TemporaryDirectory() as folder:
-        config = redraw.prepare(path, Path(folder), _options(configfile), only)
+        config = redraw.prepare(path, Path(folder), _options(configfile), only, more)
         drawn = redraw.redraw(Path(folder), config, print, only, papers, without)
         redraw.lay_out(Path(folder), out)
     print(f"{out} has {len(drawn)} figures, their claims, and index.html to explore them.")
@@ -183,8 +185,8 @@ def main(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     write, checks, redraws, compares = map(commands.add_parser, ("write", "verify", "redraw", "compare"))
     write.add_argument("targets", nargs="*", default=["figures/all"], metavar="TARGET")
-    for command in (checks, redraws):
-        command.add_argument("archive", metavar="ARCHIVE")
+    checks.add_argument("archive", metavar="ARCHIVE")
+    redraws.add_argument("archives", nargs="+", metavar="ARCHIVE")
     compares.add_argument("archives", nargs="*", metavar="ARCHIVE")
     for command in (redraws, compares):
         command.add_argument("--out", type=Path, metavar="FOLDER")
@@ -199,7 +201,7 @@ def main(arguments: Sequence[str]) -> int:
             case "verify":
                 return check(told.archive, told.configfile)
             case "redraw":
-                draw_again(told.archive, told.out, told.configfile, told.only, told.claims, told.without)
+                draw_again(told.archives, told.out, told.configfile, told.only, told.claims, told.without)
             case "compare":
                 compare_archives(told.archives, told.out, told.configfile, told.only, told.claims)
             case _:

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from zipfile import ZipFile
@@ -14,6 +14,7 @@ from bertshift.config import load_config, merge, read_yaml
 from bertshift.errors import UserError
 from bertshift.figures import style
 from bertshift.files import BLOCKS_ENDING, read_tsv, write_text, write_tsv
+from bertshift.naming import is_of_noise
 from bertshift.page.make import make
 from bertshift.papers import catalogue
 from bertshift.papers.by_name import draw
@@ -34,12 +35,22 @@ READ_BY_PAGE = {"png", "tsv", "txt"}
 READ = (".tsv", BLOCKS_ENDING, ".json")
 
 
-def prepare(path: str, folder: Path, options: Mapping, only: Collection[str] = ()) -> dict:
+def prepare(
+    path: str, folder: Path, options: Mapping, only: Collection[str] = (), more: Iterable[str] = ()
+) -> dict:
     """Lay the tables of the archive at `path` below `folder`, and return the configuration with which to
-    `redraw` these `only`. UserError where that cannot be."""
+    `redraw` these `only`. UserError where that cannot be.
+
+    `more` archives have further tables for the same figures. Their configuration counts before that of the first.
+    """
+    own = dict(options)
+    for further in more:
+        with opened_at(further) as opened:
+            unpack(opened, folder)
+            own = merge(_own_configuration(opened), own)
     with opened_at(path) as opened:
         unpack(opened, folder)
-        config = configuration(opened, options)
+        config = configuration(opened, own)
     try:
         chosen(config, only)
     except UserError as error:
@@ -180,7 +191,7 @@ def _one(
 ) -> pd.DataFrame:
     """Draw one figure, but for files of the kinds `without`, and return its claims. UserError where its tables, or columns
     of them, are not there."""
-    needed = catalogue.needs(name, config)
+    needed = _with_measured_noise(catalogue.needs(name, config), folder)
     if absent := [path for path in needed if not (folder / path).is_file()]:
         more = f" and {len(absent) - 1} more are" if absent[1:] else " is"
         raise UserError(f"{absent[0]}{more} not in the archive")
@@ -204,6 +215,11 @@ def _one(
     return claims
 
 
+def _with_measured_noise(tables: Iterable[str], folder: Path) -> list[str]:
+    """Leave out tables of noise that are not there: noise is drawn as far as it was measured."""
+    return [path for path in tables if not is_of_noise(path) or (folder / path).is_file()]
+
+
 def _reason(error: UserError, folder: Path) -> str:
     """Say what is wrong with a table, without what a run would do about it."""
     return re.split("[;:] (?:delete|let) ", str(error).replace(f"{folder}/", ""))[0].rstrip(".")
@@ -216,9 +232,15 @@ def _page(folder: Path, config: Mapping, absent: Mapping[str, Sequence[str]], pa
     for paper, item in (name.split("/") for name in absent):
         kept[paper][item] = config["figures"][paper][item]
     request = figures.gallery({**config, "figures": kept})
-    there = [path for path in request.inputs["examples"] if (folder / path).is_file()]
-    own = {"examples": there, "published": [str(papers.published(paper)) for paper in catalogue.PAPERS]}
-    entries = [{**entry, "absent": absent[entry["name"]]} for entry in request.settings]
+    own = {
+        "examples": [path for path in request.inputs["examples"] if (folder / path).is_file()],
+        "published": [str(papers.published(paper)) for paper in catalogue.PAPERS],
+        "tables": _with_measured_noise(request.inputs["tables"], folder),
+    }
+    entries = [
+        {**entry, "absent": absent[entry["name"]], "tables": _with_measured_noise(entry["tables"], folder)}
+        for entry in request.settings
+    ]
     return make(entries, request.inputs | own, folder)
 
 

@@ -15,6 +15,8 @@ from bertshift.requests.runs import files, of_table, replicates_of, unique
 from bertshift.requests.work import Shape, Sizes, Work
 from bertshift.world import generate
 
+# The fewest probes of a pretrained model: their noise is in every difference to it.
+PARENT_SEEDS = 3
 # A probe that may train for long finds its best weights after so many validations, a structural one after so many epochs.
 BEST_VALIDATIONS, BEST_EPOCHS = 30, 12
 # Of an edge probe's record, the share of tokens that lie in a target's spans, and the spans of a target.
@@ -129,6 +131,12 @@ def trees(config: Mapping) -> Request:
     return Request(dataset_files(config["treebank"]), {"sizes": sizes})
 
 
+def parent_seeds(config: Mapping, base: str) -> int:
+    """Count the probe seeds of a checkpoint: one for each fine-tuning seed, at least PARENT_SEEDS."""
+    own = config["bases"][base]["seeds"]
+    return max(PARENT_SEEDS, *(task.get("seeds") or own for task in config["tasks"].values()))
+
+
 def _probe(
     config: Mapping, kind: str, model: str, stimuli: str, trained: Callable[[Sizes, Shape, Mapping], Work]
 ) -> Request:
@@ -137,10 +145,9 @@ def _probe(
     runs = runs_of(model, config)
     # Online codes are made of edge probes, and trained as these unless the configuration says otherwise.
     shared = config["probes"]["edge"] if kind == "mdl" else {}
-    labels, probe = (
-        {"edges": edge_sidecars(config)} if stimuli == "edges" else {},
-        {**shared, **config["probes"][kind]},
-    )
+    labels = {"edges": edge_sidecars(config)} if stimuli == "edges" else {}
+    seeds = {"parent_seeds": parent_seeds(config, model.base), "pretrained": model.is_checkpoint}
+    probe = {**shared, **config["probes"][kind], **seeds}
 
     def work(sizes: Sizes) -> Work:
         """Say what each run's states and probes take. The states are deleted before those of the next are made."""
@@ -173,7 +180,7 @@ def edge_probes(config: Mapping, model: str) -> Request:
 def _edge_probes(sizes: Sizes, shape: Shape, probes: ProbeSettings, beside: int = 1) -> Work:
     """Say what the edge probes of one run compute: `beside` of each task and seed side by side, on the states of tokens in
     spans."""
-    whole, beside, work = sizes.tokens("edges"), beside * probes.probe_seeds, Work()
+    whole, beside, work = sizes.tokens("edges"), beside * len(probes.seeds_of(1)), Work()
     tokens = INSIDE * whole
     for task in sizes.config["edge_tasks"]:
         one, (records, targets, sentences) = probes.of(task), sizes.records(task, probes)
@@ -217,7 +224,7 @@ def structural_probes(config: Mapping, model: str) -> Request:
         each = pieces * (one.rank or shape.width) * (4 * shape.width + 6 * pieces)
         read = min(one.epochs, BEST_EPOCHS + one.patience) * sentences
         states = 2 * sentences * pieces * (shape.layers + 1) * shape.width
-        flops = each * read * 2 * (shape.layers + 1) * one.probe_seeds
+        flops = each * read * 2 * (shape.layers + 1) * len(one.seeds_of(1))
         return Work(flops, 8 * read / one.batch_size, shape.width, memory=states)
 
     return _probe(config, "structural", model, "trees", trained)

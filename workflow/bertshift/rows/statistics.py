@@ -15,6 +15,7 @@ POINTS = 100  # of a score from 0 to 1, the unit in which papers print accuracy,
 UNITS = {"init": "pretraining run", "seed": "seed"}  # what a replicate's name begins with, and what it is
 RUN = ["init", "seed", "ref_init", "ref_seed"]  # which replicate of a model, and of what it is compared with
 SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
+PROBED = ["model", "task", "init"]  # what the probes of several seeds are trained on
 PAIRED = " pair"  # a unit that is two of UNITS
 EQUAL = 1e-9  # tables carry ten digits
 COMPARABLE = 5  # replicates, from which on one of them can be told to lie far from the others
@@ -192,12 +193,40 @@ def in_points(table: pd.DataFrame) -> pd.DataFrame:
     return mapped(table, lambda score: score * POINTS, "control", "selectivity")
 
 
+def is_own_probe(probe_seeds, probes, seed: int, seeds: int):
+    """Tell which probes of a pretrained model are compared with fine-tuning seed `seed` of `seeds`.
+
+    The pretrained model has the probes 1 to `probes` (a number, or one for each of `probe_seeds`).
+    They are divided among its fine-tuning seeds. So each seed's difference contains the noise of
+    other probes, and the spread of these differences contains the noise of the pretrained model's
+    probes: the interval over seeds needs no other term for it. With fewer probes than seeds, some
+    seeds share one. Seed 0, of a model that is not fine-tuned, is compared with all probes.
+    """
+    shares = np.minimum(probes, seeds if seed else 1)
+    return probe_seeds % shares == seed % shares
+
+
+def of_own_probes(parents: pd.DataFrame, seed: int, seeds: int) -> pd.DataFrame:
+    """Select the rows of pretrained models that are compared with a fine-tuning seed
+    (`is_own_probe`): all rows of a table without probes."""
+    if "probe_seed" not in parents:
+        return parents
+    probe = parents["probe_seed"].fillna(1)
+    probes = probe.groupby([parents[key] for key in PROBED if key in parents], dropna=False)
+    return parents[is_own_probe(probe, probes.transform("max"), seed, seeds)]
+
+
 def minus_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Subtract from `rows` what `parents` have for the same `by` and pretraining run `init` (mean over probe
-    seeds), in `value` and without each block of inputs. Raises UserError where they have nothing."""
+    """Subtract from `rows` what `parents` have for the same `by` and pretraining run `init`, in
+    `value` and without each block of inputs: the mean over the seed's own probes (`is_own_probe`).
+    Raises UserError where they have nothing."""
     keys = [*by, "init"]
     names = [name for name in ("value", *WITHOUT) if name in rows]
-    less = parents.groupby(keys)[names].mean().reindex(pd.MultiIndex.from_frame(rows[keys]))
+    seeds = rows["seed"].unique()
+    own = {seed: of_own_probes(parents, seed, seeds.max()) for seed in seeds}
+    means = {seed: probes.groupby(keys)[names].mean() for seed, probes in own.items()}
+    which = pd.MultiIndex.from_frame(rows[["seed", *keys]])
+    less = pd.concat(means, names=["seed"]).reindex(which)
     missing = less["value"].isna().to_numpy()
     if missing.any():
         row = rows[missing].iloc[0]

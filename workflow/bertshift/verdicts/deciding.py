@@ -53,6 +53,7 @@ class Claim:
     ends: ranges.Range = ranges.ANY
     strict: bool = True
     across: bool = False  # the value is taken once, over all replicates: it says how they differ
+    shared: bool = False  # True of a number over all replicates that is the same whatever these are, as of one classifier
     inputs: bool = True  # False of a value that jumps, or is compared with one that is not known without each block of inputs
     case: str = ""
     # the same number, calculated from the paper's own figure
@@ -147,7 +148,9 @@ class Claims:
         }
         about = sorted((one for one in self.all if one.item == item), key=lambda one: order.index(one.id))
         rows = [_decide(one, results, published) for one in about]
-        rows = [row | _beside_noise(one, row["verdict"], results, noise) for one, row in zip(about, rows)]
+        for one, row in zip(about, rows, strict=True):
+            row["null"] = _null(one, results, noise) if row["verdict"] == HOLDS else ""
+            row["reason"] += _numbers_of(one, noise) if row["verdict"] == HOLDS else ""
         made = {column: distinct(results.table[column]) for column in ("scale", "checkpoint")}
         return pd.DataFrame(rows, columns=COLUMNS).assign(paper=self.paper, **made)
 
@@ -203,18 +206,26 @@ def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None, runs: i
     return verdict, said
 
 
-def _beside_noise(one: Claim, verdict: str, results: Results, noise: Mapping[str, Results]) -> dict:
-    """Say of a claim that holds whether it does so for noise of the size of the change as well, and whether its number lies
-    beyond that of noise which changes the last layer as much."""
-    if verdict != HOLDS:
-        return {"null": ""}
+def _null(one: Claim, results: Results, noise: Mapping[str, Results]) -> str:
+    """Say of a claim that holds whether its number lies beyond that of noise which changes the last layer as much, or
+    else whether it holds for noise of the size of the change too."""
     with suppress(NotTestableError):
         if nulls.MATCHED in noise and _beyond(one, results, noise[nulls.MATCHED]):
-            return {"null": BEYOND}
+            return BEYOND
     with suppress(NotTestableError):
-        if nulls.NOISE in noise and one.holds(float(np.mean(_estimate(one, noise[nulls.NOISE])[0]))):
-            return {"null": TOO}
-    return {"null": ""}
+        if nulls.NOISE in noise and one.holds(_value(one, noise[nulls.NOISE])[0]):
+            return TOO
+    return ""
+
+
+def _numbers_of(one: Claim, noise: Mapping[str, Results]) -> str:
+    """Write a sentence on the claim's number for each kind of noise that has one."""
+    numbers = []
+    for null, words in ((nulls.NOISE, "noise of this size"), (nulls.MATCHED, "matched noise")):
+        with suppress(NotTestableError):
+            if null in noise:
+                numbers.append(f"{words} has {_value(one, noise[null])[0]:.3g}")
+    return f" Beside it, {' and '.join(numbers)}." if numbers else ""
 
 
 def _beyond(one: Claim, results: Results, matched: Results) -> bool:
@@ -298,7 +309,7 @@ def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> tuple
     """
     kind = "init" if len(results.pretraining_runs) > 1 else "seed"
     table, sides = results.table, [kind, f"ref_{kind}"]
-    runs = [number for (number,) in _runs_in(table, kind)]
+    runs = [] if one.shared else [number for (number,) in _runs_in(table, kind)]
     if np.isnan(value):
         return None, len(runs)
     without = []

@@ -176,11 +176,16 @@ class Results:
     @cached_property
     def seeds(self) -> dict[str, "Results"]:
         """Split one pretraining run's results into those of each fine-tuning seed, or pair of seeds. Rows of
-        a pretrained model belong to every one."""
+        a pretrained model belong to every one, but its probes are divided among them
+        (`statistics.is_own_probe`)."""
         table = statistics.with_replicates(self.table)
-        shared, replicate = table["seed"] == 0, table["replicate"]
-        seeds = replicate[~shared].unique()
-        return {seed: self.part(self.table[shared | (replicate == seed)]) for seed in seeds}
+        shared = self.table[table["seed"] == 0]
+        parts, seeds = {}, table["seed"].max()
+        for name, rows in table[table["seed"] != 0].groupby("replicate", sort=False):
+            parents = statistics.of_own_probes(shared, rows["seed"].iloc[0], seeds)
+            chosen = self.table.index.isin(parents.index.union(rows.index))
+            parts[name] = self.part(self.table[chosen])
+        return parts
 
     def part(self, rows: pd.DataFrame) -> "Results":
         left_out = self._left_out.loc[self._left_out.index.intersection(rows.index)]

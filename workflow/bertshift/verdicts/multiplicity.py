@@ -29,17 +29,14 @@ def with_claim_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
     `claim_probability` is that of the claim to hold over all of its cases that could be tested,
     `adjusted_probability` the same after Holm's correction for the paper's claims. NaN where a case has none.
     """
-    by_claim = rows.groupby("id", sort=False)
-    claims = pd.DataFrame(
-        {
-            "claim_verdict": by_claim.apply(_verdict, include_groups=False),
-            "claim_null": by_claim.apply(_null, include_groups=False),
-            "claim_probability": by_claim.apply(_probability, include_groups=False),
-        }
-    )
-    doubts = 1 - claims["claim_probability"].dropna()
-    claims["adjusted_probability"] = 1 - holm(doubts)
-    return rows.join(claims, on="id")
+    found = {
+        id: (_verdict(cases), _null(cases), _probability(cases))
+        for id, cases in rows.groupby("id", sort=False)
+    }
+    ids = pd.Index([*found], dtype=rows["id"].dtype)
+    claims = pd.DataFrame([*found.values()], index=ids, columns=COLUMNS[:3])
+    doubts = 1 - claims["claim_probability"].astype(float).dropna()
+    return rows.join(claims.assign(adjusted_probability=1 - holm(doubts)), on="id")
 
 
 def verdict_over(verdicts: Collection[str], over: str) -> str:

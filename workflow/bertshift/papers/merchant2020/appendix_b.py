@@ -52,7 +52,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         axes.set_ylabel("F1 (points)" if place % ACROSS == 0 else "")
         axes.set_xlabel("training examples" if place + ACROSS >= len(tasks) else "")
     layers.legend_over(figure, *layers.handles_of([axes]))
-    return style.captioned(figure, table, style.failures(table))
+    rows = numbers.rows_of(inputs, "mdl")
+    shared = style.shared_probes(rows, rows["series"] == "base")
+    return style.captioned(figure, table, shared, style.failures(table))
 
 
 def lengths(axes: Axes, table: pd.DataFrame, tasks: Mapping[str, str]) -> None:

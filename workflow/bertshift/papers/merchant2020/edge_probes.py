@@ -35,7 +35,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, variant: str) -
     word, beside = ("paper", printed(published, ours)) if variant == "mix" else ("mix", tidy(inputs, "mix"))
     table = numbers.join(ours, beside, columns=COLUMNS)
     figure = blocks(table[: len(ours)], table[len(ours) :], word)
-    return style.captioned(figure, table, unlearned(ours), style.failures(table))
+    scores = numbers.rows_of(inputs, "edge_probe")
+    shared = style.shared_probes(scores, scores["series"] == "base")
+    return style.captioned(figure, table, unlearned(ours), shared, style.failures(table))
 
 
 def unlearned(ours: pd.DataFrame) -> str:
