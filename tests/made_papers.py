@@ -279,8 +279,9 @@ NOISE = re.compile(r"results/(?:cosine|js|layer_cka|own_or_inherited|rsa|similar
 DRAWS = 2
 
 
-def noise_beside(tables, sizes=(1, 3, 10, 30)):
+def noise_beside(tables):
     """{path: table} of noise of each size beside the models that the shipped configuration names, from their tables."""
+    sizes = sorted({size for scale in ("demo", "paper") for size in shipped(scale)["noise"]["times"]})
     return {
         path.replace(model, noisy): noise_of(table, noisy, size)
         for path, table in tables.items()
