@@ -133,9 +133,9 @@ def test_complete_data_are_counted_and_samples_are_called_samples(sliced):
 def test_probes_read_real_annotation(sliced):
     edges = read_tsv(sliced / "edge_probes/base.tsv").query("view == 'micro_all'")
     assert edges["task"].nunique() == 8 and edges["data"].str.contains("gum_pos").all()
-    f1 = edges.set_index(["variant", "task"])["value"]
+    f1 = edges.groupby(["variant", "task"])["value"].mean()  # over probes
     # Even a few steps on 150 records find more in the layers' mix than in control labels.
-    assert f1["mix", "dependencies"] > 0.1 and (edges.query("task == 'coref'")["value"] > 0.5).all()
+    assert f1["mix", "dependencies"] > 0.1 and (f1[:, "coref"] > 0.5).all()
     trees = read_tsv(sliced / "structural_probes/base.tsv").query("measure == 'spearman' and split == 'dev'")
     assert set(trees["layer"]) == set(range(7)) and trees.groupby("kind")["value"].max().gt(0.3).all()
 
