@@ -161,7 +161,7 @@ def noise_variants(times: Iterable[int]) -> list[str]:
 
 
 def is_of_noise(path: str) -> bool:
-    """Test whether a table's path names a model that is made by noise."""
+    """Test whether a table's path, or the name of a pair, names a model that is made by noise."""
     names = named_in(PurePath(path).name.removesuffix(".tsv"))
     return any(Name.of(name).variant("noise") for name in names)
 

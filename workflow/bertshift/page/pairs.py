@@ -8,7 +8,7 @@ import pandas as pd
 from bertshift.figures import numbers
 from bertshift.measures.metric import Metric, Shown
 from bertshift.measures.registry import METRICS
-from bertshift.naming import Name, is_pair, named_in, pair_name
+from bertshift.naming import Name, is_of_noise, is_pair, named_in, pair_name
 from bertshift.page.charts import in_words, shown
 from bertshift.rows import statistics
 
@@ -25,12 +25,8 @@ def pairs(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict]:
         _, folder, file = PurePath(path).parts
         by_folder.setdefault(folder, {})[file.removesuffix(".tsv")] = table
     names = dict.fromkeys(name for folder in by_folder.values() for name in folder if is_pair(name))
-    compared = [name for name in names if len({*named_in(name)}) == 2 and not _is_made_by_noise(name)]
+    compared = [name for name in names if len({*named_in(name)}) == 2 and not is_of_noise(name)]
     return {name: _pair(*named_in(name), by_folder) for name in compared}
-
-
-def _is_made_by_noise(pair: str) -> bool:
-    return any(Name.of(model).variant("noise") for model in named_in(pair))
 
 
 def _pair(model: str, reference: str, tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> dict:

@@ -149,8 +149,11 @@ class Claims:
         about = sorted((one for one in self.all if one.item == item), key=lambda one: order.index(one.id))
         rows = [_decide(one, results, published) for one in about]
         for one, row in zip(about, rows, strict=True):
-            row["null"] = _null(one, results, noise) if row["verdict"] == HOLDS else ""
-            row["reason"] += _numbers_of(one, noise) if row["verdict"] == HOLDS else ""
+            row["null"] = ""
+            if row["verdict"] == HOLDS:
+                numbers = _numbers_of(one, noise)
+                row["null"] = _null(one, results, noise, numbers)
+                row["reason"] += _in_words(numbers)
         made = {column: distinct(results.table[column]) for column in ("scale", "checkpoint")}
         return pd.DataFrame(rows, columns=COLUMNS).assign(paper=self.paper, **made)
 
@@ -206,26 +209,29 @@ def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None, runs: i
     return verdict, said
 
 
-def _null(one: Claim, results: Results, noise: Mapping[str, Results]) -> str:
+def _null(one: Claim, results: Results, noise: Mapping[str, Results], numbers: Mapping[str, float]) -> str:
     """Say of a claim that holds whether its number lies beyond that of noise which changes the last layer as much, or
     else whether it holds for noise of the size of the change too."""
     with suppress(NotTestableError):
         if nulls.MATCHED in noise and _beyond(one, results, noise[nulls.MATCHED]):
             return BEYOND
-    with suppress(NotTestableError):
-        if nulls.NOISE in noise and one.holds(_value(one, noise[nulls.NOISE])[0]):
-            return TOO
-    return ""
+    return TOO if nulls.NOISE in numbers and one.holds(numbers[nulls.NOISE]) else ""
 
 
-def _numbers_of(one: Claim, noise: Mapping[str, Results]) -> str:
-    """Write a sentence on the claim's number for each kind of noise that has one."""
-    numbers = []
-    for null, words in ((nulls.NOISE, "noise of this size"), (nulls.MATCHED, "matched noise")):
+def _numbers_of(one: Claim, noise: Mapping[str, Results]) -> dict[str, float]:
+    """Compute the claim's number for each kind of noise that has one."""
+    numbers = {}
+    for null, results in noise.items():
         with suppress(NotTestableError):
-            if null in noise:
-                numbers.append(f"{words} has {_value(one, noise[null])[0]:.3g}")
-    return f" Beside it, {' and '.join(numbers)}." if numbers else ""
+            numbers[null] = _value(one, results)[0]
+    return numbers
+
+
+def _in_words(numbers: Mapping[str, float]) -> str:
+    """Write a sentence on the claim's numbers for noise."""
+    words = {nulls.NOISE: "noise of this size", nulls.MATCHED: "matched noise"}
+    each = [f"{words[null]} has {number:.3g}" for null, number in numbers.items()]
+    return f" Beside it, {' and '.join(each)}." if each else ""
 
 
 def _beyond(one: Claim, results: Results, matched: Results) -> bool:

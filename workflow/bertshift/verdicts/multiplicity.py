@@ -74,7 +74,7 @@ def _verdict(cases: pd.DataFrame) -> str:
 def _null(cases: pd.DataFrame) -> str:
     """Say what the claim's `holds` means beside noise: `null` of the cases that hold, if all say the same, or
     the weaker TOO where one does."""
-    found = {*cases.loc[cases["verdict"] == HOLDS, "null"].fillna("")}
+    found = {*cases.loc[cases["verdict"] == HOLDS, "null"]}
     if _verdict(cases) != HOLDS or not found:
         return ""
     if TOO in found:
