@@ -17,6 +17,7 @@ The test is one-sided: a measure that tracks behaviour has a rho above 0.
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, permutations, product
 from math import factorial, prod
 
@@ -45,7 +46,7 @@ class Block:
     kinds: Sequence[str]
     seeds: Sequence[int]
 
-    @property
+    @cached_property
     def ranks(self) -> tuple[np.ndarray, np.ndarray]:
         return _standard_ranks(self.distance), _standard_ranks(self.behaviour)
 
