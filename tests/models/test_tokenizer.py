@@ -8,6 +8,8 @@ import pytest
 import torch
 from made_encoders import TEXTS, TOKENIZERS, inputs_of, made_tokenizer, model_of, tokenizer, tokenizer_folder
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, processors
+from transformers import AutoTokenizer
 
 from bertshift.activations.extract import encode
 from bertshift.errors import UserError
@@ -59,10 +61,10 @@ def test_no_input_is_empty(kind):
 
 
 @kinds
-def test_no_text_has_special_tokens(kind):
+def test_no_text_has_tokens_that_stand_around_texts(kind):
     ours = tokenizer(kind)
     special = layout_of(ours).special
-    literal = [token for token in ours.all_special_tokens if token != ours.unk_token]
+    literal = [token for token in ours.all_special_tokens if token not in (ours.unk_token, ours.mask_token)]
     assert special == {ours.convert_tokens_to_ids(token) for token in literal}
     texts = [f"the {token} dog{token}" for token in literal] + [" ".join(ODD)]
     for ids in (
@@ -71,6 +73,14 @@ def test_no_text_has_special_tokens(kind):
         *(part for sentence in word_pieces(ours, [text.split() for text in texts]) for part in sentence),
     ):
         assert ids and special.isdisjoint(ids) and None not in ids
+
+
+@pytest.mark.parametrize("kind", [kind for kind in TOKENIZERS if tokenizer(kind).mask_token])
+def test_a_mask_in_a_text_is_one_token(kind):
+    ours = tokenizer(kind)
+    mask = ours.mask_token_id
+    assert mask not in layout_of(ours).special
+    assert pieces(ours, [f"the {ours.mask_token} dog"])[0].count(mask) == 1
 
 
 @kinds
@@ -136,6 +146,66 @@ def test_vocabularies_of_the_first_years_are_read(kind, tmp_path):
     again = load_tokenizer(tmp_path)
     assert pieces(again, [*TEXTS, *ODD]) == pieces(ours, [*TEXTS, *ODD])
     assert layout_of(again) == layout_of(ours)
+
+
+def test_a_tokenizer_file_is_taken_as_it_is(tmp_path):
+    """Word pieces with a prefix and a rule for words that are not BERT's, and a marker that a model has learnt."""
+    folder = tokenizer_folder("bert", tmp_path)
+    fast = json.loads((folder / "tokenizer.json").read_text())
+    words = fast["model"]["vocab"]
+    fast["normalizer"], fast["pre_tokenizer"] = None, {"type": "WhitespaceSplit"}
+    fast["model"] |= {
+        "continuing_subword_prefix": "@@",
+        "vocab": {word.replace("##", "@@"): number for word, number in words.items()},
+    }
+    marker = fast["added_tokens"][0] | {"id": len(words), "content": "<e1>"}
+    fast["added_tokens"].append(marker)
+    (folder / "tokenizer.json").write_text(json.dumps(fast))
+    ours, own = load_tokenizer(folder), Tokenizer.from_str(json.dumps(fast))
+    texts = [*TEXTS, "the <e1> dog", "the [MASK] dog"]
+    assert pieces(ours, texts) == [own.encode(text, add_special_tokens=False).ids for text in texts]
+    save_tokenizer(tmp_path / "saved", ours)
+    assert pieces(load_tokenizer(tmp_path / "saved"), texts) == pieces(ours, texts)
+
+
+def test_word_pieces_without_berts_layout_keep_their_own(tmp_path):
+    """MPNet's vocabulary has BERT's five tokens, which stand around none of its texts."""
+    folder = tokenizer_folder("bert", tmp_path)
+    own = made_tokenizer("bert")
+    own.add_special_tokens(["<s>", "</s>"])
+    own.post_processor = processors.RobertaProcessing(
+        ("</s>", own.token_to_id("</s>")), ("<s>", own.token_to_id("<s>"))
+    )
+    own.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "MPNetTokenizer", "cls_token": "<s>", "sep_token": "</s>"})
+    )
+    ours = load_tokenizer(folder)
+    assert join(ours, *pieces(ours, TEXTS[:2]))[0] == own.encode(*TEXTS[:2]).ids
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_lowercase_is_as_the_configuration_says(lowercase, tmp_path):
+    folder = tokenizer_folder("bert", tmp_path)
+    fast = json.loads((folder / "tokenizer.json").read_text())
+    fast["normalizer"] = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+                          "strip_accents": None, "lowercase": not lowercase}  # fmt: skip
+    (folder / "tokenizer.json").write_text(json.dumps(fast))
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase})
+    )
+    theirs = AutoTokenizer.from_pretrained(folder)
+    assert (
+        pieces(load_tokenizer(folder), ["The Dog"])[0]
+        == theirs("The Dog", add_special_tokens=False)["input_ids"]
+    )
+
+
+def test_a_tokenizer_that_needs_its_own_code_is_refused(tmp_path):
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n")
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertJapaneseTokenizer"}')
+    with pytest.raises(UserError, match="BertJapaneseTokenizer cuts words by code of its own"):
+        load_tokenizer(tmp_path)
 
 
 def test_what_is_no_tokenizer_is_a_sentence(tmp_path):

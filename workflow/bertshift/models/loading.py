@@ -21,7 +21,6 @@ from transformers import (
     CONFIG_MAPPING,
     MODEL_MAPPING,
     AutoModel,
-    BertTokenizer,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -363,22 +362,14 @@ def download_checkpoint(
 
 def _check_vocabulary(folder: Path, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:
     tokens, room = len(tokenizer), max(UNUSED, config.vocab_size // 100)
-    if isinstance(tokenizer, BertTokenizer):  # whose published sizes are exact
-        room = 0
     if not config.vocab_size - room <= tokens <= config.vocab_size:
         raise UserError(
             f"The vocabulary in {folder} has {tokens} entries, its config.json says vocab_size {config.vocab_size}; "
             "take the vocabulary that was published with these weights."
         )
-    shared: dict[int, str] = {}
     for token, number in tokenizer.get_vocab().items():
         if number >= config.vocab_size:
             raise UserError(
                 f"The vocabulary in {folder} gives {token!r} the number {number}, its config.json says vocab_size "
                 f"{config.vocab_size}; take the vocabulary that was published with these weights."
-            )
-        if shared.setdefault(number, token) != token:
-            raise UserError(
-                f"The vocabulary in {folder} gives {shared[number]!r} and {token!r} one number, {number}; take the vocabulary "
-                "that was published with these weights."
             )

@@ -9,13 +9,16 @@ from itertools import chain
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+from tokenizers import Tokenizer
 from transformers import AutoTokenizer, BertTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from bertshift.errors import UserError
 from bertshift.files import read_object, read_text, write_json, write_text
 
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
-BERTS = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+BERTS = {
+    "unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,12 @@ def layout_of(tokenizer: PreTrainedTokenizerBase) -> Layout:
     tokenizer = getattr(tokenizer, "wrapped", tokenizer)
     if tokenizer not in _LAYOUTS:
         marked = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+        ordinary = {tokenizer.unk_token_id, tokenizer.mask_token_id}
         word, after, both = _cut(tokenizer, ["a", " a", "a a"])["input_ids"]
         _LAYOUTS[tokenizer] = Layout(
             _around(tokenizer, "a"),
             _around(tokenizer, "a", "a"),
-            frozenset({*tokenizer.all_special_ids, *marked} - {tokenizer.unk_token_id}),
+            frozenset({*tokenizer.all_special_ids, *marked} - ordinary),
             "" if word + after != both == word + word else " ",
         )
     return _LAYOUTS[tokenizer]
@@ -156,55 +160,70 @@ def word_pieces(
 
 
 def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTokenizerBase:
-    """Load the tokenizer of `folder`, without truncation or padding.
+    """Load the tokenizer of `folder` as its tokenizer.json has it, without truncation or padding.
 
-    A special token that is written out in a text is cut like any other word. `lowercase` is for a folder of BERT's
-    that does not say whether its vocabulary is lowercased. UserError if nothing says so or the folder says the
-    opposite, and if the vocabulary is missing or needs a package that is not installed.
+    Where tokenizer_config.json says `do_lower_case`, that holds, as in transformers. Without tokenizer.json it is the class
+    that the folder names, or else BERT's; `lowercase` is for a folder of BERT's that does not say whether its vocabulary is
+    lowercased. A token that stands around texts is cut like any word where a text has it written out; a mask and other
+    special tokens are whole. UserError if nothing says whether words are lowercased or the folder says the opposite, and if
+    the vocabulary is missing, cannot be used without its own code or needs a package that is not installed.
     """
     folder = Path(folder)
+    config = _read(folder / "tokenizer_config.json") or {}
+    named = _named(folder)
     fast = _read_fast(folder / "tokenizer.json")
-    if fast is None and (folder / "vocab.txt").is_file() or fast and _berts(fast):
-        return _wordpiece(folder, fast, lowercase)
-    try:
-        named = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # each class of tokenizers has its own
-        if fast is None:
-            raise UserError(f"{folder}: {_missing(folder)}") from error
-        named = None
-    if fast is None and not (named.is_fast and named.get_vocab().keys() - set(named.all_special_tokens)):
-        raise UserError(f"{folder}: {_missing(folder)}")
     if fast is None:
-        tokenizer = PreTrainedTokenizerFast(
-            tokenizer_object=named.backend_tokenizer, split_special_tokens=True
-        )
+        fast = _without_file(folder, named, config, lowercase)
     else:
-        # Named classes build their own pipeline, whatever tokenizer.json says.
-        try:
-            tokenizer = PreTrainedTokenizerFast(
-                tokenizer_file=str(folder / "tokenizer.json"), split_special_tokens=True
-            )
-        except Exception as error:  # the one class of errors that tokenizers has
-            raise UserError(
-                f"{folder}/tokenizer.json is no tokenizer ({error}); fetch or make it again."
-            ) from error
-    known = tokenizer.get_vocab()
-    model = (fast or json.loads(tokenizer.backend_tokenizer.to_str()))["model"]
-    number = model.get("unk_id")
-    own = {"unk_token": model.get("unk_token") if number is None else model["vocab"][number][0]}
-    for source in (
-        _read(folder / "tokenizer_config.json") or {},
-        {key: getattr(named, key, None) for key in SPECIAL},
-        own,
-    ):
-        for key in SPECIAL:
-            token = source.get(key)
-            token = token["content"] if isinstance(token, Mapping) else token
-            if getattr(tokenizer, key) is None and token in known:
-                setattr(tokenizer, key, token)
+        fast = _lowercased_as_said(fast, config)
+        if fast.get("post_processor") is None and getattr(named, "is_fast", False):
+            around = json.loads(named.backend_tokenizer.to_str())["post_processor"]
+            fast = fast | {"post_processor": around}
+    roles = _roles(fast, config, named)
+    try:
+        backend = Tokenizer.from_str(json.dumps(_whole_in_texts(fast, roles, config)))
+    except Exception as error:  # the one class of errors that tokenizers has
+        raise UserError(
+            f"{folder}/tokenizer.json is no tokenizer ({error}); fetch or make it again."
+        ) from error
+    _check_lowercase(folder, backend, config, lowercase)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, split_special_tokens=True)
+    if inputs := config.get("model_input_names") or getattr(named, "model_input_names", None):
+        tokenizer.model_input_names = list(inputs)
+    for role, token in roles.items():
+        setattr(tokenizer, role, token)
     if tokenizer.pad_token is None:  # which no mask shows
+        known = tokenizer.get_vocab()
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token or min(known, key=known.get)
     return tokenizer
+
+
+def _named(folder: Path) -> PreTrainedTokenizerBase | None:
+    """Load the class that the folder names, which builds a pipeline of its own, whatever tokenizer.json says."""
+    try:
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception:  # noqa: BLE001 - each class of tokenizers has its own
+        return None
+
+
+def _without_file(
+    folder: Path, named: PreTrainedTokenizerBase | None, config: Mapping, lowercase: bool | None
+) -> dict:
+    """Make what tokenizer.json would hold."""
+    kind = "BertTokenizer" if named is None else type(named).__name__
+    if named is None and config.get("tokenizer_class"):
+        kind = config["tokenizer_class"].removesuffix("Fast")
+    if kind == "BertTokenizer" and (folder / "vocab.txt").is_file():
+        return _wordpiece(folder, config, lowercase)
+    if named is None and kind == "BertTokenizer":
+        raise UserError(f"{folder}: {_missing(folder)}")
+    if named is None or not named.is_fast:
+        raise UserError(
+            f"{folder}: {kind} cuts words by code of its own, which cannot be used here; name a model that has a tokenizer.json."
+        )
+    if not named.get_vocab().keys() - set(named.all_special_tokens):
+        raise UserError(f"{folder}: {_missing(folder)}")
+    return json.loads(named.backend_tokenizer.to_str())
 
 
 def _missing(folder: Path) -> str:
@@ -218,15 +237,26 @@ def _read(path: Path) -> dict | None:
 
 
 def _read_fast(path: Path) -> dict | None:
-    """Read a fast tokenizer's file. UserError also for a token that the vocabulary has twice, of which a
-    reader would take the last."""
+    """Read a fast tokenizer's file. UserError also for a token, or a number, that the vocabulary has twice, of
+    which a reader would take the last."""
 
     def once(pairs: list[tuple]) -> dict:
         if len(found := dict(pairs)) < len(pairs):
             raise _twice(path, (token for token, _ in pairs))
         return found
 
-    return read_object(path, object_pairs_hook=once) if path.exists() else None
+    if not path.exists():
+        return None
+    fast = read_object(path, object_pairs_hook=once)
+    vocabulary = (fast.get("model") or {}).get("vocab")
+    tokens: dict[int, str] = {}
+    for token, number in vocabulary.items() if isinstance(vocabulary, dict) else ():
+        if (other := tokens.setdefault(number, token)) != token:
+            raise UserError(
+                f"{path} gives {other!r} and {token!r} one number, {number}; take the vocabulary that was published with "
+                "the weights."
+            )
+    return fast
 
 
 def _twice(path: Path, tokens: Iterable[str]) -> UserError:
@@ -234,30 +264,62 @@ def _twice(path: Path, tokens: Iterable[str]) -> UserError:
     return UserError(f"{path} has {token!r} twice; take the vocabulary that was published with the weights.")
 
 
-def _berts(fast: Mapping) -> bool:
-    model = fast.get("model")
-    vocabulary = model.get("vocab") if isinstance(model, dict) else None
-    wordpiece = isinstance(vocabulary, dict) and model.get("type", "WordPiece") == "WordPiece"
-    return wordpiece and vocabulary.keys() >= BERTS
+def _roles(fast: Mapping, config: Mapping, named: PreTrainedTokenizerBase | None) -> dict[str, str]:
+    """Find the token of each role: as tokenizer_config.json says, as the named class has it, or else BERT's."""
+    model = fast.get("model") or {}
+    vocabulary = model.get("vocab") or {}
+    known = {token["content"] for token in fast.get("added_tokens") or ()}
+    known |= set(vocabulary) if isinstance(vocabulary, Mapping) else {token for token, _ in vocabulary}
+    number = model.get("unk_id")
+    own = {"unk_token": model.get("unk_token") if number is None else vocabulary[number][0]}
+    classes = {role: getattr(named, role, None) for role in SPECIAL}
+    berts = BERTS if set(BERTS.values()) <= known else {}
+    roles = {}
+    for source in (config, classes, own, berts):
+        for role in SPECIAL:
+            token = source.get(role)
+            token = token["content"] if isinstance(token, Mapping) else token
+            if role not in roles and token in known:
+                roles[role] = token
+    return roles
 
 
-def _wordpiece(folder: Path, fast: Mapping | None, lowercase: bool | None) -> BertTokenizer:
-    slow = _read(folder / "tokenizer_config.json") or {}
-    normalizer = (fast or {}).get("normalizer") or {}
+def _whole_in_texts(fast: Mapping, roles: Mapping[str, str], config: Mapping) -> dict:
+    """Mark as ordinary each special token that may stand in a text: the mask, and those without a role that do not
+    stand around texts either, as a marker of entities that a model has learnt. Without tokenizer_config.json,
+    roles are not known, so the mask alone."""
+    around = json.dumps(fast.get("post_processor"))
+    structural = {token for role, token in roles.items() if role != "mask_token"}
+
+    def cut(token: str) -> bool:
+        learnt = config and token not in structural and json.dumps(token) not in around
+        return token != roles.get("mask_token") and not learnt
+
+    added = [
+        token | {"special": token["special"] and cut(token["content"])}
+        for token in fast.get("added_tokens") or ()
+    ]
+    return dict(fast) | {"added_tokens": added}
+
+
+def _wordpiece(folder: Path, config: Mapping, lowercase: bool | None) -> dict:
+    vocabulary, said = _read_vocabulary(folder / "vocab.txt"), config.get("do_lower_case")
+    if said is None and lowercase is None:
+        raise UserError(
+            f"Nothing in {folder} says whether its vocabulary is lowercased; write 'do_lower_case' (true or false) into its "
+            "tokenizer_config.json, or 'lowercase' into the checkpoint's entry under 'bases'."
+        )
     tokenizer = BertTokenizer(
-        vocab=fast["model"]["vocab"] if fast is not None else _read_vocabulary(folder / "vocab.txt"),
-        do_lower_case=_lowercase(folder, normalizer, slow, lowercase),
-        strip_accents=normalizer.get("strip_accents", slow.get("strip_accents")),
-        tokenize_chinese_chars=normalizer.get(
-            "handle_chinese_chars", slow.get("tokenize_chinese_chars", True)
-        ),
-        split_special_tokens=True,
+        vocab=vocabulary,
+        do_lower_case=lowercase if said is None else said,
+        strip_accents=config.get("strip_accents"),
+        tokenize_chinese_chars=config.get("tokenize_chinese_chars", True),
     )
-    if missing := BERTS - tokenizer.get_vocab().keys():
+    if missing := set(BERTS.values()) - tokenizer.get_vocab().keys():
         raise UserError(
             f"The vocabulary in {folder} lacks {', '.join(sorted(missing))}; BERT needs all five."
         )
-    return tokenizer
+    return json.loads(tokenizer.backend_tokenizer.to_str())
 
 
 def _read_vocabulary(path: Path) -> dict[str, int]:
@@ -267,26 +329,22 @@ def _read_vocabulary(path: Path) -> dict[str, int]:
     return {token: i for i, token in enumerate(tokens)}
 
 
-def _lowercase(folder: Path, normalizer: Mapping, config: Mapping, asked: bool | None) -> bool:
-    found = {
-        "tokenizer.json": normalizer.get("lowercase"),
-        "tokenizer_config.json": config.get("do_lower_case"),
-    }
-    said = {name: value for name, value in found.items() if value is not None}
-    for name, value in said.items():
-        if asked in (None, value):
-            return value
-        kind = "lowercased" if value else "cased"
+def _lowercased_as_said(fast: Mapping, config: Mapping) -> dict:
+    said, normalizer = config.get("do_lower_case"), fast.get("normalizer") or {}
+    if said is None or normalizer.get("type") != "BertNormalizer":
+        return dict(fast)
+    return dict(fast) | {"normalizer": normalizer | {"lowercase": said}}
+
+
+def _check_lowercase(folder: Path, backend: Tokenizer, config: Mapping, asked: bool | None) -> None:
+    normalizer = backend.normalizer
+    found = normalizer is not None and "A" not in normalizer.normalize_str("A")
+    if asked not in (None, found):
+        file = "tokenizer_config.json" if config.get("do_lower_case") is found else "tokenizer.json"
         raise UserError(
-            f"{folder}/{name} says that the vocabulary is {kind}, the checkpoint's entry under 'bases' says lowercase: "
-            f"{str(asked).lower()}; write lowercase: {str(value).lower()}, or leave it out."
+            f"{folder}/{file} says that the vocabulary is {'lowercased' if found else 'cased'}, the checkpoint's entry under "
+            f"'bases' says lowercase: {str(asked).lower()}; write lowercase: {str(found).lower()}, or leave it out."
         )
-    if asked is None:
-        raise UserError(
-            f"Nothing in {folder} says whether its vocabulary is lowercased; write 'lowercase: true' (uncased) or "
-            "'lowercase: false' (cased) into the checkpoint's entry under 'bases'."
-        )
-    return asked
 
 
 def save_tokenizer(folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -295,9 +353,5 @@ def save_tokenizer(folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "tokenizer.json", tokenizer.backend_tokenizer.to_str(pretty=True) + "\n")
     names = {key: getattr(tokenizer, key) for key in SPECIAL if getattr(tokenizer, key) is not None}
-    if isinstance(tokenizer, BertTokenizer):
-        cases = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
-        said = {"tokenizer_class": "BertTokenizer"} | {key: getattr(tokenizer, key) for key in cases}
-    else:
-        said = {"tokenizer_class": "PreTrainedTokenizerFast"}
+    said = {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": tokenizer.model_input_names}
     write_json(folder / "tokenizer_config.json", said | names)
