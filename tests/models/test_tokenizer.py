@@ -75,6 +75,13 @@ def test_no_text_has_tokens_that_stand_around_texts(kind):
         assert ids and special.isdisjoint(ids) and None not in ids
 
 
+def test_special_tokens_that_are_written_out_are_counted():
+    rows = [{"id": "1", "text_a": "the [SEP] dog"}, {"id": "2", "text_a": "a [MASK]", "text_b": "[SEP]"}]
+    with pytest.warns(UserWarning, match=re.escape("2 of 2 texts have [SEP] written out")) as warned:
+        encode(tokenizer("bert"), rows, 20)
+    assert len(warned) == 1
+
+
 @pytest.mark.parametrize("kind", [kind for kind in TOKENIZERS if tokenizer(kind).mask_token])
 def test_a_mask_in_a_text_is_one_token(kind):
     ours = tokenizer(kind)

@@ -2,6 +2,7 @@
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
@@ -15,7 +16,14 @@ from bertshift.activations.store import KEPT, Writer, writing
 from bertshift.errors import UserError
 from bertshift.models.family import longest_input
 from bertshift.models.layers import read, visit
-from bertshift.models.tokenizer import layout_of, spans, special_tokens, unknown_token, word_pieces
+from bertshift.models.tokenizer import (
+    layout_of,
+    spans,
+    special_tokens,
+    unknown_token,
+    word_pieces,
+    written_out,
+)
 from bertshift.running.memory import in_parts
 from bertshift.tasks.text_classification import longest_first
 
@@ -36,6 +44,7 @@ def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.nda
     """
     if not rows:
         raise UserError("There are no stimuli to extract from: check the stimuli's source and number.")
+    _warn_of_special_tokens(tokenizer, rows)
     blocks = [rows[first : first + ROWS] for first in range(0, len(rows), ROWS)]
     table = _word_table if "words" in rows[0] else _table
     tokens, lengths, *words = map(
@@ -55,6 +64,16 @@ def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.nda
         "example_ids": np.array([str(row["id"]) for row in rows]),
         **(_word_members(*words) if words else {}),
     }
+
+
+def _warn_of_special_tokens(tokenizer, rows: Sequence[dict]) -> None:
+    texts = [
+        " ".join([*row.get("words", ()), row.get("text_a") or "", row.get("text_b") or ""]) for row in rows
+    ]
+    for token, count in written_out(tokenizer, texts).items():
+        warnings.warn(
+            f"{count} of {len(texts)} texts have {token} written out; it is cut like any word.", stacklevel=2
+        )
 
 
 def _word_members(counts: np.ndarray, first: np.ndarray, last: np.ndarray) -> dict[str, np.ndarray]:

@@ -97,6 +97,13 @@ def pieces(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[lis
     return [_ordinary(tokenizer, ids) for ids in cut["input_ids"]]
 
 
+def written_out(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> dict[str, int]:
+    """Count the texts in which a special token is written out that `pieces` cuts like any other word."""
+    tokens = tokenizer.convert_ids_to_tokens(sorted(layout_of(tokenizer).special))
+    counts = {token: sum(token in text for text in texts) for token in tokens}
+    return {token: count for token, count in counts.items() if count}
+
+
 def _cut(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], **more):
     return tokenizer(
         list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False, split_special_tokens=True, **more
