@@ -16,28 +16,28 @@ test: $(READY)
 # A scale's own file whole, small or paper, on made data and narrow models: no network, two CPU cores, 45 or 20 minutes.
 SCALE ?= paper
 rehearse: $(READY)
-	PATH="$(BIN):$$PATH" PYTHONPATH=workflow:tests python -m rehearsal $(SCALE)
+	PATH="$(BIN):$$PATH" PYTHONPATH=tests python -m rehearsal $(SCALE)
 
 # The tables of config/README.md, written from workflow/schemas/.
 guide: $(READY)
-	PATH="$(BIN):$$PATH" PYTHONPATH=workflow:tests python -m guide
+	PATH="$(BIN):$$PATH" PYTHONPATH=tests python -m guide
 
 # An archive of a finished run, to deposit: docs/release.md. OPTIONS: --configfile FILE, further results.
 release: $(READY)
-	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release write $(OPTIONS)
+	PATH="$(BIN):$$PATH" python -m bertshift.release write $(OPTIONS)
 
 # Is an archive as it was written, and what comes out otherwise here?
 verify: $(READY)
-	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release verify $(OPTIONS) $(ARCHIVE)
+	PATH="$(BIN):$$PATH" python -m bertshift.release verify $(OPTIONS) $(ARCHIVE)
 
 # Figures, claims and page of an archive, drawn by the program of today from its tables. OUT: the folder for them.
 # ARCHIVE="a.zip b.zip": b.zip has further tables for the figures of a.zip.
 redraw: $(READY)
-	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release redraw $(OPTIONS) $(if $(OUT),--out $(OUT)) $(ARCHIVE)
+	PATH="$(BIN):$$PATH" python -m bertshift.release redraw $(OPTIONS) $(if $(OUT),--out $(OUT)) $(ARCHIVE)
 
 # What two archives say, claim by claim and figure by figure. ARCHIVES: their files; OUT: the folder for it.
 compare: $(READY)
-	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.release compare $(OPTIONS) $(if $(OUT),--out $(OUT)) $(ARCHIVES)
+	PATH="$(BIN):$$PATH" python -m bertshift.release compare $(OPTIONS) $(if $(OUT),--out $(OUT)) $(ARCHIVES)
 
 # The guides as a site, in site/; a link that leads nowhere is an error. To search it: python3 -m http.server -d site
 site: $(READY)
@@ -46,11 +46,12 @@ site: $(READY)
 # The environment alone.
 venv: $(READY)
 
-$(READY): requirements.txt
+$(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; say which with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off -r requirements.txt
+	$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off --no-deps --editable .
 	@touch $@
 
 # The same pins for conda, which reads no file beside its own.

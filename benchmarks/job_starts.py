@@ -1,5 +1,4 @@
-"""What a job takes to begin: a fork of a process that has imported the library, against a Python of its own. And what it
-takes to know its memory: to look from outside, as Snakemake does twice a second, against what the job says at its end.
+"""What a job takes to begin: a fork of a process that has imported the library, against a Python of its own.
 
     PYTHONPATH=workflow python benchmarks/job_starts.py [--rounds 7]
 
@@ -8,6 +7,7 @@ the ratio is the median over rounds.
 """
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -15,16 +15,14 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import psutil
+from bertshift.running import warm
 
-from bertshift.running.preloaded import Forker, used
-
-SCRIPT = "import bertshift.training.finetuning"
+SCRIPT = "from bertshift.running.warm import hand_over\nhand_over()\nimport bertshift.training.finetuning\n"
 
 
-def seconds(start):
+def seconds(script, environment):
     begun = time.perf_counter()
-    start()
+    subprocess.run([sys.executable, script], check=True, env=environment)
     return time.perf_counter() - begun
 
 
@@ -32,31 +30,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=7)
     rounds = parser.parse_args().rounds
-    forker, ratios = Forker(), []
+    alone, ratios = dict(os.environ), []
+    server = warm.start()
     with TemporaryDirectory() as folder:
         script = Path(folder) / "job.py"
         script.write_text(SCRIPT)
-
-        def fork():
-            return forker.run(str(script), None)
-
-        begun = time.perf_counter()
-        while fork() is None:
-            time.sleep(0.05)
-        print(f"first import: {time.perf_counter() - begun:.2f} s")
+        print(f"first start: {seconds(script, os.environ):.2f} s")
         for _ in range(rounds):
-            own = seconds(lambda: subprocess.run([sys.executable, script], check=True))
-            forked = seconds(fork)
+            own, forked = seconds(script, alone), seconds(script, os.environ)
             ratios.append(own / forked)
             print(f"own Python {own:.2f} s, fork {forked:.3f} s, ratio {ratios[-1]:.0f}")
-        process = psutil.Process(forker._process.pid)  # as large as a job that has just begun
-        looks = [seconds(process.memory_full_info) for _ in range(rounds)]
-        said = statistics.median(seconds(used) for _ in range(rounds))
     print(f"median ratio {statistics.median(ratios):.0f}")
-    look = statistics.median(looks)
-    print(
-        f"a look from outside {1e3 * look:.1f} ms, {200 * look:.1f} % of a core at two a second; ratio {look / said:.0f}"
-    )
+    server.stdin.close()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,10 @@ from bertshift.config import merge, read_yaml
 ROOT = Path(__file__).parents[1]
 # As many workers as cores run the tests; torch reads it when it is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# What runs in a process of its own, here or in another folder, has the library of this repository.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(ROOT / "workflow"), os.environ.get("PYTHONPATH")])
+)
 
 
 @pytest.fixture(scope="session")

@@ -56,6 +56,9 @@ def be(arguments: list[str], folder: str, printed: str, variables: dict[str, str
         for file, stream in ((nothing, sys.stdin), (output, sys.stdout), (output, sys.stderr)):
             os.dup2(file.fileno(), stream.fileno())
     sys.path[0], sys.argv = folder, ["snakemake", *arguments]
+    if os.path.isdir(library := os.path.join(folder, "workflow")):  # a copy has a library of its own
+        os.environ["PYTHONPATH"] = library
+    sys.path[1:1] = os.environ["PYTHONPATH"].split(os.pathsep)
     sys.modules["snakemake.cli"].main()
 
 

@@ -17,10 +17,9 @@ MAY_IMPORT = {
     "bertshift/data/hub.py": {"datasets", "huggingface_hub"},
     "bertshift/models/loading.py": {"huggingface_hub"},
     "bertshift/api/models.py": {"huggingface_hub"},  # the tokenizer of a loaded model that came from there
-    "bertshift/running/driver.py": {"subprocess"},  # squeue and scancel
     "bertshift/release/contents.py": {"subprocess"},  # asks git what it tracks
     "bertshift/release/finished.py": {"subprocess"},  # asks snakemake what is finished
-    "bertshift/running/preloaded.py": {"socket", "subprocess"},  # a pair of local ones, and itself
+    "bertshift/running/warm.py": {"socket", "subprocess"},  # a local one, and itself
 }
 CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "ssl._create_unverified_context"}
 METHODS = {"extract", "extractall", "unpack_archive", "read_pickle", "to_pickle"}

@@ -1,6 +1,7 @@
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -96,6 +97,9 @@ class Interrupted(Project):
         self.driver.wait()
 
     def again(self) -> str:
+        """Call the same command, behind --unlock where snakemake itself was killed."""
+        if self.driver.returncode == -signal.SIGKILL:
+            self.snakemake("--unlock")
         return self.snakemake(*self.arguments)
 
     def training(self) -> list[psutil.Process]:

@@ -204,34 +204,6 @@ def test_rules_run_in_the_conda_environment(copy_project, tmp_path, monkeypatch)
     assert "world.py" in (tmp_path / "ran").read_text()
 
 
-# Says of each rule with a script, as jobs are planned, its environment, its record of costs and its log.
-COMPLETED = """
-import sys
-from snakemake.cli import main
-from snakemake.workflow import Workflow
-
-def listed(workflow):
-    for rule in workflow.rules:
-        if rule.script:
-            print("script", rule.name, rule.conda_env, rule.benchmark, *rule.log)
-    sys.exit()
-
-Workflow._build_dag = listed
-main()
-"""
-
-
-def test_every_script_has_the_environment_and_a_record_of_its_cost(copy_project):
-    folder = copy_project().folder
-    command = [sys.executable, "-c", COMPLETED, "results/world/README.txt", "--dry-run", "--sdm", "conda"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    rules = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("script")]
-    assert len(rules) > 80  # rules, a metric each and a figure each
-    for _, environment, record, log in rules:
-        assert environment == str(folder / "envs/bertshift.yaml")
-        assert record == log.removesuffix(".log") + ".cost.tsv" != log + ".cost.tsv"
-
-
 def test_a_container_that_is_not_built_is_a_sentence(copy_project):
     printed = copy_project().snakemake("figures/all", "--dry-run", "--sdm", "apptainer", check=False)
     assert "envs/bertshift.sif does not exist; build it first: apptainer build envs/bertshift.sif" in printed

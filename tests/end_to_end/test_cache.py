@@ -26,9 +26,3 @@ def test_what_another_folder_has_made(copy_project, tmp_path, monkeypatch):
         (first.folder / run).resolve() for run in RUNS
     ]
     assert second.jobs(*RUNS, *SHARED) == {}
-
-
-def test_only_what_is_told_whole_by_its_parameters(copy_project, tmp_path, monkeypatch):
-    monkeypatch.setenv("SNAKEMAKE_OUTPUT_CACHE", str(tmp_path))
-    told = copy_project().snakemake("results/mdl/mnli.tsv", "-n", "--cache", "mdl", check=False)
-    assert "--cache cannot share what mdl makes; name some of dataset, checkpoint" in told

@@ -96,19 +96,6 @@ def test_beside_rules_of_their_own(tmp_path):
     assert "rule layers_rsa" in log and (theirs.folder / "logs/rsa/mytask_vs_base.cost.tsv").exists()
     assert not list(theirs.folder.glob("*.cost.tsv"))
     assert theirs.jobs("most.txt", "--cores", "2") == {}
-    # Without a record, our results are made again, and theirs are left to them.
-    shutil.rmtree(theirs.folder / ".snakemake/metadata")
-    assert {*theirs.jobs("results/world/README.txt", "--cores", "2")} == {"layers_world"}
-    assert theirs.jobs("kept.txt", "--cores", "2") == {}
-
-
-def test_prefixes_are_refused_with_a_reason(tmp_path):
-    text = THEIRS.format(snakefile=ROOT / "workflow/Snakefile").replace(
-        "    config:\n", '    prefix:\n        "b/"\n    config:\n', 1
-    )
-    theirs = project(tmp_path, {"Snakefile": text, "config/theirs.yaml": "layers: {experiments: e.yaml}\n"})
-    (tmp_path / "e.yaml").write_text(settings())
-    assert "leave out prefix and replace_prefix" in theirs.snakemake("-n", "--cores", "1", check=False)
 
 
 @pytest.fixture

@@ -1,7 +1,4 @@
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -87,7 +84,6 @@ def test_a_damaged_memory_counts_as_none(digest, text):
     before = digest({})
     codegraph.KEPT.write_bytes(text.replace("%s", codegraph.VERSION).encode("latin-1"))
     codegraph.recall()
-    codegraph.watch()
     assert codegraph._known == {} and digest({}) == before
 
 
@@ -95,7 +91,7 @@ def test_a_module_that_is_not_there_is_named(digest, tmp_path):
     with pytest.raises(
         UserError, match=r"metrics/new\.py does not exist; write this module, or correct its name"
     ):
-        codegraph.told([tmp_path / "script.py", tmp_path / "metrics/new.py"])
+        codegraph.digest([tmp_path / "script.py", tmp_path / "metrics/new.py"])
 
 
 @pytest.fixture
@@ -132,42 +128,3 @@ def test_an_edited_record_is_code_of_its_own_metric_alone(metrics):
     for name in METRICS:
         after = metrics(edited=name)
         assert {other for other in METRICS if after[other] != before[other]} == {name}
-
-
-JOB = """
-import sys
-from pathlib import Path
-from bertshift.errors import UserError
-from bertshift.running import codegraph
-
-codegraph.PACKAGE = Path(sys.argv[1]) / "pkg"
-codegraph.watch()
-told, edited, when = sys.argv[2:]
-original = Path(edited).read_text()
-for moment in ("before", "after"):
-    if moment == when:
-        Path(edited).write_text(original + "added = 2\\n")
-    if moment == "before":
-        import pkg.used
-        Path(edited).write_text(original if when == "before" else Path(edited).read_text())
-try:
-    codegraph.check(told)
-except UserError as error:
-    print(error)
-"""
-
-
-@pytest.mark.parametrize(("when", "noticed"), [("before", True), ("after", False), ("never", False)])
-def test_a_job_is_told_of_code_that_it_loaded_while_it_was_edited(digest, tmp_path, when, noticed):
-    """Put back before the job compares; or edited when all is loaded, as during a long training."""
-    digest({})
-    told = codegraph.told([tmp_path / "script.py"])
-    command = [sys.executable, "-c", JOB, str(tmp_path), told, str(tmp_path / "pkg/deep/inner.py"), when]
-    path = os.pathsep.join(["workflow", str(tmp_path)])
-    printed = subprocess.run(
-        command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=True
-    ).stdout
-    assert (
-        "script.py, or a module that it imports, was edited after this run had been planned" in printed
-    ) == noticed
-    assert bool(printed) == noticed

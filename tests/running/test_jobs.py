@@ -1,13 +1,14 @@
+import csv
 import errno
-import json
+import fcntl
 import os
+import time
 from types import SimpleNamespace
 
 import pytest
 import torch
 from safetensors import SafetensorError
 
-from bertshift.running import codegraph, own_files
 from bertshift.running.jobs import job
 
 
@@ -52,46 +53,30 @@ def test_what_a_machine_or_its_user_ends_is_an_error_with_advice(tmp_path, monke
     assert log.read_text().splitlines()[-1].startswith(advice)
 
 
-def edit(file):
-    file.write_text("another row")
+def snakemake(log, **more):
+    return SimpleNamespace(threads=1, params={}, resources={}, log=log, **more)
 
 
-@pytest.mark.parametrize(("before", "during"), [(edit, None), (None, edit), (None, None), (None, os.utime)])
-def test_a_job_fails_whose_own_files_are_not_those_that_it_was_planned_with(
-    tmp_path, monkeypatch, before, during
-):
+def test_a_job_records_what_it_took(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "environ", os.environ.copy())
-    monkeypatch.chdir(tmp_path)
-    file = tmp_path / "train.tsv"
-    file.write_text("a row")
-    told = {"settings": json.dumps({"own": own_files.contents([str(file)])})}
-    log, ran = tmp_path / "job.log", []
-    snakemake = SimpleNamespace(threads=1, params=told, resources={}, log=log)
-    try:
-        before and before(file)
-        with job(snakemake):
-            ran.append(True)
-            during and during(file)
-        ended = 0
-    except SystemExit as end:
-        ended = end.code
-    assert ended == (edit in (before, during)) and bool(ran) != bool(before)
-    assert (f"error: {file} was edited after this run had been planned" in log.read_text()) == bool(ended)
+    with job(snakemake(tmp_path / "job.log")):
+        begun = time.process_time()
+        while time.process_time() < begun + 0.3:
+            pass
+    [took] = csv.DictReader((tmp_path / "job.cost.tsv").read_text().splitlines(), delimiter="\t")
+    assert float(took["s"]) >= 0.3 and float(took["cpu_time"]) >= 0.3 and float(took["max_rss"]) > 50
 
 
-def test_a_job_fails_whose_code_is_not_that_which_it_was_planned_with(tmp_path, monkeypatch):
+def test_beside_a_job_the_same_job_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "environ", os.environ.copy())
-    told = codegraph.told([codegraph.PACKAGE.parent / "scripts/world.py"])
-    for code, ends in ((told, False), ("0" * 12 + told[12:], True)):
-        snakemake = SimpleNamespace(threads=1, params={"code": code}, resources={}, log=tmp_path / "job.log")
-        ran = []
-        try:
-            with job(snakemake):
-                ran.append(True)
-        except SystemExit:
-            ran.append("ended")
-        assert ran == (["ended"] if ends else [True])
-    assert (
-        "error: workflow/scripts/world.py, or a module that it imports, was edited"
-        in snakemake.log.read_text()
-    )
+    log = tmp_path / "job.log"
+    with open(log, "w") as held:
+        held.write("at work")
+        held.flush()
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(SystemExit), job(snakemake(log)):
+            pytest.fail("it ran")
+        assert log.read_text().startswith("at work") and "another process is at work" in log.read_text()
+    with job(snakemake(log)):
+        pass
+    assert log.read_text() == ""

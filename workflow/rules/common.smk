@@ -2,23 +2,13 @@ import math
 import os
 import re
 import sys
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
-from snakemake.settings.types import DeploymentMethod
-
-
-include: "place.smk"
-
-
-sys.path.insert(0, str(LIBRARY))
-
-
-include: "hooks.smk"
-
 
 from bertshift import config as settings, naming
+from bertshift.errors import UserError
 from bertshift.files import blocks_beside
 from bertshift.measures.registry import METRICS
 from bertshift.models.source import SOURCE
@@ -26,22 +16,50 @@ from bertshift.papers import catalogue
 from bertshift.planning import costs
 from bertshift.requests import comparing, pretraining
 from bertshift.requests.runs import MODEL_FILES
-from bertshift.running import codegraph, makers, own_files
+from bertshift.running import codegraph, gpus, own_files, warm
+from bertshift.running.redaction import redact
 
-# Scripts run in their own process, on this machine or on a cluster node, where this file is parsed again.
-os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
+LIBRARY = codegraph.PACKAGE.parent
+ROOT = LIBRARY.parent
+codegraph.recall()
+# {rule: its name here}. A workflow that uses this one as a module may rename its rules.
+OURS = {}
+FETCHING = ["dataset", "checkpoint", "corpus"]  # these reach a network, where the configuration says so
+
+
+def know_rules():
+    """When all rules are read."""
+    OURS.update({proxy.rule: name for name, proxy in rules._rules.items()})
+    codegraph.keep()
+
+
+def sentences(function):
+    """Turn a UserError into Snakemake's own error, which it prints without a traceback."""
+
+    @wraps(function)  # Snakemake reads the signature
+    def wrapped(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except UserError as error:
+            raise WorkflowError(redact(str(error)))
+
+    return wrapped
+
 
 # The same pinned packages for those who do not use .venv: `--sdm conda`, or `--sdm apptainer` with an image built here.
 # Snakemake looks for wildcards and spaces in both paths, used or not, and a clone may lie anywhere: so rules have only what
 # is asked for. Its linter wants one of them.
-ASKED = workflow.deployment_settings.deployment_method
-ENVIRONMENT = str(ROOT / "envs/bertshift.yaml") if DeploymentMethod.CONDA in ASKED else None
+ASKED = {method.name for method in workflow.deployment_settings.deployment_method}
+ENVIRONMENT = str(ROOT / "envs/bertshift.yaml") if "CONDA" in ASKED else None
+# Those have the packages, and the library from here.
+if ASKED:
+    os.environ["PYTHONPATH"] = str(LIBRARY)
 IMAGE = ROOT / "envs/bertshift.sif"
-if DeploymentMethod.APPTAINER in ASKED and not IMAGE.exists():
+if "APPTAINER" in ASKED and not IMAGE.exists():
     raise WorkflowError(
         f"{IMAGE} does not exist; build it first: apptainer build envs/bertshift.sif envs/bertshift.def"
     )
-if DeploymentMethod.APPTAINER in ASKED or "--lint" in sys.argv:
+if "APPTAINER" in ASKED or "--lint" in sys.argv:
 
     container: str(IMAGE)
 
@@ -51,34 +69,24 @@ EXPERIMENTS = "config/experiments.yaml"
 ALONE = not workflow.modifier.skip_configfile
 # Snakemake would not say which line is not YAML, and of a key that stands twice it takes the last.
 for file in filter(Path.exists, map(Path, [EXPERIMENTS, *workflow.configfiles] if ALONE else [])):
-    user_errors_as_sentences(settings.read_yaml)(file)
+    sentences(settings.read_yaml)(file)
 
 
 configfile: EXPERIMENTS
 
 
 if ALONE:
-    typed = user_errors_as_sentences(settings.on_command_line)(workflow.config_settings.config_args)
+    typed = sentences(settings.on_command_line)(workflow.config_settings.config_args)
     config = settings.merge(config, typed)
-config = pretraining.with_known_commits(user_errors_as_sentences(settings.load_config)(config, ROOT))
-user_errors_as_sentences(comparing.check_analyses)(config)
-user_errors_as_sentences(catalogue.check)(config)
-config, left_out = user_errors_as_sentences(catalogue.drawable)(config)
+config = pretraining.with_known_commits(sentences(settings.load_config)(config, ROOT))
+sentences(comparing.check_analyses)(config)
+sentences(catalogue.check)(config)
+config, left_out = sentences(catalogue.drawable)(config)
 for sentence in left_out if workflow.is_main_process else ():
     logger.warning(sentence)
 
 
-# What these make is data, which a configuration may name.
-MAKING_DATA = ["world", "corpus"]
-
-
-def misplaced():
-    """The user's own files where a job deletes them before it begins, as it makes them or their folder."""
-    made = outputs_of(rule for rule, name in OURS.items() if name not in MAKING_DATA)
-    return own_files.misplaced(config, *makers.places(made))
-
-
-CHECKS.append(lambda: settings.refuse(misplaced()))
+sentences(settings.refuse)(own_files.misplaced(config))
 
 
 wildcard_constraints:
@@ -99,7 +107,7 @@ wildcard_constraints:
 def answer_to(request):
     """A request's answer as a function of wildcards, as rules need it. Each answer is worked out once."""
 
-    @user_errors_as_sentences
+    @sentences
     @cache
     def answer(**wildcards):
         return request(config, **wildcards)
@@ -135,7 +143,7 @@ def settings_of(request):
     return all_of
 
 
-@user_errors_as_sentences
+@sentences
 def code(*scripts, module=None, records=()):
     """A digest of what a rule's scripts do, and their names. Where it changes, the rule reruns; no comment and no fresh
     checkout changes it. Each job compares it with the code that it has loaded.
@@ -144,7 +152,7 @@ def code(*scripts, module=None, records=()):
     """
     modules = [*([module] if module else []), *(f"measures/{name}" for name in sorted(records))]
     files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
-    return codegraph.told([*files, *(LIBRARY / "bertshift" / f"{name}.py" for name in modules)])
+    return codegraph.digest([*files, *(LIBRARY / "bertshift" / f"{name}.py" for name in modules)])
 
 
 def only(names):
@@ -229,8 +237,6 @@ def made_by(
             **named,
         log:
             f"logs/{log}.log",
-        benchmark:
-            f"logs/{log}.cost.tsv"
         wildcard_constraints:
             **(where or {}),
         priority: priority_of(name)

@@ -1,5 +1,24 @@
+from functools import cache
+
+from snakemake.iocontainers import Wildcards
+from snakemake.output_index import OutputIndex
+
+from bertshift.running import makers
 from bertshift.requests import Request, data
 from bertshift.world import generate
+
+
+@cache
+def output_index():
+    return OutputIndex(list(workflow.rules))
+
+
+def makers_of(file):
+    return output_index().match_producers(file)
+
+
+def read_by(maker, file):
+    return maker.expand_input(Wildcards(fromdict=maker.get_wildcards(file)))[0] if maker in OURS else []
 
 
 def fetched(wildcards):

@@ -10,13 +10,12 @@ from functools import cache
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.iocontainers import Wildcards
 from snakemake.logging import logger
-from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from bertshift.planning import costs
-from bertshift.running import gpus, progress
+from bertshift.running import gpus
 
-COSTS = user_errors_as_sentences(settings.read_yaml)(ROOT / "config/costs.yaml")
+COSTS = sentences(settings.read_yaml)(ROOT / "config/costs.yaml")
 SIZES = costs.sizes_of(config, COSTS)
 
 
@@ -47,7 +46,7 @@ def jobs_of(dag):
             output=tuple(map(str, job.output)),
             temporary=bool(job.temp_output),
             limited=(job.scheduler_resources.get("disk_mb", 0) if "disk_mb" in limited else 0) * costs.MB,
-            record=job.benchmark and str(job.benchmark),
+            record=re.sub(r"\.log$", ".cost.tsv", str(job.log)),
             needed=dag.needrun(job),
             after=tuple(dag.jobid(other) for other in dag.dependencies[job] if not other.is_norun),
         )
@@ -65,21 +64,12 @@ def limits():
     return costs.Resources(workflow.cores, gpu, disk=disk, has_gpu=bool(gpus.given()))
 
 
-def planned():
-    """Kind and expected seconds of every job that is left, and the kinds of which jobs have finished before."""
-    jobs = jobs_of(workflow.dag)
-    own = costs.finished(jobs)
-    seconds = costs.estimate(jobs, costs.shipped(jobs, COSTS, limits().has_gpu), own)
-    left = {job.number: (costs.kind(job.rule), seconds[job.number].seconds) for job in jobs if job.needed}
-    return left, {costs.kind(job.rule) for job in jobs if job.number in own}
-
-
 PLAN = "BERTSHIFT_PLAN"
 
 
 def plan_command(wildcards):
     """This very command for all figures, as a dry run that knows what the real one may use."""
-    plan, figures = map(MODIFIER.modify_rulename, ("plan", "figures/all"))
+    plan, figures = map(workflow.modifier.modify_rulename, ("plan", "figures/all"))
     rest = [figures if argument == plan else argument for argument in sys.argv[1:]]
     told = f"{PLAN}={json.dumps(asdict(limits()))}"
     quietly = ["--quiet", "rules", "progress", "--dry-run"]
@@ -106,6 +96,3 @@ if PLAN in os.environ:
     for handler in logger.handlers:
         handler.setLevel(logging.WARNING)
     logger.addHandler(Planner())
-elif workflow.is_main_process and not READ_BEFORE:
-    quietness = {"quietness": Quietness.PROGRESS}
-    logger.addHandler(progress.Progress(planned, lambda line: logger.info(line, extra=quietness)))

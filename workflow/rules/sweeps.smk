@@ -12,8 +12,6 @@ rule sweep:
         losses="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.losses.tsv",
     log:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.log",
-    benchmark:
-        "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.cost.tsv"
     priority: priority_of("sweep")
     conda:
         ENVIRONMENT

@@ -19,8 +19,14 @@ def digest(scripts: Iterable[Path]) -> str:
     """Digest scripts and all library modules that they import, directly or through others, into 12 characters.
 
     Comments, docstrings and layout do not count. Rules hold it as a parameter, so that an edited module reruns
-    exactly the stages that import it.
+    exactly the stages that import it. UserError for a script that does not exist.
     """
+    scripts = list(scripts)
+    if missing := [file for file in scripts if not file.is_file()]:
+        raise UserError(
+            f"{missing[0]} does not exist; write this module, or correct its name where a metric's record in "
+            "measures/ or the __init__.py of a paper has it."
+        )
     whole = sha256()
     for file in code_of(scripts):
         whole.update(f"{file.name}\0{_read(file)[0]}\0".encode())
@@ -38,29 +44,6 @@ def code_of(scripts: Iterable[Path]) -> list[Path]:
     return sorted(seen)
 
 
-def told(scripts: Iterable[Path]) -> str:
-    """Write the digest of scripts, and their names: what `check` needs. UserError for one that does not
-    exist."""
-    scripts = list(scripts)
-    if missing := [file for file in scripts if not file.is_file()]:
-        raise UserError(
-            f"{missing[0]} does not exist; write this module, or correct its name where a metric's record in "
-            "measures/ or the __init__.py of a paper has it."
-        )
-    return " ".join([digest(scripts), *(str(file.relative_to(PACKAGE.parent)) for file in scripts)])
-
-
-def check(told: str) -> None:
-    """Raise UserError where the code that `told` names is another in this process than where `told` was
-    written."""
-    planned, *names = told.split()
-    if digest(PACKAGE.parent / name for name in names) != planned:
-        raise UserError(
-            f"workflow/{' or workflow/'.join(names)}, or a module that it imports, was edited after this run had been "
-            "planned, so the result would not be what its record says; call the same command again."
-        )
-
-
 def recall() -> None:
     """Take what an earlier call of `keep` wrote: to parse two hundred modules takes longer than to plan all jobs."""
     _known.update(_whole(remembered(KEPT).get(VERSION)))
@@ -70,25 +53,6 @@ def keep() -> None:
     """Write what was read for digests, where it is not what the file holds."""
     if _used.keys() != _known.keys():
         write_json(KEPT, {VERSION: _used})
-
-
-def watch() -> None:
-    """Let each module of the library count from now on as it is when Python loads it, whatever happens to its file later.
-
-    In a job: then what is known of modules is the driver's, whose Python may be another.
-    """
-    for modules in remembered(KEPT).values():
-        _known.update(_whole(modules))
-    if _Loads not in sys.meta_path:
-        sys.meta_path.insert(0, _Loads)
-
-
-class _Loads:
-    @staticmethod
-    def find_spec(name: str, path=None, target=None) -> None:
-        for file in _files(name)[-2:]:  # the others are loaded before
-            if file.is_file():
-                _modules[file] = _fresh(file)
 
 
 def _whole(modules) -> dict[str, list]:

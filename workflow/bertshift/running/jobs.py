@@ -1,18 +1,22 @@
 import errno
+import fcntl
 import gc
 import io
 import json
 import os
 import re
+import resource
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.running import codegraph, gpus, network, own_files
+from bertshift.files import write_text
+from bertshift.running import gpus, network, warm
 from bertshift.running.redaction import redact
 
 
@@ -72,23 +76,41 @@ def settings_of(snakemake):
     return told and json.loads(told)
 
 
-def _check_origins(code: str | None, settings) -> None:
-    """Raise UserError where the code or the user's own files are not those that the job was planned with."""
-    if code:
-        codegraph.check(code)
-    if isinstance(settings, dict) and "own" in settings:
-        own_files.check(settings["own"])
+def _write_cost(log: Path, begun: float) -> None:
+    """Write beside its log what the job took, in the columns of Snakemake's benchmarks: seconds, megabytes of resident
+    memory at most, and CPU seconds with those of the processes that it started."""
+    own, started = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    cpu = sum(one.ru_utime + one.ru_stime for one in (own, started))
+    row = [time.monotonic() - begun, own.ru_maxrss / 1024, cpu]
+    text = "s\tmax_rss\tcpu_time\n" + "\t".join(f"{value:.2f}" for value in row) + "\n"
+    write_text(log.with_suffix(".cost.tsv"), text)
+
+
+def _be_alone(log: io.TextIOBase) -> None:
+    """Hold the job's log until this process ends. Raise UserError where another process holds it: the same job of a
+    snakemake that has died, which would write the same files."""
+    try:
+        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UserError(
+            "another process is at work on this job; wait until it has ended, or end it, and call the same command again."
+        ) from None
+    except OSError:  # a file system without locks
+        pass
 
 
 @contextmanager
 def job(snakemake, downloads: bool = False) -> Iterator[dict | list | None]:
     """Run the body of every script, which gets the rule's settings, inside what a job needs: threads, a GPU
     for rules that ask for one, log without secrets, no network unless it downloads, and errors as one
-    sentence. The code and the user's own files must be those that the job was planned with, when it begins
-    and when it ends.
+    sentence. What the job took is written beside its log.
 
+    Where there is a server for warm starts, a fork of it runs the script instead, and this does not return.
     Enter it before numpy, torch or a library of the hub is imported: they look once.
     """
+    if snakemake.threads == warm.THREADS and not downloads:
+        warm.hand_over()
+    begun = time.monotonic()
     network.allow(downloads)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ[name] = str(snakemake.threads)
@@ -98,18 +120,17 @@ def job(snakemake, downloads: bool = False) -> Iterator[dict | list | None]:
     path = Path(str(snakemake.log))
     path.parent.mkdir(parents=True, exist_ok=True)
     terminal = sys.stderr
-    with open(path, "w", encoding="utf-8") as log:
+    with open(path, "a", encoding="utf-8") as log:
         sys.stderr = _Tee(terminal, log)
         try:
+            _be_alone(log)
+            log.truncate(0)
             if snakemake.resources.get("gpu", 0):
                 gpus.take_one(f"{path.parent.name}/{path.stem}")
                 _check_gpu(snakemake.config["unusable_gpu"])
-            code, settings = snakemake.params.get("code"), settings_of(snakemake)
-            codegraph.watch()
-            _check_origins(code, settings)
             with network.as_allowed():
                 yield settings_of(snakemake)  # the script may write into it
-            _check_origins(code, settings)
+            _write_cost(path, begun)
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(1)

@@ -4,40 +4,10 @@ makers(file): the rules that make a file, of this workflow and of others. read(r
 workflow reads to make a file; none of another's.
 """
 
-import os
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-
-from bertshift.errors import UserError
+from collections.abc import Callable, Collection, Iterable
 
 Makers = Callable[[str], Collection]
 Read = Callable[[object, str], Iterable[str]]
-
-
-def check_leftovers(files: Iterable[str], makers: Makers, read: Read) -> None:
-    """Raise UserError for a file, or for one on the way to it, that a rule should make and cannot."""
-    for file in files:
-        if found := _leftover(file, makers, read):
-            raise UserError(
-                "{} was made under another configuration, and cannot be made under this one: {}".format(
-                    *found
-                )
-            )
-
-
-def _leftover(file: str, makers: Makers, read: Read) -> tuple[str, object] | None:
-    """Find what a rule should make and cannot, this file or one on the way to it: (file, reason), or None."""
-    for maker in makers(file):
-        try:
-            wanted = list(read(maker, file))
-        except Exception as error:  # noqa: BLE001 - Snakemake wraps what an input function raises
-            return file, error.__context__ or error
-        for below in wanted:
-            if found := _leftover(below, makers, read):
-                return found
-            if not os.path.exists(below) and not makers(below):
-                return file, f"{below} is missing."
-    return None
 
 
 def origins(file: str, wanted: Callable[[object], bool], makers: Makers, read: Read) -> set[str]:
@@ -49,19 +19,3 @@ def origins(file: str, wanted: Callable[[object], bool], makers: Makers, read: R
         seen |= more
         queue += more
     return {each for each in seen if any(map(wanted, makers(each)))}
-
-
-def places(outputs: Mapping[str, bool]) -> tuple[Callable[[str], object], Callable[[str], object]]:
-    """Return two functions of a path. The first tells whether a job makes it, the second whether a job has it as a
-    folder for itself: it makes the folder, or files of fixed names in a folder with wildcards.
-
-    outputs: what jobs make, with {wildcards}, which stand for anything within a name, and whether it is a folder.
-    """
-
-    def one_of(patterns: Iterable[str]) -> Callable[[str], object]:
-        forms = (re.sub(r"\\{\w+\\}", "[^/]*", re.escape(pattern)) for pattern in patterns)
-        return re.compile("|".join(forms)).fullmatch
-
-    made = [os.path.split(file) for file, is_folder in outputs.items() if not is_folder]
-    around = [folder for folder, name in made if "{" in folder and "{" not in name]
-    return one_of(outputs), one_of([file for file, is_folder in outputs.items() if is_folder] + around)

@@ -2,38 +2,28 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from bertshift.errors import UserError
 from bertshift.files import reading, remembered, sha256, write_json
 
 LIBRARY = Path(__file__).resolve().parents[1]
 # Digests of what was read before, each with the sizes and times that it goes with, so that it is not read at each start.
 KNOWN = Path(".snakemake/own_files.json")
 RESULTS = "results"
+MADE = (RESULTS, "logs")
+# What jobs make there is data, which a configuration may name; and downloads are kept there by default.
+MAKING_DATA = ("results/world/", "results/corpora/", "results/hub")
 
 
-def misplaced(
-    config: Mapping, is_made: Callable[[str], bool], is_folder: Callable[[str], bool]
-) -> Iterator[str]:
-    """Yield a sentence for each path of the user's that is, holds or lies in what a job makes, and so deletes
-    before it begins.
-
-    is_made: whether a job makes the file or folder. is_folder: whether a job has the folder for its files alone.
-    """
+def misplaced(config: Mapping) -> Iterator[str]:
+    """Yield a sentence for each path of the user's in a folder whose files jobs delete before they make them again."""
+    folders = [Path(name).resolve() for name in MADE]
     for key, path in _configured(config):
-        for name in _names_here(path):
-            same = ("is what" for made in (is_made, is_folder) if made(name))
-            around = (f"lies in {each}, which" for each in map(str, Path(name).parents) if is_folder(each))
-            inside = (f"holds {each}, which" for each in _below(name, key) if is_made(each))
-            if found := next(chain(same, around, inside), None):
-                yield (
-                    f"{key}: {path} {found} this workflow makes, and deletes before it is made again; move yours "
-                    f"elsewhere, best out of {RESULTS}, and write where it is."
-                )
-                break
+        real = Path(path).expanduser().resolve()
+        if not path.startswith(MAKING_DATA) and any(folder in (real, *real.parents) for folder in folders):
+            yield f"{key}: {path} lies where this workflow writes; move yours out of {' and '.join(MADE)}, and write where it is."
 
 
 def _configured(config: Mapping) -> Iterator[tuple[str, str]]:
@@ -61,19 +51,6 @@ def _of_mirror(config: Mapping) -> Iterator[tuple[str, str]]:
     yield from (("relations.files", file) for file in config["relations"]["files"])
 
 
-def _names_here(path: str) -> list[str]:
-    """List the names that rules have for a path, if it lies in the working folder; also where results is a link."""
-    plain, real, results = Path(path).expanduser(), Path(path).expanduser().resolve(), Path(RESULTS).resolve()
-    linked = [f"{RESULTS}/{real.relative_to(results)}"] if results in real.parents else []
-    return [name for name in dict.fromkeys([os.path.relpath(plain), *linked]) if not name.startswith("..")]
-
-
-def _below(name: str, key: str) -> Iterator[str]:
-    # Of the others, single files are read or written, each with a name of its own.
-    if name.startswith(RESULTS) and key not in ("data.cache", "data.mirror"):
-        yield from map(str, Path(name).rglob("*"))
-
-
 def is_own(path: str) -> bool:
     """Test whether a path is neither made by a rule nor a part of the program."""
     return not path.startswith(f"{RESULTS}/") and LIBRARY not in Path(path).resolve().parents
@@ -99,16 +76,6 @@ def contents(paths: Iterable[str]) -> dict[str, str]:
     if known | found != known:
         write_json(KNOWN, known | found)
     return {path: one["sha256"] for path, one in found.items()}
-
-
-def check(told: Mapping[str, str]) -> None:
-    """Raise UserError where a file or folder holds something else than `contents` told before."""
-    now = contents(told)
-    if edited := [path for path in told if now[path] != told[path]]:
-        raise UserError(
-            f"{' and '.join(edited)} was edited after this run had been planned, so the result would not be what its "
-            "record says; call the same command again."
-        )
 
 
 def _files(path: str) -> dict[str, Path]:

@@ -1,0 +1,142 @@
+"""A warm start: one process imports the library once, and each job is a fork of it.
+
+Importing torch and transformers takes four seconds of CPU time, more than most of the demo's jobs compute.
+"""
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import secrets
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import traceback
+from contextlib import suppress
+from pathlib import Path
+
+import bertshift
+from bertshift.running.network import OFFLINE
+
+# In the environment of jobs: the address of the server and the Python that it runs by.
+VARIABLE = "BERTSHIFT_WARM"
+# A fork has the threads that the server imported numpy and torch with.
+THREADS = 1
+ALONE = {"OMP_NUM_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": str(THREADS), **dict.fromkeys(OFFLINE, "1")}
+
+
+def start() -> subprocess.Popen:
+    """Start the server and name it in this process's environment. It ends with this process."""
+    address = f"bertshift-{os.getpid()}-{secrets.token_hex(4)}"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("\0" + address)
+        listener.listen(socket.SOMAXCONN)
+        # Ctrl-C is for the jobs. What this thread blocks, the process that it starts blocks from its first moment on.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            server = subprocess.Popen(
+                [sys.executable, "-m", __name__, str(listener.fileno())],
+                stdin=subprocess.PIPE,
+                env=os.environ | ALONE,
+                pass_fds=[listener.fileno()],
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    os.environ[VARIABLE] = json.dumps([address, sys.executable])
+    return server
+
+
+def hand_over() -> None:
+    """Let a fork of the server run this process's script, and exit as it does. Return where there is no server."""
+    address, python = json.loads(os.environ.get(VARIABLE) or "[null, null]")
+    if python != sys.executable:
+        return
+    with socket.socket(socket.AF_UNIX) as server, suppress(OSError, ValueError):
+        fork = _begun(server, address)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the fork by itself
+        signal.signal(signal.SIGTERM, lambda *_: os.kill(fork, signal.SIGTERM))
+        os._exit(int(server.recv(16) or b"1"))
+
+
+def _begun(server: socket.socket, address: str) -> int:
+    """Send this script to the server; return the process number of the fork that runs it."""
+    server.connect("\0" + address)
+    variables = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    script = json.dumps({"script": sys.argv[0], "folder": os.getcwd(), "variables": variables}).encode()
+    socket.send_fds(server, [len(script).to_bytes(8)], [sys.stdout.fileno(), sys.stderr.fileno()])
+    server.sendall(script)
+    return int(server.recv(16))
+
+
+def import_library() -> None:
+    gc.disable()
+    for module in pkgutil.walk_packages(bertshift.__path__, "bertshift."):
+        importlib.import_module(module.name)
+    gc.enable()
+    gc.freeze()  # or the first collection in each fork writes to, and so copies, all that is imported
+
+
+def serve(listener: socket.socket, driver: int) -> None:
+    """Fork for each script until `driver`, a descriptor, is closed at its other end; then end the forks."""
+    forks: set[int] = set()
+    while True:
+        ready, *_ = select.select([listener, driver], [], [])
+        forks -= _ended(forks)
+        if driver in ready:
+            break
+        client, _ = listener.accept()
+        if (fork := os.fork()) == 0:
+            listener.close()
+            _be(client)
+        forks.add(fork)
+        client.close()
+    for fork in forks:
+        with suppress(ProcessLookupError):
+            os.kill(fork, signal.SIGTERM)
+
+
+def _ended(forks: set[int]) -> set[int]:
+    return {fork for fork in forks if os.waitpid(fork, os.WNOHANG)[0]}
+
+
+def _be(client: socket.socket) -> None:
+    """Be the script's process until its end."""
+    status = 1
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        size, descriptors, *_ = socket.recv_fds(client, 8, 2)
+        told = json.loads(client.recv(int.from_bytes(size), socket.MSG_WAITALL))
+        for ours, theirs in zip((1, 2), descriptors, strict=True):
+            os.dup2(theirs, ours)
+        os.chdir(told["folder"])
+        os.environ.clear()
+        os.environ.update(told["variables"])
+        tempfile.tempdir = None  # the job has its own
+        client.sendall(str(os.getpid()).encode())
+        with suppress(OSError):  # the name that `ps` and `top` show
+            Path("/proc/self/comm").write_text(Path(told["script"]).stem.rpartition(".")[2])
+        sys.argv, sys.path[0] = [told["script"]], os.path.dirname(told["script"])
+        runpy.run_path(told["script"], run_name="__main__")
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001 - as Python does at the end of a script
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+        with suppress(OSError):
+            client.sendall(str(status).encode())
+        os._exit(status)  # to free what is imported would take longer than to start
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as listener:
+        import_library()
+        serve(listener, sys.stdin.fileno())
