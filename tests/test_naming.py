@@ -1,12 +1,9 @@
-import re
-
 import pytest
 
 from bertshift.config import lineage
 from bertshift.errors import UserError
 from bertshift.naming import Run, parse_comparison, parse_model
 from bertshift.replicates import pair_runs, runs_of, sweep_of, sweep_runs_of
-from bertshift.suggestions import nearest_target
 
 BASE = {"layers": 12, "heads": 12, "vocabulary": "uncased", "seeds": 2, "checkpoints": [{}, {}]}
 CONFIG = {
@@ -273,38 +270,3 @@ def test_replicates_share_out_the_further_seeds():
 def test_rows_of_runs_have_as_many_replicates_as_the_sweeps_allow(name, sweeps, expected):
     found = sweep_runs_of(parse_model(name, CONFIG), CONFIG | {"sweeps": sweeps})
     assert [run.name for run in found] == expected
-
-
-@pytest.mark.parametrize(
-    ("target", "told"),
-    [
-        ("results/cosin/mnli_vs_base.tsv", "write results/cosine/mnli_vs_base.tsv"),
-        ("results/score/mnli.tsv", "write results/scores/mnli.tsv"),
-        ("results/model/mnli/init1/scores.json", "write results/models/mnli/init1/scores.json"),
-        ("results/score.tsv", "write results/scores.tsv"),
-        ("figure/all", "write figures/all"),
-        ("results/figures/a/figur1.png", "write results/figures/a/figure1.png"),
-        ("results/figures/a/FIGURE1.png", "write results/figures/a/figure1.png"),
-        (
-            "results/cosine/figures/figure1.png",
-            "the nearest forms are results/cosine/{model}_vs_{reference}.tsv",
-        ),
-        ("results/cosine/mnli.tsv", "the nearest forms are results/cosine/{model}_vs_{reference}.tsv"),
-    ],
-)
-def test_a_file_that_no_rule_makes_is_told_its_nearest(target, told):
-    forms = {
-        "results/cosine/{model}_vs_{reference}.tsv": r"results/cosine/.+_vs_.+\.tsv",
-        "results/scores/{model}.tsv": r"results/scores/[^/]+\.tsv",
-        "results/models/{model}/init{init}/scores.json": r"results/models/[^/]+/init\d+/scores\.json",
-        "results/scores.tsv": r"results/scores\.tsv",
-        "results/figures/a/figure1.png": r"results/figures/a/figure1\.png",
-        "results/figures/{paper}.html": r"results/figures/[^/]+\.html",
-    }
-
-    def makes(file):
-        return any(re.fullmatch(form, file) for form in forms.values())
-
-    assert (
-        nearest_target(target, forms, ["figures/all", "plan"], makes) == f"no rule makes '{target}'; {told}."
-    )

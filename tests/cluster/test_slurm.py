@@ -87,7 +87,7 @@ def test_gpu_rules_held_one_gpu_and_the_others_none(on_slurm):
         "activations": "gres:gpu:1",
         "cosine": None,
         "cosine_padded": "gres:gpu:1",
-        "draw_kovaleva2019_figure5": None,
+        "figure": None,
     }
     assert len(held) == len(dict(held))  # no rule did now one, now the other
 

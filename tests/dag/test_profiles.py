@@ -37,7 +37,7 @@ def site(tmp_path_factory):
 
 def test_the_default_profile_gives_cores_and_gpus(parse):
     args = parse("figures/all")
-    assert args.cores and set(args.resources) == {"gpu", "disk_mb"}
+    assert args.cores and set(args.resources) == {"gpu"}
     assert "code" not in {str(trigger).lower() for trigger in args.rerun_triggers}
 
 
@@ -70,7 +70,7 @@ def test_without_a_gpu_cores_alone_limit_jobs(parse, monkeypatch, visible):
 
 def test_nothing_of_it_limits_a_cluster(parse):
     args = parse("--profile", "slurm", "figures/all")
-    assert args.executor == "slurm" and args.jobs and not args.cores and set(args.resources) == {"disk_mb"}
+    assert args.executor == "slurm" and args.jobs and not args.cores and not args.resources
     assert args.targets == ["figures/all"] or "figures/all" in args.targets
 
 

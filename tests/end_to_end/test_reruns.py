@@ -28,7 +28,9 @@ def finetuned(jobs):
 
 
 def rules(jobs):
-    return {job.split()[0] for job in jobs}
+    """The names of the rules, and of each figure."""
+    figures = (re.match(r"figure paper=(\w+), item=(\w+)", job) for job in jobs)
+    return {job.split()[0] for job in jobs} | {f"{each[1]}/{each[2]}" for each in figures if each}
 
 
 def test_a_learning_rate_reruns_its_task_and_what_hangs_on_it(project):
@@ -37,7 +39,7 @@ def test_a_learning_rate_reruns_its_task_and_what_hangs_on_it(project):
     project.config = config
     jobs = project.reruns("figures/all")
     assert finetuned(jobs) == {"mrpc", "mrpc.random", "rte+mrpc", "mrpc+rte"}
-    assert "draw_kovaleva2019_figure5" in rules(jobs) and "draw_hao2020_figure1" not in rules(jobs)
+    assert "kovaleva2019/figure5" in rules(jobs) and "hao2020/figure1" not in rules(jobs)
     assert not {"pretrain", "world", "dataset", "rsa"} & rules(jobs)
 
 
@@ -75,7 +77,7 @@ def test_a_new_seed_costs_only_its_own_runs(project):
     ("module", "first"),
     [
         ("metrics/svcca.py", "svcca"),
-        ("papers/hao2020/change.py", "draw_hao2020_figure2"),
+        ("papers/hao2020/change.py", "hao2020/figure2"),
         ("training/finetuning.py", "finetune"),
         ("activations/extract.py", "rsa"),
         ("world/lexicon.py", "world"),
@@ -90,11 +92,11 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
     jobs = rules(project.reruns("figures/all"))
     upstream = {
         "svcca": {"finetune"},  # js and cosine read the same dump, made anew, and rsa snapshots of training
-        "draw_hao2020_figure2": {"svcca", "draw_hao2020_similarity"},
+        "hao2020/figure2": {"svcca", "hao2020/similarity"},
         "finetune": {"pretrain", "dataset", "stimuli"},
         "world": set(),
         "rsa": {"finetune", "stimuli", "pretrain"},
-        "gallery": {"claims", "draw_hao2020_figure1"},
+        "gallery": {"claims", "hao2020/figure1"},
         "mdl": {"finetune", "edge_probes", "rsa"},
         "structural_probes": {"finetune", "edge_probes", "mdl"},
     }
@@ -105,8 +107,8 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
     ("metric", "instead", "drawn", "kept"),
     [
         # From another dump: metrics on the same dump run again with it.
-        ("layer_cka", 'Metric(reads="sampled", ', "draw_beyond_where", "draw_hao2020_figure1"),
-        ("spectra", "Metric(seconds=7, ", "draw_beyond_lora", "draw_beyond_where"),
+        ("layer_cka", 'Metric(reads="sampled", ', "beyond/where", "hao2020/figure1"),
+        ("spectra", "Metric(seconds=7, ", "beyond/lora", "beyond/where"),
     ],
 )
 def test_the_record_of_a_metric_is_of_its_metric_and_its_figures_alone(project, metric, instead, drawn, kept):
@@ -137,7 +139,7 @@ def test_a_deleted_figure_is_made_again(finished):
     kept = figure.with_suffix(".kept")
     shutil.move(figure, kept)
     try:
-        assert rules(finished.reruns("figures/all")) >= {"draw_hao2020_figure1"}
+        assert rules(finished.reruns("figures/all")) >= {"hao2020/figure1"}
     finally:
         shutil.move(kept, figure)
 

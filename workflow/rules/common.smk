@@ -95,6 +95,7 @@ wildcard_constraints:
     init=r"\d+",
     seed=r"\d+",
     paper="|".join(catalogue.PAPERS),
+    item=r"[a-z0-9_]+",
     model=r"(?:(?!_vs_)[^/])+?",
     reference=r"[^/]+",
     stimulus=r"[a-z0-9_+]+",

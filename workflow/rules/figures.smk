@@ -1,47 +1,54 @@
-from functools import partial
-
 from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.papers.by_name import module_of
 from bertshift.requests import Request, figures
 
-for name in figures.figures_of(PAPERS, config):
-    paper, item = name.split("/")
-    request = partial(figures.figure, name=name)
-    made_by(
-        request,
+
+def code_of_figure(wildcards):
+    name = f"{wildcards.paper}/{wildcards.item}"
+    return code("figure", module=f"papers/{module_of(name)}", records=figures.metrics_of([name], config))
+
+
+# Tables and published numbers become a picture, its numbers and its caption; nothing is computed but means and intervals.
+rule figure:
+    input:
+        inputs_of(figures.figure),
+    output:
         png=report(
-            f"results/figures/{name}.png",
-            category=PAPERS[paper].NAME,
-            caption=os.path.abspath(f"results/figures/{name}.txt"),
-            labels={"figure": item, "shows": FIGURES[name].title},
+            "results/figures/{paper}/{item}.png",
+            category=lambda wildcards: PAPERS[wildcards.paper].NAME,
+            caption="../report/figure.rst",
+            labels=lambda wildcards: {
+                "figure": wildcards.item,
+                "shows": FIGURES[f"{wildcards.paper}/{wildcards.item}"].title,
+            },
         ),
-        pdf=f"results/figures/{name}.pdf",
-        tsv=f"results/figures/{name}.tsv",
-        txt=f"results/figures/{name}.txt",
-        name=f"draw_{paper}_{item}",
-        program="figure",
-        depends={
-            "code": code(
-                "figure", module=f"papers/{module_of(name)}", records=figures.metrics_of([name], config)
-            ),
-            "settings": settings_of(request),
-        },
-        kind="table",
-        log=f"figures/{name}",
-    )
+        pdf="results/figures/{paper}/{item}.pdf",
+        tsv="results/figures/{paper}/{item}.tsv",
+        txt="results/figures/{paper}/{item}.txt",
+    log:
+        "logs/figures/{paper}/{item}.log",
+    conda:
+        ENVIRONMENT
+    priority: priority_of("figure")
+    resources:
+        **reserve("table"),
+    params:
+        code=code_of_figure,
+        settings=settings_of(figures.figure),
+    script:
+        "../scripts/figure.py"
 
 
-# Worked out here, as jobs compare it by what is kept of the modules that are read until all rules are known.
-CODE_OF_CLAIMS = {}
-for paper in PAPERS:
-    records = figures.metrics_of(figures.figures_of([paper], config), config)
-    CODE_OF_CLAIMS[paper] = code("claims", module=f"papers/{paper}/claims", records=records)
+def code_of_claims(wildcards):
+    records = figures.metrics_of(figures.figures_of([wildcards.paper], config), config)
+    return code("claims", module=f"papers/{wildcards.paper}/claims", records=records)
+
 
 made_by(
     figures.claims,
     "results/claims/{paper}.tsv",
     depends={
-        "code": lambda wildcards: CODE_OF_CLAIMS[wildcards.paper],
+        "code": code_of_claims,
         "settings": settings_of(figures.claims),
     },
     kind=None,

@@ -67,14 +67,9 @@ class Resources:
     has_gpu: bool = False
 
 
-def kind(rule: str) -> str:
-    """Name the kind that a rule is planned as. Figures have a rule each, and are of one kind."""
-    return "draw" if rule.startswith("draw_") else rule
-
-
 def stage(rule: str, table: Mapping) -> int:
     """Count the stages before the rule's. A rule that the table does not name comes last."""
-    stages, name = list(table["stages"]), kind(rule)
+    stages, name = list(table["stages"]), rule
     if name in METRICS:
         return stages.index("metrics")
     return next((n for n, each in enumerate(stages) if name in table["stages"][each]), len(stages))
@@ -87,7 +82,7 @@ def sizes_of(config: Mapping, table: Mapping) -> Sizes:
 
 def of_job(job: Job, table: Mapping, has_gpu: bool) -> Cost:
     """Calculate the cost of one job from the table."""
-    work, of_rule = job.work, table["rules"].get(kind(job.rule), {})
+    work, of_rule = job.work, table["rules"].get(job.rule, {})
     if job.rule in METRICS:
         of_rule = {"seconds": METRICS[job.rule].seconds} | of_rule
     rule, on_gpu = table["rules"]["other"] | of_rule, job.gpu and has_gpu
@@ -126,13 +121,13 @@ def estimate(jobs: Sequence[Job], costs: Mapping[int, Cost], own: Mapping[int, C
     pairs = defaultdict(list)
     for job in jobs:
         if job.number in own:
-            pairs[kind(job.rule)].append((own[job.number], costs[job.number]))
+            pairs[job.rule].append((own[job.number], costs[job.number]))
     of_all = {"seconds": _ratio([pair for some in pairs.values() for pair in some], "seconds")}
     ratios = {
         rule: {key: _ratio(some, key) for key in ("seconds", "memory", "disk")}
         for rule, some in pairs.items()
     }
-    return {job.number: _times(costs[job.number], ratios.get(kind(job.rule), of_all)) for job in jobs}
+    return {job.number: _times(costs[job.number], ratios.get(job.rule, of_all)) for job in jobs}
 
 
 def minutes(cost: Cost, cluster: Mapping, kind: str, attempt: int) -> int:
@@ -287,8 +282,8 @@ def _origin(
     members: Sequence[Job], expected: Mapping[int, Cost], finished: Mapping[int, Cost], limits: Resources
 ) -> str:
     own = [(job, finished[job.number]) for job in members if job.number in finished]
-    kinds = {kind(job.rule) for job, _ in own}
-    unknown = [job for job in members if job.needed and kind(job.rule) not in kinds]
+    kinds = {job.rule for job, _ in own}
+    unknown = [job for job in members if job.needed and job.rule not in kinds]
     times = {"assumed" if job.gpu and limits.has_gpu else "shipped" for job in unknown}
     pairs = [(cost, expected[job.number]) for job, cost in own]
     time, memory, disk = (_ratio(pairs, key) for key in ("seconds", "memory", "disk"))

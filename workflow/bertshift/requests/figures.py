@@ -1,10 +1,10 @@
 """Figures, the verdicts on their claims, and the gallery."""
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from bertshift.errors import UserError
 from bertshift.files import blocks_beside
 from bertshift.measures.registry import METRICS
 from bertshift.naming import named_in, parse_model
@@ -67,31 +67,27 @@ def metrics_of(figures: Iterable[str], config: Mapping) -> set[str]:
     return METRICS.keys() & set(folders)
 
 
-def not_drawn(config: Mapping, target: str) -> str | None:
-    """Say why no rule makes this file of a figure, and what to write.
-    Return None for another file, or a figure that is drawn."""
-    found = re.fullmatch(r"results/figures/(\w+)/(\w+)(\.\w+)", target)
-    if not found or found[1] not in PAPERS or f"{found[1]}/{found[2]}" in figures_of([found[1]], config):
-        return None
-    paper, item, ending = found.groups()
-    if item in PAPERS[paper].FIGURES:
-        state = "null" if item in config["figures"].get(paper, {}) else "missing"
-        return (
-            f"no rule makes '{target}', as figures.{paper}.{item} is {state}; write there which models it shows, e.g. "
-            "'{models: [mnli, squad], reference: base}'."
-        )
-    near = nearest_figures(paper, item)
-    if len(near) == 1:
-        return f"no rule makes '{target}'; write {drawn([f'{paper}/{near[0]}'], ending[1:])[0]}."
-    return f"no rule makes '{target}'; write one of {', '.join(near)} in the place of {item}."
+def _check_drawn(config: Mapping, paper: str, item: str) -> None:
+    """Raise UserError for a figure that the configuration leaves out, or that no paper has."""
+    if config["figures"].get(paper, {}).get(item):
+        return
+    if item not in PAPERS[paper].FIGURES:
+        near = ", ".join(nearest_figures(paper, item))
+        raise UserError(f"results/figures/{paper}: there is no {item}; write {near} instead.")
+    state = "null" if item in config["figures"].get(paper, {}) else "missing"
+    raise UserError(
+        f"figures.{paper}.{item} is {state}; write there which models it shows, e.g. '{{models: [mnli, squad], reference: "
+        "base}'."
+    )
 
 
 def drawn(names: Iterable[str], ending: str) -> list[str]:
     return [f"results/figures/{name}.{ending}" for name in names]
 
 
-def figure(config: Mapping, name: str) -> Request:
-    paper, _ = name.split("/")
+def figure(config: Mapping, paper: str, item: str) -> Request:
+    _check_drawn(config, paper, item)
+    name = f"{paper}/{item}"
     return Request({**_read(needs(name, config)), "published": PUBLISHED.format(paper=paper)}, {"name": name})
 
 

@@ -56,21 +56,26 @@ def hand_over() -> None:
     address, python = json.loads(os.environ.get(VARIABLE) or "[null, null]")
     if python != sys.executable:
         return
-    with socket.socket(socket.AF_UNIX) as server, suppress(OSError, ValueError):
-        fork = _begun(server, address)
+    with socket.socket(socket.AF_UNIX) as server, server.makefile() as answers:
+        try:
+            _send_script(server, address)
+            fork = int(answers.readline())
+        except (OSError, ValueError):
+            return
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the fork by itself
         signal.signal(signal.SIGTERM, lambda *_: os.kill(fork, signal.SIGTERM))
-        os._exit(int(server.recv(16) or b"1"))
+        status = "1"  # of a fork that a signal ended
+        with suppress(OSError):
+            status = answers.readline() or status
+        os._exit(int(status))
 
 
-def _begun(server: socket.socket, address: str) -> int:
-    """Send this script to the server; return the process number of the fork that runs it."""
+def _send_script(server: socket.socket, address: str) -> None:
     server.connect("\0" + address)
     variables = {name: value for name, value in os.environ.items() if name != VARIABLE}
     script = json.dumps({"script": sys.argv[0], "folder": os.getcwd(), "variables": variables}).encode()
     socket.send_fds(server, [len(script).to_bytes(8)], [sys.stdout.fileno(), sys.stderr.fileno()])
     server.sendall(script)
-    return int(server.recv(16))
 
 
 def import_library() -> None:
@@ -117,7 +122,7 @@ def _be(client: socket.socket) -> None:
         os.environ.clear()
         os.environ.update(told["variables"])
         tempfile.tempdir = None  # the job has its own
-        client.sendall(str(os.getpid()).encode())
+        client.sendall(f"{os.getpid()}\n".encode())
         with suppress(OSError):  # the name that `ps` and `top` show
             Path("/proc/self/comm").write_text(Path(told["script"]).stem.rpartition(".")[2])
         sys.argv, sys.path[0] = [told["script"]], os.path.dirname(told["script"])
@@ -132,7 +137,7 @@ def _be(client: socket.socket) -> None:
             with suppress(OSError):
                 stream.flush()
         with suppress(OSError):
-            client.sendall(str(status).encode())
+            client.sendall(f"{status}\n".encode())
         os._exit(status)  # to free what is imported would take longer than to start
 
 
