@@ -118,7 +118,7 @@ def test_the_login_node_downloads_and_reads_no_corpus(submissions):
 
 
 def test_every_job_asks_for_more_at_its_second_attempt(submissions):
-    assert len(submissions) > 60  # rules, and the figures
+    assert len(submissions) > 30
     for name, (first, second) in submissions.items():
         for option in ("-t", "--mem"):
             assert int(second[option]) == 2 * int(first[option]) > 0, name
@@ -126,15 +126,6 @@ def test_every_job_asks_for_more_at_its_second_attempt(submissions):
         assert int(first["-t"]) >= 10 and int(first["--mem"]) >= 2000, name
         # A third attempt fits into a day, which many clusters allow and no more.
         assert 3 * int(first["-t"]) <= 24 * 60, name
-
-
-def test_a_job_asks_for_what_it_needs_up_to_the_cap(submissions):
-    minutes = {name: int(calls[0]["-t"]) for name, calls in submissions.items()}
-    memory = {name: int(calls[0]["--mem"]) for name, calls in submissions.items()}
-    assert minutes["scores"] == 10 and memory["scores"] == 2000
-    # A row of fourteen fine-tunings on MNLI takes longer than one, and has the cap of its kind.
-    assert 10 < minutes["finetune"] < minutes["sweep"] == 480
-    assert memory["rsa"] < memory["finetune"] < 16000 < memory["structural_probes"] < 64000
 
 
 def test_no_rule_names_a_partition():

@@ -17,8 +17,6 @@ from bertshift.planning.costs import (
     Resources,
     duration,
     estimate,
-    megabytes,
-    minutes,
     plan,
     simulate,
 )
@@ -149,16 +147,6 @@ def test_stimuli_are_as_long_as_their_form_says(paper):
 def test_whole_articles_are_kept(paper):
     found = work(data.dataset, paper, dataset="wikipedia")
     assert 20_000 * 10_000 < found.disk < 20_000 * 100_000 and found.memory > found.disk
-
-
-def test_a_cluster_is_asked_for_what_a_job_needs():
-    cluster = {"margin": 2, "train": {"minutes": 480, "gb": 16}}
-    small, usual, large = Cost(1, 1e8, 0), Cost(3600, 4e9, 0), Cost(1e6, 1e12, 0)
-    assert [minutes(one, cluster, "train", 1) for one in (small, usual, large)] == [10, 120, 480]
-    assert [megabytes(one, cluster, "train", 1) for one in (small, usual, large)] == [2000, 8000, 16000]
-    assert minutes(usual, cluster, "train", 3) == 360 and megabytes(large, cluster, "train", 2) == 32000
-    # A user's cap holds, however low.
-    assert minutes(small, {"margin": 2, "train": {"minutes": 5, "gb": 1}}, "train", 1) == 5
 
 
 def pretrained(config, **how):
@@ -329,14 +317,6 @@ def test_operations_are_told(config, tmp_path, monkeypatch):
     told = f"{job.work.flops:.1e}".replace("e+", "e")
     printed = plan([job], config, TABLE, Resources(cores=2))
     assert f"{told} floating-point operations" in printed and printed.count(told) == 3
-
-
-def test_temporary_disk_is_limited():
-    jobs, each = jobs_of_seconds(1, 1, 5, 5, temporary=True, limited=7)
-    readers = [replace(jobs[n + 2], after=(n,), temporary=False, limited=0) for n in (0, 1)]
-    # The second is made when the first has been read; and where one alone is too much, one at a time.
-    assert simulate([*jobs[:2], *readers], each, Resources(cores=2, disk=10)) == (12, 7)
-    assert simulate([*jobs[:2], *readers], each, Resources(cores=2, disk=1)) == (12, 7)
 
 
 def test_durations_as_a_person_says_them():

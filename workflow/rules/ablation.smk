@@ -1,12 +1,50 @@
 from bertshift.requests import ablation
 
+
 # Every head and every layer of a fine-tuned model disabled, all replicates in one job.
-made_by(
-    ablation.ablation,
-    table="results/ablation/{model}.tsv",
-    blocks=blocks_beside("results/ablation/{model}.tsv"),
-    examples="results/ablation/{model}.npz",
-    gpu=1,
-)
+rule ablation:
+    input:
+        inputs_of(ablation.ablation),
+    output:
+        table="results/ablation/{model}.tsv",
+        blocks="results/ablation/{model}.blocks.npy",
+        examples="results/ablation/{model}.npz",
+    log:
+        "logs/ablation/{model}.log",
+    priority: 6
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("ablation"),
+        settings=settings_of(ablation.ablation),
+    script:
+        "../scripts/ablation.py"
+
+
 # Every layer of a fine-tuned model with its parent's weights, one at a time, all replicates in one job.
-made_by(ablation.restored, *with_blocks("results/restored/{model}.tsv"), gpu=1)
+rule restored:
+    input:
+        inputs_of(ablation.restored),
+    output:
+        table="results/restored/{model}.tsv",
+        blocks="results/restored/{model}.blocks.npy",
+    log:
+        "logs/restored/{model}.log",
+    priority: 6
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("restored"),
+        settings=settings_of(ablation.restored),
+    script:
+        "../scripts/restored.py"

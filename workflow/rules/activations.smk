@@ -1,13 +1,50 @@
 from bertshift.requests import activations
 
+DUMP = directory("results/activations/{kind}/{model}/{stimuli}")
+
+
 # All replicates of a model in one job, so that a job is worth its start.
-made_by(
-    activations.activations,
-    directory(activations.DUMP) if config["keep_activations"] else temp(directory(activations.DUMP)),
-    dumped="disk",
-    gpu=1,
-    log="activations/{kind}_{model}_{stimuli}",
-    where={"kind": only(activations.WRITTEN)},
-)
+rule activations:
+    input:
+        inputs_of(activations.activations),
+    output:
+        DUMP if config["keep_activations"] else temp(DUMP),
+    log:
+        "logs/activations/{kind}_{model}_{stimuli}.log",
+    wildcard_constraints:
+        kind=only(activations.WRITTEN),
+    priority: 4
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("activations"),
+        settings=settings_of(activations.activations),
+    script:
+        "../scripts/activations.py"
+
+
 # A few short inputs through one replicate and the model that it was fine-tuned from: too little for a GPU.
-made_by(activations.examples, activations.EXAMPLES)
+rule examples:
+    input:
+        inputs_of(activations.examples),
+    output:
+        "results/examples/{model}.json",
+    log:
+        "logs/examples/{model}.log",
+    priority: 4
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("examples"),
+        settings=settings_of(activations.examples),
+    script:
+        "../scripts/examples.py"

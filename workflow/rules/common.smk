@@ -146,8 +146,7 @@ def settings_of(request):
 
 @sentences
 def code(*scripts, module=None, records=()):
-    """A digest of what a rule's scripts do, and their names. Where it changes, the rule reruns; no comment and no fresh
-    checkout changes it. Each job compares it with the code that it has loaded.
+    """A digest of what a rule's scripts do. Where it changes, the rule reruns; no comment and no fresh checkout changes it.
 
     records: the metrics of two models whose records count, as the rule computes or reads their tables.
     """
@@ -160,100 +159,14 @@ def only(names):
     return "|".join(map(re.escape, names)) or "(?!)"
 
 
-def reserve(kind, dumped=None):
-    """Minutes and memory that a job of this kind asks a cluster for, more with each attempt. Local runs ignore both.
-
-    dumped: where the plan counts what is deleted again, "disk" if other jobs read it and "scratch" if the job itself does.
-    Only this counts as `disk_mb`, as the rest of what it writes stays.
-    """
-
-    def asked(which):
-        return lambda wildcards, rulename, threads, attempt: which(
-            expected(rulename, tuple(wildcards.items()), threads), config["cluster"], kind, attempt
-        )
-
-    def deleted(wildcards, rulename, threads):
-        return math.ceil(getattr(expected(rulename, tuple(wildcards.items()), threads), dumped) / costs.MB)
-
-    return {
-        "disk_mb": deleted if dumped else 0,
-        "runtime": asked(costs.minutes),
-        "mem_mb": asked(costs.megabytes),
-    }
+def minutes(kind):
+    """Minutes that a job of this kind asks a cluster for, more with each attempt. Local runs ignore them."""
+    return lambda wildcards, attempt: config["cluster"][kind]["minutes"] * attempt
 
 
-# Under which key the configuration says how many threads a kind of job has; other kinds have one.
-KEY_OF_THREADS = {"train": "train", "analyse": "analyse", "probe": "analyse"}
-
-
-def with_blocks(table):
-    """The table, and beside it what its numbers are without each block of inputs."""
-    return [table, blocks_beside(table)]
-
-
-def named(files):
-    """Files by their names without endings: with --cache, Snakemake shares only outputs that have names."""
-    return {Path(file).stem: file for file in files}
-
-
-def priority_of(name):
-    """Of the jobs that are ready, those of a later stage start first: a figure is drawn as soon as it can be, and no
-    activations wait longer than they must. Only data come before all: what needs them would wait for every pretraining.
-    """
-    return costs.stage(name, COSTS) or len(COSTS["stages"])
-
-
-def made_by(
-    request,
-    *files,
-    name=None,
-    program=None,
-    depends=None,
-    kind="analyse",
-    gpu=0,
-    dumped=None,
-    log=None,
-    where=None,
-    **named,
-):
-    """The rule that makes these files as the request says. It has the request's name, unless told.
-
-    program: the script's name, by default the rule's; called `script`, it would hide what Snakemake runs scripts by.
-    depends: what the files depend on beside those that are read; by default the script's code and the request's settings.
-    kind and dumped are those of `reserve`; kind None is a job on the machine that starts the others.
-    where: constraints of wildcards. log: where below logs/, without its ending; by default it has the names of the rule
-    and of the first file.
-    """
-    name, program = name or request.__name__, program or name or request.__name__
-    log = log or f"{name}/{Path([*files, *named.values()][0]).stem}"
-    asked = {**reserve(kind, dumped), **({"gpu": gpu} if gpu else {})} if kind else {}
-
-    rule:
-        name:
-            name
-        input:
-            inputs_of(request),
-        output:
-            *files,
-            **named,
-        log:
-            f"logs/{log}.log",
-        wildcard_constraints:
-            **(where or {}),
-        priority: priority_of(name)
-        localrule: not kind
-        conda:
-            ENVIRONMENT
-        threads: config["threads"][KEY_OF_THREADS[kind]] if kind in KEY_OF_THREADS else 1
-        resources:
-            **asked,
-        params:
-            **(
-                depends
-                or {"code": code(program, records={name} & METRICS.keys()), "settings": settings_of(request)}
-            ),
-        script:
-            f"../scripts/{program}.py"
+def memory(kind):
+    """Megabytes that a job of this kind asks a cluster for, in the way of `minutes`."""
+    return lambda wildcards, attempt: math.ceil(1000 * config["cluster"][kind]["gb"]) * attempt
 
 
 # Snakemake's linter wants functions apart from rules.

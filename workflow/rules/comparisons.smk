@@ -6,35 +6,144 @@ from bertshift.requests import comparing, forgetting, grounding
 # A metric of two models, for every pair of their replicates: one job a pair of models.
 for metric, how in OF_DUMPS.items():
     request = partial(comparing.compare, metric=metric)
-    made_by(
-        request,
-        *with_blocks(f"results/{metric}/{{model}}_vs_{{reference}}.tsv"),
-        name=metric,
-        program="compare",
-        depends={
-            "code": code("compare", module=f"metrics/{how.module}", records=[metric]),
-            "settings": settings_of(request),
-        },
-    )
+
+    rule:
+        name:
+            metric
+        input:
+            inputs_of(request),
+        output:
+            table=f"results/{metric}/{{model}}_vs_{{reference}}.tsv",
+            blocks=f"results/{metric}/{{model}}_vs_{{reference}}.blocks.npy",
+        log:
+            f"logs/{metric}/{{model}}_vs_{{reference}}.log",
+        priority: 5
+        conda:
+            ENVIRONMENT
+        threads: config["threads"]["analyse"]
+        resources:
+            mem_mb=memory("analyse"),
+            runtime=minutes("analyse"),
+        params:
+            code=code("compare", module=f"metrics/{how.module}", records=[metric]),
+            settings=settings_of(request),
+        script:
+            "../scripts/compare.py"
 
 
 # From weights alone, one matrix at a time.
-made_by(comparing.spectra, "results/spectra/{model}_vs_{reference}.tsv")
+rule spectra:
+    input:
+        inputs_of(comparing.spectra),
+    output:
+        "results/spectra/{model}_vs_{reference}.tsv",
+    log:
+        "logs/spectra/{model}_vs_{reference}.log",
+    priority: 5
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("spectra", records=["spectra"]),
+        settings=settings_of(comparing.spectra),
+    script:
+        "../scripts/spectra.py"
+
+
 # Both models side by side on inputs padded to one length: maps of these are too many to be stored.
-made_by(
-    comparing.cosine_padded,
-    *with_blocks("results/cosine_padded/{model}_vs_{reference}.tsv"),
-    gpu=1,
-)
+rule cosine_padded:
+    input:
+        inputs_of(comparing.cosine_padded),
+    output:
+        table="results/cosine_padded/{model}_vs_{reference}.tsv",
+        blocks="results/cosine_padded/{model}_vs_{reference}.blocks.npy",
+    log:
+        "logs/cosine_padded/{model}_vs_{reference}.log",
+    priority: 5
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("cosine_padded", records=["cosine_padded"]),
+        settings=settings_of(comparing.cosine_padded),
+    script:
+        "../scripts/cosine_padded.py"
+
+
 # Every two runs of a task, in distance and in behaviour. It extracts the activations of one pretraining run's runs itself
 # and deletes them: those of all models of a task would fill a disk.
-made_by(grounding.grounding, "results/grounding/{model}.tsv", dumped="scratch", gpu=1)
+rule grounding:
+    input:
+        inputs_of(grounding.grounding),
+    output:
+        "results/grounding/{model}.tsv",
+    log:
+        "logs/grounding/{model}.log",
+    priority: 5
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("grounding"),
+        settings=settings_of(grounding.grounding),
+    script:
+        "../scripts/grounding.py"
+
+
 # The checkpoint's own head on a fine-tuned encoder, all replicates in one job; neither states nor logits are stored.
-made_by(forgetting.forgetting, *with_blocks("results/forgetting/{model}.tsv"), gpu=1)
+rule forgetting:
+    input:
+        inputs_of(forgetting.forgetting),
+    output:
+        table="results/forgetting/{model}.tsv",
+        blocks="results/forgetting/{model}.blocks.npy",
+    log:
+        "logs/forgetting/{model}.log",
+    priority: 5
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("forgetting"),
+        settings=settings_of(forgetting.forgetting),
+    script:
+        "../scripts/forgetting.py"
+
+
 # Who the words of a stimulus are: tags and trees by the annotators' first replicates, one job for both.
-made_by(
-    comparing.annotations,
-    rows="results/annotations/{stimulus}.jsonl",
-    record="results/annotations/{stimulus}.json",
-    gpu=1,
-)
+rule annotations:
+    input:
+        inputs_of(comparing.annotations),
+    output:
+        rows="results/annotations/{stimulus}.jsonl",
+        record="results/annotations/{stimulus}.json",
+    log:
+        "logs/annotations/{stimulus}.log",
+    priority: 4
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("annotations"),
+        settings=settings_of(comparing.annotations),
+    script:
+        "../scripts/annotations.py"

@@ -4,7 +4,7 @@ from snakemake.iocontainers import Wildcards
 from snakemake.output_index import OutputIndex
 
 from bertshift.running import makers
-from bertshift.requests import Request, data
+from bertshift.requests import data
 from bertshift.world import generate
 
 
@@ -41,22 +41,62 @@ rule:
 # Models of the demo are pretrained on it, whatever data they are fine-tuned on.
 if "world" in config:
 
-    made_by(
-        lambda config: Request(settings=config["world"]),
-        *[f"{data.WORLD}/{file}" for file in generate.FILES],
-        name="world",
-        kind=None,
-        log="world",
-    )
+    rule world:
+        output:
+            [f"{data.WORLD}/{file}" for file in generate.FILES],
+        log:
+            "logs/world.log",
+        priority: 10
+        localrule: True
+        conda:
+            ENVIRONMENT
+        params:
+            code=code("world"),
+            settings=settings.canonical(config["world"]),
+        script:
+            "../scripts/world.py"
 
 
 # Reaches the network, as `checkpoint` and `corpus` do, only where data.source is hub. It runs on a cluster's login node,
 # which has one, and holds a row at a time.
-made_by(data.dataset, **data.dataset_files("{dataset}"), kind=None, log="dataset/{dataset}")
-made_by(
-    data.stimuli,
-    rows="results/stimuli/{stimulus}.jsonl",
-    description="results/stimuli/{stimulus}.json",
-    kind="table",
-    where={"stimulus": rf"(?!({only(data.OF_PROBES)})\.)[a-z0-9_+]+"},
-)
+rule dataset:
+    input:
+        inputs_of(data.dataset),
+    output:
+        examples="results/data/{dataset}/examples.jsonl",
+        sidecar="results/data/{dataset}/dataset.json",
+    log:
+        "logs/dataset/{dataset}.log",
+    priority: 10
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        code=code("dataset"),
+        settings=settings_of(data.dataset),
+    script:
+        "../scripts/dataset.py"
+
+
+# The inputs that models are compared on; those of probes and relations have rules of their own.
+rule stimuli:
+    input:
+        inputs_of(data.stimuli),
+    output:
+        rows="results/stimuli/{stimulus}.jsonl",
+        description="results/stimuli/{stimulus}.json",
+    log:
+        "logs/stimuli/{stimulus}.log",
+    wildcard_constraints:
+        stimulus=rf"(?!({only(data.OF_PROBES)})\.)[a-z0-9_+]+",
+    priority: 10
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("stimuli"),
+        settings=settings_of(data.stimuli),
+    script:
+        "../scripts/stimuli.py"

@@ -1,6 +1,6 @@
 from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.papers.by_name import module_of
-from bertshift.requests import Request, figures
+from bertshift.requests import figures
 
 
 def code_of_figure(wildcards):
@@ -27,11 +27,12 @@ rule figure:
         txt="results/figures/{paper}/{item}.txt",
     log:
         "logs/figures/{paper}/{item}.log",
+    priority: 9
     conda:
         ENVIRONMENT
-    priority: priority_of("figure")
     resources:
-        **reserve("table"),
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
     params:
         code=code_of_figure,
         settings=settings_of(figures.figure),
@@ -44,45 +45,83 @@ def code_of_claims(wildcards):
     return code("claims", module=f"papers/{wildcards.paper}/claims", records=records)
 
 
-made_by(
-    figures.claims,
-    "results/claims/{paper}.tsv",
-    depends={
-        "code": code_of_claims,
-        "settings": settings_of(figures.claims),
-    },
-    kind=None,
-)
-WITH_FIGURES = [paper for paper in PAPERS if figures.figures_of([paper], config)]
-made_by(
-    lambda config: Request({"tables": [f"results/claims/{paper}.tsv" for paper in WITH_FIGURES]}),
-    "results/claims.tsv",
-    name="all_claims",
-    program="concatenate",
-    depends={"code": code("concatenate")},
-    kind=None,
-    log="all_claims",
-)
-PAGE = report(
-    "results/figures/index.html",
-    category="All figures",
-    labels={"figure": "page", "shows": "Figures, claims and models, to explore"},
-)
-SHOWN = {
-    "code": code("gallery", records=figures.metrics_of(figures.figures_of(PAPERS, config), config)),
-    "settings": settings_of(figures.gallery),
-}
-made_by(figures.gallery, PAGE, depends=SHOWN, kind=None, log="gallery")
-# One paper's page needs only that paper's runs.
-made_by(
-    figures.gallery,
-    "results/figures/{paper}.html",
-    name="paper_gallery",
-    program="gallery",
-    depends=SHOWN,
-    kind=None,
-    log="gallery/{paper}",
-)
+rule claims:
+    input:
+        inputs_of(figures.claims),
+    output:
+        "results/claims/{paper}.tsv",
+    log:
+        "logs/claims/{paper}.log",
+    priority: 9
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_of_claims,
+        settings=settings_of(figures.claims),
+    script:
+        "../scripts/claims.py"
+
+
+rule all_claims:
+    input:
+        tables=[f"results/claims/{paper}.tsv" for paper in PAPERS if figures.figures_of([paper], config)],
+    output:
+        "results/claims.tsv",
+    log:
+        "logs/all_claims.log",
+    priority: 9
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        code=code("concatenate"),
+    script:
+        "../scripts/concatenate.py"
+
+
+SHOWN = figures.metrics_of(figures.figures_of(PAPERS, config), config)
+
+
+# The page of all papers, and of each: one paper's page needs only that paper's runs.
+rule gallery:
+    input:
+        inputs_of(figures.gallery),
+    output:
+        report(
+            "results/figures/index.html",
+            category="All figures",
+            labels={"figure": "page", "shows": "Figures, claims and models, to explore"},
+        ),
+    log:
+        "logs/gallery.log",
+    priority: 9
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        code=code("gallery", records=SHOWN),
+        settings=settings_of(figures.gallery),
+    script:
+        "../scripts/gallery.py"
+
+
+rule paper_gallery:
+    input:
+        inputs_of(figures.gallery),
+    output:
+        "results/figures/{paper}.html",
+    log:
+        "logs/gallery/{paper}.log",
+    priority: 9
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        code=code("gallery", records=SHOWN),
+        settings=settings_of(figures.gallery),
+    script:
+        "../scripts/gallery.py"
 
 
 for paper in PAPERS:

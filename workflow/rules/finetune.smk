@@ -1,68 +1,248 @@
-from bertshift.requests import Request, finetuning, pretraining
+from bertshift.requests import finetuning, pretraining
 
 LEFT_BY_TRAINING = [*MODEL_FILES, "scores.json", "predictions.tsv", "steps.tsv", "layers.tsv"]
 SHARES = sorted(config["snapshots"])
 
-# One job a run, so that a new seed costs one job and a kill costs one run.
-made_by(
-    finetuning.finetune,
-    *[f"results/models/{{model}}/init{{init}}_seed{{seed}}/{name}" for name in LEFT_BY_TRAINING],
-    kind="train",
-    gpu=1,
-    log="finetune/{model}_init{init}_seed{seed}",
-    # What `snapshots` and `noise` make, they make alone.
-    where={"model": rf"(?![^/]+\.(?:at(?:{only(map(str, SHARES))})|noise\d*)(?:@[^/]+)?/)[^/]+"},
-)
+
+# One job a run, so that a new seed costs one job and a kill costs one run. What `snapshots` and `noise` make, they make alone.
+rule finetune:
+    input:
+        inputs_of(finetuning.finetune),
+    output:
+        "results/models/{model}/init{init}_seed{seed}/config.json",
+        "results/models/{model}/init{init}_seed{seed}/model.safetensors",
+        "results/models/{model}/init{init}_seed{seed}/tokenizer.json",
+        "results/models/{model}/init{init}_seed{seed}/tokenizer_config.json",
+        "results/models/{model}/init{init}_seed{seed}/source.json",
+        "results/models/{model}/init{init}_seed{seed}/scores.json",
+        "results/models/{model}/init{init}_seed{seed}/predictions.tsv",
+        "results/models/{model}/init{init}_seed{seed}/steps.tsv",
+        "results/models/{model}/init{init}_seed{seed}/layers.tsv",
+    log:
+        "logs/finetune/{model}_init{init}_seed{seed}.log",
+    wildcard_constraints:
+        model=rf"(?![^/]+\.(?:at(?:{only(map(str, SHARES))})|noise\d*)(?:@[^/]+)?/)[^/]+",
+    priority: 2
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["train"]
+    resources:
+        gpu=1,
+        mem_mb=memory("train"),
+        runtime=minutes("train"),
+    params:
+        code=code("finetune"),
+        settings=settings_of(finetuning.finetune),
+    script:
+        "../scripts/finetune.py"
+
+
 # The same run after shares of its steps: all shares in one job, which stops after the largest. It makes no finished model
 # again, and no finished model has to wait for it.
-made_by(
-    finetuning.snapshots,
-    *[
-        temp(file) if name.endswith(".safetensors") and not config["keep_snapshots"] else file
-        for share in SHARES
-        for name in LEFT_BY_TRAINING
-        for file in [f"results/models/{{stem}}.at{share}{{checkpoint}}/init{{init}}_seed{{seed}}/{name}"]
-    ],
-    kind="train",
-    dumped="disk",
-    gpu=1,
-    log="snapshots/{stem}{checkpoint}_init{init}_seed{seed}",
-    where={"stem": r"[^/@]+", "checkpoint": r"(?:@[^/]+)?"},
-)
-# A checkpoint that is not fine-tuned but changed: `base.random`, `base.keep2`.
-made_by(
-    pretraining.derive,
-    *[f"results/models/{{model}}/init{{init}}/{name}" for name in MODEL_FILES],
-    kind="table",
-    log="derive/{model}_init{init}",
-)
-# The parent of a run with noise as large as the run's change: `mnli.noise`.
-made_by(
-    pretraining.noise,
-    *[
-        temp(file) if name.endswith(".safetensors") else file
-        for name in MODEL_FILES
-        for file in [f"results/models/{{model}}/init{{init}}_seed{{seed}}/{name}"]
-    ],
-    kind="table",
-    log="noise/{model}_init{init}_seed{seed}",
-    where={"model": r"[^/@]+\.noise\d*(?:@[^/]+)?"},
-)
-# What the task gets from the encoder before: under random heads, and under linear probes.
-made_by(finetuning.frozen, *with_blocks("results/frozen/{model}.tsv"), gpu=1)
-# Step sizes by layer, relative to the weights that fine-tuning began with.
-made_by(finetuning.steps, "results/steps/{model}.tsv", kind="table")
-made_by(finetuning.scores, *with_blocks("results/scores/{model}.tsv"), kind="table")
-# Two models of one task, tested against each other on its examples: all replicates in one job.
-made_by(finetuning.gains, *with_blocks("results/gains/{model}_vs_{reference}.tsv"), kind="table")
-made_by(finetuning.losses, "results/losses/{model}.tsv", kind="table")
+rule snapshots:
+    input:
+        inputs_of(finetuning.snapshots),
+    output:
+        *[
+            temp(file) if name.endswith(".safetensors") and not config["keep_snapshots"] else file
+            for share in SHARES
+            for name in LEFT_BY_TRAINING
+            for file in [f"results/models/{{stem}}.at{share}{{checkpoint}}/init{{init}}_seed{{seed}}/{name}"]
+        ],
+    log:
+        "logs/snapshots/{stem}{checkpoint}_init{init}_seed{seed}.log",
+    wildcard_constraints:
+        stem=r"[^/@]+",
+        checkpoint=r"(?:@[^/]+)?",
+    priority: 2
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["train"]
+    resources:
+        gpu=1,
+        mem_mb=memory("train"),
+        runtime=minutes("train"),
+    params:
+        code=code("snapshots"),
+        settings=settings_of(finetuning.snapshots),
+    script:
+        "../scripts/snapshots.py"
 
-made_by(
-    lambda config: Request({"tables": [f"results/scores/{model}.tsv" for model in config["scored"]]}),
-    "results/scores.tsv",
-    name="all_scores",
-    program="concatenate",
-    depends={"code": code("concatenate")},
-    kind="table",
-    log="all_scores",
-)
+
+# A checkpoint that is not fine-tuned but changed: `base.random`, `base.keep2`.
+rule derive:
+    input:
+        inputs_of(pretraining.derive),
+    output:
+        "results/models/{model}/init{init}/config.json",
+        "results/models/{model}/init{init}/model.safetensors",
+        "results/models/{model}/init{init}/tokenizer.json",
+        "results/models/{model}/init{init}/tokenizer_config.json",
+        "results/models/{model}/init{init}/source.json",
+    log:
+        "logs/derive/{model}_init{init}.log",
+    priority: 1
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("derive"),
+        settings=settings_of(pretraining.derive),
+    script:
+        "../scripts/derive.py"
+
+
+# The parent of a run with noise as large as the run's change: `mnli.noise`.
+rule noise:
+    input:
+        inputs_of(pretraining.noise),
+    output:
+        "results/models/{model}/init{init}_seed{seed}/config.json",
+        temp("results/models/{model}/init{init}_seed{seed}/model.safetensors"),
+        "results/models/{model}/init{init}_seed{seed}/tokenizer.json",
+        "results/models/{model}/init{init}_seed{seed}/tokenizer_config.json",
+        "results/models/{model}/init{init}_seed{seed}/source.json",
+    log:
+        "logs/noise/{model}_init{init}_seed{seed}.log",
+    wildcard_constraints:
+        model=r"[^/@]+\.noise\d*(?:@[^/]+)?",
+    priority: 2
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("noise"),
+        settings=settings_of(pretraining.noise),
+    script:
+        "../scripts/noise.py"
+
+
+# What the task gets from the encoder before: under random heads, and under linear probes.
+rule frozen:
+    input:
+        inputs_of(finetuning.frozen),
+    output:
+        table="results/frozen/{model}.tsv",
+        blocks="results/frozen/{model}.blocks.npy",
+    log:
+        "logs/frozen/{model}.log",
+    priority: 8
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("frozen"),
+        settings=settings_of(finetuning.frozen),
+    script:
+        "../scripts/frozen.py"
+
+
+# Step sizes by layer, relative to the weights that fine-tuning began with.
+rule steps:
+    input:
+        inputs_of(finetuning.steps),
+    output:
+        "results/steps/{model}.tsv",
+    log:
+        "logs/steps/{model}.log",
+    priority: 5
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("steps"),
+        settings=settings_of(finetuning.steps),
+    script:
+        "../scripts/steps.py"
+
+
+rule scores:
+    input:
+        inputs_of(finetuning.scores),
+    output:
+        table="results/scores/{model}.tsv",
+        blocks="results/scores/{model}.blocks.npy",
+    log:
+        "logs/scores/{model}.log",
+    priority: 5
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("scores"),
+        settings=settings_of(finetuning.scores),
+    script:
+        "../scripts/scores.py"
+
+
+# Two models of one task, tested against each other on its examples: all replicates in one job.
+rule gains:
+    input:
+        inputs_of(finetuning.gains),
+    output:
+        table="results/gains/{model}_vs_{reference}.tsv",
+        blocks="results/gains/{model}_vs_{reference}.blocks.npy",
+    log:
+        "logs/gains/{model}_vs_{reference}.log",
+    priority: 5
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("gains"),
+        settings=settings_of(finetuning.gains),
+    script:
+        "../scripts/gains.py"
+
+
+rule losses:
+    input:
+        inputs_of(finetuning.losses),
+    output:
+        "results/losses/{model}.tsv",
+    log:
+        "logs/losses/{model}.log",
+    priority: 5
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("losses"),
+        settings=settings_of(finetuning.losses),
+    script:
+        "../scripts/losses.py"
+
+
+rule all_scores:
+    input:
+        tables=expand("results/scores/{model}.tsv", model=config["scored"]),
+    output:
+        "results/scores.tsv",
+    log:
+        "logs/all_scores.log",
+    priority: 5
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("concatenate"),
+    script:
+        "../scripts/concatenate.py"

@@ -1,21 +1,74 @@
 from bertshift.requests import patterns
 
+
 # Maps for a person to look at, with a proposed class each: of the fine-tuned models of Kovaleva et al. 2019, Figure 2.
-made_by(patterns.pattern_sheet, directory("results/patterns/sheet"), log="patterns/sheet", gpu=1)
-made_by(
-    patterns.pattern_classifier,
-    classifier="results/patterns/classifier/classifier.safetensors",
-    predictions="results/patterns/classifier/predictions.tsv",
-    scores="results/patterns/classifier/scores.tsv",
-    confusion="results/patterns/classifier/confusion.tsv",
-    log="patterns/classifier",
-    gpu=1,
-)
+rule pattern_sheet:
+    input:
+        inputs_of(patterns.pattern_sheet),
+    output:
+        directory("results/patterns/sheet"),
+    log:
+        "logs/patterns/sheet.log",
+    priority: 7
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("pattern_sheet"),
+        settings=settings_of(patterns.pattern_sheet),
+    script:
+        "../scripts/pattern_sheet.py"
+
+
+rule pattern_classifier:
+    input:
+        inputs_of(patterns.pattern_classifier),
+    output:
+        classifier="results/patterns/classifier/classifier.safetensors",
+        predictions="results/patterns/classifier/predictions.tsv",
+        scores="results/patterns/classifier/scores.tsv",
+        confusion="results/patterns/classifier/confusion.tsv",
+    log:
+        "logs/patterns/classifier.log",
+    priority: 7
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("pattern_classifier"),
+        settings=settings_of(patterns.pattern_classifier),
+    script:
+        "../scripts/pattern_classifier.py"
+
+
 # All replicates of a model; beside the shares, the few maps that Figures 1 and 10 draw.
-made_by(
-    patterns.patterns,
-    shares="results/patterns/{model}.tsv",
-    blocks=blocks_beside("results/patterns/{model}.tsv"),
-    maps="results/patterns/maps/{model}.tsv",
-    gpu=1,
-)
+rule patterns:
+    input:
+        inputs_of(patterns.patterns),
+    output:
+        shares="results/patterns/{model}.tsv",
+        blocks="results/patterns/{model}.blocks.npy",
+        maps="results/patterns/maps/{model}.tsv",
+    log:
+        "logs/patterns/{model}.log",
+    priority: 7
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("patterns"),
+        settings=settings_of(patterns.patterns),
+    script:
+        "../scripts/patterns.py"

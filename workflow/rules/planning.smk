@@ -25,17 +25,9 @@ def work_of(maker, wildcards):
     return answer_to(request)(wildcards).work(SIZES) if request else costs.Work()
 
 
-@cache
-def expected(rulename, wildcards, threads):
-    """What a job will cost on a cluster with GPUs, as far as the configuration tells; wildcards: (name, value) pairs."""
-    maker = workflow.get_rule(rulename)
-    work, gpu = work_of(maker, Wildcards(fromdict=dict(wildcards))), "gpu" in maker.resources
-    return costs.of_job(costs.Job(0, OURS[maker], work, threads, gpu), COSTS, has_gpu=True)
-
-
 def jobs_of(dag):
     """Jobs as the library knows them, without those that only name targets."""
-    jobs, limited = [job for job in dag.jobs if not job.is_norun], workflow.global_resources
+    jobs = [job for job in dag.jobs if not job.is_norun]
     return [
         costs.Job(
             dag.jobid(job),
@@ -45,7 +37,6 @@ def jobs_of(dag):
             gpu=bool(job.resources.get("gpu")),
             output=tuple(map(str, job.output)),
             temporary=bool(job.temp_output),
-            limited=(job.scheduler_resources.get("disk_mb", 0) if "disk_mb" in limited else 0) * costs.MB,
             record=re.sub(r"\.log$", ".cost.tsv", str(job.log)),
             needed=dag.needrun(job),
             after=tuple(dag.jobid(other) for other in dag.dependencies[job] if not other.is_norun),
@@ -57,11 +48,10 @@ def jobs_of(dag):
 def limits():
     """What this run may use at a time; of a cluster's GPUs only the limit on jobs is known."""
     allowed = {name: one.value for name, one in workflow.global_resources.items() if one.value is not None}
-    disk = allowed["disk_mb"] * costs.MB if "disk_mb" in allowed else None
     if not workflow.local_exec:
-        return costs.Resources(jobs=workflow.nodes, disk=disk, has_gpu=True)
+        return costs.Resources(jobs=workflow.nodes, has_gpu=True)
     gpu = int(allowed["gpu"]) if "gpu" in allowed else None
-    return costs.Resources(workflow.cores, gpu, disk=disk, has_gpu=bool(gpus.given()))
+    return costs.Resources(workflow.cores, gpu, has_gpu=bool(gpus.given()))
 
 
 PLAN = "BERTSHIFT_PLAN"

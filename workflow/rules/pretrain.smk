@@ -1,26 +1,78 @@
 from bertshift.requests import pretraining
 
-made_by(
-    pretraining.vocabulary,
-    **named(pretraining.vocabulary_files("{vocabulary}")),
-    kind="table",
-    log="vocabulary/{vocabulary}",
-)
+
+rule vocabulary:
+    input:
+        inputs_of(pretraining.vocabulary),
+    output:
+        tokenizer="results/vocabularies/{vocabulary}/tokenizer.json",
+        tokenizer_config="results/vocabularies/{vocabulary}/tokenizer_config.json",
+    log:
+        "logs/vocabulary/{vocabulary}.log",
+    priority: 1
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("vocabulary"),
+        settings=settings_of(pretraining.vocabulary),
+    script:
+        "../scripts/vocabulary.py"
+
+
 # Pretraining from scratch, by the objective of the base's family; one job an independent run.
-made_by(
-    pretraining.pretrain,
-    **named(f"{pretraining.CHECKPOINT}/{name}" for name in [*MODEL_FILES, "pretraining.json", "steps.tsv"]),
-    kind="train",
-    gpu=1,
-    log="pretrain/{base}_init{init}",
-    where={"base": only(pretraining.pretrained_here(config))},
-)
-made_by(
-    pretraining.checkpoint,
-    **named(f"{pretraining.CHECKPOINT}/{name}" for name in MODEL_FILES if name != SOURCE),
-    # Kept when the rule runs again: it holds the commit of an entry without a revision.
-    source=update(f"{pretraining.CHECKPOINT}/{SOURCE}"),
-    kind=None,
-    log="checkpoint/{base}_init{init}",
-    where={"base": only(pretraining.pretrained_elsewhere(config))},
-)
+rule pretrain:
+    input:
+        inputs_of(pretraining.pretrain),
+    output:
+        config="results/pretrained/{base}/init{init}/config.json",
+        model="results/pretrained/{base}/init{init}/model.safetensors",
+        tokenizer="results/pretrained/{base}/init{init}/tokenizer.json",
+        tokenizer_config="results/pretrained/{base}/init{init}/tokenizer_config.json",
+        source="results/pretrained/{base}/init{init}/source.json",
+        pretraining="results/pretrained/{base}/init{init}/pretraining.json",
+        steps="results/pretrained/{base}/init{init}/steps.tsv",
+    log:
+        "logs/pretrain/{base}_init{init}.log",
+    wildcard_constraints:
+        base=only(pretraining.pretrained_here(config)),
+    priority: 1
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["train"]
+    resources:
+        gpu=1,
+        mem_mb=memory("train"),
+        runtime=minutes("train"),
+    params:
+        code=code("pretrain"),
+        settings=settings_of(pretraining.pretrain),
+    script:
+        "../scripts/pretrain.py"
+
+
+rule checkpoint:
+    input:
+        inputs_of(pretraining.checkpoint),
+    output:
+        config="results/pretrained/{base}/init{init}/config.json",
+        model="results/pretrained/{base}/init{init}/model.safetensors",
+        tokenizer="results/pretrained/{base}/init{init}/tokenizer.json",
+        tokenizer_config="results/pretrained/{base}/init{init}/tokenizer_config.json",
+        # Kept when the rule runs again: it holds the commit of an entry without a revision.
+        source=update("results/pretrained/{base}/init{init}/source.json"),
+    log:
+        "logs/checkpoint/{base}_init{init}.log",
+    wildcard_constraints:
+        base=only(pretraining.pretrained_elsewhere(config)),
+    priority: 1
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        code=code("checkpoint"),
+        settings=settings_of(pretraining.checkpoint),
+    script:
+        "../scripts/checkpoint.py"

@@ -1,50 +1,179 @@
 from bertshift.requests import probing
 
+
 # A file that a publisher offers. No digest of code: what an address with a commit holds depends on none.
-made_by(
-    probing.corpus,
-    f"{probing.CORPORA}/{{path}}",
-    depends={"settings": settings_of(probing.corpus)},
-    kind=None,
-    log="corpus/{path}",
-    where={"path": only(probing.downloads(config))},
-)
-made_by(
-    probing.trees,
-    rows="results/stimuli/trees.jsonl",
-    description="results/stimuli/trees.json",
-    kind=None,
-    log="stimuli/trees",
-)
+rule corpus:
+    input:
+        inputs_of(probing.corpus),
+    output:
+        "results/corpora/{path}",
+    log:
+        "logs/corpus/{path}.log",
+    wildcard_constraints:
+        path=only(probing.downloads(config)),
+    priority: 10
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        settings=settings_of(probing.corpus),
+    script:
+        "../scripts/corpus.py"
+
+
+rule trees:
+    input:
+        inputs_of(probing.trees),
+    output:
+        rows="results/stimuli/trees.jsonl",
+        description="results/stimuli/trees.json",
+    log:
+        "logs/stimuli/trees.log",
+    priority: 10
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        code=code("trees"),
+        settings=settings_of(probing.trees),
+    script:
+        "../scripts/trees.py"
+
+
 # A corpus as records of edge probing, whatever its publisher's layout.
-made_by(probing.edges, *probing.edge_files("{task}"), kind="table", log="edges/{task}")
+rule edges:
+    input:
+        inputs_of(probing.edges),
+    output:
+        "results/edges/{task}/train.jsonl",
+        "results/edges/{task}/dev.jsonl",
+        "results/edges/{task}/test.jsonl",
+        "results/edges/{task}/edges.json",
+    log:
+        "logs/edges/{task}.log",
+    priority: 10
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("edges"),
+        settings=settings_of(probing.edges),
+    script:
+        "../scripts/edges.py"
+
+
 # Every sentence of every task once, so that all probes of a model share one forward pass.
-made_by(
-    probing.edge_sentences,
-    rows="results/stimuli/edges.jsonl",
-    description="results/stimuli/edges.json",
-    kind="table",
-    log="stimuli/edges",
-)
+rule edge_sentences:
+    input:
+        inputs_of(probing.edge_sentences),
+    output:
+        rows="results/stimuli/edges.jsonl",
+        description="results/stimuli/edges.json",
+    log:
+        "logs/stimuli/edges.log",
+    priority: 10
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("edge_sentences"),
+        settings=settings_of(probing.edge_sentences),
+    script:
+        "../scripts/edge_sentences.py"
+
+
 # Probes extract a replicate's states themselves, read them and delete them: those of all replicates would fill a disk
 # for as long as probes train. What they have finished when they are stopped is kept beside their table.
-made_by(
-    probing.edge_probes,
-    table="results/edge_probes/{model}.tsv",
-    counts="results/edge_probes/{model}.npz",
-    blocks=blocks_beside("results/edge_probes/{model}.tsv"),
-    kind="probe",
-    dumped="scratch",
-    gpu=1,
-)
-made_by(probing.mdl, *with_blocks("results/mdl/{model}.tsv"), kind="probe", dumped="scratch", gpu=1)
-made_by(
-    probing.structural_probes,
-    *with_blocks("results/structural_probes/{model}.tsv"),
-    kind="probe",
-    dumped="scratch",
-    gpu=1,
-)
-made_by(
-    probing.edge_probe_deltas, *with_blocks("results/edge_probes/{model}_vs_{reference}.tsv"), kind="table"
-)
+rule edge_probes:
+    input:
+        inputs_of(probing.edge_probes),
+    output:
+        table="results/edge_probes/{model}.tsv",
+        counts="results/edge_probes/{model}.npz",
+        blocks="results/edge_probes/{model}.blocks.npy",
+    log:
+        "logs/edge_probes/{model}.log",
+    priority: 8
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("probe"),
+        runtime=minutes("probe"),
+    params:
+        code=code("edge_probes"),
+        settings=settings_of(probing.edge_probes),
+    script:
+        "../scripts/edge_probes.py"
+
+
+rule mdl:
+    input:
+        inputs_of(probing.mdl),
+    output:
+        table="results/mdl/{model}.tsv",
+        blocks="results/mdl/{model}.blocks.npy",
+    log:
+        "logs/mdl/{model}.log",
+    priority: 8
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("probe"),
+        runtime=minutes("probe"),
+    params:
+        code=code("mdl"),
+        settings=settings_of(probing.mdl),
+    script:
+        "../scripts/mdl.py"
+
+
+rule structural_probes:
+    input:
+        inputs_of(probing.structural_probes),
+    output:
+        table="results/structural_probes/{model}.tsv",
+        blocks="results/structural_probes/{model}.blocks.npy",
+    log:
+        "logs/structural_probes/{model}.log",
+    priority: 8
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("probe"),
+        runtime=minutes("probe"),
+    params:
+        code=code("structural_probes"),
+        settings=settings_of(probing.structural_probes),
+    script:
+        "../scripts/structural_probes.py"
+
+
+rule edge_probe_deltas:
+    input:
+        inputs_of(probing.edge_probe_deltas),
+    output:
+        table="results/edge_probes/{model}_vs_{reference}.tsv",
+        blocks="results/edge_probes/{model}_vs_{reference}.blocks.npy",
+    log:
+        "logs/edge_probe_deltas/{model}_vs_{reference}.log",
+    priority: 8
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("edge_probe_deltas"),
+        settings=settings_of(probing.edge_probe_deltas),
+    script:
+        "../scripts/edge_probe_deltas.py"

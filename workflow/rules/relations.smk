@@ -1,13 +1,47 @@
 from bertshift.requests import relations
 
+
 # Sentences with a predicate and its arguments marked: as annotation, and as inputs that show none of it.
-made_by(
-    relations.relations,
-    rows="results/relations/relations.jsonl",
-    sidecar="results/relations/relations.json",
-    stimuli="results/stimuli/relations.jsonl",
-    description="results/stimuli/relations.json",
-    kind="table",
-    log="relations",
-)
-made_by(relations.relation_heads, *with_blocks("results/relation_heads/{model}.tsv"))
+rule relations:
+    input:
+        inputs_of(relations.relations),
+    output:
+        rows="results/relations/relations.jsonl",
+        sidecar="results/relations/relations.json",
+        stimuli="results/stimuli/relations.jsonl",
+        description="results/stimuli/relations.json",
+    log:
+        "logs/relations.log",
+    priority: 10
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("relations"),
+        settings=settings_of(relations.relations),
+    script:
+        "../scripts/relations.py"
+
+
+rule relation_heads:
+    input:
+        inputs_of(relations.relation_heads),
+    output:
+        table="results/relation_heads/{model}.tsv",
+        blocks="results/relation_heads/{model}.blocks.npy",
+    log:
+        "logs/relation_heads/{model}.log",
+    priority: 5
+    conda:
+        ENVIRONMENT
+    threads: config["threads"]["analyse"]
+    resources:
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        code=code("relation_heads"),
+        settings=settings_of(relations.relation_heads),
+    script:
+        "../scripts/relation_heads.py"

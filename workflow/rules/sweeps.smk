@@ -8,18 +8,19 @@ rule sweep:
         inputs_of(sweeps.row),
     output:
         scores="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv",
-        blocks=blocks_beside("results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv"),
+        blocks="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.blocks.npy",
         losses="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.losses.tsv",
     log:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.log",
-    priority: priority_of("sweep")
+    priority: 3
     conda:
         ENVIRONMENT
     threads: max(config["threads"]["train"], config["sweeps"]["runs_at_once"] or 1)
     resources:
-        **reserve("sweep"),
-        # Not parameters: the numbers do not depend on them. 0: as many as the GPU's memory holds.
         gpu=1,
+        mem_mb=memory("sweep"),
+        runtime=minutes("sweep"),
+        # Not parameters: the numbers do not depend on them. 0: as many as the GPU's memory holds.
         runs_at_once=config["sweeps"]["runs_at_once"] or 0,
         run_mb=answer_to(sweeps.largest_run_mb),
     params:
@@ -31,13 +32,44 @@ rule sweep:
         "../scripts/sweep.py"
 
 
-made_by(
-    sweeps.sweep_table,
-    scores="results/sweeps/{model}.{sweep}.tsv",
-    blocks=blocks_beside("results/sweeps/{model}.{sweep}.tsv"),
-    losses="results/sweeps/{model}.{sweep}.losses.tsv",
-    depends={"code": code("sweep_table")},
-    kind="table",
-)
+rule sweep_table:
+    input:
+        inputs_of(sweeps.sweep_table),
+    output:
+        scores="results/sweeps/{model}.{sweep}.tsv",
+        blocks="results/sweeps/{model}.{sweep}.blocks.npy",
+        losses="results/sweeps/{model}.{sweep}.losses.tsv",
+    log:
+        "logs/sweep_table/{model}.{sweep}.log",
+    priority: 3
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("sweep_table"),
+    script:
+        "../scripts/sweep_table.py"
+
+
 # Every head of some layers re-initialised, beside the plain model with as many seeds as it takes to know chance.
-made_by(sweeps.reinit_heads, *with_blocks("results/reinit_heads/{model}.tsv"), kind="table")
+rule reinit_heads:
+    input:
+        inputs_of(sweeps.reinit_heads),
+    output:
+        table="results/reinit_heads/{model}.tsv",
+        blocks="results/reinit_heads/{model}.blocks.npy",
+    log:
+        "logs/reinit_heads/{model}.log",
+    priority: 3
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        code=code("reinit_heads"),
+        settings=settings_of(sweeps.reinit_heads),
+    script:
+        "../scripts/reinit_heads.py"

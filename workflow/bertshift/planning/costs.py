@@ -2,7 +2,6 @@
 
 import csv
 import heapq
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,16 +11,13 @@ from bertshift.measures.registry import METRICS
 from bertshift.requests.work import Sizes, Work
 
 MB, GB = 1e6, 1e9
-# No job asks a cluster for less: a slow node, a file system that is busy.
-LEAST_MINUTES, LEAST_GB = 10, 2
 
 
 @dataclass(frozen=True)
 class Job:
     """One job of the workflow: what its rule and its request say of it, and the jobs that it waits for.
 
-    output: bytes are counted as temporary where Snakemake deletes them; limited: the bytes that a limit on temporary files
-    counts for it.
+    output: bytes are counted as temporary where Snakemake deletes them.
     """
 
     number: int
@@ -31,7 +27,6 @@ class Job:
     gpu: bool = False
     output: tuple[str, ...] = ()
     temporary: bool = False
-    limited: float = 0.0
     record: str | None = None
     needed: bool = True
     after: tuple[int, ...] = ()
@@ -55,15 +50,11 @@ class Cost:
 
 @dataclass(frozen=True)
 class Resources:
-    """What may be in use at a time, None for no limit; has_gpu: whether a job that can use a GPU gets one.
-
-    disk: bytes of temporary files.
-    """
+    """What may be in use at a time, None for no limit; has_gpu: whether a job that can use a GPU gets one."""
 
     cores: int | None = None
     gpus: int | None = None
     jobs: int | None = None
-    disk: float | None = None
     has_gpu: bool = False
 
 
@@ -130,19 +121,6 @@ def estimate(jobs: Sequence[Job], costs: Mapping[int, Cost], own: Mapping[int, C
     return {job.number: _times(costs[job.number], ratios.get(job.rule, of_all)) for job in jobs}
 
 
-def minutes(cost: Cost, cluster: Mapping, kind: str, attempt: int) -> int:
-    """Calculate the minutes that a job of this kind asks a cluster for: what it takes with a margin, at most the kind's, times
-    the attempt."""
-    wanted = max(LEAST_MINUTES, cluster["margin"] * cost.seconds / 60)
-    return math.ceil(min(wanted, cluster[kind]["minutes"])) * attempt
-
-
-def megabytes(cost: Cost, cluster: Mapping, kind: str, attempt: int) -> int:
-    """Calculate the memory of the machine that a job of this kind asks a cluster for, in the way of `minutes`."""
-    wanted = max(LEAST_GB, cluster["margin"] * cost.memory / GB)
-    return math.ceil(1000 * min(wanted, cluster[kind]["gb"])) * attempt
-
-
 def own_cost(job: Job) -> Cost | None:
     """Read what a finished job took from the record that Snakemake wrote of it, with 0 for what nothing tells.
     Return None for a job that is still needed or has no readable record."""
@@ -193,25 +171,22 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
     def wants(job: Job) -> Counter:
         return Counter({"cores": min(job.threads, most_cores), "gpus": int(job.gpu), "jobs": 1})
 
-    now, held, most, room = 0.0, 0.0, 0.0, limits.disk or math.inf
+    now, held, most = 0.0, 0.0, 0.0
     ready = [number for number, others in waits.items() if not others]
     running = []
     while ready or running:
         # Long jobs first; those that find no room wait.
         for number in sorted(ready, key=lambda number: -costs[number].seconds):
-            limited = left[number].limited
-            if not wants(left[number]) <= free or limited and running and limited > room:
+            if not wants(left[number]) <= free:
                 continue
             free -= wants(left[number])
             ready.remove(number)
             heapq.heappush(running, (now + costs[number].seconds, number))
-            room -= limited
             held += costs[number].disk * left[number].temporary + costs[number].scratch
             most = max(most, held)
         now, number = heapq.heappop(running)
         free += wants(left[number])
         held -= costs[number].scratch
-        room += left[number].limited * (not left[number].temporary)
         for reader in readers[number]:
             waits[reader] -= 1
             if not waits[reader]:
@@ -220,7 +195,6 @@ def simulate(jobs: Sequence[Job], costs: Mapping[int, Cost], limits: Resources) 
             unread[other] -= 1
             if not unread[other]:
                 held -= costs[other].disk * left[other].temporary
-                room += left[other].limited * left[other].temporary
     return now, most
 
 
