@@ -48,6 +48,21 @@ def test_other_modules_comments_docstrings_and_layout_do_not(digest):
     )
 
 
+def test_what_users_are_told_does_not_count(digest):
+    text = FILES["pkg/used.py"] + "\n\ndef g():\n    raise ValueError('{}')\n"
+    assert digest({"pkg/used.py": text.format("a message")}) == digest(
+        {"pkg/used.py": text.format("another")}
+    )
+
+
+def test_how_jobs_run_does_not_count(digest, tmp_path):
+    (tmp_path / "pkg/running").mkdir()
+    before = digest(
+        {"script.py": FILES["script.py"] + "from pkg.running import jobs\n", "pkg/running/jobs.py": ""}
+    )
+    assert digest({"pkg/running/jobs.py": "added = 2\n"}) == before
+
+
 def test_what_was_read_once_is_not_parsed_again(digest, monkeypatch):
     parsed, parse = [], codegraph._parsed
     monkeypatch.setattr(

@@ -22,6 +22,8 @@ def server():
         patched.setenv("PYTHONPATH", os.path.dirname(next(iter(bertshift.__path__))))
         patched.setenv(warm.VARIABLE, "")
         server = warm.start()
+        for _ in range(warm.ENOUGH):  # with the last of them it imports the library
+            subprocess.run([sys.executable, "-c", HANDED_OVER], check=False)
         yield server
         server.stdin.close()
         assert server.wait(30) == 0

@@ -10,6 +10,8 @@ from bertshift.files import remembered, write_json
 PACKAGE = Path(__file__).parents[1]
 # What a driver has read for digests, within the folder where it runs.
 KEPT = Path(".snakemake/code.json")
+# What has no part in numbers: how jobs run, how models are called, and what users are told.
+APART = ("running", "naming.py", "suggestions.py", "errors.py")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 # Python writes a tree down in another way from one version to the next.
 VERSION = sys.version.split()[0]
@@ -18,8 +20,8 @@ VERSION = sys.version.split()[0]
 def digest(scripts: Iterable[Path]) -> str:
     """Digest scripts and all library modules that they import, directly or through others, into 12 characters.
 
-    Comments, docstrings and layout do not count. Rules hold it as a parameter, so that an edited module reruns
-    exactly the stages that import it. UserError for a script that does not exist.
+    Comments, docstrings, layout and what is raised do not count, nor do the modules that are APART. Rules hold it as a
+    parameter, so that an edited module reruns exactly the stages that import it. UserError for a script that does not exist.
     """
     scripts = list(scripts)
     if missing := [file for file in scripts if not file.is_file()]:
@@ -92,15 +94,17 @@ def _parsed(source: bytes, path: Path) -> list:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.Raise):
+            node.exc = None
         elif isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False):
             node.body = node.body[1:]
     return [sha256(ast.dump(tree).encode()).hexdigest(), [name for name in names if _files(name)]]
 
 
 def _files(module: str) -> list[Path]:
-    """List the files that importing `module` may run: its own, and those of the packages around it."""
+    """List the files that importing `module` may run, as far as they count: its own, and those of the packages around it."""
     first, *rest = module.split(".")
-    if first != PACKAGE.name:
+    if first != PACKAGE.name or rest and (rest[0] in APART or f"{rest[0]}.py" in APART):
         return []
     folders = [PACKAGE.joinpath(*rest[:depth]) for depth in range(len(rest) + 1)]
     return [folder / "__init__.py" for folder in folders] + [folders[-1].with_suffix(".py")]

@@ -27,6 +27,8 @@ from bertshift.running.network import OFFLINE
 VARIABLE = "BERTSHIFT_WARM"
 # A fork has the threads that the server imported numpy and torch with.
 THREADS = 1
+# Fewer scripts do not win back what it takes to import the library.
+ENOUGH = 8
 ALONE = {"OMP_NUM_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": str(THREADS), **dict.fromkeys(OFFLINE, "1")}
 
 
@@ -56,14 +58,18 @@ def hand_over() -> None:
     address, python = json.loads(os.environ.get(VARIABLE) or "[null, null]")
     if python != sys.executable:
         return
+    # Whoever stops this process stops the fork.
+    waiting = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     with socket.socket(socket.AF_UNIX) as server, server.makefile() as answers:
         try:
             _send_script(server, address)
             fork = int(answers.readline())
         except (OSError, ValueError):
+            signal.pthread_sigmask(signal.SIG_SETMASK, waiting)
             return
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the fork by itself
         signal.signal(signal.SIGTERM, lambda *_: os.kill(fork, signal.SIGTERM))
+        signal.pthread_sigmask(signal.SIG_SETMASK, waiting)
         status = "1"  # of a fork that a signal ended
         with suppress(OSError):
             status = answers.readline() or status
@@ -89,12 +95,16 @@ def import_library() -> None:
 def serve(listener: socket.socket, driver: int) -> None:
     """Fork for each script until `driver`, a descriptor, is closed at its other end; then end the forks."""
     forks: set[int] = set()
+    scripts = 0
     while True:
         ready, *_ = select.select([listener, driver], [], [])
         forks -= _ended(forks)
         if driver in ready:
             break
         client, _ = listener.accept()
+        scripts += 1
+        if scripts == ENOUGH:
+            import_library()
         if (fork := os.fork()) == 0:
             listener.close()
             _be(client)
@@ -143,5 +153,4 @@ def _be(client: socket.socket) -> None:
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as listener:
-        import_library()
         serve(listener, sys.stdin.fileno())
