@@ -17,7 +17,7 @@ from snakemake_executor_plugin_slurm.utils import set_gres_string
 
 # A job of each rule.
 WILDCARDS = {"init": "1", "seed": "1", "model": "mnli", "reference": "base", "sweep": "freeze", "kind": "attention",
-             "stimuli": "mnli", "stimulus": "mnli", "task": "pos"}  # fmt: skip
+             "stimuli": "mnli", "stimulus": "mnli", "task": "pos", "paper": "hao2020", "item": "figure1"}  # fmt: skip
 OF_RULE = {
     "derive": {"model": "base.random"},
     "noise": {"model": "mnli.noise"},
