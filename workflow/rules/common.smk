@@ -13,8 +13,9 @@ from bertshift.files import blocks_beside
 from bertshift.measures.registry import METRICS
 from bertshift.models.source import SOURCE
 from bertshift.papers import catalogue
+from bertshift.papers.by_name import module_of
 from bertshift.planning import costs
-from bertshift.requests import comparing, pretraining
+from bertshift.requests import comparing, figures, pretraining
 from bertshift.requests.runs import MODEL_FILES
 from bertshift.running import codegraph, gpus, own_files, warm
 from bertshift.running.redaction import redact
@@ -53,7 +54,7 @@ ASKED = {method.name for method in workflow.deployment_settings.deployment_metho
 ENVIRONMENT = str(ROOT / "envs/bertshift.yaml") if "CONDA" in ASKED else None
 # Those have the packages, and the library from here.
 if ASKED:
-    os.environ["PYTHONPATH"] = str(LIBRARY)
+    os.environ.update(PYTHONPATH=str(LIBRARY))
 IMAGE = ROOT / "envs/bertshift.sif"
 if "APPTAINER" in ASKED and not IMAGE.exists():
     raise WorkflowError(
@@ -153,6 +154,16 @@ def code(*scripts, module=None, records=()):
     modules = [*([module] if module else []), *(f"measures/{name}" for name in sorted(records))]
     files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
     return codegraph.digest([*files, *(LIBRARY / "bertshift" / f"{name}.py" for name in modules)])
+
+
+def code_of_figure(wildcards):
+    name = f"{wildcards.paper}/{wildcards.item}"
+    return code("figure", module=f"papers/{module_of(name)}", records=figures.metrics_of([name], config))
+
+
+def code_of_claims(wildcards):
+    records = figures.metrics_of(figures.figures_of([wildcards.paper], config), config)
+    return code("claims", module=f"papers/{wildcards.paper}/claims", records=records)
 
 
 def only(names):

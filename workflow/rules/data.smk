@@ -1,33 +1,5 @@
-from functools import cache
-
-from snakemake.iocontainers import Wildcards
-from snakemake.output_index import OutputIndex
-
-from bertshift.running import makers
 from bertshift.requests import data
 from bertshift.world import generate
-
-
-@cache
-def output_index():
-    return OutputIndex(list(workflow.rules))
-
-
-def makers_of(file):
-    return output_index().match_producers(file)
-
-
-def read_by(maker, file):
-    return maker.expand_input(Wildcards(fromdict=maker.get_wildcards(file)))[0] if maker in OURS else []
-
-
-def fetched(wildcards):
-    """The downloads among all that the page of all figures is made from."""
-    return sorted(
-        makers.origins(
-            "results/figures/index.html", lambda rule: OURS.get(rule) in FETCHING, makers_of, read_by
-        )
-    )
 
 
 # Everything that figures/all needs from a network, and nothing else: the rest runs without one.

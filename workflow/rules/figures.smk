@@ -1,11 +1,4 @@
 from bertshift.papers.catalogue import FIGURES, PAPERS
-from bertshift.papers.by_name import module_of
-from bertshift.requests import figures
-
-
-def code_of_figure(wildcards):
-    name = f"{wildcards.paper}/{wildcards.item}"
-    return code("figure", module=f"papers/{module_of(name)}", records=figures.metrics_of([name], config))
 
 
 # Tables and published numbers become a picture, its numbers and its caption; nothing is computed but means and intervals.
@@ -38,11 +31,6 @@ rule figure:
         settings=settings_of(figures.figure),
     script:
         "../scripts/figure.py"
-
-
-def code_of_claims(wildcards):
-    records = figures.metrics_of(figures.figures_of([wildcards.paper], config), config)
-    return code("claims", module=f"papers/{wildcards.paper}/claims", records=records)
 
 
 rule claims:
