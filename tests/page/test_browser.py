@@ -5,12 +5,14 @@ import shutil
 
 import pytest
 from made_encoders import TEXTS, model_of, tokenizer_of
+from made_papers import tables_of
 
 import bertshift
 from bertshift.figures import style
 from bertshift.files import write_text
 from bertshift.page import compared
 from bertshift.page.render import render
+from bertshift.papers import by_name
 
 INSTALL = "no Chromium: apt-get install -y --no-install-recommends chromium"
 
@@ -305,6 +307,25 @@ def test_two_archives_have_a_line_each_in_every_panel(opened, beside):
         if what == "mean":
             values.setdefault(name, {})[layer] = float(value)
     assert values["other"] == pytest.approx({layer: 2 * value for layer, value in values["one"].items()}, rel=1e-3)  # fmt: skip
+
+
+@pytest.mark.parametrize(("other", "place"), [(4, "layer: 3"), (6, "share of the depth: 0.91666")])
+def test_a_published_value_is_one_point_beside_two_archives(opened, beside, made_page, other, place):
+    """The value of layer 11 of 12 stands at our layer 3 of 4, or beside models of other depths at its own."""
+    name, tables, folder = "merchant2020/figure2", {}, made_page.folder
+    for archive, layers in (("one", 4), ("other", other)):
+        made = {path: table for path, table in tables_of("merchant2020", layers).items() if path.startswith("results/rsa/")}  # fmt: skip
+        _, tables[archive], _ = by_name.draw(name, made, made_page.published["merchant2020"])
+    figure = compared.figure(
+        name, tables, [""] * 2, [folder / f"{name}.png"] * 2, ["mnli", "squad", "dep"], 12
+    )
+    archives = [{"name": one, "scales": ["small"], "checkpoints": [], "figures": 1} for one in tables]
+    write_text(folder / "depths.html", render(compared.page(archives, [figure], [], made_page.published)))
+    page = opened()
+    page.goto((folder / "depths.html").as_uri() + f"#/figure/{name}")
+    page.wait_for_selector(".grid .panel svg .mark-symbol path")
+    points = page.locator(".grid .panel svg [aria-label*='line: published']")
+    assert [place in one.get_attribute("aria-label") for one in points.all()] == [True]
 
 
 def test_every_figure_of_two_archives_opens(opened, beside, made_page):

@@ -178,13 +178,23 @@ def test_models_of_two_checkpoints_stand_beside_each_other():
     first = pd.concat([rows(series="mnli@large"), rows("published", series="mnli@large", value=0.9)])
     found = compared.together({"a": first, "b": rows(series="mnli")})
     assert list(found["series"].unique()) == ["mnli"]
-    assert list(found["archive"]) == ["a", "", "b"]
+    assert list(found["archive"]) == ["a", "a", "b"]
 
 
 def test_models_that_one_archive_tells_apart_keep_their_names():
     both = pd.concat([rows(series="mnli"), rows(series="mnli@roberta")])
     found = compared.together({"a": both, "b": rows(series="mnli@roberta")})
     assert list(found["series"]) == ["mnli", "mnli@roberta", "mnli@roberta"]
+
+
+def test_a_published_value_stands_once_where_models_have_other_numbers_of_layers():
+    """It stands as far from each archive's last layer as from the paper's."""
+    curve = [rows("published", series="mnli", layer=layer, value=0.5) for layer in (1, 2)]
+    first, second = (
+        pd.concat([*curve, rows("published", series="mnli", layer=layer, value=0.84)]) for layer in (3, 5)
+    )
+    found = compared.together({"a": first, "b": second})
+    assert list(found["layer"]) == [1, 2, 3] and set(found["archive"]) == {"a"}
 
 
 def test_published_numbers_stand_once_and_lists_have_both_numbers():

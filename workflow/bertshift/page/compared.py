@@ -18,7 +18,7 @@ SAID = {*numbers.VALUES, *numbers.NUMBERS, ARCHIVE, "version", "significant", "s
 
 
 def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Stack the tables of one figure, by archive; published rows, which belong to none, once.
+    """Stack the tables of one figure, by archive; published rows once, in the first archive that has them.
 
     Where both show the same models of other checkpoints, models are named without checkpoint: `mnli@large` beside `mnli`.
     """
@@ -30,9 +30,17 @@ def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
                 name: table.assign(**{key: table[key].replace(plain)}) for name, table in tables.items()
             }
     rows = pd.concat([table.assign(**{ARCHIVE: name}) for name, table in tables.items()], ignore_index=True)
-    rows.loc[rows["source"] == "published", ARCHIVE] = ""
-    twice = rows.drop(columns="version", errors="ignore").duplicated() & (rows[ARCHIVE] == "")
-    return rows[~twice].reset_index(drop=True)
+    return _published_once(rows)
+
+
+def _published_once(rows: pd.DataFrame) -> pd.DataFrame:
+    """Leave out published rows that an earlier archive has, too. A single value may stand at another layer there: it is as
+    far from the last layer of each archive's models as in the paper."""
+    published = rows[rows["source"] == "published"]
+    facts = published.drop(columns=["version", "layer"], errors="ignore")
+    numbered = facts.assign(number=facts.groupby(list(facts), dropna=False).cumcount()).drop(columns=ARCHIVE)
+    again = numbered.index[numbered.duplicated()]
+    return rows.drop(index=again).reset_index(drop=True)
 
 
 def _anywhere(model: str) -> str:
@@ -91,7 +99,7 @@ def listed(rows: pd.DataFrame, archives: Sequence[str]) -> dict:
     for row in rows.to_dict("records"):
         cells = tuple("" if pd.isna(row[key]) else row[key] for key in keys)
         number = found.setdefault(cells, [None] * (len(archives) + 1))
-        if row[ARCHIVE]:
+        if row["source"] == "ours":
             number[archives.index(row[ARCHIVE])] = [shown(row[key]) for key in ("value", "low", "high")]
         else:
             number[-1] = shown(row["value"])

@@ -64,12 +64,11 @@ function besideEachOther(each) {
   const { box, fits, draw: drawChoices } = chooser(chart, chosen, () => redraw(), archive);
   const of = row => row[FIRST + archive], colour = k => ARCHIVES[archiveNames().indexOf(names[k])];
   const isCell = row => chart.column && (row[3] > 0 || chart.column === "ref_layer");
-  const deepest = new Map([-1, ...names.keys()].map(k => [k, Math.max(...chart.rows.filter(row => of(row) === k).map(row => row[2]))]));
-  if (chart.layers && deepest.get(-1) > 1) deepest.set(-1, chart.layers);
-  const depth = chart.x === "layer" && new Set([...deepest.values()].filter(one => one > 0)).size > 1;
+  const depths = depthsOf(chart, row => `${row[0]} ${of(row)}`), depth = depths.differ(chart.rows);
+  const layersOf = k => [...new Set(chart.rows.filter(row => row[1] === OURS && of(row) === k).map(depths.of))].join(" and ");
   const panel = (rows, title) => {
-    const what = row => of(row) < 0 ? "published" : names[of(row)], xTitle = depth ? "share of the depth" : chart.x in X ? titleOf(chart.x, rows.map(row => row[2])) : chart.x;
-    const axis = xTitle.replace(" (0 = embeddings)", ""), values = rows.map(row => pointOf(row, { line: what(row), mine: "mean", axis, of: depth && deepest.get(of(row)) }));
+    const what = row => row[1] === PUBLISHED ? "published" : names[of(row)], xTitle = depth ? "share of the depth" : chart.x in X ? titleOf(chart.x, rows.map(row => row[2])) : chart.x;
+    const axis = xTitle.replace(" (0 = embeddings)", ""), values = rows.map(row => pointOf(row, { line: what(row), mine: "mean", axis, place: depth && depths.place(row) }));
     const canvas = h("div", { class: "chart" });
     later(canvas, () => draw(canvas, lineSpec(spreadOut(values), { x: chart.x, xTitle, names: [...names, "published"], colours: [...names.map((_, k) => colour(k)), "var(--ink)"], height: 190 }), `${each.title}, ${title}: ${names.join(" and ")} by ${xTitle}`));
     return h("div", { class: "panel" }, h("h3", {}, title), canvas,
@@ -88,7 +87,7 @@ function besideEachOther(each) {
     const curves = parts.map(([title, own]) => [title, own.filter(row => !isCell(row) && !(chart.column === "head" && row[2] === 0))]).filter(([, own]) => new Set(own.filter(row => row[1] === OURS).map(row => row[2])).size > 1);
     const cells = parts.filter(shared).map(([title, own]) => [title, own.filter(row => isCell(row) && row[1] === OURS)]).filter(([, own]) => own.length);
     const key = h("p", { class: "key" }, h("i"), "mean of ", term("replicate", "replicates"), h("i", { class: "block" }), term("brackets", "interval"), h("i", { class: "dotted" }), term("null", "null"), " or baseline", theirs ? [h("i", { class: "dashed" }), "◆ published"] : null,
-      depth ? ` · numbers of layers differ (${names.map((name, k) => `${name}: ${deepest.get(k)}`).join(", ")}): layers stand by their share of the depth` : "");
+      depth ? ` · numbers of layers differ (${names.map((name, k) => `${name}: ${layersOf(k)}`).join(", ")}): layers stand by their share of the depth` : "");
     body.replaceChildren(...[curves.length ? key : null, h("div", { class: "grid" }, curves.map(([title, own]) => panel(own, title))), cells.map(([title, own]) => maps(own, title)),
       curves.length || cells.length ? null : h("p", { class: "soft" }, "Both archives show other models here; see both pictures.")].flat().filter(Boolean));
   };

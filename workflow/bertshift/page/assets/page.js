@@ -414,7 +414,7 @@ function lineSpec(rows, { x, xTitle, names, colours, height = 260, wide = true }
     { transform: [role(OURS), { filter: "datum.run === '' && datum.null !== 'matched'" }], mark: { ...quiet, type: "line", strokeWidth: 2 } },
     { transform: [role(OURS), { filter: "datum.run === '' && datum.null === 'matched'" }], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [4, 2] } },
     { transform: [role(BESIDE)], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [2, 3] }, encoding: { detail: { field: "what" } } },
-    { transform: [role(PUBLISHED)], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [6, 3] } },
+    { transform: [role(PUBLISHED)], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [6, 3] }, encoding: { detail: { field: "what" } } },
   ];
   return {
     width: "container", height, autosize: { type: "fit-x", contains: "padding" }, data: { values: rows }, encoding,
@@ -507,10 +507,22 @@ function spreadChoice(rows, redraw) {
     Object.entries(SPREADS).map(([value, text]) => h("option", { value, selected: value === spread }, text))));
 }
 
-// A chart's row as a point of a line. `of` is how many layers its place is a share of, where it is one.
-const pointOf = (row, { line, what = line, model = line, mine, axis, of, null_ = "" }) => ({
-  line, null: null_, what: `${what} ${row.slice(FIRST)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6], n: row[7], each: row[9], x: of ? row[2] / of : row[2],
-  Model: model, What: [[mine, "published", "null or baseline"][row[1]], row[8]].filter(Boolean).join(", "), [axis]: of ? `layer ${row[2]} of ${of}` : row[2],
+// Of how many layers a row's layer is (`of`), and where it stands as a share of the depth (`place`: [layer, of how many]).
+// A paper's curve goes over its own layers; a single value stands at ours, as far from the last layer as in the paper.
+function depthsOf(chart, modelOf) {
+  const [theirs, ours] = [true, false].map(published => chart.rows.filter(row => (row[1] === PUBLISHED) === published));
+  const deepest = new Map([...Map.groupBy(ours, modelOf)].map(([model, rows]) => [model, Math.max(...rows.map(row => row[2]))])), most = Math.max(...deepest.values());
+  const curves = new Set([...Map.groupBy(theirs, row => row[0])].filter(([, rows]) => new Set(rows.map(row => row[2])).size > 1).map(([line]) => line));
+  const printed = row => row[1] === PUBLISHED && chart.layers;
+  const of = row => printed(row) && curves.has(row[0]) ? chart.layers : deepest.get(modelOf(row)) ?? most;
+  const place = row => printed(row) && !curves.has(row[0]) ? [chart.layers - (of(row) - row[2]), chart.layers] : [row[2], of(row)];
+  return { of, place, differ: rows => chart.x === "layer" && new Set(rows.map(of)).size > 1 };
+}
+
+// A chart's row as a point of a line. `place` is a layer and of how many, where it stands by its share of the depth.
+const pointOf = (row, { line, what = line, model = line, mine, axis, place, null_ = "" }) => ({
+  line, null: null_, what: `${what} ${row.slice(FIRST)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6], n: row[7], each: row[9], x: place ? place[0] / place[1] : row[2],
+  Model: model, What: [[mine, "published", "null or baseline"][row[1]], row[8]].filter(Boolean).join(", "), [axis]: place ? `layer ${place[0]} of ${place[1]}` : row[2],
   Value: number(row[4]), Interval: row[5] === null ? "none" : `${number(row[5])} to ${number(row[6])}`, Replicates: row[7] || "",
 });
 
@@ -539,7 +551,7 @@ function chooser(chart, chosen, redraw, hidden = -1) {
 }
 
 function explorer(each) {
-  const chart = each.chart, colours = coloursOfLines(chart.lines);
+  const chart = each.chart, colours = coloursOfLines(chart.lines), depths = depthsOf(chart, row => row[0]);
   const off = new Set(), theirs = chart.rows.find(row => row[1] === PUBLISHED);
   const chosen = chart.choices.map((_, k) => Math.max(0, theirs?.[FIRST + k] ?? 0)), [models, body] = [h("fieldset", { class: "models" }), h("div")];
   const { box: choices, fits, draw: drawChoices } = chooser(chart, chosen, () => redraw());
@@ -552,15 +564,11 @@ function explorer(each) {
   };
   const lineView = rows => {
     const on = rows.filter(row => row[0] === -1 || !off.has(row[0]));
-    // A paper's curve goes over its own layers; its single values stand at ours.
-    const curve = new Set(chart.rows.filter(row => row[1] === PUBLISHED).map(row => row[2])).size > 1 && chart.layers;
-    const most = row => row[1] === PUBLISHED && curve || Math.max(...chart.rows.filter(one => row[0] === -1 || one[0] === row[0]).filter(one => one[1] !== PUBLISHED).map(one => one[2]));
-    const depths = new Map(on.map(row => [`${row[0]} ${row[1] === PUBLISHED}`, most(row)]));
-    const depth = chart.x === "layer" && new Set(depths.values()).size > 1;
+    const depth = depths.differ(on);
     const words = chosen.map((value, k) => chart.choices[k]?.words[value]).filter(Boolean).join(", ");
     const values = on.map(row => {
       const line = row[0] === -1 ? "" : chart.lines[row[0]].label;
-      return pointOf(row, { line, null_: chart.lines[row[0]]?.null, what: row[0], model: line || (row[0] === -1 ? "" : each.title), mine: "ours", axis: depth ? "share of the depth" : X[chart.x], of: depth && depths.get(`${row[0]} ${row[1] === PUBLISHED}`) });
+      return pointOf(row, { line, null_: chart.lines[row[0]]?.null, what: row[0], model: line || (row[0] === -1 ? "" : each.title), mine: "ours", axis: depth ? "share of the depth" : X[chart.x], place: depth && depths.place(row) });
     });
     const canvas = h("div", { class: "chart" }), xTitle = depth ? "share of the depth" : titleOf(chart.x, on.map(row => row[2]));
     const drawn = spreadOut(values);
