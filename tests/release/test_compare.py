@@ -12,7 +12,7 @@ from made_archives import written
 from made_papers import shipped, tables_of
 
 from bertshift.files import read_tsv
-from bertshift.page import compared
+from bertshift.page import compared, listing
 from bertshift.release import __main__ as release
 from bertshift.release import archive, compare
 from bertshift.rows.statistics import mapped
@@ -200,7 +200,7 @@ def test_a_published_value_stands_once_where_models_have_other_numbers_of_layers
 def test_published_numbers_stand_once_and_lists_have_both_numbers():
     table = pd.concat([rows(series="mrpc"), rows("published", series="mrpc", value=0.9)])
     other = pd.concat([table.assign(value=[0.7, 0.9]), rows(series="rte", value=0.2)])
-    listed = compared.listed(compared.together({"a": table, "b": other}), ["a", "b"])
+    listed = listing.listed(compared.together({"a": table, "b": other}), ["a", "b"])
     assert listed["heads"] == ["Shown"]
     assert listed["rows"] == [
         [["MRPC"], [[0.5, 0.4, 0.6], [0.7, 0.4, 0.6]], 0.9],
