@@ -272,7 +272,7 @@ def test_all_of_it_works_by_keyboard(opened):
     page.keyboard.press("Enter")
     page.wait_for_selector(".picture")
     assert page.evaluate("document.activeElement.tagName") == "H1"  # a reader hears where they are
-    term = page.locator(".caption .term").first
+    term = page.locator("main .term").first
     term.focus()
     page.keyboard.press("Enter")
     assert page.locator("[popover]:popover-open").count() == 1
@@ -436,6 +436,6 @@ def test_a_page_of_two_models_alone(opened, made_page):
     assert len(panels) == 5 and "Hidden states, 1 - CKA, debiased" in panels
     said = page.locator("main").inner_text() + page.locator("#foot").inner_text()
     assert "noise of the same size" in said
-    page.locator("main summary").first.click()
+    page.locator("main .grid summary").first.click()
     assert page.locator("main td", has_text="noise").count() == 5
     assert "6 texts" in said and "snakemake" not in said and "Scale" not in said
