@@ -88,7 +88,7 @@ def _targets(task: str, sentences: list[tuple], layer: str, where: str) -> Itera
             found = brackets.mentions(marks, place)
             yield [target(each.rest.partition("-")[0], (each.start, each.end)) for each in found]
     elif task == "coref":
-        cells = [line.split("\t")[-1] for line in layer.splitlines() if line[:1].isdigit()]
+        cells = [line.split("\t")[-1] for line in layer.split("\n") if line[:1].isdigit()]
         _same_length(len(cells), sum(lengths), "words", where)
         for length in lengths:
             yield brackets.pair_targets(brackets.mentions(cells[:length], where))
