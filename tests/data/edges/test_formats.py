@@ -236,6 +236,17 @@ def test_gum(tmp_path, brief):
         assert splits["dev"].records[1]["info"] == {"sentence": "GUM_c-2"}
 
 
+@pytest.mark.parametrize("closing", ["2)", "object-2)", "object-2-Ann_Lee)"])
+def test_gum_of_older_releases_has_the_type_before_the_number(tmp_path, brief, closing):
+    older = re.sub(r"\((\d+)-([a-z]+)", r"(\2-\1", DEP.format("GUM_c")).replace("=2)", f"={closing}")
+    older = re.sub(r"(?m)^(\d.*)", lambda row: "\t".join(row[0].split()), older)
+    split = gum.read("entities", archive(tmp_path / "gum.tar.xz", {"dep/GUM_c.conllu": older}))["dev"]
+    assert [sorted(brief(record)) for record in split.records] == [
+        [("object", (2, 4)), ("person", (0, 1)), ("time", (2, 3))],
+        [("object", (0, 1))],
+    ]
+
+
 @pytest.mark.parametrize(
     ("task", "name", "text", "message"),
     [

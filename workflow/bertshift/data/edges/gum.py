@@ -9,6 +9,8 @@ from bertshift.data.edges.records import SPLITS, Split, record, target
 from bertshift.errors import UserError
 
 WANTED = re.compile(r"[^/]*/(splits\.md|dep/.*\.conllu|const/.*\.ptb|coref/ontogum/conll/.*\.conll)")
+# In a mark of older releases, the type of its entity stands before the number.
+TYPE_FIRST = re.compile(r"(?<![^()])([^\d()-][^()-]*)-(\d+)")
 LAYERS = {"constituents": "const/{}.ptb", "pos": "const/{}.ptb", "coref": "coref/ontogum/conll/{}.conll"}
 
 
@@ -74,7 +76,8 @@ def _sentences(text: str, where: str) -> Iterator[tuple[str, str, list[str], lis
             if fields[0].isdecimal():
                 start = start if words else number
                 words.append(fields[1])
-                marks.append("".join(re.findall(r"(?:^|\|)Entity=([^|]*)", fields[9])))
+                found = "".join(re.findall(r"(?:^|\|)Entity=([^|]*)", fields[9]))
+                marks.append(TYPE_FIRST.sub(r"\2-\1", found))
         elif not line.strip() and words:
             yield f"{where}:{start}", sentence, words, marks
             sentence, words, marks = "", [], []
