@@ -30,7 +30,7 @@ BEYOND = 1 + 1e-9  # two replicates, one of them at an end, have an error as lar
 KINDS = ["variant", "measure", "quantity", "score"]
 
 SCORES: Mapping[str, Range] = {
-    **dict.fromkeys(["accuracy", "f1", "exact_match", "uas", "las_ud", "las_full", "las_nopunct", "las_wordpiece",
+    **dict.fromkeys(["accuracy", "f1", "macro_f1", "exact_match", "uas", "las_ud", "las_full", "las_nopunct", "las_wordpiece",
                      "label_accuracy_gold_heads"], SHARE),
     **{f"{part}_{score}": SHARE for part in ("no_answer", "has_answer", "best") for score in ("f1", "exact_match")},
     **dict.fromkeys(["best_f1_threshold", "best_exact_match_threshold"], ANY),  # differences of logits
