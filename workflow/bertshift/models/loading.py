@@ -31,7 +31,7 @@ from transformers.utils.logging import disable_progress_bar
 from bertshift.errors import UserError
 from bertshift.files import atomic, reading, sha256, write_json
 from bertshift.models.check import check
-from bertshift.models.families import FAMILIES
+from bertshift.models.families import FAMILIES, ONE_TYPE
 from bertshift.models.headless import HEADS
 from bertshift.models.initialise import fill
 from bertshift.models.published import INDEX, PICKLE, WEIGHTS, no_weights, parts_of, read_config, weights_of
@@ -295,6 +295,8 @@ def import_checkpoint(
     config = load_config(source_dir)
     tokenizer = load_tokenizer(source_dir, lowercase)
     _check_vocabulary(source_dir, tokenizer, config)
+    if getattr(config, "type_vocab_size", 0) > 1 and not _tells_texts_apart(tokenizer):
+        setattr(config, ONE_TYPE, True)
     weights = weights_of(source_dir)
     state = rename_old(
         {
@@ -358,6 +360,10 @@ def download_checkpoint(
             f"{hub_id} at {commit} has neither {WEIGHTS} nor {PICKLE}; convert its weights and give the local folder."
         )
     import_checkpoint(folder, run_dir, hub_source(hub_id, commit, pinned=bool(revision)), lowercase)
+
+
+def _tells_texts_apart(tokenizer: PreTrainedTokenizerBase) -> bool:
+    return any(tokenizer("a", "a", return_token_type_ids=True)["token_type_ids"])
 
 
 def _check_vocabulary(folder: Path, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:
