@@ -34,7 +34,17 @@ from bertshift.models.check import check
 from bertshift.models.families import FAMILIES, ONE_TYPE
 from bertshift.models.headless import HEADS
 from bertshift.models.initialise import fill
-from bertshift.models.published import INDEX, PICKLE, WEIGHTS, no_weights, parts_of, read_config, weights_of
+from bertshift.models.published import (
+    ADAPTER,
+    ADAPTER_WEIGHTS,
+    INDEX,
+    PICKLE,
+    WEIGHTS,
+    no_weights,
+    parts_of,
+    read_config,
+    weights_of,
+)
 from bertshift.models.seal import OPEN, check_seal, seal
 from bertshift.models.source import hub_source, local_source, recorded_commit, write_source
 from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
@@ -45,7 +55,7 @@ log = logging.getLogger(__name__)
 MODEL_FILES = ("config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json")
 HUB_PATTERNS = [
     "config.json", WEIGHTS, "model-*.safetensors", INDEX, "tokenizer.json", "tokenizer_config.json",
-    "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "*.model",
+    "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "*.model", ADAPTER, *ADAPTER_WEIGHTS,
 ]  # fmt: skip
 # Masks that some exports hold beside the weights, and that transformers makes itself.
 MASKS = (".attn.bias", ".attention.bias", ".masked_bias")
@@ -330,10 +340,20 @@ def download_checkpoint(
     cache: Path | None = None,
     lowercase: bool | None = None,
 ) -> None:
-    """Fetch one commit of a hub model through huggingface_hub and import it (`import_checkpoint`).
+    """Fetch one commit of a hub model (`fetch_checkpoint`) and import it (`import_checkpoint`).
 
     Without `revision` it is the commit that run_dir/source.json names, so that it stays the same once it was fetched,
-    or else the newest. UserError if `revision` is not a full commit hash, or the hub does not answer with that model.
+    or else the newest.
+    """
+    folder = fetch_checkpoint(hub_id, revision or recorded_commit(run_dir, hub_id), cache)
+    import_checkpoint(folder, run_dir, hub_source(hub_id, folder.name, pinned=bool(revision)), lowercase)
+
+
+def fetch_checkpoint(hub_id: str, revision: str | None, cache: Path | None = None) -> Path:
+    """Fetch one commit of a hub model, a checkpoint or an adapter, through huggingface_hub: its folder, whose name is the
+    commit. Without `revision` it is the newest.
+
+    UserError if `revision` is not a full commit hash, or the hub does not answer with that model.
     """
     if revision and not re.fullmatch(r"[0-9a-f]{40}", revision):
         raise UserError(
@@ -344,22 +364,23 @@ def download_checkpoint(
     def fetch(commit: str | None, *patterns: str) -> Path:
         return Path(snapshot_download(hub_id, revision=commit, allow_patterns=patterns, cache_dir=cache))
 
-    wanted = revision or recorded_commit(run_dir, hub_id)
+    def has(*names: str) -> bool:
+        return any((folder / name).is_file() for name in names)
+
     try:
-        folder = fetch(wanted, *HUB_PATTERNS)
-        commit = folder.name  # a snapshot's folder is named so
-        if not any((folder / name).is_file() for name in (WEIGHTS, INDEX)):
-            fetch(commit, PICKLE)
+        folder = fetch(revision, *HUB_PATTERNS)
+        if not has(WEIGHTS, INDEX, ADAPTER):
+            fetch(folder.name, PICKLE)
     except (OSError, ValueError) as error:  # every hub and network error is one of the two
         raise UserError(
-            f"{hub_id} at {wanted or 'its newest commit'} could not be downloaded ({error}); check the id and the "
+            f"{hub_id} at {revision or 'its newest commit'} could not be downloaded ({error}); check the id and the "
             "connection, or give a local folder instead."
         ) from error
-    if not any((folder / name).is_file() for name in (WEIGHTS, INDEX, PICKLE)):
+    if not has(WEIGHTS, INDEX, ADAPTER, PICKLE):
         raise UserError(
-            f"{hub_id} at {commit} has neither {WEIGHTS} nor {PICKLE}; convert its weights and give the local folder."
+            f"{hub_id} at {folder.name} has neither {WEIGHTS} nor {PICKLE}; convert its weights and give the local folder."
         )
-    import_checkpoint(folder, run_dir, hub_source(hub_id, commit, pinned=bool(revision)), lowercase)
+    return folder
 
 
 def _tells_texts_apart(tokenizer: PreTrainedTokenizerBase) -> bool:

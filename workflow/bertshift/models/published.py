@@ -11,6 +11,9 @@ CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
 PICKLE = "pytorch_model.bin"
+# An adapter of PEFT's.
+ADAPTER = "adapter_config.json"
+ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 OTHER_FRAMEWORKS = {"tf_model.h5": "from_tf", "flax_model.msgpack": "from_flax"}
 # What the families of `families` call their sizes.
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers")
@@ -25,6 +28,11 @@ def read_config(folder: Path) -> dict:
     try:
         values = read_object(path)
     except FileNotFoundError:
+        if is_adapter(folder):
+            raise UserError(
+                f"{folder} holds an adapter alone; merge it into its base with PEFT, by merge_and_unload() and "
+                "save_pretrained(...), and give that folder."
+            ) from None
         raise UserError(
             f"{path} is missing; a checkpoint folder needs {CONFIG}, {WEIGHTS} and a vocabulary."
         ) from None
@@ -34,6 +42,12 @@ def read_config(folder: Path) -> dict:
     if kind in FAMILIES:
         _check_sizes(path, values)
     return values
+
+
+def is_adapter(folder: Path) -> bool:
+    """Tell whether a folder holds an adapter of PEFT's, without the weights of a whole model."""
+    whole = any((folder / name).exists() for name in (WEIGHTS, INDEX, PICKLE))
+    return (folder / ADAPTER).is_file() and not whole
 
 
 def same_shape(folder: Path, real: Mapping[str, int], said: Mapping[str, int]) -> None:
