@@ -59,8 +59,9 @@ def explore(model: PreTrainedModel) -> Family:
         with torch.no_grad(), editing(model, record, Family(layers)), lookups:
             model(**given)
     except Exception as error:  # each family has its own
+        lacking = " It may need pad_token_id in its config.json." if model.config.pad_token_id is None else ""
         raise UserError(
-            f"'{kind}' models are not known here, and this one does not run on words alone ({error})."
+            f"'{kind}' models are not known here, and this one does not run on words alone ({error}).{lacking}"
         ) from error
     finally:
         for hook in hooks:
