@@ -251,12 +251,30 @@ def test_the_tutorials_own_task(copy_project):
     assert (jobs["scores"], jobs["js"], jobs["ablation"]) == (1, 1, 1)
 
 
-def test_the_rows_that_the_tutorial_shows_are_those_of_a_run():
-    """GitHub runs its commands as they stand there, and then this."""
+SHOWN = pd.read_csv(
+    io.StringIO(re.search(r"^    model  stimuli.*\n(?:    .*\n)+", DEMO, re.MULTILINE)[0]), sep=r"\s+"
+)
+
+
+def of_a_run():
+    """GitHub runs the tutorial's commands as they stand there, and then this."""
     folder = os.environ.get("BERTSHIFT_TUTORIAL")
     if not folder:
         pytest.skip("BERTSHIFT_TUTORIAL names no folder in which the tutorial's commands were run")
-    block = re.search(r"^    model  stimuli.*\n(?:    .*\n)+", DEMO, re.MULTILINE)[0]
-    shown = pd.read_csv(io.StringIO(block), sep=r"\s+")
-    ours = read_tsv(Path(folder) / "results/rsa/mnli_vs_base.tsv")[shown.columns][: len(shown)]
-    pd.testing.assert_frame_equal(shown, ours, rtol=0, atol=0.01)
+    return read_tsv(Path(folder) / "results/rsa/mnli_vs_base.tsv")[SHOWN.columns][: len(SHOWN)]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [lambda: SHOWN, lambda: SHOWN.assign(value=[0.993, 0.957, 0.819, 0.544, 0.513]), of_a_run],
+    ids=["shown", "another machine", "a run"],
+)
+def test_what_is_said_of_the_rows_that_the_tutorial_shows(rows):
+    """Another processor trains another model: other numbers, of which the same is true."""
+    numbers, rows = ["value", "low", "high"], rows()
+    pd.testing.assert_frame_equal(SHOWN.drop(columns=numbers), rows.drop(columns=numbers))
+    said = r"`value` falls from layer 0 to layer (\d), and is lowest in layers (\d) and (\d)"
+    falls, *lowest = map(int, re.search(said, " ".join(DEMO.split())).groups())
+    value = rows.set_index("layer")["value"]
+    assert value[: falls + 1].is_monotonic_decreasing
+    assert set(value.nsmallest(len(lowest)).index) == {*lowest}

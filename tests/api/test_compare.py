@@ -1,10 +1,13 @@
 """`bertshift.compare` of tiny models: what can be given, what comes out, and what is refused."""
 
+import copy
+import json
 import shutil
 
 import huggingface_hub
 import numpy as np
 import pandas as pd
+import peft
 import pytest
 import torch
 from made_encoders import FAMILIES, TEXTS, model_of, tokenizer_of
@@ -74,6 +77,36 @@ def test_ways_to_give_a_model(folders, change, tmp_path):
     assert torch.equal(before, whole.state_dict()["bert.encoder.layer.0.attention.self.query.weight"])
     same = bertshift.compare(whole.half(), whole, TEXTS, measures="js", tokenizer=tokenizer_of("bert"))
     assert same.table["value"].tolist() == [0] * len(same.table)
+
+
+@pytest.fixture(scope="module")
+def adapter(folders, tmp_path_factory):
+    """The folder of an adapter of the base, and the whole model that it is part of."""
+    folder = tmp_path_factory.mktemp("adapters") / "adapter"
+    whole = AutoModelForSequenceClassification.from_pretrained(folders["base"])
+    lora = peft.LoraConfig(
+        task_type="SEQ_CLS", r=2, init_lora_weights=False, target_modules=["query", "value"]
+    )
+    whole = peft.get_peft_model(whole, lora)
+    whole.save_pretrained(folder)
+    return folder, whole
+
+
+def test_an_adapter_is_compared_with_its_base(folders, adapter, tmp_path, monkeypatch):
+    """In a folder, loaded, inside a loaded model, and on the hub: as what PEFT merges, saved as a model."""
+    folder, whole = adapter
+    inside = AutoModelForSequenceClassification.from_pretrained(folders["base"])
+    inside.load_adapter(str(folder))
+    merged = copy.deepcopy(whole).merge_and_unload()
+    expected = bertshift.compare(merged, folders["base"], TEXTS, measures="js", tokenizer=folders["base"])
+    commit = "0123456789" * 4
+    shutil.copytree(folder, tmp_path / commit)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(tmp_path / commit))
+    for model in (folder, whole, inside, "somebody/adapter", [folder, str(folder)]):
+        found = bertshift.compare(model, texts=TEXTS, measures="js")
+        np.testing.assert_array_equal(found.table["value"], expected.table["value"])
+    other = bertshift.compare(folder, folders["one"], TEXTS, measures="js")
+    assert (other.table["value"] != expected.table["value"]).any()
 
 
 def test_names_on_the_hub(folders, change, tmp_path, monkeypatch):
@@ -166,7 +199,19 @@ def no_weights(folder, folders):
     return folder
 
 
+def adapter_of(base, folder):
+    folder.mkdir()
+    said = {"peft_type": "LORA", "base_model_name_or_path": base}
+    (folder / "adapter_config.json").write_text(json.dumps(said))
+    return folder
+
+
 REFUSED = {
+    "no reference": (lambda _, __: {"reference": None}, "no reference is given for .*one, and only an adapter names"),
+    "an adapter of nothing": (
+        lambda to, _: {"model": adapter_of("/gone/base", to / "it"), "reference": None},
+        "it is an adapter of /gone/base. /gone/base is no folder, and no name",
+    ),
     "no texts": (lambda _, __: {"texts": []}, "texts is empty"),
     "one string": (lambda _, __: {"texts": "a b"}, "texts is one string"),
     "a number": (lambda _, __: {"texts": 5}, "texts is of type int"),

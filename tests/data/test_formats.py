@@ -1,7 +1,9 @@
 """Every format's reader on small files: what is read, and what a damaged file says."""
 
+import csv
 import json
 
+import pandas as pd
 import pytest
 
 from bertshift.data import conllu, glue_tsv, plain_text, squad_json
@@ -34,6 +36,39 @@ def test_glue_quotes_and_odd_line_ends_are_characters(file):
     assert not counts
 
 
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+def test_glue_reads_tables_that_pandas_wrote(file, quoting):
+    texts = ['He said "no".', '"Who?"', "plain, 's", "two\ttabs", "two\nlines", "", 'a ""b"" c']
+    table = pd.DataFrame({"question1": texts, "question2": texts[::-1], "is_duplicate": "1"})
+    path = file(table.to_csv(sep="\t", index=False, quoting=quoting))
+    rows, counts = glue_tsv.read(path, PAIR)
+    rows = list(rows)
+    assert [row["text_a"] for row in rows] == texts and [row["text_b"] for row in rows] == texts[::-1]
+    quoted = 10 if quoting == csv.QUOTE_MINIMAL else 3 * (1 + len(texts))
+    assert counts == {"cells in quotation marks, as csv writes them": quoted}
+
+
+def test_quotes_are_characters_where_the_catalogue_says_so(file):
+    rows, counts = glue_tsv.read(file(HEADER + '0\t"A ""b"""\tb\t1\n'), PAIR | {"literal_quotes": True})
+    assert next(rows)["text_a"] == '"A ""b"""' and not counts
+
+
+def test_a_row_that_goes_on_in_the_next_line_is_named_by_its_last(file):
+    path = file('question1\tquestion2\tis_duplicate\n"a\nb ""c"""\tb\t1\n"d\ne"\tb\tx\n')
+    with pytest.raises(UserError, match="train.tsv:5 has the unknown label 'x'"):
+        list(glue_tsv.read(path, PAIR)[0])
+
+
+@pytest.mark.parametrize(
+    "last", ['He said "no".', '"Who?" he said.', 'an open "one', '"The" and "other"', '"']
+)
+def test_one_cell_that_csv_would_not_write_leaves_all_quotes_as_they_are(file, last):
+    texts = ['"Whole."', '"He said ""no""."', last]
+    path = file(HEADER + "".join(f"0\t{text}\tb\t1\n" for text in texts))
+    rows, counts = glue_tsv.read(path, PAIR)
+    assert [row["text_a"] for row in rows] == texts and not counts
+
+
 def test_glue_without_header_line(file):
     spec = {
         "header": ["source", "label", "star", "sentence"],
@@ -62,6 +97,8 @@ def test_glue_drops_and_counts_what_it_may(file):
         (HEADER + "0\ta\tb\t2\n", "train.tsv:2 has the unknown label '2'"),
         ("id\tquestion1\tis_duplicate\n0\ta\t1\n", "no column 'question2', only id, question1, is_duplicate"),
         ("id\tquestion1\tquestion2\tquestion2\tis_duplicate\n", "has 2 columns 'question2'"),
+        ("question1,question2,is_duplicate\na,b,1\n", "commas where tabs"),
+        ('"question1";"question2";"is_duplicate"\n"a";"b";1\n', "semicolons where tabs"),
         ("", "is empty"),
         ("\n<!DOCTYPE html>\n<html></html>", "is a web page"),
         ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "is a Git LFS pointer"),

@@ -5,9 +5,10 @@ from made_encoders import FAMILIES, LAYERS, WITHOUT_ROW, model_of, tokenizer_of
 
 from bertshift.errors import UserError
 from bertshift.metrics import spectra
+from bertshift.models.adapters import merge_adapters
 from bertshift.models.family import family_of, matrix
 from bertshift.models.loading import save_model
-from bertshift.models.lora import add_adapters, merge_adapters
+from bertshift.models.lora import add_adapters
 from bertshift.models.truncate import keep_layers
 from bertshift.models.weights import MATRICES, opened, projection
 

@@ -1,6 +1,7 @@
 """Every family of models, by comparison with transformers itself and with calculations by hand."""
 
 import copy
+import json
 from contextlib import contextmanager
 
 import pytest
@@ -12,13 +13,14 @@ from made_encoders import (
     FAMILIES,
     HEADS,
     LAYERS,
+    TEXTS,
     WITHOUT_ROW,
     inputs_of,
     model_of,
     tokenizer_of,
 )
 from made_families import page
-from transformers import AutoModelForSequenceClassification
+from transformers import AutoModel, AutoModelForSequenceClassification
 
 from bertshift.errors import UserError
 from bertshift.models import attention
@@ -39,7 +41,7 @@ from bertshift.models.family import (
 from bertshift.models.freeze import freeze
 from bertshift.models.heads import SequenceClassifier, SpanClassifier, TokenClassifier, load_task_model
 from bertshift.models.layers import Layers, read
-from bertshift.models.loading import load_encoder, save_model
+from bertshift.models.loading import import_checkpoint, load_encoder, save_model
 from bertshift.models.reinitialise import (
     reinitialise_head,
     reinitialise_head_output,
@@ -533,9 +535,60 @@ def test_the_check_refuses_what_is_seen_wrong(tmp_path, monkeypatch):
     refused(twice, "attention is seen 5 times in 4 layers")
 
 
-def test_a_family_that_cannot_be_explored_is_a_sentence():
-    with pytest.raises(UserError, match="'falcon' models are not known here"):
-        read(model_of("falcon"), **inputs_of("falcon"))
+SAME_WEIGHTS = ("bert", "ernie", "data2vec-text", "splinter", "roberta", "camembert", "xlm-roberta")
+
+
+@pytest.mark.parametrize("kind", SAME_WEIGHTS)
+@torch.no_grad()
+def test_a_bert_under_the_name_of_another_family_reads_what_transformers_gives_it(kind, tmp_path):
+    save_model(
+        tmp_path / "bert", model_of("bert", vocab_size=len(tokenizer_of("bert"))), tokenizer_of("bert")
+    )
+    config = json.loads((tmp_path / "bert/config.json").read_text()) | {"model_type": kind, "pad_token_id": 1}
+    (tmp_path / "bert/config.json").write_text(json.dumps(config))
+    import_checkpoint(tmp_path / "bert", tmp_path / "run")
+    ours, theirs = load_encoder(tmp_path / "run"), AutoModel.from_pretrained(tmp_path / "bert").eval()
+    pair = tokenizer_of("bert")(*TEXTS[:2], return_tensors="pt")
+    expected = theirs(**pair).last_hidden_state
+    torch.testing.assert_close(run(ours, **pair).last_hidden_state, expected, rtol=1e-4, atol=1e-4)
+    longest = torch.full((1, longest_input(ours)), 7)
+    assert run(ours, longest).last_hidden_state.isfinite().all()
+    with pytest.raises((IndexError, RuntimeError)):
+        theirs(torch.full((1, longest_input(ours) + 1), 7))
+
+
+@pytest.mark.parametrize("kind", ["bert", "ernie", "roberta"])
+@torch.no_grad()
+def test_types_that_a_tokenizer_does_not_give_are_not_read(kind, tmp_path):
+    """RobertaConfig has two types of tokens unless told otherwise, and its tokenizer one."""
+    tokenizer = tokenizer_of("roberta")
+    model = model_of(kind, vocab_size=len(tokenizer), type_vocab_size=2)
+    save_model(tmp_path / "given", model, tokenizer)
+    import_checkpoint(tmp_path / "given", tmp_path / "run")
+    ids = torch.tensor([[5, 6, 7, 8]])
+    ours = run(load_encoder(tmp_path / "run"), ids, token_type_ids=torch.tensor([[0, 0, 1, 1]]))
+    torch.testing.assert_close(ours.last_hidden_state, model(ids).last_hidden_state, rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+def test_pairs_are_refused_where_it_is_not_known_how_a_model_reads_them():
+    model, types = model_of("ernie"), torch.tensor([[0, 0, 1, 1]])
+    own = model.embeddings.forward
+    model.embeddings.forward = lambda **given: own(
+        **given | {"token_type_ids": None if given["token_type_ids"] is None else 1 * given["token_type_ids"]}
+    )
+    run(model, types, token_type_ids=0 * types)
+    with pytest.raises(UserError, match="how a ernie model reads which text a token is of is not known"):
+        run(model, types, token_type_ids=types)
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [("falcon", "their attention cannot be recorded"), ("bros", "one does not run on words alone")],
+)
+def test_a_family_that_cannot_be_explored_is_a_sentence(kind, why):
+    with pytest.raises(UserError, match=f"'{kind}' models are not known here.* {why}"):
+        read(model_of(kind), **inputs_of(kind))
 
 
 def test_the_page_of_families_says_what_can_be_done():

@@ -5,10 +5,12 @@ import os
 
 import pytest
 import torch
+from made_encoders import model_of, tokenizer_of
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForPreTraining, BertModel, BertTokenizer
 
 from bertshift.errors import UserError
+from bertshift.models.family import longest_input, run
 from bertshift.models.heads import SequenceClassifier, load_task_model
 from bertshift.models.loading import (
     download_checkpoint,
@@ -192,6 +194,49 @@ def test_a_pickle_of_tensors_is_the_same_checkpoint(pretrained, tmp_path):
     import_checkpoint(folder, tmp_path / "run")
 
 
+@pytest.mark.parametrize("wrapped", ["module.{}", "_orig_mod.{}", "module._orig_mod.{}", "bert._orig_mod.{}"])
+def test_names_of_wrappers_are_left_out(pretrained, tmp_path, wrapped):
+    folder, model = pretrained
+    bare = {name.removeprefix("bert."): value for name, value in model.state_dict().items()}
+    state = bare if wrapped.startswith("bert") else model.state_dict()
+    rewrite(folder, lambda _: {wrapped.format(name): value.clone() for name, value in state.items()})
+    import_checkpoint(folder, tmp_path / "run")
+    with torch.no_grad():
+        assert torch.equal(load_encoder(tmp_path / "run")(IDS)[0], model.bert(IDS)[0])
+
+
+def test_a_pickle_in_parts_is_the_same_checkpoint(pretrained, tmp_path):
+    folder, model = pretrained
+    import_checkpoint(folder, tmp_path / "safe")
+    (folder / "model.safetensors").unlink()
+    parts = {f"pytorch_model-0000{number}-of-00002.bin": {} for number in (1, 2)}
+    for number, (name, value) in enumerate(model.state_dict().items()):
+        list(parts.values())[number % 2][name] = value
+    for file, state in parts.items():
+        torch.save(state, folder / file)
+    names = {name: file for file, state in parts.items() for name in state}
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": names}))
+    import_checkpoint(folder, tmp_path / "run")
+    written = (tmp_path / "run" / "model.safetensors").read_bytes()
+    assert written == (tmp_path / "safe" / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "change", [{"return_dict": False}, {"chunk_size_feed_forward": 4}, {"pad_token_id": None}]
+)
+@pytest.mark.parametrize("kind", ["bert", "roberta", "ernie"])
+@torch.no_grad()
+def test_keys_about_how_a_model_hands_out_change_nothing(kind, change, tmp_path):
+    model = model_of(kind, vocab_size=len(tokenizer_of(kind)))
+    save_model(tmp_path / "given", model, tokenizer_of(kind))
+    path = tmp_path / "given/config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    import_checkpoint(tmp_path / "given", tmp_path / "run")
+    encoder, ids = load_encoder(tmp_path / "run"), torch.tensor([[3, 4, 5, 6, 7]])
+    torch.testing.assert_close(run(encoder, ids).last_hidden_state, run(model, ids).last_hidden_state)
+    assert longest_input(encoder) == longest_input(model)
+
+
 class Code:
     """What a pickle can hold: a call."""
 
@@ -285,6 +330,11 @@ def test_import_says_what_is_wrong(pretrained, tmp_path):
     refuses("pytorch_model.bin is broken or holds more than named tensors")
     (folder / "pytorch_model.bin").rename(folder / "tf_model.h5")
     refuses("tf_model.h5 alone .*save_pretrained")
+    (folder / "tf_model.h5").rename(folder / "bert_model.ckpt.index")
+    refuses("bert_model.ckpt is a TensorFlow checkpoint, which is not read; convert it")
+    (folder / "config.json").rename(folder / "bert_config.json")
+    refuses("bert_model.ckpt is a TensorFlow checkpoint, which is not read; convert it")
+    (folder / "bert_model.ckpt.index").unlink()
     weights.write_bytes(content)
     for change, words in (
         ({"num_attention_heads": 3}, "config.json: hidden_size 32 cannot be divided among .*_heads 3"),

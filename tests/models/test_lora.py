@@ -9,10 +9,11 @@ import torch
 from made_encoders import ENCODERS, FAMILIES, LAYERS, WIDTH, WITHOUT_ROW, inputs_of, model_of, tokenizer_of
 
 from bertshift.errors import UserError
+from bertshift.models.adapters import merge_adapters
 from bertshift.models.family import family_of, matrix, run
 from bertshift.models.heads import SequenceClassifier
 from bertshift.models.loading import load_encoder, save_model
-from bertshift.models.lora import add_adapters, merge_adapters, projections_of
+from bertshift.models.lora import add_adapters, projections_of
 
 KNOWN = [kind for kind in FAMILIES if kind not in WITHOUT_ROW]
 HOW = {"rank": 3, "alpha": 16, "dropout": 0.0, "seed": 1}

@@ -16,7 +16,7 @@ from bertshift.requests import figures
 from bertshift.verdicts.multiplicity import with_claim_verdicts
 
 # Maps of heads, curves beside published ones, a curve with a null, scores of replicates, another family.
-NAMES = ["kovaleva2019/figure5", "kovaleva2019/figure8", "kovaleva2019/figure3", "college2020/figure3",
+NAMES = ["kovaleva2019/figure2", "kovaleva2019/figure5", "kovaleva2019/figure8", "kovaleva2019/figure3", "college2020/figure3",
          "hao2020/figure2", "hao2020/figure5", "merchant2020/figure1", "merchant2020/figure2", "beyond/encoders"]  # fmt: skip
 LAYERS = HEADS = 4
 SENTENCE = ["[CLS]", "he", "was", "<b>becoming</b>", "agitated", ".", "[SEP]"]
@@ -62,6 +62,9 @@ class Made:
         ]
         examples = {"mnli": example("mnli", "base")}
         return data.page(drawn, self.claims.assign(**changes), self.published, pairs(self.tables), examples)
+
+    def table(self, name):
+        return next(table for entry, table, _ in self.figures if entry["name"] == name)
 
     def html(self, **changes):
         return render(self.data(**changes))

@@ -5,12 +5,14 @@ import shutil
 
 import pytest
 from made_encoders import TEXTS, model_of, tokenizer_of
+from made_papers import tables_of
 
 import bertshift
 from bertshift.figures import style
 from bertshift.files import write_text
 from bertshift.page import compared
 from bertshift.page.render import render
+from bertshift.papers import by_name
 
 INSTALL = "no Chromium: apt-get install -y --no-install-recommends chromium"
 
@@ -67,10 +69,12 @@ def cards(page):
 def test_filters_and_search_keep_what_fits_and_stand_in_the_address(opened, made_page):
     page, claims = opened(), made_page.claims
     assert len(cards(page)) == len(made_page.figures)
-    page.get_by_role("button", name="fail", exact=False).first.click()
+    page.get_by_role("combobox", name="Verdict").select_option("fails")
     failing = {f"{one.paper}/{one.figure}" for one in claims[claims["claim_verdict"] == "fails"].itertuples()}
     assert failing and len(cards(page)) == len(failing)
-    page.get_by_role("button", name="fail", exact=False).first.click()
+    page.get_by_role("button", name="Clear filters").click()
+    assert len(cards(page)) == len(made_page.figures) and page.url.endswith("#/")
+    assert not page.get_by_role("button", name="Clear filters").count()
     page.get_by_label("Paper").select_option("hao2020")
     assert set(cards(page)) == {"Change of hidden states by layer", "Hidden states of two seeds"}
     page.get_by_label("Search").fill("seeds")
@@ -82,6 +86,25 @@ def test_filters_and_search_keep_what_fits_and_stand_in_the_address(opened, made
     page.get_by_label("Paper").select_option("")
     page.get_by_label("Task").select_option("qnli")
     assert cards(page) and "Change of hidden states by layer" not in cards(page)
+
+
+def test_a_count_of_verdicts_leads_to_these_claims(opened, made_page):
+    page, claims = opened(), made_page.claims
+    page.get_by_role("link", name=re.compile("hold$")).click()
+    page.wait_for_url(re.compile("#/claims"))
+    rows = page.locator("table.claims tbody tr")
+    assert rows.count() == (claims["claim_verdict"] == "holds").sum() > 0
+    page.get_by_role("button", name="Clear filters").click()
+    assert rows.count() == len(claims)
+
+
+def test_a_table_of_scores_has_numbers_to_explore(opened, made_page):
+    page = opened("#/figure/kovaleva2019/figure2")
+    table = made_page.table("kovaleva2019/figure2")
+    rows = page.locator(".listed tbody tr")
+    assert rows.count() == len(table) and page.locator(".listed th", has_text="Published").count() == 1
+    page.get_by_label("Panel of the figure").select_option("MRPC")
+    assert rows.count() == (table["panel"] == "mrpc").sum()
 
 
 def test_every_figure_opens_with_its_files_and_what_made_it(opened, made_page):
@@ -163,6 +186,35 @@ def test_two_models_show_measures_nulls_floors_and_heads(opened):
     page.locator("h2", has_text="Heads").wait_for()
 
 
+def test_two_models_open_with_what_is_known_best_and_name_what_is_drawn(opened, made_page):
+    page = opened("#/models")
+    most = max(made_page.data()["pairs"].values(), key=lambda pair: len(pair["measures"]))
+    assert page.locator(".grid h3").count() >= len(most["measures"])
+    key = page.locator("section .key").first
+    page.wait_for_selector(".grid .chart svg .mark-symbol path")
+    for choice, drawn in (("replicates", False), ("intervals", True)):
+        page.get_by_label("Around a mean").select_option(choice)
+        page.wait_for_selector(".grid .chart svg .mark-symbol path")
+        assert ("interval" in key.inner_text()) == drawn and ("small dots" in key.inner_text()) != drawn
+
+
+def test_two_equal_models_have_no_chart_of_rounding(opened, made_page):
+    """A measure that is 0 in every layer is one sentence; the profile has each value in a table."""
+    name, found = "mnli_vs_base", made_page.data()
+    one = found["pairs"][name]["measures"]["js"]
+    for rows in (one, *(one.get(key) or {"layers": []} for key in ("null", "noise"))):
+        rows["layers"] = [[layer, 0.0, 0.0, 0.0, [0.0, 0.0]] for layer, *_ in rows["layers"]]
+    write_text(
+        made_page.folder / "equal.html",
+        render(found | {"pairs": {name: {**found["pairs"][name], "measures": {"js": one}}}}),
+    )
+    page = opened()
+    page.goto((made_page.folder / "equal.html").as_uri() + "#/models")
+    assert "0 in every layer" in page.locator(".grid .panel").first.inner_text()
+    page.locator("main summary").first.click()
+    assert page.locator("main details").first.locator("tbody tr").count() == len(one["layers"])
+
+
 def test_from_a_cell_to_its_heads_attention(opened):
     page = opened("#/models?a=mnli&b=base")
     heads = page.locator("section", has=page.locator("h2", has_text="Heads"))
@@ -195,6 +247,7 @@ def test_claims_are_sorted_and_lead_to_their_figures(opened, made_page):
     rows = page.locator("table.claims tbody tr")
     assert rows.count() == len(claims)
     assert "generated world" in page.locator("caption").inner_text()
+    assert not re.search(r"(?<![\w.)])-[\d.]", " ".join(rows.all_inner_texts()))  # one minus sign
     page.get_by_role("button", name="Ours").click()
     first = rows.first.locator("td").nth(4).inner_text().replace("−", "-")
     assert float(first.split(" ")[0]) == pytest.approx(claims["ours"].min(), rel=0.01)
@@ -219,7 +272,7 @@ def test_all_of_it_works_by_keyboard(opened):
     page.keyboard.press("Enter")
     page.wait_for_selector(".picture")
     assert page.evaluate("document.activeElement.tagName") == "H1"  # a reader hears where they are
-    term = page.locator(".caption .term").first
+    term = page.locator("main .term").first
     term.focus()
     page.keyboard.press("Enter")
     assert page.locator("[popover]:popover-open").count() == 1
@@ -236,6 +289,15 @@ def test_a_narrow_screen_is_not_wider_than_itself(opened, view):
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.wait_for_timeout(500)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_narrow_screen_has_whole_names_of_measures(opened):
+    page = opened("#/models?a=mnli&b=base", width=390)
+    page.wait_for_selector(".chart svg .role-axis-label")
+    words = "".join(
+        page.locator(".chart svg").first.locator("text").all_text_contents()
+    )  # without spaces between lines
+    assert "…" not in words and "JSdivergence in nats" in words
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -307,6 +369,25 @@ def test_two_archives_have_a_line_each_in_every_panel(opened, beside):
     assert values["other"] == pytest.approx({layer: 2 * value for layer, value in values["one"].items()}, rel=1e-3)  # fmt: skip
 
 
+@pytest.mark.parametrize(("other", "place"), [(4, "layer: 3"), (6, "share of the depth: 0.91666")])
+def test_a_published_value_is_one_point_beside_two_archives(opened, beside, made_page, other, place):
+    """The value of layer 11 of 12 stands at our layer 3 of 4, or beside models of other depths at its own."""
+    name, tables, folder = "merchant2020/figure2", {}, made_page.folder
+    for archive, layers in (("one", 4), ("other", other)):
+        made = {path: table for path, table in tables_of("merchant2020", layers).items() if path.startswith("results/rsa/")}  # fmt: skip
+        _, tables[archive], _ = by_name.draw(name, made, made_page.published["merchant2020"])
+    figure = compared.figure(
+        name, tables, [""] * 2, [folder / f"{name}.png"] * 2, ["mnli", "squad", "dep"], 12
+    )
+    archives = [{"name": one, "scales": ["small"], "checkpoints": [], "figures": 1} for one in tables]
+    write_text(folder / "depths.html", render(compared.page(archives, [figure], [], made_page.published)))
+    page = opened()
+    page.goto((folder / "depths.html").as_uri() + f"#/figure/{name}")
+    page.wait_for_selector(".grid .panel svg .mark-symbol path")
+    points = page.locator(".grid .panel svg [aria-label*='line: published']")
+    assert [place in one.get_attribute("aria-label") for one in points.all()] == [True]
+
+
 def test_every_figure_of_two_archives_opens(opened, beside, made_page):
     page = opened()
     page.goto(beside)
@@ -355,6 +436,6 @@ def test_a_page_of_two_models_alone(opened, made_page):
     assert len(panels) == 5 and "Hidden states, 1 - CKA, debiased" in panels
     said = page.locator("main").inner_text() + page.locator("#foot").inner_text()
     assert "noise of the same size" in said
-    page.locator("main summary").first.click()
+    page.locator("main .grid summary").first.click()
     assert page.locator("main td", has_text="noise").count() == 5
     assert "6 texts" in said and "snakemake" not in said and "Scale" not in said

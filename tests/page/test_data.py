@@ -33,6 +33,11 @@ def test_text_from_tables_cannot_become_markup(made_page):
     assert {one["statement"] for one in embedded(html)["claims"]} == {bad}
 
 
+def test_claims_that_are_not_testable_come_last(made_page):
+    untested = [one["claim_verdict"] == "untested" for one in made_page.data()["claims"]]
+    assert untested == sorted(untested) and any(untested)
+
+
 def test_titles_are_words(made_page):
     found = {one["name"]: (one["place"], one["title"]) for one in made_page.data()["figures"]}
     assert found["kovaleva2019/figure5"] == ("Figure 5", "How much each head's attention changes")

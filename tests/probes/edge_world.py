@@ -69,7 +69,7 @@ class Made:
 def record(words, *targets):
     """targets: (label, span1, perhaps span2)"""
     return {
-        "text": " ".join(words),
+        "words": list(words),
         "targets": [
             {"label": label} | {f"span{n}": list(span) for n, span in enumerate(spans, 1)}
             for label, *spans in targets

@@ -66,6 +66,16 @@ def test_words_become_their_pieces(tmp_path, tokenizer):
     assert found.dropped == 0
 
 
+def test_a_word_with_a_space_is_one_word(tmp_path, tokenizer):
+    joined, parted = ["w was", "chosen"], ["w", "was", "chosen"]
+    activations = dump(tmp_path, tokenizer, [joined, parted])
+    records = [record(joined, ("a", (0, 1)), ("b", (1, 2))), record(parted, ("b", (1, 2)))]
+    targets = targets_of([joined, parted], records)
+    assert targets.phrases == [(("w was",),), (("chosen",),), (("was",),)]
+    found = align(targets, activations)
+    assert found.start.tolist() == [[1, 3, 7]] and found.end.tolist() == [[3, 4, 8]]
+
+
 def test_what_the_window_cuts_off_is_dropped_and_counted(tmp_path, tokenizer):
     words = ["ww", "was"] * 200  # 600 pieces: a window of 512 holds 510 of them, and no half of a word
     activations = dump(tmp_path, tokenizer, [words])
@@ -116,7 +126,7 @@ def test_a_batch_holds_each_token_of_the_spans_once_a_record(tmp_path):
 )
 def test_refuses_targets_that_are_none(target, said):
     with pytest.raises(UserError, match=said):
-        targets_of([["a", "b", "c", "d"]], [{"text": "a b c d", "targets": [target]}])
+        targets_of([["a", "b", "c", "d"]], [{"words": ["a", "b", "c", "d"], "targets": [target]}])
 
 
 def test_refuses_a_sentence_that_was_not_extracted():

@@ -12,7 +12,7 @@ from made_archives import written
 from made_papers import shipped, tables_of
 
 from bertshift.files import read_tsv
-from bertshift.page import compared
+from bertshift.page import compared, listing
 from bertshift.release import __main__ as release
 from bertshift.release import archive, compare
 from bertshift.rows.statistics import mapped
@@ -178,7 +178,7 @@ def test_models_of_two_checkpoints_stand_beside_each_other():
     first = pd.concat([rows(series="mnli@large"), rows("published", series="mnli@large", value=0.9)])
     found = compared.together({"a": first, "b": rows(series="mnli")})
     assert list(found["series"].unique()) == ["mnli"]
-    assert list(found["archive"]) == ["a", "", "b"]
+    assert list(found["archive"]) == ["a", "a", "b"]
 
 
 def test_models_that_one_archive_tells_apart_keep_their_names():
@@ -187,10 +187,20 @@ def test_models_that_one_archive_tells_apart_keep_their_names():
     assert list(found["series"]) == ["mnli", "mnli@roberta", "mnli@roberta"]
 
 
+def test_a_published_value_stands_once_where_models_have_other_numbers_of_layers():
+    """It stands as far from each archive's last layer as from the paper's."""
+    curve = [rows("published", series="mnli", layer=layer, value=0.5) for layer in (1, 2)]
+    first, second = (
+        pd.concat([*curve, rows("published", series="mnli", layer=layer, value=0.84)]) for layer in (3, 5)
+    )
+    found = compared.together({"a": first, "b": second})
+    assert list(found["layer"]) == [1, 2, 3] and set(found["archive"]) == {"a"}
+
+
 def test_published_numbers_stand_once_and_lists_have_both_numbers():
     table = pd.concat([rows(series="mrpc"), rows("published", series="mrpc", value=0.9)])
     other = pd.concat([table.assign(value=[0.7, 0.9]), rows(series="rte", value=0.2)])
-    listed = compared.listed(compared.together({"a": table, "b": other}), ["a", "b"])
+    listed = listing.listed(compared.together({"a": table, "b": other}), ["a", "b"])
     assert listed["heads"] == ["Shown"]
     assert listed["rows"] == [
         [["MRPC"], [[0.5, 0.4, 0.6], [0.7, 0.4, 0.6]], 0.9],

@@ -74,6 +74,7 @@ def test_two_archives_are_judged_by_claims_of_ones_own(tmp_path, run):
         ("published.yaml", "key: hao2020", "key: other", "is of no paper of this program, 'other'"),
         ("published.yaml", "\ntable1:", "\ntable2:", "lacks table1; begin with a copy of"),
         ("published.yaml", "  H2.1:", "  H2.9:", "does not state claim H2.1"),
+        ("published.yaml", "\nclaims:\n", "\nclaims:\n  T.1: {statement: a, item: figure2}\n", "no number decides claims.T.1"),
         ("published.yaml", "    statement: Attention of", "    said: Attention of", "claims.H1.1 has no statement"),
         ("claims.py", 'Claims("hao2020")', 'Claims("other")', "is of no paper of this program, 'other'"),
         ("claims.py", "import numpy as np", "import nothing_such as np", "does not run (ModuleNotFoundError"),

@@ -87,7 +87,11 @@ def test_a_score_of_examples_that_are_all_right_has_an_interval(tmp_path):
     """On the table of scores, and on that of their means in points."""
     path, low = tmp_path / "sst2.tsv", 1 - stats.t.ppf(0.975, BLOCKS - 1) * 2 / (150 + 4)
     shown = pd.DataFrame({"metric": ["accuracy", "f1"], "init": 1, "seed": 1, "value": 1.0, "dev": 150})
-    write_with_blocks(path, pd.concat([shown, in_columns(np.ones((2, BLOCKS)))], axis=1))
+    blocks = in_columns(np.ones((2, BLOCKS)))
+    with pytest.raises(UserError, match="sst2.tsv: .*'mine'"):
+        write_with_blocks(path, pd.concat([shown.replace("f1", "mine"), blocks], axis=1))
+    assert not list(tmp_path.iterdir())
+    write_with_blocks(path, pd.concat([shown, blocks], axis=1))
     assert read_tsv(path)["low"].tolist() == pytest.approx([low, 1])
     means = summarise(in_points(read_with_blocks(path)), ["metric"])
     assert means["low"].tolist() == pytest.approx([100 * low, 100])

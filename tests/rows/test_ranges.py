@@ -8,6 +8,9 @@ from bertshift.errors import UserError
 from bertshift.rows import ranges
 from bertshift.rows.estimates import estimate
 from bertshift.rows.ranges import ANY, CORRELATION, POSITIVE, SHARE, distance, least_error, reached
+from bertshift.tasks import dependency_parsing
+from bertshift.tasks.question_answering import Answer, AnswerSpans
+from bertshift.tasks.scores import CLASS_SCORES, REGRESSION_SCORES
 
 ERROR, ERRORS = 0.01, np.array([-300.0, -20.0, 0.0, 1.0, 500.0])
 STEPS = ERROR * ERRORS
@@ -103,9 +106,36 @@ def test_a_measure_is_found_by_its_name_and_kind():
         ("edge_probe_delta", "mix"),
         ("mine", "x"),
     ]
-    found = ranges.of(pd.DataFrame(rows, columns=["metric", "variant"]))
+    table = pd.DataFrame(rows, columns=["metric", "variant"])
+    found = ranges.of(table)
+    ranges.check_declared(table[:-1], "mine.tsv")
+    with pytest.raises(UserError, match="mine.tsv: the metric 'mine', variant x has no range"):
+        ranges.check_declared(table, "mine.tsv")
     assert found.tolist() == [[0.0, np.log(2)], [0.0, 1.0], [0.0, 2.0], list(ANY), list(ANY)]
     frozen = pd.DataFrame({"metric": "frozen", "variant": "constant", "score": ["f1", "pearson"]})
     assert ranges.of(frozen).tolist() == [[0.0, 1.0], [-1.0, 1.0]]
     with pytest.raises(UserError, match="a measure is -0.1, which lies outside its range from 0 to 1"):
         ranges.check(ranges.within(pd.DataFrame({"value": [0.5, -0.1]}), SHARE))
+
+
+def test_every_score_of_a_task_has_its_range():
+    answers = [
+        {
+            "id": "q",
+            "question": "a",
+            "context": "b",
+            "answers": [{"text": "b", "start": 0}],
+            "impossible": impossible,
+        }
+        for impossible in (False, True)
+    ]
+    asked = AnswerSpans("squad2", "squad2").score(answers, [Answer("b", -1.0), Answer("b", 1.0)])
+    thresholds = {"best_f1_threshold", "best_exact_match_threshold"}
+    assert len(asked) == 10 and thresholds < asked.keys()
+    for name in {*asked, *CLASS_SCORES, *REGRESSION_SCORES, *dependency_parsing.METRICS}:
+        score = {"metric": "score", "variant": "x", "score": name}
+        table = pd.DataFrame(
+            [{**score, "metric": name}, *({**score, "metric": metric} for metric in ranges.SCORED)]
+        )
+        ranges.check_declared(table, "scores.tsv")
+        assert (ranges.of(table) == ANY).all() == (name in thresholds)

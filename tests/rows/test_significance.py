@@ -32,17 +32,18 @@ def test_benjamini_hochberg_finds_what_its_definition_rejects():
     assert np.array_equal(benjamini_hochberg(some), np.insert(q, [0, 7, 7], np.nan), equal_nan=True)
 
 
-@pytest.mark.parametrize("name", ["accuracy", "f1", "mcc", "pearson", "mean"])
+@pytest.mark.parametrize("name", ["accuracy", "f1", "macro_f1", "mcc", "pearson", "mean"])
 def test_scores_from_sums_are_the_tasks_own_on_every_sample(name):
     n = 40
     regression = name == "pearson"
-    gold = RNG.normal(5, 1, n) if regression else RNG.integers(0, 3 if name == "mcc" else 2, n)
+    gold = RNG.normal(5, 1, n) if regression else RNG.integers(0, 3 if name in ("macro_f1", "mcc") else 2, n)
     said = (
         gold + RNG.normal(size=(3, n))
         if name in ("pearson", "mean")
         else RNG.permuted(gold[None].repeat(3, 0), axis=1)
     )
     times = RNG.integers(0, 3, (5, n))
+    times[0] *= gold != 0  # a sample without a class
     direct = {**scores.CLASS_SCORES, **scores.REGRESSION_SCORES, "mean": lambda gold, said: said.mean()}[name]
     expected = [[direct(np.repeat(gold, t), np.repeat(each, t)) for each in said] for t in times]
     assert SCORES[name].of(gold, said)(times) == pytest.approx(np.array(expected), abs=1e-12)

@@ -60,19 +60,32 @@ def test_training_windows_point_to_the_answer_or_to_cls():
     assert [example.target for example in TASK.training_examples(rows, TOKENIZER)] == [(4, 4), (0, 0), (0, 0)]
 
 
-def test_answers_are_narrowed_to_their_pieces():
+def test_answers_are_the_pieces_at_their_characters():
     [passage] = read_passages(["born\u202f(1895-1943). xs"], TOKENIZER)
-    assert passage.words.tolist() == [0, 1, 1, 1, 1, 1, 1, 2, 2]
 
     def cut(text, start):
-        ids = TOKENIZER(text, add_special_tokens=False)["input_ids"]
-        span = answer_pieces(passage, {"text": text, "start": start}, ids)
+        span = answer_pieces(passage, {"text": text, "start": start})
         return span and passage.cut(*span)
 
     assert cut("1895", 6) == "1895" and cut("1943", 11) == "1943"
     assert cut("born (1895", 0) == "born\u202f(1895"  # any white space is a space
-    assert cut("895", 7) == "(1895-1943)."  # not a piece there: the whole word
-    assert cut("1895", 0) is None and cut(" ", 4) is None
+    assert cut("895", 7) == "1895"  # part of a piece: the whole piece
+    assert cut(" (", 4) == "(" and cut(" ", 4) is None
+    assert cut("1895", 0) is None and cut("1943", 6) is None and cut("xs", 30) is None
+
+
+@pytest.mark.parametrize(
+    ("context", "answer", "start", "pieces"),
+    [
+        ("a b-c-b d", "b", 6, (5, 5)),  # the first of its word is another
+        ("猫和狗和猫", "猫", 4, (4, 4)),
+        ("猫和狗和猫", "狗和", 2, (2, 3)),
+    ],
+)
+def test_an_answer_that_occurs_twice_is_where_it_starts(context, answer, start, pieces):
+    tokenizer = BertTokenizer(vocab={word: i for i, word in enumerate([*SPECIAL, *WORDS, *"猫和狗"])})
+    [passage] = read_passages([context], tokenizer)
+    assert answer_pieces(passage, {"text": answer, "start": start}) == pieces
 
 
 def test_answers_that_are_not_there_are_left_out_and_counted(caplog):

@@ -15,6 +15,9 @@ def test_class_scores_agree_with_sklearn(classes):
     assert scores.mcc(gold, predicted) == pytest.approx(metrics.matthews_corrcoef(gold, predicted))
     expected = metrics.f1_score(gold, predicted, labels=[1], average="macro")
     assert scores.f1(gold, predicted) == pytest.approx(expected)
+    for said in (predicted, np.full(200, 3)):  # of a class that gold has not, too
+        expected = metrics.f1_score(gold, said, average="macro")
+        assert scores.macro_f1(gold, said) == pytest.approx(expected)
 
 
 def test_correlations_agree_with_scipy():

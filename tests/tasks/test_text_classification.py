@@ -63,9 +63,9 @@ def test_rows_that_cannot_be_learned_from_are_refused():
 
 
 def test_metrics_must_suit_the_task():
-    with pytest.raises(UserError, match="metrics: 'pearson'.*accuracy, f1, mcc"):
+    with pytest.raises(UserError, match="metrics: 'pearson'.*accuracy, f1, macro_f1, mcc"):
         load_task(NLI | {"metrics": ["pearson"]}, LABELS)
-    with pytest.raises(UserError, match="f1 needs two labels"):
+    with pytest.raises(UserError, match="f1 needs two labels.*macro_f1"):
         load_task(NLI | {"metrics": ["f1"]}, {"labels": ["x", "y", "z"]})
     with pytest.raises(UserError, match="add accuracy"):
         load_task(NLI | {"metrics": ["f1"]}, LABELS)
@@ -86,7 +86,7 @@ def test_majority_of_a_tie_is_that_of_train_then_the_first():
     assert task.majority([row("yes"), row("no")], dev)["f1"] == 0
 
 
-@pytest.mark.parametrize("metrics", [["f1", "accuracy"], ["mcc", "accuracy"], ["accuracy"]])
+@pytest.mark.parametrize("metrics", [["f1", "accuracy"], ["mcc", "accuracy"], ["macro_f1"], ["accuracy"]])
 @pytest.mark.parametrize("no", [32, 63])
 def test_a_run_with_one_answer_has_failed_whichever_it_is(metrics, no):
     task = load_task(NLI | {"metrics": metrics}, LABELS)

@@ -10,6 +10,7 @@ from conftest import ROOT
 from scipy import stats
 
 from bertshift.config import load_config
+from bertshift.errors import UserError
 from bertshift.naming import parse_model
 from bertshift.papers import by_name, catalogue
 from bertshift.replicates import sweep_runs_of
@@ -43,6 +44,17 @@ def test_the_papers_own_story_holds(table, published):
     assert rows.loc["F2.2", "ours"] == 5 and rows.loc["F2.4", "published_value"] == "0.84 ± 0.02"
     assert rows.loc["F2.4", "ours"] == pytest.approx(0.843)
     assert (rows["replicates"] == 5).all() and rows["statement"].str.len().min() > 10
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"), [({"T.1": {}}, "no number decides claims.T.1"), ({}, "not state claim F2.1")]
+)
+def test_statements_and_numbers_are_those_of_each_other(table, published, changed, said):
+    paper = published["merchant2020"]
+    stated = {claim: facts for claim, facts in paper["claims"].items() if changed or claim != "F2.1"}
+    tables = {"mnli": table("mnli", {("wiki", "content"): MNLI}, first=0)}
+    with pytest.raises(UserError, match=f"papers/merchant2020/published.yaml.*{said}"):
+        by_name.decide(TWO, tables, paper | {"claims": stated | changed})
 
 
 def test_verdicts_flip_with_the_data(table, published):

@@ -298,12 +298,14 @@ def _sentence(error: ValidationError) -> str:
     if error.validator == "enum":
         return f"{path}: {value!r} is not possible; write {_one_of(error.validator_value, value)}."
     if error.validator == "oneOf":
-        options = " or ".join(", ".join(option.get("required", [])) for option in error.validator_value)
-        there = [
-            key for option in error.validator_value for key in option.get("required", []) if key in value
-        ]
-        found = f"it has {', '.join(there)}" if there else "it has none"
-        return f"{path}: must have exactly one of: {options}; {found}."
+        options = [option.get("required", []) for option in error.validator_value]
+        begun = [option for option in options if any(key in value for key in option)]
+        there = ", ".join(key for option in begun for key in option if key in value)
+        if len(begun) == 1:
+            missing = ", ".join(key for key in begun[0] if key not in value)
+            return f"{path}: write {missing} beside {there}."
+        found = f"it has {there}" if there else "it has none"
+        return f"{path}: must have exactly one of: {' or '.join(map(', '.join, options))}; {found}."
     if error.validator in _LIMITS:
         limit = _LIMITS[error.validator].format(error.validator_value)
         return f"{path}: {value!r} does not fit; write {limit}{meaning}."
@@ -495,7 +497,7 @@ def _misfits(name: str, task: Mapping, config: Mapping) -> Iterator[str]:
         other = "regression" if key == "labels" else "classification"
         yield f"tasks.{name}.kind: {kind} needs '{key}', which datasets.{dataset} has not; add it, or write {other}."
     elif kind == "classification" and "f1" in task["metrics"] and len(labels) != 2:
-        yield f"tasks.{name}.metrics: f1 needs two labels, datasets.{dataset} has {len(labels)}; write accuracy."
+        yield f"tasks.{name}.metrics: f1 needs two labels, datasets.{dataset} has {len(labels)}; write macro_f1."
     elif kind == "classification" and task["metrics"][0] == "f1" and "accuracy" not in task["metrics"]:
         yield f"tasks.{name}.metrics: f1 does not tell whether a run failed to train; add accuracy after it."
     for split in ("train", "dev"):

@@ -4,10 +4,10 @@ with job(snakemake) as settings:
     from pathlib import Path
 
     from bertshift.data.examples import read_examples, read_sidecar
-    from bertshift.files import read_json, read_jsonl, write_tsv
+    from bertshift.files import read_json, read_jsonl
     from bertshift.metrics.grounding import behaviour, ground
+    from bertshift.rows.blocks import write_measures
     from bertshift.rows.tables import compared
-    from bertshift.version import stamped
 
     data, inputs = Path(snakemake.input.examples).parent, snakemake.input
     rows, sidecar = read_examples(data, "dev"), read_sidecar(data)
@@ -24,4 +24,4 @@ with job(snakemake) as settings:
         settings["tokens"],
         settings["max_length"],
     )
-    write_tsv(snakemake.output[0], stamped(compared(table, settings, inputs)))
+    write_measures(snakemake.output[0], compared(table, settings, inputs))

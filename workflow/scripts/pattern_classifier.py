@@ -7,8 +7,8 @@ with job(snakemake) as settings:
     from bertshift.patterns import classifier, scores
     from bertshift.patterns.labels import read_labels
     from bertshift.patterns.sheet import MAPS, TABLE, read_maps
+    from bertshift.rows.blocks import write_measures
     from bertshift.rows.origin import joined
-    from bertshift.version import stamped
 
     folder = Path(snakemake.input.sheet)
     sheet, maps = read_tsv(folder / TABLE), read_maps(folder / MAPS)
@@ -18,5 +18,5 @@ with job(snakemake) as settings:
     classifier.save(snakemake.output.classifier, net)
     origin = joined(sheet)
     write_tsv(snakemake.output.predictions, predictions)
-    write_tsv(snakemake.output.scores, stamped(scores.score_table(predictions).assign(**origin)))
-    write_tsv(snakemake.output.confusion, stamped(scores.confusion_table(predictions).assign(**origin)))
+    write_measures(snakemake.output.scores, scores.score_table(predictions).assign(**origin))
+    write_measures(snakemake.output.confusion, scores.confusion_table(predictions).assign(**origin))

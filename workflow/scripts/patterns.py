@@ -4,11 +4,10 @@ with job(snakemake) as settings:
     from pathlib import Path
 
     from bertshift.data.examples import sample
-    from bertshift.files import read_jsonl, read_tsv, write_tsv
+    from bertshift.files import read_jsonl, read_tsv
     from bertshift.patterns.shares import measure
-    from bertshift.rows.blocks import write_with_blocks
+    from bertshift.rows.blocks import write_measures, write_with_blocks
     from bertshift.rows.tables import probe_table
-    from bertshift.version import stamped
 
     drawn = list(read_jsonl(snakemake.input.stimuli))
     rows = sample(drawn, settings["max_examples"], settings["task"], "dev")
@@ -26,4 +25,4 @@ with job(snakemake) as settings:
         for table in (shares, maps):
             table["data"] = f"{len(rows)} inputs of " + table["data"]
     write_with_blocks(snakemake.output.shares, shares)
-    write_tsv(snakemake.output.maps, stamped(maps))
+    write_measures(snakemake.output.maps, maps)

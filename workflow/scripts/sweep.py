@@ -5,11 +5,10 @@ from bertshift.running.jobs import job
 if __name__ == "__main__":  # not in the workers, which import this file
     with job(snakemake) as settings:
         from bertshift.data.examples import read_sidecar
-        from bertshift.files import read_json, write_tsv
-        from bertshift.rows.blocks import write_with_blocks
+        from bertshift.files import read_json
+        from bertshift.rows.blocks import write_measures, write_with_blocks
         from bertshift.running.memory import free_bytes, how_many_fit
         from bertshift.training.sweeps import sweep, sweep_tables
-        from bertshift.version import stamped
 
         for run in settings["runs"].values():
             run["training"]["code"] = snakemake.params.training
@@ -24,4 +23,4 @@ if __name__ == "__main__":  # not in the workers, which import this file
         scores |= {name: read_json(f"{place}/scores.json") for name, place in settings["models"].items()}
         tables = sweep_tables(scores, folders, settings, read_sidecar(data)["labels"])
         write_with_blocks(snakemake.output.scores, tables[0])
-        write_tsv(snakemake.output.losses, stamped(tables[1]))
+        write_measures(snakemake.output.losses, tables[1])

@@ -4,10 +4,12 @@ import io
 import json
 import re
 import tarfile
+from pathlib import Path
 
 import pytest
 
 from bertshift.data.edges import gum, jiant, propbank, semeval, spr, treebank, uner
+from bertshift.data.edges.records import Split
 from bertshift.errors import UserError
 
 CONLLU = """\
@@ -83,7 +85,9 @@ def test_propbank(file, brief):
     assert frames == [[("ARG0", (2, 3), (0, 2)), ("ARGM-LOC", (2, 3), (3, 4))], []]
     assert split.source == {"sentences": 2, "tokens": 5, "frames": 2}
     assert split.irregular == {"frames without a verb": 1}
-    assert split.records[0]["text"] == "( Ann is here" and split.records[0]["info"] == {"sentence": "s-1"}
+    assert split.records[0]["words"] == ["(", "Ann", "is", "here"] and split.records[0]["info"] == {
+        "sentence": "s-1"
+    }
 
 
 @pytest.mark.parametrize(
@@ -120,9 +124,9 @@ SEMEVAL = (
 def test_semeval_spans_touch_their_tags(file, brief):
     path = file("TRAIN.TXT", SEMEVAL)
     split = semeval.read("relations", {"train": path, "test": path})["test"]
-    assert [record["text"] for record in split.records] == [
-        "The door, of the old house.",
-        '"Ab" is not c\'s d.',
+    assert [record["words"] for record in split.records] == [
+        ["The", "door,", "of", "the", "old", "house."],
+        ['"Ab"', "is", "not", "c's", "d."],
     ]
     assert [brief(record) for record in split.records] == [
         [("Component-Whole(e1,e2)", (1, 2), (4, 6))],
@@ -152,9 +156,19 @@ def test_jiant(file):
         "targets": [{"span1": [0, 1], "label": "NNP", "info": {}}],
     }
     path = file("train.jsonl", json.dumps(record) + "\n")
-    assert jiant.read("pos", {"train": path})["train"].records == [record]
-    for line, message in (("{", "is not JSON"), ("[]", "is not a record"), ("{}", "lacks its")):
-        with pytest.raises(UserError, match=f"train.jsonl:2:? {message}|train.jsonl:2: the record {message}"):
+    read = jiant.read("pos", {"train": path})["train"]
+    assert read.records == [{"words": ["Ann", "sings"], "info": record["info"], "targets": record["targets"]}]
+    assert read.source == {"sentences": 1}
+    for line, message in (
+        ("{", "is not JSON"),
+        ("[]", "is not a record"),
+        ('{"targets": []}', 'lacks its "text"'),
+        ('{"text": "Ann"}', 'lacks its "text" or its list of "targets"'),
+        ('{"text": "Ann  saw", "targets": []}', ".* not words with one space between them"),
+        ('{"text": "1\xa0000 men", "targets": []}', ".* not words with one space between them"),
+        ('{"text": "", "targets": []}', ".* not words with one space between them"),
+    ):
+        with pytest.raises(UserError, match=f"train.jsonl:2:? {message}"):
             jiant.read("pos", {"train": file("train.jsonl", json.dumps(record) + "\n" + line)})
 
 
@@ -218,8 +232,19 @@ def test_gum(tmp_path, brief):
         }
         assert splits["train"].irregular == {"documents with blanked words": 1}
         assert not splits["dev"].irregular
-        assert [row["text"] for row in splits["dev"].records] == ["Ann 's boat (", "It"]
+        assert [row["words"] for row in splits["dev"].records] == [["Ann", "'s", "boat", "("], ["It"]]
         assert splits["dev"].records[1]["info"] == {"sentence": "GUM_c-2"}
+
+
+@pytest.mark.parametrize("closing", ["2)", "object-2)", "object-2-Ann_Lee)"])
+def test_gum_of_older_releases_has_the_type_before_the_number(tmp_path, brief, closing):
+    older = re.sub(r"\((\d+)-([a-z]+)", r"(\2-\1", DEP.format("GUM_c")).replace("=2)", f"={closing}")
+    older = re.sub(r"(?m)^(\d.*)", lambda row: "\t".join(row[0].split()), older)
+    split = gum.read("entities", archive(tmp_path / "gum.tar.xz", {"dep/GUM_c.conllu": older}))["dev"]
+    assert [sorted(brief(record)) for record in split.records] == [
+        [("object", (2, 4)), ("person", (0, 1)), ("time", (2, 3))],
+        [("object", (0, 1))],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -358,7 +383,7 @@ train\t0002_0\t2\t0:1\tvolition\t5
 def test_spr1_points_into_trees(file, brief):
     trees = file("wsj/00/wsj_0001.mrg", MRG).parents[1]
     split = spr.read_spr1("spr", {"rows": file("rows.tsv", SPR1), "trees": trees})["train"]
-    assert split.records[0]["text"] == "( Ann wanted to row by 1/2 ."
+    assert split.records[0]["words"] == ["(", "Ann", "wanted", "to", "row", "by", "1/2", "."]
     assert brief(split.records[0]) == [
         (["sentient"], (2, 3), (0, 2)),
         ([], (2, 3), (3, 7)),
@@ -371,3 +396,39 @@ def test_spr1_points_into_trees(file, brief):
     }
     with pytest.raises(UserError, match="rows.tsv:2 points outside its tree"):
         spr.read_spr1("spr", {"rows": file("rows.tsv", SPR1.replace("2\t0:1", "2\t0:9")), "trees": trees})
+
+
+@pytest.mark.parametrize("word", ["26 000", "26\xa0000"])  # as French and Vietnamese treebanks have words
+@pytest.mark.parametrize("name", ["conllu", "propbank", "iob2", "gum", "spr2"])
+def test_a_word_may_hold_spaces(file, tmp_path, name, word):
+    """A word with a space in place of "Ann" moves no target, and counts as one word."""
+
+    def read(name: str, word: str) -> Split:
+        def spelled(*args) -> Path:
+            path = file(*args, tabs=True)
+            path.write_text(path.read_text().replace("Ann", word))
+            return path
+
+        match name:
+            case "conllu":
+                return treebank.read("dependencies", {"dev": spelled("dev.conllu", EWT)})["dev"]
+            case "propbank":
+                return propbank.read("srl", {"dev": spelled("dev.tsv", PROPBANK)})["dev"]
+            case "iob2":
+                path = spelled("dev.iob2", "1 Ann B-PER\n2 Lee I-PER\n")
+                return uner.read("entities", {"dev": path})["dev"]
+            case "gum":
+                dep = spelled("dep", DEP.format("GUM_c")).read_text()
+                files = archive(tmp_path / "gum.tar.xz", {"dep/GUM_c.conllu": dep})
+                return gum.read("entities", files)["dev"]
+            case "spr2":
+                rows = SPR2.replace("\tann\t", f"\t{word}\t")
+                files = dict.fromkeys(["train", "dev", "test"], spelled("ewt.conllu", EWT))
+                return spr.read_spr2("spr", files | {"rows": file("rows.tsv", rows)})["dev"]
+
+    plain, spaced = read(name, "Ann"), read(name, word)
+    assert any(word in record["words"] for record in spaced.records)
+    assert spaced.source == plain.source
+    for one, other in zip(spaced.records, plain.records, strict=True):
+        assert one["words"] == [word if each == "Ann" else each for each in other["words"]]
+        assert one["targets"] == other["targets"]

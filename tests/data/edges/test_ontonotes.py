@@ -42,7 +42,7 @@ def test_tags(read):
     (first, second, third), split = read("pos")
     assert [label for label, _ in first] == ["-LRB-", "NNP", "-RRB-", "VBD", "PRP", "VBD", "."]
     assert first[2] == ("-RRB-", (2, 3)) and len(second) == 5 and third == []
-    assert split.records[0]["text"] == "( Ann ) said she left ."
+    assert " ".join(split.records[0]["words"]) == "( Ann ) said she left ."
     assert split.source == {"sentences": 3, "tokens": 14} and split.irregular == {
         "sentences without a tree (XX)": 1
     }

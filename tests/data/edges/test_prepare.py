@@ -6,7 +6,7 @@ from conftest import ROOT
 
 from bertshift.data.edges import prepare
 from bertshift.data.edges.prepare import prepare_edges
-from bertshift.data.edges.records import TASKS, read_edge_sidecar, read_edges, record, target
+from bertshift.data.edges.records import TASKS, read_edge_sidecar, read_edges, target
 from bertshift.errors import UserError
 from bertshift.files import read_json, write_jsonl
 
@@ -28,7 +28,7 @@ def root(tmp_path):
         "test": [target("C", (1, 2))],
     }
     for split, found in targets.items():
-        records = [record("entities", "", ["Ann", "Lee"], found), record("entities", "", ["none"], [])]
+        records = [{"text": "Ann Lee", "targets": found}, {"text": "none", "targets": []}]
         write_jsonl(tmp_path / f"root/{split}.jsonl", records)
     return tmp_path / "root"
 
@@ -36,7 +36,7 @@ def root(tmp_path):
 def test_records_and_sidecar(root, tmp_path):
     expected = {"labels": 3, "train": {"targets": 2}, "dev": {"sentences": 5}}
     prepare_edges("mine", SPEC | {"expected": expected, "remark": "invented"}, root, tmp_path / "mine")
-    assert [each["text"] for each in read_edges(tmp_path / "mine", "train")] == ["Ann Lee"]
+    assert [each["words"] for each in read_edges(tmp_path / "mine", "train")] == [["Ann", "Lee"]]
     sidecar = read_edge_sidecar(tmp_path / "mine")
     assert len(sidecar.pop("source_sha256")["train.jsonl"]) == 64
     assert sidecar == {
@@ -71,7 +71,7 @@ def test_a_failed_run_leaves_no_sidecar(root, tmp_path, monkeypatch):
 
 
 def test_a_split_without_targets(root, tmp_path):
-    write_jsonl(root / "dev.jsonl", [record("entities", "", ["none"], [])])
+    write_jsonl(root / "dev.jsonl", [{"text": "none", "targets": []}])
     with pytest.raises(UserError, match="The dev split of 'mine' has no targets"):
         prepare_edges("mine", SPEC, root, tmp_path / "mine")
 

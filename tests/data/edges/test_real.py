@@ -104,7 +104,7 @@ def test_spr1_joins_the_penn_treebanks_sample(mirror, tmp_path):
     }  # fmt: skip
     assert sum(found.irregular["arguments in several pieces"] for found in splits.values()) == 1
     first = splits["train"].records[0]
-    words = first["text"].split()
+    words = first["words"]
     assert [" ".join(words[slice(*each[span])]) for each in first["targets"] for span in ("span1", "span2")] == [
         "imposed", "on virtually all uses of asbestos", "imposed", "the Environmental Protection Agency",
     ]  # fmt: skip

@@ -56,7 +56,7 @@ def files(tmp_path, file):
 
 def test_words_meet_their_skeletons_sentence_by_sentence(files, brief):
     split = propbank.read("pos", files())["dev"]
-    assert [(record["info"]["sentence"], record["text"]) for record in split.records] == [
+    assert [(record["info"]["sentence"], " ".join(record["words"])) for record in split.records] == [
         ("x-a-0001", "Ann sings"), ("x-a-0003", "Go"), ("y-b-0002", "Row"),
     ]  # fmt: skip
     assert brief(split.records[0]) == [("NNP", (0, 1)), ("VBZ", (1, 2))]

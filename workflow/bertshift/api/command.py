@@ -60,8 +60,10 @@ def _parser() -> argparse.ArgumentParser:
     command = parser.add_subparsers(dest="command", required=True).add_parser(
         "compare", help="compare two models layer by layer", description="Compare two models layer by layer."
     )
-    for name, what in (("model", "the changed model"), ("reference", "what it is compared with")):
-        command.add_argument(name, help=f"{what}: a folder, or a name on the Hugging Face hub")
+    command.add_argument("model", help="the changed model: a folder, or a name on the Hugging Face hub")
+    command.add_argument(
+        "reference", nargs="?", help="what it is compared with; an adapter's own base if left out"
+    )
     command.add_argument(
         "--texts",
         type=Path,

@@ -15,7 +15,7 @@ from tqdm.auto import tqdm
 from bertshift.activations.extract import extract
 from bertshift.api.change import Change, noise_name
 from bertshift.api.measures import MEASURES
-from bertshift.api.models import called, listed, name_of, prepare, short_names
+from bertshift.api.models import called, listed, name_of, own_reference, prepare, short_names
 from bertshift.api.texts import check_lengths, check_same, rows_of, tokens_of
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import Pair
@@ -29,8 +29,8 @@ from bertshift.seeds import seed_from
 
 def compare(
     model: Any,
-    reference: Any,
-    texts: Sequence[str | tuple[str, str]],
+    reference: Any = None,
+    texts: Sequence[str | tuple[str, str]] = (),
     *,
     measures: Iterable[str] = tuple(MEASURES),
     max_length: int | None = None,
@@ -44,7 +44,8 @@ def compare(
     """Compare two models layer by layer on the same texts, as the workflow's rules do.
 
     model, reference: a folder, a name on the Hugging Face hub (`name` or `name@commit`) or a loaded model of transformers; a
-    list holds replicates: fine-tuning seeds of one reference, or as many references, each the parent of its model.
+    list holds replicates: fine-tuning seeds of one reference, or as many references, each the parent of its model. An adapter
+    of PEFT's is merged with its base, which is its reference unless another is given.
     texts: strings, or pairs of strings. Some hundred sentences do; SVCCA needs more tokens than the models are wide.
     measures: some of rsa, svcca, cka, js and cosine. max_length: texts are cut to so many tokens. tokens: how many the
     measures of hidden states draw at most (RSA 5000, SVCCA and CKA 20000). tokenizer: for models that bring none. name: what
@@ -56,7 +57,8 @@ def compare(
     cannot be taken, as attention of models with other numbers of layers, is named in `left_out` of the result. UserError for
     models and texts that cannot be compared at all.
     """
-    models, references, rows = listed(model), listed(reference), rows_of(texts)
+    models, rows = listed(model), rows_of(texts)
+    references = listed([own_reference(one) for one in models] if reference is None else reference)
     if len(references) not in (1, len(models)):
         raise UserError(
             f"{len(models)} models have {len(references)} references; give one for all, or one for each."

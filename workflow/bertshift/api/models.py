@@ -9,15 +9,17 @@ from typing import Any
 from transformers import MODEL_MAPPING, PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.errors import UserError
+from bertshift.models.adapters import base_of, has_adapters, merge_folder, merged_copy
 from bertshift.models.loading import (
     MODEL_FILES,
-    download_checkpoint,
+    fetch_checkpoint,
     import_checkpoint,
     load_config,
+    load_encoder,
     save_model,
 )
-from bertshift.models.published import parts_of, read_config, weights_of
-from bertshift.models.source import local_source
+from bertshift.models.published import is_adapter, parts_of, read_config, weights_of
+from bertshift.models.source import hub_source, local_source
 from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
 
 HUB_NAME = re.compile(r"(?P<name>[\w-][\w.-]*(/[\w-][\w.-]*)?)(@(?P<commit>\w+))?")
@@ -44,26 +46,39 @@ def prepare(model: Any, folder: Path, tokenizer: Any = None) -> None:
     tokenizer: a folder, a hub's name or a loaded one, in the place of the model's own. UserError, which names the model, for
     what is no model of text with all its weights.
     """
-    beside = folder.with_name(f"{folder.name}.given")
-    with called({str(beside): name_of(model)}):
+    beside, name = folder.with_name(f"{folder.name}.given"), name_of(model)
+    with called({str(beside): name}):
+        if has_adapters(model):
+            model = merged_copy(model, name)
         if isinstance(model, PreTrainedModel):
-            _check_reads_texts(name_of(model), type(model))
+            _check_reads_texts(name, type(model))
             beside.mkdir(parents=True)
             base = getattr(model, model.base_model_prefix, model)
-            save_model(beside, base, _tokenizer(tokenizer or model.name_or_path, name_of(model)))
-            import_checkpoint(beside, folder, local_source(name_of(model)))
+            save_model(beside, base, _tokenizer(tokenizer or model.name_or_path, name))
+            import_checkpoint(beside, folder, local_source(name))
         elif not isinstance(model, (str, Path)):
             raise UserError(
                 f"a model is of type {type(model).__name__}; give a folder, a name on the hub, or a model of transformers."
             )
-        elif Path(model).expanduser().is_dir():
-            given = Path(model).expanduser()
-            _check_folder(given)
-            import_checkpoint(_with_tokenizer(given, tokenizer, beside), folder)
         else:
-            _download(str(model), folder)
-            if tokenizer:
-                save_tokenizer(folder, _tokenizer(tokenizer, str(model)))
+            given, origin = _found(model)
+            if is_adapter(given):
+                _merge(given, beside, tokenizer)
+                import_checkpoint(beside, folder, origin)
+            else:
+                _check_folder(given)
+                import_checkpoint(_with_tokenizer(given, tokenizer, beside), folder, origin)
+
+
+def own_reference(model: Any) -> str:
+    """Name the base that an adapter was trained on, in a folder, on the hub or loaded. UserError for another model."""
+    if has_adapters(model):
+        return base_of(model)
+    if isinstance(model, (str, Path)) and is_adapter(given := _found(model)[0]):
+        return base_of(given)
+    raise UserError(
+        f"no reference is given for {name_of(model)}, and only an adapter names its own; give one."
+    )
 
 
 @contextmanager
@@ -78,11 +93,27 @@ def called(names: dict[str, str]) -> Iterator[None]:
         raise UserError(sentence) from error
 
 
-def _download(name: str, folder: Path) -> None:
-    match = HUB_NAME.fullmatch(name)
+def _found(model: str | Path) -> tuple[Path, dict]:
+    """Find the folder of a model that is given by name, on this machine or as the hub has it, and where it is from."""
+    if (given := Path(model).expanduser()).is_dir():
+        return given, local_source(given.name)
+    match = HUB_NAME.fullmatch(str(model))
     if not match:
-        raise UserError(f"{name} is no folder, and no name of a model on the hub; correct it.")
-    download_checkpoint(match["name"], match["commit"], folder)
+        raise UserError(f"{model} is no folder, and no name of a model on the hub; correct it.")
+    folder = fetch_checkpoint(match["name"], match["commit"])
+    return folder, hub_source(match["name"], folder.name, pinned=bool(match["commit"]))
+
+
+def _merge(adapter: Path, folder: Path, tokenizer: Any) -> None:
+    """Write the model folder `folder` of an adapter and its base together."""
+    base, below = base_of(adapter), folder.with_name(f"{folder.name}.base")
+    try:
+        prepare(base, below, tokenizer)
+    except UserError as error:
+        raise UserError(f"{adapter} is an adapter of {base}. {error}") from error
+    encoder = load_encoder(below)
+    merge_folder(encoder, adapter)
+    save_model(folder, encoder, load_tokenizer(below))
 
 
 def _check_folder(folder: Path) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bertshift.data.text_file import check_columns, read_lines
+from bertshift.data.text_file import check_columns, read_cells, read_table
 from bertshift.errors import UserError
 
 # What `float` takes is more: 3_8, or digits of other scripts.
@@ -12,11 +12,12 @@ NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
 
 
 def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
-    """Read the rows of a GLUE TSV, and count the lines dropped, by reason. The count is whole once all rows are read.
+    """Read the rows of a GLUE TSV, and count the lines dropped, by reason, and the cells unquoted. The count is whole
+    once all rows are read.
 
-    A quotation mark is a character like any other, so a line is split at its tabs and nothing else. Columns
-    are found by the names in `spec["columns"]`; `spec["header"]` names the columns of a file without a
-    header line.
+    A quotation mark is a character like any other, so a line is split at its tabs and nothing else, but in a file that
+    csv or pandas wrote (`read_table`); there too where `spec["literal_quotes"]` says so. Columns are found by the names
+    in `spec["columns"]`; `spec["header"]` names the columns of a file without a header line.
 
     Raises UserError, naming file and line, for a missing or repeated column, an unknown label or score, and for more
     lines with a wrong number of columns than `spec["tolerate_malformed"]`.
@@ -26,13 +27,12 @@ def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
 
 
 def _rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
-    lines = enumerate(read_lines(path), 1)
-    header = spec.get("header") or next(lines)[1].split("\t")
+    table = read_cells(path) if spec.get("literal_quotes") else read_table(path, dropped)
+    header = spec.get("header") or next(table)[1]
     columns = spec["columns"].values()
     check_columns(path, header, columns, "correct it, or `columns` of the data set in the catalogue")
     malformed = []
-    for number, line in lines:
-        fields = line.split("\t")
+    for number, fields in table:
         if len(fields) != len(header):
             malformed.append(f"{path}:{number} has {len(fields)} columns where {len(header)} are expected")
             continue

@@ -1,5 +1,6 @@
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -8,6 +9,10 @@ from bertshift.errors import UserError
 
 # JSON can spell half of a character, which no file can hold.
 _HALF = re.compile("[\ud800-\udfff]")
+# A cell as csv writes it: in quotation marks, with those inside doubled, or without any.
+_CELL = r'"(?:[^"]|"")*"|[^"\t]*'
+_CELLS = re.compile(rf"(?:^|\t)({_CELL})")
+_ROW = re.compile(rf"(?:{_CELL})(?:\t(?:{_CELL}))*")
 
 
 def read_text(path: Path) -> str:
@@ -32,6 +37,57 @@ def read_lines(path: Path) -> Iterator[str]:
             except UnicodeDecodeError:
                 raise files.not_utf8(path, number) from None
             yield text.removesuffix("\n").removesuffix("\r")
+
+
+def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield each line's number and its cells, which tabs separate; a quotation mark is a character."""
+    for number, line in enumerate(read_lines(path), 1):
+        yield number, line.split("\t")
+
+
+def read_table(path: Path, counts: Counter) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows as `read_cells` does, but what quoted cells say, and count these, in a file that csv wrote, and so pandas
+    or a spreadsheet: each cell with a quotation mark is in quotation marks and doubles those inside. Such a cell may hold
+    tabs and go on in the next line; the number is that of a row's last line.
+    """
+    if not _is_quoted(path):
+        yield from read_cells(path)
+        return
+    for number, row in _quoted_rows(path):
+        cells = _CELLS.findall(row)
+        counts["cells in quotation marks, as csv writes them"] += sum(cell[:1] == '"' for cell in cells)
+        yield number, list(map(_unquoted, cells))
+
+
+def _is_quoted(path: Path) -> bool:
+    """Tell whether csv wrote the file: all its cells are as csv writes them, and one of them had to be quoted or all of
+    the first row are. A cell in quotation marks that csv would not need may be a text in quotation marks."""
+    quoted = False
+    for number, (_, row) in enumerate(_quoted_rows(path)):
+        if '"' in row:
+            if not _ROW.fullmatch(row):
+                return False
+            cells = _CELLS.findall(row)
+            quoted |= any(re.search('""|[\t\n]', cell[1:-1]) for cell in cells)
+            quoted |= number == 0 and all(cell.startswith('"') for cell in cells)
+    return quoted
+
+
+def _unquoted(cell: str) -> str:
+    return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
+
+
+def _quoted_rows(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield rows, each with the number of its last line. A row goes on in the next line while a quotation mark is open."""
+    lines, is_open = [], False
+    for number, line in enumerate(read_lines(path), 1):
+        lines.append(line)
+        is_open ^= line.count('"') % 2 == 1
+        if not is_open:
+            yield number, "\n".join(lines)
+            lines = []
+    if lines:
+        yield number, "\n".join(lines)
 
 
 def _check_start(path: Path, start: bytes) -> None:
@@ -69,7 +125,14 @@ def is_text(value) -> bool:
 
 def check_columns(path: Path, header: Sequence[str], wanted: Iterable[str], instead: str) -> None:
     """Raise UserError for a header that lacks a column, saying what to do `instead`, or that names one twice."""
-    for name in sorted(set(wanted)):
+    wanted = sorted(set(wanted))
+    for sign, name in ((",", "commas"), (";", "semicolons")):
+        if len(header) == 1 and {*wanted} <= {_unquoted(cell) for cell in header[0].split(sign)}:
+            raise UserError(
+                f"{path} has {name} where tabs are read; write it with tabs, as pandas does with to_csv(path, "
+                "sep='\\t', index=False)."
+            )
+    for name in wanted:
         if name not in header:
             raise UserError(f"{path} has no column {name!r}, only {', '.join(header)}; {instead}.")
         if header.count(name) > 1:

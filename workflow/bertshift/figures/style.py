@@ -53,7 +53,7 @@ WORDS = {
 NULL_WORDS = {NOISE: "noise of the same size", MATCHED: "matched noise"}
 
 SCORES = {
-    "f1": "F1", "accuracy": "accuracy", "pearson": "Pearson", "spearman": "Spearman", "mcc": "Matthews",
+    "f1": "F1", "macro_f1": "macro-F1", "accuracy": "accuracy", "pearson": "Pearson", "spearman": "Spearman", "mcc": "Matthews",
     "las_ud": "LAS"
 }  # fmt: skip
 

@@ -6,6 +6,9 @@ One row a family. Imports neither torch nor transformers; what a row means for a
 import re
 from dataclasses import dataclass, replace
 
+# The key of a model folder's config.json for a tokenizer that gives both texts of a pair one type.
+ONE_TYPE = "one_token_type"
+
 
 @dataclass(frozen=True)
 class Family:
@@ -19,8 +22,9 @@ class Family:
     published classifier does with the token that it reads: the model's own pooler, or a dense layer with an activation
     and perhaps a norm; nothing in decoders. `causal`: a token sees the tokens before it alone. `tuples`: a layer puts
     out its states as the first of a tuple. `heads_apart`: no norm mixes the queries or keys of a layer's heads.
-    `segments`: the model reads which text a token is of. `positions_from_padding`: positions begin behind the number of
-    the padding token. `without_layers`: a model that has none runs, and is read again.
+    `segments`: the model reads which text a token is of, where it has more than one type of them; None if that is not
+    known. `positions_from_padding`: positions begin behind the number of the padding token; `positions` is how many were
+    counted in a model without a row. `without_layers`: a model that has none runs, and is read again.
     """
 
     layers: str
@@ -38,8 +42,9 @@ class Family:
     causal: bool = False
     tuples: bool = False
     heads_apart: bool = True
-    segments: bool = False
+    segments: bool | None = False
     positions_from_padding: bool = False
+    positions: int = 0
     without_layers: bool = True
 
     def group(self, name: str) -> str:
@@ -61,7 +66,7 @@ _DEBERTA = {name: f"attention.self.{name}_proj" for name in ("query", "key", "va
 FAMILIES = {
     "bert": _bert("pooler", segments=True),
     "electra": _bert("gelu", segments=True),
-    "roberta": _bert("tanh", positions_from_padding=True),
+    "roberta": _bert("tanh", segments=True, positions_from_padding=True),
     "distilbert": Family(
         "transformer.layer", "attention.out_lin", "attention.q_lin", "attention.k_lin", "attention.v_lin",
         pooling="relu",

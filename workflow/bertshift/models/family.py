@@ -5,24 +5,20 @@ from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
 from bertshift.errors import UserError
-from bertshift.models.families import FAMILIES, Family
-
-_EXPLORED: dict[type, Family] = {}
+from bertshift.models.families import FAMILIES, ONE_TYPE, Family
 
 
 def family_of(model: PreTrainedModel) -> Family:
-    """Find the row of the model's family, or what `explore` finds in the model; a stand-in for a model says
-    itself what it is."""
+    """Find the row of the model's family, or what `explore` finds in the model, which then says it itself, as a
+    stand-in for a model does."""
     if isinstance(said := getattr(model, "family", None), Family):
         return said
-    kind = type(model)
     if model.config.model_type in FAMILIES:
         return FAMILIES[model.config.model_type]
-    if kind not in _EXPLORED:
-        from bertshift.models.explore import explore
+    from bertshift.models.explore import explore
 
-        _EXPLORED[kind] = explore(model)
-    return _EXPLORED[kind]
+    model.family = explore(model)
+    return model.family
 
 
 def layers_of(model: PreTrainedModel) -> list[nn.Module]:
@@ -111,8 +107,10 @@ def head_width(model: PreTrainedModel) -> int:
 
 def longest_input(model: PreTrainedModel) -> int:
     """Count the tokens, special ones included, that the model has positions for."""
-    config = model.config
-    before = config.pad_token_id + 1 if family_of(model).positions_from_padding else 0
+    config, family = model.config, family_of(model)
+    if family.positions:
+        return family.positions
+    before = config.pad_token_id + 1 if family.positions_from_padding else 0
     return config.max_position_embeddings - before
 
 
@@ -122,13 +120,27 @@ def run(
     attention_mask: Tensor | None = None,
     token_type_ids: Tensor | None = None,
 ):
-    """Run the model and return its output. Which text a token is of reaches only models that read it."""
-    more: dict = {}
-    if family_of(model).segments and model.config.type_vocab_size >= 2:
+    """Run the model and return its output. Which text a token is of reaches only models that read it; UserError
+    for two texts where that is not known."""
+    family, more = family_of(model), {}
+    if reads_segments(model):
         more["token_type_ids"] = token_type_ids
-    if family_of(model).causal:
+    elif family.segments is None and token_type_ids is not None and token_type_ids.any():
+        raise UserError(
+            f"how a {model.config.model_type} model reads which text a token is of is not known, so it cannot read pairs; "
+            "write single texts, or name another model."
+        )
+    if family.causal:
         more["use_cache"] = False
     return model(input_ids=input_ids, attention_mask=attention_mask, **more)
+
+
+def reads_segments(model: PreTrainedModel) -> bool:
+    """Tell whether the model reads which text a token is of: it has more than one type of tokens, and its
+    tokenizer gave them to it."""
+    config = model.config
+    types = 1 if getattr(config, ONE_TYPE, False) else getattr(config, "type_vocab_size", 2)
+    return bool(family_of(model).segments) and types > 1
 
 
 def needs_all_tokens(encoder: PreTrainedModel, what: str) -> None:

@@ -31,10 +31,21 @@ from transformers.utils.logging import disable_progress_bar
 from bertshift.errors import UserError
 from bertshift.files import atomic, reading, sha256, write_json
 from bertshift.models.check import check
-from bertshift.models.families import FAMILIES
+from bertshift.models.families import FAMILIES, ONE_TYPE
 from bertshift.models.headless import HEADS
 from bertshift.models.initialise import fill
-from bertshift.models.published import INDEX, PICKLE, WEIGHTS, no_weights, parts_of, read_config, weights_of
+from bertshift.models.published import (
+    ADAPTER,
+    ADAPTER_WEIGHTS,
+    INDEX,
+    PICKLE,
+    PICKLE_INDEX,
+    WEIGHTS,
+    no_weights,
+    parts_of,
+    read_config,
+    weights_of,
+)
 from bertshift.models.seal import OPEN, check_seal, seal
 from bertshift.models.source import hub_source, local_source, recorded_commit, write_source
 from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
@@ -45,12 +56,16 @@ log = logging.getLogger(__name__)
 MODEL_FILES = ("config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json")
 HUB_PATTERNS = [
     "config.json", WEIGHTS, "model-*.safetensors", INDEX, "tokenizer.json", "tokenizer_config.json",
-    "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "*.model",
+    "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "*.model", ADAPTER, *ADAPTER_WEIGHTS,
 ]  # fmt: skip
 # Masks that some exports hold beside the weights, and that transformers makes itself.
 MASKS = (".attn.bias", ".attention.bias", ".masked_bias")
 # The first TensorFlow conversions call LayerNorm's parameters gamma and beta.
 OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+# What DataParallel and torch.compile write in front of a model's own names.
+WRAPPED = re.compile(r"^(module\.|_orig_mod\.)+|(?<=\.)_orig_mod\.")
+# Keys of config.json that say how a model hands out what it computes: by name, and for all tokens at a time.
+HANDED_OUT = {"return_dict": True, "chunk_size_feed_forward": 0}
 UNUSED = 512  # rows of an embedding that no entry of the vocabulary has, or a hundredth: sizes are rounded up
 
 
@@ -76,7 +91,7 @@ def load_config(folder: Path) -> PreTrainedConfig:
             f"{path}: position_embedding_type must be 'absolute', the only form that is supported."
         )
     try:
-        config = CONFIG_MAPPING[kind].from_dict(values)
+        config = CONFIG_MAPPING[kind].from_dict(values | HANDED_OUT)
     except Exception as error:  # each family and kind of value has its own
         raise _no_model(path, error) from error
     if type(config) not in MODEL_MAPPING:
@@ -186,7 +201,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     """Read the tensors of one file."""
     path = Path(path)
     _complete(path)
-    return _read_pickle(path) if path.name == PICKLE else load_file(path)
+    return _read_pickle(path) if path.suffix == ".bin" else load_file(path)
 
 
 def _complete(path: Path) -> None:
@@ -195,7 +210,7 @@ def _complete(path: Path) -> None:
             pass
     except FileNotFoundError:
         raise no_weights(path.parent) from None
-    if path.name != PICKLE:
+    if path.suffix != ".bin":
         try:
             with safe_open(path, framework="pt"):
                 pass
@@ -214,7 +229,7 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
             raise TypeError("not a mapping of names to tensors")
     except Exception as error:
         raise UserError(
-            f"{path} is broken or holds more than named tensors, which could run code; fetch it again, or give {WEIGHTS}."
+            f"{path} is broken or holds more than named tensors, which could run code; fetch it again, or give safetensors."
         ) from error
     return state
 
@@ -238,7 +253,10 @@ def _in_float32(path: Path, name: str, value: Tensor) -> Tensor:
 
 
 def rename_old(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Give tensors the names that transformers has for them today, without those of wrappers."""
+
     def new(name: str) -> str:
+        name = WRAPPED.sub("", name)
         for old, now in OLD_NAMES.items():
             name = name.replace(old, now)
         return name
@@ -282,8 +300,8 @@ def import_checkpoint(
 ) -> None:
     """Check a local checkpoint and write it as a model folder, with source.json saying where it came from (`origin`).
 
-    Weights are read from model.safetensors, from what its index names, or else from pytorch_model.bin, and written in
-    float32; `lowercase` is as for `load_tokenizer`. UserError for a missing file, weights of another framework, a pickle
+    Weights are read from model.safetensors, from what its index names, or else from pytorch_model.bin or what its index
+    names, and written in float32; `lowercase` is as for `load_tokenizer`. UserError for a missing file, weights of another framework, a pickle
     with more than tensors, weights that are quantised, not finite or not config.json's, a model that `check` refuses, and a
     vocabulary that does not fit the embeddings.
     """
@@ -295,6 +313,11 @@ def import_checkpoint(
     config = load_config(source_dir)
     tokenizer = load_tokenizer(source_dir, lowercase)
     _check_vocabulary(source_dir, tokenizer, config)
+    if getattr(config, "type_vocab_size", 0) > 1 and not _tells_texts_apart(tokenizer):
+        setattr(config, ONE_TYPE, True)
+    family = FAMILIES.get(config.model_type)
+    if config.pad_token_id is None and family is not None and family.positions_from_padding:
+        config.pad_token_id = tokenizer.pad_token_id  # without it, such a model does not run
     weights = weights_of(source_dir)
     state = rename_old(
         {
@@ -328,10 +351,20 @@ def download_checkpoint(
     cache: Path | None = None,
     lowercase: bool | None = None,
 ) -> None:
-    """Fetch one commit of a hub model through huggingface_hub and import it (`import_checkpoint`).
+    """Fetch one commit of a hub model (`fetch_checkpoint`) and import it (`import_checkpoint`).
 
     Without `revision` it is the commit that run_dir/source.json names, so that it stays the same once it was fetched,
-    or else the newest. UserError if `revision` is not a full commit hash, or the hub does not answer with that model.
+    or else the newest.
+    """
+    folder = fetch_checkpoint(hub_id, revision or recorded_commit(run_dir, hub_id), cache)
+    import_checkpoint(folder, run_dir, hub_source(hub_id, folder.name, pinned=bool(revision)), lowercase)
+
+
+def fetch_checkpoint(hub_id: str, revision: str | None, cache: Path | None = None) -> Path:
+    """Fetch one commit of a hub model, a checkpoint or an adapter, through huggingface_hub: its folder, whose name is the
+    commit. Without `revision` it is the newest.
+
+    UserError if `revision` is not a full commit hash, or the hub does not answer with that model.
     """
     if revision and not re.fullmatch(r"[0-9a-f]{40}", revision):
         raise UserError(
@@ -342,22 +375,27 @@ def download_checkpoint(
     def fetch(commit: str | None, *patterns: str) -> Path:
         return Path(snapshot_download(hub_id, revision=commit, allow_patterns=patterns, cache_dir=cache))
 
-    wanted = revision or recorded_commit(run_dir, hub_id)
+    def has(*names: str) -> bool:
+        return any((folder / name).is_file() for name in names)
+
     try:
-        folder = fetch(wanted, *HUB_PATTERNS)
-        commit = folder.name  # a snapshot's folder is named so
-        if not any((folder / name).is_file() for name in (WEIGHTS, INDEX)):
-            fetch(commit, PICKLE)
+        folder = fetch(revision, *HUB_PATTERNS)
+        if not has(WEIGHTS, INDEX, ADAPTER):
+            fetch(folder.name, PICKLE, PICKLE_INDEX, "pytorch_model-*.bin")
     except (OSError, ValueError) as error:  # every hub and network error is one of the two
         raise UserError(
-            f"{hub_id} at {wanted or 'its newest commit'} could not be downloaded ({error}); check the id and the "
+            f"{hub_id} at {revision or 'its newest commit'} could not be downloaded ({error}); check the id and the "
             "connection, or give a local folder instead."
         ) from error
-    if not any((folder / name).is_file() for name in (WEIGHTS, INDEX, PICKLE)):
+    if not has(WEIGHTS, INDEX, ADAPTER, PICKLE, PICKLE_INDEX):
         raise UserError(
-            f"{hub_id} at {commit} has neither {WEIGHTS} nor {PICKLE}; convert its weights and give the local folder."
+            f"{hub_id} at {folder.name} has neither {WEIGHTS} nor {PICKLE}; convert its weights and give the local folder."
         )
-    import_checkpoint(folder, run_dir, hub_source(hub_id, commit, pinned=bool(revision)), lowercase)
+    return folder
+
+
+def _tells_texts_apart(tokenizer: PreTrainedTokenizerBase) -> bool:
+    return any(tokenizer("a", "a", return_token_type_ids=True)["token_type_ids"])
 
 
 def _check_vocabulary(folder: Path, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:

@@ -60,16 +60,3 @@ def add_adapters(model: PreTrainedModel, rank: int, alpha: float, dropout: float
             nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)
     for weight in groups(model).get("pooler", []):
         weight.requires_grad_(True)
-
-
-def merge_adapters(model: nn.Module) -> None:
-    """Add every adapter to the weights that it stands beside, and take it away: `model` is then one without adapters."""
-    from peft.tuners.lora import LoraLayer
-
-    for name, module in list(model.named_modules()):
-        if isinstance(module, LoraLayer):
-            module.merge(safe_merge=True)
-            parent, _, own = name.rpartition(".")
-            setattr(model.get_submodule(parent), own, module.get_base_layer())
-        elif hasattr(module, "peft_config"):
-            del module.peft_config

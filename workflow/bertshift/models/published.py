@@ -11,7 +11,13 @@ CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
 PICKLE = "pytorch_model.bin"
-OTHER_FRAMEWORKS = {"tf_model.h5": "from_tf", "flax_model.msgpack": "from_flax"}
+PICKLE_INDEX = f"{PICKLE}.index.json"
+FORMS = (WEIGHTS, INDEX, PICKLE, PICKLE_INDEX)
+# An adapter of PEFT's.
+ADAPTER = "adapter_config.json"
+ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
+OTHER_FRAMEWORKS = {"tf_model*.h5": "from_tf", "flax_model*.msgpack": "from_flax"}
+GOOGLES = "*.ckpt.index"  # TensorFlow's own form, in which Google published BERT
 # What the families of `families` call their sizes.
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers")
 HEADS = ("num_attention_heads", "n_head", "n_heads")
@@ -25,6 +31,13 @@ def read_config(folder: Path) -> dict:
     try:
         values = read_object(path)
     except FileNotFoundError:
+        if googles := sorted(folder.glob(GOOGLES)):
+            raise UserError(_how_to_convert_googles(googles[0])) from None
+        if is_adapter(folder):
+            raise UserError(
+                f"{folder} holds an adapter alone; merge it into its base with PEFT, by merge_and_unload() and "
+                "save_pretrained(...), and give that folder."
+            ) from None
         raise UserError(
             f"{path} is missing; a checkpoint folder needs {CONFIG}, {WEIGHTS} and a vocabulary."
         ) from None
@@ -34,6 +47,12 @@ def read_config(folder: Path) -> dict:
     if kind in FAMILIES:
         _check_sizes(path, values)
     return values
+
+
+def is_adapter(folder: Path) -> bool:
+    """Tell whether a folder holds an adapter of PEFT's, without the weights of a whole model."""
+    whole = any((folder / name).exists() for name in FORMS)
+    return (folder / ADAPTER).is_file() and not whole
 
 
 def same_shape(folder: Path, real: Mapping[str, int], said: Mapping[str, int]) -> None:
@@ -58,9 +77,9 @@ def check(folder: Path, said: Mapping[str, int]) -> None:
 
 
 def weights_of(folder: Path) -> Path:
-    """Find a checkpoint's model.safetensors, else the index of its parts, else pytorch_model.bin. UserError where
-    there is none."""
-    found = [folder / name for name in (WEIGHTS, INDEX, PICKLE) if (folder / name).exists()]
+    """Find a checkpoint's model.safetensors, else the index of its parts, else pytorch_model.bin or its index. UserError
+    where there is none."""
+    found = [folder / name for name in FORMS if (folder / name).exists()]
     if not found:
         raise no_weights(folder)
     return found[0]
@@ -73,7 +92,7 @@ def no_weights(folder: Path) -> UserError:
 def parts_of(weights: Path) -> list[Path]:
     """List the files with the tensors: `weights`, or those that an index names. UserError for one that is missing or
     in another folder."""
-    if weights.name != INDEX:
+    if weights.name not in (INDEX, PICKLE_INDEX):
         return [weights]
     tensors = read_object(weights).get("weight_map")
     names = list(tensors.values()) if isinstance(tensors, dict) else []
@@ -90,13 +109,24 @@ def parts_of(weights: Path) -> list[Path]:
 
 
 def _how_to_convert(folder: Path) -> str:
-    for name, option in OTHER_FRAMEWORKS.items():
-        if (folder / name).is_file():
+    for pattern, option in OTHER_FRAMEWORKS.items():
+        if found := sorted(folder.glob(pattern)):
             return (
-                f"{name} alone is not read; convert it once with transformers 4: AutoModelForPreTraining."
+                f"{found[0].name} alone is not read; convert it once with transformers 4: AutoModelForPreTraining."
                 f"from_pretrained({str(folder)!r}, {option}=True).save_pretrained(...) writes {WEIGHTS}."
             )
+    if googles := sorted(folder.glob(GOOGLES)):
+        return _how_to_convert_googles(googles[0])
     return f"A checkpoint folder needs {CONFIG}, {WEIGHTS} or {PICKLE}, and a vocabulary."
+
+
+def _how_to_convert_googles(index: Path) -> str:
+    checkpoint = index.with_suffix("")
+    return (
+        f"{checkpoint} is a TensorFlow checkpoint, which is not read; convert it once with transformers 4: transformers-cli "
+        f"convert --model_type bert --tf_checkpoint {checkpoint} --config bert_config.json --pytorch_dump_output {PICKLE}, and "
+        f"write bert_config.json as {CONFIG}."
+    )
 
 
 def _size(values: Mapping, names: tuple[str, ...]) -> tuple[str, object]:

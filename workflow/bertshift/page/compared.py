@@ -5,20 +5,16 @@ from dataclasses import replace
 
 import pandas as pd
 
-from bertshift.figures import numbers, style
+from bertshift.figures import style
 from bertshift.naming import VARIANTS, Name, named_in, pair_name
 from bertshift.page import data
-from bertshift.page.charts import DIMENSIONS, NAMES_MODELS, OVER, chart, in_words, shown
+from bertshift.page.charts import NAMES_MODELS, OVER, chart
+from bertshift.page.listing import ARCHIVE, listed
 from bertshift.papers.catalogue import FIGURES, PAPERS
-
-ARCHIVE = "archive"
-# What a table says of a number; the other columns say which number it is.
-SAID = {*numbers.VALUES, *numbers.NUMBERS, ARCHIVE, "version", "significant", "sample", "layers",
-        "pairs", "orders"} - {"portion", "share"}  # fmt: skip
 
 
 def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Stack the tables of one figure, by archive; published rows, which belong to none, once.
+    """Stack the tables of one figure, by archive; published rows once, in the first archive that has them.
 
     Where both show the same models of other checkpoints, models are named without checkpoint: `mnli@large` beside `mnli`.
     """
@@ -30,9 +26,17 @@ def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
                 name: table.assign(**{key: table[key].replace(plain)}) for name, table in tables.items()
             }
     rows = pd.concat([table.assign(**{ARCHIVE: name}) for name, table in tables.items()], ignore_index=True)
-    rows.loc[rows["source"] == "published", ARCHIVE] = ""
-    twice = rows.drop(columns="version", errors="ignore").duplicated() & (rows[ARCHIVE] == "")
-    return rows[~twice].reset_index(drop=True)
+    return _published_once(rows)
+
+
+def _published_once(rows: pd.DataFrame) -> pd.DataFrame:
+    """Leave out published rows that an earlier archive has, too. A single value may stand at another layer there: it is as
+    far from the last layer of each archive's models as in the paper."""
+    published = rows[rows["source"] == "published"]
+    facts = published.drop(columns=["version", "layer"], errors="ignore")
+    numbered = facts.assign(number=facts.groupby(list(facts), dropna=False).cumcount()).drop(columns=ARCHIVE)
+    again = numbered.index[numbered.duplicated()]
+    return rows.drop(index=again).reset_index(drop=True)
 
 
 def _anywhere(model: str) -> str:
@@ -79,29 +83,8 @@ def figure(
         "tasks": [],
         "thumbnails": [data.thumbnail(picture) for picture in pictures],
         "chart": curves,
-        "numbers": None if curves or "weights" in rows else listed(rows, list(tables)),
+        "numbers": None if curves else listed(rows, list(tables)),
     }
-
-
-def listed(rows: pd.DataFrame, archives: Sequence[str]) -> dict:
-    """List the numbers of both archives, with the paper's: `heads` name the cells that say which number it
-    is; a row is [cells, [value, low, high] of each archive or None, published value or None]."""
-    keys = [key for key in rows if key not in SAID and rows[key].nunique(dropna=False) > 1]
-    found: dict[tuple, list] = {}
-    for row in rows.to_dict("records"):
-        cells = tuple("" if pd.isna(row[key]) else row[key] for key in keys)
-        number = found.setdefault(cells, [None] * (len(archives) + 1))
-        if row[ARCHIVE]:
-            number[archives.index(row[ARCHIVE])] = [shown(row[key]) for key in ("value", "low", "high")]
-        else:
-            number[-1] = shown(row["value"])
-    return {
-        "heads": [DIMENSIONS.get(key, key).replace("_", " ") for key in keys],
-        "rows": [
-            [[cell if isinstance(cell, str) and not cell else in_words(cell) for cell in cells], number[:-1], number[-1]]
-            for cells, number in found.items()
-        ],
-    }  # fmt: skip
 
 
 def page(

@@ -14,6 +14,7 @@ from bertshift.files import read_tsv
 from bertshift.models.source import BERT
 from bertshift.naming import VARIANTS, Name, named_in
 from bertshift.page.charts import chart, shown
+from bertshift.page.listing import ARCHIVE, listed
 from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.rows.nulls import null_of
 from bertshift.rows.origin import ORIGIN
@@ -42,6 +43,7 @@ def figure(
     name, models = entry["name"], list(entry["models"])
     paper, item = name.split("/")
     ours = table[table["source"] == "ours"]
+    curves = chart(table, models, published.get(paper, {}).get("paper", {}).get("layers"))
     return {
         "name": name,
         "paper": paper,
@@ -53,7 +55,8 @@ def figure(
         "tasks": list(dict.fromkeys(task for model in models for task in Name.of(model).stages)),
         "thumbnail": thumbnail(picture),
         "absent": list(entry.get("absent", [])),
-        "chart": chart(table, models, published.get(paper, {}).get("paper", {}).get("layers")),
+        "chart": curves,
+        "numbers": None if curves else listed(table.assign(**{ARCHIVE: "ours"}), ["ours"]),
         "cited": sorted(set(table.loc[table["source"] == "published", "citation"].dropna())),
         **{key: _each(ours[key]) for key in ORIGIN},
         "runs": _runs(ours),
@@ -183,6 +186,7 @@ def page(
     by model, are what results/examples holds."""
     papers = list(dict.fromkeys(one["paper"] for one in figures))
     rows = [claim(row) for row in claims.to_dict("records")]
+    rows.sort(key=lambda row: row["claim_verdict"] == VERDICTS[UNTESTED])  # those come last
     checkpoints = list(dict.fromkeys(name for one in figures for name in one["checkpoint"]))
     families = {name for one in figures for name in one["family"]}
     return {

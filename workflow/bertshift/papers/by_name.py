@@ -38,8 +38,12 @@ def claims_of(paper: str):
 
 def decide(name: str, tables: Mapping, published: Mapping):
     """Decide each claim on figure `<paper>/<item>` from the figure's tables and the paper's file: one row each."""
+    from bertshift.verdicts.statements import check
+
     paper, item = name.split("/")
-    return claims_of(paper).decide(item, tables, published)
+    claims = claims_of(paper)
+    check(claims, published["claims"], f"papers/{paper}/published.yaml")
+    return claims.decide(item, tables, published)
 
 
 def _figure(name: str) -> Figure:

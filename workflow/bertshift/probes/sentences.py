@@ -24,7 +24,7 @@ def distinct_sentences(
     for task, folder in folders.items():
         for split in SPLITS:
             for number, record in enumerate(records_used(folder, task, split, sizes[task])):
-                words = tuple(record["text"].split())
+                words = tuple(record["words"])
                 rows.setdefault(words, {"id": f"{task}-{split}-{number}", "words": list(words)})
     return list(rows.values())
 

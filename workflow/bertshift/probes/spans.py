@@ -36,7 +36,7 @@ class WordTargets:
 def read_targets(
     records: Sequence[dict], spans: int, labels: Sequence[str], rows: Mapping[Sentence, int], where: str
 ) -> WordTargets:
-    """Check and index records of {"text", "targets": [{"span1", perhaps "span2", "label"}]}.
+    """Check and index records of {"words", "targets": [{"span1", perhaps "span2", "label"}]}.
 
     labels: the label vocabulary; rows: the stimuli's row of each sentence; where: what an error names.
     Spans may overlap, and a span may have several targets. Raises UserError for a span that is empty or outside its
@@ -46,10 +46,10 @@ def read_targets(
     names = [f"span{side}" for side in range(1, spans + 1)]
     sentences, record, limits, khot, phrases = [], [], [], [], []
     for number, item in enumerate(records):
-        words = tuple(item["text"].split())
+        words = tuple(item["words"])
         if words not in rows:
             raise UserError(
-                f"{where}, record {number + 1}: its sentence {item['text'][:60]!r} is not among the stimuli; "
+                f"{where}, record {number + 1}: its sentence {' '.join(words)[:60]!r} is not among the stimuli; "
                 "make the stimuli of the probes again."
             )
         sentences.append(rows[words])

@@ -14,7 +14,7 @@ from bertshift.papers.by_name import claims_of
 from bertshift.papers.catalogue import PAPERS
 from bertshift.requests.figures import PUBLISHED
 from bertshift.verdicts.deciding import Claims
-from bertshift.verdicts.multiplicity import ALL, SOME
+from bertshift.verdicts.statements import check
 
 COPIES = f"of {PUBLISHED.format(paper='<paper>')} or of the claims.py beside it"
 
@@ -87,15 +87,10 @@ def _decided(path: Path) -> Claims:
 
 
 def _fit(papers: Papers, paper: str) -> None:
-    """Check that the paper's file states each claim that is decided, and that its figure exists."""
-    file, stated = papers.published(paper), read_yaml(papers.published(paper))["claims"]
-    for one in papers.claims(paper).all:
-        if one.id not in stated:
-            raise UserError(f"{file} does not state claim {one.id}, which is decided; add it below `claims`.")
-        if lacking := [key for key in ("statement", "place", "strength") if key not in stated[one.id]]:
-            raise UserError(f"{file}: claims.{one.id} has no {lacking[0]}; write it.")
-        if (over := stated[one.id].get("over", ALL)) not in (ALL, SOME):
-            raise UserError(f"{file}: claims.{one.id}.over is '{over}'; write {ALL} or {SOME}.")
+    """Check that the paper's file states each claim that is decided and no other, and that its figure exists."""
+    file, claims = papers.published(paper), papers.claims(paper)
+    check(claims, read_yaml(file)["claims"], file)
+    for one in claims.all:
         if one.item not in PAPERS[paper].FIGURES:
             raise UserError(
                 f"claim {one.id} is of {paper}/{one.item}, which is no figure; write one of {', '.join(PAPERS[paper].FIGURES)}."

@@ -106,11 +106,19 @@ def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "v
     without = table.reindex(columns=WITHOUT).to_numpy(np.float64)
     shown = table.drop(columns=[*IN_MEMORY, "low", "high"], errors="ignore")
     place, measured = shown.columns.get_loc(of) + 1, of == "value"
+    if measured:
+        ranges.check_declared(shown, path)
     within, examples = (ranges.of(shown).T, ranges.examples(shown)) if measured else (ranges.ANY, np.nan)
     low, high = interval(shown[of].to_numpy(np.float64), without, within, examples)
     shown.insert(place, "high", high)
     shown.insert(place, "low", low)
     _write(path, stamped(shown), without)
+
+
+def write_measures(path: str | os.PathLike, table: pd.DataFrame) -> None:
+    """Write a table of measures that have no blocks as a TSV."""
+    ranges.check_declared(table, path)
+    write_tsv(path, stamped(table))
 
 
 def _write(path: str | os.PathLike, table: pd.DataFrame, without: np.ndarray) -> None:

@@ -11,7 +11,7 @@ def failed(outcome: Mapping) -> bool:
 
     Mosbach et al. 2021 call a run failed that is not above the majority class; the margin, ours, is for runs above it
     by chance. A run that gives one answer to every input must count, whichever it gives. It goes by the headline score
-    where that bounds all constants: no accuracy is above the majority's, every correlation is 0. In the place of F1,
+    where that bounds all constants: no accuracy or macro-F1 of one is above the majority's, every correlation is 0. In the place of F1,
     which is above that of a negative majority if the constant is the positive class, it goes by accuracy.
     """
     metric = outcome["metric"]

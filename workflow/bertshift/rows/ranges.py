@@ -9,6 +9,7 @@ of 0. With n examples the error is 2 / (n + 4) instead: two errors from the shar
 Wilson's interval (1927), n / (n + z^2) with z = 2.
 """
 
+import os
 from collections.abc import Mapping
 
 import numpy as np
@@ -29,25 +30,30 @@ BEYOND = 1 + 1e-9  # two replicates, one of them at an end, have an error as lar
 KINDS = ["variant", "measure", "quantity", "score"]
 
 SCORES: Mapping[str, Range] = {
-    **dict.fromkeys(["accuracy", "f1", "exact_match", "uas", "las_ud", "las_full", "las_nopunct", "las_wordpiece",
+    **dict.fromkeys(["accuracy", "f1", "macro_f1", "exact_match", "uas", "las_ud", "las_full", "las_nopunct", "las_wordpiece",
                      "label_accuracy_gold_heads"], SHARE),
+    **{f"{part}_{score}": SHARE for part in ("no_answer", "has_answer", "best") for score in ("f1", "exact_match")},
+    **dict.fromkeys(["best_f1_threshold", "best_exact_match_threshold"], ANY),  # differences of logits
     **dict.fromkeys(["mcc", "pearson", "spearman"], CORRELATION),
 }  # fmt: skip
 SCORED = ["frozen", "ablation", "ablation_split_half", "restored_score"]  # metrics with a column `score`
-# By the column `metric`, or this and a word of one of KINDS. What is not here is a difference, or has no interval. Those of
-# metrics of two models stand in their records.
+# By the column `metric`, or this and a word of one of KINDS: every metric that a table may have. Those of metrics of two
+# models stand in their records.
 RANGES: Mapping[str, Range] = {
     **registry.RANGES,
     **SCORES,
     **{f"{metric} {score}": ends for metric in SCORED for score, ends in SCORES.items()},
     "edge_probe": SHARE,
+    "edge_probe_delta": ANY,
+    "forgetting": ANY,  # `forgotten` is a difference
     "forgetting model": POSITIVE,
     "forgetting parent": POSITIVE,
+    "grounding": ANY,  # has no interval
     "loss": POSITIVE,
     "mdl": POSITIVE,
     "mdl f1": SHARE,
-    "pattern_share": SHARE,
-    "relation_heads": SHARE,
+    **dict.fromkeys(["pattern_confusion", "pattern_f1", "pattern_map", "pattern_share"], SHARE),
+    **dict.fromkeys(["relation_heads", "relation_map"], SHARE),
     "restored": SHARE,
     "steps": POSITIVE,
     "structural_probe": SHARE,
@@ -66,8 +72,22 @@ COUNTED = {
 }
 
 
+def check_declared(table: pd.DataFrame, path: str | os.PathLike) -> None:
+    """Raise UserError for a metric of the `table`, which `path` shall hold, that has no range in RANGES."""
+    missing = table[_looked_up(table, RANGES).isna()]
+    if len(missing) and "metric" in missing:
+        row = missing.iloc[0]
+        words = "".join(f", {kind} {row[kind]}" for kind in KINDS if kind in row)
+        raise UserError(
+            f"{path}: the metric {row['metric']!r}{words} has no range; write one under `ranges` in "
+            f"measures/{row['metric']}.py, or in RANGES of rows/ranges.py if it is not of two models. A number without "
+            "ends has the range ANY."
+        )
+
+
 def of(table: pd.DataFrame) -> np.ndarray:
-    """Look up the ends of the range of each row's `value`, [rows, 2], infinite where there is none."""
+    """Look up the ends of the range of each row's `value`, [rows, 2], infinite where a table of another version has a
+    metric without one."""
     found = _looked_up(table, RANGES)
     return np.array([ends if isinstance(ends, tuple) else ANY for ends in found]).reshape(-1, 2)
 

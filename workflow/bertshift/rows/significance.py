@@ -91,6 +91,13 @@ def _matthews(means):
     )
 
 
+def _macro_f1(means):
+    classes = round(means.shape[-1] ** 0.5)
+    table = means.reshape(*means.shape[:-1], classes, classes)
+    right, either = np.diagonal(table, axis1=-2, axis2=-1), table.sum(-1) + table.sum(-2)
+    return _ratio(_ratio(2 * right, either).sum(-1), (either > 0).sum(-1).astype(float))
+
+
 def _moments(gold, said):
     # Centred, or the difference of two large sums would be lost in their last digits.
     x, y = (values - values.mean(-1, keepdims=True) for values in (gold, said))
@@ -111,6 +118,7 @@ SCORES = {
     "mean": Score(lambda gold, said: said[..., None], _first),
     "accuracy": Score(lambda gold, said: (gold == said)[..., None], _first),
     "f1": Score(_hits, lambda means: _ratio(2 * means[..., 0], means[..., 1])),
+    "macro_f1": Score(_confusion, _macro_f1),
     "mcc": Score(_confusion, _matthews),
     "pearson": Score(_moments, _correlation),
     "spearman": Score(_rank_moments, _correlation),

@@ -1,15 +1,14 @@
 """SQuAD 1.1 and 2.0 as run_squad of google-research/bert did it.
 
-Two things are ours. A predicted answer is cut out of the passage by the characters that its pieces came from, where
-the original aligned a detokenised text with whole words; and padding takes no part in a softmax, so that a window's
-loss does not depend on its batch.
+Three things are ours. A predicted answer is cut out of the passage by the characters that its pieces came from, where
+the original aligned a detokenised text with whole words. The answer to learn is the pieces at the characters from
+`answer_start` on, where the original took the first pieces like them among the answer's words. And padding takes no part
+in a softmax, so that a window's loss does not depend on its batch.
 """
 
 import logging
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -27,30 +26,17 @@ from bertshift.tasks.inference import predict_logits
 
 log = logging.getLogger(__name__)
 
-WORD = re.compile(r"[^ \t\r\n\u202f]+")
 METRICS = ("f1", "exact_match")
 NO_SPAN = "empty"  # what the original answers where no span is allowed
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A context in pieces: their ids, the characters [start, end) of each [n, 2], and the word each is part of [n]."""
+    """A context in pieces: their ids, and the characters [start, end) of each [n, 2]."""
 
     text: str
     ids: list[int]
     characters: np.ndarray
-
-    @cached_property
-    def word_starts(self) -> np.ndarray:
-        return np.array([match.start() for match in WORD.finditer(self.text)], dtype=int)
-
-    @cached_property
-    def words(self) -> np.ndarray:
-        return self.word_at(self.characters[:, 0])
-
-    def word_at(self, character: np.ndarray | int) -> np.ndarray:
-        """Find the word that a character is in; white space belongs to the word before it."""
-        return np.maximum(np.searchsorted(self.word_starts, character, side="right") - 1, 0)
 
     def cut(self, first: int, last: int) -> str:
         """Cut out the text of pieces `first` to `last`."""
@@ -108,26 +94,15 @@ def most_context(windows: Sequence[tuple[int, int]]) -> list[np.ndarray]:
     return [owner[start : start + length] == number for number, (start, length) in enumerate(windows)]
 
 
-def answer_pieces(passage: Passage, answer: dict, *answer_ids: list[int]) -> tuple[int, int] | None:
-    """Find the first and last piece of an answer {"text", "start"}; None if the passage does not say it
-    there.
-
-    The words that the answer touches, narrowed to just the answer's pieces, cut in any of the ways
-    `answer_ids`, where these occur among them: of "(1895-1943)." the answer 1895 is one piece.
-    """
-    end = answer["start"] + len(answer["text"]) - 1
-    first_word, last_word = (int(passage.word_at(at)) for at in (answer["start"], end))
-    words = [match.group() for match in WORD.finditer(passage.text)][first_word : last_word + 1]
-    first = int(np.searchsorted(passage.words, first_word, side="left"))
-    last = int(np.searchsorted(passage.words, last_word, side="right")) - 1
-    if not answer["text"].strip() or last < first or " ".join(answer["text"].split()) not in " ".join(words):
+def answer_pieces(passage: Passage, answer: dict) -> tuple[int, int] | None:
+    """Find the first and last piece of an answer {"text", "start"}, by the characters that it shares with them; None
+    if the passage does not say it there."""
+    start, end = answer["start"], answer["start"] + len(answer["text"])
+    if passage.text[start:end].split() != answer["text"].split():
         return None
-    for ids in answer_ids:
-        size = max(len(ids), 1)
-        for start in range(first, last - size + 2):
-            if passage.ids[start : start + size] == ids:
-                return start, start + size - 1
-    return first, last
+    first = int(np.searchsorted(passage.characters[:, 1], start, side="right"))
+    last = int(np.searchsorted(passage.characters[:, 0], end, side="left")) - 1
+    return (first, last) if first <= last else None
 
 
 def best_span(logits: np.ndarray, window: Window, n_best: int, longest: int) -> tuple[float, int, int] | None:
@@ -208,12 +183,9 @@ class AnswerSpans:
         """
         windows, passages = self.windows(rows, tokenizer)
         wanted = [None if row["impossible"] else row["answers"][0] for row in rows]
-        texts = ["" if answer is None else answer["text"] for answer in wanted]
-        # Some tokenizers cut a word behind a space in another way.
-        ids = zip(pieces(tokenizer, texts), pieces(tokenizer, [" " + text for text in texts]), strict=True)
         found = [
-            (-1, -1) if answer is None else answer_pieces(passage, answer, *answer_ids)
-            for passage, answer, answer_ids in zip(passages, wanted, ids, strict=True)
+            (-1, -1) if answer is None else answer_pieces(passage, answer)
+            for passage, answer in zip(passages, wanted, strict=True)
         ]
         if lost := found.count(None):
             log.warning(

@@ -23,6 +23,11 @@ def f1(gold: ArrayLike, predicted: ArrayLike, positive: int = 1) -> float:
     return float(2 * both / either) if either else 0.0
 
 
+def macro_f1(gold: ArrayLike, predicted: ArrayLike) -> float:
+    """Average F1 over all classes that are gold or predicted."""
+    return mean(f1(gold, predicted, each) for each in np.union1d(gold, predicted))
+
+
 def mcc(gold: ArrayLike, predicted: ArrayLike) -> float:
     """Compute the Matthews correlation for any number of classes (Gorodkin 2004); 0 if either side is constant.
 
@@ -66,7 +71,7 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     return (np.cumsum(size) - (size - 1) / 2)[group]
 
 
-CLASS_SCORES = {"accuracy": accuracy, "f1": f1, "mcc": mcc}
+CLASS_SCORES = {"accuracy": accuracy, "f1": f1, "macro_f1": macro_f1, "mcc": mcc}
 REGRESSION_SCORES = {"pearson": pearson, "spearman": spearman}
 
 

@@ -59,7 +59,7 @@ class TextClassification:
         scores.pick(self.metrics, known, self.name)
         if "f1" in self.metrics and len(self.labels) != 2:
             raise UserError(
-                f"tasks.{self.name}.metrics: f1 needs two labels, {self.dataset} has {len(self.labels)}."
+                f"tasks.{self.name}.metrics: f1 needs two labels, {self.dataset} has {len(self.labels)}; write macro_f1."
             )
         if self.metrics[0] == "f1" and "accuracy" not in self.metrics:
             raise UserError(

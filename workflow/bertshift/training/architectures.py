@@ -20,6 +20,7 @@ PUBLISHED = {
         "position_buckets": 256, "norm_rel_ebd": "layer_norm", "share_att_key": True,
     },
 }  # fmt: skip
+PUBLISHED |= {kind: {"type_vocab_size": 1} for kind in ("roberta", "xlm-roberta", "camembert")}
 
 
 def config_of(
@@ -59,8 +60,6 @@ def config_of(
         for key, value in {"num_key_value_heads": heads, "head_dim": width // heads}.items()
         if key in known
     }
-    if not FAMILIES[family].segments and "type_vocab_size" in known:
-        own["type_vocab_size"] = 1
     return kind(**own, vocab_size=vocabulary, **special)
 
 

@@ -15,9 +15,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from bertshift.data.examples import read_examples, read_sidecar, sample
 from bertshift.data.provenance import describe_split
 from bertshift.files import read_json, read_tsv, write_json, write_tsv
+from bertshift.models.adapters import merge_adapters
 from bertshift.models.heads import load_task_model, take_head
 from bertshift.models.loading import WEIGHTS, load_encoder, save_model
-from bertshift.models.lora import merge_adapters
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.models.variants import apply_variants
 from bertshift.naming import parse_variant

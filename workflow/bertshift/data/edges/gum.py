@@ -9,6 +9,8 @@ from bertshift.data.edges.records import SPLITS, Split, record, target
 from bertshift.errors import UserError
 
 WANTED = re.compile(r"[^/]*/(splits\.md|dep/.*\.conllu|const/.*\.ptb|coref/ontogum/conll/.*\.conll)")
+# In a mark of older releases, the type of its entity stands before the number.
+TYPE_FIRST = re.compile(r"(?<![^()])([^\d()-][^()-]*)-(\d+)")
 LAYERS = {"constituents": "const/{}.ptb", "pos": "const/{}.ptb", "coref": "coref/ontogum/conll/{}.conll"}
 
 
@@ -74,7 +76,8 @@ def _sentences(text: str, where: str) -> Iterator[tuple[str, str, list[str], lis
             if fields[0].isdecimal():
                 start = start if words else number
                 words.append(fields[1])
-                marks.append("".join(re.findall(r"(?:^|\|)Entity=([^|]*)", fields[9])))
+                found = "".join(re.findall(r"(?:^|\|)Entity=([^|]*)", fields[9]))
+                marks.append(TYPE_FIRST.sub(r"\2-\1", found))
         elif not line.strip() and words:
             yield f"{where}:{start}", sentence, words, marks
             sentence, words, marks = "", [], []
@@ -88,7 +91,7 @@ def _targets(task: str, sentences: list[tuple], layer: str, where: str) -> Itera
             found = brackets.mentions(marks, place)
             yield [target(each.rest.partition("-")[0], (each.start, each.end)) for each in found]
     elif task == "coref":
-        cells = [line.split("\t")[-1] for line in layer.splitlines() if line[:1].isdigit()]
+        cells = [line.split("\t")[-1] for line in layer.split("\n") if line[:1].isdigit()]
         _same_length(len(cells), sum(lengths), "words", where)
         for length in lengths:
             yield brackets.pair_targets(brackets.mentions(cells[:length], where))

@@ -45,25 +45,21 @@ def target(label: str | list[str], span1: tuple[int, int], span2: tuple[int, int
 
 
 def record(task: str, where: str, words: Sequence[str], targets: list[dict], **info) -> dict:
-    """Make a record in jiant's form and check it. The UserError for a fault begins with `where` (file and line)."""
-    return checked(task, where, {"text": " ".join(words), "info": info, "targets": targets})
+    """Make a record {words, info, targets} that the probes of `task` take. A word may hold spaces ("26 000").
 
-
-def checked(task: str, where: str, found: dict) -> dict:
-    """Return `found` if its text and targets are what the probes of `task` take; else raise UserError."""
-    if fault := record_fault(found, TASKS[task]):
+    The UserError for a fault begins with `where` (file and line).
+    """
+    if fault := _fault(words, targets, TASKS[task]):
         raise UserError(f"{where}: {fault}; correct the file or fetch it again.")
-    return found
+    return {"words": list(words), "info": info, "targets": targets}
 
 
-def record_fault(found: Mapping, shape: Shape) -> str | None:
+def _fault(words: Sequence[str], targets: list, shape: Shape) -> str | None:
     """Say what is wrong with a record, or return None."""
-    text, targets = found.get("text"), found.get("targets")
-    if not isinstance(text, str) or not isinstance(targets, list):
-        return 'the record lacks its "text" or its list of "targets"'
-    words = text.split()
-    if not words or " ".join(words) != text:
-        return f"the text {text[:60]!r} is not words with one space between them"
+    if not words:
+        return "the sentence has no words"
+    if not all(words):
+        return f"word {list(words).index('') + 1} is empty"
     for number, each in enumerate(targets, 1):
         if fault := _target_fault(each, shape, len(words)):
             return f"target {number} {fault}"

@@ -33,7 +33,7 @@ def _read_split(task: str, path: Path) -> Split:
             irregular["I- tags that begin an entity"] += bare
             records.append(record(task, f"{path}:{start}", words, targets, sentence=sentence))
             sentence, words, tags = None, [], []
-    source = Counter(sentences=len(records), tokens=sum(len(each["text"].split()) for each in records))
+    source = Counter(sentences=len(records), tokens=sum(len(each["words"]) for each in records))
     return Split(records, source, irregular)
 
 

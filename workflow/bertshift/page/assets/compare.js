@@ -2,15 +2,14 @@
 // These are functions of the same module as page.js, which calls them.
 
 const ARCHIVES = ["light-dark(#0072B2, #56B4E9)", "light-dark(#D55E00, #f08138)"];
-const AGREE = { agree: "agree", opposite: "opposite", "one undecided": "one undecided", "not testable": "not testable",
-  "in one archive alone": "in one archive alone" };
+const AGREE = ["opposite", "one undecided", "agree", "in one archive alone", "not testable"]; // in this order
 
 const archiveNames = () => data.compared.archives.map(one => one.name);
 const swatched = () => h("p", { class: "key" }, data.compared.archives.map((one, k) => [h("span", { class: "swatch", style: `display:inline-block;vertical-align:middle;color:${ARCHIVES[k]}` }), ` ${one.name} \u2003`]));
 
 function agreements(claims) {
-  const counts = Object.keys(AGREE).map(key => [key, claims.filter(one => one.agree === key).length]).filter(([, count]) => count);
-  return h("span", { class: "counts" }, counts.length ? counts.map(([key, count]) => h("span", {}, `${count} ${AGREE[key]}`)) : "No claim");
+  const counts = AGREE.map(key => [key, claims.filter(one => one.agree === key).length]).filter(([, count]) => count);
+  return h("span", { class: "counts" }, counts.length ? counts.map(([key, count]) => h("span", {}, `${count} ${key}`)) : "No claim");
 }
 
 const claimsOf = each => data.compared.claims.filter(one => `${one.paper}/${one.figure}` === each.name);
@@ -45,8 +44,8 @@ function comparedFigure(name) {
     h("h1", { tabindex: "-1" }, each.title), h("p", { class: "soft" }, [each.place, each.place ? " · " : "", agreements(claimsOf(each))]),
     h("div", { class: "caption" }, explained(each.shows, seen)),
     beside ? h("ul", { class: "links" }, h("li", {}, h("a", { href: `${each.name}.tsv` }, "Every number of both (TSV)"))) : null,
-    h("section", {}, h("h2", {}, "Its numbers"), each.chart ? besideEachOther(each) : each.numbers?.rows.length ? numbersOfBoth(each.numbers)
-      : h("p", { class: "soft" }, "This figure shows single examples; there are no numbers to compare.")),
+    h("section", {}, h("h2", {}, "Its numbers"), each.chart ? besideEachOther(each) : each.numbers?.rows.length ? numbersList(each.numbers, archiveNames())
+      : h("p", { class: "soft" }, "This figure has no single numbers to compare.")),
     sides.length ? h("section", {}, h("h2", {}, "What is claimed"), claimKey(sides), claimGroups(sides).map(cases => claimGroup(cases, seen))) : null,
     h("section", {}, h("h2", {}, "Both pictures"), h("div", { class: "maps" }, archives.map((one, k) => {
       const file = `${encodeURIComponent(one.name)}/${each.name}`, small = each.thumbnails[k];
@@ -64,12 +63,11 @@ function besideEachOther(each) {
   const { box, fits, draw: drawChoices } = chooser(chart, chosen, () => redraw(), archive);
   const of = row => row[FIRST + archive], colour = k => ARCHIVES[archiveNames().indexOf(names[k])];
   const isCell = row => chart.column && (row[3] > 0 || chart.column === "ref_layer");
-  const deepest = new Map([-1, ...names.keys()].map(k => [k, Math.max(...chart.rows.filter(row => of(row) === k).map(row => row[2]))]));
-  if (chart.layers && deepest.get(-1) > 1) deepest.set(-1, chart.layers);
-  const depth = chart.x === "layer" && new Set([...deepest.values()].filter(one => one > 0)).size > 1;
+  const depths = depthsOf(chart, row => `${row[0]} ${of(row)}`), depth = depths.differ(chart.rows);
+  const layersOf = k => [...new Set(chart.rows.filter(row => row[1] === OURS && of(row) === k).map(depths.of))].join(" and ");
   const panel = (rows, title) => {
-    const what = row => of(row) < 0 ? "published" : names[of(row)], xTitle = depth ? "share of the depth" : chart.x in X ? titleOf(chart.x, rows.map(row => row[2])) : chart.x;
-    const axis = xTitle.replace(" (0 = embeddings)", ""), values = rows.map(row => pointOf(row, { line: what(row), mine: "mean", axis, of: depth && deepest.get(of(row)) }));
+    const what = row => row[1] === PUBLISHED ? "published" : names[of(row)], xTitle = depth ? "share of the depth" : chart.x in X ? titleOf(chart.x, rows.map(row => row[2])) : chart.x;
+    const axis = xTitle.replace(" (0 = embeddings)", ""), values = rows.map(row => pointOf(row, { line: what(row), mine: "mean", axis, place: depth && depths.place(row) }));
     const canvas = h("div", { class: "chart" });
     later(canvas, () => draw(canvas, lineSpec(spreadOut(values), { x: chart.x, xTitle, names: [...names, "published"], colours: [...names.map((_, k) => colour(k)), "var(--ink)"], height: 190 }), `${each.title}, ${title}: ${names.join(" and ")} by ${xTitle}`));
     return h("div", { class: "panel" }, h("h3", {}, title), canvas,
@@ -88,7 +86,7 @@ function besideEachOther(each) {
     const curves = parts.map(([title, own]) => [title, own.filter(row => !isCell(row) && !(chart.column === "head" && row[2] === 0))]).filter(([, own]) => new Set(own.filter(row => row[1] === OURS).map(row => row[2])).size > 1);
     const cells = parts.filter(shared).map(([title, own]) => [title, own.filter(row => isCell(row) && row[1] === OURS)]).filter(([, own]) => own.length);
     const key = h("p", { class: "key" }, h("i"), "mean of ", term("replicate", "replicates"), h("i", { class: "block" }), term("brackets", "interval"), h("i", { class: "dotted" }), term("null", "null"), " or baseline", theirs ? [h("i", { class: "dashed" }), "◆ published"] : null,
-      depth ? ` · numbers of layers differ (${names.map((name, k) => `${name}: ${deepest.get(k)}`).join(", ")}): layers stand by their share of the depth` : "");
+      depth ? ` · numbers of layers differ (${names.map((name, k) => `${name}: ${layersOf(k)}`).join(", ")}): layers stand by their share of the depth` : "");
     body.replaceChildren(...[curves.length ? key : null, h("div", { class: "grid" }, curves.map(([title, own]) => panel(own, title))), cells.map(([title, own]) => maps(own, title)),
       curves.length || cells.length ? null : h("p", { class: "soft" }, "Both archives show other models here; see both pictures.")].flat().filter(Boolean));
   };
@@ -96,29 +94,20 @@ function besideEachOther(each) {
   return h("div", {}, box, swatched(), body);
 }
 
-function numbersOfBoth({ heads, rows }) {
-  const published = rows.some(row => row[2] !== null);
-  const cell = sides => h("td", { class: "number" }, sides ? interval(...sides) : "–");
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers" }, h("table", {},
-    h("thead", {}, h("tr", {}, heads.map(head => h("th", { scope: "col" }, head)), archiveNames().map(name => h("th", { scope: "col", class: "number" }, name)), published ? h("th", { scope: "col", class: "number" }, "Published") : null)),
-    h("tbody", {}, rows.map(([cells, sides, theirs]) => h("tr", {}, cells.map(text => h("td", {}, text)), sides.map(cell), published ? h("td", { class: "number" }, number(theirs)) : null)))));
-}
-
 function comparedClaims(query) {
   const { archives, claims, figures } = data.compared, body = h("tbody"), count = h("p", { class: "soft small", role: "status" });
-  const set = (key, value) => { value ? query.set(key, value) : query.delete(key); remember(query); drawRows(); };
-  const choice = (key, text, options) => h("label", {}, text, h("select", { name: key, onchange: event => set(key, event.target.value) }, h("option", { value: "" }, "All"), options.map(([value, label]) => h("option", { value, selected: query.get(key) === value }, label))));
   const side = (one, k) => h("td", { "data-head": `${archives[k].name} ` }, one ? [chip(one.verdict), h("div", {}, interval(one.ours, one.low, one.high) || "no number"), h("div", { class: "soft" }, one.reason)] : "–");
   const drawRows = () => {
-    const rows = claims.filter(one => (!query.get("p") || one.paper === query.get("p")) && (!query.get("a") || one.agree === query.get("a")) && words(query).every(word => `${one.claim} ${one.statement} ${one.measure}`.toLowerCase().includes(word)));
-    count.replaceChildren(`${many(rows.length, "claim")} of ${claims.length}: `, agreements(rows));
+    const rows = claims.filter(one => (!query.get("p") || one.paper === query.get("p")) && (!query.get("a") || one.agree === query.get("a")) && words(query).every(word => `${one.claim} ${one.statement} ${one.measure}`.toLowerCase().includes(word)))
+      .sort((one, other) => AGREE.indexOf(one.agree) - AGREE.indexOf(other.agree));
+    count.replaceChildren(...left(query, ["p", "a", "q"], `${many(rows.length, "claim")} of ${claims.length}: `, agreements(rows)));
     body.replaceChildren(...rows.map(one => h("tr", {}, h("th", { scope: "row" }, figures.some(each => each.name === `${one.paper}/${one.figure}`) ? h("a", { href: `#/figure/${one.paper}/${one.figure}` }, one.claim) : one.claim, h("div", { class: "soft" }, papers[one.paper].short)),
-      h("td", {}, one.statement, h("div", { class: "soft" }, `Decided by: ${one.measure}`)), one.sides.map(side), h("td", { "data-head": "Verdicts " }, AGREE[one.agree]), h("td", { "data-head": "Published " }, one.published_value))));
+      h("td", {}, one.statement, h("div", { class: "soft" }, `Decided by: ${one.measure}`)), one.sides.map(side), h("td", { "data-head": "Verdicts " }, one.agree), h("td", { "data-head": "Published " }, one.published_value))));
   };
+  const set = setter(query, drawRows);
   drawRows();
   return [h("h1", { tabindex: "-1" }, "Claims"), demo ? worldNote() : null,
-    h("div", { class: "filters" }, choice("p", "Paper", data.papers.map(each => [each.name, each.short])), choice("a", "Verdicts", Object.entries(AGREE)),
-      h("label", { class: "search" }, "Search", h("input", { type: "search", name: "q", value: query.get("q") ?? "", oninput: event => set("q", event.target.value) }))), count,
+    h("div", { class: "filters" }, choiceOf(query, set, "p", "Paper", data.papers.map(each => [each.name, each.short])), choiceOf(query, set, "a", "Verdicts", AGREE.map(key => [key, key])), searchOf(query, set)), count,
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Claims" }, h("table", { class: "claims" },
       h("thead", {}, h("tr", {}, ["Claim", "What is claimed", ...archiveNames(), "Verdicts", "Published"].map(text => h("th", { scope: "col" }, text)))), body))];
 }

@@ -31,7 +31,11 @@ function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-const number = value => value === null || value === undefined ? "" : String(value).replace("-", "−");
+// Numbers have a minus sign: "-6.8" and "9.4e-05" of texts and tables, as on the axes of charts.
+const minus = text => text.replace(/(?<![\w.)])-(?=\.?\d)|(?<=\de)-(?=\d)/g, "−");
+const number = value => value === null || value === undefined ? "" : minus(String(value));
+for (const one of [...data.claims, ...(data.compared?.claims ?? []).flatMap(one => [one, ...one.sides.filter(Boolean)])])
+  for (const key of ["statement", "measure", "published_value", "reason"]) if (one[key]) one[key] = minus(one[key]);
 const interval = (value, low, high) =>
   value === null ? "" : number(round(value)) + (low === null ? "" : ` [${number(round(low))}, ${number(round(high))}]`);
 const round = value => Number(value.toPrecision(3));
@@ -138,32 +142,50 @@ function worldNote() {
 
 // ---- Filters, which the figures and the claims share
 
-function filters(query, redraw, total) {
-  const chosen = new Set((query.get("v") ?? "").split(",").filter(Boolean));
-  const set = (key, value) => { value ? query.set(key, value) : query.delete(key); remember(query); redraw(); };
-  const buttons = countedClaims(total).map(([verdict, count]) => h("button", {
-    type: "button", class: verdict, "aria-pressed": String(chosen.has(verdict)),
-    onclick: event => {
-      chosen.has(verdict) ? chosen.delete(verdict) : chosen.add(verdict);
-      event.currentTarget.setAttribute("aria-pressed", String(chosen.has(verdict)));
-      set("v", [...chosen].join(","));
-    },
-  }, h("b", {}, count), VERDICTS[verdict][1]));
-  const choice = (key, words, options) => h("label", {}, words, h("select", { name: key, onchange: event => set(key, event.target.value) },
-    h("option", { value: "" }, "All"), options.map(([value, text]) => h("option", { value, selected: query.get(key) === value }, text))));
-  const tasks = [...new Set(data.figures.flatMap(each => each.tasks))];
-  return [
-    h("div", { class: "totals", role: "group", "aria-label": "Filter by verdict" }, buttons),
-    h("div", { class: "filters" },
-      choice("p", "Paper", data.papers.map(each => [each.name, each.short])),
-      choice("t", "Task", tasks.map(task => [task, label(task)])),
-      h("label", { class: "search" }, "Search", h("input", { type: "search", name: "q", value: query.get("q") ?? "",
-        placeholder: "layer, separators, MNLI, …", oninput: event => set("q", event.target.value) }))),
-  ];
+const FILTERS = ["v", "p", "t", "q"];
+
+function choiceOf(query, set, key, text, options) {
+  return h("label", {}, text, h("select", { name: key, onchange: event => set(key, event.target.value) },
+    h("option", { value: "" }, "All"), options.map(([value, label]) => h("option", { value, selected: query.get(key) === value }, label))));
+}
+
+function searchOf(query, set, placeholder = null) {
+  return h("label", { class: "search" }, "Search", h("input", { type: "search", name: "q", value: query.get("q") ?? "", placeholder, oninput: event => set("q", event.target.value) }));
+}
+
+const setter = (query, redraw) => (key, value) => { value ? query.set(key, value) : query.delete(key); remember(query); redraw(); };
+
+// How many are left, and a button that shows all again.
+function left(query, keys, ...text) {
+  const clear = () => { for (const key of keys) query.delete(key); remember(query); focusAgain = "q"; route(); };
+  return [text, keys.some(key => query.get(key)) ? [" ", h("button", { type: "button", class: "plain", onclick: clear }, "Clear filters")] : null].flat(Infinity).filter(Boolean);
+}
+
+// Of figures, one verdict is chosen; of claims, any number.
+function filters(query, redraw, verdicts) {
+  const set = setter(query, redraw), tasks = [...new Set(data.figures.flatMap(each => each.tasks))];
+  return h("div", { class: "filters" },
+    verdicts ? choiceOf(query, set, "v", "Verdict", Object.entries(VERDICTS).map(([verdict, words]) => [verdict, words[2]])) : null,
+    choiceOf(query, set, "p", "Paper", data.papers.map(each => [each.name, each.short])),
+    choiceOf(query, set, "t", "Task", tasks.map(task => [task, label(task)])),
+    searchOf(query, set, "layer, separators, MNLI, …"));
+}
+
+// The counts of all claims: `make` turns the words of each verdict into a link or a button.
+const totals = make => h("div", { class: "totals", role: "group", "aria-label": "Claims by verdict" },
+  countedClaims(data.claims).map(([verdict, count]) => make(verdict, [h("b", {}, count), " ", VERDICTS[verdict][1]])));
+
+function verdictButtons(query, redraw) {
+  const set = setter(query, redraw), chosen = new Set(wanted(query));
+  return totals((verdict, text) => h("button", { type: "button", class: verdict, "aria-pressed": String(chosen.has(verdict)), onclick: event => {
+    chosen.has(verdict) ? chosen.delete(verdict) : chosen.add(verdict);
+    event.currentTarget.setAttribute("aria-pressed", String(chosen.has(verdict)));
+    set("v", [...chosen].join(","));
+  } }, text));
 }
 
 const wanted = query => (query.get("v") ?? "").split(",").filter(Boolean);
-const words = query => (query.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+const words = query => minus(query.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
 const said = one => `${one.claim} ${one.statement} ${one.measure} ${one.reason}`.toLowerCase();
 
 function figureFits(each, query) {
@@ -190,7 +212,7 @@ function overview(query) {
   const list = h("div"), count = h("p", { class: "soft small", role: "status" });
   const draw = () => {
     const shown = data.figures.filter(each => figureFits(each, query));
-    count.textContent = `${many(shown.length, "figure")} of ${data.figures.length}`;
+    count.replaceChildren(...left(query, FILTERS, `${many(shown.length, "figure")} of ${data.figures.length}`));
     list.replaceChildren(...data.papers.map(paper => paperSection(paper, shown.filter(each => each.paper === paper.name))).filter(Boolean));
   };
   draw();
@@ -198,7 +220,8 @@ function overview(query) {
     h("h1", { tabindex: "-1" }, data.title),
     h("p", { class: "wide soft" }, `${many(data.figures.length, "figure")}, each with its numbers and what made them. `,
       `Of ${many(unique(data.claims).length, "claim")}, so many hold, fail, are `, term("undecided", "undecided"), " or ", term("untested", "not testable"), " here:"),
-    worldNote(), verdictBar(data.claims, true), besideNoise(data.claims), filters(query, draw, data.claims), count, list,
+    worldNote(), verdictBar(data.claims, true), besideNoise(data.claims), totals((verdict, text) => h("a", { class: verdict, href: `#/claims?v=${verdict}` }, text)),
+    filters(query, draw, true), count, list,
   ];
 }
 
@@ -238,7 +261,7 @@ function figurePage(name) {
       h("figcaption", {}, beside ? h("ul", { class: "links" },
         [["tsv", "Every number drawn (TSV)"], ["pdf", "PDF"], ["png", "PNG"], ["txt", "Caption"]].filter(([kind]) => kept(kind)).map(([kind, text]) => h("li", {}, h("a", { href: file(kind) }, text)))) : null,
         h("div", { class: "caption" }, explained(each.shows, seen)))),
-    each.chart ? h("section", {}, h("h2", {}, "Its numbers"), explorer(each)) : null,
+    each.chart || each.numbers?.rows.length ? h("section", {}, h("h2", {}, "Its numbers"), each.chart ? explorer(each) : numbersList(each.numbers, ["Ours"])) : null,
     each.claims.length ? h("section", {}, h("h2", {}, each.paper === "beyond" ? "What is claimed" : "What the paper claims"), demo ? worldNote() : null, claimKey(each.claims), claimGroups(each.claims).map(cases => claimGroup(cases, seen))) : null,
     h("section", {}, h("h2", {}, "What made it"), madeOf(each)),
   ];
@@ -315,7 +338,7 @@ function claimsPage(query) {
       return sign * (typeof x === "string" ? x.localeCompare(y, "en", { numeric: true }) : x - y);
     });
     for (const head of heads) head.setAttribute("aria-sort", head.dataset.key !== key ? "none" : sign > 0 ? "ascending" : "descending");
-    count.textContent = `${many(unique(rows).length, "claim")} of ${unique(data.claims).length}, in ${many(rows.length, "row")}: ` + countedClaims(rows).map(([verdict, number]) => `${number} ${VERDICTS[verdict][1]}`).join(", ");
+    count.replaceChildren(...left(query, FILTERS, `${many(unique(rows).length, "claim")} of ${unique(data.claims).length}, in ${many(rows.length, "row")}: `, countedClaims(rows).map(([verdict, number]) => `${number} ${VERDICTS[verdict][1]}`).join(", ")));
     body.replaceChildren(...rows.map(one => {
       const each = figures[`${one.paper}/${one.figure}`];
       const cell = (head, kind, ...children) => h("td", { class: kind, "data-head": head }, children);
@@ -323,7 +346,7 @@ function claimsPage(query) {
         cell("", "", one.statement, h("div", { class: "soft" }, `${one.place}, ${one.strength}. Decided by: ${one.measure}`)),
         cell("", "", h("a", { href: `#/figure/${one.paper}/${one.figure}` }, each?.title ?? one.figure), h("div", { class: "soft" }, papers[one.paper]?.short ?? one.paper)),
         cell("", "", chip(one.verdict, one.null), h("div", { class: "soft" }, one.reason, one.claim === one.id ? null : ` ${one.id} over ${one.over} of its cases: ${VERDICTS[one.claim_verdict][2]}${one.claim_null && `, ${one.claim_null}`}.`)),
-        cell("Published ", one.published ? "number" : "", one.published_value), cell("Ours ", "number", interval(one.ours, one.low, one.high) || "–"), cell("Replicates ", "number", one.replicates || "–"));
+        cell("Published ", one.published ? "number" : "", one.published_value || "–"), cell("Ours ", "number", interval(one.ours, one.low, one.high) || "–"), cell("Replicates ", "number", one.replicates || "–"));
     }));
   };
   drawRows();
@@ -332,7 +355,7 @@ function claimsPage(query) {
     h("p", { class: "wide" }, "Every statement that was put to the test. Behind a number of ours stands its interval in ", term("brackets", "brackets"), ", and how many ",
       term("replicate", "replicates"), " it has. In the names of claims, ", term("crop", "crop"), " and ", term("crop", "padded"), " are two kinds of attention maps. ",
       "The ", term("model", "name"), " of a model says how it came to be."),
-    worldNote(), filters(query, drawRows, data.claims),
+    worldNote(), verdictButtons(query, drawRows), filters(query, drawRows),
     besideNoise(data.claims),
     h("p", { class: "soft small" }, "Claims that hold also after ", term("corrected", "correction"), " for their number: ",
       data.papers.map(each => `${each.short} ${each.corrected}`).join("; "), "."),
@@ -390,8 +413,9 @@ function coloursOfLines(lines) {
 // The values, and of intervals no more than a share of their range on either side: those of two replicates may be far wider.
 function reach(values, ends, share = 1) {
   const [least, most] = [Math.min(...values), Math.max(...values)], range = most - least || Math.abs(most) || 1;
-  const low = Math.max(Math.min(least, ...ends), least - share * range), high = Math.min(Math.max(most, ...ends), most + share * range);
-  const room = 0.04 * (high - low || range);
+  let low = Math.max(Math.min(least, ...ends), least - share * range), high = Math.min(Math.max(most, ...ends), most + share * range);
+  if (low === high) [low, high] = [Math.min(low, 0), Math.max(high, 0) || 1]; // one value alone: an axis from 0
+  const room = 0.04 * (high - low);
   return [low - room, high + room];
 }
 
@@ -414,7 +438,7 @@ function lineSpec(rows, { x, xTitle, names, colours, height = 260, wide = true }
     { transform: [role(OURS), { filter: "datum.run === '' && datum.null !== 'matched'" }], mark: { ...quiet, type: "line", strokeWidth: 2 } },
     { transform: [role(OURS), { filter: "datum.run === '' && datum.null === 'matched'" }], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [4, 2] } },
     { transform: [role(BESIDE)], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [2, 3] }, encoding: { detail: { field: "what" } } },
-    { transform: [role(PUBLISHED)], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [6, 3] } },
+    { transform: [role(PUBLISHED)], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [6, 3] }, encoding: { detail: { field: "what" } } },
   ];
   return {
     width: "container", height, autosize: { type: "fit-x", contains: "padding" }, data: { values: rows }, encoding,
@@ -483,6 +507,24 @@ function numbersTable(heads, rows) {
   return table;
 }
 
+// A figure's numbers without curves: a list of which a reader chooses.
+function numbersList({ heads, rows }, names) {
+  const published = rows.some(row => row[2] !== null), body = h("tbody"), count = h("p", { class: "soft small", role: "status" }), chosen = heads.map(() => "");
+  const cell = (name, text) => h("td", { class: "number", "data-head": `${name} ` }, text || "–");
+  const redraw = () => {
+    const kept = rows.filter(([cells]) => chosen.every((value, k) => !value || cells[k] === value));
+    count.textContent = `${many(kept.length, "row")} of ${rows.length}`;
+    body.replaceChildren(...kept.map(([cells, sides, theirs]) => h("tr", {}, cells.map(text => h("td", {}, text)), sides.map((side, k) => cell(names[k], side ? interval(...side) : "")), published ? cell("Published", number(theirs)) : null)));
+  };
+  const choices = heads.map((head, k) => [head, k, [...new Set(rows.map(([cells]) => cells[k]))].filter(Boolean)]).filter(([, , values]) => values.length > 1);
+  redraw();
+  return h("div", { class: "panel" },
+    h("div", { class: "choices" }, choices.map(([head, k, values]) => h("label", { class: "choice" }, head, h("select", { onchange: event => { chosen[k] = event.target.value; redraw(); } },
+      h("option", { value: "" }, "All"), values.map(value => h("option", { value }, value)))))),
+    count, h("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Numbers" }, h("table", { class: "listed" },
+      h("thead", {}, h("tr", {}, heads.map(head => h("th", { scope: "col" }, head)), [...names, ...(published ? ["Published"] : [])].map(name => h("th", { scope: "col", class: "number" }, name)))), body)));
+}
+
 // A figure's numbers: choices, models on and off, lines or maps.
 const X = { layer: "layer", position: "position, as the figure counts it", head: "head" };
 const titleOf = (x, values) => x === "layer" && Math.min(...values) === 0 ? "layer (0 = embeddings)" : X[x];
@@ -507,17 +549,35 @@ function spreadChoice(rows, redraw) {
     Object.entries(SPREADS).map(([value, text]) => h("option", { value, selected: value === spread }, text))));
 }
 
-// A chart's row as a point of a line. `of` is how many layers its place is a share of, where it is one.
-const pointOf = (row, { line, what = line, model = line, mine, axis, of, null_ = "" }) => ({
-  line, null: null_, what: `${what} ${row.slice(FIRST)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6], n: row[7], each: row[9], x: of ? row[2] / of : row[2],
-  Model: model, What: [[mine, "published", "null or baseline"][row[1]], row[8]].filter(Boolean).join(", "), [axis]: of ? `layer ${row[2]} of ${of}` : row[2],
+// Of how many layers a row's layer is (`of`), and where it stands as a share of the depth (`place`: [layer, of how many]).
+// A paper's curve goes over its own layers; a single value stands at ours, as far from the last layer as in the paper.
+function depthsOf(chart, modelOf) {
+  const [theirs, ours] = [true, false].map(published => chart.rows.filter(row => (row[1] === PUBLISHED) === published));
+  const deepest = new Map([...Map.groupBy(ours, modelOf)].map(([model, rows]) => [model, Math.max(...rows.map(row => row[2]))])), most = Math.max(...deepest.values());
+  const curves = new Set([...Map.groupBy(theirs, row => row[0])].filter(([, rows]) => new Set(rows.map(row => row[2])).size > 1).map(([line]) => line));
+  const printed = row => row[1] === PUBLISHED && chart.layers;
+  const of = row => printed(row) && curves.has(row[0]) ? chart.layers : deepest.get(modelOf(row)) ?? most;
+  const place = row => printed(row) && !curves.has(row[0]) ? [chart.layers - (of(row) - row[2]), chart.layers] : [row[2], of(row)];
+  return { of, place, differ: rows => chart.x === "layer" && new Set(rows.map(of)).size > 1 };
+}
+
+// A chart's row as a point of a line. `place` is a layer and of how many, where it stands by its share of the depth.
+const pointOf = (row, { line, what = line, model = line, mine, axis, place, null_ = "" }) => ({
+  line, null: null_, what: `${what} ${row.slice(FIRST)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6], n: row[7], each: row[9], x: place ? place[0] / place[1] : row[2],
+  Model: model, What: [[mine, "published", "null or baseline"][row[1]], row[8]].filter(Boolean).join(", "), [axis]: place ? `layer ${place[0]} of ${place[1]}` : row[2],
   Value: number(row[4]), Interval: row[5] === null ? "none" : `${number(row[5])} to ${number(row[6])}`, Replicates: row[7] || "",
 });
+
+// The ends of a map's colours: equal cells are as pale as no change.
+function spanOf(values, alike) {
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  return least < most ? [least, most] : alike ? [most - 1, most] : [least, least + 1];
+}
 
 // Rows of a chart as cells of a map, and how these look.
 const cellOf = row => ({ layer: row[2], column: row[3], value: row[4], low: row[5], high: row[6], n: row[7] });
 function lookOf(chart, rows) {
-  const values = rows.map(row => row[4]), range = [Math.min(...values), Math.max(...values)], diverging = range[0] < 0 && range[1] > 0, most = Math.max(-range[0], range[1]);
+  const values = rows.map(row => row[4]), range = spanOf(values, chart.alike), diverging = range[0] < 0 && range[1] > 0, most = Math.max(-range[0], range[1]);
   return { column: chart.column === "head" ? "head" : "other layer", domain: diverging ? [-most, most] : range, colours: diverging ? LOSS_TO_GAIN : chart.alike ? BLUES.toReversed() : BLUES };
 }
 
@@ -539,7 +599,7 @@ function chooser(chart, chosen, redraw, hidden = -1) {
 }
 
 function explorer(each) {
-  const chart = each.chart, colours = coloursOfLines(chart.lines);
+  const chart = each.chart, colours = coloursOfLines(chart.lines), depths = depthsOf(chart, row => row[0]);
   const off = new Set(), theirs = chart.rows.find(row => row[1] === PUBLISHED);
   const chosen = chart.choices.map((_, k) => Math.max(0, theirs?.[FIRST + k] ?? 0)), [models, body] = [h("fieldset", { class: "models" }), h("div")];
   const { box: choices, fits, draw: drawChoices } = chooser(chart, chosen, () => redraw());
@@ -552,15 +612,11 @@ function explorer(each) {
   };
   const lineView = rows => {
     const on = rows.filter(row => row[0] === -1 || !off.has(row[0]));
-    // A paper's curve goes over its own layers; its single values stand at ours.
-    const curve = new Set(chart.rows.filter(row => row[1] === PUBLISHED).map(row => row[2])).size > 1 && chart.layers;
-    const most = row => row[1] === PUBLISHED && curve || Math.max(...chart.rows.filter(one => row[0] === -1 || one[0] === row[0]).filter(one => one[1] !== PUBLISHED).map(one => one[2]));
-    const depths = new Map(on.map(row => [`${row[0]} ${row[1] === PUBLISHED}`, most(row)]));
-    const depth = chart.x === "layer" && new Set(depths.values()).size > 1;
+    const depth = depths.differ(on);
     const words = chosen.map((value, k) => chart.choices[k]?.words[value]).filter(Boolean).join(", ");
     const values = on.map(row => {
       const line = row[0] === -1 ? "" : chart.lines[row[0]].label;
-      return pointOf(row, { line, null_: chart.lines[row[0]]?.null, what: row[0], model: line || (row[0] === -1 ? "" : each.title), mine: "ours", axis: depth ? "share of the depth" : X[chart.x], of: depth && depths.get(`${row[0]} ${row[1] === PUBLISHED}`) });
+      return pointOf(row, { line, null_: chart.lines[row[0]]?.null, what: row[0], model: line || (row[0] === -1 ? "" : each.title), mine: "ours", axis: depth ? "share of the depth" : X[chart.x], place: depth && depths.place(row) });
     });
     const canvas = h("div", { class: "chart" }), xTitle = depth ? "share of the depth" : titleOf(chart.x, on.map(row => row[2]));
     const drawn = spreadOut(values);
@@ -619,7 +675,8 @@ function modelsPage(query) {
   if (!pairs.length) return [h("h1", { tabindex: "-1" }, "Two models"), h("p", {}, "No two models are compared here.")];
   const partners = name => split.flatMap(([one, other]) => one === name ? [other] : other === name ? [one] : []);
   const all = [...new Set(split.flat())];
-  let a = all.includes(query.get("a")) ? query.get("a") : split[0][0];
+  const known = pair => Object.keys(data.pairs[pair].measures).length, best = pairs.toSorted((one, other) => known(other) - known(one))[0];
+  let a = all.includes(query.get("a")) ? query.get("a") : best.split("_vs_")[0];
   let b = partners(a).includes(query.get("b")) ? query.get("b") : partners(a)[0];
   const body = h("div"), first = h("select", { name: "a" }), second = h("select", { name: "b" });
   const options = (names, chosen) => names.map(name => h("option", { value: name, selected: name === chosen }, label(name) === name ? name : `${label(name)} (${name})`));
@@ -643,20 +700,22 @@ function change(measure, row) { return measure.alike ? 1 - row[1] : row[1]; }
 function twoModels(name, redraw) {
   const pair = data.pairs[name], [model, reference] = name.split("_vs_"), measures = Object.entries(pair.measures);
   const depth = Math.max(0, ...measures.flatMap(([, one]) => one.layers.map(row => row[0])));
-  const heads = measures.filter(([, one]) => one.heads?.length);
+  const heads = measures.filter(([, one]) => one.heads?.length), has = key => measures.some(([, one]) => one[key]);
+  const drawn = spreadOut(measures.flatMap(([, one]) => rowsOf(one, "compared", OURS)));
   return [
     measures.length ? h("section", {}, h("h2", {}, "The profile of their difference"),
-      h("p", { class: "soft small wide" }, "Each row is a measure; darker is more change, relative to the layer that changes most by this measure. Hover for the value."), profile(measures, depth, name)) : null,
+      h("p", { class: "soft small wide" }, "Each row is a measure; darker is more change, relative to the layer that changes most by this measure."), profile(measures, depth, name)) : null,
     measures.length ? h("section", {}, h("h2", {}, "Every measure, by layer"),
-      h("p", { class: "key" }, h("i"), `${label(model)} and ${label(reference)}, with `, term("brackets", "interval"), h("i", { class: "dotted" }), term("null", "null"), h("i", { class: "dashed" }), term("floor", "two seeds of one task"),
-        measures.some(([, one]) => one.noise) ? [h("i", { class: "block" }), term("noise", "noise of the same size")] : null, "; small dots are replicates"),
+      h("p", { class: "key" }, h("i"), `${label(model)} and ${label(reference)}`, drawn.some(row => row.low !== null) ? [h("i", { class: "block" }), term("brackets", "interval")] : null,
+        has("null") ? [h("i", { class: "dotted" }), term("null", "null")] : null, measures.some(([, one]) => floorsOf(one).length) ? [h("i", { class: "dashed" }), term("floor", "two seeds of one task")] : null,
+        has("noise") ? [h("i", { class: "block" }), term("noise", "noise of the same size")] : null, drawn.some(row => row.run) ? "; small dots are replicates" : null),
       spreadChoice(measures.flatMap(([, one]) => one.layers.map(row => ({ low: row[2], each: row[4] }))), redraw),
       h("div", { class: "grid", style: "margin-top:.8rem" }, measures.map(([, one]) => measurePanel(one, depth)))) : null,
     heads.length ? h("section", {}, h("h2", {}, "Heads"), h("p", { class: "soft small" }, "Of the first pretraining run: heads of two runs share a number, nothing more. Darker is more change."),
       h("div", { class: "maps panel" }, heads.map(([, one]) => {
         const cells = one.heads.flatMap((line, layer) => line.map((value, head) => ({ layer: layer + 1, column: head + 1, value, low: null, high: null, n: 0 }))).filter(cell => cell.value !== null);
         const values = cells.map(cell => cell.value);
-        return headsMap(one.title, cells, { column: "head", domain: [Math.min(...values), Math.max(...values)], colours: one.alike ? BLUES.toReversed() : BLUES }, model, `${label(model)} and ${label(reference)}`);
+        return headsMap(one.title, cells, { column: "head", domain: spanOf(values, one.alike), colours: one.alike ? BLUES.toReversed() : BLUES }, model, `${label(model)} and ${label(reference)}`);
       }))) : null,
     Object.keys(pair.scores).length ? h("section", {}, h("h2", {}, "Scores on the development set"), scoresTable(pair.scores)) : null,
     Object.keys(pair.trees).length || pair.probes.length ? h("section", {}, h("h2", {}, "Probes"), h("div", { class: "grid" },
@@ -666,19 +725,30 @@ function twoModels(name, redraw) {
   ].filter(Boolean);
 }
 
+const ROUNDING = 1e-9; // of two equal models, a measure may be a little more than 0
+
+// A text in lines of about so many letters.
+function lines(text, letters) {
+  return text.split(" ").reduce((found, word) => {
+    const longer = [found.at(-1), word].filter(Boolean).join(" ");
+    return longer.length > letters ? [...found, word] : [...found.slice(0, -1), longer];
+  }, [""]).filter(Boolean);
+}
+
 function profile(measures, depth, name) {
+  const narrow = innerWidth < 700, titles = Object.fromEntries(measures.map(([, one]) => [one.title, lines(one.title, narrow ? 18 : 48)]));
   const cells = measures.flatMap(([, one]) => {
-    const most = Math.max(...one.layers.map(row => Math.abs(change(one, row)))) || 1;
+    const most = Math.max(ROUNDING, ...one.layers.map(row => Math.abs(change(one, row))));
     return one.layers.map(row => ({ measure: one.title, layer: row[0], share: Math.abs(change(one, row)) / most, Value: interval(row[1], row[2], row[3]), Layer: row[0], Measure: one.title }));
   });
   const canvas = h("div", { class: "chart" });
   later(canvas, () => draw(canvas, {
-    width: "container", autosize: { type: "fit-x", contains: "padding" }, height: 26 * measures.length, data: { values: cells }, mark: { type: "rect", stroke: "var(--card)", strokeWidth: 2, cornerRadius: 3 },
+    width: "container", autosize: { type: "fit-x", contains: "padding" }, height: Math.max(26, 14 * Math.max(...Object.values(titles).map(one => one.length)) + 4) * measures.length, data: { values: cells }, mark: { type: "rect", stroke: "var(--card)", strokeWidth: 2, cornerRadius: 3 },
     encoding: { x: { field: "layer", type: "ordinal", title: "layer (0 = embeddings)", axis: { labelAngle: 0 } },
-      y: { field: "measure", type: "nominal", sort: null, title: null, axis: { labelLimit: innerWidth < 700 ? 120 : 300, ticks: false, domain: false } },
+      y: { field: "measure", type: "nominal", sort: null, title: null, axis: { labelExpr: `${JSON.stringify(titles)}[datum.label]`, labelLimit: 0, ticks: false, domain: false } },
       color: { field: "share", type: "quantitative", scale: { domain: [0, 1], range: BLUES }, legend: null }, tooltip: ["Measure", "Layer", "Value"].map(field => ({ field, type: "nominal" })) },
   }, `Change by layer and measure, ${name.replace("_vs_", " and ")}`));
-  return h("div", { class: "panel" }, canvas);
+  return h("div", { class: "panel" }, canvas, numbersTable(["Measure", "Layer", "Value"], () => cells.map(one => [one.measure, one.layer, one.Value])));
 }
 
 function rowsOf(of, line, role, inputs, unit) {
@@ -688,15 +758,18 @@ function rowsOf(of, line, role, inputs, unit) {
   ]);
 }
 
+const floorsOf = one => Object.entries(one.floors ?? {}).filter(([, of]) => of);
+
 function measurePanel(one, depth) {
-  const floors = Object.entries(one.floors ?? {}).filter(([, of]) => of);
+  const floors = floorsOf(one);
   const rows = [...rowsOf(one, "compared", OURS, one.inputs, one.unit), ...(one.null ? rowsOf(one.null, "null", BESIDE, one.inputs) : []),
     ...floors.flatMap(([name, of]) => rowsOf(of, `two seeds of ${label(name)}`, PUBLISHED, of.inputs)),
     ...(one.noise?.layers ?? []).map(([x, value, low, high]) => ({ line: "noise", role: BESIDE, x, layer: x, value, low, high, run: "", n: 0, each: [], what: "noise", Model: "noise", What: one.inputs, Value: number(value),
       Interval: `draws from ${number(low)} to ${number(high)}`, Replicates: "" }))];
   const names = ["compared", "null", "noise", ...floors.map(([name]) => `two seeds of ${label(name)}`)];
-  const canvas = h("div", { class: "chart" });
-  later(canvas, () => {
+  const canvas = h("div", { class: "chart" }), all = new Set(rows.flatMap(row => [row.value, row.low ?? row.value, row.high ?? row.value, ...row.each]));
+  if (all.size === 1) canvas.append(h("p", {}, `${number([...all][0])} in every layer.`));
+  else later(canvas, () => {
     const spec = lineSpec(spreadOut(rows), { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: ["light-dark(#0072B2, #56B4E9)", "var(--soft)", "var(--soft)", "light-dark(#D55E00, #f08138)", "light-dark(#009E73, #24b58b)"], height: 170 });
     spec.encoding.x.scale.domain = [-0.3, depth + 0.3]; // one axis for all measures
     spec.layer.unshift({ transform: [{ filter: "datum.line === 'noise'" }], mark: { type: "area", opacity: 0.25, aria: false, clip: true }, encoding: { y: { ...spec.encoding.y, field: "low" }, y2: { field: "high" } } });
@@ -704,14 +777,16 @@ function measurePanel(one, depth) {
     draw(canvas, spec, `${one.title} by layer${one.null ? ", beside its null" : ""}`);
   });
   return h("div", { class: "panel" }, h("h3", {}, one.title), h("p", { class: "soft small", style: "margin:0" }, one.inputs ? `on ${one.inputs}` : "", floors.length ? `; dashed: ${floors.map(([name]) => label(name)).join(", ")}` : ""), canvas,
-    numbersTable(["What", "Layer", "Value", "Interval"], () => rows.filter(row => !row.run).map(row => [row.line, row.x, row.Value, row.Interval])));
+    valuesTable(rows, "What"));
 }
+
+const valuesTable = (rows, head) => numbersTable([head, "Layer", "Value", "Interval"], () => rows.map(row => [row.line, row.x, row.Value, row.Interval]));
 
 function treePanel(kind, of) {
   const names = Object.keys(of).map(label), rows = Object.entries(of).flatMap(([name, layers]) => rowsOf({ layers }, label(name), OURS, "dev", "replicate"));
   const canvas = h("div", { class: "chart" });
   later(canvas, () => draw(canvas, lineSpec(spreadOut(rows), { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: coloursOf(Object.keys(of)), height: 170 }), `Structural probes of ${kind} by layer: ${names.join(" and ")}`));
-  return h("div", { class: "panel" }, h("h3", {}, `Structural probes: ${kind}`), h("p", { class: "soft small", style: "margin:0" }, `Spearman correlation; ${names.join(" and ")}`), canvas);
+  return h("div", { class: "panel" }, h("h3", {}, `Structural probes: ${kind}`), h("p", { class: "soft small", style: "margin:0" }, `Spearman correlation; ${names.join(" and ")}`), canvas, valuesTable(rows, "Model"));
 }
 
 function probePanel(probes) {
@@ -723,7 +798,7 @@ function probePanel(probes) {
     { mark: { type: "rule", color: "var(--soft)", strokeWidth: 2, clip: true }, encoding: { x: { ...x, field: "low" }, x2: { field: "high" }, y } },
     { mark: { type: "point", filled: true, size: 70, opacity: 1, color: "var(--ink)" }, encoding: { x: { ...x, field: "value" }, y, tooltip: [{ field: "task", title: "Task" }, { field: "Value" }] } }] },
   "Edge probes: difference of F1 by task"));
-  return h("div", { class: "panel" }, h("h3", {}, "Edge probes, on a mix of all layers"), canvas);
+  return h("div", { class: "panel" }, h("h3", {}, "Edge probes, on a mix of all layers"), canvas, numbersTable(["Task", "Difference of F1"], () => rows.map(row => [row.task, row.Value])));
 }
 
 function scoresTable(scores) {

@@ -1,0 +1,146 @@
+"""Adapters that PEFT made, of every kind: merged as its own `merge_and_unload` does it, or refused."""
+
+import copy
+import json
+
+import peft
+import pytest
+import torch
+from made_encoders import model_of, tokenizer_of
+from transformers import AutoModel, AutoModelForSequenceClassification
+
+from bertshift.errors import UserError
+from bertshift.models.adapters import base_of, merge_folder, merged_copy
+from bertshift.models.loading import import_checkpoint, load_encoder, save_model
+
+ATTENTION = ["query", "value"]
+KINDS = {
+    "lora": ("bert", peft.LoraConfig(task_type="SEQ_CLS", r=4, target_modules=ATTENTION)),
+    "lora of all": ("bert", peft.LoraConfig(r=2, target_modules="all-linear", use_dora=True, bias="all")),
+    "lora by a pattern": ("bert", peft.LoraConfig(r=2, target_modules=r"bert\.encoder\.layer\.[12]\..*dense")),
+    "lora beside a new pooler": (
+        "bert", peft.LoraConfig(r=2, target_modules=ATTENTION, modules_to_save=["classifier", "pooler"], use_rslora=True),
+    ),
+    "lora of the bare model": ("bert", peft.LoraConfig(task_type="FEATURE_EXTRACTION", r=4, target_modules=ATTENTION)),
+    "lora of a decoder": ("gpt2", peft.LoraConfig(task_type="SEQ_CLS", target_modules=["c_attn"], fan_in_fan_out=True)),
+    "ia3": ("bert", peft.IA3Config(task_type="SEQ_CLS", target_modules=ATTENTION, feedforward_modules=[])),
+    "vera": ("bert", peft.VeraConfig(task_type="SEQ_CLS", r=4, target_modules=ATTENTION, save_projection=False)),
+    "loha": ("bert", peft.LoHaConfig(r=2, target_modules=ATTENTION)),
+    "norms": ("bert", peft.LNTuningConfig(task_type="SEQ_CLS", target_modules=["LayerNorm"])),
+    "words": ("bert", peft.LoraConfig(r=2, target_modules=ATTENTION, trainable_token_indices={"word_embeddings": [7, 9]})),
+}  # fmt: skip
+IDS = torch.tensor([[2, 7, 8, 9, 3]])
+
+
+@pytest.fixture(scope="module")
+def bases(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bases")
+    for kind in ("bert", "gpt2"):
+        tokenizer = tokenizer_of(kind)
+        model = model_of(kind, vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
+        save_model(folder / kind, model, tokenizer)
+    return folder
+
+
+def adapted(kind, bases, to=None):
+    """A model with a trained adapter of this kind; saved where one says so."""
+    family, config = KINDS[kind]
+    loaded = AutoModel if config.task_type == "FEATURE_EXTRACTION" else AutoModelForSequenceClassification
+    model = peft.get_peft_model(loaded.from_pretrained(bases / family), copy.deepcopy(config)).eval()
+    torch.manual_seed(1)
+    for weight in model.parameters():
+        if weight.requires_grad:
+            weight.data += 0.05 * torch.randn_like(weight)
+    if to:
+        model.save_pretrained(to)
+    return model
+
+
+def bare(model):
+    return {
+        name: value for name, value in getattr(model, model.base_model_prefix, model).state_dict().items()
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@torch.no_grad()
+def test_merged_is_what_peft_merges_to_the_bit(kind, bases, tmp_path):
+    model, base = adapted(kind, bases, tmp_path), bases / KINDS[kind][0]
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    encoder = load_encoder(base)
+    merge_folder(encoder, tmp_path)
+    inside = bare(merged_copy(model, "mine"))
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert base_of(tmp_path) == base_of(model) == str(base)
+    expected = bare(model.merge_and_unload())
+    assert expected.keys() == inside.keys() == encoder.state_dict().keys()
+    assert all(torch.equal(value, expected[name]) for name, value in inside.items())
+    assert all(torch.equal(value, expected[name]) for name, value in encoder.state_dict().items())
+    changed = load_encoder(base).state_dict()
+    assert any(not torch.equal(value, changed[name]) for name, value in expected.items())
+
+
+def test_adapters_of_transformers_own_are_merged(bases, tmp_path):
+    expected = bare(adapted("lora", bases, tmp_path).merge_and_unload())
+    model = AutoModelForSequenceClassification.from_pretrained(bases / "bert")
+    model.load_adapter(str(tmp_path))
+    found = bare(merged_copy(model, "mine"))
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(value, expected[name]) for name, value in found.items())
+
+
+def test_a_disabled_adapter_is_left_out(bases):
+    model = adapted("lora beside a new pooler", bases)
+    with model.disable_adapter():
+        found = bare(merged_copy(model, "mine"))
+    plain = load_encoder(bases / "bert").state_dict()
+    assert all(torch.equal(value, plain[name]) for name, value in found.items())
+
+
+PROMPTS = peft.PromptTuningConfig(task_type="SEQ_CLS", num_virtual_tokens=3)
+ROUTED = peft.PolyConfig(task_type="SEQ_CLS", target_modules=ATTENTION, r=2)
+
+
+@pytest.mark.parametrize(
+    ("config", "why"), [(PROMPTS, "its peft_type is PROMPT_TUNING"), (ROUTED, "task_ids")]
+)
+def test_what_cannot_be_merged_is_refused(config, why, bases, tmp_path):
+    model = AutoModelForSequenceClassification.from_pretrained(bases / "bert")
+    model = peft.get_peft_model(model, copy.deepcopy(config))
+    model.save_pretrained(tmp_path)
+    with pytest.raises(UserError, match=f"mine: this adapter cannot be merged into its base .*{why}"):
+        merged_copy(model, "mine")
+    with pytest.raises(
+        UserError, match=f"{tmp_path.name}: this adapter cannot be merged into its base .*{why}"
+    ):
+        merge_folder(load_encoder(bases / "bert"), tmp_path)
+
+
+def test_an_adapter_of_another_base_is_refused(bases, tmp_path):
+    adapted("lora", bases, tmp_path)
+    for encoder in (
+        model_of("bert", hidden_size=16),
+        model_of("gpt2"),
+        model_of("bert", num_hidden_layers=2),
+    ):
+        with pytest.raises(
+            UserError, match="the adapter does not fit its base .*; name the base that it was"
+        ):
+            merge_folder(encoder, tmp_path)
+    weights = tmp_path / "adapter_model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-9])
+    with pytest.raises(UserError, match="adapter_model.safetensors is not a complete safetensors file"):
+        merge_folder(load_encoder(bases / "bert"), tmp_path)
+    weights.unlink()
+    with pytest.raises(UserError, match="adapter_model.safetensors is missing"):
+        merge_folder(load_encoder(bases / "bert"), tmp_path)
+    said = json.loads((tmp_path / "adapter_config.json").read_text()) | {"base_model_name_or_path": None}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(said))
+    with pytest.raises(UserError, match="adapter_config.json names no base_model_name_or_path"):
+        base_of(tmp_path)
+
+
+def test_a_checkpoint_of_the_workflow_is_no_adapter(bases, tmp_path):
+    adapted("lora", bases, tmp_path / "adapter")
+    with pytest.raises(UserError, match="adapter holds an adapter alone; merge it into its base"):
+        import_checkpoint(tmp_path / "adapter", tmp_path / "run")
