@@ -4,6 +4,7 @@ import copy
 import json
 import shutil
 
+import datasets
 import huggingface_hub
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from made_encoders import FAMILIES, TEXTS, model_of, tokenizer_of
 from transformers import AutoModelForSequenceClassification, ViTConfig, ViTModel
 
 import bertshift
+from bertshift.api.texts import rows_of
 from bertshift.models.loading import load_encoder, save_model
 from bertshift.models.noise import add_noise
 from bertshift.seeds import seed_from
@@ -178,6 +180,19 @@ def test_too_few_tokens_leave_a_measure_out(folders):
     assert {*found.left_out} == {"svcca"} and "ask for more stimuli" in found.left_out["svcca"]
 
 
+COLUMNS = {"premise": TEXTS[:2], "hypothesis": TEXTS[2:4], "label": [0, 1]}
+RECORDS = pd.DataFrame(COLUMNS).to_dict("records")
+
+
+@pytest.mark.parametrize(
+    "texts", [COLUMNS, pd.DataFrame(COLUMNS), RECORDS, iter(RECORDS), datasets.Dataset.from_dict(COLUMNS)]
+)
+def test_columns_of_a_table(texts):
+    pairs = rows_of(list(zip(TEXTS[:2], TEXTS[2:4])))
+    assert rows_of(texts, ("premise", "hypothesis")) == pairs
+    assert rows_of(pd.Series(TEXTS[:2])) == rows_of(COLUMNS, "premise") == rows_of(TEXTS[:2])
+
+
 def vision():
     return ViTModel(
         ViTConfig(
@@ -218,6 +233,19 @@ REFUSED = {
     "an empty text": (lambda _, __: {"texts": ["a", " \n"]}, "text 2 is empty"),
     "half a pair": (lambda _, __: {"texts": [("a", "")]}, "text 1 is empty"),
     "a triple": (lambda _, __: {"texts": [("a", "b", "c")]}, "text 1 is tuple"),
+    "two words": (lambda _, __: {"texts": [["good", "day"]]}, "text 1 is list"),
+    "a mapping": (lambda _, __: {"texts": COLUMNS}, "has columns premise, hypothesis, label; write columns="),
+    "splits": (lambda _, __: {"texts": {"train": COLUMNS}, "columns": "premise"}, "no column 'premise', only train"),
+    "a frame": (lambda _, __: {"texts": pd.DataFrame(COLUMNS)}, "has columns premise"),
+    "records": (lambda _, __: {"texts": RECORDS}, "has columns premise"),
+    "one record": (lambda _, __: {"texts": RECORDS[0], "columns": "premise"}, "column 'premise' of texts is one string"),
+    "a column of numbers": (lambda _, __: {"texts": COLUMNS, "columns": ["premise", "label"]}, "text 1 is tuple"),
+    "three columns": (lambda _, __: {"texts": COLUMNS, "columns": [*COLUMNS]}, "columns names 3"),
+    "columns of a list": (lambda _, __: {"texts": TEXTS, "columns": "premise"}, "texts has no columns"),
+    "uneven columns": (
+        lambda _, __: {"texts": COLUMNS | {"hypothesis": ["one"]}, "columns": ["premise", "hypothesis"]},
+        "columns of texts have 2 and 1 rows",
+    ),
     "a long text": (lambda _, __: {"texts": ["a", "a " * 99]}, "text 2 has 101 tokens, more than the 64"),
     "max_length": (lambda _, __: {"max_length": 65}, "max_length is 65, and .* reads 64"),
     "no tokenizer": (lambda _, __: {"model": tiny("roberta"), "tokenizer": None}, "which tokenizer"),

@@ -30,8 +30,9 @@ from bertshift.seeds import seed_from
 def compare(
     model: Any,
     reference: Any = None,
-    texts: Sequence[str | tuple[str, str]] = (),
+    texts: Any = (),
     *,
+    columns: str | Sequence[str] | None = None,
     measures: Iterable[str] = tuple(MEASURES),
     max_length: int | None = None,
     tokens: int | None = None,
@@ -46,7 +47,9 @@ def compare(
     model, reference: a folder, a name on the Hugging Face hub (`name` or `name@commit`) or a loaded model of transformers; a
     list holds replicates: fine-tuning seeds of one reference, or as many references, each the parent of its model. An adapter
     of PEFT's is merged with its base, which is its reference unless another is given.
-    texts: strings, or pairs of strings. Some hundred sentences do; SVCCA needs more tokens than the models are wide.
+    texts: strings, or pairs of strings as tuples. Some hundred sentences do; SVCCA needs more tokens than the models are
+    wide. Or a table: a DataFrame, a data set of the hub, a mapping of columns or rows that are mappings. columns: of a table,
+    the column that is read, or two for pairs.
     measures: some of rsa, svcca, cka, js and cosine. max_length: texts are cut to so many tokens. tokens: how many the
     measures of hidden states draw at most (RSA 5000, SVCCA and CKA 20000). tokenizer: for models that bring none. name: what
     the texts are called; draws of tokens depend on it. progress: whether a bar shows on stderr.
@@ -57,7 +60,7 @@ def compare(
     cannot be taken, as attention of models with other numbers of layers, is named in `left_out` of the result. UserError for
     models and texts that cannot be compared at all.
     """
-    models, rows = listed(model), rows_of(texts)
+    models, rows = listed(model), rows_of(texts, columns)
     references = listed([own_reference(one) for one in models] if reference is None else reference)
     if len(references) not in (1, len(models)):
         raise UserError(
