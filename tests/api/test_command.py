@@ -46,7 +46,8 @@ def test_a_mistake_is_a_sentence_and_a_code(asked, capsys):
 @pytest.mark.parametrize(
     "content, said",
     [(None, "does not exist"), (b"a\n\nb\n", "texts.txt:2 is empty"), (b"a\tb\tc\n", "texts.txt:1 has 3 parts"),
-     (b"a\n\xff\n", "texts.txt:2 is not UTF-8")],
+     (b"a\n\xff\n", "texts.txt:2 is not UTF-8"), (b"", "texts.txt is empty"),
+     (b"one\rtwo\r", "texts.txt:1 has a carriage return")],
 )  # fmt: skip
 def test_files_without_texts(tmp_path, content, said):
     if content is not None:
@@ -55,6 +56,8 @@ def test_files_without_texts(tmp_path, content, said):
         texts_in(tmp_path / "texts.txt")
 
 
-def test_pairs_stand_on_one_line(tmp_path):
-    (tmp_path / "texts.txt").write_text("one\ntwo\tthree\u2028four\n", encoding="utf-8")
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_pairs_stand_on_one_line(tmp_path, end):
+    content = f"\ufeffone{end}two\tthree\u2028four{end}"
+    (tmp_path / "texts.txt").write_text(content, encoding="utf-8", newline="")
     assert texts_in(tmp_path / "texts.txt") == ["one", ("two", "three\u2028four")]

@@ -5,19 +5,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bertshift.data.text_file import read_lines
 from bertshift.errors import UserError
-from bertshift.files import read_text
 
 
 def texts_in(file: Path) -> list[str | tuple[str, ...]]:
     """Read a text from each line; a tab stands between two of a pair. UserError where the file is missing or has an empty line."""
     try:
-        lines = read_text(file).removesuffix("\n").split("\n")
+        lines = list(read_lines(file))
     except FileNotFoundError:
         raise UserError(f"{file} does not exist; write a file with one text a line.") from None
     for number, line in enumerate(lines, 1):
         if not line.strip():
             raise UserError(f"{file}:{number} is empty; delete the line.")
+        if "\r" in line:
+            raise UserError(f"{file}:{number} has a carriage return; end lines with LF or CRLF.")
         if line.count("\t") > 1:
             raise UserError(
                 f"{file}:{number} has {line.count(chr(9)) + 1} parts; write a text, or two with a tab between."
