@@ -178,6 +178,19 @@ def test_other_depths_are_compared_by_depth(folders):
 def test_too_few_tokens_leave_a_measure_out(folders):
     found = bertshift.compare(folders["one"], folders["base"], TEXTS[:1])
     assert {*found.left_out} == {"svcca"} and "ask for more stimuli" in found.left_out["svcca"]
+    found = bertshift.compare(folders["one"], folders["base"], ["a", "b"])
+    assert {*found.left_out} == {"rsa", "svcca", "cka"} and "too few" in found.left_out["cka"]
+
+
+def test_a_few_texts_are_enough(folders):
+    """Without one of two blocks, a number may lie far from that of both."""
+    for text in PAIRS:
+        str(bertshift.compare(folders["one"], folders["base"], [text, TEXTS[0]], measures=["cka"]))
+
+
+def test_activations_stay_in_the_temporary_folder(folders, change, tmp_path):
+    named = bertshift.compare(folders["one"], folders["base"], PAIRS, measures="js", name=str(tmp_path / "x"))
+    assert not [*tmp_path.iterdir()] and named.rows["stimuli"].unique().tolist() == [str(tmp_path / "x")]
 
 
 COLUMNS = {"premise": TEXTS[:2], "hypothesis": TEXTS[2:4], "label": [0, 1]}
@@ -191,6 +204,13 @@ def test_columns_of_a_table(texts):
     pairs = rows_of(list(zip(TEXTS[:2], TEXTS[2:4])))
     assert rows_of(texts, ("premise", "hypothesis")) == pairs
     assert rows_of(pd.Series(TEXTS[:2])) == rows_of(COLUMNS, "premise") == rows_of(TEXTS[:2])
+
+
+def overflowing():
+    model = tiny()
+    with torch.no_grad():
+        model.encoder.layer[2].output.dense.weight *= 1e38
+    return model
 
 
 def vision():
@@ -247,8 +267,18 @@ REFUSED = {
         "columns of texts have 2 and 1 rows",
     ),
     "a long text": (lambda _, __: {"texts": ["a", "a " * 99]}, "text 2 has 101 tokens, more than the 64"),
-    "max_length": (lambda _, __: {"max_length": 65}, "max_length is 65, and .* reads 64"),
+    "max_length": (lambda _, __: {"max_length": 65}, "max_length is 65, .*write 3 to 64"),
+    "a length below 0": (lambda _, __: {"max_length": -5}, "max_length is -5"),
+    "no room": (lambda _, __: {"texts": PAIRS, "max_length": 4}, "max_length is 4, .*write 5 to 64"),
+    "no tokens": (lambda _, __: {"tokens": 0}, "tokens is 0; write 4 or more"),
+    "fewer tokens": (lambda _, __: {"tokens": -5}, "tokens is -5"),
+    "parts of tokens": (lambda _, __: {"tokens": 99.5}, "tokens is 99.5"),
+    "half a character": (lambda _, __: {"texts": ["a", "b\ud800"]}, "text 2 has half of a character"),
     "no tokenizer": (lambda _, __: {"model": tiny("roberta"), "tokenizer": None}, "which tokenizer"),
+    "overflow": (
+        lambda _, __: {"model": overflowing(), "tokenizer": tokenizer_of("bert")},
+        "BertModel: its hidden states are not finite",
+    ),
     "a vision model": (lambda _, __: {"model": vision()}, "ViTModel reads pixel_values, not texts"),
     "its folder": (lambda to, _: {"model": saved_vision(to / "vit")}, "vit reads pixel_values, not texts"),
     "no weights": (lambda to, folders: {"model": no_weights(to / "bare", folders)}, "bare/model.safetensors is missing"),

@@ -16,9 +16,10 @@ from bertshift.activations.extract import extract
 from bertshift.api.change import Change, noise_name
 from bertshift.api.measures import MEASURES
 from bertshift.api.models import called, listed, name_of, own_reference, prepare, short_names
-from bertshift.api.texts import check_lengths, check_same, rows_of, tokens_of
+from bertshift.api.texts import check_count, check_cut, check_lengths, check_same, rows_of, tokens_of
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import Pair
+from bertshift.metrics.similarity import FEWEST
 from bertshift.models.family import longest_input
 from bertshift.models.loading import load_encoder
 from bertshift.models.noise import add_noise
@@ -68,11 +69,14 @@ def compare(
         )
     names, wanted = short_names(models, references), _known(measures)
     draws = _known_draws(null, draws)
+    for key, value, least in (("max_length", max_length, 1), ("tokens", tokens, FEWEST)):
+        if value is not None:
+            check_count(key, value, least)
     with tempfile.TemporaryDirectory(prefix="bertshift-") as folder:
         given = _once([*models, *references])
         steps = 2 * len(given) + draws * len(models) + len(wanted)
         with tqdm(total=steps, disable=not progress, unit="step", leave=False) as bar:
-            files, length = _dumped(given, rows, Path(folder), max_length, tokenizer, name, bar)
+            files, length = _dumped(given, rows, Path(folder), max_length, tokenizer, bar)
             keys = {"model": names[0], "reference": names[1], "stimuli": name}
             pairs = [
                 Pair(files[_key(one)], files[_key(other)], keys | replicate)
@@ -100,8 +104,7 @@ def _known_draws(null: str | None, draws: int) -> int:
     """Return how many models are made by noise: none where no null is asked for."""
     if null not in (None, "noise"):
         raise UserError(f"there is no null {null!r}; write noise, or leave it out.")
-    if draws < 1:
-        raise UserError(f"draws is {draws}; write 1 or more.")
+    check_count("draws", draws, 1)
     return draws if null else 0
 
 
@@ -126,7 +129,7 @@ def _replicates(models: list, references: list) -> Iterator[tuple[Any, Any, dict
 
 
 def _dumped(
-    given: list, rows: list[dict], folder: Path, max_length: int | None, tokenizer: Any, name: str, bar: tqdm
+    given: list, rows: list[dict], folder: Path, max_length: int | None, tokenizer: Any, bar: tqdm
 ) -> tuple[dict[str | int, Path], int]:
     """Write what each model makes of the texts, one model at a time in memory.
 
@@ -144,16 +147,14 @@ def _dumped(
         cut = tokens_of(own, rows)
         first = first or (cut, name_of(one))
         check_same(first[0], cut, first[1], name_of(one))
-        room, longest = longest_input(encoder), int(np.diff(cut["offsets"]).max())
+        room = longest_input(encoder)
         if max_length is None:
             check_lengths(cut["offsets"], room, name_of(one))
-        elif max_length > room:
-            raise UserError(
-                f"max_length is {max_length}, and {name_of(one)} reads {room} tokens; write {room} or less."
-            )
+        else:
+            check_cut(max_length, own, rows, room, name_of(one))
         bar.set_description(f"runs {name_of(one)}")
-        length = max_length or longest
-        files[_key(one)] = folder / name / f"{number}.npz"
+        length = max_length or int(np.diff(cut["offsets"]).max())
+        files[_key(one)] = folder / "activations" / f"{number}.npz"
         with _quiet(), called({str(run): name_of(one), str(files[_key(one)]): name_of(one)}):
             extract(encoder, own, rows, files[_key(one)], length, attention=True)
         bar.update()

@@ -2,13 +2,16 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from bertshift.activations.extract import encode
+from bertshift.data.text_file import is_text
 from bertshift.errors import UserError
+from bertshift.models.tokenizer import special_tokens
 
 
 def rows_of(texts: Any, columns: str | Sequence[str] | None = None) -> list[dict]:
@@ -47,6 +50,10 @@ def _row(number: int, text: Any) -> dict:
     if not all(isinstance(part, str) for part in parts):
         raise UserError(
             f"text {number} is {type(text).__name__} {text!r:.40}; give a string, or a tuple of two strings."
+        )
+    if not all(map(is_text, parts)):
+        raise UserError(
+            f"text {number} has half of a character (a lone surrogate); write the whole character."
         )
     if not all(part.strip() for part in parts):
         raise UserError(f"text {number} is empty; leave it out.")
@@ -107,6 +114,27 @@ def tokens_of(tokenizer: PreTrainedTokenizerBase, rows: Sequence[dict]) -> dict[
     kinds, places = np.unique(index["token_ids"], return_inverse=True)
     return {"tokens": np.array(tokenizer.convert_ids_to_tokens(kinds.tolist()))[places],
             "ids": index["token_ids"], "offsets": index["example_offsets"]}  # fmt: skip
+
+
+def check_count(key: str, value: Any, least: int) -> None:
+    """Raise UserError for what is no whole number from `least` on."""
+    if not (isinstance(value, Integral) and value >= least):
+        raise UserError(f"{key} is {value!r}; write {least} or more, as a whole number.")
+
+
+def check_cut(
+    max_length: int, tokenizer: PreTrainedTokenizerBase, rows: Sequence[dict], room: int, name: str
+) -> None:
+    """Raise UserError where a text that is cut to `max_length` tokens has none but special ones, or more than the model has
+    room for."""
+    pair = any("text_b" in row for row in rows)
+    special = special_tokens(tokenizer, pair)
+    least = special + (2 if pair else 1)
+    if not least <= max_length <= room:
+        raise UserError(
+            f"max_length is {max_length}, and {name} reads {room} tokens, {special} special ones among them; "
+            f"write {least} to {room}."
+        )
 
 
 def check_lengths(offsets: np.ndarray, room: int, name: str) -> None:
