@@ -27,7 +27,12 @@ from bertshift.running.network import OFFLINE
 
 # A fork has the threads that its parent has imported numpy and torch with.
 THREADS = 1
-ALONE = {"OMP_NUM_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": str(THREADS), **dict.fromkeys(OFFLINE, "1")}
+ALONE = {
+    "OMP_NUM_THREADS": str(THREADS),
+    "OPENBLAS_NUM_THREADS": str(THREADS),
+    "MPLBACKEND": "agg",
+    **dict.fromkeys(OFFLINE, "1"),
+}
 LONGEST_MESSAGE = 65_536
 
 
