@@ -3,6 +3,7 @@
 import pytest
 from made_encoders import TEXTS, model_of, tokenizer_of
 
+from bertshift.api import drawing
 from bertshift.api.command import main, texts_in
 from bertshift.errors import UserError
 from bertshift.files import read_tsv
@@ -33,6 +34,24 @@ def test_it_prints_the_profile_and_writes_what_it_lists(asked, tmp_path, capsys)
 def test_it_draws_noise_where_it_is_asked(asked, capsys):
     assert main([*asked, "--null", "noise", "--draws", "1"]) == 0
     assert "every draw of noise of the same size (1 drawn)" in capsys.readouterr()[0]
+
+
+def test_what_can_be_written_is_and_the_rest_is_named(asked, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(drawing, "find_spec", lambda name: name not in ("matplotlib", "vl_convert"))
+    assert main([*asked, "--out", str(tmp_path / "out")]) == 0
+    printed, told = capsys.readouterr()
+    assert printed.endswith("out/change.tsv\n") and [*(tmp_path / "out").iterdir()] == [
+        tmp_path / "out/change.tsv"
+    ]
+    assert told.startswith(
+        "bertshift: no change.png and no index.html: call: pip install matplotlib vl-convert-python.\n"
+    )
+
+
+def test_a_file_is_no_folder_to_write_to(asked, tmp_path, capsys):
+    (tmp_path / "out").touch()
+    assert main([*asked, "--out", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr()[1].startswith(f"bertshift: {tmp_path}/out is no folder")
 
 
 def test_a_mistake_is_a_sentence_and_a_code(asked, capsys):

@@ -2,15 +2,22 @@
 
 import copy
 import json
+import os
+import pickle
 import shutil
+import subprocess
+import sys
+from dataclasses import replace
 
 import datasets
 import huggingface_hub
+import matplotlib
 import numpy as np
 import pandas as pd
 import peft
 import pytest
 import torch
+from conftest import ROOT
 from made_encoders import FAMILIES, TEXTS, model_of, tokenizer_of
 from transformers import AutoModelForSequenceClassification, ViTConfig, ViTModel
 
@@ -67,6 +74,26 @@ def test_a_profile(change):
     assert list(change.profile) == [0, 1, 2, 3, 4] and change.profile.max(axis=1).tolist() == [1] * 5
     printed = str(change).splitlines()
     assert printed[1].split() == ["layer", "rsa", "svcca", "cka", "js", "cosine"] and len(printed) == 7
+
+
+PLOT = "import pickle, sys; pickle.load(open(sys.argv[1], 'rb')).plot().savefig(sys.argv[2])"
+
+
+def test_pictures_need_no_backend_of_a_notebook(change, tmp_path):
+    (tmp_path / "change").write_bytes(pickle.dumps(change))
+    command = [sys.executable, "-c", PLOT, str(tmp_path / "change"), str(tmp_path / "change.png")]
+    environment = os.environ | {
+        "MPLBACKEND": "module://not_installed.inline",
+        "PYTHONPATH": str(ROOT / "workflow"),
+    }
+    subprocess.run(command, env=environment, check=True)
+    assert (tmp_path / "change.png").stat().st_size > 10_000
+
+
+def test_pictures_need_no_latex(change, monkeypatch, tmp_path):
+    monkeypatch.setitem(matplotlib.rcParams, "text.usetex", True)
+    monkeypatch.setenv("PATH", "")
+    replace(change, reference="$a_^$").plot().savefig(tmp_path / "change.png")
 
 
 def test_ways_to_give_a_model(folders, change, tmp_path):
@@ -180,12 +207,6 @@ def test_too_few_tokens_leave_a_measure_out(folders):
     assert {*found.left_out} == {"svcca"} and "ask for more stimuli" in found.left_out["svcca"]
     found = bertshift.compare(folders["one"], folders["base"], ["a", "b"])
     assert {*found.left_out} == {"rsa", "svcca", "cka"} and "too few" in found.left_out["cka"]
-
-
-def test_a_few_texts_are_enough(folders):
-    """Without one of two blocks, a number may lie far from that of both."""
-    for text in PAIRS:
-        str(bertshift.compare(folders["one"], folders["base"], [text, TEXTS[0]], measures=["cka"]))
 
 
 def test_activations_stay_in_the_temporary_folder(folders, change, tmp_path):

@@ -1,5 +1,6 @@
 """What `bertshift.compare` gives."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from bertshift.api.measures import MEASURES
+from bertshift.errors import UserError
 from bertshift.files import write_text, write_tsv
 from bertshift.measures.metric import CORRELATION
 from bertshift.naming import seed_and_draw
@@ -104,15 +106,27 @@ class Change:
         return draw(self)
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write the table, the picture of `plot` and a page to explore, `change.tsv`, `change.png` and `index.html`."""
-        from bertshift.api.page import page
+        """Write the table, the picture of `plot` and a page to explore, `change.tsv`, `change.png` and `index.html`.
 
-        folder = Path(folder)
-        figure, html = self.plot(), page(self)
+        Returns the files. Those whose packages are not installed are left out with a warning. UserError where
+        the folder cannot be made.
+        """
+        from bertshift.api import drawing
+
+        folder = folder_at(folder)
         write_tsv(folder / "change.tsv", self.table)
-        figure.savefig(folder / "change.png", dpi=150)
-        write_text(folder / "index.html", html)
-        return [folder / name for name in ("change.tsv", "change.png", "index.html")]
+        written = ["change.tsv"]
+        if drawing.has(drawing.PICTURE):
+            self.plot().savefig(folder / "change.png", dpi=150)
+            written.append("change.png")
+        if drawing.has(drawing.PAGE):
+            from bertshift.api.page import page
+
+            write_text(folder / "index.html", page(self))
+            written.append("index.html")
+        if lacking := drawing.left_out():
+            warnings.warn(lacking, stacklevel=2)
+        return [folder / name for name in written]
 
     def __str__(self) -> str:
         """Format the profile as a table: each layer's values, and their share of the largest change."""
@@ -140,6 +154,18 @@ class Change:
             found.append(f"{measure} in {place}")
         drawn = f"every draw of noise of the same size ({self.draws} drawn)"
         return f"Changed more than by {drawn}: {'; '.join(found)}."
+
+
+def folder_at(path: str | Path) -> Path:
+    """Return the folder, which is made where it is not there. UserError where it cannot be."""
+    folder = Path(path).expanduser()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{path} is no folder and cannot be made one ({error.strerror}); name another."
+        ) from None
+    return folder
 
 
 def noise_name(model: str) -> str:

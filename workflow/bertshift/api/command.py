@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,9 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         texts = texts_in(asked.texts)
         if asked.out:
-            from bertshift.api.drawing import PAGE, need
-
-            need(PAGE)  # before minutes of work
+            _prepare(asked.out)  # before minutes of work
         from bertshift.api.comparing import compare
 
         change = compare(
@@ -55,6 +54,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"bertshift: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _prepare(out: Path) -> None:
+    """Make the folder, and say on stderr which files will not be written."""
+    from bertshift.api.change import folder_at
+    from bertshift.api.drawing import left_out
+
+    folder_at(out)
+    if lacking := left_out():
+        print(f"bertshift: {lacking}", file=sys.stderr)
+        warnings.simplefilter("ignore", UserWarning)  # which would say so again
 
 
 def _parser() -> argparse.ArgumentParser:
