@@ -3,8 +3,9 @@
 import pytest
 from made_encoders import TEXTS, model_of, tokenizer_of
 
+import bertshift
 from bertshift.api import drawing
-from bertshift.api.command import main, texts_in
+from bertshift.api.command import main, table_in, texts_in
 from bertshift.errors import UserError
 from bertshift.files import read_tsv
 from bertshift.models.loading import save_model
@@ -48,6 +49,47 @@ def test_what_can_be_written_is_and_the_rest_is_named(asked, tmp_path, capsys, m
     )
 
 
+def test_seeds_and_measures_are_chosen(asked, capsys):
+    assert main([asked[0], asked[1], asked[1], *asked[2:], "--measures", "js,cosine"]) == 0
+    printed = capsys.readouterr()[0].splitlines()
+    assert printed[0].startswith("one and 1 more and other") and printed[1].split() == [
+        "layer",
+        "js",
+        "cosine",
+    ]
+
+
+def test_the_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr()[0] == f"bertshift {bertshift.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "lines", [["a b\t0", "c d\t1"], ["good\ta b", "bad\tc d"], [f"a {k}\tnot good" for k in range(20)]]
+)
+def test_labels_are_no_texts(tmp_path, lines):
+    (tmp_path / "texts.txt").write_text("\n".join(lines))
+    with pytest.raises(UserError, match="looks like labels"):
+        texts_in(tmp_path / "texts.txt")
+
+
+@pytest.mark.parametrize("name, content", [
+    ("t.tsv", b'id\tsentence\tlabel\r\n1\tNA "x, y"\t0\r\n2\tnull\t1\r\n'),
+    ("t.csv", b'\xef\xbb\xbfid,sentence,label\n1,"NA ""x, y""\",0\n2,null,1\n'),
+])  # fmt: skip
+def test_columns_of_a_file(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    table = table_in(tmp_path / name)
+    assert table["sentence"].tolist() == ['NA "x, y"', "null"] and [*table] == ["id", "sentence", "label"]
+
+
+def test_a_column_that_the_file_lacks(asked, tmp_path, capsys):
+    (tmp_path / "texts.txt").write_text("text\tlabel\na b\t0\n")
+    assert main([*asked, "--columns", "sentence"]) == 1
+    assert "has no column 'sentence', only text, label" in capsys.readouterr()[1]
+
+
 def test_a_file_is_no_folder_to_write_to(asked, tmp_path, capsys):
     (tmp_path / "out").touch()
     assert main([*asked, "--out", str(tmp_path / "out")]) == 1
@@ -77,6 +119,6 @@ def test_files_without_texts(tmp_path, content, said):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_pairs_stand_on_one_line(tmp_path, end):
-    content = f"\ufeffone{end}two\tthree\u2028four{end}"
+    content = f"\ufeffone{end}two two\tthree\u2028four{end}"
     (tmp_path / "texts.txt").write_text(content, encoding="utf-8", newline="")
-    assert texts_in(tmp_path / "texts.txt") == ["one", ("two", "three\u2028four")]
+    assert texts_in(tmp_path / "texts.txt") == ["one", ("two two", "three\u2028four")]

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -17,14 +18,17 @@ import pandas as pd
 import peft
 import pytest
 import torch
+import vl_convert
 from conftest import ROOT
 from made_encoders import FAMILIES, TEXTS, model_of, tokenizer_of
 from transformers import AutoModelForSequenceClassification, ViTConfig, ViTModel
 
 import bertshift
+from bertshift.api.page import page
 from bertshift.api.texts import rows_of
 from bertshift.models.loading import load_encoder, save_model
 from bertshift.models.noise import add_noise
+from bertshift.rows.blocks import WITHOUT
 from bertshift.seeds import seed_from
 
 
@@ -68,6 +72,50 @@ def test_a_table(change):
     null = table.set_index(keys)["null"].sort_index()
     assert null["svcca", "svcca99", 4, 0] > 0.1 and null["cka", "cka_debiased", 4, 0] == 0
     assert 0 < null["cka", "cka_biased", 4, 0] < 1
+
+
+def procrustes(x, y):
+    """A distance whose values lie beyond the range of the workflow's measure of this name."""
+    return float(np.linalg.norm(x - y))
+
+
+def similar(x, y):
+    return bertshift.cka(x, y)
+
+
+def test_functions_of_ones_own(folders, change, monkeypatch):
+    own = bertshift.compare(
+        folders["one"], folders["base"], PAIRS, measures=["js", procrustes, similar], null="noise", draws=1
+    )
+    theirs = change.rows[change.rows["variant"] == "cka_debiased"]
+    ours = own.rows[(own.rows["metric"] == "similar") & (own.rows["model"] == "one")]
+    np.testing.assert_allclose(1 - ours[["value", *WITHOUT]], theirs[["value", *WITHOUT]], atol=1e-6)
+    distance = own.by_layer("procrustes")
+    assert list(own.profile.index) == ["js", "procrustes", "similar"] and distance["value"].iloc[-1] > 2
+    assert (distance["low"] <= distance["value"]).all() and distance["noise"].notna().all()
+    pair = page_data(own, monkeypatch)
+    assert [*pair["measures"]] == ["js", "procrustes", "similar"] and pair["measures"]["similar"]["alike"]
+
+
+def page_data(change, monkeypatch):
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: "")
+    html = page(change)
+    found = re.search(r"<script[^>]*application/json[^>]*>(.*?)</script>", html, re.DOTALL)
+    [pair] = json.loads(found[1])["pairs"].values()
+    return pair
+
+
+def test_the_page_has_what_table_and_picture_have(change, monkeypatch):
+    pair = page_data(replace(change, left_out={"pca": "it is none"}), monkeypatch)
+    layers = change.by_layer("cka")[["value", "low", "high"]]
+    np.testing.assert_allclose([row[1:4] for row in pair["measures"]["cka"]["layers"]], layers, rtol=1e-3)
+    assert pair["measures"]["cka"]["title"] == change.shown["cka"].title
+    assert pair["made"]["left_out"] == ["pca: it is none"]
+
+
+def test_what_is_equal_up_to_rounding_has_not_changed(folders):
+    same = bertshift.compare(folders["one"], folders["one"], PAIRS, measures=["svcca", "cka"])
+    assert (same.profile == 0).all(axis=None) and "e-" not in str(same)
 
 
 def test_a_profile(change):
@@ -262,6 +310,16 @@ def adapter_of(base, folder):
     return folder
 
 
+def checkpoints(folder, folders):
+    for name in ("checkpoint-100", "checkpoint-50"):
+        shutil.copytree(folders["one"], folder / name)
+    return folder
+
+
+def half(x, y):
+    return 0.5
+
+
 REFUSED = {
     "no reference": (lambda _, __: {"reference": None}, "no reference is given for .*one, and only an adapter names"),
     "an adapter of nothing": (
@@ -304,10 +362,17 @@ REFUSED = {
     "its folder": (lambda to, _: {"model": saved_vision(to / "vit")}, "vit reads pixel_values, not texts"),
     "no weights": (lambda to, folders: {"model": no_weights(to / "bare", folders)}, "bare/model.safetensors is missing"),
     "no folder": (lambda to, _: {"model": to / "none"}, "none is no folder, and no name"),
+    "a folder of checkpoints": (
+        lambda to, folders: {"model": checkpoints(to, folders)}, "these folders of models: checkpoint-50, checkpoint-100;"
+    ),
     "a model's type": (lambda _, __: {"model": 7}, "a model is of type int"),
     "no model": (lambda _, __: {"model": []}, "a list of models is empty"),
     "references": (lambda _, folders: {"reference": [folders["base"]] * 2}, "1 models have 2 references"),
     "a measure": (lambda _, __: {"measures": ["pca"]}, "no measure 'pca'"),
+    "a measure's name": (lambda _, __: {"measures": lambda x, y: 0}, "called '<lambda>'"),
+    "a measure twice": (lambda _, __: {"measures": ["rsa", bertshift.rsa]}, "two measures are called 'rsa'"),
+    "neither 0 nor 1": (lambda _, __: {"measures": half}, "half gives 0.5 for states and themselves"),
+    "no number": (lambda _, __: {"measures": np.subtract}, "subtract gives ndarray"),
     "no measure": (lambda _, __: {"measures": []}, "no measure is named"),
     "a null": (lambda _, __: {"null": "seeds"}, "there is no null 'seeds'; write noise"),
     "no draws": (lambda _, __: {"null": "noise", "draws": 0}, "draws is 0; write 1 or more"),

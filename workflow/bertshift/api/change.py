@@ -11,7 +11,7 @@ import pandas as pd
 from bertshift.api.measures import MEASURES
 from bertshift.errors import UserError
 from bertshift.files import write_text, write_tsv
-from bertshift.measures.metric import CORRELATION
+from bertshift.measures.metric import ANY, CORRELATION, Shown
 from bertshift.naming import seed_and_draw
 from bertshift.rows import ranges, statistics
 
@@ -27,7 +27,8 @@ class Change:
 
     rows: of every replicate, in the columns of the workflow's tables, of which CKA's values are distances; table: means over
     replicates; left_out: {measure: why it could not be taken}; about: how many texts, which checkpoints;
-    draws: how many models were made by noise for each replicate. Their rows have `noise_name(model)` as `model`.
+    draws: how many models were made by noise for each replicate. Their rows have `noise_name(model)` as `model`;
+    own: {measure of the user's own: how it is shown}.
     """
 
     rows: pd.DataFrame = field(repr=False)
@@ -36,6 +37,7 @@ class Change:
     about: Mapping = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     draws: int = 0
+    own: Mapping[str, Shown] = field(default_factory=dict)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -58,6 +60,11 @@ class Change:
         return rows.rename(columns={"metric": "measure"})[columns].reset_index(drop=True)
 
     @property
+    def shown(self) -> dict[str, Shown]:
+        """How each measure is shown, those that were not taken included."""
+        return {name: measure.shown for name, measure in MEASURES.items()} | dict(self.own)
+
+    @property
     def own_rows(self) -> pd.DataFrame:
         """The rows of the model itself, without those of models made by noise."""
         return self.rows[self.rows["model"] == self.model]
@@ -73,16 +80,17 @@ class Change:
     def profile(self) -> pd.DataFrame:
         """How much each layer changed by each measure, as a share of the layer that changed most: [measures, layers]."""
         shares = {}
-        for name, measure in MEASURES.items():
+        for name, measure in self.shown.items():
             rows = self.by_layer(name)
             if len(rows):
                 change = (1 - rows["value"] if measure.alike else rows["value"]).abs()
+                change = change.where(change > statistics.EQUAL, 0.0)
                 shares[name] = change / (change.max() or 1.0)
         return pd.DataFrame(shares).T.rename_axis(index="measure", columns="layer")
 
     def by_layer(self, measure: str) -> pd.DataFrame:
         """Select the rows of `table` for a measure's first variant, all heads together, by layer."""
-        rows, variant = self.table, MEASURES[measure].variant
+        rows, variant = self.table, self.shown[measure].rows["variant"]
         return rows[
             (rows["measure"] == measure) & (rows["variant"] == variant) & (rows["head"] == 0)
         ].set_index("layer")
@@ -94,7 +102,7 @@ class Change:
         """
         rows = self.by_layer(measure)
         more = rows["value"] - rows["noise_high"]
-        if MEASURES[measure].alike:
+        if self.shown[measure].alike:
             more = rows["noise_low"] - rows["value"]
         return list(rows.index[more > statistics.EQUAL])
 
@@ -134,7 +142,7 @@ class Change:
         for measure in self.profile.index:
             values = self.by_layer(measure)["value"]
             cells[measure] = {
-                layer: f"{value:.6g} {self.profile.loc[measure, layer]:4.0%}"
+                layer: f"{value if abs(value) > statistics.EQUAL else 0:.6g} {self.profile.loc[measure, layer]:4.0%}"
                 for layer, value in values.items()
             }
         lines = [
@@ -174,8 +182,16 @@ def noise_name(model: str) -> str:
 
 
 def with_ranges(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the range of each row's value, and turn the distances of a similarity into what it is itself."""
-    rows = ranges.within_measures(rows)
+    """Add the range of each row's value, and turn the distances of a similarity into what it is itself.
+
+    Values of a user's own measure may lie anywhere.
+    """
     distances = rows["metric"].isin([name for name, measure in MEASURES.items() if measure.similarity])
-    turned = ranges.within(statistics.mapped(rows[distances], lambda value: 1 - value), CORRELATION)
-    return pd.concat([rows[~distances], turned]).sort_index()
+    own = ~rows["metric"].isin(MEASURES)
+    turned = statistics.mapped(rows[distances], lambda value: 1 - value)
+    parts = [
+        ranges.within_measures(rows[~distances & ~own]),
+        ranges.within(turned, CORRELATION),
+        ranges.within(rows[own], ANY),
+    ]
+    return pd.concat(parts).sort_index()

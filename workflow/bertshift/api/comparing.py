@@ -3,7 +3,7 @@
 import io
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,13 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from bertshift.activations.extract import extract
+from bertshift.api import own_measure
 from bertshift.api.change import Change, noise_name
-from bertshift.api.measures import MEASURES
+from bertshift.api.measures import MEASURES, Measure, known
 from bertshift.api.models import called, listed, name_of, own_reference, prepare, short_names
 from bertshift.api.texts import check_count, check_cut, check_lengths, check_same, rows_of, tokens_of
 from bertshift.errors import UserError
+from bertshift.measures.metric import Shown
 from bertshift.metrics.pairs import Pair
 from bertshift.metrics.similarity import FEWEST
 from bertshift.models.family import longest_input
@@ -34,7 +36,7 @@ def compare(
     texts: Any = (),
     *,
     columns: str | Sequence[str] | None = None,
-    measures: Iterable[str] = tuple(MEASURES),
+    measures: str | Callable | Iterable[str | Callable] = tuple(MEASURES),
     max_length: int | None = None,
     tokens: int | None = None,
     tokenizer: Any = None,
@@ -51,7 +53,8 @@ def compare(
     texts: strings, or pairs of strings as tuples. Some hundred sentences do; SVCCA needs more tokens than the models are
     wide. Or a table: a DataFrame, a data set of the hub, a mapping of columns or rows that are mappings. columns: of a table,
     the column that is read, or two for pairs.
-    measures: some of rsa, svcca, cka, js and cosine. max_length: texts are cut to so many tokens. tokens: how many the
+    measures: some of rsa, svcca, cka, js and cosine, and functions of your own: of x and y, the hidden states [tokens, width] of
+    the same content tokens in float64, to a number that is 1 (a similarity) or 0 (a distance) where x is y. max_length: texts are cut to so many tokens. tokens: how many the
     measures of hidden states draw at most (RSA 5000, SVCCA and CKA 20000). tokenizer: for models that bring none. name: what
     the texts are called; draws of tokens depend on it. progress: whether a bar shows on stderr.
     null: "noise" also measures models made by noise, `draws` for each replicate: the reference with random weights
@@ -67,7 +70,7 @@ def compare(
         raise UserError(
             f"{len(models)} models have {len(references)} references; give one for all, or one for each."
         )
-    names, wanted = short_names(models, references), _known(measures)
+    names, wanted = short_names(models, references), known(measures)
     draws = _known_draws(null, draws)
     for key, value, least in (("max_length", max_length, 1), ("tokens", tokens, FEWEST)):
         if value is not None:
@@ -86,18 +89,9 @@ def compare(
             noise = [
                 _noise(pair, draw, draws, rows, length, bar) for pair in pairs for draw in range(1, draws + 1)
             ]
-            tables, left_out = _measured([*pairs, *noise], wanted, tokens, paths, bar)
+            tables, own, left_out = _measured([*pairs, *noise], wanted, tokens, paths, bar)
     about = {"texts": len(rows), "checkpoints": [name_of(one) for one in given]}
-    return Change(pd.concat(tables, ignore_index=True), *names, about, left_out, draws)
-
-
-def _known(measures: Iterable[str]) -> list[str]:
-    wanted = [measures] if isinstance(measures, str) else list(measures)
-    if unknown := [one for one in wanted if one not in MEASURES]:
-        raise UserError(f"there is no measure {unknown[0]!r}; write some of {', '.join(MEASURES)}.")
-    if not wanted:
-        raise UserError(f"no measure is named; write some of {', '.join(MEASURES)}.")
-    return wanted
+    return Change(pd.concat(tables, ignore_index=True), *names, about, left_out, draws, own)
 
 
 def _known_draws(null: str | None, draws: int) -> int:
@@ -178,22 +172,32 @@ def _noise(pair: Pair, draw: int, draws: int, rows: list[dict], length: int, bar
 
 
 def _measured(
-    pairs: list[Pair], wanted: Sequence[str], tokens: int | None, paths: Mapping[str, str], bar: tqdm
-) -> tuple[list[pd.DataFrame], dict[str, str]]:
-    tables, left_out = [], {}
-    for measure in wanted:
-        bar.set_description(measure)
-        how = {"tokens": tokens} if tokens and MEASURES[measure].record.tokens else {}
-        own = [Pair(pair.model, pair.reference, {"metric": measure} | pair.keys) for pair in pairs]
+    pairs: list[Pair],
+    wanted: Mapping[str, Measure | Callable],
+    tokens: int | None,
+    paths: Mapping[str, str],
+    bar: tqdm,
+) -> tuple[list[pd.DataFrame], dict[str, Shown], dict[str, str]]:
+    """Return the measures' tables, how those of the user's own are shown, and which could not be taken, and why."""
+    tables, own, left_out = [], {}, {}
+    for name, measure in wanted.items():
+        bar.set_description(name)
+        named = [Pair(pair.model, pair.reference, {"metric": name} | pair.keys) for pair in pairs]
+        how = {"tokens": tokens} if tokens else {}
         try:
             with _quiet(), called(dict(paths)):
-                tables.append(MEASURES[measure].compare(own, **how))
+                if isinstance(measure, Measure):
+                    tables.append(measure.compare(named, **how if measure.record.tokens else {}))
+                else:
+                    shown = own_measure.shown(measure, name, named[0], **how)
+                    tables.append(own_measure.compare(measure, name, named, **how))
+                    own[name] = shown
         except UserError as error:
-            left_out[measure] = str(error)
+            left_out[name] = str(error)
         bar.update()
     if not tables:
         raise UserError(next(iter(left_out.values())))
-    return tables, left_out
+    return tables, own, left_out
 
 
 def _quiet() -> redirect_stderr:

@@ -6,7 +6,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from bertshift.api.change import Change
-from bertshift.api.measures import MEASURES
 from bertshift.errors import UserError
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def _empty_figure(width: float, height: float) -> "Figure":
 def _profile(axes: "Axes", change: Change) -> None:
     shares = change.profile
     axes.imshow(shares.to_numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    axes.set_yticks(range(len(shares)), [MEASURES[measure].title for measure in shares.index])
+    axes.set_yticks(range(len(shares)), [change.shown[measure].title for measure in shares.index])
     axes.set_xticks(range(shares.shape[1]), shares.columns)
     axes.set_xlabel("layer (0 = embeddings); darker is more change, relative to the layer that changes most")
 
@@ -121,6 +120,8 @@ def _measure(axes: "Axes", change: Change, measure: str) -> None:
         last = rows.index[-1], rows["noise"].iloc[-1]
         place = {"xytext": (0, -4), "textcoords": "offset points", "ha": "right", "va": "top"}
         axes.annotate("noise", last, color=GREY, fontsize=7, **place)
-    axes.set(title=MEASURES[measure].title, xlabel="layer", xlim=(-0.3, change.profile.columns.max() + 0.3))
+    axes.set(
+        title=change.shown[measure].title, xlabel="layer", xlim=(-0.3, change.profile.columns.max() + 0.3)
+    )
     axes.title.set_fontsize(8)
     axes.locator_params(axis="x", integer=True)

@@ -96,6 +96,7 @@ def called(names: dict[str, str]) -> Iterator[None]:
 def _found(model: str | Path) -> tuple[Path, dict]:
     """Find the folder of a model that is given by name, on this machine or as the hub has it, and where it is from."""
     if (given := Path(model).expanduser()).is_dir():
+        _check_not_above(given)
         return given, local_source(given.name)
     match = HUB_NAME.fullmatch(str(model))
     if not match:
@@ -114,6 +115,16 @@ def _merge(adapter: Path, folder: Path, tokenizer: Any) -> None:
     encoder = load_encoder(below)
     merge_folder(encoder, adapter)
     save_model(folder, encoder, load_tokenizer(below))
+
+
+def _check_not_above(folder: Path) -> None:
+    """Raise UserError for a folder that has no model but folders of models, as a training leaves."""
+    inside = [file.parent.name for file in folder.glob(f"*/{MODEL_FILES[0]}")]
+    if inside and not (folder / MODEL_FILES[0]).exists():
+        names = ", ".join(sorted(inside, key=lambda name: (len(name), name)))
+        raise UserError(
+            f"{folder} holds no model itself, but these folders of models: {names}; name one of them."
+        )
 
 
 def _check_folder(folder: Path) -> None:
