@@ -22,6 +22,7 @@ from bertshift.models.published import is_adapter, parts_of, read_config, weight
 from bertshift.models.source import hub_source, local_source
 from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
 
+DESCRIBE = (MODEL_FILES[0], "adapter_config.json")  # what says which model, or adapter, a folder holds
 HUB_NAME = re.compile(r"(?P<name>[\w-][\w.-]*(/[\w-][\w.-]*)?)(@(?P<commit>\w+))?")
 
 
@@ -101,7 +102,10 @@ def _found(model: str | Path) -> tuple[Path, dict]:
     match = HUB_NAME.fullmatch(str(model))
     if not match:
         raise UserError(f"{model} is no folder, and no name of a model on the hub; correct it.")
-    folder = fetch_checkpoint(match["name"], match["commit"])
+    try:
+        folder = fetch_checkpoint(match["name"], match["commit"])
+    except UserError as error:
+        raise UserError(f"there is no folder {model}, and {error}") from error
     return folder, hub_source(match["name"], folder.name, pinned=bool(match["commit"]))
 
 
@@ -119,8 +123,8 @@ def _merge(adapter: Path, folder: Path, tokenizer: Any) -> None:
 
 def _check_not_above(folder: Path) -> None:
     """Raise UserError for a folder that has no model but folders of models, as a training leaves."""
-    inside = [file.parent.name for file in folder.glob(f"*/{MODEL_FILES[0]}")]
-    if inside and not (folder / MODEL_FILES[0]).exists():
+    inside = {file.parent.name for name in DESCRIBE for file in folder.glob(f"*/{name}")}
+    if inside and not any((folder / name).exists() for name in DESCRIBE):
         names = ", ".join(sorted(inside, key=lambda name: (len(name), name)))
         raise UserError(
             f"{folder} holds no model itself, but these folders of models: {names}; name one of them."
