@@ -18,11 +18,11 @@ from bertshift.models.loading import (
     load_encoder,
     save_model,
 )
-from bertshift.models.published import is_adapter, parts_of, read_config, weights_of
+from bertshift.models.published import ADAPTER, is_adapter, parts_of, read_config, weights_of
 from bertshift.models.source import hub_source, local_source
 from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
 
-DESCRIBE = (MODEL_FILES[0], "adapter_config.json")  # what says which model, or adapter, a folder holds
+DESCRIBE = (MODEL_FILES[0], ADAPTER)  # what says which model, or adapter, a folder holds
 HUB_NAME = re.compile(r"(?P<name>[\w-][\w.-]*(/[\w-][\w.-]*)?)(@(?P<commit>\w+))?")
 
 
