@@ -39,13 +39,13 @@ def release(targets: Sequence[str], configfile: Path | None) -> str:
     """Write the archive of the run in this folder; a sentence on it. UserError where the run is not finished."""
     user = written(configfile)
     config, read = load_config(user, ROOT), [EXPERIMENTS, *located(user, ROOT)[1].values()]
+    program, others = contents.program(ROOT)
     options = ["--configfile", str(configfile)] if configfile else []
     all_made = made(summary(targets, options))
     results = contents.results(all_made)
     if configfile:
         options[1] = contents.place(configfile, ROOT)
         read.append(configfile)
-    program, others = contents.program(ROOT)
     configuration = {contents.place(file, ROOT): file for file in read}
     files = program | configuration | {name: Path(name) for name in results}
     finished = max(files[name].stat().st_mtime for name in results)
