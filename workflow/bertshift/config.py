@@ -52,7 +52,7 @@ def load_config(user: Mapping, root: Path) -> dict:
     path, its value, what to write instead.
     """
     user, files = located(user, root)
-    catalogue = {key: _without_anchors(read_yaml(files[key])) for key in CATALOGUES}
+    catalogue = {key: read_catalogue(files[key]) for key in CATALOGUES}
     merged = merge(merge(catalogue, read_yaml(files["scale"])), user)
     problems: list[str] = []
     config = _with_text_keys(_without_anchors(merged), "", problems)
@@ -90,6 +90,11 @@ def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
     for key, name in {"scale": f"scales/{scale}.yaml", **CATALOGUES}.items():
         files[key] = next(file for folder in folders if (file := folder / name).is_file())
     return dict(user), files
+
+
+def read_catalogue(path: Path) -> dict:
+    """Read the entries of a catalogue by their names. Raise UserError as `read_yaml`."""
+    return _without_anchors(read_yaml(path))
 
 
 def _without_anchors(keys: Mapping) -> dict:
