@@ -318,7 +318,7 @@ def test_what_is_said_of_real_data_without_a_network_asks_for_nothing_else():
     recipe = yaml.safe_load(text)
     config = load_config({**USER, **recipe}, ROOT)
     sources = [source for base in config["bases"].values() for source in base["checkpoints"]]
-    assert sources == [{"path": "/path/to/bert"}] * 5
+    assert sources == [{"path": "/path/to/bert", "label": "my BERT"}] * 5
     assert not any(edge_set.startswith("world") for edge_set in config["edge_tasks"].values())
 
 
