@@ -232,7 +232,7 @@ def test_any_two_models_can_be_named(project):
         ),
         ("results/figures/hao2020/figur1.png", "write results/figures/hao2020/figure1.png."),
         ("results/figures/merchant2020/figure9.png", "write one of table1, figure1, figure2, figure3,"),
-        ("results/claims/hao2020/change.tsv", "the nearest forms are results/claims/{paper}.tsv."),
+        ("results/claims/hao2020/change.tsv", "the nearest form is results/claims/{paper}.tsv."),
         ("figure/all", "no rule makes 'figure/all'; write figures/all."),
     ],
 )

@@ -29,6 +29,7 @@ from bertshift.running.redaction import redact
 BEGUN = time.time()
 codegraph.recall()
 logger.addFilter(driver.keep_telling_logs)
+logger.addFilter(options.advise)  # Workflow.log_provenance_info in workflow.py, 9.27.1
 # {rule: its name here}. A workflow that uses this one as a module may rename its rules, and has its own, which are left
 # alone; where it changes rules, this file is read once more (ModuleInfo.use_rules in modules.py, 9.27.1).
 OURS = vars(workflow).setdefault("bertshift", {})
