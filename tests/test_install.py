@@ -76,6 +76,11 @@ def test_the_base_needs_few_packages():
     }  # fmt: skip
 
 
+def test_the_base_replaces_no_package_that_would_do():
+    for need in map(Requirement, PROJECT["dependencies"]):
+        assert {each.operator for each in need.specifier} <= {">="}, need
+
+
 def needed(requirements, found):
     """The distributions that pip installs for these requirements, as far as they are installed here."""
     for requirement in map(Requirement, requirements or ()):

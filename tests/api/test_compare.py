@@ -209,6 +209,10 @@ def test_names_on_the_hub(folders, change, tmp_path, monkeypatch):
         found = bertshift.compare(model, folders["base"], PAIRS, measures=["js"])
         assert found.table.equals(change.table[change.table["measure"] == "js"].reset_index(drop=True))
         assert asked.pop() == (name, revision) and not asked
+    model, tokenizer = "somebody/one@stage1-step1000-tokens3B", "somebody/one@refs/pr/1"
+    found = bertshift.compare(model, folders["base"], PAIRS, measures=["js"], tokenizer=tokenizer)
+    assert {*asked} == {tuple(name.split("@")) for name in (model, tokenizer)}
+    assert found.about["checkpoints"] == [f"{model} ({commit[:7]})", str(folders["base"])]
     with pytest.raises(bertshift.UserError, match="no folder nobody/none, and .* could not be downloaded"):
         bertshift.compare("nobody/none", folders["base"], PAIRS)
 

@@ -232,7 +232,7 @@ def test_any_two_models_can_be_named(project):
         ),
         ("results/figures/hao2020/figur1.png", "write results/figures/hao2020/figure1.png."),
         ("results/figures/merchant2020/figure9.png", "write one of table1, figure1, figure2, figure3,"),
-        ("results/claims/hao2020/change.tsv", "the nearest forms are results/claims/{paper}.tsv."),
+        ("results/claims/hao2020/change.tsv", "the nearest form is results/claims/{paper}.tsv."),
         ("figure/all", "no rule makes 'figure/all'; write figures/all."),
     ],
 )
@@ -259,6 +259,14 @@ def test_a_mirror_that_lacks_a_file_is_named_before_anything_runs(project, tmp_p
     data = f"data={{source: mirror, mirror: {tmp_path}}}"
     printed = project.snakemake("results/rsa/rte_vs_base.tsv", "--dry-run", "--config", data, check=False)
     assert f"{tmp_path} has none of glue/RTE/train.tsv" in printed
+
+
+def test_all_that_a_mirror_lacks_is_told_at_once(project, tmp_path):
+    config = ["scale=small", f"data={{source: mirror, mirror: {tmp_path}}}", "bases={base: {checkpoints: [{path: /nowhere}]}}"]  # fmt: skip
+    lacking = ["none of glue/RTE/train.tsv", "none of glue/RTE/dev.tsv", "squad/train-v1.1.json", "gum.tar.xz", "bases.base.checkpoints: "]  # fmt: skip
+    tables = ["results/rsa/rte_vs_base.tsv", "results/edge_probes/squad.tsv"]
+    printed = project.snakemake(*tables, "--dry-run", "--config", *config, check=False)
+    assert not [words for words in lacking if words not in printed]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,18 @@
 import pytest
 
 from bertshift.errors import UserError
-from bertshift.running.makers import check_leftovers, origins, places
+from bertshift.running.makers import check_all, check_leftovers, origins, places
 
 # file: what it is made from, by the rule of the first letter; no rule makes files that begin with x.
-READ = {"figure": ["scores", "dump"], "scores": ["dump"], "dump": ["data"], "data": ["xmirror"], "broken": []}
+READ = {
+    "figure": ["scores", "dump"],
+    "scores": ["dump"],
+    "dump": ["data"],
+    "data": ["xmirror"],
+    "broken": ["model"],
+    "broken2": ["data"],
+    "table": ["dump", "broken2", "broken"],
+}
 
 
 def makers(file):
@@ -12,9 +20,9 @@ def makers(file):
 
 
 def read(rule, file):
-    if file == "broken":
+    if file.startswith("broken"):
         try:
-            raise UserError("no such model")
+            raise UserError(f"no such {READ[file][0]}")
         except UserError:
             raise RuntimeError("as Snakemake wraps it")  # noqa: B904 - so it does
     return READ[file]
@@ -22,6 +30,12 @@ def read(rule, file):
 
 def test_the_files_that_some_rules_make_on_the_way_to_one():
     assert origins("figure", {"d"}.__contains__, makers, read) == {"dump", "data"}
+
+
+def test_all_that_is_missing_is_told_at_once():
+    for find in (check_all, lambda files, *how: origins(files[0], {"d"}.__contains__, *how)):
+        with pytest.raises(UserError, match="^no such data\nno such model$"):
+            find(["table"], makers, read)
 
 
 @pytest.mark.parametrize(

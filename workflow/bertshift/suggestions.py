@@ -39,4 +39,5 @@ def nearest_target(
         if near := alike(target, sorted(file for file in possible if file.startswith(within)), 1, 0.7):
             return f"no rule makes '{target}'; write {near[0]}."
     forms = get_close_matches(target, here or beside or patterns, n=3, cutoff=0)
-    return f"no rule makes '{target}'; the nearest forms are {', '.join(forms)}."
+    nearest = f"nearest form is {forms[0]}" if len(forms) == 1 else f"nearest forms are {', '.join(forms)}"
+    return f"no rule makes '{target}'; the {nearest}."

@@ -29,6 +29,7 @@ from bertshift.running.redaction import redact
 BEGUN = time.time()
 codegraph.recall()
 logger.addFilter(driver.keep_telling_logs)
+logger.addFilter(options.advise)  # Workflow.log_provenance_info in workflow.py, 9.27.1
 # {rule: its name here}. A workflow that uses this one as a module may rename its rules, and has its own, which are left
 # alone; where it changes rules, this file is read once more (ModuleInfo.use_rules in modules.py, 9.27.1).
 OURS = vars(workflow).setdefault("bertshift", {})
@@ -127,8 +128,16 @@ def told_of(target):
     return figures.not_drawn(config, target) or suggestions.nearest_target(target, forms, names, makers_of)
 
 
-# Snakemake names nothing near a target that no rule makes, and takes what exists for the user's own where its rule cannot
-# make it (DAG.init and DAG.update in dag.py, called by Workflow._build_dag in workflow.py, 9.27.1).
+def asked_for():
+    """The files that the targets are or, where a target is a rule, that the rule reads."""
+    targets = workflow.dag_settings.targets or [workflow.default_target]
+    rules = [workflow.get_rule(one) for one in targets if workflow.is_rule(one)]
+    read = (file for rule in rules for file in rule.expand_input(Wildcards(fromdict={}))[0])
+    return [*(one for one in targets if not workflow.is_rule(one)), *read]
+
+
+# Snakemake names nothing near a target that no rule makes, of all that is missing only the first, and takes what exists for the
+# user's own where its rule cannot make it (DAG.init and DAG.update in dag.py, called by Workflow._build_dag in workflow.py, 9.27.1).
 @in_place_of(workflow, "_build_dag")
 @user_errors_as_sentences
 def explaining(build_dag):
@@ -139,6 +148,10 @@ def explaining(build_dag):
         targets = [one for one in workflow.dag_settings.targets if not any(knows(one) for knows in known)]
         if targets and workflow.is_main_process:
             raise UserError("\n".join(map(told_of, targets)))
+        raise
+    except WorkflowError:
+        if workflow.is_main_process:
+            makers.check_all(asked_for(), makers_of, read_by)
         raise
     for job in workflow.dag.jobs if workflow.is_main_process else ():
         made = workflow.dag.dependencies[job].values()

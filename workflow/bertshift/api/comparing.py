@@ -16,7 +16,15 @@ from bertshift.activations.extract import extract
 from bertshift.api import own_measure
 from bertshift.api.change import Change, noise_name
 from bertshift.api.measures import MEASURES, Measure, known
-from bertshift.api.models import called, listed, name_of, own_reference, prepare, short_names
+from bertshift.api.models import (
+    called,
+    checkpoint_of,
+    listed,
+    name_of,
+    own_reference,
+    prepare,
+    short_names,
+)
 from bertshift.api.texts import check_count, check_cut, check_lengths, check_same, rows_of, tokens_of
 from bertshift.errors import UserError
 from bertshift.measures.metric import Shown
@@ -47,7 +55,7 @@ def compare(
 ) -> Change:
     """Compare two models layer by layer on the same texts, as the workflow's rules do.
 
-    model, reference: a folder, a name on the Hugging Face hub (`name` or `name@commit`) or a loaded model of transformers; a
+    model, reference: a folder, a name on the Hugging Face hub (`name` or `name@revision`) or a loaded model of transformers; a
     list holds replicates: fine-tuning seeds of one reference, or as many references, each the parent of its model. An adapter
     of PEFT's is merged with its base, which is its reference unless another is given.
     texts: strings, or pairs of strings as tuples. Some hundred sentences do; SVCCA needs more tokens than the models are
@@ -90,7 +98,8 @@ def compare(
                 _noise(pair, draw, draws, rows, length, bar) for pair in pairs for draw in range(1, draws + 1)
             ]
             tables, own, left_out = _measured([*pairs, *noise], wanted, tokens, paths, bar)
-    about = {"texts": len(rows), "checkpoints": [name_of(one) for one in given]}
+            checkpoints = [checkpoint_of(one, Path(folder) / str(number)) for number, one in enumerate(given)]
+    about = {"texts": len(rows), "checkpoints": checkpoints}
     return Change(pd.concat(tables, ignore_index=True), *names, about, left_out, draws, own)
 
 

@@ -31,7 +31,7 @@ def _leftover(file: str, makers: Makers, read: Read) -> tuple[str, object] | Non
         try:
             wanted = list(read(maker, file))
         except Exception as error:  # noqa: BLE001 - Snakemake wraps what an input function raises
-            return file, error.__context__ or error
+            return file, _reason(error)
         for below in wanted:
             if found := _leftover(below, makers, read):
                 return found
@@ -41,14 +41,41 @@ def _leftover(file: str, makers: Makers, read: Read) -> tuple[str, object] | Non
 
 
 def origins(file: str, wanted: Callable[[object], bool], makers: Makers, read: Read) -> set[str]:
-    """Find the files that wanted rules make, among a file and all that it is made from."""
-    seen, queue = {file}, [file]
+    """Find the files that wanted rules make, among a file and all that it is made from. Raise UserError as
+    `check_all`."""
+    seen, refusals = _on_the_way([file], makers, read)
+    _refuse(refusals)
+    return {each for each in seen if any(map(wanted, makers(each)))}
+
+
+def check_all(files: Iterable[str], makers: Makers, read: Read) -> None:
+    """Raise UserError with everything that keeps rules from making these files, such as data that are missing."""
+    _refuse(_on_the_way(files, makers, read)[1])
+
+
+def _on_the_way(files: Iterable[str], makers: Makers, read: Read) -> tuple[set[str], set[str]]:
+    """Find the files and all that they are made from, and why rules on the way refuse what they should make."""
+    seen, queue, refusals = {*files}, [*files], set()
     while queue:
         each = queue.pop()
-        more = {below for maker in makers(each) for below in read(maker, each)} - seen
-        seen |= more
-        queue += more
-    return {each for each in seen if any(map(wanted, makers(each)))}
+        for maker in makers(each):
+            try:
+                more = {*read(maker, each)} - seen
+            except Exception as error:  # noqa: BLE001 - Snakemake wraps what an input function raises
+                refusals.add(str(_reason(error)))
+                continue
+            seen |= more
+            queue += more
+    return seen, refusals
+
+
+def _refuse(refusals: Collection[str]) -> None:
+    if refusals:
+        raise UserError("\n".join(sorted(refusals)))
+
+
+def _reason(error: Exception) -> BaseException:
+    return error.__context__ or error
 
 
 def places(outputs: Mapping[str, bool]) -> tuple[Callable[[str], object], Callable[[str], object]]:

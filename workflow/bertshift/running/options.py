@@ -1,5 +1,6 @@
 """Options of snakemake under which results of another configuration could pass for this one's."""
 
+import logging
 from collections.abc import Collection, Mapping
 
 from bertshift.errors import UserError
@@ -7,6 +8,18 @@ from bertshift.errors import UserError
 # The rules whose parameters and inputs tell all that their outputs hold: of others, --cache would take one's for another's.
 SHARED = ["dataset", "checkpoint", "corpus", "vocabulary", "pretrain"]
 NEEDED_TRIGGERS = {"mtime", "params", "input"}
+PROVENANCE = "Some jobs were triggered by provenance information"
+
+
+def advise(record: logging.LogRecord) -> bool:
+    """Put what works here in the place of Snakemake's advice to use `--rerun-triggers mtime` or `--cleanup-metadata`:
+    the one is refused, and what has no record is made again."""
+    if str(record.msg).startswith(PROVENANCE):
+        record.msg = (
+            "Some jobs run again as what their results were made from has changed: see 'reason' above. To keep what is "
+            "there instead, name it and call: snakemake --touch <outfile>"
+        )
+    return True
 
 
 def check(allowed_rules: Collection[str], cached: Mapping[str, str], triggers: Collection[str]) -> None:
