@@ -1,4 +1,4 @@
-"""The tables of config/README.md, written from the schemas: `make guide`.
+"""The tables of config/README.md, written from the schemas, and those of docs/mirror.md, from the catalogues: `make guide`.
 
 Between two marks stands a row for each key that the first mark names, and for each key below it. A key that has no
 description, or one that an earlier row has, is named in the row of what holds it.
@@ -6,14 +6,16 @@ description, or one that an earlier row has, is named in the row of what holds i
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from bertshift.config import read_schema
+from bertshift.config import CATALOGUES, read_catalogue, read_schema
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "config/README.md"
 TABLE = re.compile(r"(<!-- keys: (.*?) -->\n).*?(<!-- end of keys -->\n)", re.DOTALL)
+MIRROR = ROOT / "docs/mirror.md"
+FILES = re.compile(r"(<!-- mirror: (.*?) -->\n).*?(<!-- end of mirror -->\n)", re.DOTALL)
 HEAD = "\n| key | default | effect |\n|---|---|---|\n"
 
 
@@ -102,5 +104,41 @@ def sentence(text: str) -> str:
     return (text[0].upper() + text[1:].rstrip(".") + ".").replace("|", "\\|")
 
 
+def mirror_written(page: str) -> str:
+    """Write the tables of the page about a mirror anew."""
+    rows = {"datasets": of_data_sets, "edge_sets": of_corpora, "relations": of_framenet}
+
+    def table(found: re.Match) -> str:
+        begin, key, end = found.groups()
+        catalogue = read_catalogue(ROOT / "config" / CATALOGUES[key])
+        return begin + "".join(f"| {' | '.join(row)} |\n" for row in rows[key](catalogue)) + end
+
+    return FILES.sub(table, page)
+
+
+def of_data_sets(catalogue: dict) -> Iterator[tuple[str, ...]]:
+    yield from (("data set", "split", "files", "licence"), ("---",) * 4)
+    for name, spec in catalogue.items():
+        for split, files in spec.get("mirror", {}).items():
+            yield f"`{name}`", split, listed([files] if isinstance(files, str) else files), spec["licence"]
+
+
+def of_corpora(catalogue: dict) -> Iterator[tuple[str, ...]]:
+    yield from (("corpus", "task", "files", "from"), ("---",) * 4)
+    for name, spec in catalogue.items():
+        if spec["licence"] != "generated":
+            yield f"`{name}`", spec["task"], listed(spec["files"].values()), spec["url"]
+
+
+def of_framenet(catalogue: dict) -> Iterator[tuple[str, ...]]:
+    yield from (("one of these files or folders", "from"), ("---",) * 2)
+    yield listed(catalogue["files"]), catalogue["download"]["url"]
+
+
+def listed(files: Iterable[str]) -> str:
+    return ", ".join(f"`{file}`" for file in files)
+
+
 if __name__ == "__main__":
     GUIDE.write_text(written(GUIDE.read_text(encoding="utf-8")), encoding="utf-8")
+    MIRROR.write_text(mirror_written(MIRROR.read_text(encoding="utf-8")), encoding="utf-8")

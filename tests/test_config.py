@@ -232,6 +232,7 @@ def test_mistakes_are_told_all_at_once():
         ("a: 2026-02-30\n", "more.yaml, day is out of range for month; correct it there"),
         ("a: caf\xe9\n", "more.yaml:1 is not UTF-8"),
         ("a: 1\n\tb: 2\n", r"more.yaml, line 2 .*: this is not YAML: .* a tab"),
+        ("a: 1\nb: {c: [2, *mine]}\n", r"more.yaml, line 2: \*mine stands for nothing, as no &mine is above it"),
         ("- a\n", r"more.yaml has no keys at its top level"),
         ("# a: 1\n", r"more.yaml has no keys at its top level"),
     ],
@@ -240,6 +241,25 @@ def test_a_file_that_is_not_yaml_is_told_with_its_line(tmp_path, written, messag
     (tmp_path / "more.yaml").write_text(written, encoding="latin-1")
     with pytest.raises(UserError, match=message):
         read_yaml(tmp_path / "more.yaml")
+
+
+@pytest.mark.parametrize("file", [*(ROOT / "config").rglob("*.yaml"), ROOT / ".test/config/experiments.yaml"], ids=lambda file: file.name)  # fmt: skip
+def test_anchors_stand_apart_from_what_one_deletes(file):
+    sections = re.split(
+        r"^(?=\w)", re.sub(r"^ *#.*\n", "", file.read_text(), flags=re.MULTILINE), flags=re.MULTILINE
+    )
+    with_anchors = [section for section in sections if re.search(r"(: |- |\[|\{)&\w", section)]
+    assert {section.partition(":")[0] for section in with_anchors} <= {"anchors"}
+
+
+def test_anchors_are_no_keys_of_the_configuration(tmp_path):
+    (tmp_path / "mine.yaml").write_text("anchors: {a: &a {seeds: 7}}\nbases: {large: *a}\n")
+    config = load_config(merge(USER, read_yaml(tmp_path / "mine.yaml")), ROOT)
+    assert config["bases"]["large"]["seeds"] == 7
+    assert "anchors" not in config and "anchors" not in config["edge_sets"]
+    token = {"anchors": {"a": "https://mine:secret@example.org/x"}}
+    with pytest.raises(UserError, match=r"anchors\.a: .* password or a token"):
+        load_config(merge(USER, token), ROOT)
 
 
 def test_the_command_line_gives_mappings_and_lists_as_a_file_does():
@@ -298,7 +318,7 @@ def test_what_is_said_of_real_data_without_a_network_asks_for_nothing_else():
     recipe = yaml.safe_load(text)
     config = load_config({**USER, **recipe}, ROOT)
     sources = [source for base in config["bases"].values() for source in base["checkpoints"]]
-    assert sources == [{"path": "/path/to/bert"}] * 5
+    assert sources == [{"path": "/path/to/bert", "label": "my BERT"}] * 5
     assert not any(edge_set.startswith("world") for edge_set in config["edge_tasks"].values())
 
 

@@ -34,6 +34,10 @@ TUTORIAL = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
 REAL = ROOT / "docs/real"
 FINDINGS = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
 METHODS = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
+# Module and record of the metric that docs/metric.md adds.
+TEMPLATE = re.findall(
+    r"^```python\n(.*?)^```$", (ROOT / "docs/metric.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+)
 DEMO, OWN = TUTORIAL.split("## 7. Your own task")
 
 

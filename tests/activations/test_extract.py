@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -179,4 +181,9 @@ def test_refusals(model, tokenizer, tmp_path):
         extract(model, tokenizer, ROWS, tmp_path / "x.npz", max_length=25, attention=False)
     with pytest.raises(UserError, match="no stimuli"):
         extract(model, tokenizer, [], tmp_path / "x.npz", max_length=20, attention=False)
+    broken = copy.deepcopy(model)
+    with torch.no_grad():
+        broken.encoder.layer[1].output.LayerNorm.bias[0] = float("nan")
+    with pytest.raises(UserError, match=r"x\.npz: hidden states of layer 2 are not finite"):
+        extract(broken, tokenizer, ROWS, tmp_path / "x.npz", max_length=14, attention=False)
     assert not list(tmp_path.iterdir())

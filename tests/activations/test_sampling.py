@@ -20,6 +20,6 @@ def test_a_first_token_is_no_content_whatever_it_is():
 
 
 def test_what_is_kept_holds_both_samples():
-    both = two_samples(SPECIAL, 20, "rsa", "wiki")
+    both = two_samples(SPECIAL, 20, "wiki")
     assert not SPECIAL[both["content"]].any() and SPECIAL[both["all_tokens"]].any()
-    assert set(sampled(SPECIAL, 20, "rsa", "wiki")) == {*both["content"], *both["all_tokens"]}
+    assert set(sampled(SPECIAL, 20, "wiki")) == {*both["content"], *both["all_tokens"]}

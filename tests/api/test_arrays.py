@@ -80,12 +80,39 @@ def test_what_does_not_change(measure, same, states, maps):
         ("js", ((4, 4), (4, 5)), "of one shape"),
         ("js", ((4, 4), (4, 4)), "sum to 1"),
         ("cosine", ((4,), (4,)), r"\[..., query, key\]"),
+        ("cosine", ((4, 4), (4, 4)), "after the softmax"),
     ],
 )
 def test_arrays_that_cannot_be_measured(measure, shapes, said):
     generator = np.random.default_rng(0)
     with pytest.raises(bertshift.UserError, match=said):
         getattr(bertshift, measure)(*(generator.normal(size=shape) for shape in shapes))
+
+
+@pytest.mark.parametrize("measure", ["rsa", "svcca", "cka", "js", "cosine"])
+def test_arrays_that_hold_other_things(measure, states, maps):
+    one, other = (maps if measure in ("js", "cosine") else states)[:2]
+    missing = one.copy()
+    missing[0] = np.nan
+    for given, said in (
+        (missing, "a number that is not finite"),
+        (one + 1j, "holds complex numbers"),
+        (np.ma.masked_less(one, 0.1), "has masked cells"),
+        (one.astype(str) + "a", "holds no numbers"),
+        ([[1, 2], [3]], "holds no numbers"),
+    ):
+        with pytest.raises(bertshift.UserError, match=said):
+            getattr(bertshift, measure)(given, other)
+
+
+def test_attention_in_16_bits(maps):
+    """bfloat16 rounds each weight by up to 2^-8, and so the sum of a row."""
+    logits = 10 * torch.randn(2, 50, 300, generator=torch.manual_seed(0))
+    for dtype in (torch.bfloat16, torch.float16):
+        rounded = torch.softmax(logits, -1).to(dtype)
+        assert bertshift.js(rounded[0], rounded[1]) == pytest.approx(
+            bertshift.js(*torch.softmax(logits, -1)), rel=0.01
+        )
 
 
 def test_names_that_do_not_exist():

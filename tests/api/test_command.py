@@ -3,7 +3,9 @@
 import pytest
 from made_encoders import TEXTS, model_of, tokenizer_of
 
-from bertshift.api.command import main, texts_in
+import bertshift
+from bertshift.api import drawing
+from bertshift.api.command import main, table_in, texts_in
 from bertshift.errors import UserError
 from bertshift.files import read_tsv
 from bertshift.models.loading import save_model
@@ -35,6 +37,65 @@ def test_it_draws_noise_where_it_is_asked(asked, capsys):
     assert "every draw of noise of the same size (1 drawn)" in capsys.readouterr()[0]
 
 
+def test_what_can_be_written_is_and_the_rest_is_named(asked, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(drawing, "find_spec", lambda name: name not in ("matplotlib", "vl_convert"))
+    assert main([*asked, "--out", str(tmp_path / "out")]) == 0
+    printed, told = capsys.readouterr()
+    assert printed.endswith("out/change.tsv\n") and [*(tmp_path / "out").iterdir()] == [
+        tmp_path / "out/change.tsv"
+    ]
+    assert told.startswith(
+        "bertshift: no change.png and no index.html: call: pip install matplotlib vl-convert-python.\n"
+    )
+
+
+def test_seeds_and_measures_are_chosen(asked, capsys):
+    assert main([asked[0], asked[1], asked[1], *asked[2:], "--measures", "js,cosine"]) == 0
+    printed = capsys.readouterr()[0].splitlines()
+    assert printed[0].startswith("one and 1 more and other") and printed[1].split() == [
+        "layer",
+        "js",
+        "cosine",
+    ]
+
+
+def test_the_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr()[0] == f"bertshift {bertshift.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "lines", [["a b\t0", "c d\t1"], ["good\ta b", "bad\tc d"], [f"a {k}\tnot good" for k in range(20)]]
+)
+def test_labels_are_no_texts(tmp_path, lines):
+    (tmp_path / "texts.txt").write_text("\n".join(lines))
+    with pytest.raises(UserError, match="looks like labels"):
+        texts_in(tmp_path / "texts.txt")
+
+
+@pytest.mark.parametrize("name, content", [
+    ("t.tsv", b'id\tsentence\tlabel\r\n1\tNA "x, y"\t0\r\n2\tnull\t1\r\n'),
+    ("t.csv", b'\xef\xbb\xbfid,sentence,label\n1,"NA ""x, y""\",0\n2,null,1\n'),
+])  # fmt: skip
+def test_columns_of_a_file(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    table = table_in(tmp_path / name)
+    assert table["sentence"].tolist() == ['NA "x, y"', "null"] and [*table] == ["id", "sentence", "label"]
+
+
+def test_a_column_that_the_file_lacks(asked, tmp_path, capsys):
+    (tmp_path / "texts.txt").write_text("text\tlabel\na b\t0\n")
+    assert main([*asked, "--columns", "sentence"]) == 1
+    assert "has no column 'sentence', only text, label" in capsys.readouterr()[1]
+
+
+def test_a_file_is_no_folder_to_write_to(asked, tmp_path, capsys):
+    (tmp_path / "out").touch()
+    assert main([*asked, "--out", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr()[1].startswith(f"bertshift: {tmp_path}/out is no folder")
+
+
 def test_a_mistake_is_a_sentence_and_a_code(asked, capsys):
     assert main([*asked[:1], "/none", *asked[2:]]) == 1
     printed, told = capsys.readouterr()
@@ -46,7 +107,8 @@ def test_a_mistake_is_a_sentence_and_a_code(asked, capsys):
 @pytest.mark.parametrize(
     "content, said",
     [(None, "does not exist"), (b"a\n\nb\n", "texts.txt:2 is empty"), (b"a\tb\tc\n", "texts.txt:1 has 3 parts"),
-     (b"a\n\xff\n", "texts.txt:2 is not UTF-8")],
+     (b"a\n\xff\n", "texts.txt:2 is not UTF-8"), (b"", "texts.txt is empty"),
+     (b"one\rtwo\r", "texts.txt:1 has a carriage return")],
 )  # fmt: skip
 def test_files_without_texts(tmp_path, content, said):
     if content is not None:
@@ -55,6 +117,8 @@ def test_files_without_texts(tmp_path, content, said):
         texts_in(tmp_path / "texts.txt")
 
 
-def test_pairs_stand_on_one_line(tmp_path):
-    (tmp_path / "texts.txt").write_text("one\ntwo\tthree\u2028four\n", encoding="utf-8")
-    assert texts_in(tmp_path / "texts.txt") == ["one", ("two", "three\u2028four")]
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_pairs_stand_on_one_line(tmp_path, end):
+    content = f"\ufeffone{end}two two\tthree\u2028four{end}"
+    (tmp_path / "texts.txt").write_text(content, encoding="utf-8", newline="")
+    assert texts_in(tmp_path / "texts.txt") == ["one", ("two two", "three\u2028four")]

@@ -2,20 +2,33 @@
 
 import copy
 import json
+import os
+import pickle
+import re
 import shutil
+import subprocess
+import sys
+from dataclasses import replace
 
+import datasets
 import huggingface_hub
+import matplotlib
 import numpy as np
 import pandas as pd
 import peft
 import pytest
 import torch
+import vl_convert
+from conftest import ROOT
 from made_encoders import FAMILIES, TEXTS, model_of, tokenizer_of
 from transformers import AutoModelForSequenceClassification, ViTConfig, ViTModel
 
 import bertshift
+from bertshift.api.page import page
+from bertshift.api.texts import rows_of
 from bertshift.models.loading import load_encoder, save_model
 from bertshift.models.noise import add_noise
+from bertshift.rows.blocks import WITHOUT
 from bertshift.seeds import seed_from
 
 
@@ -61,10 +74,74 @@ def test_a_table(change):
     assert 0 < null["cka", "cka_biased", 4, 0] < 1
 
 
+def procrustes(x, y):
+    """A distance whose values lie beyond the range of the workflow's measure of this name."""
+    return float(np.linalg.norm(x - y))
+
+
+def similar(x, y):
+    return bertshift.cka(x, y)
+
+
+def test_functions_of_ones_own(folders, change, monkeypatch):
+    own = bertshift.compare(
+        folders["one"], folders["base"], PAIRS, measures=["js", procrustes, similar], null="noise", draws=1
+    )
+    theirs = change.rows[change.rows["variant"] == "cka_debiased"]
+    ours = own.rows[(own.rows["metric"] == "similar") & (own.rows["model"] == "one")]
+    np.testing.assert_allclose(1 - ours[["value", *WITHOUT]], theirs[["value", *WITHOUT]], atol=1e-6)
+    distance = own.by_layer("procrustes")
+    assert list(own.profile.index) == ["js", "procrustes", "similar"] and distance["value"].iloc[-1] > 2
+    assert (distance["low"] <= distance["value"]).all() and distance["noise"].notna().all()
+    pair = page_data(own, monkeypatch)
+    assert [*pair["measures"]] == ["js", "procrustes", "similar"] and pair["measures"]["similar"]["alike"]
+
+
+def page_data(change, monkeypatch):
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: "")
+    html = page(change)
+    found = re.search(r"<script[^>]*application/json[^>]*>(.*?)</script>", html, re.DOTALL)
+    [pair] = json.loads(found[1])["pairs"].values()
+    return pair
+
+
+def test_the_page_has_what_table_and_picture_have(change, monkeypatch):
+    pair = page_data(replace(change, left_out={"pca": "it is none"}), monkeypatch)
+    layers = change.by_layer("cka")[["value", "low", "high"]]
+    np.testing.assert_allclose([row[1:4] for row in pair["measures"]["cka"]["layers"]], layers, rtol=1e-3)
+    assert pair["measures"]["cka"]["title"] == change.shown["cka"].title
+    assert pair["made"]["left_out"] == ["pca: it is none"]
+
+
+def test_what_is_equal_up_to_rounding_has_not_changed(folders):
+    same = bertshift.compare(folders["one"], folders["one"], PAIRS, measures=["svcca", "cka"])
+    assert (same.profile == 0).all(axis=None) and "e-" not in str(same)
+
+
 def test_a_profile(change):
     assert list(change.profile) == [0, 1, 2, 3, 4] and change.profile.max(axis=1).tolist() == [1] * 5
     printed = str(change).splitlines()
     assert printed[1].split() == ["layer", "rsa", "svcca", "cka", "js", "cosine"] and len(printed) == 7
+
+
+PLOT = "import pickle, sys; pickle.load(open(sys.argv[1], 'rb')).plot().savefig(sys.argv[2])"
+
+
+def test_pictures_need_no_backend_of_a_notebook(change, tmp_path):
+    (tmp_path / "change").write_bytes(pickle.dumps(change))
+    command = [sys.executable, "-c", PLOT, str(tmp_path / "change"), str(tmp_path / "change.png")]
+    environment = os.environ | {
+        "MPLBACKEND": "module://not_installed.inline",
+        "PYTHONPATH": str(ROOT / "workflow"),
+    }
+    subprocess.run(command, env=environment, check=True)
+    assert (tmp_path / "change.png").stat().st_size > 10_000
+
+
+def test_pictures_need_no_latex(change, monkeypatch, tmp_path):
+    monkeypatch.setitem(matplotlib.rcParams, "text.usetex", True)
+    monkeypatch.setenv("PATH", "")
+    replace(change, reference="$a_^$").plot().savefig(tmp_path / "change.png")
 
 
 def test_ways_to_give_a_model(folders, change, tmp_path):
@@ -132,7 +209,11 @@ def test_names_on_the_hub(folders, change, tmp_path, monkeypatch):
         found = bertshift.compare(model, folders["base"], PAIRS, measures=["js"])
         assert found.table.equals(change.table[change.table["measure"] == "js"].reset_index(drop=True))
         assert asked.pop() == (name, revision) and not asked
-    with pytest.raises(bertshift.UserError, match="nobody/none at its newest commit could not be downloaded"):
+    model, tokenizer = "somebody/one@stage1-step1000-tokens3B", "somebody/one@refs/pr/1"
+    found = bertshift.compare(model, folders["base"], PAIRS, measures=["js"], tokenizer=tokenizer)
+    assert {*asked} == {tuple(name.split("@")) for name in (model, tokenizer)}
+    assert found.about["checkpoints"] == [f"{model} ({commit[:7]})", str(folders["base"])]
+    with pytest.raises(bertshift.UserError, match="no folder nobody/none, and .* could not be downloaded"):
         bertshift.compare("nobody/none", folders["base"], PAIRS)
 
 
@@ -176,6 +257,33 @@ def test_other_depths_are_compared_by_depth(folders):
 def test_too_few_tokens_leave_a_measure_out(folders):
     found = bertshift.compare(folders["one"], folders["base"], TEXTS[:1])
     assert {*found.left_out} == {"svcca"} and "ask for more stimuli" in found.left_out["svcca"]
+    found = bertshift.compare(folders["one"], folders["base"], ["a", "b"])
+    assert {*found.left_out} == {"rsa", "svcca", "cka"} and "too few" in found.left_out["cka"]
+
+
+def test_activations_stay_in_the_temporary_folder(folders, change, tmp_path):
+    named = bertshift.compare(folders["one"], folders["base"], PAIRS, measures="js", name=str(tmp_path / "x"))
+    assert not [*tmp_path.iterdir()] and named.rows["stimuli"].unique().tolist() == [str(tmp_path / "x")]
+
+
+COLUMNS = {"premise": TEXTS[:2], "hypothesis": TEXTS[2:4], "label": [0, 1]}
+RECORDS = pd.DataFrame(COLUMNS).to_dict("records")
+
+
+@pytest.mark.parametrize(
+    "texts", [COLUMNS, pd.DataFrame(COLUMNS), RECORDS, iter(RECORDS), datasets.Dataset.from_dict(COLUMNS)]
+)
+def test_columns_of_a_table(texts):
+    pairs = rows_of(list(zip(TEXTS[:2], TEXTS[2:4])))
+    assert rows_of(texts, ("premise", "hypothesis")) == pairs
+    assert rows_of(pd.Series(TEXTS[:2])) == rows_of(COLUMNS, "premise") == rows_of(TEXTS[:2])
+
+
+def overflowing():
+    model = tiny()
+    with torch.no_grad():
+        model.encoder.layer[2].output.dense.weight *= 1e38
+    return model
 
 
 def vision():
@@ -206,6 +314,16 @@ def adapter_of(base, folder):
     return folder
 
 
+def checkpoints(folder, folders):
+    for name in ("checkpoint-100", "checkpoint-50"):
+        shutil.copytree(folders["one"], folder / name)
+    return folder
+
+
+def half(x, y):
+    return 0.5
+
+
 REFUSED = {
     "no reference": (lambda _, __: {"reference": None}, "no reference is given for .*one, and only an adapter names"),
     "an adapter of nothing": (
@@ -218,17 +336,47 @@ REFUSED = {
     "an empty text": (lambda _, __: {"texts": ["a", " \n"]}, "text 2 is empty"),
     "half a pair": (lambda _, __: {"texts": [("a", "")]}, "text 1 is empty"),
     "a triple": (lambda _, __: {"texts": [("a", "b", "c")]}, "text 1 is tuple"),
+    "two words": (lambda _, __: {"texts": [["good", "day"]]}, "text 1 is list"),
+    "a mapping": (lambda _, __: {"texts": COLUMNS}, "has columns premise, hypothesis, label; write columns="),
+    "splits": (lambda _, __: {"texts": {"train": COLUMNS}, "columns": "premise"}, "no column 'premise', only train"),
+    "a frame": (lambda _, __: {"texts": pd.DataFrame(COLUMNS)}, "has columns premise"),
+    "records": (lambda _, __: {"texts": RECORDS}, "has columns premise"),
+    "one record": (lambda _, __: {"texts": RECORDS[0], "columns": "premise"}, "column 'premise' of texts is one string"),
+    "a column of numbers": (lambda _, __: {"texts": COLUMNS, "columns": ["premise", "label"]}, "text 1 is tuple"),
+    "three columns": (lambda _, __: {"texts": COLUMNS, "columns": [*COLUMNS]}, "columns names 3"),
+    "columns of a list": (lambda _, __: {"texts": TEXTS, "columns": "premise"}, "texts has no columns"),
+    "uneven columns": (
+        lambda _, __: {"texts": COLUMNS | {"hypothesis": ["one"]}, "columns": ["premise", "hypothesis"]},
+        "columns of texts have 2 and 1 rows",
+    ),
     "a long text": (lambda _, __: {"texts": ["a", "a " * 99]}, "text 2 has 101 tokens, more than the 64"),
-    "max_length": (lambda _, __: {"max_length": 65}, "max_length is 65, and .* reads 64"),
+    "max_length": (lambda _, __: {"max_length": 65}, "max_length is 65, .*write 3 to 64"),
+    "a length below 0": (lambda _, __: {"max_length": -5}, "max_length is -5"),
+    "no room": (lambda _, __: {"texts": PAIRS, "max_length": 4}, "max_length is 4, .*write 5 to 64"),
+    "no tokens": (lambda _, __: {"tokens": 0}, "tokens is 0; write 4 or more"),
+    "fewer tokens": (lambda _, __: {"tokens": -5}, "tokens is -5"),
+    "parts of tokens": (lambda _, __: {"tokens": 99.5}, "tokens is 99.5"),
+    "half a character": (lambda _, __: {"texts": ["a", "b\ud800"]}, "text 2 has half of a character"),
     "no tokenizer": (lambda _, __: {"model": tiny("roberta"), "tokenizer": None}, "which tokenizer"),
+    "overflow": (
+        lambda _, __: {"model": overflowing(), "tokenizer": tokenizer_of("bert")},
+        "BertModel: its hidden states are not finite",
+    ),
     "a vision model": (lambda _, __: {"model": vision()}, "ViTModel reads pixel_values, not texts"),
     "its folder": (lambda to, _: {"model": saved_vision(to / "vit")}, "vit reads pixel_values, not texts"),
     "no weights": (lambda to, folders: {"model": no_weights(to / "bare", folders)}, "bare/model.safetensors is missing"),
     "no folder": (lambda to, _: {"model": to / "none"}, "none is no folder, and no name"),
+    "a folder of checkpoints": (
+        lambda to, folders: {"model": checkpoints(to, folders)}, "these folders of models: checkpoint-50, checkpoint-100;"
+    ),
     "a model's type": (lambda _, __: {"model": 7}, "a model is of type int"),
     "no model": (lambda _, __: {"model": []}, "a list of models is empty"),
     "references": (lambda _, folders: {"reference": [folders["base"]] * 2}, "1 models have 2 references"),
     "a measure": (lambda _, __: {"measures": ["pca"]}, "no measure 'pca'"),
+    "a measure's name": (lambda _, __: {"measures": lambda x, y: 0}, "called '<lambda>'"),
+    "a measure twice": (lambda _, __: {"measures": ["rsa", bertshift.rsa]}, "two measures are called 'rsa'"),
+    "neither 0 nor 1": (lambda _, __: {"measures": half}, "half gives 0.5 for states and themselves"),
+    "no number": (lambda _, __: {"measures": np.subtract}, "subtract gives ndarray"),
     "no measure": (lambda _, __: {"measures": []}, "no measure is named"),
     "a null": (lambda _, __: {"null": "seeds"}, "there is no null 'seeds'; write noise"),
     "no draws": (lambda _, __: {"null": "noise", "draws": 0}, "draws is 0; write 1 or more"),

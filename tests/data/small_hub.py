@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -39,6 +39,7 @@ class SmallHub:
         port: int = 0,
     ):
         self.commits = {repository: {REVISION: files} for repository, files in repositories.items()}
+        self.branches = {repository: {"main": REVISION} for repository in repositories}
         self.faults, self.requests = faults or {}, Counter()
         self.pages: dict[str, bytes] = {}
         hub = self
@@ -72,9 +73,10 @@ class SmallHub:
         self.server.shutdown()
         self.server.server_close()
 
-    def push(self, repository: str, commit: str, files: Mapping[str, bytes]) -> None:
-        """A new newest commit: what `main` is from now on."""
+    def push(self, repository: str, commit: str, files: Mapping[str, bytes], branch: str = "main") -> None:
+        """A new newest commit: what `branch` is from now on."""
         self.commits.setdefault(repository, {})[commit] = files
+        self.branches.setdefault(repository, {})[branch] = commit
 
     def answer(self, request, body: bool) -> None:
         path = request.path.partition("?")[0]
@@ -91,8 +93,7 @@ class SmallHub:
             return self.send(request, 404, b"{}", {"X-Error-Code": "RepoNotFound"}, body)
         if revision == BUSY:
             return self.send(request, 500, b"", {}, body)
-        if revision == "main":
-            revision = list(self.commits[repository])[-1]
+        revision = self.branches[repository].get(unquote(revision), revision)
         if revision not in self.commits[repository]:
             return self.send(request, 404, b"{}", {"X-Error-Code": "RevisionNotFound"}, body)
         if resolve:

@@ -1,41 +1,20 @@
-"""A metric, a figure, a variant of names and a task, by the steps that README and tutorial name and no others."""
+"""A metric, a figure, a variant of names and a task, by the steps that guides name and no others."""
 
 import pytest
 import yaml
-from test_docs import write_own_task
+from test_docs import TEMPLATE, write_own_task
 
 from bertshift.files import read_tsv
 
-METRIC = '''"""Mean absolute difference of attention maps."""
-
-import numpy as np
-
-from bertshift.metrics.pairs import attention_rows, frame, head_rows
-
-
-def per_map(p, q):
-    sizes = np.repeat(p.lengths, p.heads) ** 2
-    parts = np.split(abs(p.flat.astype(float) - q.flat), np.cumsum(sizes)[:-1])
-    return np.array([part.mean() for part in parts]).reshape(-1, p.heads)
-
-
-def compare(pairs):
-    rows = attention_rows("distance", pairs, per_map)
-    return frame(row for keys, values in rows for row in head_rows(values, **keys, variant="mean"))
-'''
-RECORD = """from bertshift.measures.metric import POSITIVE, Metric
-
-METRIC = Metric(module="distance", by_heads=True, ranges={"distance": POSITIVE})
-"""
-FIGURE = '''"""Mean absolute difference of attention, by layer."""
+FIGURE = '''"""Cosine of tokens, by layer."""
 
 from bertshift.figures import numbers
 from bertshift.papers.hao2020 import change
 
 
 def draw(inputs, published):
-    rows = numbers.stack(inputs, "distance", ["mean"])
-    named = change.named(rows[rows["head"] == 0], "distance")
+    rows = numbers.stack(inputs, "token_cosine", ["content"])
+    named = change.named(rows, "token_cosine")
     table = numbers.join(numbers.ours(named, "panel", "series"))
     figure, axes = change.curves(table)
     return change.finished(figure, axes, table)
@@ -60,12 +39,11 @@ def mine(finished, tmp_path):
         assert found
         (library / file).write_text(before + text + found + after)
 
-    (library / "metrics/distance.py").write_text(METRIC)
-    (library / "measures/distance.py").write_text(RECORD)
-
+    for folder, text in zip(("metrics", "measures"), TEMPLATE, strict=True):
+        (library / folder / "token_cosine.py").write_text(text)
     (library / "papers/hao2020/distance.py").write_text(FIGURE)
-    tables = 'each("results/distance/{model}_vs_{reference}.tsv")'
-    entry = f'Figure("Change of attention", {tables}, "Mean absolute difference.")'
+    tables = 'each("results/token_cosine/{model}_vs_{reference}.tsv")'
+    entry = f'Figure("Cosine of tokens", {tables}, "Mean over tokens.")'
     insert("papers/hao2020/__init__.py", '    "figure1": ', f'    "distance": {entry},\n')
 
     insert(
@@ -89,7 +67,8 @@ def test_the_steps_of_the_readme_are_enough(mine):
     assert yaml.safe_load((mine.folder / "config/datasets.yaml").read_text())["mine"]
     mine.snakemake("results/figures/hao2020/distance.png", "results/scores/mine.unpooled.tsv")
     drawn = read_tsv(mine.folder / "results/figures/hao2020/distance.tsv")
-    assert set(drawn["series"]) == {"mine"} and set(drawn["layer"]) == {1, 2} and (drawn["value"] > 0).all()
+    assert set(drawn["series"]) == {"mine"} and set(drawn["layer"]) == {0, 1, 2}
+    assert drawn["value"].between(0, 1, inclusive="neither").any()
     scores = read_tsv(mine.folder / "results/scores/mine.unpooled.tsv")
     assert set(scores["model"]) == {"mine.unpooled"} and scores["init"].nunique() == 2
     assert "unpooled" in mine.snakemake("results/scores/mine.pooled.tsv", "-n", check=False)

@@ -1,9 +1,15 @@
+from functools import partial
+from runpy import run_path
+
 import numpy as np
 import pandas as pd
 import pytest
+from test_docs import TEMPLATE
 
+from bertshift.activations.sampling import sampled
 from bertshift.errors import UserError
 from bertshift.figures.numbers import stack
+from bertshift.measures.metric import Metric
 from bertshift.metrics import cosine, jensen_shannon, rsa, similarity, svcca
 from bertshift.metrics.pairs import Pair, frame, matched_layers
 from bertshift.rows.blocks import WITHOUT
@@ -23,6 +29,34 @@ def test_rows_without_a_column_are_refused_by_its_name():
         frame([row])
     with pytest.raises(UserError, match=r"old\.tsv has no column 'variant'"):
         stack({"old.tsv": pd.DataFrame([row | {"stimuli": "mnli"}])}, "distance", ["mean"])
+
+
+def test_the_metric_of_the_guide_compares_the_tokens_that_a_dump_holds(make_file, tmp_path):
+    for name, code in zip(("module.py", "record.py"), TEMPLATE, strict=True):
+        (tmp_path / name).write_text(code)
+    compare = run_path(tmp_path / "module.py")["compare"]
+    assert run_path(tmp_path / "record.py")["METRIC"].reads == "sampled"
+    states = np.random.default_rng(0).normal(size=(2, 2, 300, 5)).astype(np.float32)
+
+    def table(**kept):
+        model, base = (make_file(f"{name}.npz", states[name], [10] * 30, **kept) for name in (0, 1))
+        return compare([Pair(model, base, {"metric": "mine", "stimuli": "wiki"})], tokens=100)
+
+    of_all = table()
+    assert set(of_all["n"]) == {100} and of_all["value"].between(-1, 1).all()
+    pd.testing.assert_frame_equal(table(kept=partial(sampled, count=100, stimuli="wiki")), of_all)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"reads": "sampled", "tokens": "svcca_tokens"}, "tokens='svcca_tokens'; .* write tokens='tokens'"),
+        ({"reads": "sample"}, "reads='sample'; write one of attention, sampled"),
+    ],
+)
+def test_a_record_that_no_dump_can_serve_is_refused(how, said):
+    with pytest.raises(UserError, match=said):
+        Metric(module="mine", **how)
 
 
 def test_different_tokens_are_refused_with_both_names(make_file):

@@ -72,11 +72,9 @@ def test_a_file_of_the_sampled_tokens_is_enough(states, make_file):
         ]
         return compare([Pair(*files, {"stimuli": "wiki"})], tokens=100)
 
-    pd.testing.assert_frame_equal(
-        table(), table(kept=partial(sampled, count=100, metric="rsa", stimuli="wiki"))
-    )
-    with pytest.raises(UserError, match="another sample"):
-        table(kept=partial(sampled, count=90, metric="rsa", stimuli="wiki"))
+    pd.testing.assert_frame_equal(table(), table(kept=partial(sampled, count=100, stimuli="wiki")))
+    with pytest.raises(UserError, match="other tokens"):
+        table(kept=partial(sampled, count=90, stimuli="wiki"))
 
 
 def test_intervals_hold_the_score_of_the_population():

@@ -93,6 +93,23 @@ def test_the_newest_commit_is_taken_once_and_kept(hub, tmp_path):
     assert source(run) == (f"hub:{REPOSITORY}@{REVISION}", True) and holds(run, 1)
 
 
+@pytest.mark.parametrize("branch", ["stage1-step1000-tokens3B", "refs/pr/1"])
+def test_a_branch_is_resolved_once_and_its_commit_recorded(hub, tmp_path, branch):
+    run, cache = tmp_path / "run", tmp_path / "cache"
+    later = files(tmp_path / "later", 2, "pytorch_model.bin")
+    hub.push(REPOSITORY, LATER, later, branch)
+    download_checkpoint(REPOSITORY, branch, run, cache)
+    assert source(run) == (f"hub:{REPOSITORY}@{LATER}", False) and holds(run, 2)
+    assert origins({"1": {"records": [str(run / "source.json")]}})["1"]["checkpoint"] == (
+        f"{REPOSITORY}@{branch} ({LATER[:7]})"
+    )
+    hub.push(REPOSITORY, "c" * 40, {}, branch)
+    download_checkpoint(REPOSITORY, branch, run, tmp_path / "another cache")
+    assert source(run) == (f"hub:{REPOSITORY}@{LATER}", False) and holds(run, 2)
+    download_checkpoint(REPOSITORY, None, run, cache)
+    assert source(run) == (f"hub:{REPOSITORY}@{REVISION}", False) and holds(run, 1)
+
+
 def test_one_form_of_the_weights_is_fetched(hub, tmp_path):
     download_checkpoint("made/both", REVISION, tmp_path / "run", tmp_path / "cache")
     fetched = Counter(path for repository, path in hub.requests if repository == "made/both")
@@ -115,7 +132,7 @@ def small(folder):
 
 
 def test_a_repository_that_does_not_say_its_case_is_told_it(hub, tmp_path):
-    hub.commits["made/small"] = {REVISION: small(tmp_path / "made")}
+    hub.push("made/small", REVISION, small(tmp_path / "made"))
     local = tmp_path / "local"
     local.mkdir()
     for name, content in hub.commits["made/small"][REVISION].items():
@@ -150,6 +167,7 @@ def test_what_the_hub_lacks_is_a_sentence(hub, tmp_path):
         ("made/tf", None, f"made/tf at {REVISION} has neither model.safetensors nor pytorch_model.bin"),
         ("made/none", None, "made/none at its newest commit could not be downloaded"),
         (REPOSITORY, "c" * 40, f"{REPOSITORY} at {'c' * 40} could not be downloaded"),
+        (REPOSITORY, "step1000", f"{REPOSITORY} at step1000 could not be downloaded"),
     ):
         with pytest.raises(UserError, match=words):
             download_checkpoint(repository, revision, tmp_path / "run", tmp_path / "cache")
@@ -158,17 +176,17 @@ def test_what_the_hub_lacks_is_a_sentence(hub, tmp_path):
 
 def test_copying_the_resolved_commit_changes_no_entry(tmp_path):
     unpinned, pinned = {"hub": "a/b"}, {"hub": "a/b", "revision": REVISION}
-    other = {"hub": "a/b", "revision": LATER}
+    other, branch = {"hub": "a/b", "revision": LATER}, {"hub": "a/b", "revision": "step1000"}
     assert as_asked_before(pinned, tmp_path) == pinned
-    for before in (unpinned, pinned):
-        write_source(tmp_path, hub_source("a/b", REVISION, pinned=before == pinned))
-        assert as_asked_before(unpinned, tmp_path) == as_asked_before(pinned, tmp_path) == before
-        for entry in (other, {"hub": "a/c"}, {"path": "/x"}):
+    for before, same in ((unpinned, pinned), (pinned, unpinned), (branch, pinned)):
+        write_source(tmp_path, hub_source("a/b", REVISION, before.get("revision")))
+        assert as_asked_before(before, tmp_path) == as_asked_before(same, tmp_path) == before
+        for entry in (other, {"hub": "a/c"}, {"path": "/x"}, unpinned if before == branch else branch):
             assert as_asked_before(entry, tmp_path) == entry
 
 
 def test_a_table_is_told_the_checkpoint_by_the_weights(tmp_path):
-    write_source(tmp_path / "one", hub_source("a/b", REVISION, pinned=True))
+    write_source(tmp_path / "one", hub_source("a/b", REVISION, REVISION))
     carry_source(tmp_path / "one", tmp_path / "other")
     records = [str(tmp_path / name / "source.json") for name in ("one", "other")]
     found = origins({"1": {"label": None, "records": records}, "2": {"label": "mine", "records": records}})
@@ -177,7 +195,7 @@ def test_a_table_is_told_the_checkpoint_by_the_weights(tmp_path):
         write_source(tmp_path / "one", {"name": "x", "family": family})
         told = {"checkpoint": name, "family": family}
         assert origins({"1": {"label": "mine", "records": records}}) == {"1": told}
-    write_source(tmp_path / "one", hub_source("a/b", REVISION, pinned=True))
+    write_source(tmp_path / "one", hub_source("a/b", REVISION, REVISION))
     write_source(tmp_path / "other", local_source("bert"))
     with pytest.raises(
         UserError, match=rf"one/source.json says a/b@{REVISION[:7]}, .*says local bert; delete the folder"

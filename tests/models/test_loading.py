@@ -13,7 +13,6 @@ from bertshift.errors import UserError
 from bertshift.models.family import longest_input, run
 from bertshift.models.heads import SequenceClassifier, load_task_model
 from bertshift.models.loading import (
-    download_checkpoint,
     import_checkpoint,
     load_encoder,
     save_model,
@@ -375,5 +374,3 @@ def test_import_says_what_is_wrong(pretrained, tmp_path):
     refuses("config.json is missing")
     with pytest.raises(UserError, match="not a folder"):
         import_checkpoint(tmp_path / "nowhere", tmp_path / "run")
-    with pytest.raises(UserError, match="40 hex digits"):
-        download_checkpoint("someone/bert", "main", tmp_path / "run")

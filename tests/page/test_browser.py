@@ -433,7 +433,8 @@ def test_a_page_of_two_models_alone(opened, made_page):
     assert page.locator("main h1").inner_text() == "Two models"
     assert page.locator("nav a").all_inner_texts() == ["Two models"]
     panels = page.locator("main h3").all_inner_texts()
-    assert len(panels) == 5 and "Hidden states, 1 - CKA, debiased" in panels
+    assert len(panels) == 5 and "Hidden states, CKA, debiased" in panels
+    assert page.get_by_label("Around a mean").input_value() == "intervals"
     said = page.locator("main").inner_text() + page.locator("#foot").inner_text()
     assert "noise of the same size" in said
     page.locator("main .grid summary").first.click()

@@ -105,7 +105,7 @@ def test_a_dump_is_as_large_as_its_file(tmp_path, how):
     index |= {"map_offsets": np.append(0, (lengths**2).cumsum())} | kept
     with writing(tmp_path / "a.npz", index, layers, width, heads * attention, precision):
         pass
-    settings = {"precision": precision, "attention": attention, "sample": count and {"count": count}}
+    settings = {"precision": precision, "attention": attention, "sample": count}
     said = Shape(layers, heads, width, 100).dump([(len(lengths), lengths.mean())], settings)
     assert said == pytest.approx((tmp_path / "a.npz").stat().st_size, rel=0.05, abs=20_000)
 

@@ -79,6 +79,10 @@ def test_the_summary_names_the_claims_that_are_decided_otherwise_with_both_numbe
     for side, name in (("first", "ours"), ("second", "theirs")):
         value, low, high = (f"{row[f'{key}_{side}']:.3g}" for key in ("ours", "low", "high"))
         assert f"{name} {value} [{low}, {high}], {row[f'verdict_{side}']}" in line
+    verdicts = [line.rpartition("(")[2].rstrip(").") for line in said.splitlines() if line.endswith(").")]
+    assert said.splitlines()[0].endswith("(opposite).") and verdicts == sorted(
+        verdicts, key="opposite".__ne__
+    )
     assert "In ours alone: merchant2020/figure2." in said
     assert re.search(r"^hao2020: verdicts of \d+ claims: .*\d+ opposite", said, re.MULTILINE)
 
@@ -148,6 +152,12 @@ def test_what_cannot_be_drawn_is_one_sentence_and_writes_nothing(command, files,
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ") and said in line
     assert [file.name for file in tmp_path.iterdir()] == ["bad.zip"]
+
+
+@pytest.mark.parametrize("command", ["verify", "redraw"])
+def test_a_command_without_an_archive_is_one_sentence(command, capsys):
+    assert release.main([command]) == 1
+    assert capsys.readouterr().err == f"error: no archive is named; write make {command} ARCHIVE=FILE.\n"
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])

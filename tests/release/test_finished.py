@@ -96,6 +96,23 @@ def test_without_git_the_program_is_the_files_of_its_kinds(copy, within):
     assert sorted(found) == sorted(PROGRAM) and not others
 
 
+@pytest.mark.parametrize("why", ["another's folder", "a broken index", "git is not installed"])
+def test_where_git_does_not_answer_nothing_is_published(copy, monkeypatch, why):
+    git(copy, "init", "--quiet")
+    git(copy, "add", *PROGRAM)
+    match why:
+        case "another's folder":
+            monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+        case "a broken index":
+            (copy / ".git/index").write_text("no index")
+        case "git is not installed":
+            monkeypatch.setenv("PATH", "")
+    with pytest.raises(UserError, match="git does not tell"):
+        program(copy)
+    with pytest.raises(UserError, match="git does not tell"):
+        program(copy / "workflow")
+
+
 def test_the_kinds_of_files_are_those_of_the_program(copy_project):
     tracked = subprocess.run(
         ["git", "ls-files", "workflow"], cwd=ROOT, capture_output=True, check=False

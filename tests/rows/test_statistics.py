@@ -75,6 +75,8 @@ def test_blocks_of_inputs_take_part():
     ]
     with pytest.raises(ValueError, match="not those that the blocks were left out of"):
         statistics.summarise(table.assign(value=5.0), ["layer"])
+    two = table.assign(value=5.0, **dict.fromkeys(WITHOUT[2:], np.nan))
+    assert statistics.summarise(two, ["layer"])["value"].tolist() == [5.0]
 
 
 def test_pairs_of_seeds_are_not_independent():

@@ -63,6 +63,7 @@ def test_a_job_records_what_it_took(tmp_path, monkeypatch):
         begun = time.process_time()
         while time.process_time() < begun + 0.3:
             pass
+        assert os.environ["MPLBACKEND"] == "agg"
     [took] = csv.DictReader((tmp_path / "job.cost.tsv").read_text().splitlines(), delimiter="\t")
     assert float(took["s"]) >= 0.3 and float(took["cpu_time"]) >= 0.3 and float(took["max_rss"]) > 50
 

@@ -12,6 +12,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
+from yaml.composer import ComposerError
 
 from bertshift.errors import UserError
 from bertshift.files import read_text
@@ -26,6 +27,8 @@ CATALOGUES = {
     "edge_sets": "edges.yaml",
     "relations": "relations.yaml",
 }
+# Values that several keys of a file share, as YAML's anchors; nothing else reads them.
+ANCHORS = "anchors"
 # What the rows of a task's data set must be, and the key of the data set that says what a label is.
 _ROWS_OF = {
     "classification": (("sentence", "pair"), "labels"),
@@ -49,16 +52,16 @@ def load_config(user: Mapping, root: Path) -> dict:
     path, its value, what to write instead.
     """
     user, files = located(user, root)
-    catalogue = {key: read_yaml(files[key]) for key in CATALOGUES}
+    catalogue = {key: read_catalogue(files[key]) for key in CATALOGUES}
     merged = merge(merge(catalogue, read_yaml(files["scale"])), user)
     problems: list[str] = []
-    config = _with_text_keys(merged, "", problems)
+    config = _with_text_keys(_without_anchors(merged), "", problems)
     errors = filter(
         _tells_more, _filling_validator(read_schema(root / "workflow/schemas")).iter_errors(config)
     )
     errors = sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
     problems += map(_sentence, errors)
-    problems += _secrets(config, "")
+    problems += _secrets(merged, "")
     if all(map(_is_harmless, errors)):
         problems += _dangling_references(config)
     refuse(problems)
@@ -87,6 +90,15 @@ def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
     for key, name in {"scale": f"scales/{scale}.yaml", **CATALOGUES}.items():
         files[key] = next(file for folder in folders if (file := folder / name).is_file())
     return dict(user), files
+
+
+def read_catalogue(path: Path) -> dict:
+    """Read the entries of a catalogue by their names. Raise UserError as `read_yaml`."""
+    return _without_anchors(read_yaml(path))
+
+
+def _without_anchors(keys: Mapping) -> dict:
+    return {key: value for key, value in keys.items() if key != ANCHORS}
 
 
 def refuse(problems: Iterable[str]) -> None:
@@ -166,7 +178,20 @@ def _read(text: str, place: str):
             )
         return node and loader.construct_document(node)
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not
-        raise UserError(f"{place}, {_place_and_reason(error)}; correct it there.") from error
+        reason = _undefined_alias(error, text) or f"{_place_and_reason(error)}; correct it there."
+        raise UserError(f"{place}, {reason}") from error
+
+
+def _undefined_alias(error: Exception, text: str) -> str:
+    """Name an alias that stands for nothing, which YAML's reader in C does not; "" for another error."""
+    if not isinstance(error, ComposerError) or "undefined alias" not in error.problem:
+        return ""
+    line, column = error.problem_mark.line, error.problem_mark.column
+    name = re.match(r"[^\s,\[\]{}]*", text.splitlines()[line][column + 1 :])[0]
+    return (
+        f"line {line + 1}: *{name} stands for nothing, as no &{name} is above it; write the value itself, or "
+        f"'{name}: &{name}' with the value under '{ANCHORS}', at the top of the file."
+    )
 
 
 def _second_keys(node: yaml.Node) -> Iterator[yaml.ScalarNode]:

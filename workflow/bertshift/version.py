@@ -21,6 +21,9 @@ def version() -> str:
     return f"{name} {tomllib.loads(file.read_text(encoding='utf-8'))['project']['version']}"
 
 
+__version__ = version().rpartition(" ")[2]
+
+
 def stamped(table: pd.DataFrame) -> pd.DataFrame:
     """Add a column `version` of the program that makes the table, in place of those of the tables it is made from."""
     return table.assign(version=version())

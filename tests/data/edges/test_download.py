@@ -14,12 +14,13 @@ import pytest
 import yaml
 from conftest import ROOT
 
+from bertshift.config import read_catalogue
 from bertshift.data.edges import archive, download
 from bertshift.data.edges.archive import read_members
 from bertshift.errors import UserError
 from bertshift.files import read_json
 
-CATALOGUE = yaml.safe_load((ROOT / "config/edges.yaml").read_text())
+CATALOGUE = read_catalogue(ROOT / "config/edges.yaml")
 CONTENT = b"1\tword\n" * 10_000
 PACKED = gzip.compress(bytes(range(256)) * 50)
 FILES = {"corpus.txt": CONTENT, "corpus.tar.gz": PACKED}

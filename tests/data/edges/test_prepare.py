@@ -1,16 +1,16 @@
 """`prepare_edges` turns a catalogue entry into the files on disk."""
 
 import pytest
-import yaml
 from conftest import ROOT
 
+from bertshift.config import read_catalogue
 from bertshift.data.edges import prepare
 from bertshift.data.edges.prepare import prepare_edges
 from bertshift.data.edges.records import TASKS, read_edge_sidecar, read_edges, target
 from bertshift.errors import UserError
 from bertshift.files import read_json, write_jsonl
 
-CATALOGUE = yaml.safe_load((ROOT / "config/edges.yaml").read_text())
+CATALOGUE = read_catalogue(ROOT / "config/edges.yaml")
 SPEC = {
     "task": "entities",
     "format": "jiant",

@@ -6,14 +6,14 @@ import zipfile
 from collections import Counter
 
 import pytest
-import yaml
 from conftest import ROOT
 
+from bertshift.config import read_catalogue
 from bertshift.data.edges import gum, spr, uner
 from bertshift.data.edges.prepare import prepare_edges
 from bertshift.data.edges.records import SPLITS, read_edge_sidecar, read_edges
 
-CATALOGUE = yaml.safe_load((ROOT / "config/edges.yaml").read_text())
+CATALOGUE = read_catalogue(ROOT / "config/edges.yaml")
 OPEN = ["gum_pos", "gum_constituents", "gum_entities", "gum_coref", "ewt_dependencies", "ewt_pos", "ewt_constituents",
         "ewt_srl", "semeval_relations", "spr2"]  # fmt: skip
 

@@ -153,7 +153,7 @@ def extract(
     one batch, whatever the number of rows.
     What Kovaleva et al. 2019 (section 4.3), Hao et al. 2020 (3, 4) and Merchant et al. 2020 (5.1) compare.
     The last states are those before a final norm, which decoders and ModernBERT have: so they compare with the others.
-    Raises UserError where max_length is beyond the model's positions, or a hidden state beyond float16.
+    Raises UserError where max_length is beyond the model's positions, or a hidden state is not finite or beyond float16.
     """
     model = _evaluating(model, max_length)
     index = encode(tokenizer, rows, max_length)
@@ -163,7 +163,7 @@ def extract(
     heads = config.num_attention_heads if attention else 0
     done, shown = 0, time.monotonic()
     with writing(out_path, index, config.num_hidden_layers, config.hidden_size, heads, dtype) as writer:
-        write = partial(_extract_batch, model, index, writer=writer, attention=attention)
+        write = partial(_extract_batch, model, index, writer=writer, attention=attention, file=str(out_path))
         for batch, _ in in_parts(equal_lengths(np.diff(offsets), batch_tokens), write, str(out_path)):
             done += len(batch)
             if time.monotonic() - shown > PROGRESS_SECONDS:
@@ -171,8 +171,15 @@ def extract(
                 print(f"{out_path}: {done} of {len(rows)} inputs", file=sys.stderr, flush=True)
 
 
-def _extract_batch(model, index, batch: list[int], writer: Writer, attention: bool) -> None:
+def _extract_batch(model, index, batch: list[int], writer: Writer, attention: bool, file: str) -> None:
     """Write a layer's states and maps as soon as they are known, so that memory holds one layer's."""
+
+    def states(layer: int, found: torch.Tensor) -> None:
+        if not found.isfinite().all():
+            raise UserError(
+                f"{file}: hidden states of layer {layer} are not finite; name another checkpoint."
+            )
+        write(writer.hidden, layer, found)
 
     def write(put: Callable, layer: int, found: torch.Tensor) -> None:
         for example, values in zip(batch, found.cpu().numpy(), strict=True):
@@ -180,7 +187,7 @@ def _extract_batch(model, index, batch: list[int], writer: Writer, attention: bo
 
     maps = partial(write, writer.attention) if attention else None
     with torch.inference_mode():
-        visit(model, partial(write, writer.hidden), maps, **_unpadded(model, index, batch))
+        visit(model, states, maps, **_unpadded(model, index, batch))
 
 
 def _unpadded(model, index, batch: list[int]) -> dict[str, torch.Tensor]:

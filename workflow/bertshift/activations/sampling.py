@@ -4,6 +4,9 @@ import numpy as np
 
 from bertshift.seeds import seed_from
 
+# All metrics of sampled dumps look at the same tokens. RSA came first, so its name seeds their draw.
+SHARED = "rsa"
+
 
 def beside_content(special: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Mark special tokens, and the first token of each example: [N] bool.
@@ -31,16 +34,17 @@ def sample_tokens(
     return np.sort(generator.choice(eligible, count, replace=False, shuffle=False))
 
 
-def two_samples(special_tokens: np.ndarray, count: int, metric: str, stimuli: str) -> dict[str, np.ndarray]:
-    """Draw `sample_tokens` of "content" (without special tokens) and of "all_tokens", by these names."""
+def two_samples(special_tokens: np.ndarray, count: int, stimuli: str) -> dict[str, np.ndarray]:
+    """Draw the tokens that metrics of sampled dumps compare, by variant: `sample_tokens` of "content" (without special
+    tokens) and of "all_tokens"."""
     return {
         variant: sample_tokens(
-            special_tokens, count, metric, stimuli, variant, special=variant == "all_tokens"
+            special_tokens, count, SHARED, stimuli, variant, special=variant == "all_tokens"
         )
         for variant in ("content", "all_tokens")
     }
 
 
-def sampled(special_tokens: np.ndarray, count: int, metric: str, stimuli: str) -> np.ndarray:
+def sampled(special_tokens: np.ndarray, count: int, stimuli: str) -> np.ndarray:
     """List the sorted positions that are in either of `two_samples`."""
-    return np.unique(np.concatenate([*two_samples(special_tokens, count, metric, stimuli).values()]))
+    return np.unique(np.concatenate([*two_samples(special_tokens, count, stimuli).values()]))

@@ -21,17 +21,17 @@ def dump(
     max_length: int,
     attention: bool,
     precision: str,
-    sample: Mapping | None = None,
+    sample: int | None = None,
 ) -> None:
     """Write what the model in `folder` makes of each set of inputs: {activation file: rows}, the file called by the run
     and its folder by the inputs.
 
-    attention, precision: as of `extract`; sample: {metric, count} where only the tokens of `sampled` are stored.
+    attention, precision: as of `extract`; sample: the number of tokens, where only those of `sampled` are stored.
     """
     model, tokenizer = load_encoder(folder).to(best_device()), load_tokenizer(folder)
     for out, rows in stimuli.items():
         print(f"activations: {folder}, {out}: {len(rows)} inputs", file=sys.stderr, flush=True)
-        tokens = partial(sampled, stimuli=out.parent.name, **sample) if sample else None
+        tokens = partial(sampled, count=sample, stimuli=out.parent.name) if sample else None
         extract(model, tokenizer, rows, out, max_length, attention, dtype=precision, tokens=tokens)
 
 

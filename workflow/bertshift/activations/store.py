@@ -164,7 +164,10 @@ class Activations:
             return self.hidden(layer)[positions]
         rows = np.searchsorted(self._kept, positions)
         if not np.array_equal(self._kept.take(rows, mode="clip"), positions):
-            raise UserError(f"{self.path} holds another sample of tokens: delete it and run its rule again.")
+            raise UserError(
+                f'{self.path} holds the states of other tokens than are compared: a metric that reads "sampled" takes those of '
+                "`two_samples`, as docs/metric.md says; if yours does, delete this file and run its rule again."
+            )
         return self._map(hidden_name(layer))[rows]
 
     def attention(self, layer: int) -> Maps:

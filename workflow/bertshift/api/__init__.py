@@ -5,4 +5,5 @@ PLACES = {
     "Change": "bertshift.api.change",
     **dict.fromkeys(("rsa", "svcca", "cka", "js", "cosine"), "bertshift.api.arrays"),
     "UserError": "bertshift.errors",
+    "__version__": "bertshift.version",
 }

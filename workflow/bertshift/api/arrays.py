@@ -12,7 +12,9 @@ from bertshift.metrics import rsa as similarities
 from bertshift.metrics import svcca as correlations
 from bertshift.metrics.scaling import scaled
 
-SUMS_TO = 1e-3  # how far from 1 a row of probabilities in 16 bits may be
+# How far from 1 a row of probabilities in 16 bits may be: bfloat16 rounds each by up to 2^-8.
+SUMS_TO = 4e-3
+SOFTMAX = "give weights after the softmax, which sum to 1."
 
 
 def rsa(x: Any, y: Any) -> float:
@@ -65,9 +67,7 @@ def js(a: Any, b: Any) -> float:
     p, q = _maps(a, b)
     for one in (p, q):
         if not ((one >= 0).all() and (abs(one.sum(-1) - 1) <= SUMS_TO).all()):
-            raise UserError(
-                "a row of attention is no distribution; give weights after the softmax, which sum to 1."
-            )
+            raise UserError(f"a row of attention is no distribution; {SOFTMAX}")
     per_query = jensen_shannon.terms(p.ravel(), q.ravel()).sum(axis=0).reshape(p.shape).sum(axis=-1) / 2
     return float(max(per_query.mean(), 0.0))
 
@@ -77,44 +77,51 @@ def cosine(a: Any, b: Any) -> float:
 
     No unit; from 0 to 1, as attention is nowhere negative, and 1 where the maps are proportional (Kovaleva et al. 2019, section
     4.3). Leading axes, such as examples and heads, are averaged over. UserError for another shape,
-    for weights that are not finite, and for a map of zeros.
+    for weights that are not finite or below 0, and for a map of zeros.
     """
     p, q = (scaled(one.reshape(*one.shape[:-2], -1), axis=-1) for one in _maps(a, b))
+    if min(p.min(), q.min()) < 0:
+        raise UserError(f"a weight of attention is below 0; {SOFTMAX}")
     if not (p.any(-1).all() and q.any(-1).all()):
         raise UserError("a map of attention is zero everywhere, so it has no direction; leave it out.")
     return float(maps.quotient((p * q).sum(-1), (p * p).sum(-1), (q * q).sum(-1)).mean())
 
 
-def _array(values: Any) -> np.ndarray:
-    """Convert to an array in float64, or in float32 where `values` are float32 or narrower."""
+def _array(name: str, values: Any) -> np.ndarray:
+    """Convert to an array in float64, or in float32 where `values` are float32 or narrower.
+
+    UserError, with the array's name, for what is not finite or no array of real numbers.
+    """
     if hasattr(values, "detach"):  # torch's
-        values = values.detach().cpu()
-        narrow = values.is_floating_point() and values.itemsize <= 4
-        return (values.float() if narrow else values.double()).numpy()
-    values = np.asarray(values)
-    narrow = values.dtype.kind == "f" and values.dtype.itemsize <= 4
-    return values.astype(np.float32 if narrow else np.float64, copy=False)
-
-
-def _check_finite(**arrays: np.ndarray) -> None:
-    for name, values in arrays.items():
-        if not np.isfinite(values).all():
-            raise UserError(f"{name} has a number that is not finite: check the model.")
+        values = values.detach().cpu().to_dense()
+        if values.is_floating_point() and values.itemsize < 4:  # NumPy has no bfloat16
+            values = values.float()
+    if np.ma.is_masked(values):
+        raise UserError(f"{name} has masked cells; leave these tokens out of both.")
+    try:
+        values = np.asarray(values)
+        if np.iscomplexobj(values):
+            raise UserError(f"{name} holds complex numbers; give real ones.")
+        narrow = values.dtype.kind == "f" and values.dtype.itemsize <= 4
+        values = values.astype(np.float32 if narrow else np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise UserError(f"{name} holds no numbers; give an array of numbers.") from None
+    if not np.isfinite(values).all():
+        raise UserError(f"{name} has a number that is not finite: check the model.")
+    return values
 
 
 def _states(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    x, y = _array(x), _array(y)
+    x, y = _array("x", x), _array("y", y)
     if x.ndim != 2 or y.ndim != 2 or len(x) != len(y) or not (x.size and y.size):
         raise UserError(
             f"x is {list(x.shape)} and y {list(y.shape)}; give [tokens, width] of the same tokens."
         )
-    _check_finite(x=x, y=y)
     return x, y
 
 
 def _maps(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
-    a, b = (_array(one).astype(np.float64, copy=False) for one in (a, b))
+    a, b = (_array(name, one).astype(np.float64, copy=False) for name, one in (("a", a), ("b", b)))
     if a.ndim < 2 or a.shape != b.shape or not a.size:
         raise UserError(f"a is {list(a.shape)} and b {list(b.shape)}; give [..., query, key] of one shape.")
-    _check_finite(a=a, b=b)
     return a, b

@@ -1,5 +1,6 @@
 """What `bertshift.compare` gives."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,8 +9,9 @@ from pathlib import Path
 import pandas as pd
 
 from bertshift.api.measures import MEASURES
+from bertshift.errors import UserError
 from bertshift.files import write_text, write_tsv
-from bertshift.measures.metric import CORRELATION
+from bertshift.measures.metric import ANY, CORRELATION, Shown
 from bertshift.naming import seed_and_draw
 from bertshift.rows import ranges, statistics
 
@@ -25,7 +27,8 @@ class Change:
 
     rows: of every replicate, in the columns of the workflow's tables, of which CKA's values are distances; table: means over
     replicates; left_out: {measure: why it could not be taken}; about: how many texts, which checkpoints;
-    draws: how many models were made by noise for each replicate. Their rows have `noise_name(model)` as `model`.
+    draws: how many models were made by noise for each replicate. Their rows have `noise_name(model)` as `model`;
+    own: {measure of the user's own: how it is shown}.
     """
 
     rows: pd.DataFrame = field(repr=False)
@@ -34,6 +37,7 @@ class Change:
     about: Mapping = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     draws: int = 0
+    own: Mapping[str, Shown] = field(default_factory=dict)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -56,6 +60,11 @@ class Change:
         return rows.rename(columns={"metric": "measure"})[columns].reset_index(drop=True)
 
     @property
+    def shown(self) -> dict[str, Shown]:
+        """How each measure is shown, those that were not taken included."""
+        return {name: measure.shown for name, measure in MEASURES.items()} | dict(self.own)
+
+    @property
     def own_rows(self) -> pd.DataFrame:
         """The rows of the model itself, without those of models made by noise."""
         return self.rows[self.rows["model"] == self.model]
@@ -71,16 +80,17 @@ class Change:
     def profile(self) -> pd.DataFrame:
         """How much each layer changed by each measure, as a share of the layer that changed most: [measures, layers]."""
         shares = {}
-        for name, measure in MEASURES.items():
+        for name, measure in self.shown.items():
             rows = self.by_layer(name)
             if len(rows):
                 change = (1 - rows["value"] if measure.alike else rows["value"]).abs()
+                change = change.where(change > statistics.EQUAL, 0.0)
                 shares[name] = change / (change.max() or 1.0)
         return pd.DataFrame(shares).T.rename_axis(index="measure", columns="layer")
 
     def by_layer(self, measure: str) -> pd.DataFrame:
         """Select the rows of `table` for a measure's first variant, all heads together, by layer."""
-        rows, variant = self.table, MEASURES[measure].variant
+        rows, variant = self.table, self.shown[measure].rows["variant"]
         return rows[
             (rows["measure"] == measure) & (rows["variant"] == variant) & (rows["head"] == 0)
         ].set_index("layer")
@@ -92,7 +102,7 @@ class Change:
         """
         rows = self.by_layer(measure)
         more = rows["value"] - rows["noise_high"]
-        if MEASURES[measure].alike:
+        if self.shown[measure].alike:
             more = rows["noise_low"] - rows["value"]
         return list(rows.index[more > statistics.EQUAL])
 
@@ -104,15 +114,27 @@ class Change:
         return draw(self)
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write the table, the picture of `plot` and a page to explore, `change.tsv`, `change.png` and `index.html`."""
-        from bertshift.api.page import page
+        """Write the table, the picture of `plot` and a page to explore, `change.tsv`, `change.png` and `index.html`.
 
-        folder = Path(folder)
-        figure, html = self.plot(), page(self)
+        Returns the files. Those whose packages are not installed are left out with a warning. UserError where
+        the folder cannot be made.
+        """
+        from bertshift.api import drawing
+
+        folder = folder_at(folder)
         write_tsv(folder / "change.tsv", self.table)
-        figure.savefig(folder / "change.png", dpi=150)
-        write_text(folder / "index.html", html)
-        return [folder / name for name in ("change.tsv", "change.png", "index.html")]
+        written = ["change.tsv"]
+        if drawing.has(drawing.PICTURE):
+            self.plot().savefig(folder / "change.png", dpi=150)
+            written.append("change.png")
+        if drawing.has(drawing.PAGE):
+            from bertshift.api.page import page
+
+            write_text(folder / "index.html", page(self))
+            written.append("index.html")
+        if lacking := drawing.left_out():
+            warnings.warn(lacking, stacklevel=2)
+        return [folder / name for name in written]
 
     def __str__(self) -> str:
         """Format the profile as a table: each layer's values, and their share of the largest change."""
@@ -120,7 +142,7 @@ class Change:
         for measure in self.profile.index:
             values = self.by_layer(measure)["value"]
             cells[measure] = {
-                layer: f"{value:.6g} {self.profile.loc[measure, layer]:4.0%}"
+                layer: f"{value if abs(value) > statistics.EQUAL else 0:.6g} {self.profile.loc[measure, layer]:4.0%}"
                 for layer, value in values.items()
             }
         lines = [
@@ -142,14 +164,34 @@ class Change:
         return f"Changed more than by {drawn}: {'; '.join(found)}."
 
 
+def folder_at(path: str | Path) -> Path:
+    """Return the folder, which is made where it is not there. UserError where it cannot be."""
+    folder = Path(path).expanduser()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{path} is no folder and cannot be made one ({error.strerror}); name another."
+        ) from None
+    return folder
+
+
 def noise_name(model: str) -> str:
     """Name the models made by noise as large as the change of this one."""
     return f"{model}.noise"
 
 
 def with_ranges(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the range of each row's value, and turn the distances of a similarity into what it is itself."""
-    rows = ranges.within_measures(rows)
+    """Add the range of each row's value, and turn the distances of a similarity into what it is itself.
+
+    Values of a user's own measure may lie anywhere.
+    """
     distances = rows["metric"].isin([name for name, measure in MEASURES.items() if measure.similarity])
-    turned = ranges.within(statistics.mapped(rows[distances], lambda value: 1 - value), CORRELATION)
-    return pd.concat([rows[~distances], turned]).sort_index()
+    own = ~rows["metric"].isin(MEASURES)
+    turned = statistics.mapped(rows[distances], lambda value: 1 - value)
+    parts = [
+        ranges.within_measures(rows[~distances & ~own]),
+        ranges.within(turned, CORRELATION),
+        ranges.within(rows[own], ANY),
+    ]
+    return pd.concat(parts).sort_index()

@@ -3,7 +3,7 @@
 import io
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,23 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from bertshift.activations.extract import extract
+from bertshift.api import own_measure
 from bertshift.api.change import Change, noise_name
-from bertshift.api.measures import MEASURES
-from bertshift.api.models import called, listed, name_of, own_reference, prepare, short_names
-from bertshift.api.texts import check_lengths, check_same, rows_of, tokens_of
+from bertshift.api.measures import MEASURES, Measure, known
+from bertshift.api.models import (
+    called,
+    checkpoint_of,
+    listed,
+    name_of,
+    own_reference,
+    prepare,
+    short_names,
+)
+from bertshift.api.texts import check_count, check_cut, check_lengths, check_same, rows_of, tokens_of
 from bertshift.errors import UserError
+from bertshift.measures.metric import Shown
 from bertshift.metrics.pairs import Pair
+from bertshift.metrics.similarity import FEWEST
 from bertshift.models.family import longest_input
 from bertshift.models.loading import load_encoder
 from bertshift.models.noise import add_noise
@@ -30,9 +41,10 @@ from bertshift.seeds import seed_from
 def compare(
     model: Any,
     reference: Any = None,
-    texts: Sequence[str | tuple[str, str]] = (),
+    texts: Any = (),
     *,
-    measures: Iterable[str] = tuple(MEASURES),
+    columns: str | Sequence[str] | None = None,
+    measures: str | Callable | Iterable[str | Callable] = tuple(MEASURES),
     max_length: int | None = None,
     tokens: int | None = None,
     tokenizer: Any = None,
@@ -43,11 +55,14 @@ def compare(
 ) -> Change:
     """Compare two models layer by layer on the same texts, as the workflow's rules do.
 
-    model, reference: a folder, a name on the Hugging Face hub (`name` or `name@commit`) or a loaded model of transformers; a
+    model, reference: a folder, a name on the Hugging Face hub (`name` or `name@revision`) or a loaded model of transformers; a
     list holds replicates: fine-tuning seeds of one reference, or as many references, each the parent of its model. An adapter
     of PEFT's is merged with its base, which is its reference unless another is given.
-    texts: strings, or pairs of strings. Some hundred sentences do; SVCCA needs more tokens than the models are wide.
-    measures: some of rsa, svcca, cka, js and cosine. max_length: texts are cut to so many tokens. tokens: how many the
+    texts: strings, or pairs of strings as tuples. Some hundred sentences do; SVCCA needs more tokens than the models are
+    wide. Or a table: a DataFrame, a data set of the hub, a mapping of columns or rows that are mappings. columns: of a table,
+    the column that is read, or two for pairs.
+    measures: some of rsa, svcca, cka, js and cosine, and functions of your own: of x and y, the hidden states [tokens, width] of
+    the same content tokens in float64, to a number that is 1 (a similarity) or 0 (a distance) where x is y. max_length: texts are cut to so many tokens. tokens: how many the
     measures of hidden states draw at most (RSA 5000, SVCCA and CKA 20000). tokenizer: for models that bring none. name: what
     the texts are called; draws of tokens depend on it. progress: whether a bar shows on stderr.
     null: "noise" also measures models made by noise, `draws` for each replicate: the reference with random weights
@@ -57,19 +72,22 @@ def compare(
     cannot be taken, as attention of models with other numbers of layers, is named in `left_out` of the result. UserError for
     models and texts that cannot be compared at all.
     """
-    models, rows = listed(model), rows_of(texts)
+    models, rows = listed(model), rows_of(texts, columns)
     references = listed([own_reference(one) for one in models] if reference is None else reference)
     if len(references) not in (1, len(models)):
         raise UserError(
             f"{len(models)} models have {len(references)} references; give one for all, or one for each."
         )
-    names, wanted = short_names(models, references), _known(measures)
+    names, wanted = short_names(models, references), known(measures)
     draws = _known_draws(null, draws)
+    for key, value, least in (("max_length", max_length, 1), ("tokens", tokens, FEWEST)):
+        if value is not None:
+            check_count(key, value, least)
     with tempfile.TemporaryDirectory(prefix="bertshift-") as folder:
         given = _once([*models, *references])
         steps = 2 * len(given) + draws * len(models) + len(wanted)
         with tqdm(total=steps, disable=not progress, unit="step", leave=False) as bar:
-            files, length = _dumped(given, rows, Path(folder), max_length, tokenizer, name, bar)
+            files, length = _dumped(given, rows, Path(folder), max_length, tokenizer, bar)
             keys = {"model": names[0], "reference": names[1], "stimuli": name}
             pairs = [
                 Pair(files[_key(one)], files[_key(other)], keys | replicate)
@@ -79,26 +97,17 @@ def compare(
             noise = [
                 _noise(pair, draw, draws, rows, length, bar) for pair in pairs for draw in range(1, draws + 1)
             ]
-            tables, left_out = _measured([*pairs, *noise], wanted, tokens, paths, bar)
-    about = {"texts": len(rows), "checkpoints": [name_of(one) for one in given]}
-    return Change(pd.concat(tables, ignore_index=True), *names, about, left_out, draws)
-
-
-def _known(measures: Iterable[str]) -> list[str]:
-    wanted = [measures] if isinstance(measures, str) else list(measures)
-    if unknown := [one for one in wanted if one not in MEASURES]:
-        raise UserError(f"there is no measure {unknown[0]!r}; write some of {', '.join(MEASURES)}.")
-    if not wanted:
-        raise UserError(f"no measure is named; write some of {', '.join(MEASURES)}.")
-    return wanted
+            tables, own, left_out = _measured([*pairs, *noise], wanted, tokens, paths, bar)
+            checkpoints = [checkpoint_of(one, Path(folder) / str(number)) for number, one in enumerate(given)]
+    about = {"texts": len(rows), "checkpoints": checkpoints}
+    return Change(pd.concat(tables, ignore_index=True), *names, about, left_out, draws, own)
 
 
 def _known_draws(null: str | None, draws: int) -> int:
     """Return how many models are made by noise: none where no null is asked for."""
     if null not in (None, "noise"):
         raise UserError(f"there is no null {null!r}; write noise, or leave it out.")
-    if draws < 1:
-        raise UserError(f"draws is {draws}; write 1 or more.")
+    check_count("draws", draws, 1)
     return draws if null else 0
 
 
@@ -123,7 +132,7 @@ def _replicates(models: list, references: list) -> Iterator[tuple[Any, Any, dict
 
 
 def _dumped(
-    given: list, rows: list[dict], folder: Path, max_length: int | None, tokenizer: Any, name: str, bar: tqdm
+    given: list, rows: list[dict], folder: Path, max_length: int | None, tokenizer: Any, bar: tqdm
 ) -> tuple[dict[str | int, Path], int]:
     """Write what each model makes of the texts, one model at a time in memory.
 
@@ -141,16 +150,14 @@ def _dumped(
         cut = tokens_of(own, rows)
         first = first or (cut, name_of(one))
         check_same(first[0], cut, first[1], name_of(one))
-        room, longest = longest_input(encoder), int(np.diff(cut["offsets"]).max())
+        room = longest_input(encoder)
         if max_length is None:
             check_lengths(cut["offsets"], room, name_of(one))
-        elif max_length > room:
-            raise UserError(
-                f"max_length is {max_length}, and {name_of(one)} reads {room} tokens; write {room} or less."
-            )
+        else:
+            check_cut(max_length, own, rows, room, name_of(one))
         bar.set_description(f"runs {name_of(one)}")
-        length = max_length or longest
-        files[_key(one)] = folder / name / f"{number}.npz"
+        length = max_length or int(np.diff(cut["offsets"]).max())
+        files[_key(one)] = folder / "activations" / f"{number}.npz"
         with _quiet(), called({str(run): name_of(one), str(files[_key(one)]): name_of(one)}):
             extract(encoder, own, rows, files[_key(one)], length, attention=True)
         bar.update()
@@ -174,22 +181,32 @@ def _noise(pair: Pair, draw: int, draws: int, rows: list[dict], length: int, bar
 
 
 def _measured(
-    pairs: list[Pair], wanted: Sequence[str], tokens: int | None, paths: Mapping[str, str], bar: tqdm
-) -> tuple[list[pd.DataFrame], dict[str, str]]:
-    tables, left_out = [], {}
-    for measure in wanted:
-        bar.set_description(measure)
-        how = {"tokens": tokens} if tokens and MEASURES[measure].record.tokens else {}
-        own = [Pair(pair.model, pair.reference, {"metric": measure} | pair.keys) for pair in pairs]
+    pairs: list[Pair],
+    wanted: Mapping[str, Measure | Callable],
+    tokens: int | None,
+    paths: Mapping[str, str],
+    bar: tqdm,
+) -> tuple[list[pd.DataFrame], dict[str, Shown], dict[str, str]]:
+    """Return the measures' tables, how those of the user's own are shown, and which could not be taken, and why."""
+    tables, own, left_out = [], {}, {}
+    for name, measure in wanted.items():
+        bar.set_description(name)
+        named = [Pair(pair.model, pair.reference, {"metric": name} | pair.keys) for pair in pairs]
+        how = {"tokens": tokens} if tokens else {}
         try:
             with _quiet(), called(dict(paths)):
-                tables.append(MEASURES[measure].compare(own, **how))
+                if isinstance(measure, Measure):
+                    tables.append(measure.compare(named, **how if measure.record.tokens else {}))
+                else:
+                    shown = own_measure.shown(measure, name, named[0], **how)
+                    tables.append(own_measure.compare(measure, name, named, **how))
+                    own[name] = shown
         except UserError as error:
-            left_out[measure] = str(error)
+            left_out[name] = str(error)
         bar.update()
     if not tables:
         raise UserError(next(iter(left_out.values())))
-    return tables, left_out
+    return tables, own, left_out
 
 
 def _quiet() -> redirect_stderr:

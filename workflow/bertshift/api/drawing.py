@@ -1,11 +1,11 @@
 """The picture of a comparison: the profile, and each measure by layer, as on the page."""
 
+import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from bertshift.api.change import Change
-from bertshift.api.measures import MEASURES
 from bertshift.errors import UserError
 
 if TYPE_CHECKING:
@@ -20,37 +20,80 @@ PACKAGES = {
     "yaml": "pyyaml",
 }  # others have their module's name
 BLUE, GREY, WIDTH = "#0072B2", "#777777", 7.5
+# Names of models are no formulas.
+SHEET = {
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.usetex": False,
+    "text.parse_math": False,
+}
+
+
+def has(modules: Sequence[str]) -> bool:
+    """Tell whether modules are installed."""
+    return all(map(find_spec, modules))
+
+
+def left_out() -> str:
+    """Say which files cannot be written, and how to install what is missing; empty if nothing is."""
+    files = [name for name, modules in (("change.png", PICTURE), ("index.html", PAGE)) if not has(modules)]
+    missing = [module for module in PAGE if not find_spec(module)]
+    return f"no {' and no '.join(files)}: {_how_to_install(missing)}" if files else ""
 
 
 def need(modules: Sequence[str]) -> None:
     """Raise UserError, which says how to install what is missing."""
-    if missing := [PACKAGES.get(module, module) for module in modules if not find_spec(module)]:
-        raise UserError(
-            f"a picture needs packages that are not installed; call: pip install {' '.join(missing)}."
-        )
+    if missing := [module for module in modules if not find_spec(module)]:
+        raise UserError(f"a picture needs packages that are not installed; {_how_to_install(missing)}")
+    _forget_absent_backend()
+
+
+def _how_to_install(modules: Sequence[str]) -> str:
+    return f"call: pip install {' '.join(PACKAGES.get(module, module) for module in modules)}."
+
+
+def _forget_absent_backend() -> None:
+    """Drop MPLBACKEND where its module is not installed, as below a notebook's shell: matplotlib refuses to be imported."""
+    scheme, _, module = os.environ.get("MPLBACKEND", "").partition("://")
+    if scheme == "module" and not find_spec(module.partition(".")[0]):
+        del os.environ["MPLBACKEND"]
 
 
 def draw(change: Change) -> "Figure":
     need(PICTURE)
-    import matplotlib.pyplot as plt  # which lets notebooks show the figure
+    import matplotlib.pyplot as plt
 
     measures = list(change.profile.index)
     rows = -(-len(measures) // 3)
-    with plt.rc_context({"font.size": 8, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = plt.figure(figsize=(WIDTH, 1.1 + 0.22 * len(measures) + 1.7 * rows), layout="constrained")
+    with plt.rc_context(SHEET):
+        figure = _empty_figure(WIDTH, 1.1 + 0.22 * len(measures) + 1.7 * rows)
         figure.suptitle(f"{change.model} and {change.reference}", fontsize=9)
         above, below = figure.subfigures(2, 1, height_ratios=[0.6 + 0.2 * len(measures), 1.7 * rows])
         _profile(above.subplots(), change)
         for place, measure in enumerate(measures, 1):
             _measure(below.add_subplot(rows, 3, place), change, measure)
-        plt.close(figure)
+        figure.draw_without_rendering()  # makes the ticks, whose labels are in this style too
+    return figure
+
+
+def _empty_figure(width: float, height: float) -> "Figure":
+    """Make a figure that notebooks show; where there is no backend to show it, one for files alone."""
+    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
+
+    try:
+        figure = plt.figure(figsize=(width, height), layout="constrained")
+    except ImportError:
+        return Figure(figsize=(width, height), layout="constrained")
+    plt.close(figure)
     return figure
 
 
 def _profile(axes: "Axes", change: Change) -> None:
     shares = change.profile
     axes.imshow(shares.to_numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    axes.set_yticks(range(len(shares)), [MEASURES[measure].title for measure in shares.index])
+    axes.set_yticks(range(len(shares)), [change.shown[measure].title for measure in shares.index])
     axes.set_xticks(range(shares.shape[1]), shares.columns)
     axes.set_xlabel("layer (0 = embeddings); darker is more change, relative to the layer that changes most")
 
@@ -77,6 +120,8 @@ def _measure(axes: "Axes", change: Change, measure: str) -> None:
         last = rows.index[-1], rows["noise"].iloc[-1]
         place = {"xytext": (0, -4), "textcoords": "offset points", "ha": "right", "va": "top"}
         axes.annotate("noise", last, color=GREY, fontsize=7, **place)
-    axes.set(title=MEASURES[measure].title, xlabel="layer", xlim=(-0.3, change.profile.columns.max() + 0.3))
+    axes.set(
+        title=change.shown[measure].title, xlabel="layer", xlim=(-0.3, change.profile.columns.max() + 0.3)
+    )
     axes.title.set_fontsize(8)
     axes.locator_params(axis="x", integer=True)

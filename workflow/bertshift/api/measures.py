@@ -1,24 +1,25 @@
-"""The measures that two models are compared by: metrics of the workflow, as their records tell."""
+"""The measures that two models are compared by: metrics of the workflow, and functions of one's own."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from importlib import import_module
 
-from bertshift.measures.metric import Metric
+from bertshift.errors import UserError
+from bertshift.measures.metric import Metric, Shown
 from bertshift.measures.registry import METRICS
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure that `results/<folder>` has a table of, and the page a line.
+    """A measure that `results/<folder>` has a table of.
 
-    module: in metrics/, whose `compare` takes its rows; variant: the one that the page shows; alike: whether 1 is no change.
+    module: in metrics/, whose `compare` takes its rows; shown: its line of the picture and the page.
     similarity: whether values are 1 minus those of the table, which are distances.
     """
 
     folder: str
-    line: str
     module: str
+    shown: Shown
     similarity: bool = False
 
     @property
@@ -26,30 +27,38 @@ class Measure:
         return METRICS[self.folder]
 
     @property
-    def variant(self) -> str:
-        return self.record.shown[self.line].rows["variant"]
-
-    @property
-    def title(self) -> str:
-        return self.record.shown[self.line].title
-
-    @property
-    def alike(self) -> bool:
-        return self.record.shown[self.line].alike != self.similarity
-
-    @property
     def compare(self) -> Callable:
         return import_module(f"bertshift.metrics.{self.module}").compare
 
 
 def _of(name: str) -> Measure:
-    return Measure(name, name, METRICS[name].module)
+    return Measure(name, METRICS[name].module, METRICS[name].shown[name])
 
 
 MEASURES = {
     "rsa": _of("rsa"),
     "svcca": _of("svcca"),
-    "cka": Measure("similarity", "cka_debiased", "linear_cka", similarity=True),
+    "cka": Measure(
+        "similarity", "linear_cka", replace(METRICS["similarity"].shown["cka_debiased"], alike=True), True
+    ),
     "js": _of("js"),
     "cosine": _of("cosine"),
 }
+
+
+def known(measures: str | Callable | Iterable[str | Callable]) -> dict[str, Measure | Callable]:
+    """Find measures by name; a function is called by its own. UserError for unknown names and for names that stand twice."""
+    given = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
+    if not given:
+        raise UserError(f"no measure is named; write some of {', '.join(MEASURES)}.")
+    found: dict[str, Measure | Callable] = {}
+    for one in given:
+        name = getattr(one, "__name__", type(one).__name__) if callable(one) else one
+        if not callable(one) and name not in MEASURES:
+            raise UserError(f"there is no measure {name!r}; write some of {', '.join(MEASURES)}.")
+        if callable(one) and not name.isidentifier():
+            raise UserError(f"a measure is called {name!r}; give a function with a name, written with def.")
+        if name in found or callable(one) and name in MEASURES:
+            raise UserError(f"two measures are called {name!r}; name each once, and functions otherwise.")
+        found[name] = one if callable(one) else MEASURES[name]
+    return found

@@ -9,6 +9,7 @@ from typing import Any
 from transformers import MODEL_MAPPING, PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.errors import UserError
+from bertshift.files import read_json
 from bertshift.models.adapters import base_of, has_adapters, merge_folder, merged_copy
 from bertshift.models.loading import (
     MODEL_FILES,
@@ -18,11 +19,12 @@ from bertshift.models.loading import (
     load_encoder,
     save_model,
 )
-from bertshift.models.published import is_adapter, parts_of, read_config, weights_of
-from bertshift.models.source import hub_source, local_source
+from bertshift.models.published import ADAPTER, is_adapter, parts_of, read_config, weights_of
+from bertshift.models.source import SOURCE, hub_source, local_source
 from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
 
-HUB_NAME = re.compile(r"(?P<name>[\w-][\w.-]*(/[\w-][\w.-]*)?)(@(?P<commit>\w+))?")
+DESCRIBE = (MODEL_FILES[0], ADAPTER)  # what says which model, or adapter, a folder holds
+HUB_NAME = re.compile(r"(?P<name>[\w-][\w.-]*(/[\w-][\w.-]*)?)(@(?P<revision>[\w./-]+))?")
 
 
 def listed(models: Any) -> list:
@@ -38,6 +40,12 @@ def name_of(model: Any) -> str:
     if isinstance(model, (str, Path)):
         return str(model).rstrip("/") or "/"
     return getattr(model, "name_or_path", "") or type(model).__name__
+
+
+def checkpoint_of(model: Any, folder: Path) -> str:
+    """Name the checkpoint in a model folder that was prepared for a model: one from the hub with its commit."""
+    source = read_json(folder / SOURCE)
+    return source["name"] if source["source"].startswith("hub:") else name_of(model)
 
 
 def prepare(model: Any, folder: Path, tokenizer: Any = None) -> None:
@@ -96,12 +104,16 @@ def called(names: dict[str, str]) -> Iterator[None]:
 def _found(model: str | Path) -> tuple[Path, dict]:
     """Find the folder of a model that is given by name, on this machine or as the hub has it, and where it is from."""
     if (given := Path(model).expanduser()).is_dir():
+        _check_not_above(given)
         return given, local_source(given.name)
     match = HUB_NAME.fullmatch(str(model))
     if not match:
         raise UserError(f"{model} is no folder, and no name of a model on the hub; correct it.")
-    folder = fetch_checkpoint(match["name"], match["commit"])
-    return folder, hub_source(match["name"], folder.name, pinned=bool(match["commit"]))
+    try:
+        folder = fetch_checkpoint(match["name"], match["revision"])
+    except UserError as error:
+        raise UserError(f"there is no folder {model}, and {error}") from error
+    return folder, hub_source(match["name"], folder.name, match["revision"])
 
 
 def _merge(adapter: Path, folder: Path, tokenizer: Any) -> None:
@@ -114,6 +126,16 @@ def _merge(adapter: Path, folder: Path, tokenizer: Any) -> None:
     encoder = load_encoder(below)
     merge_folder(encoder, adapter)
     save_model(folder, encoder, load_tokenizer(below))
+
+
+def _check_not_above(folder: Path) -> None:
+    """Raise UserError for a folder that has no model but folders of models, as a training leaves."""
+    inside = {file.parent.name for name in DESCRIBE for file in folder.glob(f"*/{name}")}
+    if inside and not any((folder / name).exists() for name in DESCRIBE):
+        names = ", ".join(sorted(inside, key=lambda name: (len(name), name)))
+        raise UserError(
+            f"{folder} holds no model itself, but these folders of models: {names}; name one of them."
+        )
 
 
 def _check_folder(folder: Path) -> None:
@@ -145,19 +167,19 @@ def _tokenizer(given: Any, name: str) -> PreTrainedTokenizerBase:
         return given
     if given and Path(given).expanduser().is_dir():
         return load_tokenizer(Path(given).expanduser())
-    if not HUB_NAME.fullmatch(str(given)):
+    if not (match := HUB_NAME.fullmatch(str(given))):
         raise UserError(
             f"nothing says which tokenizer {name} has; write tokenizer= with its folder or a loaded one."
         )
-    return load_tokenizer(_tokenizer_files(str(given)))
+    return load_tokenizer(_tokenizer_files(match["name"], match["revision"]))
 
 
-def _tokenizer_files(name: str) -> Path:
+def _tokenizer_files(name: str, revision: str | None) -> Path:
     from huggingface_hub import snapshot_download
 
     patterns = ["config.json", "tokenizer*", "special_tokens_map.json", "vocab.*", "merges.txt", "*.model"]
     try:
-        return Path(snapshot_download(name, allow_patterns=patterns))
+        return Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     except (OSError, ValueError) as error:
         raise UserError(
             f"{name}: its tokenizer could not be downloaded ({error}); write tokenizer= with a folder or a loaded one."

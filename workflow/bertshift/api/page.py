@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from bertshift.api.change import NOISE, Change
+from bertshift.api.change import NOISE, Change, with_ranges
 from bertshift.api.drawing import PAGE, need
 from bertshift.api.measures import MEASURES
+from bertshift.measures.metric import Metric
 from bertshift.naming import pair_name
-from bertshift.rows import ranges
 
 
 def page(change: Change) -> str:
@@ -18,36 +18,34 @@ def page(change: Change) -> str:
 
     model, reference = (_spelled(name) for name in (change.model, change.reference))
     compared = pair_name(model, reference)
-    tables = {
-        f"results/{MEASURES[str(measure)].folder}/{compared}.tsv": _as_table(rows)
-        for measure, rows in change.own_rows.groupby("metric", sort=False)
+    metrics = {
+        name: Metric(shown={name: shown}, by_heads=name in MEASURES and MEASURES[name].record.by_heads)
+        for name, shown in change.shown.items()
     }
-    [pair] = pairs(tables).values()
-    for name, measure in MEASURES.items():
-        if not (line := pair["measures"].get(measure.line)):
-            continue
-        if measure.similarity:  # the page has distances
-            line["title"] = measure.title.replace(", ", ", 1 - ", 1)
-        if change.draws:
-            line["noise"] = {"layers": _noise_layers(change.by_layer(name), measure.similarity)}
+    tables = {
+        f"results/{measure}/{compared}.tsv": _as_table(rows)
+        for measure, rows in with_ranges(change.own_rows).groupby("metric", sort=False)
+    }
+    [pair] = pairs(tables, metrics).values()
+    if change.draws:
+        for name, line in pair["measures"].items():
+            line["noise"] = {"layers": _noise_layers(change.by_layer(name))}
     pair["made"] = {
         "scale": [], "checkpoint": list(change.about["checkpoints"]), "data": [f"{change.about['texts']} texts"],
-        "tables": [],
+        "left_out": [f"{measure}: {why}" for measure, why in change.left_out.items()], "tables": [],
     }  # fmt: skip
     found = data.page([], pd.DataFrame(), {}, {compared: pair}, {})
     found |= {"title": f"{change.model} and {change.reference}", "checkpoints": pair["made"]["checkpoint"]}
     return render(found | {"labels": {model: change.model, reference: change.reference}})
 
 
-def _noise_layers(rows: pd.DataFrame, as_distances: bool) -> list[list]:
+def _noise_layers(rows: pd.DataFrame) -> list[list]:
     """List [layer, mean, smallest, largest draw, no replicates] of models made by noise."""
     from bertshift.page.charts import shown
 
-    values = rows[NOISE]
-    if as_distances:
-        values = (1 - values).set_axis(["noise", "noise_high", "noise_low"], axis=1)[NOISE]
     return [
-        [int(layer), *map(shown, row), []] for layer, row in zip(rows.index, values.to_numpy(), strict=True)
+        [int(layer), *map(shown, row), []]
+        for layer, row in zip(rows.index, rows[NOISE].to_numpy(), strict=True)
     ]
 
 
@@ -58,4 +56,4 @@ def _spelled(name: str) -> str:
 
 def _as_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows as the page reads them: pairs of layers at one depth are one layer of the model."""
-    return ranges.within_measures(rows).assign(ref_layer=rows["layer"], scale="", checkpoint="", data="")
+    return rows.assign(ref_layer=rows["layer"], scale="", checkpoint="", data="")

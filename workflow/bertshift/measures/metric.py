@@ -4,9 +4,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bertshift.errors import UserError
+
 Range = tuple[float, float]
 SHARE, CORRELATION = (0.0, 1.0), (-1.0, 1.0)
 POSITIVE, ANY = (0.0, math.inf), (-math.inf, math.inf)
+READS = ("attention", "sampled", "inputs", "weights")
+SAMPLED_TOKENS = "tokens"  # the key of `samples` that says how many tokens a sampled dump holds
 NATS = (0.0, math.log(2))  # of a divergence of two distributions from their mean
 
 
@@ -27,7 +31,8 @@ class Shown:
 class Metric:
     """A metric whose tables are `results/<name of the record>/<model>_vs_<model>.tsv`.
 
-    reads: a kind of dump, one of requests.activations.KINDS; or "inputs" or "weights" of a metric with a rule of its own.
+    reads: a kind of dump, "attention" with all states and maps or "sampled" with the states of a sample of tokens; or
+    "inputs" or "weights" of a metric with a rule of its own.
     module: in metrics/; its `compare` takes the pairs of dumps and what is named here. tokens: the key of `samples` that
     says how many tokens are compared; weights: whether `compare` takes the models' folders; annotations: whether it takes
     the words' tags and trees. by_heads: whether its table has a row for each head; all_layers: whether it holds the states
@@ -54,3 +59,14 @@ class Metric:
     elements: float = 0
     variants: int = 1
     seconds: float = 0.5
+
+    def __post_init__(self):
+        if self.reads not in READS:
+            raise UserError(
+                f"a record in measures/ has reads={self.reads!r}; write one of {', '.join(READS)}."
+            )
+        if self.reads == "sampled" and self.tokens != SAMPLED_TOKENS:
+            raise UserError(
+                f"a record in measures/ has reads='sampled' and tokens={self.tokens!r}; such a dump holds as many tokens "
+                f"as samples.{SAMPLED_TOKENS} says, so write tokens={SAMPLED_TOKENS!r}, or reads='attention'."
+            )

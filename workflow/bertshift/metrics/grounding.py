@@ -143,7 +143,7 @@ def distances(
     Raises UserError where tokens are too few for SVCCA.
     """
     special, offsets = runs[0].special, runs[0].offsets
-    content = two_samples(beside_content(special, offsets), tokens["rsa"], "rsa", stimuli)["content"]
+    content = two_samples(beside_content(special, offsets), tokens["rsa"], stimuli)["content"]
     drawn = sample_tokens(special, tokens["svcca"], "svcca", stimuli)
     width = max(run.width for run in runs)
     if len(drawn) - 1 <= width:

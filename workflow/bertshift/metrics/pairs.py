@@ -75,14 +75,20 @@ def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") 
 
 
 def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Build a table: the pairs' keys, COLUMNS, `extra`, then blocks.WITHOUT from each row's `without`, if any."""
+    """Build a table: the pairs' keys, COLUMNS, `extra`, then blocks.WITHOUT from each row's `without`, if any.
+
+    Raises UserError for no rows, which is so where every layer was left out, and for rows without a column.
+    """
     table = pd.DataFrame(list(rows))
+    if table.empty:
+        raise UserError(
+            "no layer can be measured, as its tokens are too few or do not differ; ask for more stimuli."
+        )
     without = [blocks.in_columns(table.pop("without"))] if "without" in table else []
     last = [*COLUMNS, *extra]
     if lacks := [column for column in last if column not in table]:
-        raise UserError(
-            f"the rows of metric '{table.get('metric', ['of no name'])[0]}' have no '{lacks[0]}'; let its module give each one."
-        )
+        metric = table.get("metric", ["of no name"])[0]
+        raise UserError(f"the rows of metric '{metric}' have no '{lacks[0]}'; let its module give each one.")
     first = [column for column in table.columns if column not in last]
     return pd.concat([table[first + last], *without], axis=1)
 

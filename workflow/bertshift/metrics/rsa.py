@@ -166,7 +166,7 @@ def _rows(pairs: list[Pair], tokens: int):
     references = {}  # replicates share their parent: its own sums are computed once
     for pair, model, reference in opened("rsa", pairs):
         apart = beside_content(model.special, model.offsets)
-        for variant, positions in two_samples(apart, tokens, "rsa", pair.stimuli).items():
+        for variant, positions in two_samples(apart, tokens, pair.stimuli).items():
             _check_count(len(positions))
             deleted = Deleted(token_blocks(model.offsets, positions))
             for layer, ref_layer in matched_layers(model.layers, reference.layers):

@@ -53,6 +53,8 @@ def check(model: PreTrainedModel, folder: Path) -> None:
     if any(((a - b).abs() * real).max() > ROUNDING for a, b in zip(maps, theirs.attentions, strict=True)):
         refuse("its attention is not computed as expected")
     states = theirs.last_hidden_state
+    if not states.isfinite().all():
+        raise UserError(f"{folder}: its hidden states are not finite; name another checkpoint.")
     if ((ours - states).abs() * mask[..., None]).max() > ROUNDING * states.abs().max():
         refuse("its hidden states are not those of eager attention")
     if any((one[1, :, :-PADDING, -PADDING:] != 0).any() for one in maps):

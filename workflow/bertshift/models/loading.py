@@ -353,23 +353,19 @@ def download_checkpoint(
 ) -> None:
     """Fetch one commit of a hub model (`fetch_checkpoint`) and import it (`import_checkpoint`).
 
-    Without `revision` it is the commit that run_dir/source.json names, so that it stays the same once it was fetched,
-    or else the newest.
+    revision: a commit, a branch or a tag; without it, the newest commit. Branch, tag and newest are resolved once: where
+    run_dir/source.json names the commit, it stays the same.
     """
-    folder = fetch_checkpoint(hub_id, revision or recorded_commit(run_dir, hub_id), cache)
-    import_checkpoint(folder, run_dir, hub_source(hub_id, folder.name, pinned=bool(revision)), lowercase)
+    folder = fetch_checkpoint(hub_id, recorded_commit(run_dir, hub_id, revision) or revision, cache)
+    import_checkpoint(folder, run_dir, hub_source(hub_id, folder.name, revision), lowercase)
 
 
 def fetch_checkpoint(hub_id: str, revision: str | None, cache: Path | None = None) -> Path:
     """Fetch one commit of a hub model, a checkpoint or an adapter, through huggingface_hub: its folder, whose name is the
-    commit. Without `revision` it is the newest.
+    commit. revision: a commit, a branch or a tag; without it, the newest commit.
 
-    UserError if `revision` is not a full commit hash, or the hub does not answer with that model.
+    UserError if the hub does not answer with that model.
     """
-    if revision and not re.fullmatch(r"[0-9a-f]{40}", revision):
-        raise UserError(
-            f"revision of {hub_id} is {revision!r}; write the 40 hex digits of a commit, not a branch."
-        )
     from huggingface_hub import snapshot_download
 
     def fetch(commit: str | None, *patterns: str) -> Path:

@@ -14,13 +14,14 @@ NAMES = {"bert": "BERT", "roberta": "RoBERTa", "gpt2": "GPT-2", "distilbert": "D
          "gpt_neox": "GPT-NeoX"}  # fmt: skip
 
 
-def hub_source(repository: str, commit: str, pinned: bool) -> dict:
-    """Describe a checkpoint from the hub; pinned: whether the configuration named the commit."""
-    return {
-        "name": f"{repository}@{commit[:7]}",
-        "source": f"hub:{repository}@{commit}",
-        "pinned": pinned,
-    }
+def hub_source(repository: str, commit: str, revision: str | None = None) -> dict:
+    """Describe a checkpoint from the hub. revision: what was asked for, the commit itself, a branch or a tag that
+    was resolved to it, or None for the newest."""
+    source, pinned = f"hub:{repository}@{commit}", revision == commit
+    if revision is None or pinned:
+        return {"name": f"{repository}@{commit[:7]}", "source": source, "pinned": pinned}
+    name = f"{repository}@{revision} ({commit[:7]})"
+    return {"name": name, "source": source, "pinned": False, "revision": revision}
 
 
 def local_source(name: str) -> dict:
@@ -86,10 +87,13 @@ def _name(records: Sequence[str]) -> str:
     return next(iter(names))
 
 
-def recorded_commit(folder: str | Path, repository: str) -> str | None:
-    """Read the commit of `repository` that `folder` holds; None if it holds another checkpoint or none."""
-    found, commit = _hub_commit(_read(folder))
-    return commit if found == repository else None
+def recorded_commit(folder: str | Path, repository: str, revision: str | None) -> str | None:
+    """Read the commit of `repository` that `folder` holds, if `revision` means it: None, or the branch or tag that
+    was resolved to it, or the commit itself. None if the folder holds another checkpoint or none."""
+    record = _read(folder)
+    found, commit = _hub_commit(record)
+    means_it = revision in (commit, record.get("revision"))
+    return commit if found == repository and means_it else None
 
 
 def as_asked_before(entry: Mapping, folder: str | Path) -> Mapping:
@@ -97,11 +101,13 @@ def as_asked_before(entry: Mapping, folder: str | Path) -> Mapping:
 
     Whoever copies a resolved commit into the configuration changes nothing, so nothing must run again.
     """
-    commit = recorded_commit(folder, entry["hub"]) if "hub" in entry else None
-    if commit is None or entry.get("revision", commit) != commit:
+    commit = recorded_commit(folder, entry["hub"], entry.get("revision")) if "hub" in entry else None
+    if commit is None:
         return entry
+    record = _read(folder)
+    asked = commit if record.get("pinned", True) else record.get("revision")
     rest = {key: value for key, value in entry.items() if key != "revision"}
-    return {**rest, "revision": commit} if _read(folder).get("pinned", True) else rest
+    return {**rest, "revision": asked} if asked else rest
 
 
 def _read(folder: str | Path) -> dict:

@@ -13,8 +13,8 @@ from bertshift.page.charts import in_words, shown
 from bertshift.rows import statistics
 
 
-def pairs(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict]:
-    """Collect {`<model>_vs_<model>`: what is known of both} from tables by path.
+def pairs(tables: Mapping[str, pd.DataFrame], metrics: Mapping[str, Metric] = METRICS) -> dict[str, dict]:
+    """Collect {`<model>_vs_<model>`: what is known of both} from tables by path; metrics: by the tables' folder.
 
     Models made by noise are not in a pair of their own: those whose noise is as large as the change of a pair's model
     are `noise` of its measures. A pair has its `measures`, the `scores` and `trees` (structural probes) of both models, its `probes` (edge
@@ -26,12 +26,17 @@ def pairs(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict]:
         by_folder.setdefault(folder, {})[file.removesuffix(".tsv")] = table
     names = dict.fromkeys(name for folder in by_folder.values() for name in folder if is_pair(name))
     compared = [name for name in names if len({*named_in(name)}) == 2 and not is_of_noise(name)]
-    return {name: _pair(*named_in(name), by_folder) for name in compared}
+    return {name: _pair(*named_in(name), by_folder, metrics) for name in compared}
 
 
-def _pair(model: str, reference: str, tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> dict:
+def _pair(
+    model: str,
+    reference: str,
+    tables: Mapping[str, Mapping[str, pd.DataFrame]],
+    metrics: Mapping[str, Metric],
+) -> dict:
     measures, name = {}, pair_name(model, reference)
-    for folder, metric in METRICS.items():
+    for folder, metric in metrics.items():
         of = tables.get(folder, {})
         for key, line in metric.shown.items() if name in of else ():
             if found := _measure(line, metric, name, of):

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial, reduce
+from functools import reduce
 from importlib import metadata
 from pathlib import Path
 
@@ -39,13 +39,13 @@ def release(targets: Sequence[str], configfile: Path | None) -> str:
     """Write the archive of the run in this folder; a sentence on it. UserError where the run is not finished."""
     user = written(configfile)
     config, read = load_config(user, ROOT), [EXPERIMENTS, *located(user, ROOT)[1].values()]
+    program, others = contents.program(ROOT)
     options = ["--configfile", str(configfile)] if configfile else []
     all_made = made(summary(targets, options))
     results = contents.results(all_made)
     if configfile:
         options[1] = contents.place(configfile, ROOT)
         read.append(configfile)
-    program, others = contents.program(ROOT)
     configuration = {contents.place(file, ROOT): file for file in read}
     files = program | configuration | {name: Path(name) for name in results}
     finished = max(files[name].stat().st_mtime for name in results)
@@ -98,8 +98,9 @@ def _tables(made_files: Sequence[str], config: Mapping) -> list[str]:
     return contents.tables(made_files, read, licences)
 
 
-def check(path: str, configfile: Path | None) -> int:
+def check(path: str | None, configfile: Path | None) -> int:
     """Print what is wrong with an archive and what a rerun here has otherwise; 1 if there is anything, or else 0."""
+    _check_named(path, "verify")
     with archive.opened(path) as opened:
         if damaged := archive.damages(opened):
             print(*damaged, f"{path} is not as it was written: fetch it again.", sep="\n")
@@ -128,13 +129,15 @@ def draw_again(
 ) -> None:
     """Draw the figures of an archive into `out`, or into a folder of its name here; say what was left out, and why.
     Archives after the first have further tables for the same figures."""
-    path, *more = paths
+    path, *more = paths or [None]
+    _check_named(path, "redraw")
     out, papers = _folder(out or Path(Path(path).stem)), judged.read(claims)
     with tempfile.TemporaryDirectory() as folder:
         config = redraw.prepare(path, Path(folder), _options(configfile), only, more)
         drawn = redraw.redraw(Path(folder), config, print, only, papers, without)
         redraw.lay_out(Path(folder), out)
-    print(f"{out} has {len(drawn)} figures, their claims, and index.html to explore them.")
+    figures_drawn = "1 figure, its claims" if len(drawn) == 1 else f"{len(drawn)} figures, their claims"
+    print(f"{out} has {figures_drawn}, and index.html to explore them.")
 
 
 def compare_archives(
@@ -153,9 +156,9 @@ def compare_archives(
         folders, options = [Path(below) / str(place) for place in range(2)], _options(configfile)
         # Of both before either is drawn, which takes minutes.
         configs = [redraw.prepare(path, folder, options, only) for path, folder in zip(paths, folders)]
-        runs = []
+        runs, notes = [], []
         for name, folder, config in zip(names, folders, configs):
-            note = partial(print, f"{name}:")
+            note = lambda sentence, name=name: notes.append(f"{name}: {sentence}")
             drawn = redraw.redraw(folder, config, note, only, papers)
             runs.append(compare.Run(name, folder, config, drawn))
         made = Path(below) / "made"
@@ -164,8 +167,16 @@ def compare_archives(
             redraw.lay_out(run.folder, made / run.name)
         shutil.copytree(made, out, dirs_exist_ok=True)
     print(
-        *said, f"{out} has claims.tsv, the numbers of each figure, and index.html to explore both.", sep="\n"
+        *said,
+        *(note for note in notes if not note.endswith(redraw.DRAWN)),
+        f"{out} has claims.tsv, the numbers of each figure, and index.html to explore both.",
+        sep="\n",
     )
+
+
+def _check_named(path: str | None, command: str) -> None:
+    if not path:
+        raise UserError(f"no archive is named; write make {command} ARCHIVE=FILE.")
 
 
 def _folder(out: Path) -> Path:
@@ -185,8 +196,8 @@ def main(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     write, checks, redraws, compares = map(commands.add_parser, ("write", "verify", "redraw", "compare"))
     write.add_argument("targets", nargs="*", default=["figures/all"], metavar="TARGET")
-    checks.add_argument("archive", metavar="ARCHIVE")
-    redraws.add_argument("archives", nargs="+", metavar="ARCHIVE")
+    checks.add_argument("archive", nargs="?", metavar="ARCHIVE")
+    redraws.add_argument("archives", nargs="*", metavar="ARCHIVE")
     compares.add_argument("archives", nargs="*", metavar="ARCHIVE")
     for command in (redraws, compares):
         command.add_argument("--out", type=Path, metavar="FOLDER")

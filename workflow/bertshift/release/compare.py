@@ -70,13 +70,14 @@ def agreement(one: str | float, other: str | float) -> str:
 
 
 def sentences(rows: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
-    """Put a table of `claims` into words: each claim that both decide otherwise, with both numbers, and
-    counts by paper."""
+    """Put a table of `claims` into words: each claim that both decide otherwise, with both numbers,
+    opposite verdicts first, and counts by paper."""
     shared = rows[rows["verdicts"] != ALONE]
     if shared.empty:
         yield f"{' and '.join(names)} share no claim."
         return
-    for row in shared[shared["verdicts"].isin([OPPOSITE, UNDECIDED])].to_dict("records"):
+    apart = pd.concat([shared[shared["verdicts"] == verdicts] for verdicts in (OPPOSITE, UNDECIDED)])
+    for row in apart.to_dict("records"):
         sides = "; ".join(
             f"{name} {_number(row, place)}, {row[f'verdict_{place}']}"
             for name, place in zip(names, ("first", "second"))
@@ -123,7 +124,7 @@ def write(runs: Sequence[Run], out: Path, of: Papers = PROGRAMS) -> list[str]:
     )
     apart = [(run.name, [name for name in run.figures if name not in shared]) for run in runs]
     alone = [f"In {name} alone: {', '.join(figures)}." for name, figures in apart if figures]
-    return [*alone, *sentences(rows, [run.name for run in runs])]
+    return [*sentences(rows, [run.name for run in runs]), *alone]
 
 
 def _figure(name: str, runs: Sequence[Run], numbers: Mapping, published: Mapping) -> dict:

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+from bertshift.errors import UserError
 from bertshift.files import BLOCKS_ENDING, blocks_beside
 from bertshift.release.archive import SUMS
 
@@ -51,23 +52,30 @@ def program(root: Path) -> tuple[dict[str, Path], list[str]]:
     """List the files of the program in `root` by their names, as git tracks them, and names of others that
     git does not ignore.
 
-    In a copy without git: files of its kinds, none hidden, and no others.
+    In a copy without git: files of its kinds, none hidden, and no others. UserError where there is a
+    repository and git does not answer: what is private cannot be told from the program then.
     """
-    tracked, others = _listed(root), _listed(root, "--others", "--exclude-standard")
+    folders = [root, *root.absolute().parents]
+    in_repository = any((folder / ".git").exists() for folder in folders)
+    tracked = _listed(root) if in_repository else []
+    others = _listed(root, "--others", "--exclude-standard") if in_repository else []
     if MAIN not in tracked:
         tracked, others = _of_its_kinds(root), []
     return {name: root / name for name in tracked if (root / name).is_file()}, others
 
 
 def _listed(root: Path, *options: str) -> list[str]:
-    """List the program's files by `git ls-files`; none where git is missing or does not know the folder."""
+    """List the program's files by `git ls-files`."""
     command = ["git", "ls-files", "-z", *options, "--", *PROGRAM]
     try:
-        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.split(
-            "\0"
-        )[:-1]
-    except FileNotFoundError:
-        return []
+        listing = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = (getattr(error, "stderr", None) or str(error)).strip()
+        raise UserError(
+            f"git does not tell which files of {root} belong to the program, so that private ones might be "
+            f"published; make `git status` work there, then call this again. It said: {said}"
+        ) from None
+    return listing.stdout.split("\0")[:-1]
 
 
 def _of_its_kinds(root: Path) -> list[str]:

@@ -31,6 +31,7 @@ from bertshift.version import ROOT, stamped
 CLAIMS_OF, CLAIMS, SCORES = "results/claims/{paper}.tsv", "results/claims.tsv", "results/scores.tsv"
 PAGE = "results/figures/index.html"
 KINDS = ("png", "pdf", "tsv", "txt")
+DRAWN = "is drawn."  # the end of what is noted of a figure that nothing is wrong with
 READ_BY_PAGE = {"png", "tsv", "txt"}
 READ = (".tsv", BLOCKS_ENDING, ".json")
 
@@ -164,7 +165,7 @@ def redraw(
     for name, kinds in absent.items():
         try:
             decided[name] = _one(folder, config, name, once, papers, {*kinds} - READ_BY_PAGE)
-            note(f"{name} is drawn.")
+            note(f"{name} {DRAWN}")
         except UserError as error:
             note(f"{name} is left out: {_reason(error, folder)}.")
     if not decided:

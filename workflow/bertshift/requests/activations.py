@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from bertshift.errors import UserError
+from bertshift.measures.metric import SAMPLED_TOKENS
 from bertshift.measures.registry import METRICS
 from bertshift.naming import Run, parse_model
 from bertshift.papers.catalogue import needs
@@ -22,8 +23,9 @@ DUMP = "results/activations/{kind}/{model}/{stimuli}"
 KINDS = {
     # Attention maps and hidden states.
     "attention": {"attention": True, "precision": "float32", "sample": None},
-    # Hidden states of a sample of tokens: those of all tokens of eleven sets of stimuli would fill a disk.
-    "sampled": {"attention": False, "precision": "float32", "sample": "tokens"},
+    # Hidden states of a sample of tokens, as many as samples.tokens says, for RSA and other metrics: those of all tokens of
+    # eleven sets of stimuli would fill a disk.
+    "sampled": {"attention": False, "precision": "float32", "sample": SAMPLED_TOKENS},
     # Hidden states as probes read them; never a file of its own.
     "states16": {"attention": False, "precision": "float16", "sample": None},
 }
@@ -44,7 +46,7 @@ def dump(kind: str, model: str, stimuli: Iterable[str]) -> str:
 
 def how_dumped(kind: str, config: Mapping) -> dict:
     how, samples = KINDS[kind], config["samples"]
-    sample = {"metric": "rsa", "count": samples[how["sample"]]} if how["sample"] else None
+    sample = samples[how["sample"]] if how["sample"] else None
     return {"max_length": samples["max_length"], **how, "sample": sample}
 
 

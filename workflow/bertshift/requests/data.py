@@ -99,16 +99,15 @@ def mirror_files(name: str, config: Mapping) -> list[str]:
             f"config/datasets.yaml: '{name}' has no 'mirror'; write which files below data.mirror hold its splits{instead}."
         )
     root = mirror_of(config)
-    chosen = []
-    for split, candidates in splits.items():
-        found = [root / candidate for candidate in candidates if (root / candidate).is_file()]
-        if not found:
-            raise UserError(
-                f"data.mirror: {root} has none of {', '.join(candidates)} ({split} split of '{name}'); "
-                f"put the file there{instead}."
-            )
-        chosen.append(str(found[0]))
-    return chosen
+    found = {
+        split: [root / file for file in files if (root / file).is_file()] for split, files in splits.items()
+    }
+    if missing := [split for split, files in found.items() if not files]:
+        files = "; none of ".join(
+            f"{', '.join(splits[split])} ({split} split of '{name}')" for split in missing
+        )
+        raise UserError(f"data.mirror: {root} has none of {files}; put the file there{instead}.")
+    return [str(files[0]) for files in found.values()]
 
 
 def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> list[str]:

@@ -85,7 +85,7 @@ def edge_corpus(task: str, config: Mapping) -> tuple[str, str, dict[str, str]]:
     missing = [mirror / file for file in spec["files"].values() if not (mirror / file).exists()]
     put = f"fetch it from {spec['url']} and put it" if "url" in spec else "put it"
     raise UserError(
-        f"edge_tasks.{task}: {name} needs {missing[0]}; {put} there, or set "
+        f"edge_tasks.{task}: {name} needs {', '.join(map(str, missing))}; {put} there, or set "
         "data.mirror to the folder that holds it."
     )
 

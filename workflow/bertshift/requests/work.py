@@ -123,7 +123,7 @@ class Shape:
         """
         states = maps = 0.0
         for number, length in inputs:
-            states += min(number * length, (how["sample"] or {}).get("count", math.inf))
+            states += min(number * length, how["sample"] or math.inf)
             maps += number * self.layers * self.heads * SPREAD * length**2 * 4 * how["attention"]
         return states * (self.layers + 1) * self.width * (2 if how["precision"] == "float16" else 4) + maps
 

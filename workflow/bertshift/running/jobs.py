@@ -106,7 +106,7 @@ def job(snakemake, downloads: bool = False) -> Iterator[dict | list | None]:
     sentence. What the job took is written beside its log.
 
     Where there is a server for warm starts, a fork of it runs the script instead, and this does not return.
-    Enter it before numpy, torch or a library of the hub is imported: they look once.
+    Enter it before numpy, torch, matplotlib or a library of the hub is imported: they look once.
     """
     if snakemake.threads == warm.THREADS and not downloads:
         warm.hand_over()
@@ -115,6 +115,7 @@ def job(snakemake, downloads: bool = False) -> Iterator[dict | list | None]:
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ[name] = str(snakemake.threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.environ["MPLBACKEND"] = "agg"  # pictures are files; a notebook's shell names what may not be installed
     # Importing torch and transformers makes half a million objects and no garbage: with fewer looks at them a sixth faster.
     gc.set_threshold(20_000, 50, 100)
     path = Path(str(snakemake.log))

@@ -29,7 +29,12 @@ VARIABLE = "BERTSHIFT_WARM"
 THREADS = 1
 # Fewer scripts do not win back what it takes to import the library.
 ENOUGH = 8
-ALONE = {"OMP_NUM_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": str(THREADS), **dict.fromkeys(OFFLINE, "1")}
+ALONE = {
+    "OMP_NUM_THREADS": str(THREADS),
+    "OPENBLAS_NUM_THREADS": str(THREADS),
+    "MPLBACKEND": "agg",
+    **dict.fromkeys(OFFLINE, "1"),
+}
 
 
 def start() -> subprocess.Popen:

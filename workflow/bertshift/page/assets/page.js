@@ -531,7 +531,8 @@ const titleOf = (x, values) => x === "layer" && Math.min(...values) === 0 ? "lay
 
 const FIRST = 10; // where a row's choices begin
 const BANDED = 3; // replicates, from which on figures draw an interval
-let spread = ""; // what is drawn around a mean: as in the figures, or always one of SPREADS
+// What is drawn around a mean: as in the figures, which a page of two models alone has not, or always one of SPREADS.
+let spread = alone ? "intervals" : "";
 const SPREADS = { "": "as in the figures", intervals: "intervals", replicates: "replicates" };
 
 // Rows of means as they are drawn: with their intervals, or with a row for each of several replicates.
@@ -720,7 +721,7 @@ function twoModels(name, redraw) {
     Object.keys(pair.scores).length ? h("section", {}, h("h2", {}, "Scores on the development set"), scoresTable(pair.scores)) : null,
     Object.keys(pair.trees).length || pair.probes.length ? h("section", {}, h("h2", {}, "Probes"), h("div", { class: "grid" },
       Object.entries(pair.trees).map(([kind, of]) => treePanel(kind, of)), pair.probes.length ? probePanel(pair.probes) : null)) : null,
-    h("section", {}, h("h2", {}, "What made it"), h("dl", { class: "panel" }, [["Scale", pair.made.scale], ["Checkpoints", pair.made.checkpoint], ["Data", pair.made.data]].filter(([, values]) => values.length).map(([key, values]) =>
+    h("section", {}, h("h2", {}, "What made it"), h("dl", { class: "panel" }, [["Scale", pair.made.scale], ["Checkpoints", pair.made.checkpoint], ["Data", pair.made.data], ["Left out", pair.made.left_out ?? []]].filter(([, values]) => values.length).map(([key, values]) =>
       [h("dt", {}, key), h("dd", {}, values.length > 1 ? h("ul", {}, values.map(value => h("li", {}, value))) : values[0] ?? "")]), pair.made.tables.length ? [h("dt", {}, "Make them again"), h("dd", {}, h("ul", {}, pair.made.tables.map(path => h("li", {}, h("code", {}, `snakemake ${path}`)))))] : null)),
   ].filter(Boolean);
 }
