@@ -5,7 +5,8 @@
 Models have random weights and the shapes of BERT-base and BERT-large, texts are random words: no data, no network, and
 Snakemake for the last section alone. Each section writes FOLDER/<section>.tsv row by row, so that a run that is cut
 keeps what it has; `--only` makes some sections again. The report is made of all tables in FOLDER. It says first whether
-the card gives the CPU's numbers; if not, the exit status is 1. `--tiny` tries the script with tiny models, on any machine.
+the card gives the CPU's numbers; if not, or if a section stopped, the exit status is 1. `--tiny` tries the script with
+tiny models, on any machine.
 """
 
 import argparse
@@ -113,9 +114,7 @@ RATING = TASK | {"kind": "regression", "metrics": ["pearson"], "max_length": 64}
 class Bench:
     """Folders of models and inputs, made when they are first asked for, and what the card can do."""
 
-    def __init__(
-        self, out: Path, work: Path, sizes: SimpleNamespace, peak: tuple[float, float] | None = None
-    ):
+    def __init__(self, out: Path, work: Path, sizes: SimpleNamespace, peak: tuple | None = None):
         self.out, self.work, self.sizes, self.peak = out, work, sizes, peak
         self.start, self.rated = cache(self._start), cache(self._rated)
         narrow = not on_card() or torch.cuda.is_bf16_supported(including_emulation=False)
@@ -136,21 +135,16 @@ class Bench:
         """Sentences of random words with trees, a rating of each, and a part of speech of each word."""
         rng, folder, rows, records = np.random.default_rng(0), self.folder(), [], defaultdict(list)
         for i in range(self.sizes.sentences):
-            picked, split = (
-                rng.integers(len(WORDS), size=rng.integers(5, 28)),
-                ("dev", "test", "train")[i % 3],
-            )
-            words = [WORDS[k] for k in picked]
+            picked = rng.integers(len(WORDS), size=rng.integers(5, 28))
+            words, split = [WORDS[k] for k in picked], ("dev", "test", "train")[i % 3]
             heads = [int(rng.integers(max(1, n - 3), n + 1)) if n else 0 for n in range(len(words))]
             row = {"id": str(i), "split": split, "text_a": " ".join(words), "label": float(picked[0] / 100)}
             rows.append(row | {"words": words, "upos": ["NOUN"] * len(words), "heads": heads})
             targets = [{"label": f"t{k % 8}", "span1": [n, n + 1]} for n, k in enumerate(picked)]
             records[split].append({"text": row["text_a"], "targets": targets})
         write_rows(folder, rows, labels=None)
-        labels, counts = [f"t{k}" for k in range(8)], {split: {} for split in records}
-        write_json(
-            folder / "edges.json", {"spans": 1, "multilabel": False, "labels": labels, "counts": counts}
-        )
+        known = {"labels": [f"t{k}" for k in range(8)], "counts": {split: {} for split in records}}
+        write_json(folder / "edges.json", {"spans": 1, "multilabel": False} | known)
         for split, some in records.items():
             write_jsonl(folder / f"{split}.jsonl", some)
         return folder
@@ -347,9 +341,8 @@ def padded(task: type) -> Callable:
     return lambda examples: task.collate([*map(cut, examples)], pad_id=0)
 
 
-def training(
-    bench: Bench, shape: str, batch: int, length: int, questions: bool = False
-) -> Callable[[int], None]:
+def training(bench: Bench, shape: str, batch: int, length: int, questions: bool = False) -> Callable:
+    """A job of so many steps."""
     task, target = (AnswerSpans, lambda _: (1, 2)) if questions else (TextClassification, lambda i: i % 2)
     examples = encoded(bench, 4 * batch, length, target)
 
@@ -412,11 +405,15 @@ def measured(bench: Bench) -> Iterator[tuple[str, Callable, tuple[int, int], int
         yield f"extraction, {name}, base, {inputs[0][1]} tokens", job, sizes.inputs, 1, "float32", work
 
     sentences, code = data / "examples.jsonl", partial(CodeSettings, portions=(1,))
-    for name, kind, settings in (("edge probes of all layers", edge.probe, ProbeSettings), ("description lengths", mdl.describe, code)):  # fmt: skip
+    kinds = {
+        "edge probes of all layers": (edge.probe, ProbeSettings),
+        "description lengths": (mdl.describe, code),
+    }
+    for name, (probe, settings) in kinds.items():
 
-        def job(steps: int, kind=kind, settings=settings) -> None:
+        def job(steps: int, probe=probe, settings=settings) -> None:
             states, how = {(1, 0): Source(start, sentences, 64)}, settings(max_steps=steps)
-            kind("made", states, {"pos": data}, sentences, how, Kept(bench.folder(), ""))
+            probe("made", states, {"pos": data}, sentences, how, Kept(bench.folder(), ""))
 
         yield f"{name}, base", job, sizes.steps, ProbeSettings().batch_records, "float32", None
 
@@ -458,9 +455,7 @@ def plain_pass(model: torch.nn.Module, loss: Callable, autocast_to: torch.dtype 
 
 
 def copied(batch: dict, device: torch.device) -> dict:
-    return {
-        key: value.to(device) if isinstance(value, torch.Tensor) else value for key, value in batch.items()
-    }
+    return {key: value.to(device) if torch.is_tensor(value) else value for key, value in batch.items()}
 
 
 def launches(bench: Bench) -> Iterator[dict]:
@@ -472,7 +467,8 @@ def launches(bench: Bench) -> Iterator[dict]:
         saved = 1e3 * rate(job, *bench.sizes.steps)["seconds"]
         with mock.patch.multiple("bertshift.training.loop", forward_pass=plain_pass, to_device=copied):
             plain = 1e3 * rate(job, *bench.sizes.steps)["seconds"]
-        yield {"model": shape, "batch": "{} x {}".format(*size), "with": saved, "without": plain, "ratio": plain / saved}  # fmt: skip
+        found = {"with": saved, "without": plain, "ratio": plain / saved}
+        yield {"model": shape, "batch": "{} x {}".format(*size)} | found
 
 
 def sweep(bench: Bench) -> Iterator[dict]:
@@ -482,7 +478,8 @@ def sweep(bench: Bench) -> Iterator[dict]:
     how = TRAINING | {"learning_rate": 2e-5, "batch_size": 32, "epochs": 2}
     for number in bench.sizes.at_once:
         say(f"sweep: {number} at once")
-        runs = {f"run{seed}": {"task": TASK, "training": how, "variants": ["reinitL1H1"], "seed": seed} for seed in range(2 * number)}  # fmt: skip
+        run = {"task": TASK, "training": how, "variants": ["reinitL1H1"]}
+        runs = {f"run{seed}": run | {"seed": seed} for seed in range(2 * number)}
         out, begun = bench.folder(), time.time()
         train_row(runs, start, data, out, at_once=number)
         ends = sorted((out / name / "scores.json").stat().st_mtime for name in runs)
@@ -519,8 +516,8 @@ def costs(bench: Bench) -> Iterator[dict]:
         process = read_tsv(bench.out / "sweep.tsv")["process MB"].max()
         found["memory_mb"] = max(0.0, process - table["rules"]["sweep"]["memory_mb"])
     own = machines["gpu"] | {key: float(f"{value:.3g}") for key, value in found.items()}
-    name = torch.cuda.get_device_name() if on_card() else "a CPU in the place of a GPU"
-    own["origin"] = f"Times on a GPU were measured by benchmarks/gpu.py on {name}."
+    card = read_tsv(bench.out / "machine.tsv").loc[0, "card"]
+    own["origin"] = f"Times on a GPU were measured by benchmarks/gpu.py on {card}."
     write_text(bench.out / "gpu.yaml", yaml.safe_dump({"gpu": own}, sort_keys=False, width=110))
     nothing = {"other": dict.fromkeys(("seconds", "memory_mb", "disk_mb"), 0)}
     for row in rows.to_dict("records"):
@@ -536,7 +533,8 @@ def plan(bench: Bench) -> Iterator[dict]:
     """Hours that the scale `paper` takes on one such GPU, by config/costs.yaml and by what is fitted above"""
     from snakemake.cli import main as snakemake
 
-    asked, limits = [], planning.Resources(cores=os.cpu_count(), gpus=1, has_gpu=True)
+    cores = int(read_tsv(bench.out / "machine.tsv").loc[0, "cores"])
+    asked, limits = [], planning.Resources(cores=cores, gpus=1, has_gpu=True)
     quietly = ["--dry-run", "--cores", "1", "--quiet", "rules", "progress"]
     with (
         mock.patch.object(planning, "plan", lambda *plan: asked.append(plan) or ""),
@@ -554,7 +552,8 @@ def plan(bench: Bench) -> Iterator[dict]:
     for name, table in tables.items():
         taken = planning.shipped(jobs, table, has_gpu=True)
         of_gpu = sum(taken[job.number].seconds for job in jobs if job.needed and job.gpu)
-        yield {"table": name, "of the GPU": of_gpu / 3600, "until the end": planning.simulate(jobs, taken, limits)[0] / 3600}  # fmt: skip
+        until_end, _ = planning.simulate(jobs, taken, limits)
+        yield {"table": name, "of the GPU": of_gpu / 3600, "until the end": until_end / 3600}
 
 
 SECTIONS = {
@@ -574,6 +573,8 @@ def judgement(out: Path) -> tuple[bool, str]:
     tables = [read_tsv(file) for name in ("agreement", "memory") if (file := out / f"{name}.tsv").exists()]
     rows = [row for table in tables for row in table.to_dict("records")]
     beyond = [row for row in rows if not row["within"]]
+    if not rows:
+        return True, "Nothing was compared."
     if not beyond:
         return True, f"All {len(rows)} differences that were looked for are within their bounds."
     each = "{what} ({model}, {precision}): {difference:.2g}, bound {bound:g}"
@@ -607,13 +608,14 @@ def main() -> int:
         sys.exit(f"{gpus.unusable() or 'torch sees no GPU here'}; --tiny tries this script on the CPU.")
     card = {*torch.cuda.get_device_name().replace("-", " ").split()} if on_card() else set()
     known = [peak for words, peak in CARDS.items() if {*words.split()} <= card and "MIG" not in card]
-    out, sizes, notes = arguments.out.resolve(), TINY if arguments.tiny else FULL, {}
+    out, sizes, notes, stopped = arguments.out.resolve(), TINY if arguments.tiny else FULL, {}, False
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work, open(out / "log.txt", "a") as log, redirect_stderr(log):
         bench = Bench(out, Path(work), sizes, arguments.peak or next(iter(known), None))
         for name in arguments.only:
             say(name)
             rows = []
+            (out / f"{name}.tsv").unlink(missing_ok=True)
             if on_card():
                 torch.cuda.empty_cache()  # the sweep's processes need it
             try:
@@ -621,14 +623,16 @@ def main() -> int:
                     rows.append(row)
                     write_tsv(out / f"{name}.tsv", pd.DataFrame(rows))
             except ModuleNotFoundError as error:
+                package = error.name.partition(".")[0]
                 again = f"where it is, call this again with the same --out and --only {name}"
-                notes[name] = f"{name} needs the package {error.name}, which is not installed: {again}."
+                notes[name] = f"{name} needs the package {package}, which is not installed: {again}."
             except Exception as error:  # noqa: BLE001 - the other sections are worth their time
                 traceback.print_exc()
+                stopped = True
                 notes[name] = f"{name} stopped: {type(error).__name__}: {error} (see log.txt)."
             write_text(out / "report.txt", report(out, notes))
     print(report(out, notes))
-    return int(not judgement(out)[0] or bool(notes))
+    return int(stopped or not judgement(out)[0])
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def test_a_difference_beyond_its_bound_is_reported(gpu, tmp_path, monkeypatch, p
     def made(bench, shape, device, precision, ablated=None):
         folder = bench.folder()
         (folder / "trained").mkdir()
-        losses = [0.5, 1 + planted * (device == "gpu" and shape == "large")]
+        losses = [0.5, 1 + planted if (device, shape) == ("gpu", "large") else 1.0]
         write_tsv(folder / "trained/steps.tsv", pd.DataFrame({"step": [1, 2], "loss": losses}))
         return folder
 
