@@ -44,6 +44,7 @@ try:
     from bertshift.ablation.predictions import under_every_ablation
     from bertshift.ablation.table import ablate
     from bertshift.activations.source import Source, dump
+    from bertshift.data.edges.records import record, target
     from bertshift.data.examples import read_examples, read_sidecar
     from bertshift.files import read_tsv, write_json, write_jsonl, write_text, write_tsv
     from bertshift.models.heads import SequenceClassifier, SpanClassifier
@@ -140,8 +141,8 @@ class Bench:
             heads = [int(rng.integers(max(1, n - 3), n + 1)) if n else 0 for n in range(len(words))]
             row = {"id": str(i), "split": split, "text_a": " ".join(words), "label": float(picked[0] / 100)}
             rows.append(row | {"words": words, "upos": ["NOUN"] * len(words), "heads": heads})
-            targets = [{"label": f"t{k % 8}", "span1": [n, n + 1]} for n, k in enumerate(picked)]
-            records[split].append({"text": row["text_a"], "targets": targets})
+            targets = [target(f"t{k % 8}", (n, n + 1)) for n, k in enumerate(picked)]
+            records[split].append(record("pos", "made", words, targets))
         write_rows(folder, rows, labels=None)
         known = {"labels": [f"t{k}" for k in range(8)], "counts": {split: {} for split in records}}
         write_json(folder / "edges.json", {"spans": 1, "multilabel": False} | known)
@@ -326,9 +327,9 @@ def classifier(bench: Bench, shape: str) -> SequenceClassifier:
     return SequenceClassifier(load_encoder(bench.start(shape)), outputs=2)
 
 
-def encoded(bench: Bench, number: int, length: int, target: Callable = lambda i: i % 2) -> list[Encoded]:
+def encoded(bench: Bench, number: int, length: int, targets: Callable = lambda i: i % 2) -> list[Encoded]:
     ids = np.random.default_rng(0).integers(5, bench.sizes.vocabulary, (number, length)).tolist()
-    return [Encoded(own, [0] * length, target(i)) for i, own in enumerate(ids)]
+    return [Encoded(own, [0] * length, targets(i)) for i, own in enumerate(ids)]
 
 
 def padded(task: type) -> Callable:
@@ -343,8 +344,8 @@ def padded(task: type) -> Callable:
 
 def training(bench: Bench, shape: str, batch: int, length: int, questions: bool = False) -> Callable:
     """A job of so many steps."""
-    task, target = (AnswerSpans, lambda _: (1, 2)) if questions else (TextClassification, lambda i: i % 2)
-    examples = encoded(bench, 4 * batch, length, target)
+    task, targets = (AnswerSpans, lambda _: (1, 2)) if questions else (TextClassification, lambda i: i % 2)
+    examples = encoded(bench, 4 * batch, length, targets)
 
     def job(steps: int) -> None:
         how = TrainSettings(learning_rate=1e-5, batch_size=batch, steps=steps, precision=bench.precision)
