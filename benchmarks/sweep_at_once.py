@@ -10,6 +10,7 @@ import argparse
 import subprocess
 import sys
 import time
+from collections import Counter
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertForPreTraining, BertTokenizer
 
-from bertshift.files import read_json, write_json, write_jsonl
+from bertshift.files import read_json, sha256, write_json, write_jsonl
 from bertshift.models.loading import save_model
 from bertshift.training.sweeps import sweep
 
@@ -47,15 +48,22 @@ def write_data(folder, number, rng):
         words = rng.choice(WORDS, max(4, round(rng.normal(20, 6))))
         rows.append({"id": str(i), "split": "train" if i < number else "dev", "text_a": " ".join(words),
                      "label": "ab"[int(words[0][1:]) % 2]})  # fmt: skip
-    write_jsonl(folder / "examples.jsonl", rows)
-    sidecar = {"name": "made", "labels": ["a", "b"], "published": None, "origin": "world"}
-    write_json(folder / "dataset.json", sidecar | {"rows": {"train": number, "dev": 200}})
+    write_rows(folder, rows, ["a", "b"])
 
 
-def write_encoder(folder, layers, heads, width):
+def write_rows(folder, rows, labels):
+    """A prepared data set of these rows; labels None for a regression."""
+    write_jsonl(file := folder / "examples.jsonl", rows)
+    counts = Counter(row["split"] for row in rows)
+    sidecar = {"name": "made", "kind": "sentence", "labels": labels, "published": None, "origin": "world"}
+    write_json(folder / "dataset.json", sidecar | {"rows": counts, "examples_sha256": sha256(file)})
+
+
+def write_encoder(folder, layers, heads, width, vocabulary=None):
     torch.manual_seed(0)
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    config = BertConfig(vocab_size=len(special + WORDS), num_hidden_layers=layers, num_attention_heads=heads,
+    vocabulary = vocabulary or len(special + WORDS)
+    config = BertConfig(vocab_size=vocabulary, num_hidden_layers=layers, num_attention_heads=heads,
                         hidden_size=width, intermediate_size=4 * width)  # fmt: skip
     tokenizer = BertTokenizer(vocab={word: i for i, word in enumerate(special + WORDS)})
     save_model(folder, BertForPreTraining(config), tokenizer)
