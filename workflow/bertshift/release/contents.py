@@ -19,7 +19,7 @@ PROGRAM = ["Snakefile", MAIN, "workflow", CONFIGURATION, "config/README.md", "pr
 CLAIMS = "results/claims"
 # Licences that let others have the inputs. Of the others a reader gets numbers alone.
 OPEN = re.compile(r"(CC0|CC BY|OANC)(?!.*terms).*")
-KINDS = {".py", ".smk", ".yaml", ".html", ".css", ".js", ".def"}  # of the files in its folders
+KINDS = {".py", ".smk", ".rst", ".yaml", ".html", ".css", ".js", ".def"}  # of the files in its folders
 
 
 def results(made: Iterable[str]) -> list[str]:

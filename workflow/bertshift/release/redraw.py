@@ -34,6 +34,8 @@ KINDS = ("png", "pdf", "tsv", "txt")
 DRAWN = "is drawn."  # the end of what is noted of a figure that nothing is wrong with
 READ_BY_PAGE = {"png", "tsv", "txt"}
 READ = (".tsv", BLOCKS_ENDING, ".json")
+# Keys of a configuration that nothing that is drawn depends on, which may be those of another version.
+UNUSED = ("experiments", "cluster")
 
 
 def prepare(
@@ -117,7 +119,8 @@ def _own_configuration(opened: ZipFile) -> dict:
     named = theirs.get("figures") if isinstance(theirs, dict) else None
     if not isinstance(named, dict) or not all(isinstance(items, dict) for items in named.values()):
         raise UserError(f"{whose} names no figures; it is not of this program.")
-    theirs.pop("experiments", None)
+    for key in UNUSED:
+        theirs.pop(key, None)
     try:
         catalogue.check(load_config(theirs, ROOT))
     except UserError as error:
