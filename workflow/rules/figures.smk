@@ -28,6 +28,7 @@ rule figure:
         runtime=minutes("table"),
     params:
         code=code_of_figure,
+        shows=lambda wildcards: FIGURES[f"{wildcards.paper}/{wildcards.item}"].shows,
         settings=settings_of(figures.figure),
     script:
         "../scripts/figure.py"
