@@ -126,7 +126,7 @@ def test_data_that_are_not_there_get_a_sentence(request_, asked, changes, senten
         ({"source": "world"}, "the generated world has no 'mytask'; set data.source to mirror or hub"),
         (
             {"source": "mirror", "mirror": "there"},
-            r"there has none of my/train.tsv \(train split of 'mytask'\); put the file there\.$",
+            r"there has none of my/train.tsv \(train split of 'mytask'\); none of my/dev.tsv .*; put the file there\.$",
         ),
         (
             {"source": "mirror", "mirror": "there"},
