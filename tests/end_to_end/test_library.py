@@ -39,7 +39,7 @@ def check_same(results, tokens, folder, measure, model, table):
         rows &= (expected["tokens"] == "content") & ~expected["variant"].str.endswith("_null")
     stimuli = expected["stimuli"][0]
     texts = [
-        tuple(filter(None, (row["text_a"], row.get("text_b"))))
+        (row["text_a"], row["text_b"]) if row.get("text_b") else row["text_a"]
         for row in read_jsonl(results / f"stimuli/{stimuli}.jsonl")
     ]
     sides = zip(*expected.loc[rows, ["init", "seed", "ref_init"]].drop_duplicates().to_numpy().tolist())

@@ -65,7 +65,7 @@ MEASURES = {
     "rsa": bertshift.rsa,
     "svcca": bertshift.svcca,
     "cka": bertshift.cka,
-    "cosine": lambda x, y: bertshift.cosine(x[:, :4], y),
+    "cosine": lambda x, y: bertshift.cosine(abs(x[:, :4]), abs(y)),
     "cka_biased": lambda x, y: cka.biased(*parts(x, y)),
     "layer_cka": lambda x, y: layer_cka.all_pairs([Centred.of(x), Centred.of(y)])[0][0, 1],
     "procrustes": lambda x, y: procrustes.distance(*parts(x, y)),
@@ -76,7 +76,7 @@ ORACLES = {
     "rsa": pearson_of_distances,
     "cka": kernel_alignment,
     "layer_cka": kernel_alignment,
-    "cosine": lambda x, y: cosine_of_maps(x[:, :4], y),
+    "cosine": lambda x, y: cosine_of_maps(abs(x[:, :4]), abs(y)),
 }
 
 
