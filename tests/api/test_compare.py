@@ -21,7 +21,7 @@ import torch
 import vl_convert
 from conftest import ROOT
 from made_encoders import FAMILIES, TEXTS, model_of, tokenizer_of
-from transformers import AutoModelForSequenceClassification, ViTConfig, ViTModel
+from transformers import AutoModelForSequenceClassification, ByT5Tokenizer, ViTConfig, ViTModel
 
 import bertshift
 from bertshift.api.page import page
@@ -184,6 +184,11 @@ def test_an_adapter_is_compared_with_its_base(folders, adapter, tmp_path, monkey
         np.testing.assert_array_equal(found.table["value"], expected.table["value"])
     other = bertshift.compare(folder, folders["one"], TEXTS, measures="js")
     assert (other.table["value"] != expected.table["value"]).any()
+
+
+def test_a_tokenizer_that_is_code_is_named(folders):
+    with pytest.raises(bertshift.UserError, match="ByT5Tokenizer, which cuts words by code of its own"):
+        bertshift.compare(folders["base"], folders["base"], PAIRS, tokenizer=ByT5Tokenizer(), measures=["js"])
 
 
 def test_names_on_the_hub(folders, change, tmp_path, monkeypatch):

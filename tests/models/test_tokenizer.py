@@ -215,6 +215,24 @@ def test_a_tokenizer_that_needs_its_own_code_is_refused(tmp_path):
         load_tokenizer(tmp_path)
 
 
+@pytest.mark.parametrize("multiple", [None, 64])
+def test_added_tokens_and_rows_of_padding_are_taken(tmp_path, multiple):
+    folder = tokenizer_folder("bert", tmp_path / "published")
+    theirs = AutoTokenizer.from_pretrained(folder)
+    theirs.add_tokens(["covid19"])
+    theirs.save_pretrained(folder)
+    model = model_of("bert")
+    model.resize_token_embeddings(len(theirs), pad_to_multiple_of=multiple)
+    model.save_pretrained(folder)
+    import_checkpoint(folder, tmp_path / "run")
+    ours = load_tokenizer(tmp_path / "run")
+    assert (
+        pieces(ours, ["the covid19 dog"])[0]
+        == theirs("the covid19 dog", add_special_tokens=False)["input_ids"]
+    )
+    assert load_encoder(tmp_path / "run").config.vocab_size == model.config.vocab_size
+
+
 def test_what_is_no_tokenizer_is_a_sentence(tmp_path):
     for kind in ("roberta", "albert", "llama", "xlm-roberta", "gpt2", "modernbert", "deberta-v2"):
         folder = tmp_path / kind

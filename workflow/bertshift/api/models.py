@@ -164,6 +164,11 @@ def _with_tokenizer(folder: Path, tokenizer: Any, beside: Path) -> Path:
 def _tokenizer(given: Any, name: str) -> PreTrainedTokenizerBase:
     """Return a tokenizer that is loaded, or load one from a folder or the hub."""
     if isinstance(given, PreTrainedTokenizerBase):
+        if not given.is_fast:
+            raise UserError(
+                f"the tokenizer of {name} is {type(given).__name__}, which cuts words by code of its own; give one that "
+                "has a tokenizer.json."
+            )
         return given
     if given and Path(given).expanduser().is_dir():
         return load_tokenizer(Path(given).expanduser())
