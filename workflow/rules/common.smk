@@ -22,6 +22,9 @@ from bertshift.running.redaction import redact
 
 LIBRARY = codegraph.PACKAGE.parent
 ROOT = LIBRARY.parent
+# In a clone, jobs have the library that its rules are read with, whatever is installed.
+if (LIBRARY / "scripts").is_dir():
+    os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
 codegraph.recall()
 # {rule: its name here}. A workflow that uses this one as a module may rename its rules.
 OURS = {}
@@ -52,9 +55,6 @@ def sentences(function):
 # is asked for. Its linter wants one of them.
 ASKED = {method.name for method in workflow.deployment_settings.deployment_method}
 ENVIRONMENT = str(ROOT / "envs/bertshift.yaml") if "CONDA" in ASKED else None
-# Those have the packages, and the library from here.
-if ASKED:
-    os.environ.update(PYTHONPATH=str(LIBRARY))
 IMAGE = ROOT / "envs/bertshift.sif"
 if "APPTAINER" in ASKED and not IMAGE.exists():
     raise WorkflowError(
