@@ -15,7 +15,7 @@ from bertshift.models.source import SOURCE
 from bertshift.papers import catalogue
 from bertshift.papers.by_name import module_of
 from bertshift.planning import costs
-from bertshift.requests import comparing, figures, pretraining
+from bertshift.requests import comparing, figures, missing, pretraining
 from bertshift.requests.runs import MODEL_FILES
 from bertshift.running import codegraph, gpus, own_files, warm
 from bertshift.running.redaction import redact
@@ -112,7 +112,10 @@ def answer_to(request):
     @sentences
     @cache
     def answer(**wildcards):
-        return request(config, **wildcards)
+        try:
+            return request(config, **wildcards)
+        except UserError as error:
+            raise missing.beside(error, config)
 
     return lambda wildcards: answer(**dict(wildcards.items()))
 

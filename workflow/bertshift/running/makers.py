@@ -22,7 +22,7 @@ def origins(file: str, wanted: Callable[[object], bool], makers: Makers, read: R
             try:
                 more = {*read(maker, each)} - seen
             except Exception as error:  # noqa: BLE001 - Snakemake wraps what an input function raises
-                refusals.add(str(error.__context__ or error))
+                refusals.update(str(error.__context__ or error).splitlines())
                 continue
             seen |= more
             queue += more
