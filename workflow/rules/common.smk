@@ -1,3 +1,4 @@
+import atexit
 import math
 import os
 import re
@@ -9,12 +10,8 @@ from snakemake.exceptions import WorkflowError
 
 from bertshift import config as settings, naming
 from bertshift.errors import UserError
-from bertshift.files import blocks_beside
-from bertshift.measures.registry import METRICS
-from bertshift.models.source import SOURCE
 from bertshift.papers import catalogue
 from bertshift.papers.by_name import module_of
-from bertshift.planning import costs
 from bertshift.requests import comparing, figures, missing, pretraining
 from bertshift.requests.runs import MODEL_FILES
 from bertshift.running import codegraph, gpus, own_files, warm
@@ -26,6 +23,7 @@ ROOT = LIBRARY.parent
 if (LIBRARY / "scripts").is_dir():
     os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
 codegraph.recall()
+atexit.register(codegraph.keep)  # figures' modules are read when a figure is asked for
 # {rule: its name here}. A workflow that uses this one as a module may rename its rules.
 OURS = {}
 FETCHING = ["dataset", "checkpoint", "corpus"]  # these reach a network, where the configuration says so
@@ -34,7 +32,6 @@ FETCHING = ["dataset", "checkpoint", "corpus"]  # these reach a network, where t
 def know_rules():
     """When all rules are read."""
     OURS.update({proxy.rule: name for name, proxy in rules._rules.items()})
-    codegraph.keep()
 
 
 def sentences(function):

@@ -110,11 +110,6 @@ def edge_tasks(config: Mapping) -> dict[str, str]:
     return {task: EDGES.format(task=task) for task in config["edge_tasks"]}
 
 
-def edge_files(task: str) -> list[str]:
-    files = ("train.jsonl", "dev.jsonl", "test.jsonl", "edges.json")
-    return [f"{EDGES.format(task=task)}/{file}" for file in files]
-
-
 def edge_sidecars(config: Mapping) -> list[str]:
     """Name the sidecar of each edge task: where it is, the three splits are whole."""
     return [f"{folder}/edges.json" for folder in edge_tasks(config).values()]
