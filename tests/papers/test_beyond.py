@@ -31,7 +31,7 @@ def mnli():
     return {
         path: table
         for path, table in made_papers.tables_of("beyond").items()
-        if path.partition("/mnli")[2].startswith((".at", ".tsv", "_vs_base"))
+        if path.partition("/mnli")[2].startswith((".at", ".tsv", "_vs_base")) and ".noise" not in path
     }
 
 

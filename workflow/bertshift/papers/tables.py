@@ -62,14 +62,17 @@ def with_reference(metric: str, *variants: str) -> Tables:
 
 
 def over_training(*metrics: str) -> Tables:
-    """Name tables of each model and of its snapshots against its parent, the scores of each, and the losses
-    of the model."""
+    """Name tables of each model and of its snapshots against its parent, and of the noise of each, the scores of each,
+    and the losses of the model."""
 
     def tables(wanted: Mapping) -> list[str]:
         paths = []
         for whole in plain(wanted):
             names = [*(whole.plus(f"at{share}") for share in sorted(wanted["snapshots"])), whole]
-            paths += [f"results/{metric}/{name}_vs_{whole.start}.tsv" for metric in metrics for name in names]
+            noise = [name.plus("noise") for name in names if str(whole) in wanted["noise"]["of"]]
+            paths += [
+                f"results/{metric}/{name}_vs_{whole.start}.tsv" for metric in metrics for name in names + noise
+            ]
             paths += [*(f"results/scores/{name}.tsv" for name in names), f"results/losses/{whole}.tsv"]
         return paths
 

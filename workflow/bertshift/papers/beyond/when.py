@@ -13,6 +13,7 @@ from bertshift.naming import Name
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.losses import thinned
+from bertshift.rows.nulls import NOISE, null_of
 from bertshift.rows.origin import ORIGIN
 
 # Metric -> what is read of its tables (variants, inputs), its name, its colours, and its line.
@@ -44,22 +45,21 @@ def half_change(shares: Sequence[float], change: Sequence[float]) -> float:
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Tabulate the means by `panel` (a metric, `score`, `loss` or `half of <metric>`), model (`series`),
-    layer and share of the training steps.
+    layer and share of the training steps. Noise as large as the change at each share has `half of <metric>` alone.
 
     `share` is in percent; in `half of <metric>` the value is one. The snapshots of a run that failed to train count as failed,
     those of any other run do not: before a run has learnt its task, no snapshot of it is above the majority class.
     """
     parts, halves = [], []
     scores = _over_training(inputs, "scores")
-    ends = scores[scores["share"] == ALL].drop_duplicates(RUN).set_index(RUN)["failed"]
+    changes = {metric: _changes(inputs, metric) for metric in MEASURES}
+    ends = _at_end(pd.concat([scores, *(rows[_of_noise(rows)] for rows in changes.values())]))
     headline = statistics.in_points(scores[scores["headline"]])
     parts.append(_means(headline.assign(panel="score", variant=headline["metric"], layer=0), ends))
     losses = _over_training(inputs, "losses").groupby(["table", *RUN], sort=False)
     parts.append(_means(pd.concat([_thinned(run) for _, run in losses]), ends))
-    for metric, (variants, stimuli, *_) in MEASURES.items():
-        rows = numbers.stack(numbers.of_measure(inputs, metric), metric, variants, stimuli)
-        rows = _placed(rows[rows["head"] == 0]).assign(panel=metric)
-        parts.append(_means(rows, ends))
+    for metric, rows in changes.items():
+        parts.append(_means(rows[~_of_noise(rows)].assign(panel=metric), ends))
         halves.append(_halves(rows.assign(panel=f"half of {metric}")))
     halves = pd.concat(halves)
     parts.append(_means(halves, ends, []) if len(halves) else halves)
@@ -75,6 +75,21 @@ def _placed(rows: pd.DataFrame) -> pd.DataFrame:
     shares = {str(name): float(found["share"]) if (found := name.variant("at")) else ALL for name in names}
     series = {str(name): str(name.without("at")) for name in names}
     return rows.assign(series=rows["model"].map(series), share=rows["model"].map(shares))
+
+
+def _changes(inputs: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
+    variants, stimuli, *_ = MEASURES[metric]
+    rows = numbers.stack(numbers.of_measure(inputs, metric), metric, variants, stimuli)
+    return _placed(rows[rows["head"] == 0])
+
+
+def _of_noise(rows: pd.DataFrame) -> pd.Series:
+    return rows["series"].map(null_of) != ""
+
+
+def _at_end(rows: pd.DataFrame) -> pd.Series:
+    """Tell which runs had failed to train at the end of their training."""
+    return rows[rows["share"] == ALL].drop_duplicates(RUN).set_index(RUN)["failed"]
 
 
 def _over_training(inputs: Mapping[str, pd.DataFrame], folder: str) -> pd.DataFrame:
@@ -121,7 +136,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a column of panels a task: score, loss, a heat map a measure, and the share of training at half of
     the change."""
     table = tidy(inputs)
-    models = list(dict.fromkeys(table["series"]))
+    models = [series for series in dict.fromkeys(table["series"]) if not null_of(series)]
     shares = np.unique(table.loc[table["panel"].isin(MEASURES), "share"])
     heights = [0.8, 0.8, *[1.15] * len(MEASURES), 1.5]
     width = style.COLUMN_WIDTH + 1.0 if len(models) == 1 else style.TEXT_WIDTH
@@ -137,7 +152,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
             _heat_map(axes, own[own["panel"] == measure], table[table["panel"] == measure], measure, shares)
         for axes in column[:-1]:
             _share_axis(axes, shares, axes is column[-2])
-        _halves_drawn(column[-1], own)
+        _halves_drawn(column[-1], own, table[table["series"] == str(Name.of(model).plus(NOISE))])
     for line, (_, _, words, *_) in zip(grid[2:], MEASURES.values()):
         figure.colorbar(line[0].collections[0], ax=list(line), label=words, pad=0.01, aspect=12)
         line[0].set_ylabel("layer")
@@ -151,7 +166,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         scores["variant"].map(lambda name: style.SCORES.get(name, name)), scores["series"].map(style.label_of)
     )
     told = ", ".join(f"{score} ({model})" for score, model in named)
-    return style.captioned(figure, table, f"Scores are {told}.", style.failures(table))
+    noise = layers.null_note(table, noise="Dash-dotted")
+    return style.captioned(figure, table, f"Scores are {told}.", noise, style.failures(table))
 
 
 def _scale(shares: np.ndarray) -> dict:
@@ -189,7 +205,12 @@ def _heat_map(axes: Axes, own: pd.DataFrame, of_all: pd.DataFrame, measure: str,
     axes.yaxis.get_major_locator().set_params(integer=True, nbins=5)
 
 
-def _halves_drawn(axes: Axes, own: pd.DataFrame) -> None:
+def _halves_drawn(axes: Axes, own: pd.DataFrame, noise: pd.DataFrame) -> None:
     for measure, (_, _, words, _, look) in MEASURES.items():
         layers.curve(axes, own[own["panel"] == f"half of {measure}"], words.partition(" ")[0], look)
+    label = style.NULL_WORDS[NOISE]  # once in the legend
+    for panel, rows in noise.groupby("panel", sort=False):
+        look = MEASURES[panel.removeprefix("half of ")][-1]
+        layers.null_curve(axes, rows, NOISE, look["color"], label, grey=False)
+        label = None
     layers.layer_axis(axes, own.loc[own["panel"].isin(MEASURES), "layer"])
