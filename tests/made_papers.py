@@ -285,7 +285,8 @@ def noise_beside(tables):
     return {
         path.replace(model, noisy): noise_of(table, noisy, size)
         for path, table in tables.items()
-        if NOISE.fullmatch(path) and str(Name.of(model := table["model"].iloc[0]).without("at")) in shipped()["noise"]["of"]
+        if NOISE.fullmatch(path)
+        and str(Name.of(model := table["model"].iloc[0]).without("at")) in shipped()["noise"]["of"]
         if f"{model}_vs_{model}" not in path and table["reference"].iloc[0] not in shipped()["tasks"]
         for size, variant in zip(sizes, noise_variants(sizes))
         for noisy in [str(Name.of(model).plus(variant))]

@@ -102,7 +102,10 @@ def test_a_legend_names_noise_once_wherever_its_panel_is(made, published, name):
     figure, _, _ = draw(name, made()[name], published)
     words = [text.get_text() for text in figure.findobj(Text)]
     for null, each in style.NULL_WORDS.items():
-        missing = name == "beyond/where" or (name, null) == ("beyond/when", "matched")  # in a caption, and not at all
+        missing = name == "beyond/where" or (name, null) == (
+            "beyond/when",
+            "matched",
+        )  # in a caption, and not at all
         assert words.count(each) == (not missing)
 
 

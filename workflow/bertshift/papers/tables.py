@@ -71,7 +71,9 @@ def over_training(*metrics: str) -> Tables:
             names = [*(whole.plus(f"at{share}") for share in sorted(wanted["snapshots"])), whole]
             noise = [name.plus("noise") for name in names if str(whole) in wanted["noise"]["of"]]
             paths += [
-                f"results/{metric}/{name}_vs_{whole.start}.tsv" for metric in metrics for name in names + noise
+                f"results/{metric}/{name}_vs_{whole.start}.tsv"
+                for metric in metrics
+                for name in names + noise
             ]
             paths += [*(f"results/scores/{name}.tsv" for name in names), f"results/losses/{whole}.tsv"]
         return paths
