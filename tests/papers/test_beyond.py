@@ -45,6 +45,16 @@ def test_later_layers_change_later(mnli):
             )
 
 
+def test_noise_of_the_whole_change_alone_says_nothing_of_when(mnli):
+    noise = {
+        path: table
+        for path, table in made_papers.tables_of("beyond").items()
+        if path.endswith("/mnli.noise_vs_base.tsv")
+    }
+    assert noise
+    pd.testing.assert_frame_equal(when.tidy(mnli | noise), when.tidy(mnli))
+
+
 def test_half_of_a_change_has_an_interval_over_inputs(mnli):
     """One replicate suffices: without a block of inputs, layer 1 reaches half of its change at another time."""
     offs, known, paths = np.linspace(-0.002, 0.002, BLOCKS), {}, []

@@ -13,7 +13,7 @@ from bertshift.naming import Name
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.losses import thinned
-from bertshift.rows.nulls import NOISE, null_of
+from bertshift.rows.nulls import NOISE, model_of, null_of
 from bertshift.rows.origin import ORIGIN
 
 # Metric -> what is read of its tables (variants, inputs), its name, its colours, and its line.
@@ -80,7 +80,11 @@ def _placed(rows: pd.DataFrame) -> pd.DataFrame:
 def _changes(inputs: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
     variants, stimuli, *_ = MEASURES[metric]
     rows = numbers.stack(numbers.of_measure(inputs, metric), metric, variants, stimuli)
-    return _placed(rows[rows["head"] == 0])
+    rows = _placed(rows[rows["head"] == 0])
+    shares = rows.groupby("series")["share"].agg(set)
+    # Archives may have noise of the whole change alone, which says nothing of when.
+    partly = [series for series in shares.index if shares[series] != shares[model_of(series)]]
+    return rows[~rows["series"].isin(partly)]
 
 
 def _of_noise(rows: pd.DataFrame) -> pd.Series:
