@@ -165,11 +165,10 @@ def _decide(one: Claim, results: Results, published: Mapping) -> dict:
         "place": facts["place"], "strength": facts["strength"], "published_value": _published(one, facts, published),
         "measure": one.criterion, "ours": np.nan, "low": np.nan, "high": np.nan, "probability": np.nan, "replicates": 0,
     }  # fmt: skip
-    others = _of_others(evidence, facts.get("families", [BERT]))
     try:
         values, ours, runs = _estimate(one, results)
     except NotTestableError as error:
-        return row | {"verdict": UNTESTED, "reason": f"{error}."} | others
+        return row | {"verdict": UNTESTED, "reason": f"{error}."}
     row |= {"ours": float(np.mean(values)), "replicates": len(values)}
     if one.across:
         row["replicates"] = len(_runs_in(rows, "init", "seed")) or len(_runs_in(rows, "init"))
@@ -177,8 +176,9 @@ def _decide(one: Claim, results: Results, published: Mapping) -> dict:
         row |= {"low": float(ours.low), "high": float(ours.high)}
         row["probability"] = one.probability(ours, runs)
     verdict, reason = _verdict(one, values, ours, runs)
-    sentences = [reason, *evidence.layers_here(), *_left_out(evidence)]
-    return row | {"verdict": verdict, "reason": " ".join(sentences)} | others
+    others = _of_others(evidence, facts.get("families", [BERT]))
+    sentences = [*others, reason, *evidence.layers_here(), *_left_out(evidence)]
+    return row | {"verdict": verdict, "reason": " ".join(sentences)}
 
 
 def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None, runs: int) -> tuple[str, str]:
@@ -252,13 +252,12 @@ def _beyond(one: Claim, results: Results, matched: Results) -> bool:
     return has_width(found) and bool(found.low > 0 if np.isfinite(one.low) else found.high < 0)
 
 
-def _of_others(evidence: Evidence, families: Sequence[str]) -> dict:
-    """Return the verdict where the evidence is of models of other families than the paper's; else nothing."""
+def _of_others(evidence: Evidence, families: Sequence[str]) -> list[str]:
+    """Say that the evidence is of models of other families than the paper's, where it is."""
     models = evidence.results.models
     found = {one for name in evidence.read for one in models[name]["family"].dropna().unique()} - {*families}
     paper, ours = (" and ".join(NAMES.get(one, one) for one in some) for some in (families, sorted(found)))
-    reason = f"as in {paper}? The paper speaks of {paper}; this is {ours}."
-    return {"verdict": UNTESTED, "reason": reason} if found else {}
+    return [f"The paper speaks of {paper}; this is {ours}."] if found else []
 
 
 def _published(one: Claim, facts: Mapping, published: Mapping) -> str:
