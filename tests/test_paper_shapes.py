@@ -35,8 +35,8 @@ UNCHANGED = {"cosine": 1.0, "rsa": 1.0} | dict.fromkeys(
 STATES = ["one run failed", "most runs failed", "nothing changed"]
 TRAINED, COLLAPSED = "all trained", "one run collapsed"
 ALIKE = re.compile(r"results/(?:rsa|svcca|similarity|layer_cka)/")
-# Labels by a person are not made up here, nor another family than BERT.
-UNDECIDED = {"K2.1", "K2.2", "K2.3", "W.1"}
+# Labels by a person are not made up here.
+UNDECIDED = {"K2.1", "K2.2", "K2.3"}
 BLOCKS = WITHOUT[:4]  # a claim is decided once more without each
 SENSELESS, LARGEST = re.compile(r"\b(nan|inf)\b|\de\+\d|\d{9}", re.IGNORECASE), 1e6
 
