@@ -438,5 +438,6 @@ def test_a_page_of_two_models_alone(opened, made_page):
     said = page.locator("main").inner_text() + page.locator("#foot").inner_text()
     assert "noise of the same size" in said
     page.locator("main .grid summary").first.click()
+    page.locator("main td", has_text="noise").first.wait_for()
     assert page.locator("main td", has_text="noise").count() == 5
     assert "6 texts" in said and "snakemake" not in said and "Scale" not in said
