@@ -171,6 +171,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     )
     told = ", ".join(f"{score} ({model})" for score, model in named)
     noise = layers.null_note(table, noise="Dash-dotted")
+    noise = noise and f"{noise} At each share it is as large as the change up to there."
     return style.captioned(figure, table, f"Scores are {told}.", noise, style.failures(table))
 
 
