@@ -57,9 +57,9 @@ try:
     from bertshift.requests.work import Shape, Work
     from bertshift.running import gpus
     from bertshift.running.parts import Kept
-    from bertshift.tasks import load_task
     from bertshift.tasks.batching import Encoded
     from bertshift.tasks.inference import best_device
+    from bertshift.tasks.loading import load_task
     from bertshift.tasks.question_answering import AnswerSpans
     from bertshift.tasks.text_classification import TextClassification
     from bertshift.training.finetuning import trainer

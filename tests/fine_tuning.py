@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bertshift.data.examples import sample
 from bertshift.models.tokenizer import load_tokenizer
-from bertshift.tasks import load_task
+from bertshift.tasks.loading import load_task
 from bertshift.training import finetuning
 
 

@@ -7,7 +7,7 @@ import torch
 from made_toys import CASES, LETTERS, TOKENIZER, model_of
 from transformers import BertConfig, BertForPreTraining
 
-from bertshift.tasks import load_task
+from bertshift.tasks.loading import load_task
 from bertshift.training import pretraining
 
 TREEBANK = [

@@ -9,7 +9,7 @@ from bertshift.files import read_json, read_tsv
 from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.rows import ranges
 from bertshift.running.checkpoint import weights_digest
-from bertshift.tasks import load_task
+from bertshift.tasks.loading import load_task
 from bertshift.training.finetuning import starting_model
 from bertshift.version import version
 

@@ -12,7 +12,7 @@ from bertshift.files import write_tsv
 from bertshift.models.loading import load_encoder, save_model
 from bertshift.probes import frozen as frozen_module
 from bertshift.probes.frozen import features, frozen, with_provenance
-from bertshift.tasks import load_task
+from bertshift.tasks.loading import load_task
 from bertshift.tasks.scores import accuracy, f1
 
 torch.set_num_threads(1)

@@ -10,7 +10,7 @@ from bertshift.errors import UserError
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
 from bertshift.rows.failure import failed
-from bertshift.tasks import load_task
+from bertshift.tasks.loading import load_task
 from bertshift.tasks.tagging import NONE, UNREAD
 from bertshift.training.settings import TrainSettings
 

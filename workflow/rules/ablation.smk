@@ -20,8 +20,8 @@ rule ablation:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
-        code=code("ablation"),
-        settings=settings_of(ablation.ablation),
+        **settings_of(ablation.ablation, "model task runs ablation scale checkpoints"),
+        code=code_for_model("ablation"),
     script:
         "../scripts/ablation.py"
 
@@ -44,7 +44,10 @@ rule restored:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
-        code=code("restored"),
-        settings=settings_of(ablation.restored),
+        **settings_of(
+            ablation.restored,
+            "model task reference runs trained stimuli " "tokens max_length max_dev scale checkpoints",
+        ),
+        code=code_for_model("restored"),
     script:
         "../scripts/restored.py"

@@ -22,8 +22,8 @@ rule activations:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
+        **settings_of(activations.activations, "runs max_length attention precision sample"),
         code=code("activations"),
-        settings=settings_of(activations.activations),
     script:
         "../scripts/activations.py"
 
@@ -44,7 +44,7 @@ rule examples:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
+        **settings_of(activations.examples, "model parent run before after number longest"),
         code=code("examples"),
-        settings=settings_of(activations.examples),
     script:
         "../scripts/examples.py"

@@ -12,7 +12,8 @@ from bertshift import config as settings, naming
 from bertshift.errors import UserError
 from bertshift.papers import catalogue
 from bertshift.papers.by_name import module_of
-from bertshift.requests import comparing, figures, missing, pretraining
+from bertshift.requests import comparing, downloads, figures, pretraining
+from bertshift.requests.code import modules_of_others
 from bertshift.requests.runs import MODEL_FILES
 from bertshift.running import codegraph, gpus, own_files, warm
 from bertshift.running.redaction import redact
@@ -112,7 +113,7 @@ def answer_to(request):
         try:
             return request(config, **wildcards)
         except UserError as error:
-            raise missing.beside(error, config)
+            raise downloads.with_all_missing(error, config)
 
     return lambda wildcards: answer(**dict(wildcards.items()))
 
@@ -132,28 +133,51 @@ def inputs_of(request):
     )
 
 
-def settings_of(request):
-    """What else its output depends on: another value makes it again."""
+def settings_of(request, names):
+    """What else a rule's output depends on, one param a setting; another value makes the output again.
 
-    def all_of(wildcards):
-        answer = answer_to(request)(wildcards)
-        if own := own_files.among(answer.inputs):
-            answer = answer.plus(own=own_files.contents(own))
-        return settings.canonical(answer.settings)
+    Each is JSON with its name, as Snakemake compares params without their names. `own` has the contents of the user's
+    own files among the inputs.
+    """
 
-    all_of.request = request  # for the plan
-    return all_of
+    def setting(name):
+        def as_json(wildcards):
+            answer = answer_to(request)(wildcards)
+            if answer.settings.keys() != set(names.split()):
+                raise TypeError(f"{request}: the rule names {names}, the request {' '.join(answer.settings)}")
+            return settings.canonical({name: answer.settings[name]})
+
+        return as_json
+
+    def own(wildcards):
+        files = own_files.among(answer_to(request)(wildcards).inputs)
+        return settings.canonical({"own": own_files.contents(files)})
+
+    return {name: setting(name) for name in names.split()} | {"own": own}
 
 
 @sentences
-def code(*scripts, module=None, records=()):
+def code(*scripts, module=None, records=(), without=()):
     """A digest of what a rule's scripts do. Where it changes, the rule reruns; no comment and no fresh checkout changes it.
 
     records: the metrics of two models whose records count, as the rule computes or reads their tables.
+    without: modules of the library that do not count.
     """
     modules = [*([module] if module else []), *(f"measures/{name}" for name in sorted(records))]
     files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
-    return codegraph.digest([*files, *(LIBRARY / "bertshift" / f"{name}.py" for name in modules)])
+    files += [codegraph.PACKAGE / f"{name}.py" for name in modules]
+    return codegraph.digest(files, [codegraph.PACKAGE / name for name in without])
+
+
+def code_for_model(*scripts, module=None, model="{model}"):
+    """The digest of `code` without what only models of other tasks and variants need."""
+
+    @sentences
+    def of_job(wildcards):
+        others = modules_of_others(model.format(**wildcards), config)
+        return code(*scripts, module=module, without=others)
+
+    return of_job
 
 
 def code_of_figure(wildcards):

@@ -25,8 +25,12 @@ for metric, how in OF_DUMPS.items():
             mem_mb=memory("analyse"),
             runtime=minutes("analyse"),
         params:
+            **settings_of(
+                request,
+                "model reference pairs trained stimuli module "
+                "tokens dump folders reference_checkpoints scale checkpoints",
+            ),
             code=code("compare", module=f"metrics/{how.module}", records=[metric]),
-            settings=settings_of(request),
         script:
             "../scripts/compare.py"
 
@@ -47,8 +51,8 @@ rule spectra:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
+        **settings_of(comparing.spectra, "model reference pairs trained folders scale checkpoints"),
         code=code("spectra", records=["spectra"]),
-        settings=settings_of(comparing.spectra),
     script:
         "../scripts/spectra.py"
 
@@ -71,8 +75,11 @@ rule cosine_padded:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
+        **settings_of(
+            comparing.cosine_padded,
+            "model reference pairs trained stimuli " "inputs pad_to folders scale checkpoints",
+        ),
         code=code("cosine_padded", records=["cosine_padded"]),
-        settings=settings_of(comparing.cosine_padded),
     script:
         "../scripts/cosine_padded.py"
 
@@ -95,8 +102,8 @@ rule grounding:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
-        code=code("grounding"),
-        settings=settings_of(grounding.grounding),
+        **settings_of(grounding.grounding, "runs trained task stimuli tokens max_length scale checkpoints"),
+        code=code_for_model("grounding"),
     script:
         "../scripts/grounding.py"
 
@@ -119,8 +126,11 @@ rule forgetting:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
+        **settings_of(
+            forgetting.forgetting,
+            "model task reference runs trained " "corpus stimuli max_length scale checkpoints",
+        ),
         code=code("forgetting"),
-        settings=settings_of(forgetting.forgetting),
     script:
         "../scripts/forgetting.py"
 
@@ -143,7 +153,7 @@ rule annotations:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
+        **settings_of(comparing.annotations, "folders"),
         code=code("annotations"),
-        settings=settings_of(comparing.annotations),
     script:
         "../scripts/annotations.py"

@@ -7,7 +7,7 @@ rule:
     name:
         "data/all"
     input:
-        fetched,
+        sentences(lambda wildcards: downloads.downloads(config)),
 
 
 # Models of the demo are pretrained on it, whatever data they are fine-tuned on.
@@ -23,8 +23,8 @@ if "world" in config:
         conda:
             ENVIRONMENT
         params:
+            **settings_of(data.world, "sizes seed"),
             code=code("world"),
-            settings=settings.canonical(config["world"]),
         script:
             "../scripts/world.py"
 
@@ -44,8 +44,8 @@ rule dataset:
     conda:
         ENVIRONMENT
     params:
+        **settings_of(data.dataset, "name spec source mirror cache"),
         code=code("dataset"),
-        settings=settings_of(data.dataset),
     script:
         "../scripts/dataset.py"
 
@@ -68,7 +68,7 @@ rule stimuli:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
+        **settings_of(data.stimuli, "name sources form number max_train"),
         code=code("stimuli"),
-        settings=settings_of(data.stimuli),
     script:
         "../scripts/stimuli.py"

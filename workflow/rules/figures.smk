@@ -29,7 +29,6 @@ rule figure:
     params:
         code=code_of_figure,
         shows=lambda wildcards: FIGURES[f"{wildcards.paper}/{wildcards.item}"].shows,
-        settings=settings_of(figures.figure),
     script:
         "../scripts/figure.py"
 
@@ -46,8 +45,8 @@ rule claims:
     conda:
         ENVIRONMENT
     params:
+        **settings_of(figures.claims, "tables"),
         code=code_of_claims,
-        settings=settings_of(figures.claims),
     script:
         "../scripts/claims.py"
 
@@ -89,8 +88,8 @@ rule gallery:
     conda:
         ENVIRONMENT
     params:
+        **settings_of(figures.gallery, "entries"),
         code=code("gallery", records=SHOWN),
-        settings=settings_of(figures.gallery),
     script:
         "../scripts/gallery.py"
 
@@ -107,8 +106,8 @@ rule paper_gallery:
     conda:
         ENVIRONMENT
     params:
+        **settings_of(figures.gallery, "entries"),
         code=code("gallery", records=SHOWN),
-        settings=settings_of(figures.gallery),
     script:
         "../scripts/gallery.py"
 

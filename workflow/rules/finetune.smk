@@ -31,8 +31,8 @@ rule finetune:
         mem_mb=memory("train"),
         runtime=minutes("train"),
     params:
-        code=code("finetune"),
-        settings=settings_of(finetuning.finetune),
+        **settings_of(finetuning.finetune, "task training variants seed"),
+        code=code_for_model("finetune"),
     script:
         "../scripts/finetune.py"
 
@@ -63,8 +63,8 @@ rule snapshots:
         mem_mb=memory("train"),
         runtime=minutes("train"),
     params:
-        code=code("snapshots"),
-        settings=settings_of(finetuning.snapshots),
+        **settings_of(finetuning.snapshots, "task training variants seed shares"),
+        code=code_for_model("snapshots", model="{stem}{checkpoint}"),
     script:
         "../scripts/snapshots.py"
 
@@ -88,8 +88,8 @@ rule derive:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        code=code("derive"),
-        settings=settings_of(pretraining.derive),
+        **settings_of(pretraining.derive, "variants"),
+        code=code_for_model("derive"),
     script:
         "../scripts/derive.py"
 
@@ -115,8 +115,8 @@ rule noise:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
+        **settings_of(pretraining.noise, "seed times"),
         code=code("noise"),
-        settings=settings_of(pretraining.noise),
     script:
         "../scripts/noise.py"
 
@@ -139,8 +139,8 @@ rule frozen:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
-        code=code("frozen"),
-        settings=settings_of(finetuning.frozen),
+        **settings_of(finetuning.frozen, "model child task runs starts max_train scale checkpoints"),
+        code=code_for_model("frozen"),
     script:
         "../scripts/frozen.py"
 
@@ -160,8 +160,8 @@ rule steps:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
+        **settings_of(finetuning.steps, "model task reference runs trained scale checkpoints"),
         code=code("steps"),
-        settings=settings_of(finetuning.steps),
     script:
         "../scripts/steps.py"
 
@@ -181,8 +181,8 @@ rule scores:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
+        **settings_of(finetuning.scores, "model task runs scale checkpoints"),
         code=code("scores"),
-        settings=settings_of(finetuning.scores),
     script:
         "../scripts/scores.py"
 
@@ -203,8 +203,8 @@ rule gains:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
+        **settings_of(finetuning.gains, "model reference task runs pairs scale checkpoints"),
         code=code("gains"),
-        settings=settings_of(finetuning.gains),
     script:
         "../scripts/gains.py"
 
@@ -223,8 +223,8 @@ rule losses:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
+        **settings_of(finetuning.losses, "model task runs scale checkpoints"),
         code=code("losses"),
-        settings=settings_of(finetuning.losses),
     script:
         "../scripts/losses.py"
 

@@ -18,8 +18,8 @@ rule pattern_sheet:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
+        **settings_of(patterns.pattern_sheet, "models maps max_length scale"),
         code=code("pattern_sheet"),
-        settings=settings_of(patterns.pattern_sheet),
     script:
         "../scripts/pattern_sheet.py"
 
@@ -43,8 +43,8 @@ rule pattern_classifier:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
+        **settings_of(patterns.pattern_classifier, "size widths epochs batch_size learning_rate folds"),
         code=code("pattern_classifier"),
-        settings=settings_of(patterns.pattern_classifier),
     script:
         "../scripts/pattern_classifier.py"
 
@@ -68,7 +68,7 @@ rule patterns:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
+        **settings_of(patterns.patterns, "model task runs trained max_examples max_length scale checkpoints"),
         code=code("patterns"),
-        settings=settings_of(patterns.patterns),
     script:
         "../scripts/patterns.py"

@@ -5,16 +5,13 @@ import os
 import shlex
 import sys
 from dataclasses import asdict
-from functools import cache
 
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
-from snakemake.iocontainers import Wildcards
 from snakemake.logging import logger
-from snakemake.output_index import OutputIndex
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from bertshift.planning import costs
-from bertshift.running import gpus, makers
+from bertshift.running import gpus
 
 COSTS = sentences(settings.read_yaml)(ROOT / "config/costs.yaml")
 SIZES = costs.sizes_of(config, COSTS)
@@ -53,28 +50,6 @@ def limits():
         return costs.Resources(jobs=workflow.nodes, has_gpu=True)
     gpu = int(allowed["gpu"]) if "gpu" in allowed else None
     return costs.Resources(workflow.cores, gpu, has_gpu=bool(gpus.given()))
-
-
-@cache
-def output_index():
-    return OutputIndex(list(workflow.rules))
-
-
-def makers_of(file):
-    return output_index().match_producers(file)
-
-
-def read_by(maker, file):
-    return maker.expand_input(Wildcards(fromdict=maker.get_wildcards(file)))[0] if maker in OURS else []
-
-
-def fetched(wildcards):
-    """The downloads among all that the page of all figures is made from."""
-    return sorted(
-        makers.origins(
-            "results/figures/index.html", lambda rule: OURS.get(rule) in FETCHING, makers_of, read_by
-        )
-    )
 
 
 PLAN = "BERTSHIFT_PLAN"

@@ -16,8 +16,8 @@ rule vocabulary:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
+        **settings_of(pretraining.vocabulary, "how"),
         code=code("vocabulary"),
-        settings=settings_of(pretraining.vocabulary),
     script:
         "../scripts/vocabulary.py"
 
@@ -47,8 +47,8 @@ rule pretrain:
         mem_mb=memory("train"),
         runtime=minutes("train"),
     params:
+        **settings_of(pretraining.pretrain, "how seed"),
         code=code("pretrain"),
-        settings=settings_of(pretraining.pretrain),
     script:
         "../scripts/pretrain.py"
 
@@ -72,7 +72,7 @@ rule checkpoint:
     conda:
         ENVIRONMENT
     params:
+        **settings_of(pretraining.checkpoint, "source shape cache contents"),
         code=code("checkpoint"),
-        settings=settings_of(pretraining.checkpoint),
     script:
         "../scripts/checkpoint.py"

@@ -16,7 +16,7 @@ rule corpus:
     conda:
         ENVIRONMENT
     params:
-        settings=settings_of(probing.corpus),
+        **settings_of(probing.corpus, "url sha256"),
     script:
         "../scripts/corpus.py"
 
@@ -34,8 +34,8 @@ rule trees:
     conda:
         ENVIRONMENT
     params:
+        **settings_of(probing.trees, "sizes"),
         code=code("trees"),
-        settings=settings_of(probing.trees),
     script:
         "../scripts/trees.py"
 
@@ -58,8 +58,8 @@ rule edges:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
+        **settings_of(probing.edges, "name spec root origin"),
         code=code("edges"),
-        settings=settings_of(probing.edges),
     script:
         "../scripts/edges.py"
 
@@ -80,8 +80,8 @@ rule edge_sentences:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
+        **settings_of(probing.edge_sentences, "tasks probe"),
         code=code("edge_sentences"),
-        settings=settings_of(probing.edge_sentences),
     script:
         "../scripts/edge_sentences.py"
 
@@ -106,8 +106,11 @@ rule edge_probes:
         mem_mb=memory("probe"),
         runtime=minutes("probe"),
     params:
+        **settings_of(
+            probing.edge_probes,
+            "model runs folders trained tasks " "probe variants max_length scale checkpoints",
+        ),
         code=code("edge_probes"),
-        settings=settings_of(probing.edge_probes),
     script:
         "../scripts/edge_probes.py"
 
@@ -129,8 +132,8 @@ rule mdl:
         mem_mb=memory("probe"),
         runtime=minutes("probe"),
     params:
+        **settings_of(probing.mdl, "model runs folders trained tasks probe max_length scale checkpoints"),
         code=code("mdl"),
-        settings=settings_of(probing.mdl),
     script:
         "../scripts/mdl.py"
 
@@ -152,8 +155,11 @@ rule structural_probes:
         mem_mb=memory("probe"),
         runtime=minutes("probe"),
     params:
+        **settings_of(
+            probing.structural_probes,
+            "model runs folders trained tasks " "probe max_length scale checkpoints",
+        ),
         code=code("structural_probes"),
-        settings=settings_of(probing.structural_probes),
     script:
         "../scripts/structural_probes.py"
 
@@ -173,7 +179,7 @@ rule edge_probe_deltas:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
+        **settings_of(probing.edge_probe_deltas, "model reference pairs"),
         code=code("edge_probe_deltas"),
-        settings=settings_of(probing.edge_probe_deltas),
     script:
         "../scripts/edge_probe_deltas.py"

@@ -19,8 +19,8 @@ rule relations:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
+        **settings_of(relations.relations, "origin"),
         code=code("relations"),
-        settings=settings_of(relations.relations),
     script:
         "../scripts/relations.py"
 
@@ -41,7 +41,7 @@ rule relation_heads:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
+        **settings_of(relations.relation_heads, "model task runs trained dump scale checkpoints"),
         code=code("relation_heads"),
-        settings=settings_of(relations.relation_heads),
     script:
         "../scripts/relation_heads.py"

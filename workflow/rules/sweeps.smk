@@ -24,10 +24,10 @@ rule sweep:
         runs_at_once=config["sweeps"]["runs_at_once"] or 0,
         run_mb=answer_to(sweeps.largest_run_mb),
     params:
-        code=code("sweep"),
+        **settings_of(sweeps.row, "runs models row layers provenance"),
+        code=code_for_model("sweep"),
         # What makes a run another one: a new column of its table does not.
-        training=code(module="training/finetuning"),
-        settings=settings_of(sweeps.row),
+        training=code_for_model(module="training/finetuning"),
     script:
         "../scripts/sweep.py"
 
@@ -69,7 +69,7 @@ rule reinit_heads:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
+        **settings_of(sweeps.reinit_heads, "layers"),
         code=code("reinit_heads"),
-        settings=settings_of(sweeps.reinit_heads),
     script:
         "../scripts/reinit_heads.py"

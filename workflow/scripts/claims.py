@@ -14,6 +14,6 @@ with job(snakemake) as settings:
         published = yaml.safe_load(file)
     decided = [
         decide(name, {path: read_with_blocks(path) for path in paths}, published)
-        for name, paths in settings.items()
+        for name, paths in settings["tables"].items()
     ]
     write_tsv(snakemake.output[0], stamped(with_claim_verdicts(pd.concat(decided))))

@@ -13,7 +13,7 @@ with job(snakemake) as settings:
     start = Path(snakemake.input.start[0]).parent
     model = load_encoder(start)
     seed = seed_from("derive", snakemake.wildcards.model, snakemake.wildcards.init)
-    apply_variants(model, map(parse_variant, settings), seed)
+    apply_variants(model, map(parse_variant, settings["variants"]), seed)
     folder = Path(snakemake.output[0]).parent
     save_model(folder, model, load_tokenizer(start))
     carry_source(start, folder)

@@ -1,6 +1,6 @@
 from bertshift.running.jobs import job
 
-with job(snakemake) as settings:
+with job(snakemake):
     import yaml
 
     from bertshift.figures import style
@@ -9,6 +9,7 @@ with job(snakemake) as settings:
 
     with open(snakemake.input.published, encoding="utf-8") as file:
         published = yaml.safe_load(file)
+    wanted = snakemake.wildcards
     tables = {path: read_with_blocks(path) for path in snakemake.input.tables}
     outputs = (snakemake.output[kind] for kind in ("png", "tsv", "txt", "pdf"))
-    style.save(draw(settings["name"], tables, published), *outputs)
+    style.save(draw(f"{wanted.paper}/{wanted.item}", tables, published), *outputs)

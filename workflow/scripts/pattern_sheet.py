@@ -1,4 +1,3 @@
-import json
 import sys
 
 from bertshift.running.jobs import job
@@ -14,7 +13,7 @@ with job(snakemake) as settings:
     from bertshift.patterns.pages import pages
     from bertshift.version import stamped
 
-    settings, out = json.loads(snakemake.params.settings), Path(snakemake.output[0])
+    out = Path(snakemake.output[0])
     models = settings["models"]
     by_task = {Path(file).stem: list(read_jsonl(file)) for file in snakemake.input.stimuli}
     described = {Path(file).stem: read_json(file)["data"] for file in snakemake.input.descriptions}

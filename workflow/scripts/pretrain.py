@@ -7,17 +7,18 @@ with job(snakemake) as settings:
     from bertshift.training.pretraining import Lengths, pretrain, read_documents
     from bertshift.training.settings import TrainSettings
 
+    how = settings["how"]
     architecture = {
-        "num_hidden_layers": settings["layers"],
-        "num_attention_heads": settings["heads"],
-        "hidden_size": settings["width"],
-        "intermediate_size": settings["feedforward"],
+        "num_hidden_layers": how["layers"],
+        "num_attention_heads": how["heads"],
+        "hidden_size": how["width"],
+        "intermediate_size": how["feedforward"],
         "max_position_embeddings": 512,
-        "hidden_dropout_prob": settings["dropout"],
-        "attention_probs_dropout_prob": settings["dropout"],
+        "hidden_dropout_prob": how["dropout"],
+        "attention_probs_dropout_prob": how["dropout"],
     }
     training = TrainSettings(
-        **{key: settings[key] for key in ("learning_rate", "batch_size", "epochs", "beta2")},
+        **{key: how[key] for key in ("learning_rate", "batch_size", "epochs", "beta2")},
         code=snakemake.params.code,
     )
     folder = Path(snakemake.output[0]).parent
@@ -28,8 +29,8 @@ with job(snakemake) as settings:
         training,
         settings["seed"],
         folder,
-        Lengths(**settings["lengths"]),
-        settings["family"],
-        settings["masked"],
+        Lengths(**how["lengths"]),
+        how["family"],
+        how["masked"],
     )
-    write_source(folder, pretrained_source(settings))
+    write_source(folder, pretrained_source(how | {"seed": settings["seed"]}))

@@ -8,8 +8,9 @@ with job(snakemake) as settings:
 
     documents = read_documents(Path(snakemake.input.corpus))
     sentences = (sentence for document in documents for sentence in document)
-    how, folder = (sentences, settings["size"], settings["lowercase"]), Path(snakemake.output[0]).parent
-    if settings["kind"] == "wordpiece":
-        train_wordpiece(*how, folder)
+    how, folder = settings["how"], Path(snakemake.output[0]).parent
+    cut = sentences, how["size"], how["lowercase"]
+    if how["kind"] == "wordpiece":
+        train_wordpiece(*cut, folder)
     else:
-        train_byte_bpe(*how, settings.get("special", "roberta"), folder)
+        train_byte_bpe(*cut, how.get("special", "roberta"), folder)

@@ -13,8 +13,8 @@ from bertshift.ablation.resuming import RememberingTokenizer, resuming
 from bertshift.models.ablate import NOTHING, VARIANTS, Ablation, averaging, every_ablation
 from bertshift.models.restore import Restored
 from bertshift.running.memory import in_parts
-from bertshift.tasks import Task
 from bertshift.tasks.inference import token_batches
+from bertshift.tasks.loading import Task
 
 # Inputs that are kept at a time, in characters of text, about a fourth of which are tokens. Small enough for the
 # caches of a CPU; a GPU needs more to do.

@@ -29,8 +29,8 @@ from bertshift.models.loading import load_encoder
 from bertshift.models.restore import Restored, every_restoration
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.rows.blocks import in_columns, outside
-from bertshift.tasks import Task, load_task
 from bertshift.tasks.inference import best_device
+from bertshift.tasks.loading import Task, load_task
 
 KINDS = ("classification", "regression", "spans")
 

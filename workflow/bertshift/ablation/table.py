@@ -18,8 +18,10 @@ from bertshift.rows.blocks import WITHOUT, in_columns, outside
 from bertshift.rows.failure import failed
 from bertshift.rows.origin import ORIGIN, of_runs
 from bertshift.rows.significance import SCORES, benjamini_hochberg, mcnemar, paired_bootstrap, split_half
-from bertshift.tasks import AnswerSpans, Task, TextClassification, load_task
 from bertshift.tasks.inference import best_device
+from bertshift.tasks.loading import Task, load_task
+from bertshift.tasks.question_answering import AnswerSpans
+from bertshift.tasks.text_classification import TextClassification
 
 RIGHT_OR_WRONG = ("accuracy", "exact_match")
 CONFIRMED = "uniform"  # the variant of the paper, which figures and claims are about

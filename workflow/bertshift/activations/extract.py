@@ -18,6 +18,7 @@ from bertshift.models.family import longest_input
 from bertshift.models.layers import read, visit
 from bertshift.models.tokenizer import (
     layout_of,
+    longest_first,
     spans,
     special_tokens,
     unknown_token,
@@ -25,7 +26,6 @@ from bertshift.models.tokenizer import (
     written_out,
 )
 from bertshift.running.memory import in_parts
-from bertshift.tasks.text_classification import longest_first
 
 # Rows tokenised at a time: as Python objects, tokens take a hundred times their final size.
 ROWS = 256

@@ -38,8 +38,8 @@ from bertshift.metrics.similarity import SHARE
 from bertshift.metrics.svcca import Principal, can_be_apart
 from bertshift.models.heads import load_task_model
 from bertshift.models.tokenizer import load_tokenizer
-from bertshift.tasks import load_task
 from bertshift.tasks.inference import best_device, predict_logits
+from bertshift.tasks.loading import load_task
 
 STATES = ("rsa", "svcca", "pwcca", "cka", "procrustes")
 MEASURES = (*STATES, "js", "cosine")

@@ -72,6 +72,14 @@ def special_tokens(tokenizer: PreTrainedTokenizerBase, pair: bool = False) -> in
     return sum(map(len, layout.two if pair else layout.one))
 
 
+def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
+    """Count the pieces of two texts to keep. The longer loses one at a time, the second if they are equally long."""
+    if a + b <= room:
+        return a, b
+    keep_b = min(b, max(room - a, room // 2))
+    return min(a, room - keep_b), keep_b
+
+
 def join(
     tokenizer: PreTrainedTokenizerBase, first: Sequence[int], second: Sequence[int] | None = None
 ) -> tuple[list[int], list[int]]:

@@ -24,10 +24,11 @@ from bertshift.rows.blocks import WITHOUT, in_columns
 from bertshift.rows.origin import ORIGIN, of_runs
 from bertshift.rows.scored import without_blocks
 from bertshift.seeds import seed_from
-from bertshift.tasks import TextClassification, load_task
 from bertshift.tasks.batching import Encoded, pad
 from bertshift.tasks.inference import best_device, evaluated
+from bertshift.tasks.loading import load_task
 from bertshift.tasks.scores import is_constant
+from bertshift.tasks.text_classification import TextClassification
 
 CONSTANT, HEAD = "constant", "random_head"
 COLUMNS = ["metric", "model", "child", "task", "variant", "draw", "answer", "score", "headline", "init", "seed", "value",

@@ -33,12 +33,15 @@ def compare(config: Mapping, model: str, reference: str, metric: str) -> Request
     one, other, pairs, asked = _of_pairs(config, model, reference, metric)
     how, runs, stimuli = METRICS[metric], in_pairs(pairs), asked.settings["stimuli"]
     inputs = {side: dump(how.reads, each, stimuli) for side, each in (("model", one), ("reference", other))}
-    settings = {"module": how.module, "dump": recipe(how.reads, config)}
-    if how.tokens:
-        settings["tokens"] = config["samples"][how.tokens]
+    settings = {
+        "module": how.module,
+        "dump": recipe(how.reads, config),
+        "tokens": config["samples"][how.tokens] if how.tokens else None,
+        "folders": folders(one, other, runs) if how.weights else None,
+        "reference_checkpoints": None,
+    }
     if how.weights:
         inputs["weights"] = files(runs, WEIGHTS)
-        settings["folders"] = folders(one, other, runs)
     if how.annotations:
         inputs["annotations"] = [f"results/annotations/{name}.jsonl" for name in stimuli]
         inputs["annotators"] = [f"results/annotations/{name}.json" for name in stimuli]
@@ -46,9 +49,7 @@ def compare(config: Mapping, model: str, reference: str, metric: str) -> Request
         of_reference = [run for run in runs if run.model == other]
         settings["reference_checkpoints"] = checkpoints_of(of_reference, config)
     return asked.plus(inputs, **settings).costing(
-        lambda sizes: sizes.shape(model).compared(
-            sizes.inputs(stimuli), how, len(pairs), settings.get("tokens")
-        )
+        lambda sizes: sizes.shape(model).compared(sizes.inputs(stimuli), how, len(pairs), settings["tokens"])
     )
 
 
@@ -117,7 +118,7 @@ def annotations(config: Mapping, stimulus: str) -> Request:
     runs = [scored_model(config["annotators"][kind], config)[1][0] for kind in ("tags", "trees")]
     return Request(
         {"rows": rows(stimulus), "models": files(runs), "scores": files(runs, ["scores.json"])},
-        [run.folder for run in runs],
+        {"folders": [run.folder for run in runs]},
         lambda sizes: sizes.shape(runs[0].model.base).passes(sizes.inputs([stimulus]), len(runs)),
     )
 

@@ -47,16 +47,22 @@ def described(name: str, stimulus: str) -> dict[str, str]:
     return {name: rows(stimulus), "description": description(stimulus)}
 
 
+def world(config: Mapping) -> Request:
+    return Request(settings=config["world"])
+
+
 def dataset(config: Mapping, dataset: str) -> Request:
-    data, files = config["data"], mirror_files(dataset, config)
-    settings = {"name": dataset, "spec": config["datasets"][dataset], "source": data["source"]}
-    if data["source"] == "world":
-        settings["mirror"] = WORLD
-    elif data["source"] == "mirror":
-        settings["mirror"] = data["mirror"]
-    else:
-        settings["cache"] = data["cache"]
-    return Request({"files": files}, settings, lambda sizes: _lines(sizes.bytes(dataset)))
+    data, source = config["data"], config["data"]["source"]
+    settings = {
+        "name": dataset,
+        "spec": config["datasets"][dataset],
+        "source": source,
+        "mirror": {"world": WORLD, "mirror": data.get("mirror"), "hub": None}[source],
+        "cache": data["cache"] if source == "hub" else None,
+    }
+    return Request(
+        {"files": mirror_files(dataset, config)}, settings, lambda sizes: _lines(sizes.bytes(dataset))
+    )
 
 
 def _lines(size: float) -> Work:

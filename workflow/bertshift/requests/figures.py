@@ -88,7 +88,7 @@ def drawn(names: Iterable[str], ending: str) -> list[str]:
 def figure(config: Mapping, paper: str, item: str) -> Request:
     _check_drawn(config, paper, item)
     name = f"{paper}/{item}"
-    return Request({**_read(needs(name, config)), "published": PUBLISHED.format(paper=paper)}, {"name": name})
+    return Request({**_read(needs(name, config)), "published": PUBLISHED.format(paper=paper)})
 
 
 def claims(config: Mapping, paper: str) -> Request:
@@ -97,7 +97,7 @@ def claims(config: Mapping, paper: str) -> Request:
     read = unique(table for some in tables.values() for table in some)
     return Request(
         {**_read(read), "published": PUBLISHED.format(paper=paper)},
-        tables,
+        {"tables": tables},
         lambda sizes: _held(read, config, sizes),
     )
 
@@ -132,7 +132,7 @@ def gallery(config: Mapping, paper: str | None = None) -> Request:
             "assets": sorted(map(str, (LIBRARY / "page/assets").iterdir())),
             "examples": [EXAMPLES.format(model=model) for model in examples_of(config, names)],
         },
-        entries,
+        {"entries": entries},
     )
 
 

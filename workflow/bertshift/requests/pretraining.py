@@ -47,7 +47,7 @@ def vocabulary(config: Mapping, vocabulary: str) -> Request:
         raise UserError(
             f"vocabularies.{vocabulary}.special: word pieces have BERT's special tokens; write kind: byte_bpe, or leave it out."
         )
-    return Request({"corpus": config["corpora"][how["corpus"]]}, how)
+    return Request({"corpus": config["corpora"][how["corpus"]]}, {"how": how})
 
 
 def pretrain(config: Mapping, base: str, init: str) -> Request:
@@ -56,7 +56,7 @@ def pretrain(config: Mapping, base: str, init: str) -> Request:
     return Request(
         {"corpus": config["corpora"][how["corpus"]], "tokenizer": vocabulary_files(how["vocabulary"])},
         {
-            **{key: value for key, value in how.items() if key != "runs"},
+            "how": {key: value for key, value in how.items() if key != "runs"},
             "seed": seed_from("pretrain", base, init),
         },
         lambda sizes: _pretrained(config, base, sizes),
@@ -103,17 +103,22 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
     shape = {key: entry[key] for key in ("layers", "heads")}
     # Another label is no other checkpoint.
     source = {key: value for key, value in sources[int(init) - 1].items() if key != "label"}
-    own = {}
+    files = []
     if "path" in source:
         folder = Path(source["path"]).expanduser()
         if not folder.is_dir():
             raise UserError(f"bases.{base}.checkpoints: there is no folder {folder}.")
         published.check(folder, shape)
-        own["own"] = contents(str(file) for file in sorted(folder.iterdir()) if file.is_file())
+        files = [str(file) for file in sorted(folder.iterdir()) if file.is_file()]
     # A copy stays as it was downloaded.
     copies = 2 if "hub" in source else 1
     return Request(
-        settings={"source": source, "shape": shape, "cache": config["data"]["cache"], **own},
+        settings={
+            "source": source,
+            "shape": shape,
+            "cache": config["data"]["cache"],
+            "contents": contents(files),
+        },
         work=lambda sizes: sizes.shape(base).weights(copies),
     )
 
@@ -122,7 +127,7 @@ def derive(config: Mapping, model: str, init: str) -> Request:
     run = run_named(config, model, init)
     return Request(
         {"start": files([run.checkpoint])},
-        [variant.text for variant in run.model.variants],
+        {"variants": [variant.text for variant in run.model.variants]},
         lambda sizes: sizes.shape(model).weights(),
     )
 

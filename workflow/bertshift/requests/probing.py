@@ -37,7 +37,7 @@ def downloads(config: Mapping) -> dict[str, dict]:
 
 
 def corpus(config: Mapping, path: str) -> Request:
-    return Request(settings=downloads(config)[path])
+    return Request(settings={"sha256": None, **downloads(config)[path]})
 
 
 def edge_set(task: str, config: Mapping) -> Mapping:

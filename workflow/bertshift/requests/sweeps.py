@@ -114,4 +114,4 @@ def reinit_heads(config: Mapping, model: str) -> Request:
     rows = {file: layer for layer in wanted for file in rows_of(model, f"reinitL{layer}", config)}
     baselines = rows_of(model, "seeds", config)
     beside = list(map(blocks_beside, [*rows, *baselines]))
-    return Request({"heads": list(rows), "baselines": baselines, "blocks": beside}, rows)
+    return Request({"heads": list(rows), "baselines": baselines, "blocks": beside}, {"layers": rows})

@@ -1,6 +1,6 @@
 import ast
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,10 +17,10 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 VERSION = sys.version.split()[0]
 
 
-def digest(scripts: Iterable[Path]) -> str:
+def digest(scripts: Iterable[Path], without: Collection[Path] = ()) -> str:
     """Digest scripts and all library modules that they import, directly or through others, into 12 characters.
 
-    Comments, docstrings, layout and what is raised do not count, nor do the modules that are APART. Rules hold it as a
+    Comments, docstrings, layout and what is raised do not count, nor do the modules that are APART, nor those in `without`. Rules hold it as a
     parameter, so that an edited module reruns exactly the stages that import it. UserError for a script that does not exist.
     """
     scripts = list(scripts)
@@ -30,17 +30,18 @@ def digest(scripts: Iterable[Path]) -> str:
             "measures/ or the __init__.py of a paper has it."
         )
     whole = sha256()
-    for file in code_of(scripts):
+    for file in code_of(scripts, without):
         whole.update(f"{file.name}\0{_read(file)[0]}\0".encode())
     return whole.hexdigest()[:12]
 
 
-def code_of(scripts: Iterable[Path]) -> list[Path]:
+def code_of(scripts: Iterable[Path], without: Collection[Path] = ()) -> list[Path]:
     """List `scripts` and the library modules that they need, sorted."""
     seen, queue = set(), list(scripts)
+    left_out = set(without)
     while queue:
         file = queue.pop()
-        if file not in seen:
+        if file not in seen | left_out:
             seen.add(file)
             queue += _read(file)[1]
     return sorted(seen)

@@ -59,6 +59,10 @@ def _advice(error: BaseException | None) -> str | None:
     return None
 
 
+# Params that are no settings: digests of code, a figure's description, the contents of the user's own files.
+NO_SETTINGS = ("code", "training", "shows", "own")
+
+
 def _check_gpu(unusable_gpu: str) -> None:
     """Stop or warn where the job cannot use its GPU: on a CPU an hour of a GPU's work takes a day, so nobody
     is to find out at the end."""
@@ -70,10 +74,10 @@ def _check_gpu(unusable_gpu: str) -> None:
         print(f"warning: {problem} The job computes on the CPU.", file=sys.stderr)
 
 
-def settings_of(snakemake):
-    """Read what the rule's request said beside the files; None for a rule that says nothing."""
-    told = snakemake.params.get("settings")
-    return told and json.loads(told)
+def settings_of(snakemake) -> dict:
+    """Read the settings that the rule has as params, each as JSON with its name."""
+    texts = (text for name, text in snakemake.params.items() if name not in NO_SETTINGS)
+    return {name: value for text in texts for name, value in json.loads(text).items()}
 
 
 def _write_cost(log: Path, begun: float) -> None:
@@ -100,7 +104,7 @@ def _be_alone(log: io.TextIOBase) -> None:
 
 
 @contextmanager
-def job(snakemake, downloads: bool = False) -> Iterator[dict | list | None]:
+def job(snakemake, downloads: bool = False) -> Iterator[dict]:
     """Run the body of every script, which gets the rule's settings, inside what a job needs: threads, a GPU
     for rules that ask for one, log without secrets, no network unless it downloads, and errors as one
     sentence. What the job took is written beside its log.

@@ -12,18 +12,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.errors import UserError
 from bertshift.models.heads import SequenceClassifier
-from bertshift.models.tokenizer import join, pieces, special_tokens
+from bertshift.models.tokenizer import join, longest_first, pieces, special_tokens
 from bertshift.tasks import scores
 from bertshift.tasks.batching import Encoded, pad
 from bertshift.tasks.inference import predict_logits
-
-
-def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
-    """Count the pieces of two texts to keep. The longer loses one at a time, the second if they are equally long."""
-    if a + b <= room:
-        return a, b
-    keep_b = min(b, max(room - a, room // 2))
-    return min(a, room - keep_b), keep_b
 
 
 def encode_pairs(

@@ -23,9 +23,9 @@ from bertshift.models.variants import apply_variants
 from bertshift.naming import parse_variant
 from bertshift.running.checkpoint import parameters_digest, weights, weights_digest
 from bertshift.seeds import seed_from
-from bertshift.tasks import Task, load_task
 from bertshift.tasks.batching import Encoded
 from bertshift.tasks.inference import best_device, check_lengths
+from bertshift.tasks.loading import Task, load_task
 from bertshift.training.loop import train
 from bertshift.training.settings import TrainSettings
 
