@@ -13,7 +13,7 @@ rule ablation:
         "logs/ablation/{model}.log",
     priority: 6
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,
@@ -37,7 +37,7 @@ rule restored:
         "logs/restored/{model}.log",
     priority: 6
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,

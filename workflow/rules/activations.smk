@@ -15,7 +15,7 @@ rule activations:
         kind=only(activations.WRITTEN),
     priority: 4
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,
@@ -38,7 +38,7 @@ rule examples:
         "logs/examples/{model}.log",
     priority: 4
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         mem_mb=memory("analyse"),

@@ -48,17 +48,14 @@ def sentences(function):
     return wrapped
 
 
-# The same pinned packages for those who do not use .venv: `--sdm conda`, or `--sdm apptainer` with an image built here.
-# Snakemake looks for wildcards and spaces in both paths, used or not, and a clone may lie anywhere: so rules have only what
-# is asked for. Its linter wants one of them.
+# `--sdm apptainer` takes an image that holds all environments. Others never hear of it, as Snakemake asks for its file.
 ASKED = {method.name for method in workflow.deployment_settings.deployment_method}
-ENVIRONMENT = str(ROOT / "envs/bertshift.yaml") if "CONDA" in ASKED else None
-IMAGE = ROOT / "envs/bertshift.sif"
-if "APPTAINER" in ASKED and not IMAGE.exists():
-    raise WorkflowError(
-        f"{IMAGE} does not exist; build it first: apptainer build envs/bertshift.sif envs/bertshift.def"
-    )
-if "APPTAINER" in ASKED or "--lint" in sys.argv:
+if "APPTAINER" in ASKED:
+    IMAGE = ROOT / "envs/bertshift.sif"
+    if not IMAGE.exists():
+        raise WorkflowError(
+            f"{IMAGE} does not exist; build it first: apptainer build envs/bertshift.sif envs/bertshift.def"
+        )
 
     container: str(IMAGE)
 

@@ -19,7 +19,7 @@ for metric, how in OF_DUMPS.items():
             f"logs/{metric}/{{model}}_vs_{{reference}}.log",
         priority: 5
         conda:
-            ENVIRONMENT
+            "../../envs/compute.yaml"
         threads: config["threads"]["analyse"]
         resources:
             mem_mb=memory("analyse"),
@@ -45,7 +45,7 @@ rule spectra:
         "logs/spectra/{model}_vs_{reference}.log",
     priority: 5
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         mem_mb=memory("analyse"),
@@ -68,7 +68,7 @@ rule cosine_padded:
         "logs/cosine_padded/{model}_vs_{reference}.log",
     priority: 5
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,
@@ -95,7 +95,7 @@ rule grounding:
         "logs/grounding/{model}.log",
     priority: 5
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,
@@ -119,7 +119,7 @@ rule forgetting:
         "logs/forgetting/{model}.log",
     priority: 5
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,
@@ -146,7 +146,7 @@ rule annotations:
         "logs/annotations/{stimulus}.log",
     priority: 4
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,

@@ -21,7 +21,7 @@ if "world" in config:
         priority: 10
         localrule: True
         conda:
-            ENVIRONMENT
+            "../../envs/compute.yaml"
         params:
             **settings_of(data.world, "sizes seed"),
             code=code("world"),
@@ -42,7 +42,7 @@ rule dataset:
     priority: 10
     localrule: True
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     params:
         **settings_of(data.dataset, "name spec source mirror cache"),
         code=code("dataset"),
@@ -63,7 +63,7 @@ rule stimuli:
         stimulus=rf"(?!({only(data.OF_PROBES)})\.)[a-z0-9_+]+",
     priority: 10
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),

@@ -22,7 +22,7 @@ rule figure:
         "logs/figures/{paper}/{item}.log",
     priority: 9
     conda:
-        ENVIRONMENT
+        "../../envs/figures.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),
@@ -43,7 +43,7 @@ rule claims:
     priority: 9
     localrule: True
     conda:
-        ENVIRONMENT
+        "../../envs/figures.yaml"
     params:
         **settings_of(figures.claims, "tables"),
         code=code_of_claims,
@@ -61,7 +61,7 @@ rule all_claims:
     priority: 9
     localrule: True
     conda:
-        ENVIRONMENT
+        "../../envs/figures.yaml"
     params:
         code=code("concatenate"),
     script:
@@ -86,7 +86,7 @@ rule gallery:
     priority: 9
     localrule: True
     conda:
-        ENVIRONMENT
+        "../../envs/figures.yaml"
     params:
         **settings_of(figures.gallery, "entries"),
         code=code("gallery", records=SHOWN),
@@ -104,7 +104,7 @@ rule paper_gallery:
     priority: 9
     localrule: True
     conda:
-        ENVIRONMENT
+        "../../envs/figures.yaml"
     params:
         **settings_of(figures.gallery, "entries"),
         code=code("gallery", records=SHOWN),

@@ -24,7 +24,7 @@ rule finetune:
         model=rf"(?![^/]+\.(?:at(?:{only(map(str, SHARES))})|noise\d*)(?:@[^/]+)?/)[^/]+",
     priority: 2
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["train"]
     resources:
         gpu=1,
@@ -56,7 +56,7 @@ rule snapshots:
         checkpoint=r"(?:@[^/]+)?",
     priority: 2
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["train"]
     resources:
         gpu=1,
@@ -83,7 +83,7 @@ rule derive:
         "logs/derive/{model}_init{init}.log",
     priority: 1
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),
@@ -110,7 +110,7 @@ rule noise:
         model=r"[^/@]+\.noise\d*(?:@[^/]+)?",
     priority: 2
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),
@@ -132,7 +132,7 @@ rule frozen:
         "logs/frozen/{model}.log",
     priority: 8
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,
@@ -155,7 +155,7 @@ rule steps:
         "logs/steps/{model}.log",
     priority: 5
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),
@@ -176,7 +176,7 @@ rule scores:
         "logs/scores/{model}.log",
     priority: 5
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),
@@ -198,7 +198,7 @@ rule gains:
         "logs/gains/{model}_vs_{reference}.log",
     priority: 5
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),
@@ -218,7 +218,7 @@ rule losses:
         "logs/losses/{model}.log",
     priority: 5
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),
@@ -238,7 +238,7 @@ rule all_scores:
         "logs/all_scores.log",
     priority: 5
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),

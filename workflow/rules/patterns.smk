@@ -11,7 +11,7 @@ rule pattern_sheet:
         "logs/patterns/sheet.log",
     priority: 7
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,
@@ -36,7 +36,7 @@ rule pattern_classifier:
         "logs/patterns/classifier.log",
     priority: 7
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,
@@ -61,7 +61,7 @@ rule patterns:
         "logs/patterns/{model}.log",
     priority: 7
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,

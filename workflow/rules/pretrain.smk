@@ -11,7 +11,7 @@ rule vocabulary:
         "logs/vocabulary/{vocabulary}.log",
     priority: 1
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),
@@ -40,7 +40,7 @@ rule pretrain:
         base=only(pretraining.pretrained_here(config)),
     priority: 1
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["train"]
     resources:
         gpu=1,
@@ -70,7 +70,7 @@ rule checkpoint:
     priority: 1
     localrule: True
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     params:
         **settings_of(pretraining.checkpoint, "source shape cache contents"),
         code=code("checkpoint"),

@@ -14,7 +14,7 @@ rule corpus:
     priority: 10
     localrule: True
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     params:
         **settings_of(probing.corpus, "url sha256"),
     script:
@@ -32,7 +32,7 @@ rule trees:
     priority: 10
     localrule: True
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     params:
         **settings_of(probing.trees, "sizes"),
         code=code("trees"),
@@ -53,7 +53,7 @@ rule edges:
         "logs/edges/{task}.log",
     priority: 10
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),
@@ -75,7 +75,7 @@ rule edge_sentences:
         "logs/stimuli/edges.log",
     priority: 10
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),
@@ -99,7 +99,7 @@ rule edge_probes:
         "logs/edge_probes/{model}.log",
     priority: 8
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,
@@ -125,7 +125,7 @@ rule mdl:
         "logs/mdl/{model}.log",
     priority: 8
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,
@@ -148,7 +148,7 @@ rule structural_probes:
         "logs/structural_probes/{model}.log",
     priority: 8
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         gpu=1,
@@ -174,7 +174,7 @@ rule edge_probe_deltas:
         "logs/edge_probe_deltas/{model}_vs_{reference}.log",
     priority: 8
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),

@@ -14,7 +14,7 @@ rule relations:
         "logs/relations.log",
     priority: 10
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),
@@ -35,7 +35,7 @@ rule relation_heads:
         "logs/relation_heads/{model}.log",
     priority: 5
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
         mem_mb=memory("analyse"),

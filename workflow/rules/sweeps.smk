@@ -14,7 +14,7 @@ rule sweep:
         "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.log",
     priority: 3
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     threads: max(config["threads"]["train"], config["sweeps"]["runs_at_once"] or 1)
     resources:
         gpu=1,
@@ -43,7 +43,7 @@ rule sweep_table:
         "logs/sweep_table/{model}.{sweep}.log",
     priority: 3
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),
@@ -64,7 +64,7 @@ rule reinit_heads:
         "logs/reinit_heads/{model}.log",
     priority: 3
     conda:
-        ENVIRONMENT
+        "../../envs/compute.yaml"
     resources:
         mem_mb=memory("table"),
         runtime=minutes("table"),

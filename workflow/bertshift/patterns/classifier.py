@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from bertshift.errors import UserError
 from bertshift.files import atomic
 from bertshift.models.seal import OPEN, check_seal, seal
-from bertshift.patterns.features import CLASSES
+from bertshift.patterns.classes import CLASSES
 from bertshift.seeds import seed_from
 
 # Maps that pass through at a time; on a CPU few enough for its caches.

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-CLASSES = ("vertical", "diagonal", "vertical_diagonal", "block", "heterogeneous")
-FEATURES = ("v", "d", "b")
+from bertshift.patterns.classes import CLASSES
+
 COLUMNS_COUNTED, BAND = 3, 1
 VERTICAL, DIAGONAL, BLOCK, BOTH = 0.6, 0.5, 0.3, 0.3
 # Where all tokens are attended to alike, v and d are 3/L: of 10 tokens enough to pass for both. Either must be half as

@@ -7,10 +7,8 @@ import numpy as np
 import pandas as pd
 
 from bertshift.errors import UserError
-from bertshift.patterns.features import CLASSES, FEATURES
-from bertshift.patterns.sheet import PLACE
+from bertshift.patterns.classes import CLASSES, FEATURES, PERSON, PLACE, PROPOSED, SOURCES
 
-SOURCES = PROPOSED, PERSON = "proposed", "person"
 # What a map's features may move by, on another machine, before it is another map than the one that was looked at.
 MOVED = 0.05
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bertshift.figures.style import styled
-from bertshift.patterns.features import CLASSES
+from bertshift.patterns.classes import CLASSES
 from bertshift.patterns.sheet import TABLE
 
 ACROSS = 8

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from bertshift.patterns.features import CLASSES
-from bertshift.patterns.labels import PERSON
+from bertshift.patterns.classes import CLASSES, PERSON
 from bertshift.patterns.quantification import confusion, f1
 
 # The classifier's answer to a labelled map: of one trained without the input's maps, and of the one trained on all. The

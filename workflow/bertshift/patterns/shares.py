@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from bertshift.patterns.attention import Attended, attend
+from bertshift.patterns.classes import CLASSES
 from bertshift.patterns.classifier import PatternClassifier, load, probabilities
-from bertshift.patterns.features import CLASSES, features, propose
+from bertshift.patterns.features import features, propose
 from bertshift.patterns.quantification import corrected
 from bertshift.patterns.scores import counts_by_input, summary
 from bertshift.rows.blocks import WITHOUT, block_of, in_columns

@@ -8,10 +8,10 @@ import pandas as pd
 
 from bertshift.files import atomic
 from bertshift.patterns.attention import Attended, attend
-from bertshift.patterns.features import CLASSES, FEATURES, features, propose
+from bertshift.patterns.classes import CLASSES, FEATURES, PLACE
+from bertshift.patterns.features import features, propose
 from bertshift.seeds import seed_from
 
-PLACE = ["model", "init", "seed", "example", "layer", "head"]  # which map of which model a number stands for
 COLUMNS = ["map", "page", "task", *PLACE, "length", *FEATURES, "proposed", "label", "source"]
 PER_PAGE = 40
 TABLE, MAPS = "maps.tsv", "maps.npz"

@@ -10,7 +10,7 @@ from matplotlib.colors import Normalize
 
 from bertshift.figures import grids, layers, numbers, style
 from bertshift.papers.kovaleva2019.panels import colour_bar, papers
-from bertshift.patterns.features import CLASSES
+from bertshift.patterns.classes import CLASSES
 from bertshift.patterns.scores import ANSWERS
 from bertshift.rows import statistics
 
