@@ -18,6 +18,8 @@ for metric, how in OF_DUMPS.items():
         log:
             f"logs/{metric}/{{model}}_vs_{{reference}}.log",
         priority: 5
+        group:
+            "{model}_vs_{reference}"
         conda:
             "../../envs/compute.yaml"
         threads: config["threads"]["analyse"]
@@ -44,6 +46,8 @@ rule spectra:
     log:
         "logs/spectra/{model}_vs_{reference}.log",
     priority: 5
+    group:
+        "tables"
     conda:
         "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]

@@ -62,6 +62,8 @@ rule stimuli:
     wildcard_constraints:
         stimulus=rf"(?!({only(data.OF_PROBES)})\.)[a-z0-9_+]+",
     priority: 10
+    group:
+        "inputs"
     conda:
         "../../envs/compute.yaml"
     resources:

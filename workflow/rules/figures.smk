@@ -21,6 +21,8 @@ rule figure:
     log:
         "logs/figures/{paper}/{item}.log",
     priority: 9
+    group:
+        "figures"
     conda:
         "../../envs/figures.yaml"
     resources:

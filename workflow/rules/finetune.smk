@@ -109,6 +109,8 @@ rule noise:
     wildcard_constraints:
         model=r"[^/@]+\.noise\d*(?:@[^/]+)?",
     priority: 2
+    group:
+        "noise"
     conda:
         "../../envs/compute.yaml"
     resources:
@@ -154,6 +156,8 @@ rule steps:
     log:
         "logs/steps/{model}.log",
     priority: 5
+    group:
+        "tables"
     conda:
         "../../envs/compute.yaml"
     resources:
@@ -175,6 +179,8 @@ rule scores:
     log:
         "logs/scores/{model}.log",
     priority: 5
+    group:
+        "tables"
     conda:
         "../../envs/compute.yaml"
     resources:
@@ -197,6 +203,8 @@ rule gains:
     log:
         "logs/gains/{model}_vs_{reference}.log",
     priority: 5
+    group:
+        "tables"
     conda:
         "../../envs/compute.yaml"
     resources:
@@ -217,6 +225,8 @@ rule losses:
     log:
         "logs/losses/{model}.log",
     priority: 5
+    group:
+        "tables"
     conda:
         "../../envs/compute.yaml"
     resources:

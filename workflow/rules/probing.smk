@@ -52,6 +52,8 @@ rule edges:
     log:
         "logs/edges/{task}.log",
     priority: 10
+    group:
+        "inputs"
     conda:
         "../../envs/compute.yaml"
     resources:
@@ -74,6 +76,8 @@ rule edge_sentences:
     log:
         "logs/stimuli/edges.log",
     priority: 10
+    group:
+        "inputs"
     conda:
         "../../envs/compute.yaml"
     resources:
@@ -173,6 +177,8 @@ rule edge_probe_deltas:
     log:
         "logs/edge_probe_deltas/{model}_vs_{reference}.log",
     priority: 8
+    group:
+        "tables"
     conda:
         "../../envs/compute.yaml"
     resources:

@@ -13,6 +13,8 @@ rule relations:
     log:
         "logs/relations.log",
     priority: 10
+    group:
+        "inputs"
     conda:
         "../../envs/compute.yaml"
     resources:

@@ -42,6 +42,8 @@ rule sweep_table:
     log:
         "logs/sweep_table/{model}.{sweep}.log",
     priority: 3
+    group:
+        "tables"
     conda:
         "../../envs/compute.yaml"
     resources:
@@ -63,6 +65,8 @@ rule reinit_heads:
     log:
         "logs/reinit_heads/{model}.log",
     priority: 3
+    group:
+        "tables"
     conda:
         "../../envs/compute.yaml"
     resources:
