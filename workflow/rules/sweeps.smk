@@ -27,7 +27,7 @@ rule sweep:
         **settings_of(sweeps.row, "runs models row layers provenance"),
         code=code_for_model("sweep"),
         # What makes a run another one: a new column of its table does not.
-        training=code_for_model(module="training/finetuning"),
+        training_code=code_for_model(module="training/finetuning"),
     script:
         "../scripts/sweep.py"
 

@@ -11,7 +11,7 @@ if __name__ == "__main__":  # not in the workers, which import this file
         from bertshift.training.sweeps import sweep, sweep_tables
 
         for run in settings["runs"].values():
-            run["training"]["code"] = snakemake.params.training
+            run["training"]["code"] = snakemake.params.training_code
         start, data = Path(snakemake.input.start[0]).parent, Path(snakemake.input.examples).parent
         folder = Path(snakemake.output.scores).with_suffix("")
         resources = snakemake.resources

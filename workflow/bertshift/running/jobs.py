@@ -60,7 +60,7 @@ def _advice(error: BaseException | None) -> str | None:
 
 
 # Params that are no settings: digests of code, a figure's description, the contents of the user's own files.
-NO_SETTINGS = ("code", "training", "shows", "own")
+NO_SETTINGS = ("code", "training_code", "shows", "own")
 
 
 def _check_gpu(unusable_gpu: str) -> None:
