@@ -88,7 +88,8 @@ class Project:
     def reruns(self, *arguments: str) -> set[str]:
         """Rule and wildcards of every job that a dry run would do, as `finetune model=mnli, init=1, seed=1`."""
         printed = self.snakemake(*arguments, "--dry-run")
-        blocks = re.findall(r"^(?:local)?rule (\S+):\n((?:    .*\n)*)", printed, re.MULTILINE)
+        # Jobs of a group stand indented below its name.
+        blocks = re.findall(r"^ *(?:local)?rule (\S+):\n((?: +.*\n)*)", printed, re.MULTILINE)
         wildcards = [re.search(r"wildcards: (.*)", block) for _, block in blocks]
         return {
             f"{rule} {found[1]}" if found else rule
