@@ -46,7 +46,7 @@ def compared(
         **of_runs(table["init"], settings["checkpoints"]),
         data=table["stimuli"].map(data),
     )
-    if "reference_checkpoints" in settings:  # the table has rows of the reference by itself
+    if settings.get("reference_checkpoints"):  # the table has rows of the reference by itself
         itself = table["model"] == settings["reference"]
         for key, column in of_runs(table["init"], settings["reference_checkpoints"]).items():
             table.loc[itself, key] = column[itself]
