@@ -3,7 +3,7 @@ VENV := .venv
 READY := $(VENV)/.installed
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: figures test guide rehearse release verify redraw compare site venv clean-venv
+.PHONY: envs figures test guide rehearse release verify redraw compare site venv clean-venv
 
 # The environment, then every figure at the scale that config/experiments.yaml names.
 figures: $(READY)
@@ -54,10 +54,9 @@ $(READY): requirements.txt pyproject.toml
 	$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off --no-deps --editable .
 	@touch $@
 
-# The same pins for conda, which reads no file beside its own.
-envs/bertshift.yaml: requirements.txt
-	{ sed '/- pip:$$/q' $@; sed -n 's/^[^#]/      - &/p' $<; } > $@.new
-	mv $@.new $@
+# Environments for conda, from the same pins.
+envs: $(READY)
+	PATH="$(BIN):$$PATH" PYTHONPATH=tests python -m environments
 
 clean-venv:
 	rm -rf $(VENV)

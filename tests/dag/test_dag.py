@@ -330,8 +330,10 @@ def test_an_address_with_a_password_is_refused_and_not_shown(project):
     assert "opensesame" not in printed
 
 
-def test_a_clone_may_lie_anywhere(project, tmp_path):
-    clone = project.copy(tmp_path / "my {z} clone")
+def test_a_clone_may_lie_where_its_path_has_no_braces(project, tmp_path):
+    refused = project.copy(tmp_path / "my {z} clone").snakemake("--dry-run", check=False)
+    assert "move this folder to a path without them" in refused
+    clone = project.copy(tmp_path / "my clone")
     assert clone.jobs("results/vocabularies/demo-uncased/tokenizer.json") == {"world": 1, "vocabulary": 1}
 
 

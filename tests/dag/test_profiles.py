@@ -1,17 +1,19 @@
+import ast
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 
+import environments
 import pytest
-import yaml
 from conftest import ROOT, TINY
 from snakemake import cli
 
 from bertshift.config import merge
-from bertshift.running import gpus
+from bertshift.running import codegraph, gpus
 
 PROFILES = ["default", "slurm", "site-example"]
 
@@ -70,7 +72,8 @@ def test_without_a_gpu_cores_alone_limit_jobs(parse, monkeypatch, visible):
 
 def test_nothing_of_it_limits_a_cluster(parse):
     args = parse("--profile", "slurm", "figures/all")
-    assert args.executor == "slurm" and args.jobs and not args.cores and not args.resources
+    assert args.executor == "slurm" and args.jobs and not args.cores
+    assert {*dict(args.resources)} == {"in_group"}
     assert args.targets == ["figures/all"] or "figures/all" in args.targets
 
 
@@ -144,22 +147,37 @@ def test_no_rule_names_a_partition():
 
 
 # ---- Environments
-def pinned():
-    return [line for line in (ROOT / "requirements.txt").read_text().splitlines() if line[0] != "#"]
+@pytest.mark.parametrize("name", environments.NEEDED)
+def test_a_conda_environment_has_the_pinned_versions(name):
+    text = (ROOT / f"envs/{name}.yaml").read_text()
+    assert text.endswith(environments.environment(environments.NEEDED[name])), "run: make envs"
+    assert not re.search(r"- (pytest|mkdocs|snakemake|ruff)", text)
 
 
-def test_the_conda_environment_has_the_pinned_versions():
-    environment = yaml.safe_load((ROOT / "envs/bertshift.yaml").read_text())
-    pip = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
-    assert pip == pinned(), "run: make envs/bertshift.yaml"
-    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in pip) and len(pip) > 50
+def third_party(scripts):
+    """Packages that these scripts and the library's modules behind them import."""
+    files = codegraph.code_of(ROOT / f"workflow/scripts/{name}.py" for name in scripts)
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
+    names = [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+    names += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    return {name.partition(".")[0] for name in names} - {*sys.stdlib_module_names, "bertshift"}
+
+
+def test_each_environment_has_what_its_scripts_import():
+    rules = "".join(file.read_text() for file in sorted((ROOT / "workflow/rules").glob("*.smk")))
+    blocks = re.findall(r'envs/(\w+)\.yaml".*?scripts/(\w+)\.py', rules, re.DOTALL)
+    distributions = packages_distributions()
+    for name in environments.NEEDED:
+        scripts = {script for environment, script in blocks if environment == name}
+        packages = {one for package in third_party(scripts) for one in distributions[package]}
+        text = (ROOT / f"envs/{name}.yaml").read_text()
+        assert len(scripts) > 3 and not [one for one in packages if f"- {one}==" not in text], name
 
 
 def test_the_container_installs_the_pinned_versions():
     recipe = (ROOT / "envs/bertshift.def").read_text()
     assert re.search(r"^%files\n +requirements.txt (\S+)\n(?:.*\n)*%post\n.* -r \1$", recipe, re.MULTILINE)
-    python = yaml.safe_load((ROOT / "envs/bertshift.yaml").read_text())["dependencies"][0].partition("=")[2]
-    assert f"From: python:{python}-slim" in recipe
+    assert f"From: python:{environments.PYTHON}-slim" in recipe
 
 
 CONDA = """#!/bin/bash
@@ -191,7 +209,7 @@ def test_rules_run_in_the_conda_environment(copy_project, tmp_path, monkeypatch)
     monkeypatch.setenv("PATH", str(bin), prepend=os.pathsep)
     project.snakemake("results/world/README.txt", "--sdm", "conda")
     # No file beside it is named: Snakemake hands over a copy, elsewhere.
-    assert (tmp_path / "asked.yaml").read_text() == (project.folder / "envs/bertshift.yaml").read_text()
+    assert (tmp_path / "asked.yaml").read_text() == (project.folder / "envs/compute.yaml").read_text()
     assert "world.py" in (tmp_path / "ran").read_text()
 
 

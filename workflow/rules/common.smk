@@ -20,19 +20,15 @@ from bertshift.running.redaction import redact
 
 LIBRARY = codegraph.PACKAGE.parent
 ROOT = LIBRARY.parent
+if set("{}") & set(str(ROOT)):
+    raise WorkflowError(
+        f"{ROOT}: Snakemake takes braces in a path for wildcards; move this folder to a path without them."
+    )
 # In a clone, jobs have the library that its rules are read with, whatever is installed.
 if (LIBRARY / "scripts").is_dir():
     os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
 codegraph.recall()
 atexit.register(codegraph.keep)  # figures' modules are read when a figure is asked for
-# {rule: its name here}. A workflow that uses this one as a module may rename its rules.
-OURS = {}
-FETCHING = ["dataset", "checkpoint", "corpus"]  # these reach a network, where the configuration says so
-
-
-def know_rules():
-    """When all rules are read."""
-    OURS.update({proxy.rule: name for name, proxy in rules._rules.items()})
 
 
 def sentences(function):

@@ -24,6 +24,7 @@ for metric, how in OF_DUMPS.items():
             "../../envs/compute.yaml"
         threads: config["threads"]["analyse"]
         resources:
+            in_group=4,
             mem_mb=memory("analyse"),
             runtime=minutes("analyse"),
         params:
@@ -52,6 +53,7 @@ rule spectra:
         "../../envs/compute.yaml"
     threads: config["threads"]["analyse"]
     resources:
+        in_group=1,
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:

@@ -67,6 +67,7 @@ rule stimuli:
     conda:
         "../../envs/compute.yaml"
     resources:
+        in_group=1,
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:

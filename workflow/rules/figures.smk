@@ -26,6 +26,7 @@ rule figure:
     conda:
         "../../envs/figures.yaml"
     resources:
+        in_group=1,
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:

@@ -114,6 +114,7 @@ rule noise:
     conda:
         "../../envs/compute.yaml"
     resources:
+        in_group=1,
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
@@ -161,6 +162,7 @@ rule steps:
     conda:
         "../../envs/compute.yaml"
     resources:
+        in_group=1,
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
@@ -184,6 +186,7 @@ rule scores:
     conda:
         "../../envs/compute.yaml"
     resources:
+        in_group=1,
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
@@ -208,6 +211,7 @@ rule gains:
     conda:
         "../../envs/compute.yaml"
     resources:
+        in_group=1,
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
@@ -230,6 +234,7 @@ rule losses:
     conda:
         "../../envs/compute.yaml"
     resources:
+        in_group=1,
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:

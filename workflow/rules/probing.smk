@@ -57,6 +57,7 @@ rule edges:
     conda:
         "../../envs/compute.yaml"
     resources:
+        in_group=1,
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
@@ -81,6 +82,7 @@ rule edge_sentences:
     conda:
         "../../envs/compute.yaml"
     resources:
+        in_group=1,
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
@@ -182,6 +184,7 @@ rule edge_probe_deltas:
     conda:
         "../../envs/compute.yaml"
     resources:
+        in_group=1,
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:

@@ -18,6 +18,7 @@ rule relations:
     conda:
         "../../envs/compute.yaml"
     resources:
+        in_group=1,
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:

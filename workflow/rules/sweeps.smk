@@ -47,6 +47,7 @@ rule sweep_table:
     conda:
         "../../envs/compute.yaml"
     resources:
+        in_group=1,
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
@@ -70,6 +71,7 @@ rule reinit_heads:
     conda:
         "../../envs/compute.yaml"
     resources:
+        in_group=1,
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
