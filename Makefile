@@ -18,9 +18,9 @@ SCALE ?= paper
 rehearse: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=tests python -m rehearsal $(SCALE)
 
-# The tables of config/README.md, written from workflow/schemas/.
+# The tables of config/README.md from workflow/schemas/, and the picture of rules in docs/workflow.md.
 guide: $(READY)
-	PATH="$(BIN):$$PATH" PYTHONPATH=tests python -m guide
+	PATH="$(BIN):$$PATH" PYTHONPATH=tests python -m guide && python -m rule_graph
 
 # An archive of a finished run, to deposit: docs/release.md. OPTIONS: --configfile FILE, further results.
 release: $(READY)

@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import pytest
+import rule_graph
 import yaml
 from conftest import ROOT, counted
 
@@ -335,6 +336,12 @@ def test_a_clone_may_lie_where_its_path_has_no_braces(project, tmp_path):
     assert "move this folder to a path without them" in refused
     clone = project.copy(tmp_path / "my clone")
     assert clone.jobs("results/vocabularies/demo-uncased/tokenizer.json") == {"world": 1, "vocabulary": 1}
+
+
+def test_the_picture_of_rules_is_that_of_the_demo(project):
+    page = (ROOT / "docs/workflow.md").read_text()
+    printed = project.snakemake("figures/all", "--rulegraph", "mermaid-js")
+    assert rule_graph.written(page, printed) == page, "run: make guide"
 
 
 def test_lint(project):
