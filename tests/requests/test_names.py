@@ -233,7 +233,7 @@ def test_a_comparison_reads_both_dumps_and_what_they_were_made_from(config, metr
     assert inputs["outcomes"] == [f"results/models/rte/init{init}_seed1/scores.json" for init in (1, 2)]
     assert settings["pairs"] == [[[f"init{n}_seed1", n, 1], [f"init{n}", n, 0]] for n in (1, 2)]
     assert settings["dump"]["max_length"] == config["samples"]["max_length"]
-    assert ("folders" in settings) == OF_DUMPS[metric].weights == ("weights" in inputs)
+    assert (settings["folders"] is not None) == OF_DUMPS[metric].weights == ("weights" in inputs)
 
 
 def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_with(config, tmp_path):
