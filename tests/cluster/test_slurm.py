@@ -79,15 +79,15 @@ def test_tables_are_those_of_a_local_run(on_slurm, undisturbed):
 def test_gpu_rules_held_one_gpu_and_the_others_none(on_slurm):
     held = {(rule(job), job.get("TresPerJob")) for job in on_slurm.jobs}
     assert dict(held) == {
-        "stimuli": None,
+        "inputs_stimuli": None,
         "examples": None,
         "vocabulary": None,
         "pretrain": "gres:gpu:1",
         "finetune": "gres:gpu:1",
         "activations": "gres:gpu:1",
-        "cosine": None,
+        "rte_vs_base_cosine": None,
         "cosine_padded": "gres:gpu:1",
-        "figure": None,
+        "figures_figure": None,
     }
     assert len(held) == len(dict(held))  # no rule did now one, now the other
 
