@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import rule_graph
@@ -354,11 +355,11 @@ def test_lint(project):
         ["snakefmt", "--check", "Snakefile", "workflow/rules"],
         ["ruff", "check", "."],
         ["ruff", "format", "--check", "."],
+        ["lint-imports", "--no-cache"],
     ],
-    ids=["snakefmt", "ruff", "ruff-format"],
+    ids=" ".join,
 )
 def test_style(command):
-    done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    program = Path(sys.executable).with_name(command[0])
+    done = subprocess.run([program, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
