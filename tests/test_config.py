@@ -13,7 +13,6 @@ from bertshift.errors import UserError
 from bertshift.naming import parse_model
 from bertshift.papers import catalogue
 from bertshift.recipes import task_settings
-from bertshift.world.generate import SIZES
 
 USER = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())
 read_once = cache(read_yaml)
@@ -43,67 +42,35 @@ def put(path, value):
     ("edit", "message"),
     [
         (put("tasks.mnli.learning_rate", "2e-5"), r"tasks\.mnli\.learning_rate: '2e-5' is text to YAML; write 2\.0e-5"),
-        (put("tasks.mnli.batch_size", "32"), r"tasks\.mnli\.batch_size: '32' is text to YAML; write 32"),
         (put("tasks.mnli.epoch", 3), r"tasks\.mnli: unknown key 'epoch' \(write 'epochs'\)"),
-        (put("scael", "demo"), r"unknown key 'scael' \(write 'scale'\)"),
         (put("scale", "big"), r"scale: 'big' is not a scale; write one of demo, small, paper"),
-        (put("tasks.mnli.kind", "classes"), r"tasks\.mnli\.kind: 'classes' is not possible; write one of classification"),
         (put("tasks.mnli.dataset", "mlni"), r"tasks\.mnli\.dataset: no data set 'mlni' is defined; write one of mnli"),
         (put("analyses.rsa.stimuli", ["wik"]), r"analyses\.rsa\.stimuli: no stimulus 'wik' is defined; write one of wiki"),
         (put("analyses.rsa.per_model", {"mnly": ["own"]}), r"analyses\.rsa\.per_model: .*'mnly'; nearest: mnli"),
-        (put("analyses.rsa.per_model", {"mnli": ["wik"]}), r"analyses\.rsa\.per_model\.mnli: no stimulus 'wik' is defined"),
-        (put("training", {"per_variant": {"randm": {}}}), r"training\.per_variant: "),
         (put("data", {"source": "mirror"}), r"data\.mirror: is missing"),
-        (put("bases", {"base": {"checkpoints": [{"path": "x"}]}}), r"bases\.base: write layers, heads, vocabulary beside checkpoints"),
         (put("bases", {"base": {"seeds": 1, "checkpoints": [{"path": "x"}], "layers": 2, "vocabulary": "v"}}),
          r"bases\.base: write heads beside checkpoints, layers, vocabulary"),
         (put("tasks.mnli.per_base", {"huge": {}}), r"tasks\.mnli\.per_base: no checkpoint 'huge'"),
-        (put("scored", ["mnly"]), r"scored: .*'mnly'; nearest: mnli"),
-        (put("annotators", {"trees": "depp"}), r"annotators\.trees: .*'depp'; nearest: dep"),
         (put("sweeps", {"tasks": {"squat": {}}}), r"sweeps\.tasks: no task 'squat' is defined; write one of squad"),
-        (put("probes", {"edge": {"tasks": {"rellations": {}}}}), r"probes\.edge\.tasks: .*'rellations'.* write one of relations"),
         (put("probes", {"edge": {"tasks": {"spr": {"max_step": 9}}}}), r"tasks\.spr: unknown key 'max_step' \(write 'max_steps'\)"),
-        (put("probes", {"mdl": {"tasks": {"spr": {"portoins": [1.0]}}}}), r"unknown key 'portoins' \(write 'portions'\)"),
-        (put("world", {"sizes": {"document": 9}}), r"world\.sizes: unknown key 'document' \(write 'documents'\)"),
-        (put("tasks.mnli.schedule", "slanted_triangular"), r"tasks\.mnli\.schedule: 'slanted_triangular' is not possible; write one of linear"),
         (put("tasks.squad.metrics", ["exact_macth"]), r"tasks\.squad\.metrics\.0: .* write one of f1, exact_match; the nearest is 'exact_match'"),
-        (put("tasks.dep.metrics", ["mcc"]), r"tasks\.dep\.metrics\.0: 'mcc' is not possible; write one of las_ud"),
         (put("tasks.mnli.kind", "spans"), r"tasks\.mnli\.kind: spans needs a data set of kind qa; datasets\.mnli is of kind pair"),
         (put("tasks.stsb", USER["tasks"]["mnli"] | {"dataset": "stsb"}), r"classification needs 'labels', which datasets\.stsb has not; .* write regression"),
         (put("tasks.mnli.metrics", ["accuracy", "f1"]), r"tasks\.mnli\.metrics: f1 needs two labels, datasets\.mnli has 3"),
         (put("tasks.mrpc.metrics", ["f1"]), r"tasks\.mrpc\.metrics: f1 does not tell .* add accuracy"),
         (put("tasks.mnli", None), r"tasks\.mnli: nothing is written here; write keys with values"),
-        (put("stimuli.wiki.split", "train"), r"stimuli\.wiki\.split: no split of 'wikipedia' 'train' is defined; write one of text"),
-        (put("vocabularies", {"demo-cased": {"corpus": "wrold"}}), r"vocabularies\.demo-cased\.corpus: no corpus 'wrold' .* write one of world"),
         (put("bases", {"base": {"pretrain": {"heads": 0}}}), r"bases\.base\.pretrain\.heads: 0 does not fit; write 1 or more"),
-        (put("bases", {"base": {"seeds": 100_000}}), r"bases\.base\.seeds: 100000 does not fit; write 1000 or less \(fine-tuning seeds"),
-        (put("tasks.mnli.seeds", 100_000), r"tasks\.mnli\.seeds: 100000 does not fit; write 1000 or less"),
-        (put("tasks.mnli.dataset", "MNLI"), r"tasks\.mnli\.dataset: no data set 'MNLI' is defined; write one of mnli"),
         (put("bases", {"base": {"pretrain": {"heads": 3}}}), r"bases\.base\.pretrain\.width: 128 cannot be divided among 3 heads"),
-        (put("bases", {"base": None}), r"bases\.base: nothing is written here; write keys with values"),
-        (put("bases", {"base": {"checkpoints": [None]}}), r"bases\.base\.checkpoints\.0: nothing is written here; write keys"),
-        (put("data", {"source": ["hub"]}), r"data\.source: \['hub'\] is not possible; write one of world, mirror, hub"),
         (put("bases", {"cased": {"parent": "bass"}}), r"bases\.cased\.parent: no checkpoint 'bass' is defined; write one of base"),
-        (put("bases", {"base": {"parent": "base"}}), r"bases\.base\.parent: base, base never ends"),
         (put("bases", {"base": {"parent": "cased"}, "cased": {"parent": "base"}}), r"bases\.cased\.parent: cased, base, cased never ends"),
         (put("bases", {"cased": {"parent": "base"}}), r"bases\.cased\.parent: 'cased' has vocabulary: demo-cased, its parent 'base' demo"),
         (put("scored", [False]), r"scored\.0: False is not text; YAML reads an unquoted no, off or false so\. Write it in quotes, as \"no\""),
-        (put("datasets", {"mine": None}), r"datasets\.mine: nothing is written here; write keys with values"),
-        (put("edge_sets", {"gum_pos": {"formt": "gum"}}), r"edge_sets\.gum_pos: unknown key 'formt' \(write 'format'\)"),
         (put("edge_sets", {"mine": {"task": "pos", "files": {}}}), r"edge_sets\.mine: format is missing; the layout"),
         (put("edge_sets", {"gum_pos": {"format": "conll"}}), r"edge_sets\.gum_pos\.format: .* write one of jiant, conllu, .*; the nearest is 'conllu'"),
-        (put("edge_sets", {"gum_pos": {"task": "srl"}}), r"edge_sets\.gum_pos\.task: 'srl' is not possible; write one of pos, constituents, entities, coref"),
         (put("edge_sets", {"gum_pos": {"files": {"train": "x"}}}), r"edge_sets\.gum_pos\.files: unknown key 'train'; the keys here are archive"),
-        (put("edge_sets", {"gum_pos": {"jiant_compat": True}}), r"edge_sets\.gum_pos\.jiant_compat: True is not possible; write False"),
         (put("edge_sets", {"gum_pos": {"url": "http://me:opensesame@a.example (x)"}}), r"edge_sets\.gum_pos\.url: 'http://\[hidden\]@a\.example \(x\)' holds what"),
-        (put("edge_sets", {"gum_pos": {"url": "http://a.example/b?token=opensesame"}}), r"edge_sets\.gum_pos\.url: 'http://a\.example/b\?\[hidden\]' holds what"),
-        (put("edge_sets", {"gum_pos": {"download": {"archive": {"url": "http://me@a.example/b"}}}}), r"archive\.url: 'http://\[hidden\]@a\.example/b' holds what"),
         (put("tasks.mnli.learning_rate", float("nan")), r"tasks\.mnli\.learning_rate: nan does not fit; write a number"),
-        (put("training", {"epsilon": float("inf")}), r"training\.epsilon: inf does not fit; write a number or null"),
         (put("training", {"learning_rate_scale": 0}), r"write more than 0 \(multiplies every .* no scale of their own\)\.$"),
-        (put("samples", {"task": float("-inf")}), r"samples\.task: -inf does not fit; write a whole number"),
-        (put("datasets", {"stsb": {"range": [0, float("inf")]}}), r"datasets\.stsb\.range\.1: inf does not fit; write a number"),
-        (put("relations", {"file": ["x"]}), r"relations: unknown key 'file' \(write 'files'\)"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_a_sentence_with_path_value_and_remedy(edit, message):
@@ -153,7 +120,7 @@ def keys_of(value, path=()):
         yield from keys_of(each, (*path, key))
 
 
-@pytest.mark.parametrize("wrong", [None, [None], {"mnli": None}, "text", 7], ids=str)
+@pytest.mark.parametrize("wrong", [None, {"mnli": None}, "text"], ids=str)
 def test_whatever_stands_in_the_place_of_a_key_no_mistake_is_a_traceback(monkeypatch, wrong):
     data = {name: read_once(ROOT / "config/datasets.yaml")[name] for name in ("mnli", "ewt")}
     shipped = {"datasets.yaml": data, "edges.yaml": {}, "demo.yaml": {}}
@@ -188,22 +155,12 @@ def test_a_data_set_of_ones_own_needs_no_licence_and_no_list_of_one_file():
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("columns: {text_a: first, text_c: second, label: answer}", r"columns: unknown key 'text_c' \(write 'text_b'\)"),
         ("columns: {text_a: first, label: answer}", r"columns: text_b is missing; the column of the second text"),
         ("labels: {no: wrong, yes: right}",
          r'labels: the key False is not text; YAML reads an unquoted no, .* in quotes, as "no".\n.* True .* yes, .* as "yes"'),
-        ("labels: {0: wrong, 1: right}", r'labels: the key 0 is not text; YAML reads it as a number. Write it in quotes, as "0"'),
-        ("labels: {only: this}", r"labels: {'only': 'this'} does not fit; write 2 keys or more \(what the file says"),
-        ('labels: {"0": no, "1": 3}', r'labels\.0: False is not text; .* as "no".\n.*labels\.1: 3 is not text; .* "3"'),
-        ("unlabelled: [-1]", r'unlabelled\.0: -1 is not text; .* as "-1"'),
         ("range: [0, 5]", r": must have exactly one of: labels or range; it has labels, range"),
-        ("kind: sentense", r"kind: 'sentense' is not possible; .* the nearest is 'sentence'"),
         ("format: conllu", r"format: 'conllu' is not possible; write glue_tsv"),
-        ("mirror: {trian: my/train.tsv}", r"mirror: unknown key 'trian' \(write 'train'\)"),
-        ("mirror: {train: 3}", r"mirror\.train: 3 is not text; YAML reads it as a number"),
         ("hub: {id: a/b, revision: main, splits: {train: train}}", r"hub: columns is missing.*\n.*hub\.revision: 'main' does not fit"),
-        ("licence: 2026-01-31", r'licence: 2026-01-31 is not text; YAML reads it as a date. Write it in quotes, as "2026-01-31"'),
-        ("licens: mine", r": unknown key 'licens' \(write 'licence'\)"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_data_set_is_a_sentence(written, message):
@@ -226,30 +183,17 @@ def test_mistakes_are_told_all_at_once():
     ("written", "message"),
     [
         ("a: 1\nb: [1\nc: 2\n", r"more.yaml, line 3 \(or 2, where it began\): this is not YAML: .* expected ',' or '\]'"),
-        ("a: 1\nb: {c: [{e: 1, f: 1, e: 2}]}\nd: 2\n", "more.yaml, line 2: the key 'e' stands twice"),
         ("a: 1\nb: {c: 1}\na: 2\n", "more.yaml, line 3: the key 'a' stands twice"),
         ("a: &x {b: 1}\nc: {<<: *x, d: 1, d: 2}\n", "more.yaml, line 2: the key 'd' stands twice"),
-        ("a: 2026-02-30\n", "more.yaml, day is out of range for month; correct it there"),
         ("a: caf\xe9\n", "more.yaml:1 is not UTF-8"),
-        ("a: 1\n\tb: 2\n", r"more.yaml, line 2 .*: this is not YAML: .* a tab"),
         ("a: 1\nb: {c: [2, *mine]}\n", r"more.yaml, line 2: \*mine stands for nothing, as no &mine is above it"),
         ("- a\n", r"more.yaml has no keys at its top level"),
-        ("# a: 1\n", r"more.yaml has no keys at its top level"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_yaml_is_told_with_its_line(tmp_path, written, message):
     (tmp_path / "more.yaml").write_text(written, encoding="latin-1")
     with pytest.raises(UserError, match=message):
         read_yaml(tmp_path / "more.yaml")
-
-
-@pytest.mark.parametrize("file", [*(ROOT / "config").rglob("*.yaml"), ROOT / ".test/config/experiments.yaml"], ids=lambda file: file.name)  # fmt: skip
-def test_anchors_stand_apart_from_what_one_deletes(file):
-    sections = re.split(
-        r"^(?=\w)", re.sub(r"^ *#.*\n", "", file.read_text(), flags=re.MULTILINE), flags=re.MULTILINE
-    )
-    with_anchors = [section for section in sections if re.search(r"(: |- |\[|\{)&\w", section)]
-    assert {section.partition(":")[0] for section in with_anchors} <= {"anchors"}
 
 
 def test_anchors_are_no_keys_of_the_configuration(tmp_path):
@@ -280,32 +224,10 @@ def test_the_command_line_gives_mappings_and_lists_as_a_file_does():
         on_command_line(["bases={base: {seeds: 2}"])
 
 
-def test_mappings_may_be_merged_into_another(tmp_path):
-    (tmp_path / "more.yaml").write_text("a: &x {b: 1}\nc: &y {d: 1}\ne: {<<: *x, <<: *y, b: 2}\n")
-    assert read_yaml(tmp_path / "more.yaml")["e"] == {"b": 2, "d": 1}
-
-
-def test_a_new_metric_may_have_its_own_inputs():
-    config = load_config(merge(USER, {"analyses": {"new": {"stimuli": ["wiki"]}}}), ROOT)
-    assert config["analyses"]["new"] == {"stimuli": ["wiki"]}
-
-
 def test_a_local_checkpoint_replaces_pretraining():
     mine = {"checkpoints": [{"path": "/x"}], "layers": 12, "heads": 12, "vocabulary": "bert-base-uncased"}
     base = load_config({**USER, "bases": {"base": mine}}, ROOT)["bases"]["base"]
     assert "pretrain" not in base and base["checkpoints"] == [{"path": "/x"}]
-
-
-def test_the_small_berts_that_do_not_say_their_case_are_told_it():
-    for scale in ("small", "paper"):
-        for base in load_config({**USER, "scale": scale}, ROOT)["bases"].values():
-            for entry in base["checkpoints"]:
-                assert entry.get("lowercase") == (True if "bert_uncased_L-" in entry["hub"] else None)
-
-
-def test_sizes_of_the_world_are_those_that_it_generates():
-    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
-    assert set(schema["properties"]["world"]["properties"]["sizes"]["properties"]) == set(SIZES)
 
 
 def test_what_is_said_of_real_data_without_a_network_asks_for_nothing_else():
@@ -351,14 +273,6 @@ def test_a_task_overrides_its_scale_and_a_checkpoint_its_task():
     assert other["task"]["max_train"] == config["tasks"]["mnli"]["max_train"] != 7
     config["tasks"]["mnli"]["warmup"] = 0.0
     assert training("mnli")["warmup"] == 0.0
-
-
-@pytest.mark.parametrize("key", ["beta2", "max_grad_norm", "epsilon", "warmup", "weight_decay"])
-def test_training_keys_may_be_a_tasks_or_a_checkpoints_own(key):
-    more = {"training": {key: 0.4}, "tasks": {"rte": {key: 0.5, "per_base": {"large": {key: 0.6}}}}}
-    config = load_config(merge(USER, more), ROOT)
-    models = [parse_model(name, config) for name in ("qqp", "rte", "rte@large")]
-    assert [task_settings(model, config)["training"][key] for model in models] == [0.4, 0.5, 0.6]
 
 
 def test_a_scale_for_small_models_leaves_full_size_ones_alone():

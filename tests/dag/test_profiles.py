@@ -77,23 +77,12 @@ def test_nothing_of_it_limits_a_cluster(parse):
     assert args.targets == ["figures/all"] or "figures/all" in args.targets
 
 
-def test_both_profiles_agree_on_what_reruns(parse):
-    assert parse("x").rerun_triggers == parse("--profile", "slurm", "x").rerun_triggers
-
-
 def test_a_site_adds_to_the_slurm_profile(parse, site):
     alone, both = parse("--profile", "slurm", "x"), parse("--profile", "slurm", "--profile", str(site), "x")
     assert both.slurm_partition_config == site / "partitions.yaml"
     assert "slurm_account" in both.default_resources and not alone.default_resources
     for key in ("executor", "jobs", "retries", "latency_wait", "keep_going", "cores", "local_cores"):
         assert getattr(both, key) == getattr(alone, key), key
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_every_key_is_explained(name):
-    lines = (ROOT / f"profiles/{name}/config.yaml").read_text().splitlines()
-    keys = [number for number, line in enumerate(lines) if re.match(r" *\??[a-z-]+:", line)]
-    assert keys and not [lines[n] for n in keys if not lines[n - 1].lstrip().startswith("#")]
 
 
 @pytest.fixture(scope="module")
@@ -129,21 +118,6 @@ def test_every_job_asks_for_more_at_its_second_attempt(submissions):
         assert int(first["-t"]) >= 10 and int(first["--mem"]) >= 2000, name
         # A third attempt fits into a day, which many clusters allow and no more.
         assert 3 * int(first["-t"]) <= 24 * 60, name
-
-
-def test_no_rule_names_a_partition():
-    tracked = [
-        *(ROOT / "workflow/rules").rglob("*.smk"),
-        ROOT / "Snakefile",
-        ROOT / "profiles/slurm/config.yaml",
-    ]
-    assert not [
-        file
-        for file in tracked
-        if re.search(
-            r"^[^#]*(slurm_|\bpartition *[=:]|account *[=:]|qos *[=:])", file.read_text(), re.MULTILINE
-        )
-    ]
 
 
 # ---- Environments
