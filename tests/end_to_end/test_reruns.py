@@ -52,6 +52,10 @@ def test_order_of_keys_comments_a_fresh_checkout_and_how_gpus_are_used_rerun_not
     for path in _editable(project.folder):
         path.write_text("# a comment\n" + path.read_text())
         os.utime(path)
+    # How jobs run, and what users are told.
+    for name in ("running/jobs.py", "errors.py", "suggestions.py"):
+        path = project.folder / "workflow/bertshift" / name
+        path.write_text(path.read_text() + "\nADDED = 1\n")
     assert not rules(project.reruns("figures/all")) - {"figures/all"}
 
 
@@ -61,6 +65,30 @@ def test_a_release_reruns_nothing(project):
     assert "9.9.9" in released
     file.write_text(released)
     assert not rules(project.reruns("figures/all")) - {"figures/all"}
+
+
+def test_a_new_metric_and_a_newer_environment_rerun_nothing(project):
+    environment, record = (
+        project.folder / name for name in ("envs/compute.yaml", "workflow/bertshift/measures/mine.py")
+    )
+    before = environment.read_text()
+    environment.write_text(before + "      - another==1.0\n")
+    record.write_text("from bertshift.measures.metric import Metric\n\nMETRIC = Metric(module='svcca')\n")
+    try:
+        assert not rules(project.reruns("figures/all")) - {"figures/all"}
+    finally:
+        environment.write_text(before)
+        record.unlink()
+
+
+@pytest.mark.parametrize(
+    ("module", "models"), [("models/biaffine.py", {"dep"}), ("models/lora.py", {"rte.lora4"})]
+)
+def test_a_module_that_some_models_need_trains_these_alone(project, module, models):
+    path = project.folder / "workflow/bertshift" / module
+    path.write_text(path.read_text() + "\nADDED = 1\n")
+    jobs = project.reruns("figures/all")
+    assert finetuned(jobs) == models and not {"pretrain", "ablation", "grounding"} & rules(jobs)
 
 
 def test_a_new_seed_costs_only_its_own_runs(project):
@@ -108,7 +136,7 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
     [
         # From another dump: metrics on the same dump run again with it.
         ("layer_cka", 'Metric(reads="sampled", ', "beyond/where", "hao2020/figure1"),
-        ("spectra", "Metric(seconds=7, ", "beyond/lora", "beyond/where"),
+        ("spectra", "Metric(module='', ", "beyond/lora", "beyond/where"),
     ],
 )
 def test_the_record_of_a_metric_is_of_its_metric_and_its_figures_alone(project, metric, instead, drawn, kept):
