@@ -50,7 +50,9 @@ def one_by_one(maps, norms, tokens, variants):
                 own = places[(places >= start) & (places < end)] - start
                 if not len(own):
                     continue
-                weights = one[:, 0].astype(float) if "cls" in variant else one.mean(1, dtype=np.float64)
+                weights = (
+                    one[:, 0].astype(float) if "cls" in variant else one.mean(1, dtype=np.float64)
+                )
                 if "norm" in variant:
                     weights = weights * norms[:, start:end]
                 if "share" in variant:
@@ -88,7 +90,9 @@ def main():
         f"{arguments.examples} examples of about {arguments.length} tokens, one layer of {arguments.heads} heads"
     )
     print(f"one reading for {len(first)} statistics: {together:.3f} CPU s")
-    print(f"one reading for each of {len(found)}:    {apart:.3f} CPU s, {apart / together:.1f} times as much")
+    print(
+        f"one reading for each of {len(found)}:    {apart:.3f} CPU s, {apart / together:.1f} times as much"
+    )
     print(f"largest relative difference: {worst:.1e}")
 
 

@@ -64,7 +64,11 @@ def multi_bootstrap(numbers):
     return np.quantile(means, [0.025, 0.975], axis=0)
 
 
-METHODS = {"ours": by_estimates, "t over replicates": over_replicates, "multi-bootstrap": multi_bootstrap}
+METHODS = {
+    "ours": by_estimates,
+    "t over replicates": over_replicates,
+    "multi-bootstrap": multi_bootstrap,
+}
 
 
 # ---- Near the ends of a range. A replicate's own effect and an example's are normal, on a scale without ends.
@@ -167,12 +171,24 @@ def near_ends(rng, asked):
         for replicates in REPLICATES:
             found = np.zeros(3)
             for first in range(0, asked, AT_ONCE):
-                values, left_out, truth, whole = measure(rng, replicates, min(AT_ONCE, asked - first))
+                values, left_out, truth, whole = measure(
+                    rng, replicates, min(AT_ONCE, asked - first)
+                )
                 truth = truth[0] if replicates == 1 else whole  # one run speaks of itself alone
-                one, other = (estimate(values, left_out=left_out, ends=scale) for scale in (ends, ANY))
-                found[:2] += [((of.low <= truth) & (truth <= of.high)).sum() for of in (one, other)]
+                one, other = (
+                    estimate(values, left_out=left_out, ends=scale) for scale in (ends, ANY)
+                )
+                found[:2] += [
+                    ((of.low <= truth) & (truth <= of.high)).sum() for of in (one, other)
+                ]
                 found[2] += ((other.low < ends[0]) | (other.high > ends[1])).sum()
-            print(name, replicates, *(f"{100 * share:.1f}" for share in found / asked), sep="\t", flush=True)
+            print(
+                name,
+                replicates,
+                *(f"{100 * share:.1f}" for share in found / asked),
+                sep="\t",
+                flush=True,
+            )
 
 
 # ---- Far from normal: values, those without each block or None, the truth.
@@ -201,7 +217,10 @@ def skewed_blocks(rng, replicates, number):
 def nearly_all_right(rng, replicates, number):
     """Draw studies of an accuracy of .99 of 150 examples."""
     hits, truth = right(rng, 0.99, replicates, 150, number)
-    values, left_out = hits.mean(axis=1), np.stack([hits[:, rest].mean(axis=1) for rest in outside(150)], 1)
+    values, left_out = (
+        hits.mean(axis=1),
+        np.stack([hits[:, rest].mean(axis=1) for rest in outside(150)], 1),
+    )
     return values, left_out, truth[0] if replicates == 1 else 0.99
 
 
@@ -211,7 +230,11 @@ FAR_FROM_NORMAL = {
     "one run in ten far off": (runs_far_off, (3, 5, 10, 25), {}),
     "log-normal blocks": (skewed_blocks, (1, 2, 3, 5), {}),
     "log-normal blocks, in a range": (skewed_blocks, (1, 2, 3, 5), {"ends": POSITIVE}),
-    "accuracy .99 of 150 examples": (nearly_all_right, REPLICATES, {"ends": SHARE, "examples": 150}),
+    "accuracy .99 of 150 examples": (
+        nearly_all_right,
+        REPLICATES,
+        {"ends": SHARE, "examples": 150},
+    ),
     "the same, their number unknown": (nearly_all_right, REPLICATES, {"ends": SHARE}),
 }
 
@@ -227,7 +250,13 @@ def far_from_normal(rng, asked):
                 one = estimate(values, left_out=left_out, **known)
                 found[0] += ((one.low <= truth) & (truth <= one.high)).sum()
                 found[1] += sum(map(is_far_off, values.T))
-            print(name, replicates, *(f"{100 * share:.1f}" for share in found / asked), sep="\t", flush=True)
+            print(
+                name,
+                replicates,
+                *(f"{100 * share:.1f}" for share in found / asked),
+                sep="\t",
+                flush=True,
+            )
 
 
 def main():
@@ -239,7 +268,9 @@ def main():
         for dominant in EFFECTS:
             hits = dict.fromkeys(METHODS, 0)
             for first in range(0, asked.studies, AT_ONCE):
-                numbers, truth = studies(rng, min(AT_ONCE, asked.studies - first), *design, dominant)
+                numbers, truth = studies(
+                    rng, min(AT_ONCE, asked.studies - first), *design, dominant
+                )
                 for name, method in METHODS.items():
                     low, high = method(numbers)
                     hits[name] += int(((low <= truth) & (truth <= high)).sum())

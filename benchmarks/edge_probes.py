@@ -72,7 +72,9 @@ def split_of(activations, rng):
     record = np.repeat(np.arange(len(words)), words)
     start = (activations.offsets[record] + activations.word_first)[None]
     end = (activations.offsets[record] + activations.word_last)[None] + 1
-    spans = SpanTokens(PieceTargets(np.arange(len(words)), record, start, end, np.arange(len(record)), 0))
+    spans = SpanTokens(
+        PieceTargets(np.arange(len(words)), record, start, end, np.arange(len(record)), 0)
+    )
     labels = np.eye(LABELS, dtype=bool)[rng.integers(LABELS, size=len(record))][None]
     return Examples(spans, Features(activations, spans.tokens), torch.from_numpy(labels))
 
@@ -114,10 +116,15 @@ def main():
     def step(probes):
         """Seconds of one step of a bank; a validation of one record is in it."""
         settings = ProbeSettings(
-            width=arguments.probe_width, max_steps=arguments.steps, max_dev=1, batch_records=arguments.batch
+            width=arguments.probe_width,
+            max_steps=arguments.steps,
+            max_dev=1,
+            batch_records=arguments.batch,
         )
         layers = tuple(range(arguments.layers + 1))
-        bank = Bank([Probe(layers, 0, seed) for seed in range(probes)], examples, settings, "benchmark")
+        bank = Bank(
+            [Probe(layers, 0, seed) for seed in range(probes)], examples, settings, "benchmark"
+        )
         began = process_time()
         train(bank, examples, examples.records, examples, MICRO_F1)
         return (process_time() - began) / arguments.steps

@@ -33,7 +33,9 @@ def config_of(family: str, args: argparse.Namespace):
     architecture = {"num_hidden_layers": args.layers, "num_attention_heads": args.heads, "hidden_size": args.hidden,
                     "intermediate_size": 4 * args.hidden, "max_position_embeddings": 256}  # fmt: skip
     special = dict.fromkeys(("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 2)
-    return architectures.config_of(family, architecture, VOCABULARY, special | {"pad_token_id": PADDING}, 256)
+    return architectures.config_of(
+        family, architecture, VOCABULARY, special | {"pad_token_id": PADDING}, 256
+    )
 
 
 def examples_of(lengths: np.ndarray) -> list[Encoded]:
@@ -46,13 +48,17 @@ def examples_of(lengths: np.ndarray) -> list[Encoded]:
 
 class Padding(throughput.PlainPadding):
     def pad(self, rows, **_):
-        rows = [{key: value for key, value in row.items() if key != "token_type_ids"} for row in rows]
+        rows = [
+            {key: value for key, value in row.items() if key != "token_type_ids"} for row in rows
+        ]
         longest = max(len(row["input_ids"]) for row in rows)
         fill = {"input_ids": PADDING, "attention_mask": 0}
         return {
             key: torch.tensor(
                 [
-                    row[key] if key == "label" else row[key] + [fill[key]] * (longest - len(row[key]))
+                    row[key]
+                    if key == "label"
+                    else row[key] + [fill[key]] * (longest - len(row[key]))
                     for row in rows
                 ]
             )
@@ -62,7 +68,9 @@ class Padding(throughput.PlainPadding):
 
 def ours(config, examples: list[Encoded], args: argparse.Namespace) -> float:
     implementation = "sdpa" if AutoModel.from_config(config)._supports_sdpa else "eager"
-    model = SequenceClassifier(AutoModel.from_config(config, attn_implementation=implementation), 2)
+    model = SequenceClassifier(
+        AutoModel.from_config(config, attn_implementation=implementation), 2
+    )
     return throughput.run_ours(
         model,
         examples,
@@ -94,7 +102,9 @@ def main() -> None:
     args = parser.parse_args()
     args.precision = "float32"
     logging.set_verbosity_error()
-    lengths = throughput.made_lengths(*throughput.TASKS["SST-2"][2])[: args.steps * args.batch_size]
+    lengths = throughput.made_lengths(*throughput.TASKS["SST-2"][2])[
+        : args.steps * args.batch_size
+    ]
     examples = examples_of(lengths)
     print(f"{'family':12} {'bertshift':>10} {'Trainer':>10}   ratio")
     for family in args.families:
@@ -103,10 +113,14 @@ def main() -> None:
             for contender, taken in seconds.items():
                 set_seed(0)
                 # The first round warms caches and kernels up and is not counted.
-                time = contender(config, examples if number else examples[: 2 * args.batch_size], args)
+                time = contender(
+                    config, examples if number else examples[: 2 * args.batch_size], args
+                )
                 if number:
                     taken.append(time)
-        ratio = statistics.median(t / o for o, t in zip(seconds[ours], seconds[theirs], strict=True))
+        ratio = statistics.median(
+            t / o for o, t in zip(seconds[ours], seconds[theirs], strict=True)
+        )
         speeds = [len(examples) / statistics.median(taken) for taken in seconds.values()]
         print(f"{family:12} {speeds[0]:10.1f} {speeds[1]:10.1f} {ratio:7.2f}", flush=True)
 

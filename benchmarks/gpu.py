@@ -129,7 +129,9 @@ class Bench:
         return Path(tempfile.mkdtemp(dir=self.work))
 
     def _start(self, name: str) -> Path:
-        write_encoder(folder := self.folder(), *self.sizes.shapes[name], vocabulary=self.sizes.vocabulary)
+        write_encoder(
+            folder := self.folder(), *self.sizes.shapes[name], vocabulary=self.sizes.vocabulary
+        )
         return folder
 
     def _rated(self) -> Path:
@@ -138,8 +140,15 @@ class Bench:
         for i in range(self.sizes.sentences):
             picked = rng.integers(len(WORDS), size=rng.integers(5, 28))
             words, split = [WORDS[k] for k in picked], ("dev", "test", "train")[i % 3]
-            heads = [int(rng.integers(max(1, n - 3), n + 1)) if n else 0 for n in range(len(words))]
-            row = {"id": str(i), "split": split, "text_a": " ".join(words), "label": float(picked[0] / 100)}
+            heads = [
+                int(rng.integers(max(1, n - 3), n + 1)) if n else 0 for n in range(len(words))
+            ]
+            row = {
+                "id": str(i),
+                "split": split,
+                "text_a": " ".join(words),
+                "label": float(picked[0] / 100),
+            }
             rows.append(row | {"words": words, "upos": ["NOUN"] * len(words), "heads": heads})
             targets = [target(f"t{k % 8}", (n, n + 1)) for n, k in enumerate(picked)]
             records[split].append(record("pos", "made", words, targets))
@@ -185,12 +194,20 @@ def small_jobs(bench, shape, device, precision, dropout=False, ablated=None) -> 
     say(f"small jobs: {shape}, {precision}, on the {device}")
     folder, start, data = bench.folder(), bench.start(shape), bench.rated()
     sentences, trained, steps = data / "examples.jsonl", folder / "trained", bench.sizes.trained
-    how = {"learning_rate": 2e-5, "batch_size": 16, "steps": steps, "norms_every": 1, "precision": precision}
+    how = {
+        "learning_rate": 2e-5,
+        "batch_size": 16,
+        "steps": steps,
+        "norms_every": 1,
+        "precision": precision,
+    }
     with ExitStack() as patches:
         if device == "cpu":
             patches.enter_context(mock.patch("torch.cuda.is_available", return_value=False))
         if not dropout:
-            patches.enter_context(mock.patch.object(TextClassification, "loss", staticmethod(calm)))
+            patches.enter_context(
+                mock.patch.object(TextClassification, "loss", staticmethod(calm))
+            )
         trainer(start, data)({"task": RATING, "training": how, "variants": [], "seed": 1}, trained)
         if precision == "bfloat16" and not dropout:
             return folder
@@ -201,7 +218,9 @@ def small_jobs(bench, shape, device, precision, dropout=False, ablated=None) -> 
         kept = Kept(folder / "parts", "")
         table, _ = edge.probe("made", sources, {"pos": data}, sentences, how, kept)
         write_tsv(folder / "edge_probes.tsv", table)
-        table = structural.probe("made", sources, sentences, StructuralSettings(rank=16, epochs=2), kept)
+        table = structural.probe(
+            "made", sources, sentences, StructuralSettings(rank=16, epochs=2), kept
+        )
         write_tsv(folder / "structural_probes.tsv", table)
         kept.remove()
         models, few = {str(ablated or trained): (1, 1)}, rows[: bench.sizes.ablated]
@@ -224,16 +243,22 @@ def members(file: Path) -> dict[str, np.ndarray]:
 
 def difference(reference: Path, other: Path, start: Path) -> tuple[float, str]:
     """How far two files are from each other, as BOUNDS says, and the member that differs most."""
-    one, two = ({k: v for k, v in members(f).items() if v.dtype.kind == "f"} for f in (reference, other))
+    one, two = (
+        {k: v for k, v in members(f).items() if v.dtype.kind == "f"} for f in (reference, other)
+    )
     largest = {name: np.nanmax(np.abs(value), initial=0) for name, value in one.items()}
-    gaps = {name: _gap(value, two[name]) / float(largest[name] or 1) for name, value in one.items()}
+    gaps = {
+        name: _gap(value, two[name]) / float(largest[name] or 1) for name, value in one.items()
+    }
     where = max(gaps, key=gaps.get, default="")
     if not gaps.get(where):
         return 0.0, ""
     if reference.suffix != ".safetensors":
         return gaps[where], where
     before = members(start / reference.name)
-    moved = sum(np.square(value - before.get(name, 0)).sum(dtype=float) for name, value in one.items())
+    moved = sum(
+        np.square(value - before.get(name, 0)).sum(dtype=float) for name, value in one.items()
+    )
     apart = sum(np.square(two[name] - value).sum(dtype=float) for name, value in one.items())
     return float(np.sqrt(apart / moved)), where
 
@@ -266,7 +291,9 @@ def agreement(bench: Bench) -> Iterator[dict]:
 def repeat(bench: Bench) -> Iterator[dict]:
     """The same jobs on the GPU twice, with dropout: are the files the same, byte by byte?"""
     for shape in ("base", "large"):
-        first, again = (small_jobs(bench, shape, "gpu", bench.precision, dropout=True) for _ in "ab")
+        first, again = (
+            small_jobs(bench, shape, "gpu", bench.precision, dropout=True) for _ in "ab"
+        )
         for file in sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file()):
             row = {"model": shape, "file": file, "same": True}
             if (first / file).read_bytes() != (again / file).read_bytes():
@@ -291,7 +318,9 @@ def one_step(bench: Bench, precision: str, number: int, limit: float = 0) -> Sim
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
         kept.extend(weight.grad.flatten().cpu() for weight in weights if weight.grad is not None)
 
-    how = TrainSettings(learning_rate=1e-5, batch_size=batch, steps=1, max_grad_norm=0, precision=precision)
+    how = TrainSettings(
+        learning_rate=1e-5, batch_size=batch, steps=1, max_grad_norm=0, precision=precision
+    )
     model, hook = classifier(bench, "base"), register_optimizer_step_pre_hook(keep)
     if on_card():
         torch.cuda.empty_cache()
@@ -327,7 +356,9 @@ def classifier(bench: Bench, shape: str) -> SequenceClassifier:
     return SequenceClassifier(load_encoder(bench.start(shape)), outputs=2)
 
 
-def encoded(bench: Bench, number: int, length: int, targets: Callable = lambda i: i % 2) -> list[Encoded]:
+def encoded(
+    bench: Bench, number: int, length: int, targets: Callable = lambda i: i % 2
+) -> list[Encoded]:
     ids = np.random.default_rng(0).integers(5, bench.sizes.vocabulary, (number, length)).tolist()
     return [Encoded(own, [0] * length, targets(i)) for i, own in enumerate(ids)]
 
@@ -342,14 +373,24 @@ def padded(task: type) -> Callable:
     return lambda examples: task.collate([*map(cut, examples)], pad_id=0)
 
 
-def training(bench: Bench, shape: str, batch: int, length: int, questions: bool = False) -> Callable:
+def training(
+    bench: Bench, shape: str, batch: int, length: int, questions: bool = False
+) -> Callable:
     """A job of so many steps."""
-    task, targets = (AnswerSpans, lambda _: (1, 2)) if questions else (TextClassification, lambda i: i % 2)
+    task, targets = (
+        (AnswerSpans, lambda _: (1, 2)) if questions else (TextClassification, lambda i: i % 2)
+    )
     examples = encoded(bench, 4 * batch, length, targets)
 
     def job(steps: int) -> None:
-        how = TrainSettings(learning_rate=1e-5, batch_size=batch, steps=steps, precision=bench.precision)
-        model = SpanClassifier(load_encoder(bench.start(shape))) if questions else classifier(bench, shape)
+        how = TrainSettings(
+            learning_rate=1e-5, batch_size=batch, steps=steps, precision=bench.precision
+        )
+        model = (
+            SpanClassifier(load_encoder(bench.start(shape)))
+            if questions
+            else classifier(bench, shape)
+        )
         train(model, examples, padded(task), task.loss, how, 0, bench.folder())
 
     return job
@@ -375,12 +416,24 @@ def rate(job: Callable[[int], None], few: int, more: int) -> dict:
     # A machine that is busy elsewhere may take longer for less: then all of it, for lack of better.
     taken = (long - short) / more if long > short else long / (few + more)
     peak = torch.cuda.max_memory_allocated() / 1e6 if on_card() else None
-    return {"seconds": taken, "TFLOP/s": counted / taken / 1e12, "GPU MB": peak, "counted": counted}
+    return {
+        "seconds": taken,
+        "TFLOP/s": counted / taken / 1e12,
+        "GPU MB": peak,
+        "counted": counted,
+    }
 
 
-def measured(bench: Bench) -> Iterator[tuple[str, Callable, tuple[int, int], int, str, Work | None]]:
+def measured(
+    bench: Bench,
+) -> Iterator[tuple[str, Callable, tuple[int, int], int, str, Work | None]]:
     """What is timed: its name, a job of so many steps or inputs, how many, inputs in one, precision, and the plan's work."""
-    sizes, data, start, shape = bench.sizes, bench.rated(), bench.start("base"), bench.shape("base")
+    sizes, data, start, shape = (
+        bench.sizes,
+        bench.rated(),
+        bench.start("base"),
+        bench.shape("base"),
+    )
     for what, model, batch, length in (
         ("classification", "base", sizes.batch, sizes.length),
         ("classification", "large", sizes.batch, sizes.length),
@@ -389,21 +442,37 @@ def measured(bench: Bench) -> Iterator[tuple[str, Callable, tuple[int, int], int
         ("questions", "base", sizes.batch, sizes.questions),
         ("questions", "large", sizes.batch, sizes.questions),
     ):
-        job, work = training(bench, model, batch, length, what == "questions"), bench.shape(model).updates
+        job, work = (
+            training(bench, model, batch, length, what == "questions"),
+            bench.shape(model).updates,
+        )
         name = f"training, {what}, {model}, {batch} x {length}"
         yield name, job, sizes.steps, batch, bench.precision, work(batch, length, steps=1)
 
     texts = np.random.default_rng(0).choice(WORDS, (sum(sizes.inputs), sizes.words))
-    rows = [{"id": str(i), "text_a": " ".join(words), "label": "ab"[i % 2]} for i, words in enumerate(texts)]
+    rows = [
+        {"id": str(i), "text_a": " ".join(words), "label": "ab"[i % 2]}
+        for i, words in enumerate(texts)
+    ]
     inputs = [(1, sizes.words + 2)]
-    for name, kind in {"maps and states": (True, "float32"), "states for probes": (False, "float16")}.items():
+    for name, kind in {
+        "maps and states": (True, "float32"),
+        "states for probes": (False, "float16"),
+    }.items():
 
         def job(number: int, kind=kind) -> None:
             dump(start, {bench.folder() / "run.npz": rows[:number]}, 128, *kind)
 
         stored = shape.dump(inputs, {"attention": kind[0], "precision": kind[1], "sample": None})
         work = shape.passes(inputs) + Work(moved=3 * stored)
-        yield f"extraction, {name}, base, {inputs[0][1]} tokens", job, sizes.inputs, 1, "float32", work
+        yield (
+            f"extraction, {name}, base, {inputs[0][1]} tokens",
+            job,
+            sizes.inputs,
+            1,
+            "float32",
+            work,
+        )
 
     sentences, code = data / "examples.jsonl", partial(CodeSettings, portions=(1,))
     kinds = {
@@ -419,7 +488,10 @@ def measured(bench: Bench) -> Iterator[tuple[str, Callable, tuple[int, int], int
         yield f"{name}, base", job, sizes.steps, ProbeSettings().batch_records, "float32", None
 
     def job(number: int) -> None:
-        task, model = load_task(TASK, {"labels": ["a", "b"]}), classifier(bench, "base").to(best_device())
+        task, model = (
+            load_task(TASK, {"labels": ["a", "b"]}),
+            classifier(bench, "base").to(best_device()),
+        )
         under_every_ablation(task, model, rows[:number], load_tokenizer(start), ["uniform"])
 
     work = shape.passes(inputs, shape.layers * (shape.heads + 1) / 2)
@@ -445,28 +517,40 @@ def speed(bench: Bench) -> Iterator[dict]:
 
 
 @contextmanager
-def plain_pass(model: torch.nn.Module, loss: Callable, autocast_to: torch.dtype | None) -> Iterator[Callable]:
+def plain_pass(
+    model: torch.nn.Module, loss: Callable, autocast_to: torch.dtype | None
+) -> Iterator[Callable]:
     """What forward_pass would be without its savings."""
 
     def computed(*batches: dict) -> torch.Tensor:
-        with torch.autocast(best_device().type, dtype=autocast_to, enabled=autocast_to is not None):
+        with torch.autocast(
+            best_device().type, dtype=autocast_to, enabled=autocast_to is not None
+        ):
             return loss(model, *batches)
 
     yield computed
 
 
 def copied(batch: dict, device: torch.device) -> dict:
-    return {key: value.to(device) if torch.is_tensor(value) else value for key, value in batch.items()}
+    return {
+        key: value.to(device) if torch.is_tensor(value) else value for key, value in batch.items()
+    }
 
 
 def launches(bench: Bench) -> Iterator[dict]:
     """Milliseconds of a training step, with the savings of training/forward.py and without"""
     batch, length = bench.sizes.batch, bench.sizes.length
-    for shape, *size in (("base", batch, length), ("base", 8, length // 4), ("large", batch, length)):
+    for shape, *size in (
+        ("base", batch, length),
+        ("base", 8, length // 4),
+        ("large", batch, length),
+    ):
         say(f"launches: {shape}, {size[0]} x {size[1]}")
         job = training(bench, shape, *size)
         saved = 1e3 * rate(job, *bench.sizes.steps)["seconds"]
-        with mock.patch.multiple("bertshift.training.loop", forward_pass=plain_pass, to_device=copied):
+        with mock.patch.multiple(
+            "bertshift.training.loop", forward_pass=plain_pass, to_device=copied
+        ):
             plain = 1e3 * rate(job, *bench.sizes.steps)["seconds"]
         found = {"with": saved, "without": plain, "ratio": plain / saved}
         yield {"model": shape, "batch": "{} x {}".format(*size)} | found
@@ -558,7 +642,8 @@ def plan(bench: Bench) -> Iterator[dict]:
 
 
 SECTIONS = {
-    one.__name__: one for one in (machine, agreement, repeat, memory, speed, launches, sweep, costs, plan)
+    one.__name__: one
+    for one in (machine, agreement, repeat, memory, speed, launches, sweep, costs, plan)
 }
 BESIDE = {"costs": "gpu.yaml", "plan": "plan.txt"}
 OF_THE_PLAN = ["counted", "flops", "passes", "width", "moved"]  # columns for other sections
@@ -571,7 +656,11 @@ def say(line: str) -> None:
 
 def judgement(out: Path) -> tuple[bool, str]:
     """Whether all differences that were found so far are within their bounds, and a sentence that says so."""
-    tables = [read_tsv(file) for name in ("agreement", "memory") if (file := out / f"{name}.tsv").exists()]
+    tables = [
+        read_tsv(file)
+        for name in ("agreement", "memory")
+        if (file := out / f"{name}.tsv").exists()
+    ]
     rows = [row for table in tables for row in table.to_dict("records")]
     beyond = [row for row in rows if not row["within"]]
     if not rows:
@@ -599,19 +688,38 @@ def report(out: Path, notes: dict[str, str]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder of the tables and the report")
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=[*SECTIONS], metavar="SECTION")
-    parser.add_argument("--peak", nargs=2, type=float, metavar=("BF16", "FP32"), help="the card's TFLOP/s")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder of the tables and the report"
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=SECTIONS, default=[*SECTIONS], metavar="SECTION"
+    )
+    parser.add_argument(
+        "--peak", nargs=2, type=float, metavar=("BF16", "FP32"), help="the card's TFLOP/s"
+    )
     parser.add_argument("--tiny", action="store_true", help="tiny models, on a CPU too")
     arguments = parser.parse_args()
     gpus.take_one("benchmarks/gpu.py")
     if not (arguments.tiny or on_card() or {*arguments.only} <= {*BESIDE}):
-        sys.exit(f"{gpus.unusable() or 'torch sees no GPU here'}; --tiny tries this script on the CPU.")
+        sys.exit(
+            f"{gpus.unusable() or 'torch sees no GPU here'}; --tiny tries this script on the CPU."
+        )
     card = {*torch.cuda.get_device_name().replace("-", " ").split()} if on_card() else set()
-    known = [peak for words, peak in CARDS.items() if {*words.split()} <= card and "MIG" not in card]
-    out, sizes, notes, stopped = arguments.out.resolve(), TINY if arguments.tiny else FULL, {}, False
+    known = [
+        peak for words, peak in CARDS.items() if {*words.split()} <= card and "MIG" not in card
+    ]
+    out, sizes, notes, stopped = (
+        arguments.out.resolve(),
+        TINY if arguments.tiny else FULL,
+        {},
+        False,
+    )
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as work, open(out / "log.txt", "a") as log, redirect_stderr(log):
+    with (
+        tempfile.TemporaryDirectory() as work,
+        open(out / "log.txt", "a") as log,
+        redirect_stderr(log),
+    ):
         bench = Bench(out, Path(work), sizes, arguments.peak or next(iter(known), None))
         for name in arguments.only:
             say(name)
@@ -626,7 +734,9 @@ def main() -> int:
             except ModuleNotFoundError as error:
                 package = error.name.partition(".")[0]
                 again = f"where it is, call this again with the same --out and --only {name}"
-                notes[name] = f"{name} needs the package {package}, which is not installed: {again}."
+                notes[name] = (
+                    f"{name} needs the package {package}, which is not installed: {again}."
+                )
             except Exception as error:  # noqa: BLE001 - the other sections are worth their time
                 traceback.print_exc()
                 stopped = True

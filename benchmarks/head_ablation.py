@@ -30,7 +30,8 @@ TASKS = {
 def rows_of(task, number, rng):
     """Pairs as long as those of MRPC in the generated world: 25 tokens, give or take 8."""
     texts = [
-        [" ".join(rng.choice(WORDS, max(1, round(rng.normal(11, 4))))) for _ in "ab"] for _ in range(number)
+        [" ".join(rng.choice(WORDS, max(1, round(rng.normal(11, 4))))) for _ in "ab"]
+        for _ in range(number)
     ]
     labels = rng.choice(task.labels, number) if task.labels else rng.normal(size=number)
     return [
@@ -48,7 +49,10 @@ def model_of(task, layers, heads, width):
         "intermediate_size": 4 * width,
     }
     config = BertConfig(
-        vocab_size=len(SPECIAL + WORDS), initializer_range=0.1, max_position_embeddings=128, **sizes
+        vocab_size=len(SPECIAL + WORDS),
+        initializer_range=0.1,
+        max_position_embeddings=128,
+        **sizes,
     )
     return task.model(BertModel(config), seed=0).eval()
 
@@ -82,7 +86,9 @@ def main():
             rows = rows_of(task, arguments.rows, np.random.default_rng(0))
             model = model_of(task, *map(int, shape.split("x")))
             task.predict(model, rows, tokenizer)
-            ours, found = seconds_of(under_every_ablation, task, model, rows, tokenizer, ["uniform"])
+            ours, found = seconds_of(
+                under_every_ablation, task, model, rows, tokenizer, ["uniform"]
+            )
             theirs, expected = seconds_of(one_by_one, task, model, rows, tokenizer)
             gaps = np.array([np.abs(found[key] - expected[key]).max() for key in expected])
             said = (

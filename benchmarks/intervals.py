@@ -57,7 +57,9 @@ def write(path: Path, hidden: list[np.ndarray], rng: np.random.Generator) -> Non
                 writer.attention(layer, example, maps / maps.sum(-1, keepdims=True))
 
 
-def hidden_states(rng: np.random.Generator, tokens: int, width: int, seeds: int = 1) -> list[np.ndarray]:
+def hidden_states(
+    rng: np.random.Generator, tokens: int, width: int, seeds: int = 1
+) -> list[np.ndarray]:
     """Draw states of a parent and of its models: a falling spectrum in a mixed basis, a common direction,
     sentences that differ."""
     mixed = rng.normal(size=(width, width)) * np.geomspace(2, 0.05, width)[:, None]

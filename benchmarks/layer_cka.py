@@ -27,7 +27,9 @@ def memory_mapped(path, x):
 def layers_of(number, tokens, width, folder):
     """A walk of states from layer to layer, in float32 files."""
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(tokens, width)) * np.geomspace(2, 0.05, width) + 10 * rng.normal(size=width)
+    x = rng.normal(size=(tokens, width)) * np.geomspace(2, 0.05, width) + 10 * rng.normal(
+        size=width
+    )
     for layer in range(number):
         x = x + 0.4 * rng.normal(size=(tokens, width)) * np.geomspace(2, 0.05, width)
         yield memory_mapped(folder / f"{layer}", x.astype(np.float32))
@@ -76,7 +78,9 @@ def main():
         compared, _ = timed(lambda: hsic(*grams))
     loop *= count / len(chosen)
     kept = number * made / 2 + count * compared
-    difference = max(abs(found[i, j] - value) for (i, j), value in zip(chosen, theirs, strict=True))
+    difference = max(
+        abs(found[i, j] - value) for (i, j), value in zip(chosen, theirs, strict=True)
+    )
     print(f"{arguments.tokens} tokens, width {arguments.width}, {count} pairs of {number} layers")
     print(f"{'route':24}{'CPU s':>10}{'ratio':>8}")
     print(f"{'ours, one model alone':24}{one:10.1f}")

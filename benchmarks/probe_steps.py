@@ -67,7 +67,9 @@ def counts(probes, data, steps):
         found["arrays of indices"] += 1
         return from_numpy(array)
 
-    module.evaluate = lambda bank, weights, *_: torch.zeros(len(weights), 1, 3, dtype=torch.float64)
+    module.evaluate = lambda bank, weights, *_: torch.zeros(
+        len(weights), 1, 3, dtype=torch.float64
+    )
     torch.from_numpy = counted
     try:
         with profile(activities=[ProfilerActivity.CPU]) as recorded:
@@ -79,7 +81,9 @@ def counts(probes, data, steps):
             found["calls of an optimiser"] += 1
         elif works(event) and not any(map(works, event.cpu_children)):
             found[
-                "of an optimiser" if "_foreach" in event.name or "_fused" in event.name else "operators"
+                "of an optimiser"
+                if "_foreach" in event.name or "_fused" in event.name
+                else "operators"
             ] += 1
     return found
 
@@ -106,10 +110,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         data = examples(np.random.default_rng(0), folder)
         one, together = (a_step(each, data, arguments.steps) for each in (probes[:1], probes))
-    print(f"{'in a step':32}{'one probe':>12}{f'{len(probes)} alone':>12}{'a bank':>12}{'ratio':>8}")
+    print(
+        f"{'in a step':32}{'one probe':>12}{f'{len(probes)} alone':>12}{'a bank':>12}{'ratio':>8}"
+    )
     for key in sorted(together):
         alone = one[key] * len(probes)
-        print(f"{key:32}{one[key]:12.1f}{alone:12.1f}{together[key]:12.1f}{alone / together[key]:8.1f}")
+        print(
+            f"{key:32}{one[key]:12.1f}{alone:12.1f}{together[key]:12.1f}{alone / together[key]:8.1f}"
+        )
 
 
 if __name__ == "__main__":

@@ -50,12 +50,18 @@ def main():
     parser.add_argument("--width", type=int, default=768)
     arguments = parser.parse_args()
     rng = np.random.default_rng(0)
-    layers = [hidden_states(rng, arguments.tokens, arguments.width) for _ in range(arguments.layers)]
+    layers = [
+        hidden_states(rng, arguments.tokens, arguments.width) for _ in range(arguments.layers)
+    ]
     ours = theirs = difference = 0.0
     for x, y in layers:
         here, value = seconds_of(rsa, x, y)
         there, expected = seconds_of(direct, x, y)
-        ours, theirs, difference = ours + here, theirs + there, max(difference, abs(value - expected))
+        ours, theirs, difference = (
+            ours + here,
+            theirs + there,
+            max(difference, abs(value - expected)),
+        )
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / "model.npz", Path(folder) / "base.npz"]
         for side, path in enumerate(paths):

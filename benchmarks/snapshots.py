@@ -27,7 +27,10 @@ SHARES = (0, 1, 2, 5, 10, 25, 50, 100)
 
 def trained(inputs, start, folder, snapshots):
     """(seconds, weights)"""
-    model, settings = starting_model(inputs.task, start, seed=1), TrainSettings(**TRAINING, norms_every=10)
+    model, settings = (
+        starting_model(inputs.task, start, seed=1),
+        TrainSettings(**TRAINING, norms_every=10),
+    )
     collate = partial(inputs.task.collate, pad_id=inputs.tokenizer.pad_token_id)
     steps = settings.total_steps(-(-len(inputs.examples) // settings.batch_size))
     files = {round(steps * share / 100): folder / f".step{share}" for share in SHARES}
@@ -65,11 +68,15 @@ def main():
         for number in range(arguments.rounds):
             folders = [Path(temporary) / f"{number}{kind}" for kind in ("without", "with")]
             (without, plain), (seconds, watched) = (
-                trained(inputs, start, folder, snapshots=bool(which)) for which, folder in enumerate(folders)
+                trained(inputs, start, folder, snapshots=bool(which))
+                for which, folder in enumerate(folders)
             )
             assert all(torch.equal(weight, watched[name]) for name, weight in plain.items())
             ratios.append(seconds / without)
-            print(f"without {without:7.2f} s   with {seconds:7.2f} s   ratio {ratios[-1]:.3f}", flush=True)
+            print(
+                f"without {without:7.2f} s   with {seconds:7.2f} s   ratio {ratios[-1]:.3f}",
+                flush=True,
+            )
     print(
         f"{len(SHARES)} snapshots, {arguments.shape}: ratio {statistics.median(ratios):.3f}, the same weights"
     )

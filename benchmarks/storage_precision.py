@@ -52,7 +52,9 @@ def main():
     for share in (1e-4, 1e-3, 1e-2, 1e-1):
         base.load_state_dict(
             {
-                n: w + share * w.std() * torch.randn_like(w) if w.dim() > 1 and w.is_floating_point() else w
+                n: w + share * w.std() * torch.randn_like(w)
+                if w.dim() > 1 and w.is_floating_point()
+                else w
                 for n, w in weights.items()
             }
         )
@@ -60,13 +62,20 @@ def main():
         metrics = {
             "JS": (divergence, maps, moved_maps),
             "1 - RSA": (lambda x, y: 1 - rsa(x.numpy(), y.numpy()), hidden, moved_hidden),
-            "SVCCA99": (lambda x, y: svcca(x.numpy(), y.numpy())["svcca99"][0], hidden[1:], moved_hidden[1:]),
+            "SVCCA99": (
+                lambda x, y: svcca(x.numpy(), y.numpy())["svcca99"][0],
+                hidden[1:],
+                moved_hidden[1:],
+            ),
         }
         for name, (metric, reference, model) in metrics.items():
             exact = np.array([metric(x, y) for x, y in zip(reference, model)])
             errors = []
             for kind in TYPES.values():
-                stored = [metric(x.to(kind).float(), y.to(kind).float()) for x, y in zip(reference, model)]
+                stored = [
+                    metric(x.to(kind).float(), y.to(kind).float())
+                    for x, y in zip(reference, model)
+                ]
                 errors.append(np.abs(np.array(stored) / exact - 1).max())
             print(
                 f"{share:g}\t{name}\t{exact.min():.2g}\t{exact.max():.2g}\t"

@@ -49,7 +49,9 @@ class Definition:
         """What its data loader would give: padded vectors of each layer, padded gold with -1, lengths."""
         batch = sentences.batch(members)
         words = [part.transpose(0, 1) for part in batch.vectors.split(batch.lengths)]
-        layers = [pad_sequence(list(layer), batch_first=True) for layer in zip(*words, strict=True)]
+        layers = [
+            pad_sequence(list(layer), batch_first=True) for layer in zip(*words, strict=True)
+        ]
         longest = max(batch.lengths)
         gold = torch.full((len(members), *[longest] * batch.gold[self.kind][0].dim()), -1.0)
         for row, one in zip(gold, batch.gold[self.kind], strict=True):
@@ -66,7 +68,11 @@ class Definition:
         if self.kind == "depth":
             predicted, size, sums = z.square().sum(-1), lengths, 1
         else:
-            predicted, size, sums = (z[:, :, None] - z[:, None]).square().sum(-1), lengths**2, (1, 2)
+            predicted, size, sums = (
+                (z[:, :, None] - z[:, None]).square().sum(-1),
+                lengths**2,
+                (1, 2),
+            )
         mask = (gold != -1).float()
         return ((predicted * mask - gold * mask).abs().sum(sums) / size).mean()
 
@@ -79,9 +85,14 @@ def seconds_of(function):
 
 def gradient_difference(probes, definition, sentences, members):
     """Largest relative difference between the two routes' gradients, in the norm of a layer's gradient."""
-    batch, (layers, gold, lengths) = sentences.batch(members), definition.prepare(sentences, members)
+    batch, (layers, gold, lengths) = (
+        sentences.batch(members),
+        definition.prepare(sentences, members),
+    )
     worst = 0.0
-    pairs = zip(structural.losses_and_gradients(batch, probes), layers, definition.weights, strict=True)
+    pairs = zip(
+        structural.losses_and_gradients(batch, probes), layers, definition.weights, strict=True
+    )
     for (probe, _, gradient), vectors, weight in pairs:
         ours = batch.vectors[:, probe.layer].T @ gradient
         (theirs,) = torch.autograd.grad(definition.loss(vectors @ weight, gold, lengths), weight)
@@ -102,9 +113,14 @@ def main():
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)
     every = real_heads(arguments.mirror) if arguments.mirror else made_heads(rng)
-    heads = [every[i] for i in rng.choice(len(every), arguments.batches * arguments.batch, replace=False)]
+    heads = [
+        every[i]
+        for i in rng.choice(len(every), arguments.batches * arguments.batch, replace=False)
+    ]
     words = sum(map(len, heads))
-    vectors = torch.from_numpy(rng.normal(size=(words, arguments.layers, arguments.width)).astype(np.float32))
+    vectors = torch.from_numpy(
+        rng.normal(size=(words, arguments.layers, arguments.width)).astype(np.float32)
+    )
     rows = [{"heads": one, "upos": ["NOUN"] * len(one)} for one in heads]
     sentences = Sentences(vectors, rows, torch.device("cpu"))
     batches = np.arange(len(heads)).reshape(arguments.batches, arguments.batch)
@@ -116,10 +132,14 @@ def main():
     for kind in arguments.kinds:
         for rank in arguments.rank:
             settings = StructuralSettings(rank=rank)
-            probes = [Probe(kind, layer, 1, settings, vectors) for layer in range(arguments.layers)]
+            probes = [
+                Probe(kind, layer, 1, settings, vectors) for layer in range(arguments.layers)
+            ]
             definition = Definition(kind, [probe.weight for probe in probes])
             difference = gradient_difference(probes, definition, sentences, batches[0])
-            structural.step(probes, sentences.batch(batches[0]))  # neither route is timed setting itself up
+            structural.step(
+                probes, sentences.batch(batches[0])
+            )  # neither route is timed setting itself up
             definition.step(*definition.prepare(sentences, batches[0]))
             ours = theirs = 0.0
             for members in batches:

@@ -51,18 +51,26 @@ def main():
     arguments = parser.parse_args()
     rng = np.random.default_rng(0)
     shape = arguments.tokens, arguments.width
-    x = rng.normal(size=shape) * np.geomspace(2, 0.05, shape[1]) @ rng.normal(size=(shape[1], shape[1]))
+    x = (
+        rng.normal(size=shape)
+        * np.geomspace(2, 0.05, shape[1])
+        @ rng.normal(size=(shape[1], shape[1]))
+    )
     x = x + 10 * rng.normal(size=shape[1])
     y = (x + x.std() / 4 * rng.normal(size=shape)).astype(np.float32)
     x = x.astype(np.float32)
     ours, value = seconds_of(lambda: only_svcca99(x, y))
     all_variants, variants = seconds_of(lambda: svcca(x, y))
     theirs, expected = seconds_of(lambda: two_decompositions(x.T, y.T))
-    print(f"{shape[0]} tokens, width {shape[1]}, kept {variants['svcca99'][1:]}, distance {value:.4f}")
+    print(
+        f"{shape[0]} tokens, width {shape[1]}, kept {variants['svcca99'][1:]}, distance {value:.4f}"
+    )
     print(f"{'route':24}{'CPU s':>10}{'ratio':>8}  difference")
     print(f"{'ours':24}{ours:10.2f}{1:8.1f}")
     print(f"{'ours, all variants':24}{all_variants:10.2f}{all_variants / ours:8.1f}")
-    print(f"{'two decompositions':24}{theirs:10.2f}{theirs / ours:8.1f}  {abs(value - expected):.1e}")
+    print(
+        f"{'two decompositions':24}{theirs:10.2f}{theirs / ours:8.1f}  {abs(value - expected):.1e}"
+    )
 
 
 if __name__ == "__main__":

@@ -55,8 +55,16 @@ def write_rows(folder, rows, labels):
     """A prepared data set of these rows; labels None for a regression."""
     write_jsonl(file := folder / "examples.jsonl", rows)
     counts = Counter(row["split"] for row in rows)
-    sidecar = {"name": "made", "kind": "sentence", "labels": labels, "published": None, "origin": "world"}
-    write_json(folder / "dataset.json", sidecar | {"rows": counts, "examples_sha256": sha256(file)})
+    sidecar = {
+        "name": "made",
+        "kind": "sentence",
+        "labels": labels,
+        "published": None,
+        "origin": "world",
+    }
+    write_json(
+        folder / "dataset.json", sidecar | {"rows": counts, "examples_sha256": sha256(file)}
+    )
 
 
 def write_encoder(folder, layers, heads, width, vocabulary=None):
@@ -113,7 +121,8 @@ def main():
         write_encoder(start, *map(int, arguments.shape.split("x")))
         ways = {"each by itself": each_by_itself, "one row": sweep}
         ways |= {
-            f"one row, {n} at once": lambda *places, n=n: sweep(*places, at_once=n) for n in arguments.at_once
+            f"one row, {n} at once": lambda *places, n=n: sweep(*places, at_once=n)
+            for n in arguments.at_once
         }
         first = None
         for name, way in ways.items():

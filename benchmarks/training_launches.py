@@ -32,7 +32,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import BertConfig, BertModel
 
 from bertshift import naming
-from bertshift.models.heads import DependencyParser, SequenceClassifier, SpanClassifier, TokenClassifier
+from bertshift.models.heads import (
+    DependencyParser,
+    SequenceClassifier,
+    SpanClassifier,
+    TokenClassifier,
+)
 from bertshift.models.variants import apply_variants
 from bertshift.planning import costs
 from bertshift.requests import finetuning, sweeps
@@ -58,7 +63,17 @@ KINDS = {
 FREE = {"view", "_unsafe_view", "t", "transpose", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "alias",
         "detach", "as_strided", "split", "split_with_sizes", "unbind", "lift_fresh", "empty", "empty_like",
         "new_empty", "_record_function_enter_new", "_record_function_exit", "bernoulli_", "div_"}  # fmt: skip
-WAITS = {"item", "tolist", "numpy", "cpu", "__bool__", "__float__", "__int__", "nonzero", "masked_select"}
+WAITS = {
+    "item",
+    "tolist",
+    "numpy",
+    "cpu",
+    "__bool__",
+    "__float__",
+    "__int__",
+    "nonzero",
+    "masked_select",
+}
 
 
 class Waits(TorchFunctionMode):
@@ -90,7 +105,9 @@ def ours(model, examples, collate, loss, precision: str, counts: Counter) -> lis
     def marked(model, batch):
         marks.append(counts.copy())
         # As `to_device` would: one copy for all tensors of a type.
-        counts["copies"] += len({value.dtype for value in batch.values() if isinstance(value, torch.Tensor)})
+        counts["copies"] += len(
+            {value.dtype for value in batch.values() if isinstance(value, torch.Tensor)}
+        )
         return loss(model, batch)
 
     settings = TrainSettings(
@@ -123,7 +140,9 @@ def trainer(model, examples, collate, loss, precision: str, counts: Counter) -> 
                 value = loss(model, batch)
             value.backward()
             value = value.detach()
-            if not (torch.isnan(value) or torch.isinf(value)):  # TrainingArguments.logging_nan_inf_filter
+            if not (
+                torch.isnan(value) or torch.isinf(value)
+            ):  # TrainingArguments.logging_nan_inf_filter
                 total += value
             nn.utils.clip_grad_norm_(weights, 1.0)
             optimizer.step()
@@ -136,7 +155,9 @@ LOOPS = {"Trainer": trainer, "bertshift": ours}
 
 
 @cache
-def step(route: str, kind: str, layers: int, variant: str, precision: str, norms_every: int) -> Counter:
+def step(
+    route: str, kind: str, layers: int, variant: str, precision: str, norms_every: int
+) -> Counter:
     """Operations, waits and copies of a step on a padded batch, and of the norms that ours takes now and then."""
     task, build, target = KINDS[kind]
     torch.manual_seed(0)
@@ -160,7 +181,9 @@ def step(route: str, kind: str, layers: int, variant: str, precision: str, norms
     if route == "bertshift" and norms_every:
         # The first step has norms.
         with_norms = marks[1] - marks[0]
-        return Counter({key: plain[key] + (with_norms[key] - plain[key]) / norms_every for key in plain})
+        return Counter(
+            {key: plain[key] + (with_norms[key] - plain[key]) / norms_every for key in plain}
+        )
     return plain
 
 
@@ -205,7 +228,9 @@ def main() -> None:
     for kind in KINDS:
         for route in LOOPS:
             one = step(route, kind, 12, "", arguments.precision, 10)
-            print(f"{kind:16}{route:12}{one['operations']:12.0f}{one['waits']:8.0f}{one['copies']:8.0f}")
+            print(
+                f"{kind:16}{route:12}{one['operations']:12.0f}{one['waits']:8.0f}{one['copies']:8.0f}"
+            )
 
     steps = trainings(arguments.scale)
     print(f"\nAll {sum(steps.values()):,.0f} steps of training at scale {arguments.scale}")

@@ -92,7 +92,11 @@ def run_ours(
     model: nn.Module, examples: list[Encoded], args: argparse.Namespace, collate=collate, loss=loss
 ) -> float:
     settings = TrainSettings(
-        learning_rate=2e-5, batch_size=args.batch_size, epochs=1, precision=args.precision, weight_decay=0.0
+        learning_rate=2e-5,
+        batch_size=args.batch_size,
+        epochs=1,
+        precision=args.precision,
+        weight_decay=0.0,
     )
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
         started = time.perf_counter()
@@ -103,7 +107,12 @@ def run_ours(
 def run_trainer(
     model: nn.Module, examples: list[Encoded], args: argparse.Namespace, tokenizer, dynamic: bool
 ) -> float:
-    from transformers import DataCollatorWithPadding, Trainer, TrainingArguments, default_data_collator
+    from transformers import (
+        DataCollatorWithPadding,
+        Trainer,
+        TrainingArguments,
+        default_data_collator,
+    )
 
     rows = []
     for example in examples:
@@ -128,7 +137,8 @@ def run_trainer(
                 save_strategy="no",
                 report_to=[],
                 disable_tqdm=True,
-                bf16=autocast_dtype(args.precision, torch.device("cuda" if on_gpu else "cpu")) is not None,
+                bf16=autocast_dtype(args.precision, torch.device("cuda" if on_gpu else "cpu"))
+                is not None,
                 use_cpu=not on_gpu,
             ),
             train_dataset=rows,
@@ -148,7 +158,10 @@ class PlainPadding:
         longest = max(len(row["input_ids"]) for row in rows)
         return {
             key: torch.tensor(
-                [row[key] if key == "label" else row[key] + [0] * (longest - len(row[key])) for row in rows]
+                [
+                    row[key] if key == "label" else row[key] + [0] * (longest - len(row[key]))
+                    for row in rows
+                ]
             )
             for key in rows[0]
         }
@@ -169,12 +182,18 @@ def main() -> None:
     parser.add_argument("--heads", type=int, default=2)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--precision", choices=["auto", "float32", "bfloat16"], default="auto")
-    parser.add_argument("--steps", type=int, default=60, help="batches in one round of one contender")
+    parser.add_argument(
+        "--steps", type=int, default=60, help="batches in one round of one contender"
+    )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=0, help="torch threads; 0 leaves torch's choice")
+    parser.add_argument(
+        "--threads", type=int, default=0, help="torch threads; 0 leaves torch's choice"
+    )
     args = parser.parse_args()
     if bool(args.mirror) != bool(args.model):
-        parser.error("--mirror and --model go together: the data, and the tokenizer that gives their lengths")
+        parser.error(
+            "--mirror and --model go together: the data, and the tokenizer that gives their lengths"
+        )
     if importlib.util.find_spec("accelerate") is None:
         sys.exit(
             "transformers.Trainer needs the package accelerate, which bertshift does not: pip install accelerate"
@@ -209,7 +228,11 @@ def main() -> None:
         FIXED: lambda model, examples: run_trainer(model, examples, args, tokenizer, False),
     }
     for task, (file, columns, shape) in TASKS.items():
-        whole = read_lengths(args.mirror, args.model, file, columns) if args.mirror else made_lengths(*shape)
+        whole = (
+            read_lengths(args.mirror, args.model, file, columns)
+            if args.mirror
+            else made_lengths(*shape)
+        )
         generator = np.random.default_rng(0)
         lengths = whole[generator.permutation(len(whole))[: args.steps * args.batch_size]]
         examples = examples_of(lengths)
@@ -224,7 +247,9 @@ def main() -> None:
                     seconds[name].append(taken)
         # Padding is of a whole epoch, speed of the sample.
         order = generator.permutation(len(whole))
-        random_batches = [order[i : i + args.batch_size] for i in range(0, len(order), args.batch_size)]
+        random_batches = [
+            order[i : i + args.batch_size] for i in range(0, len(order), args.batch_size)
+        ]
         padding = {
             OURS: padding_share(whole, length_bucketed(whole, args.batch_size, generator)),
             DYNAMIC: padding_share(whole, random_batches),

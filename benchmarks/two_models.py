@@ -70,7 +70,9 @@ def with_intervals(folder, texts, asked):
         .sort_index()
     )
     names = {"svcca": "svcca99", "js": "nats", "cosine": "crop"}
-    return {"all": process_time() - start}, {name: table[name, of].tolist() for name, of in names.items()}
+    return {"all": process_time() - start}, {
+        name: table[name, of].tolist() for name, of in names.items()
+    }
 
 
 def values_alone(folder, texts, asked):
@@ -101,10 +103,15 @@ def values_alone(folder, texts, asked):
         start = process_time()
         if name in ("js", "cosine"):
             layers = [(x.attention(layer), y.attention(layer)) for layer in range(1, x.layers + 1)]
-            found[name] = [float(np.mean([measure(a, b) for a, b in zip(*maps)])) for maps in layers]
+            found[name] = [
+                float(np.mean([measure(a, b) for a, b in zip(*maps)])) for maps in layers
+            ]
         else:
             tokens = TOKENS if name == "rsa" else None
-            layers = [(x.hidden(layer)[:tokens], y.hidden(layer)[:tokens]) for layer in range(x.layers + 1)]
+            layers = [
+                (x.hidden(layer)[:tokens], y.hidden(layer)[:tokens])
+                for layer in range(x.layers + 1)
+            ]
             found[name] = [measure(*states) for states in layers]
         seconds[name] = process_time() - start
     return seconds, found
@@ -118,9 +125,15 @@ def straight(folder, texts, asked):
     if asked.svcca:
         sys.path.insert(0, str(asked.svcca))
     start = process_time()
-    (states, maps), (other_states, other_maps) = (encoded(folder / name, texts) for name in ("tuned", "base"))
+    (states, maps), (other_states, other_maps) = (
+        encoded(folder / name, texts) for name in ("tuned", "base")
+    )
     seconds, found = {"models": process_time() - start}, {}
-    for name, measure in (("rsa", rsa), ("svcca", google_svcca if asked.svcca else svcca), ("cka", cka)):
+    for name, measure in (
+        ("rsa", rsa),
+        ("svcca", google_svcca if asked.svcca else svcca),
+        ("cka", cka),
+    ):
         start = process_time()
         found[name] = [float(measure(x, y)) for x, y in zip(states, other_states)]
         seconds[name] = process_time() - start
@@ -156,9 +169,14 @@ def encoded(folder, texts):
         states.append([layer[real].numpy() for layer in out.hidden_states])
         lengths = real.sum(1).tolist()
         maps.append(
-            [[one[:, :n, :n].numpy().copy() for one, n in zip(layer, lengths)] for layer in out.attentions]
+            [
+                [one[:, :n, :n].numpy().copy() for one, n in zip(layer, lengths)]
+                for layer in out.attentions
+            ]
         )
-    return [np.concatenate(layer) for layer in zip(*states)], [[*chain(*layer)] for layer in zip(*maps)]
+    return [np.concatenate(layer) for layer in zip(*states)], [
+        [*chain(*layer)] for layer in zip(*maps)
+    ]
 
 
 def rsa(x, y):
@@ -166,7 +184,9 @@ def rsa(x, y):
     from sklearn.metrics.pairwise import cosine_similarity
 
     upper = np.triu_indices(min(len(x), TOKENS), 1)
-    return pearsonr(*(cosine_similarity(one[:TOKENS].astype(np.float64))[upper] for one in (x, y)))[0]
+    return pearsonr(
+        *(cosine_similarity(one[:TOKENS].astype(np.float64))[upper] for one in (x, y))
+    )[0]
 
 
 def svcca(x, y):
@@ -224,14 +244,31 @@ ROUTES = {
 
 def measured(route, asked, folder, without):
     """What a process of its own says of one route, beside its peak memory."""
-    command = [sys.executable, __file__, "--route", route, "--folder", str(folder), "--without", str(without)]
+    command = [
+        sys.executable,
+        __file__,
+        "--route",
+        route,
+        "--folder",
+        str(folder),
+        "--without",
+        str(without),
+    ]
     command += ["--svcca", str(asked.svcca)] if asked.svcca else []
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1])
+    return json.loads(
+        subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]
+    )
 
 
 def main():
     parser = argparse.ArgumentParser()
-    for name, number in (("sentences", 300), ("layers", 12), ("width", 768), ("blocks", 2), ("without", 0)):
+    for name, number in (
+        ("sentences", 300),
+        ("layers", 12),
+        ("width", 768),
+        ("blocks", 2),
+        ("without", 0),
+    ):
         parser.add_argument(f"--{name}", type=int, default=number)
     parser.add_argument("--route", choices=ROUTES)
     parser.add_argument("--folder", type=Path)
@@ -242,7 +279,14 @@ def main():
         seconds, values = ROUTES[asked.route](asked.folder, texts, asked)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         print(
-            json.dumps({"seconds": seconds, "wall": perf_counter() - begun, "peak": peak, "values": values})
+            json.dumps(
+                {
+                    "seconds": seconds,
+                    "wall": perf_counter() - begun,
+                    "peak": peak,
+                    "values": values,
+                }
+            )
         )
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -254,8 +298,12 @@ def main():
     print(f"{asked.sentences} sentences, {asked.layers} layers of width {asked.width}")
     print(f"{'route':48}{'CPU s':>10}{'wall s':>10}{'peak GB':>10}")
     for route, one in zip(ROUTES, found):
-        said = f"{route}, {asked.blocks} of {BLOCKS} blocks" if route.endswith("intervals") else route
-        print(f"{said:48}{sum(one['seconds'].values()):10.1f}{one['wall']:10.1f}{one['peak']:10.2f}")
+        said = (
+            f"{route}, {asked.blocks} of {BLOCKS} blocks" if route.endswith("intervals") else route
+        )
+        print(
+            f"{said:48}{sum(one['seconds'].values()):10.1f}{one['wall']:10.1f}{one['peak']:10.2f}"
+        )
     own, theirs, table, again = found
     blocks = sum(took for name, took in again["seconds"].items() if name.endswith("blocks"))
     whole = sum(again["seconds"].values()) + blocks * (BLOCKS / asked.blocks - 1)

@@ -1,4 +1,5 @@
-"""What fine-tuning changes in BERT: measures of two models. `bertshift.api` lists what to call; nothing is imported before."""
+"""What fine-tuning changes in BERT: measures of two models. `bertshift.api` lists what to call;
+nothing is imported before."""
 
 
 def __getattr__(name: str):

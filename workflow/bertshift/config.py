@@ -1,4 +1,5 @@
-"""The configuration: merged from its files, its defaults filled in, and checked before anything runs."""
+"""The configuration: merged from its files, its defaults filled in, and checked before anything
+runs."""
 
 import json
 import math
@@ -29,7 +30,8 @@ CATALOGUES = {
 }
 # Values that several keys of a file share, as YAML's anchors; nothing else reads them.
 ANCHORS = "anchors"
-# What the rows of a task's data set must be, and the key of the data set that says what a label is.
+# What the rows of a task's data set must be, and the key of the data set that says what a label
+# is.
 _ROWS_OF = {
     "classification": (("sentence", "pair"), "labels"),
     "regression": (("sentence", "pair"), "range"),
@@ -44,12 +46,14 @@ _ALTERNATIVES = [("pretrain", "checkpoints")]
 
 
 def load_config(user: Mapping, root: Path) -> dict:
-    """Load the complete configuration: the catalogues of data, the scale's file on top, then `user`'s keys.
+    """Load the complete configuration: the catalogues of data, the scale's file on top, then
+    `user`'s keys.
 
-    `user` is config/experiments.yaml with whatever --configfile and --config added. With a key `experiments` it lies
-    on top of the file that the key names. Scales and catalogues that stand beside that file go before those of the
-    workflow in `root`. Defaults of the schema are filled in. Raises UserError with one sentence a problem: the key's
-    path, its value, what to write instead.
+    `user` is config/experiments.yaml with whatever --configfile and --config added. With a key
+    `experiments` it lies on top of the file that the key names. Scales and catalogues that stand
+    beside that file go before those of the workflow in `root`. Defaults of the schema are filled
+    in. Raises UserError with one sentence a problem: the key's path, its value, what to write
+    instead.
     """
     user, files = located(user, root)
     catalogue = {key: read_catalogue(files[key]) for key in CATALOGUES}
@@ -68,13 +72,15 @@ def load_config(user: Mapping, root: Path) -> dict:
     for spec in config["datasets"].values():
         if "mirror" in spec:
             files = spec["mirror"].items()
-            spec["mirror"] = {split: [each] if isinstance(each, str) else each for split, each in files}
+            spec["mirror"] = {
+                split: [each] if isinstance(each, str) else each for split, each in files
+            }
     return config
 
 
 def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
-    """Lay `user` over the file that its `experiments` names, and find what else `load_config` reads: files by
-    their keys."""
+    """Lay `user` over the file that its `experiments` names, and find what else `load_config`
+    reads: files by their keys."""
     folders, files = [root / "config"], {}
     if named := user.get("experiments"):
         file = files["experiments"] = Path(str(named))
@@ -82,7 +88,9 @@ def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
             raise UserError(
                 f"experiments: {file.absolute()} does not exist; name the file that holds the settings."
             )
-        user = merge(read_yaml(file), {key: value for key, value in user.items() if key != "experiments"})
+        user = merge(
+            read_yaml(file), {key: value for key, value in user.items() if key != "experiments"}
+        )
         folders.insert(0, file.parent)
     scale = user.get("scale", "demo")
     if scale not in SCALES:
@@ -104,11 +112,14 @@ def _without_anchors(keys: Mapping) -> dict:
 def refuse(problems: Iterable[str]) -> None:
     """Raise UserError with each of these sentences once, if there are any."""
     if told := dict.fromkeys(problems):
-        raise UserError("\n".join(["the configuration cannot be used as it is:", *(f"  {p}" for p in told)]))
+        raise UserError(
+            "\n".join(["the configuration cannot be used as it is:", *(f"  {p}" for p in told)])
+        )
 
 
 def undefined(path: str, name: str, known: Collection[str], kind: str) -> Iterator[str]:
-    """Yield a sentence with the nearest names if `name`, to which key `path` refers, is not among `known`."""
+    """Yield a sentence with the nearest names if `name`, to which key `path` refers, is not among
+    `known`."""
     if name not in known:
         near = alike(str(name), known, 3, 0.3) or list(known)
         yield f"{path}: no {kind} '{name}' is defined; write one of {', '.join(near)}."
@@ -136,7 +147,8 @@ def merge(below: Mapping, above: Mapping) -> dict:
 
 
 def canonical(value) -> str:
-    """Return one string for one setting, whatever the order of its keys; Snakemake compares it to see a change."""
+    """Return one string for one setting, whatever the order of its keys; Snakemake compares it to
+    see a change."""
     return json.dumps(value, sort_keys=True)
 
 
@@ -146,8 +158,8 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 def read_yaml(path: Path) -> dict:
-    """Read the keys of a YAML file. Raise UserError if it is not YAML or has a key twice, with the line, or if it has
-    no keys at its top level."""
+    """Read the keys of a YAML file. Raise UserError if it is not YAML or has a key twice, with the
+    line, or if it has no keys at its top level."""
     found = _read(read_text(path), str(path))
     if not isinstance(found, dict):
         raise UserError(f"{path} has no keys at its top level; write lines such as 'scale: demo'.")
@@ -157,7 +169,8 @@ def read_yaml(path: Path) -> dict:
 def on_command_line(entries: Iterable[str]) -> dict:
     """Read the mappings and lists that `--config key=value ...` gives, as a file would give them.
 
-    Snakemake takes all that they hold for text. UserError for a value that is not YAML or has a key twice.
+    Snakemake takes all that they hold for text. UserError for a value that is not YAML or has a
+    key twice.
     """
     given: dict = {}
     for key, _, text in (entry.partition("=") for entry in entries):
@@ -183,7 +196,8 @@ def _read(text: str, place: str):
 
 
 def _undefined_alias(error: Exception, text: str) -> str:
-    """Name an alias that stands for nothing, which YAML's reader in C does not; "" for another error."""
+    """Name an alias that stands for nothing, which YAML's reader in C does not; "" for another
+    error."""
     if not isinstance(error, ComposerError) or "undefined alias" not in error.problem:
         return ""
     line, column = error.problem_mark.line, error.problem_mark.column
@@ -201,8 +215,12 @@ def _second_keys(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
     """
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
     keys = [key for key, _ in pairs if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE]
-    yield from (key for n, key in enumerate(keys) if key.value in {each.value for each in keys[:n]})
-    for below in [value for _, value in pairs] or (node.value if isinstance(node, yaml.SequenceNode) else []):
+    yield from (
+        key for n, key in enumerate(keys) if key.value in {each.value for each in keys[:n]}
+    )
+    for below in [value for _, value in pairs] or (
+        node.value if isinstance(node, yaml.SequenceNode) else []
+    ):
         yield from _second_keys(below)
 
 
@@ -216,7 +234,8 @@ def _place_and_reason(error: Exception) -> str:
 
 
 def _with_text_keys(value, path: str, problems: list[str]):
-    """Copy the value with text for every key; keys that YAML reads as a number, or as yes or no, join `problems`."""
+    """Copy the value with text for every key; keys that YAML reads as a number, or as yes or no,
+    join `problems`."""
     if isinstance(value, list):
         return [_with_text_keys(item, f"{path}.{i}", problems) for i, item in enumerate(value)]
     if not isinstance(value, Mapping):
@@ -226,7 +245,9 @@ def _with_text_keys(value, path: str, problems: list[str]):
         for key in value
         if not isinstance(key, str)
     ]
-    return {str(key): _with_text_keys(below, f"{path}.{key}", problems) for key, below in value.items()}
+    return {
+        str(key): _with_text_keys(below, f"{path}.{key}", problems) for key, below in value.items()
+    }
 
 
 def _not_text(value) -> str:
@@ -239,7 +260,8 @@ def _not_text(value) -> str:
 
 
 def _secrets(value, path: str) -> Iterator[str]:
-    """Report values that look like a password or a token: the configuration stands in tables and archives."""
+    """Report values that look like a password or a token: the configuration stands in tables and
+    archives."""
     if isinstance(value, Mapping):
         for key, below in value.items():
             yield from _secrets(below, f"{path}.{key}")
@@ -254,12 +276,13 @@ def _secrets(value, path: str) -> Iterator[str]:
 
 
 def read_schema(folder: Path) -> dict:
-    """Read the schema of the whole configuration, with the catalogues' schemas in the places that refer to
-    them."""
+    """Read the schema of the whole configuration, with the catalogues' schemas in the places that
+    refer to them."""
     schema = read_yaml(folder / "config.schema.yaml")
 
     def catalogue(file: str) -> dict:
-        # Below a schema that names its dialect, jsonschema goes on with that dialect's validator instead of ours.
+        # Below a schema that names its dialect, jsonschema goes on with that dialect's validator
+        # instead of ours.
         return {key: value for key, value in read_yaml(folder / file).items() if key != "$schema"}
 
     keys = {
@@ -281,17 +304,23 @@ def _filling_validator(schema: dict) -> Draft202012Validator:
 
     # YAML has .nan and .inf, with which nothing can be computed.
     known = Draft202012Validator.TYPE_CHECKER
-    types = known.redefine("number", lambda _, value: known.is_type(value, "number") and math.isfinite(value))
-    return extend(Draft202012Validator, {"properties": fill_then_check}, type_checker=types)(schema)
+    types = known.redefine(
+        "number", lambda _, value: known.is_type(value, "number") and math.isfinite(value)
+    )
+    return extend(Draft202012Validator, {"properties": fill_then_check}, type_checker=types)(
+        schema
+    )
 
 
 def _tells_more(error: ValidationError) -> bool:
-    """Tell whether the error says more than that keys were expected, which another error says of the same value."""
+    """Tell whether the error says more than that keys were expected, which another error says of
+    the same value."""
     return error.validator != "oneOf" or isinstance(error.instance, dict)
 
 
 def _is_harmless(error: ValidationError) -> bool:
-    """Tell whether the configuration, with this error, can still be searched for names that are not defined."""
+    """Tell whether the configuration, with this error, can still be searched for names that are
+    not defined."""
     return isinstance(error.instance, _HARMLESS.get(error.validator, ()))
 
 
@@ -303,7 +332,8 @@ def _sentence(error: ValidationError) -> str:
         unknown = [key for key in value if key not in known]
         near = [alike(key, known, 1, 0.5) for key in unknown]
         hints = [
-            f"'{key}'" + (f" (write '{match[0]}')" if match else "") for key, match in zip(unknown, near)
+            f"'{key}'" + (f" (write '{match[0]}')" if match else "")
+            for key, match in zip(unknown, near)
         ]
         return f"{path}: unknown key {', '.join(hints)}; the keys here are {', '.join(known)}."
     if error.validator == "required":
@@ -311,14 +341,20 @@ def _sentence(error: ValidationError) -> str:
         return f"{path}: {', '.join(missing)} is missing; {_meaning(schema.get('properties', {}).get(missing[0], {}))}."
     meaning = f" ({_meaning(schema)})" if "description" in schema else ""
     if error.validator == "type":
-        types = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
+        types = (
+            [error.validator_value]
+            if isinstance(error.validator_value, str)
+            else error.validator_value
+        )
         if isinstance(value, str) and _looks_numeric(value) and {"integer", "number"} & {*types}:
             return f"{path}: '{value}' is text to YAML; write {_as_yaml_number(value)}."
         if isinstance(value, (bool, int, float, date)) and "string" in types:
             return f"{path}: {_not_text(value)}"
         wanted = " or ".join(_TYPES[name] for name in types)
         if value is None:
-            return f"{path}: nothing is written here; write {wanted}{meaning}, or leave the key out."
+            return (
+                f"{path}: nothing is written here; write {wanted}{meaning}, or leave the key out."
+            )
         return f"{path}: {value!r} does not fit; write {wanted}{meaning}."
     if error.validator == "enum":
         return f"{path}: {value!r} is not possible; write {_one_of(error.validator_value, value)}."
@@ -330,7 +366,9 @@ def _sentence(error: ValidationError) -> str:
             missing = ", ".join(key for key in begun[0] if key not in value)
             return f"{path}: write {missing} beside {there}."
         found = f"it has {there}" if there else "it has none"
-        return f"{path}: must have exactly one of: {' or '.join(map(', '.join, options))}; {found}."
+        return (
+            f"{path}: must have exactly one of: {' or '.join(map(', '.join, options))}; {found}."
+        )
     if error.validator in _LIMITS:
         limit = _LIMITS[error.validator].format(error.validator_value)
         return f"{path}: {value!r} does not fit; write {limit}{meaning}."
@@ -417,7 +455,12 @@ def _dangling_references(config: dict) -> list[str]:
         if "pretrain" in base:
             check(f"bases.{name}.pretrain.vocabulary", shape_of(base)["vocabulary"], config["vocabularies"],
                   "vocabulary")  # fmt: skip
-            check(f"bases.{name}.pretrain.corpus", base["pretrain"]["corpus"], config["corpora"], "corpus")
+            check(
+                f"bases.{name}.pretrain.corpus",
+                base["pretrain"]["corpus"],
+                config["corpora"],
+                "corpus",
+            )
             width, heads = base["pretrain"]["width"], base["pretrain"]["heads"]
             if width % heads:
                 problems.append(
@@ -435,7 +478,12 @@ def _dangling_references(config: dict) -> list[str]:
     for name, stimulus in config["stimuli"].items():
         check(f"stimuli.{name}.dataset", stimulus["dataset"], config["datasets"], "data set")
         if splits := _splits(stimulus["dataset"], config):
-            check(f"stimuli.{name}.split", stimulus["split"], splits, f"split of '{stimulus['dataset']}'")
+            check(
+                f"stimuli.{name}.split",
+                stimulus["split"],
+                splits,
+                f"split of '{stimulus['dataset']}'",
+            )
         if stimulus["form"] == "like":
             check(
                 f"stimuli.{name}.like",
@@ -458,7 +506,12 @@ def _dangling_references(config: dict) -> list[str]:
     for name in config["sweeps"]["tasks"]:
         check("sweeps.tasks", name, config["tasks"], "task")
     for base in config["sweeps"]["per_base"]:
-        check("sweeps.per_base", base, {"base": 0, "cased": 0, "large": 0} | config["bases"], "checkpoint")
+        check(
+            "sweeps.per_base",
+            base,
+            {"base": 0, "cased": 0, "large": 0} | config["bases"],
+            "checkpoint",
+        )
     for kind in ("edge", "mdl"):
         for name in config["probes"][kind].get("tasks", {}):
             check(f"probes.{kind}.tasks", name, config["edge_tasks"], "edge task")
@@ -471,7 +524,8 @@ def _dangling_references(config: dict) -> list[str]:
 
 
 def lineage(base: str, bases: Mapping) -> list[str]:
-    """List a checkpoint, its `parent`, that one's parent and so on; if they never end, the last name occurs twice."""
+    """List a checkpoint, its `parent`, that one's parent and so on; if they never end, the last
+    name occurs twice."""
     names = [base]
     while (parent := bases.get(names[-1], {}).get("parent")) and names.count(names[-1]) == 1:
         names.append(parent)
@@ -479,8 +533,8 @@ def lineage(base: str, bases: Mapping) -> list[str]:
 
 
 def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
-    """Say why a checkpoint cannot be compared with the parent that it names, layer by layer, head by head and
-    token by token."""
+    """Say why a checkpoint cannot be compared with the parent that it names, layer by layer, head
+    by head and token by token."""
     names = lineage(name, bases)
     if names.count(names[-1]) > 1:
         yield (
@@ -488,7 +542,8 @@ def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
         )
     if (parent := bases[name]["parent"]) in bases and parent != name:
         ours, theirs = (
-            {**shape_of(base), "checkpoints": inits_of(base)} for base in (bases[name], bases[parent])
+            {**shape_of(base), "checkpoints": inits_of(base)}
+            for base in (bases[name], bases[parent])
         )
         for key in ("layers", "heads", "vocabulary", "checkpoints"):
             if ours[key] != theirs[key]:
@@ -499,11 +554,13 @@ def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
 
 
 def _splits(dataset: str, config: Mapping) -> list[str]:
-    """List the splits that a data set's entry names for the place where data come from; empty if it names
-    none."""
+    """List the splits that a data set's entry names for the place where data come from; empty if
+    it names none."""
     spec = config["datasets"].get(dataset, {})
     return list(
-        spec.get("hub", {}).get("splits", {}) if config["data"]["source"] == "hub" else spec.get("mirror", {})
+        spec.get("hub", {}).get("splits", {})
+        if config["data"]["source"] == "hub"
+        else spec.get("mirror", {})
     )
 
 
@@ -523,7 +580,11 @@ def _misfits(name: str, task: Mapping, config: Mapping) -> Iterator[str]:
         yield f"tasks.{name}.kind: {kind} needs '{key}', which datasets.{dataset} has not; add it, or write {other}."
     elif kind == "classification" and "f1" in task["metrics"] and len(labels) != 2:
         yield f"tasks.{name}.metrics: f1 needs two labels, datasets.{dataset} has {len(labels)}; write macro_f1."
-    elif kind == "classification" and task["metrics"][0] == "f1" and "accuracy" not in task["metrics"]:
+    elif (
+        kind == "classification"
+        and task["metrics"][0] == "f1"
+        and "accuracy" not in task["metrics"]
+    ):
         yield f"tasks.{name}.metrics: f1 does not tell whether a run failed to train; add accuracy after it."
     for split in ("train", "dev"):
         if splits and split not in splits:

@@ -13,14 +13,16 @@ from bertshift.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-# What a table's values are without each of at most so many blocks of inputs stands beside it (`rows.blocks`).
+# What a table's values are without each of at most so many blocks of inputs stands beside it
+# (`rows.blocks`).
 BLOCKS = 20
 BLOCKS_ENDING = ".blocks.npy"
 
 
 @contextmanager
 def atomic(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; it takes the final name only if the block ends without an exception."""
+    """Yield a temporary path beside `path`; it takes the final name only if the block ends without
+    an exception."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
@@ -50,7 +52,10 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 
 
 def write_json(path: str | os.PathLike, value) -> None:
-    write_text(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text(
+        path,
+        json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n",
+    )
 
 
 @contextmanager
@@ -67,8 +72,8 @@ def reading(path: str | os.PathLike) -> Iterator[None]:
 
 
 def read_text(path: str | os.PathLike) -> str:
-    """Read a file as text, without a byte order mark. UserError where it cannot be read or, with the line, is
-    not UTF-8."""
+    """Read a file as text, without a byte order mark. UserError where it cannot be read or, with
+    the line, is not UTF-8."""
     with reading(path):
         content = Path(path).read_bytes()
     try:
@@ -90,8 +95,8 @@ def read_json(path: str | os.PathLike, **how):
 
 
 def remembered(path: str | os.PathLike) -> dict:
-    """Read the object in a file of the program's own bookkeeping. Nothing is lost with such a file, so a
-    missing or damaged one gives an empty object."""
+    """Read the object in a file of the program's own bookkeeping. Nothing is lost with such a
+    file, so a missing or damaged one gives an empty object."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -100,7 +105,8 @@ def remembered(path: str | os.PathLike) -> dict:
 
 
 def read_object(path: str | os.PathLike, **how) -> dict:
-    """Read a file that holds one JSON object. UserError for any other file; `how` is as for `json.loads`."""
+    """Read a file that holds one JSON object. UserError for any other file; `how` is as for
+    `json.loads`."""
     found = read_json(path, **how)
     if not isinstance(found, dict):
         raise UserError(f"{path} holds no JSON object; fetch or make it again.")
@@ -132,8 +138,8 @@ def _row(line: str, path: str | os.PathLike, number: int):
 
 
 def write_tsv(path: str | os.PathLike, table: "pd.DataFrame") -> None:
-    """Write a table with ten significant digits: enough for every float32 input, and the same bytes for the
-    same numbers."""
+    """Write a table with ten significant digits: enough for every float32 input, and the same
+    bytes for the same numbers."""
     # Joined to an empty table, numbers are objects, which would be written with all their digits.
     table = table.infer_objects()
     with atomic(path) as temporary:

@@ -10,7 +10,8 @@ from bertshift.errors import UserError
 from bertshift.suggestions import nearest
 
 DEFAULT_BASE = "base"
-# Characters of a model's name: a file system takes 255 for a file, which may be named by two models.
+# Characters of a model's name: a file system takes 255 for a file, which may be named by two
+# models.
 LONGEST = 100
 
 Range = Callable[[Mapping], tuple[int, int]]
@@ -20,9 +21,9 @@ Range = Callable[[Mapping], tuple[int, int]]
 class Kind:
     """One way in which a model can differ from plain fine-tuning: a variant of names.
 
-    pattern: how a name spells it; forms: examples of that; does: what it does, in words; ranges: the lowest and the
-    highest value of a number in its spelling, given a checkpoint's `layers` and `heads`; anew: whether it draws weights
-    anew, which are kept nowhere.
+    pattern: how a name spells it; forms: examples of that; does: what it does, in words; ranges:
+    the lowest and the highest value of a number in its spelling, given a checkpoint's `layers` and
+    `heads`; anew: whether it draws weights anew, which are kept nowhere.
     """
 
     pattern: str
@@ -74,13 +75,20 @@ VARIANTS = {
         r"lora(?P<rank>[1-9]\d*)",
         ("lora8",),
         "trains low-rank adapters of rank 8 beside frozen weights, and adds them to these",
-        # Of published checkpoints the configuration may not know the width: then the job says what is too much.
+        # Of published checkpoints the configuration may not know the width: then the job says what
+        # is too much.
         {"rank": lambda shape: (1, shape.get("width", sys.maxsize))},
     ),
-    "carry": Kind("carry", ("carry",), "begins with the head of the task before it, instead of a new one"),
+    "carry": Kind(
+        "carry", ("carry",), "begins with the head of the task before it, instead of a new one"
+    ),
     "bertadam": Kind("bertadam", ("bertadam",), "trains with the optimiser of the original BERT"),
-    "plateau": Kind("plateau", ("plateau",), "trains on at a constant rate until the loss does not fall"),
-    "at": Kind(rf"at(?P<share>{_NUMBER})", ("at10",), "is the model after 10 % of its training steps"),
+    "plateau": Kind(
+        "plateau", ("plateau",), "trains on at a constant rate until the loss does not fall"
+    ),
+    "at": Kind(
+        rf"at(?P<share>{_NUMBER})", ("at10",), "is the model after 10 % of its training steps"
+    ),
     # A factor of 1 is not written: a model has one name.
     "noise": Kind(
         r"noise(?P<times>[2-9]|[1-9]\d{1,2}|)",
@@ -99,8 +107,9 @@ _BETWEEN = "_vs_"
 class Name:
     """A model's name as it is spelled, in its parts: `stage(+stage)*(.variant)*[@base]`.
 
-    What tables and figures know of a model. Only the configuration tells whether a stage is a task or a checkpoint
-    (`parse_model`). `said`: the checkpoint that the name ends with; empty for the default one.
+    What tables and figures know of a model. Only the configuration tells whether a stage is a task
+    or a checkpoint (`parse_model`). `said`: the checkpoint that the name ends with; empty for the
+    default one.
     """
 
     stages: tuple[str, ...]
@@ -115,9 +124,11 @@ class Name:
 
     @classmethod
     def of_row(cls, path: str) -> tuple["Name", str]:
-        """Parse the path of a row of runs, such as `results/sweeps/rte@cased.reinit.tsv`, into the plain model and
-        what the row does to it."""
-        model, _, kind = PurePath(path).name.removesuffix(".tsv").removesuffix(".losses").rpartition(".")
+        """Parse the path of a row of runs, such as `results/sweeps/rte@cased.reinit.tsv`, into the
+        plain model and what the row does to it."""
+        model, _, kind = (
+            PurePath(path).name.removesuffix(".tsv").removesuffix(".losses").rpartition(".")
+        )
         return cls.of(model), kind
 
     @property
@@ -141,18 +152,23 @@ class Name:
     def variant(self, kind: str) -> re.Match | None:
         """Match the variant of this kind, to read its numbers; None if the name has none."""
         return next(
-            filter(None, (re.fullmatch(VARIANTS[kind].pattern, each) for each in self.variants)), None
+            filter(None, (re.fullmatch(VARIANTS[kind].pattern, each) for each in self.variants)),
+            None,
         )
 
     def without(self, kind: str) -> "Name":
         own = self.variant(kind)
-        return replace(self, variants=tuple(each for each in self.variants if not own or each != own[0]))
+        return replace(
+            self, variants=tuple(each for each in self.variants if not own or each != own[0])
+        )
 
     def plus(self, variant: str) -> "Name":
         return replace(self, variants=(*self.variants, variant))
 
     def __str__(self) -> str:
-        return ".".join(["+".join(self.stages), *self.variants]) + (f"@{self.said}" if self.said else "")
+        return ".".join(["+".join(self.stages), *self.variants]) + (
+            f"@{self.said}" if self.said else ""
+        )
 
 
 def noise_variants(times: Iterable[int]) -> list[str]:
@@ -195,7 +211,8 @@ class Variant:
 
 @dataclass(frozen=True)
 class Model:
-    """What a model is: tasks it was fine-tuned on, in order; how the last stage departs from plain; its checkpoint.
+    """What a model is: tasks it was fine-tuned on, in order; how the last stage departs from
+    plain; its checkpoint.
 
     The one grammar is `[task(+task)* | base](.variant)*[@base]`, and a model has exactly one name.
     """
@@ -248,9 +265,11 @@ class Model:
 
 @dataclass(frozen=True)
 class Run:
-    """One replicate of a model: a pretraining run and, unless nothing was fine-tuned (0), a fine-tuning seed.
+    """One replicate of a model: a pretraining run and, unless nothing was fine-tuned (0), a
+    fine-tuning seed.
 
-    The seed of a model with noise counts draws: `draws` of the imitated model's seed 1, then those of its seed 2.
+    The seed of a model with noise counts draws: `draws` of the imitated model's seed 1, then those
+    of its seed 2.
     """
 
     model: Model
@@ -296,7 +315,8 @@ class Run:
 
 
 def draw_number(seed: int, draw: int, draws: int) -> int:
-    """Give a draw of noise its number: first come those of the imitated run's seed 1, then those of seed 2.
+    """Give a draw of noise its number: first come those of the imitated run's seed 1, then those
+    of seed 2.
 
     All count from 1.
     """
@@ -310,7 +330,8 @@ def seed_and_draw(number: int, draws: int) -> tuple[int, int]:
 
 
 def parse_variant(text: str) -> Variant:
-    """Parse one variant from its spelling without the dot; raise UserError with the possible forms."""
+    """Parse one variant from its spelling without the dot; raise UserError with the possible
+    forms."""
     for kind, how in VARIANTS.items():
         if match := re.fullmatch(how.pattern, text):
             return Variant(kind, text, tuple(match.groupdict().items()))
@@ -327,9 +348,9 @@ def in_order(variants: Iterable[Variant]) -> list[Variant]:
 def parse_model(name: str, config: Mapping) -> Model:
     """Parse `name` into the model that it means under `config` (its `tasks` and `bases`).
 
-    Raises UserError with the nearest valid names for an unknown task or checkpoint, with the canonical
-    spelling for a second spelling of a known model, and with the valid range for a layer or head that
-    the checkpoint lacks.
+    Raises UserError with the nearest valid names for an unknown task or checkpoint, with the
+    canonical spelling for a second spelling of a known model, and with the valid range for a layer
+    or head that the checkpoint lacks.
     """
     if len(name) > LONGEST:
         raise UserError(
@@ -356,7 +377,9 @@ def parse_model(name: str, config: Mapping) -> Model:
                     f"model '{name}': no task or checkpoint '{task}'; {nearest(task, tasks + bases)}."
                 )
         if base and base not in bases:
-            raise UserError(f"model '{name}': no checkpoint '{base}' at this scale; {nearest(base, bases)}.")
+            raise UserError(
+                f"model '{name}': no checkpoint '{base}' at this scale; {nearest(base, bases)}."
+            )
         model = Model(spelled.stages, variants, spelled.base)
     _check_variants(model, name, config["bases"])
     if model.variant("carry"):
@@ -374,14 +397,13 @@ def parse_model(name: str, config: Mapping) -> Model:
 
 
 def _check_adapters(model: Model, name: str) -> None:
-    """Raise UserError where LoRA, which trains adapters and the head alone, contradicts another variant."""
+    """Raise UserError where LoRA, which trains adapters and the head alone, contradicts another
+    variant."""
     if not (lora := model.variant("lora")):
         return
     for other in model.variants:
         if other.kind == "freeze":
-            why = (
-                f"LoRA on a frozen layer: .{lora.text} freezes all weights and trains adapters in every layer"
-            )
+            why = f"LoRA on a frozen layer: .{lora.text} freezes all weights and trains adapters in every layer"
         elif VARIANTS[other.kind].anew:
             why = f".{lora.text} would never train the weights that .{other.text} draws"
         elif other.text == "keep0":
@@ -398,9 +420,13 @@ def _check_variants(model: Model, name: str, bases: Mapping) -> None:
     if kinds != order:
         ordered = in_order(model.variants)
         once = dict.fromkeys(variant.text for variant in ordered)
-        raise UserError(f"model '{name}': give each kind of variant once, in the order '.{'.'.join(once)}'.")
+        raise UserError(
+            f"model '{name}': give each kind of variant once, in the order '.{'.'.join(once)}'."
+        )
     if model.base not in bases:
-        raise UserError(f"model '{name}': this scale has no checkpoint '{model.base}'; add it under 'bases'.")
+        raise UserError(
+            f"model '{name}': this scale has no checkpoint '{model.base}'; add it under 'bases'."
+        )
     if model.variant("carry") and len(model.tasks) < 2:
         raise UserError(
             f"model '{name}': .carry keeps the head of an earlier task; name one, as in 'wnli+cola.carry'."
@@ -434,27 +460,32 @@ def _check_share(model: Model, name: str, config: Mapping) -> None:
 
 
 def _check_carried_head(model: Model, name: str, config: Mapping) -> None:
-    """Raise UserError where the last task cannot use the head of the task before it. The labels decide, as
-    far as the configuration knows them before training (it does not know those of tags or trees)."""
+    """Raise UserError where the last task cannot use the head of the task before it. The labels
+    decide, as far as the configuration knows them before training (it does not know those of tags
+    or trees)."""
     heads = []
     for task in model.tasks[-2:]:
         entry = config["tasks"][task]
         labels = config["datasets"][entry["dataset"]].get("labels", {})
         heads.append((entry["kind"], len(set(labels.values()))))
     if heads[0] != heads[1]:
-        words = [f"'{task}' ({kind}, {n} labels)" for task, (kind, n) in zip(model.tasks[-2:], heads)]
+        words = [
+            f"'{task}' ({kind}, {n} labels)" for task, (kind, n) in zip(model.tasks[-2:], heads)
+        ]
         raise UserError(
             f"model '{name}': the head of {words[0]} cannot serve {words[1]}; write '{model.without('carry')}'."
         )
 
 
 def shape_of(base: Mapping) -> Mapping:
-    """Return the part of a `bases` entry that tells layers, heads and vocabulary, pretrained here or elsewhere."""
+    """Return the part of a `bases` entry that tells layers, heads and vocabulary, pretrained here
+    or elsewhere."""
     return base.get("pretrain") or base
 
 
 def parse_comparison(name: str, reference: str, config: Mapping) -> tuple[Model, Model]:
-    """Parse both models of a `<model>_vs_<reference>` path; raise UserError if their vocabularies differ."""
+    """Parse both models of a `<model>_vs_<reference>` path; raise UserError if their vocabularies
+    differ."""
     model, other = parse_model(name, config), parse_model(reference, config)
     vocabularies = [shape_of(config["bases"][each.base])["vocabulary"] for each in (model, other)]
     if vocabularies[0] != vocabularies[1]:

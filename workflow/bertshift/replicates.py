@@ -1,4 +1,5 @@
-"""The replicates of a model, which of two models are compared, and rows of runs that differ in one thing."""
+"""The replicates of a model, which of two models are compared, and rows of runs that differ in one
+thing."""
 
 import re
 from collections import defaultdict
@@ -12,8 +13,9 @@ from bertshift.naming import Model, Run, in_order, parse_model, parse_variant, s
 def runs_of(model: Model, config: Mapping) -> list[Run]:
     """List every replicate of a model: pretraining runs x fine-tuning seeds, counted from 1.
 
-    A model fine-tuned from random weights is the same in every pretraining run: its replicates are the seeds, in run 1.
-    A model with noise has `noise.draws` replicates for each replicate of the model that it imitates.
+    A model fine-tuned from random weights is the same in every pretraining run: its replicates are
+    the seeds, in run 1. A model with noise has `noise.draws` replicates for each replicate of the
+    model that it imitates.
     """
     inits = 1 if model.starts_anew else inits_of(config["bases"][model.base])
     draws = config["noise"]["draws"] if model.variant("noise") else 1
@@ -22,7 +24,8 @@ def runs_of(model: Model, config: Mapping) -> list[Run]:
 
 
 def sweep_runs_of(model: Model, config: Mapping) -> list[Run]:
-    """List the model's replicates for a row of runs that differ in one thing, as far as `sweeps` allows."""
+    """List the model's replicates for a row of runs that differ in one thing, as far as `sweeps`
+    allows."""
     limits = config["sweeps"] | config["sweeps"].get("per_base", {}).get(model.base, {})
     inits, seeds = limits.get("pretraining_runs"), limits.get("seeds")
     return [
@@ -48,12 +51,13 @@ MORE_RUNS = f"{MORE_CHECKPOINTS}, or raise 'seeds'"
 def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run, Run]]:
     """Pair the replicates of two models that are compared.
 
-    A replicate is compared with its own parent, or with the replicate of the same pretraining run and seed.
-    A fine-tuned model against itself gives every pair of its seeds within one pretraining run (Hao et al. 2020,
-    Figures 4 and 5). Any other model against itself gives every pair of its pretraining runs. Models of different
-    checkpoints pair by number, and so do checkpoints with the `parent` that they were trained from.
-    A draw of noise is compared with what the run that it imitates would be compared with, with that run itself,
-    and with the same draw of other noise. UserError if there is no pair.
+    A replicate is compared with its own parent, or with the replicate of the same pretraining run
+    and seed. A fine-tuned model against itself gives every pair of its seeds within one
+    pretraining run (Hao et al. 2020, Figures 4 and 5). Any other model against itself gives every
+    pair of its pretraining runs. Models of different checkpoints pair by number, and so do
+    checkpoints with the `parent` that they were trained from. A draw of noise is compared with
+    what the run that it imitates would be compared with, with that run itself, and with the same
+    draw of other noise. UserError if there is no pair.
     """
     runs, others = runs_of(model, config), runs_of(reference, config)
     if model == reference:
@@ -86,7 +90,8 @@ def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run
 
 
 def check_trained(model: Model) -> None:
-    """Raise UserError for a model that is made by noise, where a head, a score or a training is needed."""
+    """Raise UserError for a model that is made by noise, where a head, a score or a training is
+    needed."""
     if model.variant("noise"):
         raise UserError(
             f"'{model}' is made by noise, so it has no head, no score and no training; write '{model.imitated}'."
@@ -97,14 +102,16 @@ EMBEDDINGS_ONLY, NOTHING_FROZEN = -2, -1
 
 
 def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
-    """List (position on the axis, run) for the row that `run`, the plain one, is part of or compared with.
+    """List (position on the axis, run) for the row that `run`, the plain one, is part of or
+    compared with.
 
-    `freeze` (Merchant et al. 2020, Figure 3): the embeddings alone (EMBEDDINGS_ONLY), nothing (NOTHING_FROZEN), then
-    layers 0 to x, counted from 0 as on the paper's axis; `keep` (Figure 4): the number of layers kept. `reinit` (BERT Goes
-    to College, Figure 3): the first re-initialised layer, L + 1 for none; `reinitL11` (Figures 5 and 6): one head of layer
+    `freeze` (Merchant et al. 2020, Figure 3): the embeddings alone (EMBEDDINGS_ONLY), nothing
+    (NOTHING_FROZEN), then layers 0 to x, counted from 0 as on the paper's axis; `keep` (Figure 4):
+    the number of layers kept. `reinit` (BERT Goes to College, Figure 3): the first re-initialised
+    layer, L + 1 for none; `reinitL11` (Figures 5 and 6): one head of layer
     11. A letter at their end is the scheme, `p` the pooler as well, `o` the head's columns of the output projection as
-    well. `seeds`: the plain model with further seeds, as many as `sweeps.baseline_seeds`, shared among the rows of its
-    pretraining run. UserError for a layer that is not there.
+    well. `seeds`: the plain model with further seeds, as many as `sweeps.baseline_seeds`, shared
+    among the rows of its pretraining run. UserError for a layer that is not there.
     """
     model = run.model
     check_trained(model)

@@ -5,7 +5,8 @@ from difflib import get_close_matches
 
 
 def alike(word: str, known: Iterable[str], most: int, cutoff: float) -> list[str]:
-    """List the known names that are most like `word`, whatever the case of their letters, nearest first."""
+    """List the known names that are most like `word`, whatever the case of their letters, nearest
+    first."""
     names = {name.lower(): name for name in known}
     return [names[near] for near in get_close_matches(word.lower(), names, most, cutoff)]
 

@@ -1,4 +1,5 @@
-"""The version of this program: pyproject.toml alone says it, and every table and caption that is made carries it."""
+"""The version of this program: pyproject.toml alone says it, and every table and caption that is
+made carries it."""
 
 import tomllib
 from functools import cache
@@ -12,9 +13,9 @@ ROOT = Path(__file__).parents[2]
 
 @cache
 def version() -> str:
-    """Return the version, such as `bertshift 1.2.3`. It is read from pyproject.toml and not written as code: a
-    release must make nothing again. An installed library has no such file, and gives the version that it was
-    installed with."""
+    """Return the version, such as `bertshift 1.2.3`. It is read from pyproject.toml and not
+    written as code: a release must make nothing again. An installed library has no such file, and
+    gives the version that it was installed with."""
     file, name = ROOT / "pyproject.toml", "bertshift"
     if not file.is_file():
         return f"{name} {metadata.version(name)}"
@@ -25,5 +26,6 @@ __version__ = version().rpartition(" ")[2]
 
 
 def stamped(table: pd.DataFrame) -> pd.DataFrame:
-    """Add a column `version` of the program that makes the table, in place of those of the tables it is made from."""
+    """Add a column `version` of the program that makes the table, in place of those of the tables
+    it is made from."""
     return table.assign(version=version())

@@ -23,6 +23,7 @@ with job(snakemake) as settings:
     with atomic(snakemake.output.examples) as path, open(path, "wb") as file:
         np.savez_compressed(file, **arrays)
     outcomes = {
-        tuple(settings["runs"][str(Path(file).parent)]): read_json(file) for file in snakemake.input.scores
+        tuple(settings["runs"][str(Path(file).parent)]): read_json(file)
+        for file in snakemake.input.scores
     }
     write_with_blocks(snakemake.output.table, with_provenance(table, settings, sidecar, outcomes))

@@ -9,7 +9,11 @@ with job(snakemake, downloads="hub" in settings_of(snakemake)["source"]) as sett
     source, directory = settings["source"], Path(snakemake.output[0]).parent
     if "hub" in source:
         cache = Path(settings["cache"])
-        download_checkpoint(source["hub"], source.get("revision"), directory, cache, source.get("lowercase"))
+        download_checkpoint(
+            source["hub"], source.get("revision"), directory, cache, source.get("lowercase")
+        )
     else:
-        import_checkpoint(Path(source["path"]).expanduser(), directory, lowercase=source.get("lowercase"))
+        import_checkpoint(
+            Path(source["path"]).expanduser(), directory, lowercase=source.get("lowercase")
+        )
     check_shape(directory, **settings["shape"])

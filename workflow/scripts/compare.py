@@ -11,7 +11,8 @@ with job(snakemake) as settings:
 
     # Not by the rule's name: another workflow that uses this one may change it.
     metric, inputs = Path(snakemake.output[0]).parent.name, snakemake.input
-    # What the metric's line of the registry asks for; the registry itself has all metrics', so no job imports it.
+    # What the metric's line of the registry asks for; the registry itself has all metrics', so no
+    # job imports it.
     given = {"tokens": settings["tokens"]} if settings["tokens"] else {}
     if settings["folders"]:
         given["folders"] = model_folders(settings, inputs)

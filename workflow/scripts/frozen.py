@@ -8,6 +8,11 @@ with job(snakemake) as settings:
     from bertshift.rows.blocks import write_with_blocks
 
     data = Path(snakemake.input.examples).parent
-    rows, sidecar = {split: read_examples(data, split) for split in ("train", "dev")}, read_sidecar(data)
-    table, used = frozen(settings["task"], settings["starts"], rows, sidecar, settings["max_train"])
+    rows, sidecar = (
+        {split: read_examples(data, split) for split in ("train", "dev")},
+        read_sidecar(data),
+    )
+    table, used = frozen(
+        settings["task"], settings["starts"], rows, sidecar, settings["max_train"]
+    )
     write_with_blocks(snakemake.output[0], with_provenance(table, settings, sidecar, used))

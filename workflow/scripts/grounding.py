@@ -12,7 +12,9 @@ with job(snakemake) as settings:
     data, inputs = Path(snakemake.input.examples).parent, snakemake.input
     rows, sidecar = read_examples(data, "dev"), read_sidecar(data)
     behaving = {
-        run["folder"]: behaviour(settings["task"], Path(run["folder"]), rows, sidecar, read_json(scores))
+        run["folder"]: behaviour(
+            settings["task"], Path(run["folder"]), rows, sidecar, read_json(scores)
+        )
         for run, scores in zip(settings["runs"], inputs.outcomes, strict=True)
     }
     table = ground(

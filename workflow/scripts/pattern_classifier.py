@@ -19,4 +19,6 @@ with job(snakemake) as settings:
     origin = joined(sheet)
     write_tsv(snakemake.output.predictions, predictions)
     write_measures(snakemake.output.scores, scores.score_table(predictions).assign(**origin))
-    write_measures(snakemake.output.confusion, scores.confusion_table(predictions).assign(**origin))
+    write_measures(
+        snakemake.output.confusion, scores.confusion_table(predictions).assign(**origin)
+    )

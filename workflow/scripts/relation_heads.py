@@ -9,6 +9,10 @@ with job(snakemake) as settings:
     from bertshift.rows.tables import probe_table
 
     folder = Path(snakemake.input.dump) / "relations"
-    dumps = {tuple(replicate): folder / f"{run}.npz" for run, replicate in settings["runs"].items()}
-    table = measure(settings["model"], dumps, read_relations(Path(snakemake.input.relations).parent))
+    dumps = {
+        tuple(replicate): folder / f"{run}.npz" for run, replicate in settings["runs"].items()
+    }
+    table = measure(
+        settings["model"], dumps, read_relations(Path(snakemake.input.relations).parent)
+    )
     write_with_blocks(snakemake.output[0], probe_table(table, settings, snakemake.input))

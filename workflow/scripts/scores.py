@@ -10,6 +10,8 @@ with job(snakemake) as settings:
 
     labels = read_json(snakemake.input.sidecar)["labels"]
     files = zip(snakemake.input.scores, snakemake.input.predictions, strict=True)
-    scores, predictions = zip(*(read_scored(Path(one), Path(other), labels) for one, other in files))
+    scores, predictions = zip(
+        *(read_scored(Path(one), Path(other), labels) for one, other in files)
+    )
     table = with_blocks(score_table(scores, settings), scores, predictions, labels)
     write_with_blocks(snakemake.output[0], table)

@@ -9,7 +9,9 @@ with job(snakemake) as settings:
     settings["training"]["code"] = snakemake.params.code
     start = Path(snakemake.input.start[0]).parent
     weights = [file for file in snakemake.output if file.endswith(".safetensors")]
-    folders = {share: Path(file).parent for share, file in zip(settings["shares"], weights, strict=True)}
+    folders = {
+        share: Path(file).parent for share, file in zip(settings["shares"], weights, strict=True)
+    }
     trainer(start, Path(snakemake.input.examples).parent)(settings, folders)
     for folder in folders.values():
         carry_source(start, folder)

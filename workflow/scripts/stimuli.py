@@ -9,14 +9,17 @@ with job(snakemake) as settings:
     from bertshift.files import write_json, write_jsonl
 
     folders = {
-        name: Path(file).parent for (name, _), file in zip(settings["sources"], snakemake.input.examples)
+        name: Path(file).parent
+        for (name, _), file in zip(settings["sources"], snakemake.input.examples)
     }
     rows = {name: Examples(folders[name], split) for name, split in settings["sources"]}
     drawn = draw_stimuli(settings["name"], rows, settings)
     write_jsonl(snakemake.output.rows, drawn)
     # Inputs of several tasks are all that a small one has, and a sample of the others.
     together = settings["form"] == "like" or len(rows) == 1
-    used = {name: len(drawn) if together else min(settings["number"], len(rows[name])) for name in rows}
+    used = {
+        name: len(drawn) if together else min(settings["number"], len(rows[name])) for name in rows
+    }
     parts = [
         describe_split(
             read_sidecar(folders[name]),
@@ -27,5 +30,6 @@ with job(snakemake) as settings:
         for name, split in settings["sources"]
     ]
     write_json(
-        snakemake.output.description, {"name": settings["name"], "rows": len(drawn), "data": "; ".join(parts)}
+        snakemake.output.description,
+        {"name": settings["name"], "rows": len(drawn), "data": "; ".join(parts)},
     )

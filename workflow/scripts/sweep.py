@@ -20,7 +20,9 @@ if __name__ == "__main__":  # not in the workers, which import this file
         )
         scores = sweep(settings["runs"], start, data, folder, at_once)
         folders = {name: folder / name for name in scores} | settings["models"]
-        scores |= {name: read_json(f"{place}/scores.json") for name, place in settings["models"].items()}
+        scores |= {
+            name: read_json(f"{place}/scores.json") for name, place in settings["models"].items()
+        }
         tables = sweep_tables(scores, folders, settings, read_sidecar(data)["labels"])
         write_with_blocks(snakemake.output.scores, tables[0])
         write_measures(snakemake.output.losses, tables[1])

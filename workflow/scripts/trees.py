@@ -10,12 +10,15 @@ with job(snakemake) as settings:
     data = Path(snakemake.input.examples).parent
     sidecar = read_sidecar(data)
     splits = {
-        split: sample(read_examples(data, split), settings["sizes"].get(split), sidecar["name"], split)
+        split: sample(
+            read_examples(data, split), settings["sizes"].get(split), sidecar["name"], split
+        )
         for split in ("train", "dev", "test")
     }
     keys = ("id", "split", "words", "upos", "heads")
     write_jsonl(
-        snakemake.output.rows, ({key: row[key] for key in keys} for rows in splits.values() for row in rows)
+        snakemake.output.rows,
+        ({key: row[key] for key in keys} for rows in splits.values() for row in rows),
     )
     parts = [describe_split(sidecar, split, len(rows)) for split, rows in splits.items()]
     write_json(

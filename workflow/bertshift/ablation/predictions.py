@@ -1,4 +1,5 @@
-"""The predictions of a fine-tuned model with one head or one layer after the other disabled or restored."""
+"""The predictions of a fine-tuned model with one head or one layer after the other disabled or
+restored."""
 
 import sys
 import time
@@ -16,8 +17,8 @@ from bertshift.running.memory import in_parts
 from bertshift.tasks.inference import token_batches
 from bertshift.tasks.loading import Task
 
-# Inputs that are kept at a time, in characters of text, about a fourth of which are tokens. Small enough for the
-# caches of a CPU; a GPU needs more to do.
+# Inputs that are kept at a time, in characters of text, about a fourth of which are tokens. Small
+# enough for the caches of a CPU; a GPU needs more to do.
 CHARACTERS = {"cpu": 8_000, "cuda": 60_000}
 PROGRESS_SECONDS = 10
 
@@ -30,7 +31,8 @@ def under_every_ablation(
     tokenizer: PreTrainedTokenizerBase,
     variants: Sequence[str] = VARIANTS,
 ) -> dict[Ablation, Sequence]:
-    """Predict, by `task.predict`, for `rows` with nothing disabled and for each of `every_ablation`.
+    """Predict, by `task.predict`, for `rows` with nothing disabled and for each of
+    `every_ablation`.
 
     The means of the variant `mean` are over `rows`.
     """
@@ -49,19 +51,27 @@ def predictions(
     ablations: Sequence[Ablation | Restored],
     means: Tensor | None = None,
 ) -> dict[Ablation | Restored, Sequence]:
-    """Predict, by `task.predict`, for `rows` under each of `ablations`, which come in the order of layers.
+    """Predict, by `task.predict`, for `rows` under each of `ablations`, which come in the order of
+    layers.
 
-    A layer's input is calculated once for all ablations of the layer. Memory is that of about CHARACTERS of input,
-    whatever the number of rows, and of the predictions. `means` are for the variant `mean`.
+    A layer's input is calculated once for all ablations of the layer. Memory is that of about
+    CHARACTERS of input, whatever the number of rows, and of the predictions. `means` are for the
+    variant `mean`.
     """
-    found: dict[Ablation | Restored, list] = {ablation: [None] * len(rows) for ablation in ablations}
+    found: dict[Ablation | Restored, list] = {
+        ablation: [None] * len(rows) for ablation in ablations
+    }
     chunks = list(token_batches(list(map(_characters, rows)), CHARACTERS[_device(model)]))
     done, shown = 0, time.monotonic()
     means = None if means is None else means.to(next(model.parameters()).device)
     with resuming(model, means) as encoder:
 
         def under_each(chunk: list[int]) -> list[Sequence]:
-            members, pieces, results = [rows[i] for i in chunk], RememberingTokenizer(tokenizer), []
+            members, pieces, results = (
+                [rows[i] for i in chunk],
+                RememberingTokenizer(tokenizer),
+                [],
+            )
             encoder.forget()
             for ablation in ablations:
                 while encoder.layer < ablation.layer:
@@ -86,7 +96,8 @@ def predictions(
 
 
 def _characters(row: dict) -> int:
-    """Count an example's characters, about proportional to its tokens; only the speed depends on it."""
+    """Count an example's characters, about proportional to its tokens; only the speed depends on
+    it."""
     return sum(len(value) for value in row.values() if isinstance(value, str))
 
 

@@ -1,7 +1,7 @@
 """Each layer of a fine-tuned model restored in turn: how far its output moves, and what it scores.
 
-Hao et al. 2020, Figure 3: the SVCCA distance of the last hidden states between the fine-tuned model and the same model
-with one layer's weights as they were before fine-tuning.
+Hao et al. 2020, Figure 3: the SVCCA distance of the last hidden states between the fine-tuned
+model and the same model with one layer's weights as they were before fine-tuning.
 """
 
 import sys
@@ -45,12 +45,13 @@ def restore(
     max_length: int,
     max_dev: int | None = None,
 ) -> pd.DataFrame:
-    """Tabulate `movement` and `scores` for every run {folder, parent, init, seed, ref_init, ref_seed} of a model.
+    """Tabulate `movement` and `scores` for every run {folder, parent, init, seed, ref_init,
+    ref_seed} of a model.
 
-    The columns `blocks.WITHOUT` have the values without each block of inputs. `task` is an entry of the
-    configuration's tasks with its name; it is scored on at most `max_dev` of `rows`. The last hidden states are those
-    of `inputs`: rows of id, text_a and perhaps text_b, cut to `max_length` pieces. Raises UserError for a task that
-    cannot be scored on such a sample.
+    The columns `blocks.WITHOUT` have the values without each block of inputs. `task` is an entry
+    of the configuration's tasks with its name; it is scored on at most `max_dev` of `rows`. The
+    last hidden states are those of `inputs`: rows of id, text_a and perhaps text_b, cut to
+    `max_length` pieces. Raises UserError for a task that cannot be scored on such a sample.
     """
     if task["kind"] not in KINDS:
         raise UserError(
@@ -64,10 +65,16 @@ def restore(
         print(f"restored: run {number}/{len(runs)}: {run['folder']}", file=sys.stderr, flush=True)
         model = load_task_model(Path(run["folder"])).to(best_device())
         tokenizer = load_tokenizer(Path(run["folder"]))
-        restorations = every_restoration(model.encoder, load_encoder(Path(run["parent"])).to(best_device()))
+        restorations = every_restoration(
+            model.encoder, load_encoder(Path(run["parent"])).to(best_device())
+        )
         found = [
             *movement(
-                model.encoder, restorations, encode(tokenizer, inputs, max_length), tokens, task["name"]
+                model.encoder,
+                restorations,
+                encode(tokenizer, inputs, max_length),
+                tokens,
+                task["name"],
             ),
             *scores(the_task, model, restorations, used, tokenizer),
         ]
@@ -84,13 +91,17 @@ def movement(
     tokens: int | None,
     stimuli: str,
 ) -> Iterator[dict]:
-    """Yield rows of metric `restored`, one for each layer and variant of `svcca.distances`; n counts tokens.
+    """Yield rows of metric `restored`, one for each layer and variant of `svcca.distances`; n
+    counts tokens.
 
-    k_model is of the model as it is, k_reference of the edited one. `index` is what `extract.encode` gives; `tokens`
-    of its tokens are drawn, the same as for the metric `svcca` on these stimuli. What goes into a layer is calculated
-    once, and memory holds one layer's.
+    k_model is of the model as it is, k_reference of the edited one. `index` is what
+    `extract.encode` gives; `tokens` of its tokens are drawn, the same as for the metric `svcca` on
+    these stimuli. What goes into a layer is calculated once, and memory holds one layer's.
     """
-    positions, offsets = sample_tokens(index["special"], tokens, "svcca", stimuli), index["example_offsets"]
+    positions, offsets = (
+        sample_tokens(index["special"], tokens, "svcca", stimuli),
+        index["example_offsets"],
+    )
     blocks = token_blocks(offsets, positions)
     resuming, batches = ResumingEncoder(encoder), []
     for batch in equal_lengths(np.diff(offsets)):
@@ -125,12 +136,16 @@ def scores(
     rows: Sequence[dict],
     tokenizer: PreTrainedTokenizerBase,
 ) -> Iterator[dict]:
-    """Yield rows of metric `restored_score`: variants are task scores, layer 0 the model as it is; n counts rows."""
+    """Yield rows of metric `restored_score`: variants are task scores, layer 0 the model as it is;
+    n counts rows."""
     found = {0: task.predict(model, rows, tokenizer)}
     restored = predictions(task, model, rows, tokenizer, restorations)
     found |= {one.layer: said for one, said in restored.items()}
     for layer, said in found.items():
-        rests = [task.score([rows[i] for i in kept], [said[i] for i in kept]) for kept in outside(len(rows))]
+        rests = [
+            task.score([rows[i] for i in kept], [said[i] for i in kept])
+            for kept in outside(len(rows))
+        ]
         for name, value in task.score(rows, said).items():
             yield {"metric": "restored_score", "variant": name, "headline": name == task.metrics[0], "layer": layer,
                    "value": value, "n": len(rows), "without": [rest.get(name, np.nan) for rest in rests]}  # fmt: skip

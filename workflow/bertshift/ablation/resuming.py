@@ -19,7 +19,8 @@ from bertshift.models.restore import Restored
 
 @contextmanager
 def resuming(model: nn.Module, means: Tensor | None = None) -> Iterator["ResumingEncoder"]:
-    """Give `model`, inside the block, an encoder that remembers its inputs; `means` are for the variant `mean`."""
+    """Give `model`, inside the block, an encoder that remembers its inputs; `means` are for the
+    variant `mean`."""
     encoder = model.encoder
     with editable(encoder):
         model.encoder = ResumingEncoder(encoder, means)
@@ -46,11 +47,12 @@ class RememberingTokenizer:
 
 
 class ResumingEncoder(nn.Module):
-    """An encoder that keeps, for each batch it has read, the input of layer `layer`, and runs from there on
-    with `ablation` in force. It takes the place of an encoder under any head. `ablation` concerns that layer:
-    a head is disabled, or the layer is restored.
+    """An encoder that keeps, for each batch it has read, the input of layer `layer`, and runs from
+    there on with `ablation` in force. It takes the place of an encoder under any head. `ablation`
+    concerns that layer: a head is disabled, or the layer is restored.
 
-    Its results are those of the encoder, which must be `editable`, but for the last bits of float32.
+    Its results are those of the encoder, which must be `editable`, but for the last bits of
+    float32.
     """
 
     def __init__(self, encoder: PreTrainedModel, means: Tensor | None = None):
@@ -92,8 +94,8 @@ class ResumingEncoder(nn.Module):
 
 
 class _States:
-    """What a head may ask of an encoder, computed only when it asks: BERT's pooler needs [CLS] alone of the
-    last layer."""
+    """What a head may ask of an encoder, computed only when it asks: BERT's pooler needs [CLS]
+    alone of the last layer."""
 
     def __init__(self, batch: "_Batch", ablation: Ablation | Restored, means: Tensor | None):
         self._batch, self._ablation, self._means = batch, ablation, means
@@ -112,7 +114,8 @@ class _States:
         return self._batch.layers.pooled(self._last(first_only=True))
 
     def _last(self, first_only: bool) -> Tensor:
-        """Compute the last layer's output, at every token or, where that saves work, at the first alone."""
+        """Compute the last layer's output, at every token or, where that saves work, at the first
+        alone."""
         batch, ablation = self._batch, self._ablation
         first_only &= batch.splits
         layers, later = batch.layers, range(batch.number + 1, len(batch.layers.modules) + 1)
@@ -144,7 +147,8 @@ class _Known(Edit):
 
 @dataclass
 class _Batch:
-    """`hidden` [examples, tokens, width] goes into layer `number`. All ablations of the layer share its contexts."""
+    """`hidden` [examples, tokens, width] goes into layer `number`. All ablations of the layer
+    share its contexts."""
 
     layers: Layers
     number: int
@@ -152,9 +156,12 @@ class _Batch:
 
     @property
     def splits(self) -> bool:
-        """Whether the layer is built as BERT's, so that what follows its attention can be run alone."""
+        """Whether the layer is built as BERT's, so that what follows its attention can be run
+        alone."""
         layer = self.layers.modules[self.number - 1]
-        return hasattr(layer, "feed_forward_chunk") and hasattr(getattr(layer, "attention", None), "self")
+        return hasattr(layer, "feed_forward_chunk") and hasattr(
+            getattr(layer, "attention", None), "self"
+        )
 
     @cached_property
     def _unchanged(self) -> tuple[Tensor, Tensor]:
@@ -175,16 +182,18 @@ class _Batch:
 
     @cached_property
     def uniform(self) -> Tensor:
-        """The heads' output with every head disabled. Heads do not see each other, so any head's part can be
-        taken from here."""
+        """The heads' output with every head disabled. Heads do not see each other, so any head's
+        part can be taken from here."""
         edit = _UniformContext()
         with active(edit):
             self.layers(self.number, self.hidden)
         return edit.kept["context"][0]
 
-    def output(self, ablation: Ablation, means: Tensor | None = None, tokens: slice = slice(None)) -> Tensor:
-        """Compute the layer's output at these tokens with `ablation` in force. Only a layer that `splits` can
-        give a part of the tokens."""
+    def output(
+        self, ablation: Ablation, means: Tensor | None = None, tokens: slice = slice(None)
+    ) -> Tensor:
+        """Compute the layer's output at these tokens with `ablation` in force. Only a layer that
+        `splits` can give a part of the tokens."""
         if ablation == NOTHING:
             return self.unchanged[:, tokens]
         if ablation.variant == "uniform":
@@ -194,7 +203,9 @@ class _Batch:
             context = without(ablation, self.context, means)
         if self.splits:
             flat = context[:, :, tokens].transpose(1, 2).flatten(2)
-            return _after_attention(self.layers.modules[self.number - 1], flat, self.hidden[:, tokens])
+            return _after_attention(
+                self.layers.modules[self.number - 1], flat, self.hidden[:, tokens]
+            )
         with active(_Known(context)):
             return self.layers(self.number, self.hidden)
 
@@ -210,14 +221,18 @@ class _UniformContext(Record):
 
 
 def at_first_token(layer: nn.Module, hidden: Tensor, mask: Tensor | None) -> Tensor:
-    """Compute the output [examples, 1, width] at the first token of a layer built as BERT's. Keys and values are of
-    all tokens, the rest is of the first."""
+    """Compute the output [examples, 1, width] at the first token of a layer built as BERT's. Keys
+    and values are of all tokens, the rest is of the first."""
     attention, first = layer.attention.self, hidden[:, :1]
 
     def heads(states: Tensor) -> Tensor:
         return states.unflatten(-1, (attention.num_attention_heads, -1)).transpose(1, 2)
 
-    projected = heads(attention.query(first)), heads(attention.key(hidden)), heads(attention.value(hidden))
+    projected = (
+        heads(attention.query(first)),
+        heads(attention.key(hidden)),
+        heads(attention.value(hidden)),
+    )
     own = None if mask is None else mask[:, :, :1]
     context = F.scaled_dot_product_attention(*projected, attn_mask=own)
     return _after_attention(layer, context.transpose(1, 2).flatten(2), first)

@@ -1,4 +1,5 @@
-"""The attention of every head on a few short inputs, before and after fine-tuning: for a page that shows single maps."""
+"""The attention of every head on a few short inputs, before and after fine-tuning: for a page that
+shows single maps."""
 
 import sys
 import zlib
@@ -16,13 +17,14 @@ from bertshift.models.tokenizer import load_tokenizer
 
 
 def examples(before: Path, after: Path, rows: Sequence[dict], number: int, longest: int) -> dict:
-    """Collect the maps of two models on the `chosen` of `rows`, which are cut to `longest` tokens as for training.
+    """Collect the maps of two models on the `chosen` of `rows`, which are cut to `longest` tokens
+    as for training.
 
-    before, after: model folders of one tokenizer. Where `after` has fewer layers than its parent `before`, the
-    parent's lowest are taken.
-    Returns {"causal", "inputs"}. causal: a token sees none behind it, and these cells, which do not exist, are 0.
-    Each input has its text (two texts on two lines), whether it is cut, its tokens, layers and heads, and the maps
-    "before" and "after", as of `packed`. Raises UserError where there are no rows.
+    before, after: model folders of one tokenizer. Where `after` has fewer layers than its parent
+    `before`, the parent's lowest are taken. Returns {"causal", "inputs"}. causal: a token sees
+    none behind it, and these cells, which do not exist, are 0. Each input has its text (two texts
+    on two lines), whether it is cut, its tokens, layers and heads, and the maps "before" and
+    "after", as of `packed`. Raises UserError where there are no rows.
     """
     tokenizer, model = load_tokenizer(after), load_encoder(after)
     lengths = np.diff(encode(tokenizer, rows, sys.maxsize)["example_offsets"])
@@ -49,12 +51,14 @@ def examples(before: Path, after: Path, rows: Sequence[dict], number: int, longe
 
 
 def chosen(lengths: Sequence[int], number: int, longest: int) -> list[int]:
-    """Choose the first inputs of at most `longest` tokens; where these are too few, the shortest of the others."""
+    """Choose the first inputs of at most `longest` tokens; where these are too few, the shortest
+    of the others."""
     return sorted(range(len(lengths)), key=lambda each: max(lengths[each], longest))[:number]
 
 
 def packed(maps: Tensor) -> str:
-    """Encode probabilities p [layers, heads, query, key]: round(255 p) as bytes, by zlib, in base64."""
+    """Encode probabilities p [layers, heads, query, key]: round(255 p) as bytes, by zlib, in
+    base64."""
     return b64encode(zlib.compress((255 * maps).round().byte().numpy().tobytes(), 9)).decode()
 
 

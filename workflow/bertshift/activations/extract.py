@@ -1,4 +1,5 @@
-"""From stimuli to an activation file: one forward pass an example, without padding and without dropout."""
+"""From stimuli to an activation file: one forward pass an example, without padding and without
+dropout."""
 
 import sys
 import time
@@ -35,20 +36,24 @@ PROGRESS_SECONDS = 5
 
 
 def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.ndarray]:
-    """Tokenise stimuli into the index members of an activation file (see `store`), real tokens only.
+    """Tokenise stimuli into the index members of an activation file (see `store`), real tokens
+    only.
 
-    rows: {"id", "text_a", optional "text_b"}, or {"id", "words"}, which are tokenised word by word and have members
-    that say where words are; what is longer than max_length is cut as for training. A span of characters is a word
-    piece's in its text, or its whole word's in the words with one space between them.
-    Raises UserError where there are no rows.
+    rows: {"id", "text_a", optional "text_b"}, or {"id", "words"}, which are tokenised word by word
+    and have members that say where words are; what is longer than max_length is cut as for
+    training. A span of characters is a word piece's in its text, or its whole word's in the words
+    with one space between them. Raises UserError where there are no rows.
     """
     if not rows:
-        raise UserError("There are no stimuli to extract from: check the stimuli's source and number.")
+        raise UserError(
+            "There are no stimuli to extract from: check the stimuli's source and number."
+        )
     _warn_of_special_tokens(tokenizer, rows)
     blocks = [rows[first : first + ROWS] for first in range(0, len(rows), ROWS)]
     table = _word_table if "words" in rows[0] else _table
     tokens, lengths, *words = map(
-        np.concatenate, zip(*(table(tokenizer, block, max_length) for block in blocks), strict=True)
+        np.concatenate,
+        zip(*(table(tokenizer, block, max_length) for block in blocks), strict=True),
     )
     columns = {
         "token_ids": np.int32,
@@ -58,7 +63,10 @@ def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.nda
         "segment": np.uint8,
     }
     return {
-        **{name: tokens[:, column].astype(dtype) for column, (name, dtype) in enumerate(columns.items())},
+        **{
+            name: tokens[:, column].astype(dtype)
+            for column, (name, dtype) in enumerate(columns.items())
+        },
         "example_offsets": np.append(0, np.cumsum(lengths)),
         "map_offsets": np.append(0, np.cumsum(lengths**2)),
         "example_ids": np.array([str(row["id"]) for row in rows]),
@@ -68,15 +76,19 @@ def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.nda
 
 def _warn_of_special_tokens(tokenizer, rows: Sequence[dict]) -> None:
     texts = [
-        " ".join([*row.get("words", ()), row.get("text_a") or "", row.get("text_b") or ""]) for row in rows
+        " ".join([*row.get("words", ()), row.get("text_a") or "", row.get("text_b") or ""])
+        for row in rows
     ]
     for token, count in written_out(tokenizer, texts).items():
         warnings.warn(
-            f"{count} of {len(texts)} texts have {token} written out; it is cut like any word.", stacklevel=2
+            f"{count} of {len(texts)} texts have {token} written out; it is cut like any word.",
+            stacklevel=2,
         )
 
 
-def _word_members(counts: np.ndarray, first: np.ndarray, last: np.ndarray) -> dict[str, np.ndarray]:
+def _word_members(
+    counts: np.ndarray, first: np.ndarray, last: np.ndarray
+) -> dict[str, np.ndarray]:
     return {
         "word_offsets": np.append(0, np.cumsum(counts)),
         "word_first": first.astype(np.int32),
@@ -85,7 +97,8 @@ def _word_members(counts: np.ndarray, first: np.ndarray, last: np.ndarray) -> di
 
 
 def _table(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Tokenise texts: one row a token (id, special, first character, end, segment); and the examples' lengths."""
+    """Tokenise texts: one row a token (id, special, first character, end, segment); and the
+    examples' lengths."""
     firsts = spans(tokenizer, [row["text_a"] for row in rows])
     seconds = spans(tokenizer, [row.get("text_b") or "" for row in rows])
     tokens, lengths = [], []
@@ -103,7 +116,8 @@ def _table(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray
 def _example(
     tokenizer, *texts: Sequence[tuple[int, int, int]] | None
 ) -> list[tuple[int, bool, int, int, int]]:
-    """Build the input of one text or two from their pieces (id, first character, end); rows are as of `_table`."""
+    """Build the input of one text or two from their pieces (id, first character, end); rows are as
+    of `_table`."""
     texts = [text for text in texts if text is not None]
     before, *after = layout_of(tokenizer).two if len(texts) == 2 else layout_of(tokenizer).one
     example = [(one, True, 0, 0, 0) for one in before]
@@ -114,11 +128,13 @@ def _example(
 
 
 def _word_table(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray, ...]:
-    """Tokenise rows of words: the rows and lengths of `_table`, how many words each example has, and each
-    word's first and last token (-1: cut off)."""
+    """Tokenise rows of words: the rows and lengths of `_table`, how many words each example has,
+    and each word's first and last token (-1: cut off)."""
     tokens, lengths, first, last = [], [], [], []
     before, after = map(len, layout_of(tokenizer).one)
-    for row, pieces in zip(rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True):
+    for row, pieces in zip(
+        rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True
+    ):
         text, start = [], 0
         for word, ids in zip(row["words"], pieces, strict=True):
             begin, end = before + len(text), before + len(text) + len(ids)
@@ -145,15 +161,17 @@ def extract(
     dtype: Literal["float32", "float16"] = "float32",
     tokens: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> None:
-    """Write the hidden states and, if asked, the attention maps of a model for `rows` to the NPZ `out_path`.
+    """Write the hidden states and, if asked, the attention maps of a model for `rows` to the NPZ
+    `out_path`.
 
-    Evaluation mode, float32; `dtype` is how the hidden states are stored: float16 is for probes (see `store`).
-    tokens: from where first and special tokens are ([N] bool) to the positions, rising, whose hidden states are stored; else all.
-    Examples of one length share a batch of up to `batch_tokens` tokens, so nothing is padded and masked; memory holds
-    one batch, whatever the number of rows.
-    What Kovaleva et al. 2019 (section 4.3), Hao et al. 2020 (3, 4) and Merchant et al. 2020 (5.1) compare.
-    The last states are those before a final norm, which decoders and ModernBERT have: so they compare with the others.
-    Raises UserError where max_length is beyond the model's positions, or a hidden state is not finite or beyond float16.
+    Evaluation mode, float32; `dtype` is how the hidden states are stored: float16 is for probes
+    (see `store`). tokens: from where first and special tokens are ([N] bool) to the positions,
+    rising, whose hidden states are stored; else all. Examples of one length share a batch of up to
+    `batch_tokens` tokens, so nothing is padded and masked; memory holds one batch, whatever the
+    number of rows. What Kovaleva et al. 2019 (section 4.3), Hao et al. 2020 (3, 4) and Merchant et
+    al. 2020 (5.1) compare. The last states are those before a final norm, which decoders and
+    ModernBERT have: so they compare with the others. Raises UserError where max_length is beyond
+    the model's positions, or a hidden state is not finite or beyond float16.
     """
     model = _evaluating(model, max_length)
     index = encode(tokenizer, rows, max_length)
@@ -162,16 +180,24 @@ def extract(
     config, offsets = model.config, index["example_offsets"]
     heads = config.num_attention_heads if attention else 0
     done, shown = 0, time.monotonic()
-    with writing(out_path, index, config.num_hidden_layers, config.hidden_size, heads, dtype) as writer:
-        write = partial(_extract_batch, model, index, writer=writer, attention=attention, file=str(out_path))
-        for batch, _ in in_parts(equal_lengths(np.diff(offsets), batch_tokens), write, str(out_path)):
+    with writing(
+        out_path, index, config.num_hidden_layers, config.hidden_size, heads, dtype
+    ) as writer:
+        write = partial(
+            _extract_batch, model, index, writer=writer, attention=attention, file=str(out_path)
+        )
+        for batch, _ in in_parts(
+            equal_lengths(np.diff(offsets), batch_tokens), write, str(out_path)
+        ):
             done += len(batch)
             if time.monotonic() - shown > PROGRESS_SECONDS:
                 shown = time.monotonic()
                 print(f"{out_path}: {done} of {len(rows)} inputs", file=sys.stderr, flush=True)
 
 
-def _extract_batch(model, index, batch: list[int], writer: Writer, attention: bool, file: str) -> None:
+def _extract_batch(
+    model, index, batch: list[int], writer: Writer, attention: bool, file: str
+) -> None:
     """Write a layer's states and maps as soon as they are known, so that memory holds one layer's."""
 
     def states(layer: int, found: torch.Tensor) -> None:
@@ -192,13 +218,16 @@ def _extract_batch(model, index, batch: list[int], writer: Writer, attention: bo
 
 def _unpadded(model, index, batch: list[int]) -> dict[str, torch.Tensor]:
     at = places(index["example_offsets"], batch)
-    return model_inputs(model.device, input_ids=index["token_ids"][at], token_type_ids=index["segment"][at])
+    return model_inputs(
+        model.device, input_ids=index["token_ids"][at], token_type_ids=index["segment"][at]
+    )
 
 
 def unpadded_attention(
     model, tokenizer, rows: Sequence[dict], max_length: int, batch_tokens: int = BATCH_TOKENS
 ) -> Iterator[tuple[list[int], dict[str, np.ndarray], torch.Tensor]]:
-    """Yield, batch by batch, (numbers of its rows, the index of `encode`, [batch, layers, heads, length, length]).
+    """Yield, batch by batch, (numbers of its rows, the index of `encode`, [batch, layers, heads,
+    length, length]).
 
     As `extract`, for what reads each map once: nothing is stored. Raises as `extract` does.
     """
@@ -217,10 +246,11 @@ def unpadded_attention(
 def padded_attention(
     model, tokenizer, rows: Sequence[dict], pad_to: int, batch_size: int = 8
 ) -> Iterator[tuple[torch.Tensor, ...]]:
-    """Yield, batch by batch, each layer's [batch, heads, pad_to, pad_to] maps of inputs padded to `pad_to`.
+    """Yield, batch by batch, each layer's [batch, heads, pad_to, pad_to] maps of inputs padded to
+    `pad_to`.
 
-    The rows of padded queries are there as the model computes them: a softmax over the real keys. A whole set of
-    these maps would fill a disk, so they are never stored.
+    The rows of padded queries are there as the model computes them: a softmax over the real keys.
+    A whole set of these maps would fill a disk, so they are never stored.
     """
     model = _evaluating(model, pad_to)
     index = encode(tokenizer, rows, pad_to)
@@ -245,13 +275,16 @@ def padded_attention(
 
 
 def places(offsets: np.ndarray, batch: Sequence[int]) -> np.ndarray:
-    """Compute the positions [examples, tokens] of examples of one length, given where each example begins."""
+    """Compute the positions [examples, tokens] of examples of one length, given where each example
+    begins."""
     return offsets[batch][:, None] + np.arange(offsets[batch[0] + 1] - offsets[batch[0]])
 
 
 def model_inputs(device: torch.device, **values: np.ndarray) -> dict[str, torch.Tensor]:
     """Move arrays of whole numbers to `device` as a model's inputs."""
-    return {name: torch.from_numpy(array.astype(np.int64)).to(device) for name, array in values.items()}
+    return {
+        name: torch.from_numpy(array.astype(np.int64)).to(device) for name, array in values.items()
+    }
 
 
 def _evaluating(model, max_length: int):
@@ -265,7 +298,8 @@ def _evaluating(model, max_length: int):
 
 
 def equal_lengths(lengths: np.ndarray, batch_tokens: int = BATCH_TOKENS) -> Iterator[list[int]]:
-    """Yield batches of examples of one length, longest first: what does not fit in memory fails at once."""
+    """Yield batches of examples of one length, longest first: what does not fit in memory fails at
+    once."""
     order = np.argsort(-lengths, kind="stable").tolist()
     for length, same in groupby(order, key=lengths.__getitem__):
         examples, size = list(same), max(1, batch_tokens // int(length))

@@ -1,4 +1,5 @@
-"""Single layers of a model again, on the hidden states in an activation file or on others for the same inputs."""
+"""Single layers of a model again, on the hidden states in an activation file or on others for the
+same inputs."""
 
 from collections.abc import Iterator
 
@@ -15,7 +16,8 @@ from bertshift.tasks.inference import best_device
 
 
 class Rerun:
-    """The layers of `model` on the inputs of `activations`; what a layer takes beside hidden states is found once."""
+    """The layers of `model` on the inputs of `activations`; what a layer takes beside hidden
+    states is found once."""
 
     def __init__(self, model: PreTrainedModel, activations: Activations):
         self.model = model.to(best_device())
@@ -24,7 +26,9 @@ class Rerun:
             for batch in equal_lengths(activations.lengths):
                 at = places(activations.offsets, batch)
                 ids, segments = activations.token_ids[at], activations.segment[at]
-                layers = Layers(model, **model_inputs(model.device, input_ids=ids, token_type_ids=segments))
+                layers = Layers(
+                    model, **model_inputs(model.device, input_ids=ids, token_type_ids=segments)
+                )
                 layers.first = None
                 self.batches.append((batch, at, layers))
 
@@ -32,11 +36,14 @@ class Rerun:
     def __call__(
         self, layer: int, states: np.ndarray, kind: str
     ) -> Iterator[tuple[list[int], np.ndarray, Tensor]]:
-        """Run one layer, counted from 1, on `states` [N, d]. Yield batch by batch the numbers of its
-        examples, their positions [examples, tokens], and what `Record` keeps of `kind`."""
+        """Run one layer, counted from 1, on `states` [N, d]. Yield batch by batch the numbers of
+        its examples, their positions [examples, tokens], and what `Record` keeps of `kind`."""
         with editable(self.model):
             for batch, at, layers in self.batches:
                 record = Record(kind)
                 with active(record):
-                    layers(layer, torch.from_numpy(states[at].astype(np.float32)).to(self.model.device))
+                    layers(
+                        layer,
+                        torch.from_numpy(states[at].astype(np.float32)).to(self.model.device),
+                    )
                 yield batch, at, record.kept[kind][0]

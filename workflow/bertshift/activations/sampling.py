@@ -4,15 +4,16 @@ import numpy as np
 
 from bertshift.seeds import seed_from
 
-# All metrics of sampled dumps look at the same tokens. RSA came first, so its name seeds their draw.
+# All metrics of sampled dumps look at the same tokens. RSA came first, so its name seeds their
+# draw.
 SHARED = "rsa"
 
 
 def beside_content(special: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Mark special tokens, and the first token of each example: [N] bool.
 
-    In most models the first token is special too. In a decoder it may be a word's, but heads rest on it and its
-    states stand apart, whatever the word.
+    In most models the first token is special too. In a decoder it may be a word's, but heads rest
+    on it and its states stand apart, whatever the word.
     """
     found = special.copy()
     found[offsets[:-1]] = True
@@ -22,10 +23,11 @@ def beside_content(special: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 def sample_tokens(
     special_tokens: np.ndarray, count: int | None, *name: str, special: bool = True
 ) -> np.ndarray:
-    """Draw `count` tokens without replacement, pooled over all examples (all if there are no more): sorted positions.
+    """Draw `count` tokens without replacement, pooled over all examples (all if there are no
+    more): sorted positions.
 
-    special_tokens [N] bool, for example of `beside_content`; `special`: whether they take part. The draw depends on
-    these and on `name` alone.
+    special_tokens [N] bool, for example of `beside_content`; `special`: whether they take part.
+    The draw depends on these and on `name` alone.
     """
     eligible = np.arange(len(special_tokens)) if special else np.flatnonzero(~special_tokens)
     if count is None or count >= len(eligible):
@@ -35,8 +37,8 @@ def sample_tokens(
 
 
 def two_samples(special_tokens: np.ndarray, count: int, stimuli: str) -> dict[str, np.ndarray]:
-    """Draw the tokens that metrics of sampled dumps compare, by variant: `sample_tokens` of "content" (without special
-    tokens) and of "all_tokens"."""
+    """Draw the tokens that metrics of sampled dumps compare, by variant: `sample_tokens` of
+    "content" (without special tokens) and of "all_tokens"."""
     return {
         variant: sample_tokens(
             special_tokens, count, SHARED, stimuli, variant, special=variant == "all_tokens"

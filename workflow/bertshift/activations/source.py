@@ -23,10 +23,11 @@ def dump(
     precision: str,
     sample: int | None = None,
 ) -> None:
-    """Write what the model in `folder` makes of each set of inputs: {activation file: rows}, the file called by the run
-    and its folder by the inputs.
+    """Write what the model in `folder` makes of each set of inputs: {activation file: rows}, the
+    file called by the run and its folder by the inputs.
 
-    attention, precision: as of `extract`; sample: the number of tokens, where only those of `sampled` are stored.
+    attention, precision: as of `extract`; sample: the number of tokens, where only those of
+    `sampled` are stored.
     """
     model, tokenizer = load_encoder(folder).to(best_device()), load_tokenizer(folder)
     for out, rows in stimuli.items():
@@ -37,7 +38,8 @@ def dump(
 
 @dataclass(frozen=True)
 class Source:
-    """The hidden states of the model in `folder` for the inputs in `stimuli`, as probes read them: all, in float16."""
+    """The hidden states of the model in `folder` for the inputs in `stimuli`, as probes read them:
+    all, in float16."""
 
     folder: Path
     stimuli: Path
@@ -52,16 +54,21 @@ class Source:
         }
 
     def written(self, path: Path) -> Activations:
-        """Extract the states into `path`; a file that is there is deleted first, so that the disk holds
-        one."""
+        """Extract the states into `path`; a file that is there is deleted first, so that the disk
+        holds one."""
         path.unlink(missing_ok=True)
-        dump(self.folder, {path: list(read_jsonl(self.stimuli))}, self.max_length, False, "float16")
+        dump(
+            self.folder, {path: list(read_jsonl(self.stimuli))}, self.max_length, False, "float16"
+        )
         return Activations(path)
 
 
 def sources(settings: Mapping, stimuli: Path) -> dict[tuple[int, int], Source]:
-    """Map (init, seed) to Source by a rule's `runs` {run: [init, seed]}, `folders` {run: folder} and `max_length`."""
+    """Map (init, seed) to Source by a rule's `runs` {run: [init, seed]}, `folders` {run: folder}
+    and `max_length`."""
     return {
-        tuple(replicate): Source(Path(settings["folders"][run]), Path(stimuli), settings["max_length"])
+        tuple(replicate): Source(
+            Path(settings["folders"][run]), Path(stimuli), settings["max_length"]
+        )
         for run, replicate in settings["runs"].items()
     }

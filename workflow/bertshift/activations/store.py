@@ -1,4 +1,5 @@
-"""Activation files: an NPZ of real tokens only, whose members are read one at a time through a memory map.
+"""Activation files: an NPZ of real tokens only, whose members are read one at a time through a
+memory map.
 
 Members, in this order (n examples, N real tokens, L layers, H heads, d width):
 
@@ -15,9 +16,10 @@ Members, in this order (n examples, N real tokens, L layers, H heads, d width):
     attention_01 .. attention_LL   [H * map_offsets[n]] float32, example after example, each [H, length, length];
                                    absent where attention was not asked for
 
-Both are float32 for what compares models, by measurement: relative error of a metric, worst layer, if they were stored
-in 16 bits instead (`benchmarks/storage_precision.py`: BERT-base with random weights against a copy moved by a share of their size;
-a metric's own size grows with the square of the share):
+Both are float32 for what compares models, by measurement: relative error of a metric, worst layer,
+if they were stored in 16 bits instead (`benchmarks/storage_precision.py`: BERT-base with random
+weights against a copy moved by a share of their size; a metric's own size grows with the square of
+the share):
 
     weights moved   metric        its size          float16   bfloat16
     0.1 %           JS            2e-6 .. 8e-6       0.4 %      32 %
@@ -29,9 +31,10 @@ a metric's own size grows with the square of the share):
 
 Lower layers can move as little as that, and the papers' figures compare them with the upper ones.
 
-Probes read one model's hidden states, and for them float16 does: edge probes trained on float16 instead of float32
-states of the demo's encoder differ by at most 0.0007 in F1 (SRL; 0 for dependencies), and not at all if only tested on
-them; probe seeds differ by 0.003 to 0.008 (standard deviation; 400 steps, 6 probes a task).
+Probes read one model's hidden states, and for them float16 does: edge probes trained on float16
+instead of float32 states of the demo's encoder differ by at most 0.0007 in F1 (SRL; 0 for
+dependencies), and not at all if only tested on them; probe seeds differ by 0.003 to 0.008
+(standard deviation; 400 steps, 6 probes a task).
 """
 
 import math
@@ -63,7 +66,8 @@ def attention_name(layer: int) -> str:
 
 
 class Maps(Sequence):
-    """One layer's attention maps: `maps[i]` is [heads, length_i, length_i] (query, key), a view of the file.
+    """One layer's attention maps: `maps[i]` is [heads, length_i, length_i] (query, key), a view of
+    the file.
 
     `flat` holds all of them one after the other, `lengths` [n] the examples' lengths in tokens.
     """
@@ -90,12 +94,13 @@ class Maps(Sequence):
 
 
 class Activations:
-    """An activation file opened for reading; what is small is loaded, a layer is memory-mapped when asked for.
+    """An activation file opened for reading; what is small is loaded, a layer is memory-mapped
+    when asked for.
 
-    Attributes: layers (transformer layers, the embedding output not counted), width, heads (None without attention),
-    examples, ids [n], offsets [n+1], lengths [n], token_ids, special, segment, char_start, char_end [N];
-    word_offsets [n+1], word_first, word_last [W] where the stimuli are words.
-    Raises UserError where the file is missing or is not a complete activation file.
+    Attributes: layers (transformer layers, the embedding output not counted), width, heads (None
+    without attention), examples, ids [n], offsets [n+1], lengths [n], token_ids, special, segment,
+    char_start, char_end [N]; word_offsets [n+1], word_first, word_last [W] where the stimuli are
+    words. Raises UserError where the file is missing or is not a complete activation file.
     """
 
     def __init__(self, path: str | Path):
@@ -105,7 +110,9 @@ class Activations:
             self._starts
         )
         if missing:
-            raise UserError(f"{path} is no activation file: it lacks {', '.join(sorted(missing))}.")
+            raise UserError(
+                f"{path} is no activation file: it lacks {', '.join(sorted(missing))}."
+            )
         self.offsets = self._load("example_offsets")
         self.lengths = np.diff(self.offsets)
         self.ids = self._load("example_ids")
@@ -148,7 +155,8 @@ class Activations:
         return np.repeat(np.arange(self.examples), self.lengths)
 
     def hidden(self, layer: int) -> np.ndarray:
-        """Return hidden states [N, d] in float32 or float16, memory-mapped; layer 0 is the embedding output.
+        """Return hidden states [N, d] in float32 or float16, memory-mapped; layer 0 is the
+        embedding output.
 
         Raises UserError where the file holds a sample of tokens only: ask for `states` of these.
         """
@@ -159,7 +167,8 @@ class Activations:
         return self._map(hidden_name(layer))
 
     def states(self, layer: int, positions: np.ndarray) -> np.ndarray:
-        """Return hidden states [n, d] of the tokens at `positions` [n]. Raises UserError where one was not stored."""
+        """Return hidden states [n, d] of the tokens at `positions` [n]. Raises UserError where one
+        was not stored."""
         if self._kept is None:
             return self.hidden(layer)[positions]
         rows = np.searchsorted(self._kept, positions)
@@ -171,9 +180,12 @@ class Activations:
         return self._map(hidden_name(layer))[rows]
 
     def attention(self, layer: int) -> Maps:
-        """Return the maps of a layer, 1..L. Raises UserError where the file was extracted without attention."""
+        """Return the maps of a layer, 1..L. Raises UserError where the file was extracted without
+        attention."""
         if attention_name(1) not in self._starts:
-            raise UserError(f"{self.path} holds no attention maps: extract it again with attention: true.")
+            raise UserError(
+                f"{self.path} holds no attention maps: extract it again with attention: true."
+            )
         return Maps(self._map(attention_name(layer)), self._load("map_offsets"), self.lengths)
 
     @cached_property
@@ -182,7 +194,9 @@ class Activations:
 
     def _words(self, name: str) -> np.ndarray:
         if name not in self._starts:
-            raise UserError(f"{self.path} does not say where words are: extract it from stimuli with words.")
+            raise UserError(
+                f"{self.path} does not say where words are: extract it from stimuli with words."
+            )
         return self._load(name)
 
     def _load(self, name: str) -> np.ndarray:
@@ -203,15 +217,18 @@ class Activations:
 
 
 def _member_starts(path: Path) -> dict[str, int]:
-    """Find where each member's .npy bytes begin in the file. UserError where the file is missing or a member
-    is compressed."""
+    """Find where each member's .npy bytes begin in the file. UserError where the file is missing
+    or a member is compressed."""
     try:
         with zipfile.ZipFile(path) as archive, open(path, "rb") as file:
             starts = {}
             for info in archive.infolist():
                 if info.compress_type != zipfile.ZIP_STORED:
-                    raise UserError(f"{path}: {info.filename} is compressed, so it cannot be memory-mapped.")
-                # The local header repeats name and extra field, and only its own lengths say where the data begin.
+                    raise UserError(
+                        f"{path}: {info.filename} is compressed, so it cannot be memory-mapped."
+                    )
+                # The local header repeats name and extra field, and only its own lengths say where
+                # the data begin.
                 file.seek(info.header_offset + 26)
                 starts[info.filename.removesuffix(".npy")] = (
                     info.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
@@ -220,7 +237,9 @@ def _member_starts(path: Path) -> dict[str, int]:
     except FileNotFoundError:
         raise UserError(f"{path} does not exist: ask Snakemake for it by this name.") from None
     except zipfile.BadZipFile:
-        raise UserError(f"{path} is not a complete NPZ file: delete it and run its rule again.") from None
+        raise UserError(
+            f"{path} is not a complete NPZ file: delete it and run its rule again."
+        ) from None
 
 
 class _Member:
@@ -235,7 +254,9 @@ class _Member:
 
     def put(self, row: int, values: np.ndarray) -> None:
         if self._dtype == np.float16 and np.abs(values).max() > np.finfo(np.float16).max:
-            raise UserError(f"{self._file.name}: a value is beyond float16; store these states as float32.")
+            raise UserError(
+                f"{self._file.name}: a value is beyond float16; store these states as float32."
+            )
         self._file.seek(self._start + row * self._row)
         self._file.write(np.ascontiguousarray(values, self._dtype))
 
@@ -244,15 +265,19 @@ class Writer:
     """Takes the arrays of one example and layer at a time, in any order."""
 
     def __init__(
-        self, index: dict[str, np.ndarray], hidden: list[_Member], attention: list[_Member], heads: int
+        self,
+        index: dict[str, np.ndarray],
+        hidden: list[_Member],
+        attention: list[_Member],
+        heads: int,
     ):
         self._tokens, self._maps = index["example_offsets"], index["map_offsets"] * heads
         self._kept = index.get(KEPT)
         self._hidden, self._attention = hidden, attention
 
     def hidden(self, layer: int, example: int, values: np.ndarray) -> None:
-        """Write an example's hidden states, values [length, d]; layer 0 is the embedding output. In a file
-        with a sample of tokens, only those are stored."""
+        """Write an example's hidden states, values [length, d]; layer 0 is the embedding output.
+        In a file with a sample of tokens, only those are stored."""
         start = int(self._tokens[example])
         if self._kept is not None:
             first, last = np.searchsorted(self._kept, [start, start + len(values)])
@@ -274,11 +299,12 @@ def writing(
     heads: int = 0,
     dtype: str = "float32",
 ) -> Iterator[Writer]:
-    """Write the activation file `path`; it appears, complete, when the block ends without an exception.
+    """Write the activation file `path`; it appears, complete, when the block ends without an
+    exception.
 
-    index: the members that describe tokens and examples, as `extract.encode` makes them, and perhaps KEPT.
-    heads: attention heads a layer, 0 to store no attention; dtype: of the hidden states.
-    The same arrays give the same bytes.
+    index: the members that describe tokens and examples, as `extract.encode` makes them, and
+    perhaps KEPT. heads: attention heads a layer, 0 to store no attention; dtype: of the hidden
+    states. The same arrays give the same bytes.
     """
     path = Path(path)
     folder = path.parent / f".{path.name}.part"
@@ -293,7 +319,9 @@ def writing(
         with ExitStack() as stack:
 
             def member(name: str, kind: str, *shape: int) -> _Member:
-                return _Member(stack.enter_context(open(folder / f"{name}.npy", "wb")), shape, np.dtype(kind))
+                return _Member(
+                    stack.enter_context(open(folder / f"{name}.npy", "wb")), shape, np.dtype(kind)
+                )
 
             yield Writer(
                 index,
@@ -301,14 +329,17 @@ def writing(
                 [member(name, "float32", cells * heads) for name in attention],
                 heads,
             )
-        _zip(folder / "complete", [folder / f"{name}.npy" for name in [*index, *hidden, *attention]])
+        _zip(
+            folder / "complete", [folder / f"{name}.npy" for name in [*index, *hidden, *attention]]
+        )
         os.replace(folder / "complete", path)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _zip(path: Path, members: Iterable[Path]) -> None:
-    """Move .npy files into a stored ZIP with nothing of the clock in it, the data of each aligned for the reader."""
+    """Move .npy files into a stored ZIP with nothing of the clock in it, the data of each aligned
+    for the reader."""
     with open(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for member in members:
             info = zipfile.ZipInfo(member.name, ZIP_EPOCH)

@@ -1,4 +1,5 @@
-"""The measures as a library: `import bertshift`, then `bertshift.compare(...)`. Where each name of it stands."""
+"""The measures as a library: `import bertshift`, then `bertshift.compare(...)`. Where each name of
+it stands."""
 
 PLACES = {
     "compare": "bertshift.api.comparing",

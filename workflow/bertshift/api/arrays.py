@@ -18,33 +18,38 @@ SOFTMAX = "give weights after the softmax, which sum to 1."
 
 
 def rsa(x: Any, y: Any) -> float:
-    """Correlate how similar tokens are to each other in x [tokens, width] and in y [tokens, width], whose widths may differ.
+    """Correlate how similar tokens are to each other in x [tokens, width] and in y [tokens,
+    width], whose widths may differ.
 
-    Pearson's correlation, over all pairs of tokens, of the cosines of their hidden states: no unit, from -1 to 1, and 1 where
-    the tokens lie alike (Merchant et al. 2020, sections 5.1 and 6). UserError below 3 tokens, for
-    a state that is zero or not finite, and where all tokens are equally similar up to rounding.
+    Pearson's correlation, over all pairs of tokens, of the cosines of their hidden states: no
+    unit, from -1 to 1, and 1 where the tokens lie alike (Merchant et al. 2020, sections 5.1 and
+    6). UserError below 3 tokens, for a state that is zero or not finite, and where all tokens are
+    equally similar up to rounding.
     """
     return similarities.rsa(*_states(x, y))
 
 
 def svcca(x: Any, y: Any) -> float:
-    """Measure the SVCCA distance of x [tokens, width] and y [tokens, width], whose widths may differ.
+    """Measure the SVCCA distance of x [tokens, width] and y [tokens, width], whose widths may
+    differ.
 
-    1 minus the mean canonical correlation of the principal directions that hold 99 % of either side's variance: no unit, from
-    0, where each side is a linear map of the other, to 1 (Raghu et al. 2017; Hao et al. 2020, section 4). It depends on the
-    number of tokens: take 20 times the width. UserError for states that are not finite or do not
-    vary, and where tokens are too few.
+    1 minus the mean canonical correlation of the principal directions that hold 99 % of either
+    side's variance: no unit, from 0, where each side is a linear map of the other, to 1 (Raghu et
+    al. 2017; Hao et al. 2020, section 4). It depends on the number of tokens: take 20 times the
+    width. UserError for states that are not finite or do not vary, and where tokens are too few.
     """
     return correlations.svcca(*_states(x, y))["svcca99"][0]
 
 
 def cka(x: Any, y: Any) -> float:
-    """Calculate the debiased linear CKA of x [tokens, width] and y [tokens, width], whose widths may differ.
+    """Calculate the debiased linear CKA of x [tokens, width] and y [tokens, width], whose widths
+    may differ.
 
-    No unit; at most 1, where one side is the other turned, shifted and scaled; 0 is expected of unrelated states, so that it
-    may lie a little below (Kornblith et al. 2019, section 3; debiased by Song et al. 2012).
-    UserError below 4 tokens, for states that are not finite or do not vary, and where the estimate
-    is 0 / 0: in x or in y, all tokens but one are equal, or all are equally far apart.
+    No unit; at most 1, where one side is the other turned, shifted and scaled; 0 is expected of
+    unrelated states, so that it may lie a little below (Kornblith et al. 2019, section 3; debiased
+    by Song et al. 2012). UserError below 4 tokens, for states that are not finite or do not vary,
+    and where the estimate is 0 / 0: in x or in y, all tokens but one are equal, or all are equally
+    far apart.
     """
     x, y = map(scatter.Centred.of, _states(x, y))
     xx, xy, yy = scatter.scatter(x, x), scatter.scatter(x, y), scatter.scatter(y, y)
@@ -58,32 +63,40 @@ def cka(x: Any, y: Any) -> float:
 
 
 def js(a: Any, b: Any) -> float:
-    """Measure the Jensen-Shannon divergence of attention a [..., query, key] and b of the same shape, averaged over queries.
+    """Measure the Jensen-Shannon divergence of attention a [..., query, key] and b of the same
+    shape, averaged over queries.
 
-    In nats, from 0, where the distributions are equal, to ln 2 = 0.693; the divergence, not its square root (Hao et al. 2020,
-    section 3). Leading axes, such as examples and heads, are averaged as well. UserError for
-    another shape, for weights that are not finite, and for rows that do not sum to 1.
+    In nats, from 0, where the distributions are equal, to ln 2 = 0.693; the divergence, not its
+    square root (Hao et al. 2020, section 3). Leading axes, such as examples and heads, are
+    averaged as well. UserError for another shape, for weights that are not finite, and for rows
+    that do not sum to 1.
     """
     p, q = _maps(a, b)
     for one in (p, q):
         if not ((one >= 0).all() and (abs(one.sum(-1) - 1) <= SUMS_TO).all()):
             raise UserError(f"a row of attention is no distribution; {SOFTMAX}")
-    per_query = jensen_shannon.terms(p.ravel(), q.ravel()).sum(axis=0).reshape(p.shape).sum(axis=-1) / 2
+    per_query = (
+        jensen_shannon.terms(p.ravel(), q.ravel()).sum(axis=0).reshape(p.shape).sum(axis=-1) / 2
+    )
     return float(max(per_query.mean(), 0.0))
 
 
 def cosine(a: Any, b: Any) -> float:
-    """Calculate the cosine of attention maps a [..., query, key] and b of the same shape, each map flattened.
+    """Calculate the cosine of attention maps a [..., query, key] and b of the same shape, each map
+    flattened.
 
-    No unit; from 0 to 1, as attention is nowhere negative, and 1 where the maps are proportional (Kovaleva et al. 2019, section
-    4.3). Leading axes, such as examples and heads, are averaged over. UserError for another shape,
-    for weights that are not finite or below 0, and for a map of zeros.
+    No unit; from 0 to 1, as attention is nowhere negative, and 1 where the maps are proportional
+    (Kovaleva et al. 2019, section 4.3). Leading axes, such as examples and heads, are averaged
+    over. UserError for another shape, for weights that are not finite or below 0, and for a map of
+    zeros.
     """
     p, q = (scaled(one.reshape(*one.shape[:-2], -1), axis=-1) for one in _maps(a, b))
     if min(p.min(), q.min()) < 0:
         raise UserError(f"a weight of attention is below 0; {SOFTMAX}")
     if not (p.any(-1).all() and q.any(-1).all()):
-        raise UserError("a map of attention is zero everywhere, so it has no direction; leave it out.")
+        raise UserError(
+            "a map of attention is zero everywhere, so it has no direction; leave it out."
+        )
     return float(maps.quotient((p * q).sum(-1), (p * p).sum(-1), (q * q).sum(-1)).mean())
 
 
@@ -123,5 +136,7 @@ def _states(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
 def _maps(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
     a, b = (_array(name, one).astype(np.float64, copy=False) for name, one in (("a", a), ("b", b)))
     if a.ndim < 2 or a.shape != b.shape or not a.size:
-        raise UserError(f"a is {list(a.shape)} and b {list(b.shape)}; give [..., query, key] of one shape.")
+        raise UserError(
+            f"a is {list(a.shape)} and b {list(b.shape)}; give [..., query, key] of one shape."
+        )
     return a, b

@@ -25,10 +25,11 @@ NOISE = ["noise", "noise_low", "noise_high"]
 class Change:
     """How a model differs from its reference, by layer and head.
 
-    rows: of every replicate, in the columns of the workflow's tables, of which CKA's values are distances; table: means over
-    replicates; left_out: {measure: why it could not be taken}; about: how many texts, which checkpoints;
-    draws: how many models were made by noise for each replicate. Their rows have `noise_name(model)` as `model`;
-    own: {measure of the user's own: how it is shown}.
+    rows: of every replicate, in the columns of the workflow's tables, of which CKA's values are
+    distances; table: means over replicates; left_out: {measure: why it could not be taken}; about:
+    how many texts, which checkpoints; draws: how many models were made by noise for each
+    replicate. Their rows have `noise_name(model)` as `model`; own: {measure of the user's own: how
+    it is shown}.
     """
 
     rows: pd.DataFrame = field(repr=False)
@@ -41,18 +42,24 @@ class Change:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row a measure, variant, layer and head: measure, variant, layer, head, value, low, high, null.
+        """One row a measure, variant, layer and head: measure, variant, layer, head, value, low,
+        high, null.
 
-        value: the mean over replicates; low, high: its 95 % interval over texts and, where there are several, replicates; null:
-        what unrelated models would give, where that is known. Layer 0 is the output of the embeddings; head 0 is the mean over
-        heads, and all there is of hidden states. Units: rsa -1 to 1, cka at most 1, cosine 0 to 1, all 1 where nothing changed;
-        svcca 0 to 1, js 0 to ln 2 nats (or 1 bit), both 0 where nothing changed.
-        With draws of noise there are noise, noise_low and noise_high too: the mean, the smallest and the largest
-        draw, each a mean over replicates.
+        value: the mean over replicates; low, high: its 95 % interval over texts and, where there
+        are several, replicates; null: what unrelated models would give, where that is known. Layer
+        0 is the output of the embeddings; head 0 is the mean over heads, and all there is of
+        hidden states. Units: rsa -1 to 1, cka at most 1, cosine 0 to 1, all 1 where nothing
+        changed; svcca 0 to 1, js 0 to ln 2 nats (or 1 bit), both 0 where nothing changed. With
+        draws of noise there are noise, noise_low and noise_high too: the mean, the smallest and
+        the largest draw, each a mean over replicates.
         """
         rows = statistics.summarise(with_ranges(self.own_rows), BY)
         nulls = rows["variant"].str.endswith(NULL)
-        null = rows[nulls].assign(variant=rows["variant"].str.removesuffix(NULL)).set_index(BY)["value"]
+        null = (
+            rows[nulls]
+            .assign(variant=rows["variant"].str.removesuffix(NULL))
+            .set_index(BY)["value"]
+        )
         rows = rows[~nulls].join(null.rename("null"), on=BY)
         if self.draws:
             rows = rows.join(self._noise(), on=BY)
@@ -78,7 +85,8 @@ class Change:
 
     @cached_property
     def profile(self) -> pd.DataFrame:
-        """How much each layer changed by each measure, as a share of the layer that changed most: [measures, layers]."""
+        """How much each layer changed by each measure, as a share of the layer that changed most:
+        [measures, layers]."""
         shares = {}
         for name, measure in self.shown.items():
             rows = self.by_layer(name)
@@ -96,7 +104,8 @@ class Change:
         ].set_index("layer")
 
     def beyond_noise(self, measure: str) -> list[int]:
-        """List the layers that changed more by a measure, all heads together, than every draw of noise.
+        """List the layers that changed more by a measure, all heads together, than every draw of
+        noise.
 
         Differences that are rounding alone, as where nothing changed, do not count.
         """
@@ -107,17 +116,18 @@ class Change:
         return list(rows.index[more > statistics.EQUAL])
 
     def plot(self):
-        """Draw the profile and every measure by layer, with intervals, nulls and draws of noise: a matplotlib Figure.
-        UserError where matplotlib is not installed."""
+        """Draw the profile and every measure by layer, with intervals, nulls and draws of noise: a
+        matplotlib Figure. UserError where matplotlib is not installed."""
         from bertshift.api.drawing import draw
 
         return draw(self)
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write the table, the picture of `plot` and a page to explore, `change.tsv`, `change.png` and `index.html`.
+        """Write the table, the picture of `plot` and a page to explore, `change.tsv`, `change.png`
+        and `index.html`.
 
-        Returns the files. Those whose packages are not installed are left out with a warning. UserError where
-        the folder cannot be made.
+        Returns the files. Those whose packages are not installed are left out with a warning.
+        UserError where the folder cannot be made.
         """
         from bertshift.api import drawing
 
@@ -137,7 +147,8 @@ class Change:
         return [folder / name for name in written]
 
     def __str__(self) -> str:
-        """Format the profile as a table: each layer's values, and their share of the largest change."""
+        """Format the profile as a table: each layer's values, and their share of the largest
+        change."""
         cells = {}
         for measure in self.profile.index:
             values = self.by_layer(measure)["value"]
@@ -148,7 +159,13 @@ class Change:
         lines = [
             f"{self.model} and {self.reference}: each measure by layer, and its share of the largest change"
         ]
-        lines.append(pd.DataFrame(cells).fillna("").rename_axis("layer").reset_index().to_string(index=False))
+        lines.append(
+            pd.DataFrame(cells)
+            .fillna("")
+            .rename_axis("layer")
+            .reset_index()
+            .to_string(index=False)
+        )
         lines += [self._beyond_noise()] if self.draws else []
         lines += [f"{measure} is left out: {why}" for measure, why in self.left_out.items()]
         return "\n".join(lines)
@@ -182,11 +199,14 @@ def noise_name(model: str) -> str:
 
 
 def with_ranges(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the range of each row's value, and turn the distances of a similarity into what it is itself.
+    """Add the range of each row's value, and turn the distances of a similarity into what it is
+    itself.
 
     Values of a user's own measure may lie anywhere.
     """
-    distances = rows["metric"].isin([name for name, measure in MEASURES.items() if measure.similarity])
+    distances = rows["metric"].isin(
+        [name for name, measure in MEASURES.items() if measure.similarity]
+    )
     own = ~rows["metric"].isin(MEASURES)
     turned = statistics.mapped(rows[distances], lambda value: 1 - value)
     parts = [

@@ -1,4 +1,5 @@
-"""`bertshift compare A [A ...] B --texts FILE [--out FOLDER]`: the comparison of two models from a shell."""
+"""`bertshift compare A [A ...] B --texts FILE [--out FOLDER]`: the comparison of two models from a
+shell."""
 
 import argparse
 import csv
@@ -21,7 +22,8 @@ REPEATED = 10  # lines for each different text on one side, from which on these 
 
 
 def texts_in(file: Path) -> list[str | tuple[str, ...]]:
-    """Read a text from each line; a tab stands between two of a pair. UserError where the file is missing or has an empty line."""
+    """Read a text from each line; a tab stands between two of a pair. UserError where the file is
+    missing or has an empty line."""
     try:
         lines = list(read_lines(file))
     except FileNotFoundError:
@@ -41,9 +43,12 @@ def texts_in(file: Path) -> list[str | tuple[str, ...]]:
 
 
 def _check_no_labels(file: Path, pairs: list[tuple[str, ...]]) -> None:
-    """Raise UserError where one side of all pairs is no text: a word in each line, or the same few words again and again."""
+    """Raise UserError where one side of all pairs is no text: a word in each line, or the same few
+    words again and again."""
     for side, parts in zip(("first", "second"), zip(*pairs)):
-        if not any(len(part.split()) > 1 for part in parts) or len(set(parts)) * REPEATED <= len(parts):
+        if not any(len(part.split()) > 1 for part in parts) or len(set(parts)) * REPEATED <= len(
+            parts
+        ):
             raise UserError(
                 f"{file}: what is {side} in its lines looks like labels, such as {parts[0]!r}, not like texts; leave it out, "
                 "or name the columns in a first line and choose them with --columns."
@@ -51,7 +56,8 @@ def _check_no_labels(file: Path, pairs: list[tuple[str, ...]]) -> None:
 
 
 def table_in(file: Path) -> pd.DataFrame:
-    """Read a table whose first line names its columns: with commas where the file ends in .csv, else with tabs.
+    """Read a table whose first line names its columns: with commas where the file ends in .csv,
+    else with tabs.
 
     UserError where the file is missing or is no such table.
     """
@@ -125,10 +131,14 @@ def _names(text: str) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="bertshift", description="What changed between two models of text.")
+    parser = argparse.ArgumentParser(
+        prog="bertshift", description="What changed between two models of text."
+    )
     parser.add_argument("--version", action="version", version=version())
     command = parser.add_subparsers(dest="command", required=True).add_parser(
-        "compare", help="compare two models layer by layer", description="Compare two models layer by layer."
+        "compare",
+        help="compare two models layer by layer",
+        description="Compare two models layer by layer.",
     )
     command.add_argument(
         "models",
@@ -145,16 +155,24 @@ def _parser() -> argparse.ArgumentParser:
             "FILE is a table; read the column of this name in its first line, or two, with a comma between, for pairs",
         ),
         "out": ("FOLDER", Path, "write change.tsv, change.png and index.html there"),
-        "measures": ("NAMES", _names, "some of the measures, with commas between; all if left out"),
+        "measures": (
+            "NAMES",
+            _names,
+            "some of the measures, with commas between; all if left out",
+        ),
         "max-length": ("TOKENS", int, "cut texts to so many tokens"),
         "tokenizer": ("MODEL", str, "whose tokenizer to take, where a model has none"),
     }
     for name, (metavar, kind, what) in options.items():
-        command.add_argument(f"--{name}", metavar=metavar, type=kind, required=name == "texts", help=what)
+        command.add_argument(
+            f"--{name}", metavar=metavar, type=kind, required=name == "texts", help=what
+        )
     command.add_argument(
         "--null",
         choices=["noise"],
         help="also measure the reference with noise as large as the model's change",
     )
-    command.add_argument("--draws", type=int, default=3, metavar="N", help="how often noise is drawn (3)")
+    command.add_argument(
+        "--draws", type=int, default=3, metavar="N", help="how often noise is drawn (3)"
+    )
     return parser

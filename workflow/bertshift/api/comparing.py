@@ -25,7 +25,14 @@ from bertshift.api.models import (
     prepare,
     short_names,
 )
-from bertshift.api.texts import check_count, check_cut, check_lengths, check_same, rows_of, tokens_of
+from bertshift.api.texts import (
+    check_count,
+    check_cut,
+    check_lengths,
+    check_same,
+    rows_of,
+    tokens_of,
+)
 from bertshift.errors import UserError
 from bertshift.measures.metric import Shown
 from bertshift.metrics.pairs import Pair
@@ -55,22 +62,26 @@ def compare(
 ) -> Change:
     """Compare two models layer by layer on the same texts, as the workflow's rules do.
 
-    model, reference: a folder, a name on the Hugging Face hub (`name` or `name@revision`) or a loaded model of transformers; a
-    list holds replicates: fine-tuning seeds of one reference, or as many references, each the parent of its model. An adapter
-    of PEFT's is merged with its base, which is its reference unless another is given.
-    texts: strings, or pairs of strings as tuples. Some hundred sentences do; SVCCA needs more tokens than the models are
-    wide. Or a table: a DataFrame, a data set of the hub, a mapping of columns or rows that are mappings. columns: of a table,
-    the column that is read, or two for pairs.
-    measures: some of rsa, svcca, cka, js and cosine, and functions of your own: of x and y, the hidden states [tokens, width] of
-    the same content tokens in float64, to a number that is 1 (a similarity) or 0 (a distance) where x is y. max_length: texts are cut to so many tokens. tokens: how many the
-    measures of hidden states draw at most (RSA 5000, SVCCA and CKA 20000). tokenizer: for models that bring none. name: what
+    model, reference: a folder, a name on the Hugging Face hub (`name` or `name@revision`) or a
+    loaded model of transformers; a list holds replicates: fine-tuning seeds of one reference, or
+    as many references, each the parent of its model. An adapter of PEFT's is merged with its base,
+    which is its reference unless another is given. texts: strings, or pairs of strings as tuples.
+    Some hundred sentences do; SVCCA needs more tokens than the models are wide. Or a table: a
+    DataFrame, a data set of the hub, a mapping of columns or rows that are mappings. columns: of a
+    table, the column that is read, or two for pairs. measures: some of rsa, svcca, cka, js and
+    cosine, and functions of your own: of x and y, the hidden states [tokens, width] of the same
+    content tokens in float64, to a number that is 1 (a similarity) or 0 (a distance) where x is y.
+    max_length: texts are cut to so many tokens. tokens: how many the measures of hidden states
+    draw at most (RSA 5000, SVCCA and CKA 20000). tokenizer: for models that bring none. name: what
     the texts are called; draws of tokens depend on it. progress: whether a bar shows on stderr.
-    null: "noise" also measures models made by noise, `draws` for each replicate: the reference with random weights
-    as large as the model's change (`models.noise`). Both models must have one shape.
+    null: "noise" also measures models made by noise, `draws` for each replicate: the reference
+    with random weights as large as the model's change (`models.noise`). Both models must have one
+    shape.
 
-    Activations are written to a temporary folder: for 300 sentences and BERT-base half a gigabyte a model. A measure that
-    cannot be taken, as attention of models with other numbers of layers, is named in `left_out` of the result. UserError for
-    models and texts that cannot be compared at all.
+    Activations are written to a temporary folder: for 300 sentences and BERT-base half a gigabyte
+    a model. A measure that cannot be taken, as attention of models with other numbers of layers,
+    is named in `left_out` of the result. UserError for models and texts that cannot be compared at
+    all.
     """
     models, rows = listed(model), rows_of(texts, columns)
     references = listed([own_reference(one) for one in models] if reference is None else reference)
@@ -95,10 +106,14 @@ def compare(
             ]
             paths = {str(files[_key(one)]): name_of(one) for one in given}
             noise = [
-                _noise(pair, draw, draws, rows, length, bar) for pair in pairs for draw in range(1, draws + 1)
+                _noise(pair, draw, draws, rows, length, bar)
+                for pair in pairs
+                for draw in range(1, draws + 1)
             ]
             tables, own, left_out = _measured([*pairs, *noise], wanted, tokens, paths, bar)
-            checkpoints = [checkpoint_of(one, Path(folder) / str(number)) for number, one in enumerate(given)]
+            checkpoints = [
+                checkpoint_of(one, Path(folder) / str(number)) for number, one in enumerate(given)
+            ]
     about = {"texts": len(rows), "checkpoints": checkpoints}
     return Change(pd.concat(tables, ignore_index=True), *names, about, left_out, draws, own)
 
@@ -121,7 +136,8 @@ def _once(models: list) -> list:
 
 
 def _replicates(models: list, references: list) -> Iterator[tuple[Any, Any, dict]]:
-    """Yield (model, its reference, which replicate it is): as the workflow numbers pretraining runs and fine-tuning seeds."""
+    """Yield (model, its reference, which replicate it is): as the workflow numbers pretraining
+    runs and fine-tuning seeds."""
     runs, seeds = list(map(_key, _once(references))), Counter()
     for one, other in zip(
         models, references if len(references) > 1 else references * len(models), strict=True
@@ -136,8 +152,8 @@ def _dumped(
 ) -> tuple[dict[str | int, Path], int]:
     """Write what each model makes of the texts, one model at a time in memory.
 
-    Returns {key of a model: activation file} and the length that texts are cut to. The model folder is beside
-    the file's folder, under the file's name.
+    Returns {key of a model: activation file} and the length that texts are cut to. The model
+    folder is beside the file's folder, under the file's name.
     """
     files, first = {}, None
     for number, one in enumerate(given):
@@ -165,7 +181,8 @@ def _dumped(
 
 
 def _noise(pair: Pair, draw: int, draws: int, rows: list[dict], length: int, bar: tqdm) -> Pair:
-    """Put a model made by noise in the place of a pair's model. Raise UserError for models of other shapes."""
+    """Put a model made by noise in the place of a pair's model. Raise UserError for models of
+    other shapes."""
     name, init, seed = (pair.keys[key] for key in ("model", "init", "seed"))
     bar.set_description(f"noise, draw {draw}")
     folder = pair.model.parent
@@ -187,7 +204,8 @@ def _measured(
     paths: Mapping[str, str],
     bar: tqdm,
 ) -> tuple[list[pd.DataFrame], dict[str, Shown], dict[str, str]]:
-    """Return the measures' tables, how those of the user's own are shown, and which could not be taken, and why."""
+    """Return the measures' tables, how those of the user's own are shown, and which could not be
+    taken, and why."""
     tables, own, left_out = [], {}, {}
     for name, measure in wanted.items():
         bar.set_description(name)

@@ -37,7 +37,11 @@ def has(modules: Sequence[str]) -> bool:
 
 def left_out() -> str:
     """Say which files cannot be written, and how to install what is missing; empty if nothing is."""
-    files = [name for name, modules in (("change.png", PICTURE), ("index.html", PAGE)) if not has(modules)]
+    files = [
+        name
+        for name, modules in (("change.png", PICTURE), ("index.html", PAGE))
+        if not has(modules)
+    ]
     missing = [module for module in PAGE if not find_spec(module)]
     return f"no {' and no '.join(files)}: {_how_to_install(missing)}" if files else ""
 
@@ -45,7 +49,9 @@ def left_out() -> str:
 def need(modules: Sequence[str]) -> None:
     """Raise UserError, which says how to install what is missing."""
     if missing := [module for module in modules if not find_spec(module)]:
-        raise UserError(f"a picture needs packages that are not installed; {_how_to_install(missing)}")
+        raise UserError(
+            f"a picture needs packages that are not installed; {_how_to_install(missing)}"
+        )
     _forget_absent_backend()
 
 
@@ -54,7 +60,8 @@ def _how_to_install(modules: Sequence[str]) -> str:
 
 
 def _forget_absent_backend() -> None:
-    """Drop MPLBACKEND where its module is not installed, as below a notebook's shell: matplotlib refuses to be imported."""
+    """Drop MPLBACKEND where its module is not installed, as below a notebook's shell: matplotlib
+    refuses to be imported."""
     scheme, _, module = os.environ.get("MPLBACKEND", "").partition("://")
     if scheme == "module" and not find_spec(module.partition(".")[0]):
         del os.environ["MPLBACKEND"]
@@ -69,7 +76,9 @@ def draw(change: Change) -> "Figure":
     with plt.rc_context(SHEET):
         figure = _empty_figure(WIDTH, 1.1 + 0.22 * len(measures) + 1.7 * rows)
         figure.suptitle(f"{change.model} and {change.reference}", fontsize=9)
-        above, below = figure.subfigures(2, 1, height_ratios=[0.6 + 0.2 * len(measures), 1.7 * rows])
+        above, below = figure.subfigures(
+            2, 1, height_ratios=[0.6 + 0.2 * len(measures), 1.7 * rows]
+        )
         _profile(above.subplots(), change)
         for place, measure in enumerate(measures, 1):
             _measure(below.add_subplot(rows, 3, place), change, measure)
@@ -78,7 +87,8 @@ def draw(change: Change) -> "Figure":
 
 
 def _empty_figure(width: float, height: float) -> "Figure":
-    """Make a figure that notebooks show; where there is no backend to show it, one for files alone."""
+    """Make a figure that notebooks show; where there is no backend to show it, one for files
+    alone."""
     import matplotlib.pyplot as plt
     from matplotlib.figure import Figure
 
@@ -95,7 +105,9 @@ def _profile(axes: "Axes", change: Change) -> None:
     axes.imshow(shares.to_numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
     axes.set_yticks(range(len(shares)), [change.shown[measure].title for measure in shares.index])
     axes.set_xticks(range(shares.shape[1]), shares.columns)
-    axes.set_xlabel("layer (0 = embeddings); darker is more change, relative to the layer that changes most")
+    axes.set_xlabel(
+        "layer (0 = embeddings); darker is more change, relative to the layer that changes most"
+    )
 
 
 def _measure(axes: "Axes", change: Change, measure: str) -> None:
@@ -121,7 +133,9 @@ def _measure(axes: "Axes", change: Change, measure: str) -> None:
         place = {"xytext": (0, -4), "textcoords": "offset points", "ha": "right", "va": "top"}
         axes.annotate("noise", last, color=GREY, fontsize=7, **place)
     axes.set(
-        title=change.shown[measure].title, xlabel="layer", xlim=(-0.3, change.profile.columns.max() + 0.3)
+        title=change.shown[measure].title,
+        xlabel="layer",
+        xlim=(-0.3, change.profile.columns.max() + 0.3),
     )
     axes.title.set_fontsize(8)
     axes.locator_params(axis="x", integer=True)

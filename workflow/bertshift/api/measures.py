@@ -1,4 +1,5 @@
-"""The measures that two models are compared by: metrics of the workflow, and functions of one's own."""
+"""The measures that two models are compared by: metrics of the workflow, and functions of one's
+own."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -13,8 +14,8 @@ from bertshift.measures.registry import METRICS
 class Measure:
     """A measure that `results/<folder>` has a table of.
 
-    module: in metrics/, whose `compare` takes its rows; shown: its line of the picture and the page.
-    similarity: whether values are 1 minus those of the table, which are distances.
+    module: in metrics/, whose `compare` takes its rows; shown: its line of the picture and the
+    page. similarity: whether values are 1 minus those of the table, which are distances.
     """
 
     folder: str
@@ -39,7 +40,10 @@ MEASURES = {
     "rsa": _of("rsa"),
     "svcca": _of("svcca"),
     "cka": Measure(
-        "similarity", "linear_cka", replace(METRICS["similarity"].shown["cka_debiased"], alike=True), True
+        "similarity",
+        "linear_cka",
+        replace(METRICS["similarity"].shown["cka_debiased"], alike=True),
+        True,
     ),
     "js": _of("js"),
     "cosine": _of("cosine"),
@@ -47,7 +51,8 @@ MEASURES = {
 
 
 def known(measures: str | Callable | Iterable[str | Callable]) -> dict[str, Measure | Callable]:
-    """Find measures by name; a function is called by its own. UserError for unknown names and for names that stand twice."""
+    """Find measures by name; a function is called by its own. UserError for unknown names and for
+    names that stand twice."""
     given = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
     if not given:
         raise UserError(f"no measure is named; write some of {', '.join(MEASURES)}.")
@@ -57,8 +62,12 @@ def known(measures: str | Callable | Iterable[str | Callable]) -> dict[str, Meas
         if not callable(one) and name not in MEASURES:
             raise UserError(f"there is no measure {name!r}; write some of {', '.join(MEASURES)}.")
         if callable(one) and not name.isidentifier():
-            raise UserError(f"a measure is called {name!r}; give a function with a name, written with def.")
+            raise UserError(
+                f"a measure is called {name!r}; give a function with a name, written with def."
+            )
         if name in found or callable(one) and name in MEASURES:
-            raise UserError(f"two measures are called {name!r}; name each once, and functions otherwise.")
+            raise UserError(
+                f"two measures are called {name!r}; name each once, and functions otherwise."
+            )
         found[name] = one if callable(one) else MEASURES[name]
     return found

@@ -1,4 +1,5 @@
-"""Models as a user has them, folders, names on the hub or loaded, as model folders that the rules' code reads."""
+"""Models as a user has them, folders, names on the hub or loaded, as model folders that the rules'
+code reads."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -31,7 +32,9 @@ def listed(models: Any) -> list:
     """Return one model, or several replicates of one, as a list. UserError for an empty list."""
     found = list(models) if isinstance(models, (list, tuple)) else [models]
     if not found:
-        raise UserError("a list of models is empty; give a folder, a name on the hub or a loaded model.")
+        raise UserError(
+            "a list of models is empty; give a folder, a name on the hub or a loaded model."
+        )
     return found
 
 
@@ -43,7 +46,8 @@ def name_of(model: Any) -> str:
 
 
 def checkpoint_of(model: Any, folder: Path) -> str:
-    """Name the checkpoint in a model folder that was prepared for a model: one from the hub with its commit."""
+    """Name the checkpoint in a model folder that was prepared for a model: one from the hub with
+    its commit."""
     source = read_json(folder / SOURCE)
     return source["name"] if source["source"].startswith("hub:") else name_of(model)
 
@@ -51,8 +55,8 @@ def checkpoint_of(model: Any, folder: Path) -> str:
 def prepare(model: Any, folder: Path, tokenizer: Any = None) -> None:
     """Write the model folder `folder` for a model that is given in any way.
 
-    tokenizer: a folder, a hub's name or a loaded one, in the place of the model's own. UserError, which names the model, for
-    what is no model of text with all its weights.
+    tokenizer: a folder, a hub's name or a loaded one, in the place of the model's own. UserError,
+    which names the model, for what is no model of text with all its weights.
     """
     beside, name = folder.with_name(f"{folder.name}.given"), name_of(model)
     with called({str(beside): name}):
@@ -79,7 +83,8 @@ def prepare(model: Any, folder: Path, tokenizer: Any = None) -> None:
 
 
 def own_reference(model: Any) -> str:
-    """Name the base that an adapter was trained on, in a folder, on the hub or loaded. UserError for another model."""
+    """Name the base that an adapter was trained on, in a folder, on the hub or loaded. UserError
+    for another model."""
     if has_adapters(model):
         return base_of(model)
     if isinstance(model, (str, Path)) and is_adapter(given := _found(model)[0]):
@@ -102,7 +107,8 @@ def called(names: dict[str, str]) -> Iterator[None]:
 
 
 def _found(model: str | Path) -> tuple[Path, dict]:
-    """Find the folder of a model that is given by name, on this machine or as the hub has it, and where it is from."""
+    """Find the folder of a model that is given by name, on this machine or as the hub has it, and
+    where it is from."""
     if (given := Path(model).expanduser()).is_dir():
         _check_not_above(given)
         return given, local_source(given.name)
@@ -139,7 +145,8 @@ def _check_not_above(folder: Path) -> None:
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise UserError for weights that are missing and for a model of images, in words about these."""
+    """Raise UserError for weights that are missing and for a model of images, in words about
+    these."""
     if read_config(folder).get("model_type") != "bert":
         _check_reads_texts(str(folder), MODEL_MAPPING[type(load_config(folder))])
     weights_of(folder)
@@ -182,7 +189,14 @@ def _tokenizer(given: Any, name: str) -> PreTrainedTokenizerBase:
 def _tokenizer_files(name: str, revision: str | None) -> Path:
     from huggingface_hub import snapshot_download
 
-    patterns = ["config.json", "tokenizer*", "special_tokens_map.json", "vocab.*", "merges.txt", "*.model"]
+    patterns = [
+        "config.json",
+        "tokenizer*",
+        "special_tokens_map.json",
+        "vocab.*",
+        "merges.txt",
+        "*.model",
+    ]
     try:
         return Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     except (OSError, ValueError) as error:
@@ -192,9 +206,14 @@ def _tokenizer_files(name: str, revision: str | None) -> Path:
 
 
 def short_names(models: Sequence, references: Sequence) -> tuple[str, str]:
-    """Call both sides of a comparison, of one or several models, by the last part of a name, apart from each other."""
+    """Call both sides of a comparison, of one or several models, by the last part of a name, apart
+    from each other."""
     both = [_short(side) for side in (models, references)]
-    return (both[0], both[1]) if both[0] != both[1] else (f"{both[0]} (model)", f"{both[1]} (reference)")
+    return (
+        (both[0], both[1])
+        if both[0] != both[1]
+        else (f"{both[0]} (model)", f"{both[1]} (reference)")
+    )
 
 
 def _short(models: Sequence) -> str:

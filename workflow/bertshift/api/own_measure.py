@@ -17,17 +17,20 @@ SAME = 1e-6  # how far from 0 or 1 the value of equal states may be
 Function = Callable[[np.ndarray, np.ndarray], float]
 
 
-def compare(function: Function, name: str, pairs: Sequence[Pair], tokens: int = TOKENS) -> pd.DataFrame:
+def compare(
+    function: Function, name: str, pairs: Sequence[Pair], tokens: int = TOKENS
+) -> pd.DataFrame:
     """Tabulate a function of x and y, [tokens, width] in float64, one row for each pair and layer.
 
-    Tokens are neither special nor the first of a text, and at most so many. The function is called once more without each
-    block of texts. Raises UserError where it gives no number.
+    Tokens are neither special nor the first of a text, and at most so many. The function is called
+    once more without each block of texts. Raises UserError where it gives no number.
     """
     return frame(_rows(function, name, pairs, tokens))
 
 
 def shown(function: Function, name: str, pair: Pair, tokens: int = TOKENS) -> Shown:
-    """Describe the measure by what it gives for states and themselves: 1 for a similarity, 0 for a distance.
+    """Describe the measure by what it gives for states and themselves: 1 for a similarity, 0 for a
+    distance.
 
     Raises UserError for any other value.
     """
@@ -81,7 +84,11 @@ def _value(function: Function, name: str, x: np.ndarray, y: np.ndarray) -> float
     try:
         value = float(found)
     except (TypeError, ValueError):
-        raise UserError(f"{name} gives {type(found).__name__}; let it return one number.") from None
+        raise UserError(
+            f"{name} gives {type(found).__name__}; let it return one number."
+        ) from None
     if not np.isfinite(value):
-        raise UserError(f"{name} gives {value} for {len(x)} tokens; let it return a finite number.")
+        raise UserError(
+            f"{name} gives {value} for {len(x)} tokens; let it return a finite number."
+        )
     return value

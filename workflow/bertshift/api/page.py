@@ -19,7 +19,9 @@ def page(change: Change) -> str:
     model, reference = (_spelled(name) for name in (change.model, change.reference))
     compared = pair_name(model, reference)
     metrics = {
-        name: Metric(shown={name: shown}, by_heads=name in MEASURES and MEASURES[name].record.by_heads)
+        name: Metric(
+            shown={name: shown}, by_heads=name in MEASURES and MEASURES[name].record.by_heads
+        )
         for name, shown in change.shown.items()
     }
     tables = {
@@ -35,7 +37,10 @@ def page(change: Change) -> str:
         "left_out": [f"{measure}: {why}" for measure, why in change.left_out.items()], "tables": [],
     }  # fmt: skip
     found = data.page([], pd.DataFrame(), {}, {compared: pair}, {})
-    found |= {"title": f"{change.model} and {change.reference}", "checkpoints": pair["made"]["checkpoint"]}
+    found |= {
+        "title": f"{change.model} and {change.reference}",
+        "checkpoints": pair["made"]["checkpoint"],
+    }
     return render(found | {"labels": {model: change.model, reference: change.reference}})
 
 
@@ -55,5 +60,6 @@ def _spelled(name: str) -> str:
 
 
 def _as_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows as the page reads them: pairs of layers at one depth are one layer of the model."""
+    """Return the rows as the page reads them: pairs of layers at one depth are one layer of the
+    model."""
     return rows.assign(ref_layer=rows["layer"], scale="", checkpoint="", data="")

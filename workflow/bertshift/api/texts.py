@@ -17,8 +17,8 @@ from bertshift.models.tokenizer import special_tokens
 def rows_of(texts: Any, columns: str | Sequence[str] | None = None) -> list[dict]:
     """Make stimuli of strings and pairs of strings, or of one or two columns of a table.
 
-    A table is a mapping of columns, a DataFrame, a data set of the hub, or mappings row by row. UserError for no text, an
-    empty one, what is neither, and a table whose columns are not named.
+    A table is a mapping of columns, a DataFrame, a data set of the hub, or mappings row by row.
+    UserError for no text, an empty one, what is neither, and a table whose columns are not named.
     """
     if isinstance(texts, (str, bytes)):
         raise UserError("texts is one string; give a list of strings, or of pairs of strings.")
@@ -93,7 +93,9 @@ def _columns(texts: Any, names: Sequence[str]) -> list:
                 f"texts has no column {name!r}, only {', '.join(map(str, known))}; correct columns=."
             )
         if isinstance(texts[name], (str, bytes)):
-            raise UserError(f"column {name!r} of texts is one string; give a table with many rows.")
+            raise UserError(
+                f"column {name!r} of texts is one string; give a table with many rows."
+            )
     found = [_listed(texts[name]) for name in names]
     if len({*map(len, found)}) > 1:
         raise UserError(
@@ -125,8 +127,8 @@ def check_count(key: str, value: Any, least: int) -> None:
 def check_cut(
     max_length: int, tokenizer: PreTrainedTokenizerBase, rows: Sequence[dict], room: int, name: str
 ) -> None:
-    """Raise UserError where a text that is cut to `max_length` tokens has none but special ones, or more than the model has
-    room for."""
+    """Raise UserError where a text that is cut to `max_length` tokens has none but special ones,
+    or more than the model has room for."""
     pair = any("text_b" in row for row in rows)
     special = special_tokens(tokenizer, pair)
     least = special + (2 if pair else 1)

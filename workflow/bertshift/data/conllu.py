@@ -9,9 +9,9 @@ from bertshift.errors import UserError
 def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
     """Read the sentences of a CoNLL-U file as rows {id, text, words, upos, xpos, heads, deprels}.
 
-    Heads count from 1, 0 is the root. Multiword tokens (3-4) and empty nodes (8.1) are skipped: rows hold
-    the syntactic words, on which the basic tree is defined (universaldependencies.org/format.html). Raises
-    UserError with file and line for anything else.
+    Heads count from 1, 0 is the root. Multiword tokens (3-4) and empty nodes (8.1) are skipped:
+    rows hold the syntactic words, on which the basic tree is defined
+    (universaldependencies.org/format.html). Raises UserError with file and line for anything else.
     """
     rows, comments, words, start = [], {}, [], 1
     for number, line in enumerate([*read_lines(path), ""], 1):
@@ -48,24 +48,34 @@ def _word(fields: list[str], expected: int, where: str) -> tuple:
 
 def _sentence(words: list[tuple], comments: Mapping, where: str) -> dict:
     columns = dict(
-        zip(("words", "upos", "xpos", "heads", "deprels"), map(list, zip(*words, strict=True)), strict=True)
+        zip(
+            ("words", "upos", "xpos", "heads", "deprels"),
+            map(list, zip(*words, strict=True)),
+            strict=True,
+        )
     )
     text = comments.get("text") or " ".join(columns["words"])
-    row = {"text": text, **columns} | ({"id": comments["sent_id"]} if "sent_id" in comments else {})
+    row = {"text": text, **columns} | (
+        {"id": comments["sent_id"]} if "sent_id" in comments else {}
+    )
     return check(row, where)
 
 
 def check(row: dict, where: str) -> dict:
-    """Return the row. UserError, beginning with `where`, unless its lists are of one length and its heads a tree."""
+    """Return the row. UserError, beginning with `where`, unless its lists are of one length and
+    its heads a tree."""
     lengths = {len(row[key]) for key in ("words", "upos", "xpos", "heads", "deprels")}
     fault = "lists of different lengths" if len(lengths) > 1 else tree_fault(row["heads"])
     if fault:
-        raise UserError(f"{where}: the sentence has {fault}; fetch the treebank again or correct it.")
+        raise UserError(
+            f"{where}: the sentence has {fault}; fetch the treebank again or correct it."
+        )
     return row
 
 
 def tree_fault(heads: Sequence[int]) -> str | None:
-    """Say what keeps `heads` from being a tree with one root, or return None. Every word is visited once."""
+    """Say what keeps `heads` from being a tree with one root, or return None. Every word is
+    visited once."""
     outside = [head for head in heads if not 0 <= head <= len(heads)]
     if outside:
         return f"a head {outside[0]} outside its {len(heads)} words"

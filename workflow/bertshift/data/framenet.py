@@ -1,4 +1,5 @@
-"""The sentences of Kovaleva et al. 2019, section 4.2: exemplars of FrameNet with a word and core elements of its frame."""
+"""The sentences of Kovaleva et al. 2019, section 4.2: exemplars of FrameNet with a word and core
+elements of its frame."""
 
 import lzma
 import re
@@ -19,18 +20,21 @@ from bertshift.errors import UserError
 
 LICENCE = "FrameNet: CC BY 3.0 Unported, ICSI Berkeley; most sentences are of the British National Corpus"
 WORDS, ELEMENT_WORDS, NEAR = 12, 3, 2
-# What NLTK's reader opens: these, and below them every frame and lexical unit, but none of the full texts.
+# What NLTK's reader opens: these, and below them every frame and lexical unit, but none of the
+# full texts.
 INDEXES = ["frRelation.xml", "frameIndex.xml", "fulltextIndex.xml", "luIndex.xml", "semTypes.xml"]
 MEMBER = re.compile(rf"(?:.*/)?((?:frame|lu)/[^/]+\.xml|{'|'.join(map(re.escape, INDEXES))})")
 PROGRESS_SECONDS = 5
 
 
 def select(source: Path) -> tuple[list[dict], Counter]:
-    """Select relations (see `relations`) from FrameNet, a folder or its archive; count what is left out, by reason.
+    """Select relations (see `relations`) from FrameNet, a folder or its archive; count what is
+    left out, by reason.
 
-    The paper asks for short sentences whose target word is far from the frame elements, which are short too. Its
-    notebook says how: see `left_out`. Arguments are the elements that belong to one of the frame's core sets. A
-    folder may lack lexical units. Raises UserError for a source that is no FrameNet.
+    The paper asks for short sentences whose target word is far from the frame elements, which are
+    short too. Its notebook says how: see `left_out`. Arguments are the elements that belong to one
+    of the frame's core sets. A folder may lack lexical units. Raises UserError for a source that
+    is no FrameNet.
     """
     import nltk
     from nltk.corpus.reader.framenet import FramenetCorpusReader, FramenetError
@@ -48,11 +52,16 @@ def select(source: Path) -> tuple[list[dict], Counter]:
                     continue
                 skipped["lexical units of frames without core sets"] += not core
                 for sentence in exemplars:
-                    reason = left_out(sentence.text, sentence.get("Target", []), _elements(sentence), core)
+                    reason = left_out(
+                        sentence.text, sentence.get("Target", []), _elements(sentence), core
+                    )
                     skipped[reason] += 1
                     if not reason:
                         rows.append(_row(sentence, core))
-                unit.pop("subCorpus", None), unit.pop("exemplars", None)  # the reader keeps what it has read
+                (
+                    unit.pop("subCorpus", None),
+                    unit.pop("exemplars", None),
+                )  # the reader keeps what it has read
             if time.monotonic() - shown > PROGRESS_SECONDS:
                 shown = time.monotonic()
                 print(f"{source}: {len(rows)} sentences up to frame {frame.name}", file=sys.stderr)
@@ -63,12 +72,14 @@ def select(source: Path) -> tuple[list[dict], Counter]:
 def left_out(text: str, targets: list, elements: list, core: set[str]) -> str:
     """Say why the paper has no such sentence; empty if it has.
 
-    targets [(start, end)], elements [(start, end, name)] in characters. As in the paper's notebook words are compared
-    as words: a second "the" beside the target is as near as the one of the element.
+    targets [(start, end)], elements [(start, end, name)] in characters. As in the paper's notebook
+    words are compared as words: a second "the" beside the target is as near as the one of the
+    element.
     """
     from nltk.tokenize import NLTKWordTokenizer
 
-    # NLTK's `word_tokenize`, but for its search for sentences in a text, which needs a model; this text is one.
+    # NLTK's `word_tokenize`, but for its search for sentences in a text, which needs a model; this
+    # text is one.
     words_of = NLTKWordTokenizer().tokenize
     words = words_of(text)
     if len(words) > WORDS:
@@ -99,14 +110,17 @@ def _row(sentence, core: set[str]) -> dict:
         "text": sentence.text,
         "predicate": list(sentence.Target[0]),
         "arguments": [
-            {"span": [start, end], "role": name} for start, end, name in _elements(sentence) if name in core
+            {"span": [start, end], "role": name}
+            for start, end, name in _elements(sentence)
+            if name in core
         ],
     }
 
 
 @contextmanager
 def _folder(source: Path) -> Iterator[Path]:
-    """Yield the folder with FrameNet's indexes. An archive is unpacked for as long as the folder is needed."""
+    """Yield the folder with FrameNet's indexes. An archive is unpacked for as long as the folder
+    is needed."""
     with TemporaryDirectory() as unpacked:
         if not source.is_dir():
             _unpack(source, Path(unpacked))
@@ -133,7 +147,8 @@ def _unpack(archive: Path, folder: Path) -> None:
 
 
 def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
-    """Yield name, size and a reader of the content of every plain file. Links in a tar archive are left out."""
+    """Yield name, size and a reader of the content of every plain file. Links in a tar archive are
+    left out."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
             for each in packed.infolist():

@@ -12,15 +12,16 @@ NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
 
 
 def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
-    """Read the rows of a GLUE TSV, and count the lines dropped, by reason, and the cells unquoted. The count is whole
-    once all rows are read.
+    """Read the rows of a GLUE TSV, and count the lines dropped, by reason, and the cells unquoted.
+    The count is whole once all rows are read.
 
-    A quotation mark is a character like any other, so a line is split at its tabs and nothing else, but in a file that
-    csv or pandas wrote (`read_table`); there too where `spec["literal_quotes"]` says so. Columns are found by the names
-    in `spec["columns"]`; `spec["header"]` names the columns of a file without a header line.
+    A quotation mark is a character like any other, so a line is split at its tabs and nothing
+    else, but in a file that csv or pandas wrote (`read_table`); there too where
+    `spec["literal_quotes"]` says so. Columns are found by the names in `spec["columns"]`;
+    `spec["header"]` names the columns of a file without a header line.
 
-    Raises UserError, naming file and line, for a missing or repeated column, an unknown label or score, and for more
-    lines with a wrong number of columns than `spec["tolerate_malformed"]`.
+    Raises UserError, naming file and line, for a missing or repeated column, an unknown label or
+    score, and for more lines with a wrong number of columns than `spec["tolerate_malformed"]`.
     """
     dropped = Counter()
     return _rows(path, spec, dropped), dropped
@@ -30,13 +31,19 @@ def _rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
     table = read_cells(path) if spec.get("literal_quotes") else read_table(path, dropped)
     header = spec.get("header") or next(table)[1]
     columns = spec["columns"].values()
-    check_columns(path, header, columns, "correct it, or `columns` of the data set in the catalogue")
+    check_columns(
+        path, header, columns, "correct it, or `columns` of the data set in the catalogue"
+    )
     malformed = []
     for number, fields in table:
         if len(fields) != len(header):
-            malformed.append(f"{path}:{number} has {len(fields)} columns where {len(header)} are expected")
+            malformed.append(
+                f"{path}:{number} has {len(fields)} columns where {len(header)} are expected"
+            )
             continue
-        row = example(dict(zip(header, fields, strict=True)), spec["columns"], spec, f"{path}:{number}")
+        row = example(
+            dict(zip(header, fields, strict=True)), spec["columns"], spec, f"{path}:{number}"
+        )
         if row is None:
             dropped["without a label"] += 1
         else:
@@ -50,10 +57,12 @@ def _rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
 
 
 def example(fields: Mapping, columns: Mapping[str, str], spec: Mapping, where: str) -> dict | None:
-    """Make one row {text_a, text_b (pairs), label}, or None where the label is one of `spec["unlabelled"]`.
+    """Make one row {text_a, text_b (pairs), label}, or None where the label is one of
+    `spec["unlabelled"]`.
 
-    The label is the name that `spec["labels"]` gives to what the source says; without `labels` it is a number
-    that must lie within `spec["range"]`. `where` says in error messages where the row came from.
+    The label is the name that `spec["labels"]` gives to what the source says; without `labels` it
+    is a number that must lie within `spec["range"]`. `where` says in error messages where the row
+    came from.
     """
     texts = {key: fields[column] for key, column in columns.items() if key != "label"}
     for key, text in texts.items():
@@ -64,7 +73,11 @@ def example(fields: Mapping, columns: Mapping[str, str], spec: Mapping, where: s
     raw = str(fields[columns["label"]])
     if raw in spec.get("unlabelled", ()):
         return None
-    label = _class(raw, spec["labels"], where) if spec.get("labels") else _score(raw, spec["range"], where)
+    label = (
+        _class(raw, spec["labels"], where)
+        if spec.get("labels")
+        else _score(raw, spec["range"], where)
+    )
     return {**texts, "label": label}
 
 

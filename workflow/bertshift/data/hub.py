@@ -20,11 +20,13 @@ COLUMNS = {
 def read(
     name: str, spec: Mapping, cache: Path | None
 ) -> tuple[dict[str, tuple[Iterator[dict], Counter]], dict[str, str]]:
-    """Read the rows of every split in `spec["hub"]["splits"]`, and the SHA-256 of the files they are from.
+    """Read the rows of every split in `spec["hub"]["splits"]`, and the SHA-256 of the files they
+    are from.
 
-    Each split's rows come with a count of their irregularities, which is whole once the rows are read. Raises
-    UserError for a revision that is no commit sha, that the hub lacks or that it could not serve in `ATTEMPTS`
-    attempts, for a missing column, and for rows that the data set's format does not allow.
+    Each split's rows come with a count of their irregularities, which is whole once the rows are
+    read. Raises UserError for a revision that is no commit sha, that the hub lacks or that it
+    could not serve in `ATTEMPTS` attempts, for a missing column, and for rows that the data set's
+    format does not allow.
     """
     hub = spec["hub"]
     if not re.fullmatch(r"[0-9a-f]{40}", hub["revision"]):
@@ -36,7 +38,8 @@ def read(
     tables = (_streamed if "rows" in hub else _prepared)(hub, builder)
     counts = {split: Counter() for split in tables}
     return {
-        split: (_rows(spec, split, *tables[split], counts[split]), counts[split]) for split in tables
+        split: (_rows(spec, split, *tables[split], counts[split]), counts[split])
+        for split in tables
     }, checksums
 
 
@@ -77,7 +80,8 @@ def _undelivered(where: str, error: Exception) -> UserError:
 
 
 def _fetch(hub: Mapping, cache: Path | None, force: bool) -> tuple:
-    """Fetch the configuration's files into the cache, unless they are streamed; return (builder, {file: SHA-256})."""
+    """Fetch the configuration's files into the cache, unless they are streamed; return (builder,
+    {file: SHA-256})."""
     import datasets
 
     builder = datasets.load_dataset_builder(
@@ -89,7 +93,8 @@ def _fetch(hub: Mapping, cache: Path | None, force: bool) -> tuple:
     )
     files = [url for split in (builder.config.data_files or {}).values() for url in split]
     if not files or not all(f"@{hub['revision']}/" in url for url in files):
-        # Where the hub does not answer, `datasets` takes any other revision that its cache happens to hold.
+        # Where the hub does not answer, `datasets` takes any other revision that its cache happens
+        # to hold.
         raise ConnectionError("neither the hub nor the cache has this revision")
     # hf://datasets/<owner>/<name>@<revision>/<path>
     paths = [url.partition(f"@{hub['revision']}/")[2] for url in files]
@@ -102,9 +107,15 @@ def _fetch(hub: Mapping, cache: Path | None, force: bool) -> tuple:
 def _streamed(hub: Mapping, builder) -> dict[str, tuple]:
     """Stream the first rows of every split, which are fetched as they are read; with each split's
     features."""
-    streams = {split: builder.as_streaming_dataset(split=theirs) for split, theirs in hub["splits"].items()}
+    streams = {
+        split: builder.as_streaming_dataset(split=theirs)
+        for split, theirs in hub["splits"].items()
+    }
     where = f"{hub['id']}@{hub['revision']}"
-    return {split: (_first(stream, hub["rows"], where), stream.features) for split, stream in streams.items()}
+    return {
+        split: (_first(stream, hub["rows"], where), stream.features)
+        for split, stream in streams.items()
+    }
 
 
 def _first(stream, number: int, where: str) -> Iterator[dict]:
@@ -123,13 +134,15 @@ def _first(stream, number: int, where: str) -> Iterator[dict]:
 
 
 def _prepared(hub: Mapping, builder) -> dict[str, tuple]:
-    """Prepare the rows of every split; with its features. UserError where the files are not as the hub
-    declares them."""
+    """Prepare the rows of every split; with its features. UserError where the files are not as the
+    hub declares them."""
     from datasets.exceptions import DatasetsError
 
     try:
         builder.download_and_prepare()
-        tables = {split: builder.as_dataset(split=theirs) for split, theirs in hub["splits"].items()}
+        tables = {
+            split: builder.as_dataset(split=theirs) for split, theirs in hub["splits"].items()
+        }
     except (DatasetsError, ValueError) as error:
         raise UserError(
             f"The files of the hub's {hub['id']}@{hub['revision']} are not what its card and `hub` "
@@ -147,7 +160,8 @@ def _declared_checksums(hub: Mapping, paths: list[str]) -> dict[str, str]:
 
 
 def _download(hub: Mapping, path: str, declared: str | None, force: bool) -> str:
-    """Bring the file into the hub client's cache, where `datasets` finds it, and return its SHA-256."""
+    """Bring the file into the hub client's cache, where `datasets` finds it, and return its
+    SHA-256."""
     from huggingface_hub import hf_hub_download
 
     file = hf_hub_download(
@@ -168,7 +182,9 @@ def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
-def _rows(spec: Mapping, split: str, table: Iterable[dict], features, counts: Counter) -> Iterator[dict]:
+def _rows(
+    spec: Mapping, split: str, table: Iterable[dict], features, counts: Counter
+) -> Iterator[dict]:
     hub, kind = spec["hub"], spec["kind"]
     columns = {key: key for key in COLUMNS.get(kind, ())} | hub.get("columns", {})
     missing = sorted(set(columns.values()) - set(features))
@@ -178,7 +194,8 @@ def _rows(spec: Mapping, split: str, table: Iterable[dict], features, counts: Co
             f"only {', '.join(features)}; correct `hub.columns` in the catalogue."
         )
     decoded = (
-        {column: _decode(row[column], features[column]) for column in columns.values()} for row in table
+        {column: _decode(row[column], features[column]) for column in columns.values()}
+        for row in table
     )
     if kind == "text":
         yield from plain_text.rows(
@@ -188,7 +205,9 @@ def _rows(spec: Mapping, split: str, table: Iterable[dict], features, counts: Co
     for index, fields in enumerate(decoded):
         where = f"{hub['id']}@{hub['revision']}, split {split}, row {index + 1}"
         if kind == "qa":
-            row = _question({key: fields[column] for key, column in columns.items()}, hub, counts, where)
+            row = _question(
+                {key: fields[column] for key, column in columns.items()}, hub, counts, where
+            )
         elif kind == "treebank":
             row = _tree({key: fields[column] for key, column in columns.items()}, where)
         else:
@@ -199,8 +218,8 @@ def _rows(spec: Mapping, split: str, table: Iterable[dict], features, counts: Co
 
 
 def _decode(value, feature):
-    """Put names in place of the numbers by which the hub stores classes; a missing label, -1, stays a
-    number."""
+    """Put names in place of the numbers by which the hub stores classes; a missing label, -1,
+    stays a number."""
     inner = getattr(feature, "feature", feature)
     if not hasattr(inner, "int2str"):
         return value
@@ -212,7 +231,9 @@ def _decode(value, feature):
 def _question(fields: Mapping, hub: Mapping, counts: Counter, where: str) -> dict | None:
     answers = list(zip(fields["answers"]["text"], fields["answers"]["answer_start"], strict=True))
     impossible = bool(hub.get("unanswerable")) and not answers
-    return squad_json.example({**fields, "answers": answers, "impossible": impossible}, counts, where)
+    return squad_json.example(
+        {**fields, "answers": answers, "impossible": impossible}, counts, where
+    )
 
 
 def _tree(fields: Mapping, where: str) -> dict:

@@ -10,7 +10,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Abbreviations by what they say of the full stop that follows them, without that full stop, in lower case.
+# Abbreviations by what they say of the full stop that follows them, without that full stop, in
+# lower case.
 NEVER_FINAL = _words("""
     mr mrs ms dr prof rev fr st ste mt ft gen col lt maj capt cmdr adm sgt cpl pvt gov sen rep pres hon msgr
     supt vs v cf viz approx est al ed eds trans e.g i.e
@@ -31,17 +32,19 @@ ENDING = re.compile(r"""[.!?]["'”’)\]]*$""")
 
 
 def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
-    """Read the sentences of a file with one paragraph a line, every line a document of its own; see `rows`."""
+    """Read the sentences of a file with one paragraph a line, every line a document of its own;
+    see `rows`."""
     dropped = Counter()
     return rows(read_lines(path), spec.get("min_words", 1), dropped), dropped
 
 
 def rows(documents: Iterable[str], min_words: int, dropped: Counter) -> Iterator[dict]:
-    """Yield rows {text, document, sentence}; `dropped` counts the sentences that give none, by reason.
+    """Yield rows {text, document, sentence}; `dropped` counts the sentences that give none, by
+    reason.
 
-    Sentences of fewer than `min_words` words, or without a final mark (headings, list items, captions), are
-    dropped. `sentence` counts them nevertheless: rows with successive numbers follow each other in the
-    document.
+    Sentences of fewer than `min_words` words, or without a final mark (headings, list items,
+    captions), are dropped. `sentence` counts them nevertheless: rows with successive numbers
+    follow each other in the document.
     """
     for document, text in enumerate(documents):
         for index, sentence in enumerate(split_sentences(text)):
@@ -54,18 +57,23 @@ def rows(documents: Iterable[str], min_words: int, dropped: Counter) -> Iterator
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split English text at sentence ends and line breaks, by rules; white space becomes one space.
+    """Split English text at sentence ends and line breaks, by rules; white space becomes one
+    space.
 
-    No split after a title, an initial ("J. Smith") or another abbreviation, nor before a lower-case letter.
-    An abbreviation that may end a sentence ("in the U.S.") does so only before a word that usually starts
-    one.
+    No split after a title, an initial ("J. Smith") or another abbreviation, nor before a
+    lower-case letter. An abbreviation that may end a sentence ("in the U.S.") does so only before
+    a word that usually starts one.
     """
-    return [sentence for line in text.splitlines() for sentence in _split_line(" ".join(line.split()))]
+    return [
+        sentence for line in text.splitlines() for sentence in _split_line(" ".join(line.split()))
+    ]
 
 
 def _split_line(line: str) -> list[str]:
     cuts = [match.end() for match in BOUNDARY.finditer(line) if _ends_sentence(line, match)]
-    pieces = [line[start:end].strip() for start, end in zip([0, *cuts], [*cuts, len(line)], strict=True)]
+    pieces = [
+        line[start:end].strip() for start, end in zip([0, *cuts], [*cuts, len(line)], strict=True)
+    ]
     return [piece for piece in pieces if piece]
 
 

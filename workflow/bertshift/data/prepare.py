@@ -22,13 +22,18 @@ READERS: dict[str, Reader] = {
 def prepare_from_mirror(
     name: str, spec: Mapping, mirror: Path, directory: Path, origin: str = MIRROR
 ) -> None:
-    """Write `directory`/examples.jsonl and dataset.json from files in the publisher's layout below `mirror`.
+    """Write `directory`/examples.jsonl and dataset.json from files in the publisher's layout below
+    `mirror`.
 
-    `spec` is the data set's entry in config/datasets.yaml, as its schema allows it; origin: whether the mirror is the generated world. Raises
-    UserError for a missing or damaged file; then neither file is written.
+    `spec` is the data set's entry in config/datasets.yaml, as its schema allows it; origin:
+    whether the mirror is the generated world. Raises UserError for a missing or damaged file; then
+    neither file is written.
     """
     mirror, read = Path(mirror), READERS[spec["format"]]
-    files = {split: _first_existing(name, split, mirror, spec["mirror"][split]) for split in spec["mirror"]}
+    files = {
+        split: _first_existing(name, split, mirror, spec["mirror"][split])
+        for split in spec["mirror"]
+    }
     splits = {split: read(mirror / file, spec) for split, file in files.items()}
     checksums = {file: sha256(mirror / file) for file in files.values()}
     _write(name, spec, splits, origin, ",".join(files.values()), None, checksums, directory)
@@ -37,9 +42,9 @@ def prepare_from_mirror(
 def prepare_from_hub(name: str, spec: Mapping, directory: Path, cache: Path | None) -> None:
     """Write the same two files from the Hugging Face hub, at the commit that `spec["hub"]` pins.
 
-    `cache` is where `datasets` keeps its prepared copies (None: its own default); the files as downloaded
-    are in the hub client's cache, which HF_HOME names. Raises UserError as `prepare_from_mirror` does, and
-    where a bounded number of attempts did not bring the files.
+    `cache` is where `datasets` keeps its prepared copies (None: its own default); the files as
+    downloaded are in the hub client's cache, which HF_HOME names. Raises UserError as
+    `prepare_from_mirror` does, and where a bounded number of attempts did not bring the files.
     """
     splits, checksums = hub.read(name, spec, cache)
     place = f"{spec['hub']['id']}@{spec['hub']['revision']}"
@@ -95,13 +100,16 @@ def _write(
             for split in splits
             if counts[split] != published[split]
         ],
-        "irregular": {split: dict(sorted((+counts).items())) for split, (_, counts) in splits.items()},
+        "irregular": {
+            split: dict(sorted((+counts).items())) for split, (_, counts) in splits.items()
+        },
     }
     write_json(directory / SIDECAR, sidecar)
 
 
 def _identified(splits: Mapping[str, Rows], counts: dict[str, int]) -> Iterator[dict]:
-    """Yield rows with "id" (the publisher's own if there is one) and "split" in front; count them in `counts`."""
+    """Yield rows with "id" (the publisher's own if there is one) and "split" in front; count them
+    in `counts`."""
     seen = Counter()
     for split, (rows, irregular) in splits.items():
         for row in rows:

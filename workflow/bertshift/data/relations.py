@@ -2,7 +2,8 @@
 
     {"id": str, "text": str, "predicate": [s, e), "arguments": [{"span": [s, e), "role": str}, ...]}
 
-Spans are in characters. Beside the lines lies a sidecar that says what they were made from and what was left out.
+Spans are in characters. Beside the lines lies a sidecar that says what they were made from and
+what was left out.
 """
 
 import csv
@@ -18,15 +19,17 @@ from bertshift.errors import UserError
 from bertshift.files import read_jsonl, sha256, write_json, write_jsonl
 
 ROWS, SIDECAR = "relations.jsonl", "relations.json"
-# The columns of a table of FrameNet's sentences that are read: spans are pairs of numbers, those of links in JSON.
+# The columns of a table of FrameNet's sentences that are read: spans are pairs of numbers, those
+# of links in JSON.
 TABLE = ["id", "sentence", "target_start", "target_end", "link_spans_json"]
 
 
 def prepare_relations(source: Path, directory: Path, origin: str) -> dict:
     """Write `directory`/relations.jsonl and, last, its sidecar, which is returned.
 
-    source: FrameNet, as a folder or archive; or sentences, as JSON lines of the form above (an id is optional) or as a
-    table of TABLE. origin: the configuration's data.source. Raises UserError where that is not what the source holds.
+    source: FrameNet, as a folder or archive; or sentences, as JSON lines of the form above (an id
+    is optional) or as a table of TABLE. origin: the configuration's data.source. Raises UserError
+    where that is not what the source holds.
     """
     rows, left_out = _read(source)
     for row in rows:
@@ -57,14 +60,17 @@ def read_relations(directory: Path) -> list[dict]:
 
 def _read(source: Path) -> tuple[list[dict], Counter]:
     if source.suffix == ".jsonl":
-        return [{"id": str(number)} | row for number, (_, row) in enumerate(read_records(source))], Counter()
+        return [
+            {"id": str(number)} | row for number, (_, row) in enumerate(read_records(source))
+        ], Counter()
     if source.suffix == ".tsv":
         return list(_table_rows(source)), Counter()
     return framenet.select(source)
 
 
 def _table_rows(source: Path) -> Iterator[dict]:
-    """Yield the rows of a table as csv and pandas write it: cells with quotation marks are quoted and double them."""
+    """Yield the rows of a table as csv and pandas write it: cells with quotation marks are quoted
+    and double them."""
     lines = enumerate(read_lines(source), 1)
     header = _cells(*next(lines), source)
     check_columns(source, header, TABLE, f"write the columns {', '.join(TABLE)}")
@@ -79,7 +85,9 @@ def _table_rows(source: Path) -> Iterator[dict]:
         row = dict(zip(header, cells, strict=True))
         try:
             links = [{"span": span, "role": "FE"} for span in json.loads(row["link_spans_json"])]
-            target = [int(row[key]) for key in ("target_start", "target_end") if row[key].isdecimal()]
+            target = [
+                int(row[key]) for key in ("target_start", "target_end") if row[key].isdecimal()
+            ]
         except (TypeError, ValueError):
             links = target = []
         yield {"id": row["id"], "text": row["sentence"], "predicate": target, "arguments": links}
@@ -101,9 +109,14 @@ def _check(row: dict, source: Path) -> None:
         text, spans = row["text"], [row["predicate"], *(each["span"] for each in row["arguments"])]
         kinds = {type(bound) for span in spans for bound in span}
         good = (
-            isinstance(row["id"], str | int) and isinstance(text, str) and kinds == {int} and len(spans) > 1
+            isinstance(row["id"], str | int)
+            and isinstance(text, str)
+            and kinds == {int}
+            and len(spans) > 1
         )
-        good = good and all(0 <= start < end <= len(text) and text[start:end].strip() for start, end in spans)
+        good = good and all(
+            0 <= start < end <= len(text) and text[start:end].strip() for start, end in spans
+        )
     except (KeyError, TypeError, ValueError):
         good = False
     if not good:

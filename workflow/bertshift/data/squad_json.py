@@ -11,7 +11,8 @@ _NAMES = {str: "text", int: "a whole number", bool: "true or false"}
 
 
 def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
-    """Read the questions of a SQuAD 1.1 or 2.0 file, and count the answers moved or lost; see `example`.
+    """Read the questions of a SQuAD 1.1 or 2.0 file, and count the answers moved or lost; see
+    `example`.
 
     Raises UserError for a file that is cut off or not in SQuAD's form.
     """
@@ -48,18 +49,22 @@ def _questions(articles: list) -> Iterator[dict]:
                     "id": question["id"],
                     "question": question["question"],
                     "context": paragraph["context"],
-                    "answers": [(answer["text"], answer["answer_start"]) for answer in question["answers"]],
+                    "answers": [
+                        (answer["text"], answer["answer_start"]) for answer in question["answers"]
+                    ],
                     "impossible": question.get("is_impossible", False),
                 }
 
 
 def example(fields: Mapping, counts: Counter, where: str) -> dict | None:
-    """Make one row {id, question, context, answers, impossible}; `fields["answers"]` holds pairs (text, start).
+    """Make one row {id, question, context, answers, impossible}; `fields["answers"]` holds pairs
+    (text, start).
 
-    Every answer of the row stands in the context at its start. An answer that stands elsewhere is moved to the
-    nearest occurrence of its text; one that stands nowhere is dropped. A question that keeps no answer but is
-    not marked impossible is dropped too (returns None). Each of these is counted in `counts`. Raises UserError, which
-    begins with `where`, for a value of another type.
+    Every answer of the row stands in the context at its start. An answer that stands elsewhere is
+    moved to the nearest occurrence of its text; one that stands nowhere is dropped. A question
+    that keeps no answer but is not marked impossible is dropped too (returns None). Each of these
+    is counted in `counts`. Raises UserError, which begins with `where`, for a value of another
+    type.
     """
     if fault := _fault(fields):
         raise UserError(f"{where}: {fault}; correct the file or fetch it again.")

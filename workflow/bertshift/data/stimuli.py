@@ -12,14 +12,14 @@ SENTENCE_WORDS = (5, 90)
 
 
 def draw_stimuli(name: str, rows: Mapping[str, Sequence[dict]], settings: Mapping) -> list[dict]:
-    """Draw a seeded sample, without replacement, in the order of the source: rows of id, text_a and perhaps
-    text_b.
+    """Draw a seeded sample, without replacement, in the order of the source: rows of id, text_a
+    and perhaps text_b.
 
-    `rows` maps each of its data sets to its rows, `settings` has `form` and `number` per data set, and
-    `max_train`, by data set whose rows are of the split train: inputs are drawn from the sample of this size that its
-    task learns from (None: from all).
-    Forms: `inputs`, as the task gets them; `first`, the premise or question alone; `sentences`;
-    `consecutive_pairs` of sentences; `like`, running text cut to the lengths of the second source's inputs.
+    `rows` maps each of its data sets to its rows, `settings` has `form` and `number` per data set,
+    and `max_train`, by data set whose rows are of the split train: inputs are drawn from the
+    sample of this size that its task learns from (None: from all). Forms: `inputs`, as the task
+    gets them; `first`, the premise or question alone; `sentences`; `consecutive_pairs` of
+    sentences; `like`, running text cut to the lengths of the second source's inputs.
     """
     for dataset, size in settings.get("max_train", {}).items():
         if size is not None:
@@ -35,10 +35,14 @@ def draw_stimuli(name: str, rows: Mapping[str, Sequence[dict]], settings: Mappin
     ]
 
 
-def _sampled(name: str, dataset: str, examples: Sequence[dict], form: str, number: int) -> list[dict]:
+def _sampled(
+    name: str, dataset: str, examples: Sequence[dict], form: str, number: int
+) -> list[dict]:
     usable = _usable(examples, form)
     if not usable:
-        raise UserError(f"stimuli '{name}': data set '{dataset}' has no usable input; check its source.")
+        raise UserError(
+            f"stimuli '{name}': data set '{dataset}' has no usable input; check its source."
+        )
     rng = np.random.default_rng(seed_from("stimuli", name, dataset))
     drawn = sorted(rng.permutation(len(usable))[:number])
     return [_as_form(examples, usable[index], form) for index in drawn]
@@ -48,7 +52,9 @@ def _usable(examples: Sequence[dict], form: str) -> Sequence[int]:
     """List the rows that an input can be made of, or can begin with."""
     if form == "consecutive_pairs":
         pairs = enumerate(pairwise(examples))
-        return array("q", (i for i, pair in pairs if _follows(*pair) and all(map(_ordinary, pair))))
+        return array(
+            "q", (i for i, pair in pairs if _follows(*pair) and all(map(_ordinary, pair)))
+        )
     if form == "sentences":
         return array("q", (i for i, row in enumerate(examples) if _ordinary(row)))
     return range(len(examples))
@@ -58,14 +64,18 @@ def _as_form(examples: Sequence[dict], index: int, form: str) -> dict:
     row = _as_input(examples[index])
     if form == "consecutive_pairs":
         following = examples[index + 1]
-        return {"id": f"{row['id']}+{following['id']}", "text_a": row["text_a"], "text_b": following["text"]}
+        return {
+            "id": f"{row['id']}+{following['id']}",
+            "text_a": row["text_a"],
+            "text_b": following["text"],
+        }
     return {"id": row["id"], "text_a": row["text_a"]} if form == "first" else row
 
 
 def _like(name: str, sentences: Sequence[dict], models: Sequence[dict]) -> list[dict]:
-    """Draw running text of the lengths of other inputs. For each input in `models` these are as many
-    consecutive words of one document as the input's texts have together. UserError where no document is long
-    enough."""
+    """Draw running text of the lengths of other inputs. For each input in `models` these are as
+    many consecutive words of one document as the input's texts have together. UserError where no
+    document is long enough."""
     rng = np.random.default_rng(seed_from("stimuli", name, "text"))
     drawn = []
     for model in models:
@@ -74,7 +84,9 @@ def _like(name: str, sentences: Sequence[dict], models: Sequence[dict]) -> list[
         if words:
             drawn.append({"id": f"{start}~{model['id']}", "text_a": " ".join(words)})
     if not drawn:
-        raise UserError(f"stimuli '{name}': no document is as long as the inputs it should be like.")
+        raise UserError(
+            f"stimuli '{name}': no document is as long as the inputs it should be like."
+        )
     return drawn
 
 

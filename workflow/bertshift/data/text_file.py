@@ -23,10 +23,11 @@ def read_text(path: Path) -> str:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yield lines without a byte order mark, split at LF and CRLF alone: a text may hold a lone CR, U+2028 or U+0085.
+    """Yield lines without a byte order mark, split at LF and CRLF alone: a text may hold a lone
+    CR, U+2028 or U+0085.
 
-    Raises UserError for a file that cannot be read or is empty, for bytes that are not UTF-8 (with the line), and for
-    what a failed download leaves behind: a web page, or a Git LFS pointer.
+    Raises UserError for a file that cannot be read or is empty, for bytes that are not UTF-8 (with
+    the line), and for what a failed download leaves behind: a web page, or a Git LFS pointer.
     """
     with files.reading(path), open(path, "rb") as file:
         _check_start(path, file.read(200))
@@ -40,28 +41,33 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield each line's number and its cells, which tabs separate; a quotation mark is a character."""
+    """Yield each line's number and its cells, which tabs separate; a quotation mark is a
+    character."""
     for number, line in enumerate(read_lines(path), 1):
         yield number, line.split("\t")
 
 
 def read_table(path: Path, counts: Counter) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows as `read_cells` does, but what quoted cells say, and count these, in a file that csv wrote, and so pandas
-    or a spreadsheet: each cell with a quotation mark is in quotation marks and doubles those inside. Such a cell may hold
-    tabs and go on in the next line; the number is that of a row's last line.
+    """Yield rows as `read_cells` does, but what quoted cells say, and count these, in a file that
+    csv wrote, and so pandas or a spreadsheet: each cell with a quotation mark is in quotation
+    marks and doubles those inside. Such a cell may hold tabs and go on in the next line; the
+    number is that of a row's last line.
     """
     if not _is_quoted(path):
         yield from read_cells(path)
         return
     for number, row in _quoted_rows(path):
         cells = _CELLS.findall(row)
-        counts["cells in quotation marks, as csv writes them"] += sum(cell[:1] == '"' for cell in cells)
+        counts["cells in quotation marks, as csv writes them"] += sum(
+            cell[:1] == '"' for cell in cells
+        )
         yield number, list(map(_unquoted, cells))
 
 
 def _is_quoted(path: Path) -> bool:
-    """Tell whether csv wrote the file: all its cells are as csv writes them, and one of them had to be quoted or all of
-    the first row are. A cell in quotation marks that csv would not need may be a text in quotation marks."""
+    """Tell whether csv wrote the file: all its cells are as csv writes them, and one of them had
+    to be quoted or all of the first row are. A cell in quotation marks that csv would not need may
+    be a text in quotation marks."""
     quoted = False
     for number, (_, row) in enumerate(_quoted_rows(path)):
         if '"' in row:
@@ -78,7 +84,8 @@ def _unquoted(cell: str) -> str:
 
 
 def _quoted_rows(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield rows, each with the number of its last line. A row goes on in the next line while a quotation mark is open."""
+    """Yield rows, each with the number of its last line. A row goes on in the next line while a
+    quotation mark is open."""
     lines, is_open = [], False
     for number, line in enumerate(read_lines(path), 1):
         lines.append(line)
@@ -99,12 +106,14 @@ def _check_start(path: Path, start: bytes) -> None:
             f"{path} is a web page, not data; the download was redirected or refused: fetch it again."
         )
     if start.startswith(b"version https://git-lfs"):
-        raise UserError(f"{path} is a Git LFS pointer, not data; run `git lfs pull` where it came from.")
+        raise UserError(
+            f"{path} is a Git LFS pointer, not data; run `git lfs pull` where it came from."
+        )
 
 
 def read_records(path: Path) -> Iterator[tuple[str, dict]]:
-    """Yield (file and line, object) of a file of JSON lines. Raises UserError as `read_lines` does, and for a line
-    that is no JSON object or has half of a character (a lone surrogate)."""
+    """Yield (file and line, object) of a file of JSON lines. Raises UserError as `read_lines`
+    does, and for a line that is no JSON object or has half of a character (a lone surrogate)."""
     for number, line in enumerate(read_lines(path), 1):
         where = f"{path}:{number}"
         try:
@@ -114,7 +123,9 @@ def read_records(path: Path) -> Iterator[tuple[str, dict]]:
         if not isinstance(found, dict):
             raise UserError(f"{where} is not a record; write a JSON object.")
         if "\\u" in line and not is_text(json.dumps(found, ensure_ascii=False)):
-            raise UserError(f"{where} has half of a character (a lone surrogate); write the whole character.")
+            raise UserError(
+                f"{where} has half of a character (a lone surrogate); write the whole character."
+            )
         yield where, found
 
 
@@ -124,7 +135,8 @@ def is_text(value) -> bool:
 
 
 def check_columns(path: Path, header: Sequence[str], wanted: Iterable[str], instead: str) -> None:
-    """Raise UserError for a header that lacks a column, saying what to do `instead`, or that names one twice."""
+    """Raise UserError for a header that lacks a column, saying what to do `instead`, or that names
+    one twice."""
     wanted = sorted(set(wanted))
     for sign, name in ((",", "commas"), (";", "semicolons")):
         if len(header) == 1 and {*wanted} <= {_unquoted(cell) for cell in header[0].split(sign)}:
@@ -136,9 +148,12 @@ def check_columns(path: Path, header: Sequence[str], wanted: Iterable[str], inst
         if name not in header:
             raise UserError(f"{path} has no column {name!r}, only {', '.join(header)}; {instead}.")
         if header.count(name) > 1:
-            raise UserError(f"{path} has {header.count(name)} columns {name!r}; give each a name of its own.")
+            raise UserError(
+                f"{path} has {header.count(name)} columns {name!r}; give each a name of its own."
+            )
 
 
 def is_web_page(start: bytes) -> bool:
-    """Tell whether a file that begins with `start` is a web page, which a server sends where it has no data."""
+    """Tell whether a file that begins with `start` is a web page, which a server sends where it
+    has no data."""
     return start.lstrip().lower().startswith((b"<!doctype html", b"<html"))

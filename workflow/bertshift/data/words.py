@@ -18,18 +18,19 @@ _WORD = re.compile(
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Find the characters [start, end) of a running text's words, cut about as English treebanks cut them.
+    """Find the characters [start, end) of a running text's words, cut about as English treebanks
+    cut them.
 
-    A contraction is two words ("did n't", "it 's"). An abbreviation with dots, a number with marks inside and a
-    repeated mark of punctuation are one word each. Any other mark is a word, also inside a word. Every character
-    but spaces is in exactly one word.
+    A contraction is two words ("did n't", "it 's"). An abbreviation with dots, a number with marks
+    inside and a repeated mark of punctuation are one word each. Any other mark is a word, also
+    inside a word. Every character but spaces is in exactly one word.
     """
     return [match.span() for match in _WORD.finditer(text)]
 
 
 def sentence_bounds(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Find the words [start, end) of each sentence of a running text. A sentence ends at full stops, question or
-    exclamation marks that no word in lower case follows."""
+    """Find the words [start, end) of each sentence of a running text. A sentence ends at full
+    stops, question or exclamation marks that no word in lower case follows."""
     ends = [
         number
         for number, (word, following) in enumerate(pairwise(words), 1)

@@ -28,8 +28,8 @@ def ticks(axis: Axis, numbers: Iterable[int], words: Sequence[str] | None = None
 def heat_map(
     axes: Axes, matrix: pd.DataFrame | np.ndarray, absent: str = "not in\nthe paper", **look
 ) -> None:
-    """Draw a matrix with its first row on top, or the words `absent` if there is nothing to draw. Row and column k
-    lie between k − 1 and k."""
+    """Draw a matrix with its first row on top, or the words `absent` if there is nothing to draw.
+    Row and column k lie between k − 1 and k."""
     axes.grid(False)
     if not matrix.size:
         axes.set(xticks=[], yticks=[])
@@ -47,9 +47,15 @@ def heat_map(
 
 
 def coloured_table(
-    axes: Axes, fills: np.ndarray, across: Iterable[str], down: Iterable[str], fontsize: float = 8, **look
+    axes: Axes,
+    fills: np.ndarray,
+    across: Iterable[str],
+    down: Iterable[str],
+    fontsize: float = 8,
+    **look,
 ) -> None:
-    """Draw cells [rows, columns] with names. The cell of row y and column x, counted from 0, is centred at (x, y)."""
+    """Draw cells [rows, columns] with names. The cell of row y and column x, counted from 0, is
+    centred at (x, y)."""
     rows, columns = fills.shape
     edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
     axes.pcolormesh(*edges, fills, **({"edgecolors": "#d9d9d9", "linewidth": 0.5} | look))
@@ -64,13 +70,15 @@ def coloured_table(
 def write(
     axes: Axes, x: float, y: float, lines: Sequence[tuple[str, dict]], places: Sequence[float] = ()
 ) -> None:
-    """Write lines of text, each with its look, in the cell with its centre at (x, y); `places` stand in for LINES."""
+    """Write lines of text, each with its look, in the cell with its centre at (x, y); `places`
+    stand in for LINES."""
     for (text, look), place in zip(lines, places or LINES[len(lines)]):
         axes.text(x, y + place, text, ha="center", va="center", **({"fontsize": 7} | look))
 
 
 def over(axes: Axes, title: str, columns: Iterable[int], above: float = 17) -> None:
-    """Write a title over the names of neighbouring columns, at their middle, `above` points over the axes."""
+    """Write a title over the names of neighbouring columns, at their middle, `above` points over
+    the axes."""
     columns = list(columns)
     if columns:
         place = {"xy": ((columns[0] + columns[-1]) / 2, 1), "xycoords": ("data", "axes fraction")}
@@ -79,5 +87,8 @@ def over(axes: Axes, title: str, columns: Iterable[int], above: float = 17) -> N
 
 
 def number(value: float, signed: bool) -> str:
-    """Write a number with one decimal, as Merchant et al. 2020 print, with a true minus sign; 0.0 has no sign."""
-    return f"{round(value, 1) + 0.0:{'+' if signed and round(value, 1) else ''}.1f}".replace("-", "−")
+    """Write a number with one decimal, as Merchant et al. 2020 print, with a true minus sign; 0.0
+    has no sign."""
+    return f"{round(value, 1) + 0.0:{'+' if signed and round(value, 1) else ''}.1f}".replace(
+        "-", "−"
+    )

@@ -21,15 +21,25 @@ NULL_SENTENCES = {
     "change (mean, and range of replicates).",
     MATCHED: "Dashed: such noise of the size that changes the last layer as much as fine-tuning does.",
 }
-LEGEND_LETTERS, LEGEND_HANDLE = 18, 5  # letters of a legend in an inch, and as many as a handle takes
+LEGEND_LETTERS, LEGEND_HANDLE = (
+    18,
+    5,
+)  # letters of a legend in an inch, and as many as a handle takes
 
 
-def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "layer", **line) -> None:
-    """Draw one line over column `x`: with a band from low to high where there are replicates enough for an
-    interval, or else with a thin line for each of several replicates."""
+def curve(
+    axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "layer", **line
+) -> None:
+    """Draw one line over column `x`: with a band from low to high where there are replicates
+    enough for an interval, or else with a thin line for each of several replicates."""
     rows = rows.sort_values(x)
     axes.plot(rows[x], rows["value"], label=label, **look, **line)
-    thin = {"color": look["color"], "linewidth": 0.5, "alpha": 0.6, "linestyle": line.get("linestyle", "-")}
+    thin = {
+        "color": look["color"],
+        "linewidth": 0.5,
+        "alpha": 0.6,
+        "linestyle": line.get("linestyle", "-"),
+    }
     for values in zip_longest(*statistics.too_few(rows), fillvalue=np.nan):
         axes.plot(rows[x], values, **thin)
     enough = statistics.banded(rows)
@@ -39,9 +49,11 @@ def curve(axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "laye
             axes.fill_between(rows[x], low, high, color=look["color"], alpha=0.18, linewidth=0)
 
 
-def bars(axes: Axes, places: Sequence[float], rows: pd.DataFrame, horizontal: bool = True, **look) -> None:
-    """Draw intervals at `places` on the other axis; where there are too few replicates for an interval, draw
-    a dot for each of several."""
+def bars(
+    axes: Axes, places: Sequence[float], rows: pd.DataFrame, horizontal: bool = True, **look
+) -> None:
+    """Draw intervals at `places` on the other axis; where there are too few replicates for an
+    interval, draw a dot for each of several."""
     enough = statistics.banded(rows).to_numpy()
     places = np.asarray(places, dtype=np.float64)
     with within_reach(axes, rows["value"], horizontal):
@@ -65,7 +77,8 @@ def nulls(
     x: str = "layer",
     colour: Callable[[str], str] = task_colour,
 ) -> None:
-    """Draw the models made by noise that column `name` names, matched noise in the `colour` of its model."""
+    """Draw the models made by noise that column `name` names, matched noise in the `colour` of its
+    model."""
     words = dict(style.NULL_WORDS)
     for series, rows in table.groupby(name, sort=False):
         if null := null_of(series):
@@ -82,9 +95,11 @@ def null_curve(
     x: str = "layer",
     grey: bool = True,
 ) -> None:
-    """Draw noise of the same size as a band over its replicates, with their mean; matched noise as a dashed line.
+    """Draw noise of the same size as a band over its replicates, with their mean; matched noise as
+    a dashed line.
 
-    The band is grey; beside noise of other series in its panel it has its `colour`, and the mean is dash-dotted.
+    The band is grey; beside noise of other series in its panel it has its `colour`, and the mean
+    is dash-dotted.
     """
     rows = rows.sort_values(x)
     if null == MATCHED:
@@ -98,22 +113,26 @@ def null_curve(
 
 def null_band(rows: pd.DataFrame) -> tuple[list[float], list[float]]:
     """List the least and the largest replicate of each row."""
-    each = [statistics.each_of(text) or [value] for text, value in zip(rows["each"], rows["value"])]
+    each = [
+        statistics.each_of(text) or [value] for text, value in zip(rows["each"], rows["value"])
+    ]
     return list(map(min, each)), list(map(max, each))
 
 
 def null_note(table: pd.DataFrame, name: str = "series", noise: str = "Grey") -> str:
-    """Write a sentence on each null in a figure; empty if there is none. `noise` tells how noise of the same
-    size looks."""
+    """Write a sentence on each null in a figure; empty if there is none. `noise` tells how noise
+    of the same size looks."""
     found = {null_of(series) for series in table[name].unique()}
-    said = [sentence.format(noise=noise) for null, sentence in NULL_SENTENCES.items() if null in found]
+    said = [
+        sentence.format(noise=noise) for null, sentence in NULL_SENTENCES.items() if null in found
+    ]
     return " ".join(said)
 
 
 @contextmanager
 def within_reach(axes: Axes, values: pd.Series, horizontal: bool = False) -> Iterator[None]:
-    """Let the intervals drawn inside the block widen the axis of `values` by no more than their range on
-    either side: those of two replicates are so wide that nothing else would be seen."""
+    """Let the intervals drawn inside the block widen the axis of `values` by no more than their
+    range on either side: those of two replicates are so wide that nothing else would be seen."""
     before, side = axes.dataLim.get_points().copy(), 0 if horizontal else 1
     reach = (values.max() - values.min()) or abs(values.max())
     yield
@@ -126,8 +145,8 @@ def within_reach(axes: Axes, values: pd.Series, horizontal: bool = False) -> Ite
 
 
 def highest(rows: pd.DataFrame) -> float:
-    """Find where an axis that begins at 0 must end: above all values, and above the highest interval unless
-    that is more than twice as high."""
+    """Find where an axis that begins at 0 must end: above all values, and above the highest
+    interval unless that is more than twice as high."""
     most = rows["value"].max()
     ends = rows.loc[statistics.banded(rows), "high"].max()
     return max([most, *statistics.too_few(rows).explode().dropna(), min(ends, 2 * most)])
@@ -154,8 +173,8 @@ def legend_above(axes: Axes, columns: int) -> None:
 
 
 def by_model(axes: Axes, table: pd.DataFrame, x: str = "layer") -> None:
-    """Draw a line per model of our rows, in the colour of its task; the pretrained model's is dashed, on top
-    of what it hides. Nulls are drawn below them."""
+    """Draw a line per model of our rows, in the colour of its task; the pretrained model's is
+    dashed, on top of what it hides. Nulls are drawn below them."""
     nulls(axes, table, x=x)
     for model, rows in table[table["source"] == "ours"].groupby("series", sort=False):
         if null_of(model):
@@ -166,13 +185,16 @@ def by_model(axes: Axes, table: pd.DataFrame, x: str = "layer") -> None:
 
 
 def small_multiples(
-    table: pd.DataFrame, row: str, rows: Mapping[str, str], variants: Mapping[str, tuple[str, dict]]
+    table: pd.DataFrame,
+    row: str,
+    rows: Mapping[str, str],
+    variants: Mapping[str, tuple[str, dict]],
 ) -> Figure:
-    """Draw a panel per value of the column `row` (with these labels) and model, a line per variant (its label
-    and look).
+    """Draw a panel per value of the column `row` (with these labels) and model, a line per variant
+    (its label and look).
 
-    Models that have a row in common share its axis; a legend where a panel has several lines. A model's nulls
-    lie in its panel.
+    Models that have a row in common share its axis; a legend where a panel has several lines. A
+    model's nulls lie in its panel.
     """
     null = table["panel"].map(null_of)
     beside = table.assign(null=null, panel=table["panel"].map(model_of))[null != ""]

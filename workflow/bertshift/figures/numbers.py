@@ -28,10 +28,13 @@ def of_measure(inputs: Mapping[str, pd.DataFrame], name: str) -> dict[str, pd.Da
 
 
 def stack(
-    tables: Mapping[str, pd.DataFrame], metric: str, variants: Iterable[str], stimuli: Iterable[str] = ()
+    tables: Mapping[str, pd.DataFrame],
+    metric: str,
+    variants: Iterable[str],
+    stimuli: Iterable[str] = (),
 ) -> pd.DataFrame:
-    """Stack all rows of one metric, these variants and these stimuli (none given: the first that each table
-    lists).
+    """Stack all rows of one metric, these variants and these stimuli (none given: the first that
+    each table lists).
 
     They keep the order of `tables`. Raises UserError where a table has none.
     """
@@ -42,56 +45,63 @@ def stack(
                 f"{path} has no column '{lacks[0]}'; let its metric give each row one, or delete it and call the same "
                 "command again."
             )
-        rows = table[(table["metric"] == metric) & table["variant"].isin(list(variants))].assign(table=path)
+        rows = table[(table["metric"] == metric) & table["variant"].isin(list(variants))].assign(
+            table=path
+        )
         rows = rows[rows["stimuli"].isin(list(stimuli) or rows["stimuli"].head(1))]
         if rows.empty:
             raise UserError(f"{path} has no rows of metric '{metric}', variant {' or '.join(variants)}"
                             f"{', inputs ' + ' or '.join(stimuli) if stimuli else ''}; delete it and run its rule again.")  # fmt: skip
         kept.append(rows)
     if not kept:
-        raise UserError(f"a figure of '{metric}' has no models; list some under its key in 'figures'.")
+        raise UserError(
+            f"a figure of '{metric}' has no models; list some under its key in 'figures'."
+        )
     return pd.concat(kept, ignore_index=True)
 
 
 def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
-    """Stack all rows of one metric in the order of `tables`, `series` naming the model's role; UserError if
-    there are none."""
+    """Stack all rows of one metric in the order of `tables`, `series` naming the model's role;
+    UserError if there are none."""
     kept = []
     for path, table in tables.items():
         for model, rows in table[table["metric"] == metric].groupby("model", sort=False):
             kept.append(rows.assign(table=path, series=style.role_of(model, rows["seed"])))
     if not kept:
         paths = ", ".join(tables)
-        raise UserError(f"no rows of metric '{metric}' in {paths}; delete them and run their rules again.")
+        raise UserError(
+            f"no rows of metric '{metric}' in {paths}; delete them and run their rules again."
+        )
     return pd.concat(kept, ignore_index=True)
 
 
 def first_run(rows: pd.DataFrame, by: str = "panel") -> pd.DataFrame:
-    """Select for each `by` the replicates of one pretraining run: the first with a fine-tuning that did not
-    fail, or else the first. A mean over heads of several runs would be one of different heads."""
+    """Select for each `by` the replicates of one pretraining run: the first with a fine-tuning
+    that did not fail, or else the first. A mean over heads of several runs would be one of
+    different heads."""
     trained = rows[~statistics.failures(rows) & (rows["seed"] > 0)].groupby(by)["init"].min()
     first = rows.groupby(by)["init"].min()
     return rows[rows["init"] == rows[by].map(trained.combine_first(first))]
 
 
 def trained(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
-    """Select the rows of which `means` are taken: without those of runs that failed, unless all of a group of
-    `apart` did."""
+    """Select the rows of which `means` are taken: without those of runs that failed, unless all of
+    a group of `apart` did."""
     bad = statistics.failures(rows)
     return rows[~bad | bad.groupby([rows[key] for key in apart]).transform("all")]
 
 
 def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
-    """Average over replicates by `by`, with the sources of each mean. Runs may differ between groups of
-    `apart`, which are among `by`. Runs that failed to train are counted (`runs_of`, by `apart`) and left out,
-    unless all failed."""
+    """Average over replicates by `by`, with the sources of each mean. Runs may differ between
+    groups of `apart`, which are among `by`. Runs that failed to train are counted (`runs_of`, by
+    `apart`) and left out, unless all failed."""
     rows = _in_groups(rows, apart)
     return _with_sources(statistics.summarise(trained(rows, apart), by, apart), rows, apart, apart)
 
 
 def means_of_all(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
-    """Average scores over all runs by `by`, those that failed to train among them: for a score, failure is a
-    result. Runs are counted by `by`."""
+    """Average scores over all runs by `by`, those that failed to train among them: for a score,
+    failure is a result. Runs are counted by `by`."""
     rows = _in_groups(rows, apart)
     return _with_sources(statistics.summarise(rows, by, apart), rows, apart, by)
 
@@ -103,8 +113,11 @@ def _in_groups(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
     return rows.iloc[np.argsort(order, kind="stable")]
 
 
-def _with_sources(found: pd.DataFrame, rows: pd.DataFrame, apart: list[str], of: list[str]) -> pd.DataFrame:
-    """Add to the means `found` what each group of `apart` was made from, and the runs of each group `of`."""
+def _with_sources(
+    found: pd.DataFrame, rows: pd.DataFrame, apart: list[str], of: list[str]
+) -> pd.DataFrame:
+    """Add to the means `found` what each group of `apart` was made from, and the runs of each
+    group `of`."""
     groups = rows.groupby(apart, sort=False)
     facts = groups[ORIGIN].agg(distinct)
     facts["table"] = groups["table"].agg(each_once)
@@ -113,8 +126,8 @@ def _with_sources(found: pd.DataFrame, rows: pd.DataFrame, apart: list[str], of:
 
 
 def runs_of(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Count how many of the runs that each group `by` is about learned their task (`trained`) and did not
-    (`failed`); 0 and 0 where the rows do not say."""
+    """Count how many of the runs that each group `by` is about learned their task (`trained`) and
+    did not (`failed`); 0 and 0 where the rows do not say."""
     told = rows["failed"].notna() if "failed" in rows else False
     failed = statistics.failures(rows)
     runs = rows.assign(failed=failed, trained=told & ~failed)
@@ -128,14 +141,15 @@ def each_once(names: Iterable[str]) -> str:
 
 
 def ours(rows: pd.DataFrame, panel: str, series: str) -> pd.DataFrame:
-    """Average over replicates, as rows of a figure's table; `panel` and `series` name columns of `rows`."""
+    """Average over replicates, as rows of a figure's table; `panel` and `series` name columns of
+    `rows`."""
     rows = rows.assign(panel=rows[panel], series=rows[series])
     return means(rows, [*COLUMNS[:6], "model"], ["series", "model", "stimuli"])[COLUMNS]
 
 
 def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:
-    """Make rows of published numbers: `columns` give panel, series, layer, head, value and so on, as scalars
-    or lists."""
+    """Make rows of published numbers: `columns` give panel, series, layer, head, value and so on,
+    as scalars or lists."""
     one_row = not any(isinstance(values, list) for values in columns.values())
     return pd.DataFrame(columns, index=[0] if one_row else None).assign(
         source="published", provenance=entry["provenance"], citation=f"{paper['short']}, {entry['place']}",
@@ -144,8 +158,8 @@ def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:
 
 
 def spread(row, number: Callable[[float], str]) -> str:
-    """Write the text below a mean: the interval where replicates are enough for one, or else what each of
-    several has; empty for a single one."""
+    """Write the text below a mean: the interval where replicates are enough for one, or else what
+    each of several has; empty for a single one."""
     if np.isfinite(row.low) and row.replicates >= statistics.BANDED:
         return f"[{number(row.low)}, {number(row.high)}]"
     return " / ".join(map(number, statistics.each_of(row.each)))
@@ -165,15 +179,16 @@ def reach(values: pd.Series, form: str = ".2f") -> str:
 
 
 def cells(matrix) -> dict[str, list]:
-    """Turn a [layers, heads] matrix into columns layer, head and value, layers and heads counted from 1."""
+    """Turn a [layers, heads] matrix into columns layer, head and value, layers and heads counted
+    from 1."""
     matrix = np.asarray(matrix)
     layer, head = (axis.ravel() + 1 for axis in np.indices(matrix.shape))
     return {"layer": layer.tolist(), "head": head.tolist(), "value": matrix.ravel().tolist()}
 
 
 def cited(published_file: Mapping, item: str, table: pd.DataFrame, more: str = "") -> str:
-    """Write a sentence on the published numbers of figure `item`, ending with `more`; empty if `table` has
-    none."""
+    """Write a sentence on the published numbers of figure `item`, ending with `more`; empty if
+    `table` has none."""
     if not (table["source"] == "published").any():
         return ""
     paper, entry = published_file["paper"], published_file[item]
@@ -183,9 +198,11 @@ def cited(published_file: Mapping, item: str, table: pd.DataFrame, more: str = "
 
 
 def join(*parts: pd.DataFrame, columns: list[str] = COLUMNS) -> pd.DataFrame:
-    """Join parts into one table of `columns`; text columns are empty rather than missing, so that it reads
-    back alike."""
-    table = pd.concat([part for part in parts if len(part)], ignore_index=True).reindex(columns=columns)
+    """Join parts into one table of `columns`; text columns are empty rather than missing, so that
+    it reads back alike."""
+    table = pd.concat([part for part in parts if len(part)], ignore_index=True).reindex(
+        columns=columns
+    )
     for column in table:
         if column in WHOLE:
             table[column] = table[column].fillna(0).astype(int)

@@ -1,4 +1,5 @@
-"""How every figure looks, and how it is saved: one style sheet, one palette, the same bytes for the same numbers."""
+"""How every figure looks, and how it is saved: one style sheet, one palette, the same bytes for
+the same numbers."""
 
 import textwrap
 from collections.abc import Iterable, Mapping
@@ -35,7 +36,8 @@ SHEET = {
     "pdf.fonttype": 42,  # TrueType: letters stay letters
 }  # fmt: skip
 
-# Okabe and Ito's colours, safe for the common colour deficiencies; a marker each, for print in grey.
+# Okabe and Ito's colours, safe for the common colour deficiencies; a marker each, for print in
+# grey.
 PALETTE = {
     "mnli": ("#0072B2", "o"), "squad": ("#D55E00", "s"), "dep": ("#009E73", "^"), "rte": ("#E69F00", "D"),
     "sst2": ("#56B4E9", "v"), "mrpc": ("#CC79A7", "P"), "qqp": ("#000000", "X"), "stsb": ("#7F6A00", "<"),
@@ -75,8 +77,8 @@ def styled(function):
 
 
 def stages_of(model: str) -> str:
-    """Name the tasks that a model was fine-tuned on, without variants and checkpoint: `rte+mnli` for
-    `rte+mnli.freeze8@large`."""
+    """Name the tasks that a model was fine-tuned on, without variants and checkpoint: `rte+mnli`
+    for `rte+mnli.freeze8@large`."""
     return "+".join(Name.of(model).stages)
 
 
@@ -100,23 +102,24 @@ def base_of(model: str) -> str:
 
 
 def of_bases(models: Iterable[str], known: Mapping, others: Iterable) -> dict:
-    """Assign to each model's checkpoint what is `known` of it, or the next of `others`, which go round."""
+    """Assign to each model's checkpoint what is `known` of it, or the next of `others`, which go
+    round."""
     spare = cycle(others)
     bases = dict.fromkeys(map(base_of, models))
     return {base: known[base] if base in known else next(spare) for base in bases}
 
 
 def role_of(model: str, seeds: pd.Series) -> str:
-    """Name a model beside others: by its own name, or as `base` or `randomized` if it was not fine-tuned
-    (seed 0)."""
+    """Name a model beside others: by its own name, or as `base` or `randomized` if it was not
+    fine-tuned (seed 0)."""
     if (seeds != 0).any():
         return model
     return "randomized" if Name.of(model).variant("random") else "base"
 
 
 def label_of(model: str) -> str:
-    """Name a model for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; two compared, `RTE–MNLI@large`; a null,
-    `MNLI, matched noise`."""
+    """Name a model for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; two compared,
+    `RTE–MNLI@large`; a null, `MNLI, matched noise`."""
     if is_pair(model):
         both = named_in(model)
         first, second = map(Name.of, both)
@@ -131,7 +134,8 @@ def label_of(model: str) -> str:
 
 
 def special_names(table: pd.DataFrame) -> dict[str, str]:
-    """Name the first token and the separators for a figure: as BERT does if it draws no other family."""
+    """Name the first token and the separators for a figure: as BERT does if it draws no other
+    family."""
     families = "; ".join(table.loc[table["source"] == "ours", "family"].dropna()).split("; ")
     names = ("[CLS]", "[SEP]") if {*families} <= {BERT, ""} else ("first token", "separators")
     return dict(zip(("cls", "sep"), names, strict=True))
@@ -143,14 +147,18 @@ def mark_of(rows: pd.DataFrame) -> str:
 
 
 def failures(table: pd.DataFrame, column: str = "series") -> str:
-    """Write a sentence on the runs that failed to train, by model as named in `column`; empty if none did. Nulls
-    have the runs of their models."""
-    bad = table[(table["source"] == "ours") & (table["failed"] > 0) & (table[column].map(null_of) == "")]
+    """Write a sentence on the runs that failed to train, by model as named in `column`; empty if
+    none did. Nulls have the runs of their models."""
+    bad = table[
+        (table["source"] == "ours") & (table["failed"] > 0) & (table[column].map(null_of) == "")
+    ]
     bad = bad.drop_duplicates([column, "trained", "failed"])
     if bad.empty:
         return ""
     counts = zip(bad[column], bad["trained"], bad["failed"], strict=True)
-    words = ", ".join(f"{label_of(name)} {failed} of {trained + failed}" for name, trained, failed in counts)
+    words = ", ".join(
+        f"{label_of(name)} {failed} of {trained + failed}" for name, trained, failed in counts
+    )
     return (
         f"Failed to train (a run, or either of two, at most {MARGIN:g} above the majority class): {words}; left out, or "
         "drawn and marked where all failed."
@@ -158,8 +166,8 @@ def failures(table: pd.DataFrame, column: str = "series") -> str:
 
 
 def far_off(table: pd.DataFrame) -> str:
-    """Write a sentence on the means in which one replicate lies far from the others; empty if there
-    are none. Pairs of runs share runs, so they are not tested."""
+    """Write a sentence on the means in which one replicate lies far from the others; empty if
+    there are none. Pairs of runs share runs, so they are not tested."""
     if "each" not in table:
         return ""
     single = table[~table["unit"].fillna("").str.endswith(PAIRED)]
@@ -184,21 +192,21 @@ def shared_probes(probes: pd.DataFrame, is_base: pd.Series) -> str:
 
 
 def edge_labels(tasks: pd.Series) -> dict[str, str]:
-    """List the edge-probing tasks that occur, in the paper's order and then any others, with their names for
-    a reader."""
+    """List the edge-probing tasks that occur, in the paper's order and then any others, with their
+    names for a reader."""
     found = list(tasks.unique())
     return {task: EDGES.get(task, task) for task in [*(t for t in EDGES if t in found), *found]}
 
 
 def agreement(r: float, other: str = "") -> str:
-    """Put a correlation over the cells of two heat maps (`statistics.correlation`) into words that end with
-    `other`."""
+    """Put a correlation over the cells of two heat maps (`statistics.correlation`) into words that
+    end with `other`."""
     return f"r = {r + 0:.2f}{other}".replace("-", "−") if np.isfinite(r) else "no r: all alike"
 
 
 def colours_of(lines: Iterable[str]) -> dict[str, str]:
-    """Choose the colour of each line that is named by a task, by a model, or by two, which have the first
-    one's; others have none."""
+    """Choose the colour of each line that is named by a task, by a model, or by two, which have
+    the first one's; others have none."""
     tasks = {line: Name.of(named_in(line)[0]).task for line in lines}
     return {line: PALETTE[task][0] for line, task in tasks.items() if task in PALETTE}
 
@@ -222,8 +230,8 @@ def grid(
 
 
 def captioned(figure: Figure, table: pd.DataFrame, *notes: str) -> Drawn:
-    """Write (figure, table, caption): below the figure a line on what made it; the caption says all of that,
-    and `notes`.
+    """Write (figure, table, caption): below the figure a line on what made it; the caption says
+    all of that, and `notes`.
 
     The figure grows by the line, so that the plot does not shrink.
     """
@@ -240,8 +248,8 @@ def captioned(figure: Figure, table: pd.DataFrame, *notes: str) -> Drawn:
 
 
 def origin(table: pd.DataFrame) -> tuple[str, str]:
-    """Write a short line and a long one on our rows in a figure's table: scale, checkpoint, replicates, what
-    the band is, data."""
+    """Write a short line and a long one on our rows in a figure's table: scale, checkpoint,
+    replicates, what the band is, data."""
     ours = table[table["source"] == "ours"]
     counts = ours.groupby("unit", sort=False)["replicates"].agg(["min", "max"])
     runs = " or ".join(
@@ -250,12 +258,15 @@ def origin(table: pd.DataFrame) -> tuple[str, str]:
     )
     kinds = ours.groupby(["replicates", "unit", "interval"], sort=False).groups
     means = " or ".join(
-        f"{count} {unit}{'s' * (count > 1)} ({_band([(count, interval)])})" for count, unit, interval in kinds
+        f"{count} {unit}{'s' * (count > 1)} ({_band([(count, interval)])})"
+        for count, unit, interval in kinds
     )
     first, *others = dict.fromkeys("; ".join(ours["checkpoint"].unique()).split("; "))
     more = f" and {len(others)} more" if others else ""
     checkpoint = textwrap.shorten(first, LONGEST_NAME, placeholder=" …") + more
-    scale, checkpoints, data = (_several(ours[column]) for column in ("scale", "checkpoint", "data"))
+    scale, checkpoints, data = (
+        _several(ours[column]) for column in ("scale", "checkpoint", "data")
+    )
     return (
         f"Ours: scale {scale}; {checkpoint}; {runs} ({_band([(count, interval) for count, _, interval in kinds])}).",
         f"Ours: scale {scale}; checkpoint {checkpoints}; mean of {means}; data {data}.",
@@ -265,7 +276,9 @@ def origin(table: pd.DataFrame) -> tuple[str, str]:
 def _band(kinds: Iterable[tuple[int, str]]) -> str:
     """Say what is drawn around means, given (replicates, kind of interval) of each."""
     kinds = list(kinds)
-    intervals = dict.fromkeys(interval for count, interval in kinds if count >= BANDED and interval != "none")
+    intervals = dict.fromkeys(
+        interval for count, interval in kinds if count >= BANDED and interval != "none"
+    )
     drawn = [f"interval: {' or '.join(intervals)}"] if intervals else []
     if any(1 < count < BANDED for count, _ in kinds):
         drawn.append("no interval from two; thin lines, dots, a / b: replicates")
@@ -276,13 +289,16 @@ def _several(column: pd.Series) -> str:
     """List the first SHOWN of a column's values, each shortened to LONGEST."""
     values = list(column.unique())
     more = f" and {len(values) - SHOWN} more (see the TSV)" if len(values) > SHOWN else ""
-    short = (textwrap.shorten(value, LONGEST, placeholder=" … (see the TSV)") for value in values[:SHOWN])
+    short = (
+        textwrap.shorten(value, LONGEST, placeholder=" … (see the TSV)")
+        for value in values[:SHOWN]
+    )
     return " | ".join(short) + more
 
 
 def lay_out(figure: Figure) -> None:
-    """Place all panels, as the PNG will have them, for good: with a layout engine, each `savefig` would draw
-    twice."""
+    """Place all panels, as the PNG will have them, for good: with a layout engine, each `savefig`
+    would draw twice."""
     figure.dpi = matplotlib.rcParams["savefig.dpi"]
     if engine := figure.get_layout_engine():
         engine.execute(figure)
@@ -293,8 +309,8 @@ def lay_out(figure: Figure) -> None:
 def save(
     drawn: Drawn, png: str | Path, tsv: str | Path, txt: str | Path, pdf: str | Path | None = None
 ) -> None:
-    """Write the figure, as a PDF too if one is named, its numbers and its caption, each atomically; pictures without dates
-    or versions, so that a release draws the same."""
+    """Write the figure, as a PDF too if one is named, its numbers and its caption, each
+    atomically; pictures without dates or versions, so that a release draws the same."""
     figure, table, caption = drawn
     lay_out(figure)
     with files.atomic(png) as path:
@@ -302,7 +318,9 @@ def save(
     if pdf:
         with files.atomic(pdf) as path:
             figure.savefig(
-                path, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None}
+                path,
+                format="pdf",
+                metadata={"CreationDate": None, "Creator": None, "Producer": None},
             )
     files.write_tsv(tsv, stamped(table))
     files.write_text(txt, f"{caption.rstrip()} Drawn by {version()}.\n")

@@ -1,8 +1,10 @@
-"""How long the vectors are that a head gives to those who attend to a token (Kobayashi et al. 2020, section 2).
+"""How long the vectors are that a head gives to those who attend to a token (Kobayashi et al.
+2020, section 2).
 
-What head h moves from token j to query i is alpha_ij f_j with f_j = v_j W_O, v_j the head's value vector and W_O the part of
-the output projection that reads the head: of length alpha_ij ||f_j||, as no weight is negative, one length for each head
-and token. No d-wide vector is made for each: W_O' = Q R with orthonormal columns in Q, so that ||v W_O|| = ||R v||.
+What head h moves from token j to query i is alpha_ij f_j with f_j = v_j W_O, v_j the head's value
+vector and W_O the part of the output projection that reads the head: of length alpha_ij ||f_j||,
+as no weight is negative, one length for each head and token. No d-wide vector is made for each:
+W_O' = Q R with orthonormal columns in Q, so that ||v W_O|| = ||R v||.
 """
 
 import numpy as np
@@ -15,12 +17,15 @@ UNKNOWN = "the length of what a head hands over"
 
 
 def value_norms(rerun: Rerun, layer: int, states: np.ndarray) -> np.ndarray:
-    """Compute ||f_j|| [heads, N], float64, of every head and token. `layer`, counted from 1, reads `states` [N, d].
+    """Compute ||f_j|| [heads, N], float64, of every head and token. `layer`, counted from 1, reads
+    `states` [N, d].
 
     Raises UserError where the family's output projection is not known.
     """
     heads = range(1, heads_of(rerun.model) + 1)
-    columns = [output_columns(rerun.model, layer, head, UNKNOWN).detach().double() for head in heads]
+    columns = [
+        output_columns(rerun.model, layer, head, UNKNOWN).detach().double() for head in heads
+    ]
     triangles = torch.stack([torch.linalg.qr(one, mode="r").R for one in columns])
     norms = np.empty((len(heads), len(states)))
     for _, places, values in rerun(layer, states, "values"):

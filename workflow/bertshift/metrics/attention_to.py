@@ -1,4 +1,5 @@
-"""How much heads attend to kinds of tokens (Kovaleva et al. 2019, sections 4.4 and 4.5, figures 6 and 7).
+"""How much heads attend to kinds of tokens (Kovaleva et al. 2019, sections 4.4 and 4.5, figures 6
+and 7).
 
 Of each example, layer and head:
 
@@ -6,10 +7,12 @@ Of each example, layer and head:
                                       normalised by length (figure 6)
     from_cls   A_0j                   by the first token alone; not normalised, in spite of figure 7's caption
 
-The value is the largest over the tokens j of a kind, as in the text and in the code behind the figures, and its mean is
-taken over the examples that have such a token. Kinds are roles: `cls` is the first token, special or not, and of no other
-kind; `sep` are the other special tokens, of which a decoder may have none. `sep_sum` adds the separators up instead: the
-larger of two is less than one alone. A decoder's first token sees itself alone, so from_cls says nothing there. Variants *_norm weigh a token by what the head hands over, m_j ||f_j|| (`attention_norms`); *_norm_share
+The value is the largest over the tokens j of a kind, as in the text and in the code behind the
+figures, and its mean is taken over the examples that have such a token. Kinds are roles: `cls` is
+the first token, special or not, and of no other kind; `sep` are the other special tokens, of which
+a decoder may have none. `sep_sum` adds the separators up instead: the larger of two is less than
+one alone. A decoder's first token sees itself alone, so from_cls says nothing there. Variants
+*_norm weigh a token by what the head hands over, m_j ||f_j|| (`attention_norms`); *_norm_share
 divide that by its sum over all tokens of the example, which for attention itself is 1.
 """
 
@@ -28,8 +31,9 @@ from bertshift.metrics.attention_norms import value_norms
 from bertshift.metrics.pairs import Pair, frame, head_rows, opened
 from bertshift.models.loading import load_encoder
 
-# Universal tags and relations, where the paper takes spaCy's: its objects include predicate nouns ("attr", which heads
-# its clause here), its subjects the agents of passives (here "obl"), its verbs no modals, its pronouns only personal ones.
+# Universal tags and relations, where the paper takes spaCy's: its objects include predicate nouns
+# ("attr", which heads its clause here), its subjects the agents of passives (here "obl"), its
+# verbs no modals, its pronouns only personal ones.
 NOUNS, VERBS = ("NOUN", "PROPN"), ("VERB", "AUX")
 SUBJECTS, OBJECTS = ("nsubj", "csubj", "expl"), ("obj", "iobj")
 # The paper's 17 words, whose ten contractions are one word here: n't.
@@ -38,24 +42,32 @@ SEGMENTS = ("text_a", "text_b")
 
 
 def compare(
-    pairs: list[Pair], annotations: Mapping[str, tuple[Sequence[Mapping], str]], folders: Mapping[Path, Path]
+    pairs: list[Pair],
+    annotations: Mapping[str, tuple[Sequence[Mapping], str]],
+    folders: Mapping[Path, Path],
 ) -> pd.DataFrame:
-    """Tabulate attention, one row for each model, layer, head (0: their mean), kind of token (`token`) and variant.
+    """Tabulate attention, one row for each model, layer, head (0: their mean), kind of token
+    (`token`) and variant.
 
-    sd and n are over examples. In rows of the reference, column `model` names the reference. annotations: of each
-    input set, the rows of `annotations.annotate` and who made them (column `annotation`); folders: the model folder
-    behind each activation file. Kinds that no example has are told on stderr. Raises UserError where annotations are
-    of other inputs.
+    sd and n are over examples. In rows of the reference, column `model` names the reference.
+    annotations: of each input set, the rows of `annotations.annotate` and who made them (column
+    `annotation`); folders: the model folder behind each activation file. Kinds that no example has
+    are told on stderr. Raises UserError where annotations are of other inputs.
     """
     rows, done = [], set()
     for pair, model, reference in opened("attention_to", pairs):
         texts, annotation = annotations[pair.stimuli]
         tokens = token_kinds(model, texts)
-        present = {kind: np.unique(model.example_of_token()[places]) for kind, places in tokens.items()}
+        present = {
+            kind: np.unique(model.example_of_token()[places]) for kind, places in tokens.items()
+        }
         present["sep_sum"] = present["sep"]
         missing = [kind for kind, places in tokens.items() if not len(places)]
         if missing:
-            print(f"attention_to: no input of '{pair.stimuli}' has: {', '.join(missing)}.", file=sys.stderr)
+            print(
+                f"attention_to: no input of '{pair.stimuli}' has: {', '.join(missing)}.",
+                file=sys.stderr,
+            )
         for keys, one in ((pair.keys, model), (_of_reference(pair.keys), reference)):
             if one.path in done:
                 continue
@@ -64,8 +76,15 @@ def compare(
             rerun = Rerun(load_encoder(folders[one.path]), one)
             for layer in range(1, one.layers + 1):
                 norms = value_norms(rerun, layer, one.hidden(layer - 1))
-                for (token, variant), values in per_kind(one.attention(layer), norms, tokens).items():
-                    place = {"token": token, "variant": variant, "layer": layer, "ref_layer": layer}
+                for (token, variant), values in per_kind(
+                    one.attention(layer), norms, tokens
+                ).items():
+                    place = {
+                        "token": token,
+                        "variant": variant,
+                        "layer": layer,
+                        "ref_layer": layer,
+                    }
                     rows += head_rows(values, one.examples, present[token], **keys, **place)
     return frame(rows, extra=("token", "annotation"))
 
@@ -78,10 +97,11 @@ def _of_reference(keys: Mapping) -> dict:
 def per_kind(
     maps: Maps, norms: np.ndarray, tokens: Mapping[str, np.ndarray]
 ) -> dict[tuple[str, str], np.ndarray]:
-    """Measure attention to each kind of token: (kind, variant) -> [examples that have the kind, heads].
+    """Measure attention to each kind of token: (kind, variant) -> [examples that have the kind,
+    heads].
 
-    The layer's maps are read once. norms [heads, N]: of `value_norms`; tokens: positions of each kind, as of
-    `token_kinds`. A kind that no example has is left out.
+    The layer's maps are read once. norms [heads, N]: of `value_norms`; tokens: positions of each
+    kind, as of `token_kinds`. A kind that no example has is left out.
     """
     example = np.repeat(np.arange(len(maps)), maps.lengths)
     starts = np.cumsum(maps.lengths) - maps.lengths
@@ -89,7 +109,11 @@ def per_kind(
     for name, weights in zip(("received", "from_cls"), column_weights(maps), strict=True):
         moved = weights * norms
         total = np.add.reduceat(moved, starts, axis=1)
-        variants |= {name: weights, f"{name}_norm": moved, f"{name}_norm_share": moved / total[:, example]}
+        variants |= {
+            name: weights,
+            f"{name}_norm": moved,
+            f"{name}_norm_share": moved / total[:, example],
+        }
     kinds = {kind: (places, np.maximum) for kind, places in tokens.items()} | {
         "sep_sum": (tokens["sep"], np.add)
     }
@@ -103,8 +127,8 @@ def per_kind(
 
 
 def column_weights(maps: Maps) -> tuple[np.ndarray, np.ndarray]:
-    """Measure the weight that every head gives every token: its mean over queries, and that of the first
-    query. Either is [heads, N] float64."""
+    """Measure the weight that every head gives every token: its mean over queries, and that of the
+    first query. Either is [heads, N] float64."""
     received = np.empty((maps.heads, maps.lengths.sum()))
     from_cls = np.empty_like(received)
     end = 0
@@ -116,7 +140,8 @@ def column_weights(maps: Maps) -> tuple[np.ndarray, np.ndarray]:
 
 
 def token_kinds(activations: Activations, texts: Sequence[Mapping]) -> dict[str, np.ndarray]:
-    """Find the sorted positions of each kind's tokens. A word piece has the kinds of the word in which it begins."""
+    """Find the sorted positions of each kind's tokens. A word piece has the kinds of the word in
+    which it begins."""
     word = word_of_token(activations, texts)
     columns = {
         name: np.array([value for text in texts for part in SEGMENTS for value in text.get(part, {}).get(name, ())])
@@ -136,15 +161,19 @@ def token_kinds(activations: Activations, texts: Sequence[Mapping]) -> dict[str,
     first = beside_content(np.zeros(len(word), bool), activations.offsets)
     special = {"cls": first, "sep": activations.special & ~first}
     word[first] = -1
-    ordinary = {kind: np.append(of_word, False)[word] for kind, of_word in kinds.items()}  # -1: no word
+    ordinary = {
+        kind: np.append(of_word, False)[word] for kind, of_word in kinds.items()
+    }  # -1: no word
     return {kind: np.flatnonzero(places) for kind, places in (special | ordinary).items()}
 
 
 def word_of_token(activations: Activations, texts: Sequence[Mapping]) -> np.ndarray:
-    """Find the number [N] of the word in which each token begins, counted through all texts; -1 for special tokens.
+    """Find the number [N] of the word in which each token begins, counted through all texts; -1
+    for special tokens.
 
-    A piece of spaces at a text's end belongs to the word before it. Pieces of a text without words get -1, and their
-    number is told on stderr. Raises UserError where `texts` are not those of the activations.
+    A piece of spaces at a text's end belongs to the word before it. Pieces of a text without words
+    get -1, and their number is told on stderr. Raises UserError where `texts` are not those of the
+    activations.
     """
     if [str(text["id"]) for text in texts] != activations.ids.tolist():
         raise UserError(
@@ -162,6 +191,7 @@ def word_of_token(activations: Activations, texts: Sequence[Mapping]) -> np.ndar
             passed += len(starts)
     if lost := int(np.sum((found < 0) & ~activations.special)):
         print(
-            f"attention_to: {lost} of {len(found)} word pieces are of a text without words.", file=sys.stderr
+            f"attention_to: {lost} of {len(found)} word pieces are of a text without words.",
+            file=sys.stderr,
         )
     return found

@@ -1,18 +1,20 @@
-"""Linear centred kernel alignment (Kornblith et al. 2019, section 3), biased as published and debiased.
+"""Linear centred kernel alignment (Kornblith et al. 2019, section 3), biased as published and
+debiased.
 
 With K = XX' and L = YY' of centred X [n, d_x], Y [n, d_y],
 
     CKA = HSIC(K, L) / sqrt(HSIC(K, K) HSIC(L, L)),   HSIC(K, L) proportional to tr KL = |X'Y|_F^2
 
-which grows with d / n: independent X and Y have not 0 but `null_biased`. The unbiased estimator of HSIC (Song et al.
-2012) leaves out each token's product with itself. As K and L have rows that sum to 0, with k = diag K and
-l = diag L it is, but for a factor 1 / n (n - 3) that cancels,
+which grows with d / n: independent X and Y have not 0 but `null_biased`. The unbiased estimator of
+HSIC (Song et al. 2012) leaves out each token's product with itself. As K and L have rows that sum
+to 0, with k = diag K and l = diag L it is, but for a factor 1 / n (n - 3) that cancels,
 
     |X'Y|_F^2 - n / (n - 2) k'l + sum(k) sum(l) / (n - 1)(n - 2)
 
-so that d x d scatter matrices and squared lengths of rows replace the n x n kernels. Both forms of CKA are invariant to
-orthogonal maps, to scaling and to shifts of either side, and both weigh a direction by its variance squared: a few
-outlying tokens or dimensions can decide them (Davari et al. 2023).
+so that d x d scatter matrices and squared lengths of rows replace the n x n kernels. Both forms of
+CKA are invariant to orthogonal maps, to scaling and to shifts of either side, and both weigh a
+direction by its variance squared: a few outlying tokens or dimensions can decide them (Davari et
+al. 2023).
 """
 
 import numpy as np
@@ -24,8 +26,8 @@ LEAST_HSIC = 1e-9
 
 
 def hsic(xy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray) -> float:
-    """Calculate n (n - 3) times the unbiased HSIC, from X'Y [d_x, d_y] and squared lengths [n] of the centred
-    rows of X and Y.
+    """Calculate n (n - 3) times the unbiased HSIC, from X'Y [d_x, d_y] and squared lengths [n] of
+    the centred rows of X and Y.
 
     Its mean over all orders of the rows of Y is 0. Raises UserError below 4 tokens.
     """
@@ -39,9 +41,10 @@ def hsic(xy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray) -> float:
 def debiased(
     xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray
 ) -> float:
-    """Calculate CKA from unbiased estimates of HSIC. It is at most 1; 0 is expected of independent X and Y,
-    so it is at times below 0. NaN, as 0 / 0, where a side's own estimate is 0 up to rounding: all
-    tokens but one are equal, or all are equally far apart. Raises UserError below 4 tokens."""
+    """Calculate CKA from unbiased estimates of HSIC. It is at most 1; 0 is expected of independent
+    X and Y, so it is at times below 0. NaN, as 0 / 0, where a side's own estimate is 0 up to
+    rounding: all tokens but one are equal, or all are equally far apart. Raises UserError below 4
+    tokens."""
     own_x, own_y = hsic(xx, x_squares, x_squares), hsic(yy, y_squares, y_squares)
     if not (own_x > LEAST_HSIC * np.vdot(xx, xx) and own_y > LEAST_HSIC * np.vdot(yy, yy)):
         return np.nan

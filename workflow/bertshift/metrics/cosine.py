@@ -1,8 +1,10 @@
-"""Cosine similarity of attention maps before and after fine-tuning (Kovaleva et al. 2019, section 4.3, figure 5).
+"""Cosine similarity of attention maps before and after fine-tuning (Kovaleva et al. 2019, section
+4.3, figure 5).
 
     c(layer, head) = mean over examples x of  cos( vec A_reference(x), vec A_model(x) )
 
-Variant "crop", the text's: maps of the real tokens, length x length; `cosine_padded` has the published figure's.
+Variant "crop", the text's: maps of the real tokens, length x length; `cosine_padded` has the
+published figure's.
 """
 
 import numpy as np
@@ -25,13 +27,14 @@ def quotient(dot, p_square, q_square):
 
 def per_map(p: Maps, q: Maps) -> np.ndarray:
     """Compute the cosine [n, heads] of each flattened map of one layer with the other model's map."""
-    return quotient(*map_sums(_products, p.flat, q.flat, np.repeat(p.lengths, p.heads) ** 2)).reshape(
-        -1, p.heads
-    )
+    return quotient(
+        *map_sums(_products, p.flat, q.flat, np.repeat(p.lengths, p.heads) ** 2)
+    ).reshape(-1, p.heads)
 
 
 def compare(pairs: list[Pair]) -> pd.DataFrame:
-    """Tabulate variant "crop", one row for each pair, layer and head (0: their mean); sd and n are over examples.
+    """Tabulate variant "crop", one row for each pair, layer and head (0: their mean); sd and n are
+    over examples.
 
     Raises UserError where tokens, layers or heads of a pair differ.
     """

@@ -1,7 +1,8 @@
-"""Cosine similarity of the attention maps of padded inputs (Kovaleva et al. 2019, figure 5 as it was published).
+"""Cosine similarity of the attention maps of padded inputs (Kovaleva et al. 2019, figure 5 as it
+was published).
 
-Variant "padded" of `cosine`: the authors' notebook flattens maps of inputs padded to 200 positions, rows of padded
-queries included; those are most of the map and flatter than the rest.
+Variant "padded" of `cosine`: the authors' notebook flattens maps of inputs padded to 200
+positions, rows of padded queries included; those are most of the map and flatter than the rest.
 """
 
 import sys
@@ -21,14 +22,24 @@ from bertshift.models.tokenizer import load_tokenizer
 
 
 def compare(
-    model, reference, tokenizer, rows: Sequence[dict], keys: dict, pad_to: int = 200, batch_size: int = 8
+    model,
+    reference,
+    tokenizer,
+    rows: Sequence[dict],
+    keys: dict,
+    pad_to: int = 200,
+    batch_size: int = 8,
 ) -> pd.DataFrame:
-    """Compare two models that run side by side on `rows`, one row for each layer and head (0: their mean).
+    """Compare two models that run side by side on `rows`, one row for each layer and head (0:
+    their mean).
 
-    Sums are in float64; nothing is stored. Raises UserError where layers or heads differ, or pad_to is beyond a
-    model's positions.
+    Sums are in float64; nothing is stored. Raises UserError where layers or heads differ, or
+    pad_to is beyond a model's positions.
     """
-    shapes = [(one.config.num_hidden_layers, one.config.num_attention_heads) for one in (model, reference)]
+    shapes = [
+        (one.config.num_hidden_layers, one.config.num_attention_heads)
+        for one in (model, reference)
+    ]
     if shapes[0] != shapes[1]:
         raise UserError(
             f"models of {shapes[0][0]} layers x {shapes[0][1]} heads and of {shapes[1][0]} x {shapes[1][1]}: cosine "
@@ -66,7 +77,8 @@ def _products(a, b):
 def compare_saved(
     pairs: Sequence[tuple[str, str, dict]], stimuli: Mapping[str, Sequence[dict]], pad_to: int
 ) -> pd.DataFrame:
-    """Run `compare` for every pair (folder, reference's folder, keys) on the inputs that its key `stimuli` names."""
+    """Run `compare` for every pair (folder, reference's folder, keys) on the inputs that its key
+    `stimuli` names."""
     parts = []
     for number, (folder, reference, keys) in enumerate(pairs, 1):
         print(

@@ -2,10 +2,11 @@
 
     loss = mean over hidden words w of -ln p(w),   forgotten = loss of the model - loss of its checkpoint
 
-where p is what the checkpoint's own head makes of the last layer, of either encoder. 15 % of a sentence's content tokens
-are hidden (Devlin et al. 2019, section 3.1), all of them by the mask. A decoder predicts as many words from those before
-them. The same words are hidden from all models that cut a text alike. The head on lower layers' output is a curve beside
-that (nostalgebraist 2020, "logit lens"): what stands between the last layer and the head stands there too.
+where p is what the checkpoint's own head makes of the last layer, of either encoder. 15 % of a
+sentence's content tokens are hidden (Devlin et al. 2019, section 3.1), all of them by the mask. A
+decoder predicts as many words from those before them. The same words are hidden from all models
+that cut a text alike. The head on lower layers' output is a curve beside that (nostalgebraist
+2020, "logit lens"): what stands between the last layer and the head stands there too.
 
 Beside it: how far the encoder's weights moved, |W - W0|_F / |W0|_F.
 """
@@ -41,11 +42,12 @@ DOCUMENTS = 20_000  # of a corpus, that are counted
 
 
 def hidden_words(index: Mapping[str, np.ndarray], causal: bool, stimuli: str) -> np.ndarray:
-    """Draw the tokens to be predicted, 15 % of each input's content tokens, at least one if there are any.
+    """Draw the tokens to be predicted, 15 % of each input's content tokens, at least one if there
+    are any.
 
-    Returns their positions [m], rising. index: as of `extract.encode`. The draw depends on the inputs' lengths and on
-    the name `stimuli` alone. In a decoder (`causal`) the first token is not predicted, as nothing stands before it.
-    Raises UserError where nothing can be hidden.
+    Returns their positions [m], rising. index: as of `extract.encode`. The draw depends on the
+    inputs' lengths and on the name `stimuli` alone. In a decoder (`causal`) the first token is not
+    predicted, as nothing stands before it. Raises UserError where nothing can be hidden.
     """
     generator = np.random.default_rng(seed_from("forgetting", stimuli))
     apart = index["special"].copy()
@@ -59,7 +61,9 @@ def hidden_words(index: Mapping[str, np.ndarray], causal: bool, stimuli: str) ->
         found.append(np.sort(order[: max(1, round(SHARE * len(candidates)))]))
     positions = np.concatenate(found)
     if not len(positions):
-        raise UserError(f"stimuli '{stimuli}': no input has a word to be hidden; check their source.")
+        raise UserError(
+            f"stimuli '{stimuli}': no input has a word to be hidden; check their source."
+        )
     return positions
 
 
@@ -71,10 +75,11 @@ def losses(
     positions: np.ndarray,
     mask: int | None,
 ) -> np.ndarray:
-    """Compute -ln p [layers + 1, m] of the tokens at `positions` [m] by the head on each layer's output.
+    """Compute -ln p [layers + 1, m] of the tokens at `positions` [m] by the head on each layer's
+    output.
 
-    The embeddings come first. mask: the token that hides them; None for a decoder, which predicts each token from
-    those before it.
+    The embeddings come first. mask: the token that hides them; None for a decoder, which predicts
+    each token from those before it.
     """
     offsets, words = index["example_offsets"], index["token_ids"].astype(np.int64)
     shown = words.copy()
@@ -90,7 +95,9 @@ def losses(
         chosen = number[at]
         # What predicts a word stands in its place, or in the one before.
         reads = chosen >= 0 if mask is not None else np.roll(chosen, -1, axis=1) >= 0
-        inputs = model_inputs(encoder.device, input_ids=shown[at], token_type_ids=index["segment"][at])
+        inputs = model_inputs(
+            encoder.device, input_ids=shown[at], token_type_ids=index["segment"][at]
+        )
         reads = torch.from_numpy(reads).to(encoder.device)
         targets = torch.from_numpy(words[at][chosen >= 0]).to(encoder.device)
         layers = []
@@ -99,7 +106,9 @@ def losses(
             for norm in norms:
                 states = norm(states)
             parts = zip(states.split(DECODED), targets.split(DECODED), strict=True)
-            each = [F.cross_entropy(head(part).float(), word, reduction="none") for part, word in parts]
+            each = [
+                F.cross_entropy(head(part).float(), word, reduction="none") for part, word in parts
+            ]
             layers.append(torch.cat(each).cpu().numpy())
         return chosen[chosen >= 0], layers
 
@@ -109,13 +118,16 @@ def losses(
 
 
 def unigram_losses(
-    index: Mapping[str, np.ndarray], positions: np.ndarray, vocabulary: int, counts: np.ndarray | None = None
+    index: Mapping[str, np.ndarray],
+    positions: np.ndarray,
+    vocabulary: int,
+    counts: np.ndarray | None = None,
 ) -> np.ndarray:
     """Compute -ln p(w) [m] of a model that knows how frequent words are, and nothing else.
 
-    p(w) = (c(w) + T / V) / (N + T), where c counts N tokens of T kinds, of V that there are (Witten and Bell 1991).
-    counts: c [V] of another corpus. Without it, c counts the content tokens of all inputs except the one that the
-    word is in.
+    p(w) = (c(w) + T / V) / (N + T), where c counts N tokens of T kinds, of V that there are
+    (Witten and Bell 1991). counts: c [V] of another corpus. Without it, c counts the content
+    tokens of all inputs except the one that the word is in.
     """
     words, content = index["token_ids"], ~index["special"]
     if counts is not None:
@@ -130,14 +142,17 @@ def unigram_losses(
         own, times = np.unique(words[inside][content[inside]], return_counts=True)
         left = dict(zip(own.tolist(), (counts[own] - times).tolist(), strict=True))
         others = kinds - np.count_nonzero(counts[own] == times)
-        here = words[positions[np.searchsorted(positions, first) : np.searchsorted(positions, end)]]
+        here = words[
+            positions[np.searchsorted(positions, first) : np.searchsorted(positions, end)]
+        ]
         c = np.array([left[word] for word in here.tolist()])
         found.append(-np.log((c + others / vocabulary) / (total - times.sum() + others)))
     return np.concatenate(found)
 
 
 def counted(corpus: Path, tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
-    """Count how often each token [vocabulary] occurs in the first DOCUMENTS documents of a corpus file."""
+    """Count how often each token [vocabulary] occurs in the first DOCUMENTS documents of a corpus
+    file."""
     documents = read_documents(corpus)[:DOCUMENTS]
     counts = np.zeros(len(tokenizer), np.int64)
     for first in range(0, len(documents), 1000):
@@ -148,15 +163,19 @@ def counted(corpus: Path, tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
 
 
 def moved(model: PreTrainedModel, parent: PreTrainedModel) -> Iterator[tuple[str, int, float]]:
-    """Yield (variant, layer, |W - W0|_F / |W0|_F): `part` for the embeddings, which are layer 0, and each layer;
-    `whole`, at the last layer's number, for all weights that both encoders have but a pooler's."""
+    """Yield (variant, layer, |W - W0|_F / |W0|_F): `part` for the embeddings, which are layer 0,
+    and each layer; `whole`, at the last layer's number, for all weights that both encoders have
+    but a pooler's."""
     family, before = family_of(model), dict(parent.named_parameters())
     squares: dict[str, np.ndarray] = {}
     for name, weight in model.named_parameters():
         group = family.group(name)
         if group != "pooler" and name in before:
             start = before[name].detach().double()
-            sums = [((weight.detach().double() - start) ** 2).sum().item(), (start**2).sum().item()]
+            sums = [
+                ((weight.detach().double() - start) ** 2).sum().item(),
+                (start**2).sum().item(),
+            ]
             squares[group] = squares.get(group, np.zeros(2)) + sums
     for group, (change, size) in squares.items():
         if group == "embeddings" or group.isdecimal():
@@ -172,20 +191,25 @@ def forgetting(
     stimuli: str,
     corpus: Path | None = None,
 ) -> pd.DataFrame:
-    """Tabulate `forgetting` and `weights_moved` for every run {folder, parent, init, seed, ref_init, ref_seed}.
+    """Tabulate `forgetting` and `weights_moved` for every run {folder, parent, init, seed,
+    ref_init, ref_seed}.
 
-    Metric forgetting, in nats: variants `model` and `parent` have a row for each layer. `unigram` and `forgotten`,
-    which is model minus parent, have one at the last layer of the model. sd is the standard deviation between the n
-    hidden words; the columns blocks.WITHOUT have the value without each block of inputs. Metric weights_moved: as of
-    `moved`.
-    `parent` is the folder of the run's checkpoint; corpus: what the checkpoint was trained on, where it is at hand.
-    Raises UserError for a checkpoint without a head or, unless it is a decoder, without a mask.
+    Metric forgetting, in nats: variants `model` and `parent` have a row for each layer. `unigram`
+    and `forgotten`, which is model minus parent, have one at the last layer of the model. sd is
+    the standard deviation between the n hidden words; the columns blocks.WITHOUT have the value
+    without each block of inputs. Metric weights_moved: as of `moved`. `parent` is the folder of
+    the run's checkpoint; corpus: what the checkpoint was trained on, where it is at hand. Raises
+    UserError for a checkpoint without a head or, unless it is a decoder, without a mask.
     """
     tables, parents = [], {}
     for number, run in enumerate(runs, 1):
-        print(f"forgetting: run {number}/{len(runs)}: {run['folder']}", file=sys.stderr, flush=True)
+        print(
+            f"forgetting: run {number}/{len(runs)}: {run['folder']}", file=sys.stderr, flush=True
+        )
         if run["parent"] not in parents:
-            parents = {run["parent"]: _Parent(Path(run["parent"]), rows, max_length, stimuli, corpus)}
+            parents = {
+                run["parent"]: _Parent(Path(run["parent"]), rows, max_length, stimuli, corpus)
+            }
         found = list(parents[run["parent"]].compared(load_encoder(Path(run["folder"]))))
         keys = {key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")}
         tables.append(pd.DataFrame(found).assign(**keys))
@@ -196,7 +220,12 @@ class _Parent:
     """A checkpoint: its head, the words that are hidden, and its own losses."""
 
     def __init__(
-        self, folder: Path, rows: Sequence[dict], max_length: int, stimuli: str, corpus: Path | None
+        self,
+        folder: Path,
+        rows: Sequence[dict],
+        max_length: int,
+        stimuli: str,
+        corpus: Path | None,
     ):
         self.encoder, tokenizer = load_encoder(folder).to(best_device()), load_tokenizer(folder)
         self.head = LanguageHead(load_language_model(folder, self.encoder).to(best_device()))
@@ -211,7 +240,9 @@ class _Parent:
             losses, head=self.head, index=index, positions=positions, mask=None if causal else tokenizer.mask_token_id
         )  # fmt: skip
         offsets = index["example_offsets"]
-        self.block = block_of(len(offsets) - 1)[np.searchsorted(offsets, positions, side="right") - 1]
+        self.block = block_of(len(offsets) - 1)[
+            np.searchsorted(offsets, positions, side="right") - 1
+        ]
         self.own = self.losses(self.encoder)
         counts = None if corpus is None else counted(corpus, tokenizer)
         self.unigram = unigram_losses(index, positions, len(tokenizer), counts)
@@ -238,7 +269,9 @@ class _Parent:
 
     def without(self, values: np.ndarray) -> dict[str, float]:
         """Average losses without the words of each block of inputs."""
-        return dict(zip(WITHOUT, left_out(np.bincount(self.block, values), np.bincount(self.block))))
+        return dict(
+            zip(WITHOUT, left_out(np.bincount(self.block, values), np.bincount(self.block)))
+        )
 
 
 def _row(variant: str, layer: int, values: np.ndarray) -> dict:

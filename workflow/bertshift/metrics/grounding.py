@@ -1,12 +1,15 @@
-"""How far apart runs of one task are, by each measure, and how differently they behave (Ding et al. 2021; ReSi 2024).
+"""How far apart runs of one task are, by each measure, and how differently they behave (Ding et
+al. 2021; ReSi 2024).
 
-For every two runs of a pretraining run: distances of hidden states and of attention, on the same inputs,
+For every two runs of a pretraining run: distances of hidden states and of attention, on the same
+inputs,
 
     rsa, cosine        1 - RSA of content tokens; 1 - cosine of attention maps, mean over inputs and heads
     svcca, pwcca, cka, procrustes     of all tokens; PWCCA's is the mean of both sides' weights, CKA is debiased
     js                 Jensen-Shannon divergence of attention in nats, mean over inputs, heads and queries
 
-in the last layer and as the mean over layers 1 to the last; and differences in behaviour on the development set,
+in the last layer and as the mean over layers 1 to the last; and differences in behaviour on the
+development set,
 
     predictions        share of examples that are predicted otherwise; nothing for a regression
     score              absolute difference of headline scores
@@ -55,13 +58,14 @@ def ground(
     tokens: Mapping[str, int],
     max_length: int,
 ) -> pd.DataFrame:
-    """Compare all runs of a task. One row a pair of runs of a pretraining run, measure (`variant`) and
-    summary of layers (`summary`: last, mean).
+    """Compare all runs of a task. One row a pair of runs of a pretraining run, measure (`variant`)
+    and summary of layers (`summary`: last, mean).
 
-    runs: {"model", "folder", "init", "seed"}; behaving: by a run's folder; inputs: rows of id, text_a and perhaps text_b,
-    cut to `max_length` pieces; tokens: how many RSA ("rsa") and the other measures of hidden states ("svcca") draw.
-    `folder` holds the activations of one pretraining run's runs at a time, and is deleted. `value` is empty where a layer's
-    tokens do not differ, as after a training that collapsed. UserError for too few tokens.
+    runs: {"model", "folder", "init", "seed"}; behaving: by a run's folder; inputs: rows of id,
+    text_a and perhaps text_b, cut to `max_length` pieces; tokens: how many RSA ("rsa") and the
+    other measures of hidden states ("svcca") draw. `folder` holds the activations of one
+    pretraining run's runs at a time, and is deleted. `value` is empty where a layer's tokens do
+    not differ, as after a training that collapsed. UserError for too few tokens.
     """
     rows = []
     for init in dict.fromkeys(run["init"] for run in runs):
@@ -70,7 +74,13 @@ def ground(
             shutil.rmtree(folder, ignore_errors=True)  # what a killed job left
             files = [Path(folder) / stimuli / f"{number}.npz" for number in range(len(block))]
             for run, file in zip(block, files, strict=True):
-                dump(Path(run["folder"]), {file: inputs}, max_length, attention=True, precision="float32")
+                dump(
+                    Path(run["folder"]),
+                    {file: inputs},
+                    max_length,
+                    attention=True,
+                    precision="float32",
+                )
             rows += _rows(block, files, behaving, stimuli, tokens)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -89,14 +99,20 @@ def _rows(block, files, behaving, stimuli, tokens) -> Iterator[dict]:
         behaviour = differences(*(behaving[run["folder"]] for run in (one, other)))
         for measure, by_layer in found.items():
             for summary, value in (("last", by_layer[-1]), ("mean", np.mean(by_layer))):
-                yield keys | {"variant": measure, "summary": summary, "value": float(value)} | behaviour
+                yield (
+                    keys
+                    | {"variant": measure, "summary": summary, "value": float(value)}
+                    | behaviour
+                )
 
 
 class _Layer:
-    """One layer of one run, with what the distances to all others need of it, computed when it is asked
-    for."""
+    """One layer of one run, with what the distances to all others need of it, computed when it is
+    asked for."""
 
-    def __init__(self, activations: Activations, layer: int, content: np.ndarray, drawn: np.ndarray):
+    def __init__(
+        self, activations: Activations, layer: int, content: np.ndarray, drawn: np.ndarray
+    ):
         self.activations, self.layer, self.content = activations, layer, content
         self.states = Centred(activations.hidden(layer), drawn)
 
@@ -134,20 +150,22 @@ def _all_pairs(tokens: int) -> Deleted:
 def distances(
     runs: Sequence[Activations], stimuli: str, tokens: Mapping[str, int]
 ) -> dict[tuple[int, int], dict[str, list[float]]]:
-    """Measure how far each pair of `runs`, a < b, is apart by each measure, in every layer from 1 to the
-    last; NaN where that is undefined.
+    """Measure how far each pair of `runs`, a < b, is apart by each measure, in every layer from 1
+    to the last; NaN where that is undefined.
 
-    Tokens are those that RSA and SVCCA draw of the same stimuli. Of two depths the layers of the shallower model are
-    compared with those at the same share of the deeper. A layer of a run is decomposed once for all pairs; memory holds one
-    layer of every run.
-    Raises UserError where tokens are too few for SVCCA.
+    Tokens are those that RSA and SVCCA draw of the same stimuli. Of two depths the layers of the
+    shallower model are compared with those at the same share of the deeper. A layer of a run is
+    decomposed once for all pairs; memory holds one layer of every run. Raises UserError where
+    tokens are too few for SVCCA.
     """
     special, offsets = runs[0].special, runs[0].offsets
     content = two_samples(beside_content(special, offsets), tokens["rsa"], stimuli)["content"]
     drawn = sample_tokens(special, tokens["svcca"], "svcca", stimuli)
     width = max(run.width for run in runs)
     if len(drawn) - 1 <= width:
-        raise UserError(f"{len(drawn)} tokens cannot be compared at width {width}: ask for more stimuli.")
+        raise UserError(
+            f"{len(drawn)} tokens cannot be compared at width {width}: ask for more stimuli."
+        )
     pairs = list(combinations(range(len(runs)), 2))
     found = {pair: {measure: [] for measure in MEASURES} for pair in pairs}
     for depth in range(1, max(run.layers for run in runs) + 1):
@@ -197,8 +215,8 @@ def _of_states(x: _Layer, y: _Layer) -> dict[str, float]:
 
 
 class Behaviour:
-    """What a run does on the development set: `outputs` [examples, classes] probabilities, or [examples] numbers of a
-    regression, in float64; and its headline `score`."""
+    """What a run does on the development set: `outputs` [examples, classes] probabilities, or
+    [examples] numbers of a regression, in float64; and its headline `score`."""
 
     def __init__(self, outputs: np.ndarray, score: float):
         self.outputs, self.score = np.asarray(outputs, np.float64), score
@@ -210,7 +228,8 @@ def behaviour(
     """Run the fine-tuned model in `folder` on the examples that it was scored on; `scores` is its
     scores.json.
 
-    One forward pass: predictions.tsv has no probabilities, and runs that are finished need not be trained again for them.
+    One forward pass: predictions.tsv has no probabilities, and runs that are finished need not be
+    trained again for them.
     """
     the_task = load_task(task, sidecar)
     used = sample(rows, task.get("max_dev"), task["dataset"], "dev")
@@ -222,8 +241,8 @@ def behaviour(
 
 
 def differences(one: Behaviour, other: Behaviour) -> dict[str, float]:
-    """Measure how differently two runs behave on the same examples: `predictions`, `score` and `outputs`; n
-    counts the examples."""
+    """Measure how differently two runs behave on the same examples: `predictions`, `score` and
+    `outputs`; n counts the examples."""
     p, q = one.outputs, other.outputs
     if p.ndim == 1:
         predictions, outputs = np.nan, np.abs(p - q).mean()

@@ -1,10 +1,11 @@
-"""Jensen-Shannon divergence between two models' attention distributions (Hao et al. 2020, section 3, figure 1).
+"""Jensen-Shannon divergence between two models' attention distributions (Hao et al. 2020, section
+3, figure 1).
 
     JS(p, q) = 1/2 [ sum p ln(p / m) + sum q ln(q / m) ],   m = (p + q) / 2
 
-the divergence, not its square root; at most ln 2 nats. D(layer) is its mean over queries, then heads, then examples;
-the queries are the real tokens, special ones among them. Cells that a query may not see, as those of later tokens in a
-decoder, are 0 in both maps and add nothing.
+the divergence, not its square root; at most ln 2 nats. D(layer) is its mean over queries, then
+heads, then examples; the queries are the real tokens, special ones among them. Cells that a query
+may not see, as those of later tokens in a decoder, are 0 in both maps and add nothing.
 """
 
 import numpy as np
@@ -18,8 +19,8 @@ TINY = np.float64(1e-300)
 
 
 def _vector_log():
-    """Choose the faster float64 logarithm in place: numpy's where it has AVX-512 code for it, torch's
-    elsewhere."""
+    """Choose the faster float64 logarithm in place: numpy's where it has AVX-512 code for it,
+    torch's elsewhere."""
     found = np.lib.introspect.opt_func_info("^log$", "float64").get("log", {})
     if any(loop.get("current", "").startswith(("AVX512", "X86_V4")) for loop in found.values()):
         return lambda values: np.log(values, out=values)
@@ -55,7 +56,8 @@ def per_map(p: Maps, q: Maps) -> np.ndarray:
 
 
 def compare(pairs: list[Pair]) -> pd.DataFrame:
-    """Tabulate JS, one row for each pair, layer, head (0: their mean) and variant ("nats", "bits").
+    """Tabulate JS, one row for each pair, layer, head (0: their mean) and variant ("nats",
+    "bits").
 
     sd and n are over examples. Raises UserError where tokens, layers or heads of a pair differ.
     """

@@ -1,7 +1,8 @@
-"""Linear CKA of two models, layer by layer: the rows that `similarity` has of it for content, without its decompositions.
+"""Linear CKA of two models, layer by layer: the rows that `similarity` has of it for content,
+without its decompositions.
 
-Distances, 1 - CKA. `<variant>_null` is the mean over all orders of the reference's tokens, by its formula; `similarity` draws
-three orders. The formulas are in `cka`.
+Distances, 1 - CKA. `<variant>_null` is the mean over all orders of the reference's tokens, by its
+formula; `similarity` draws three orders. The formulas are in `cka`.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,14 @@ import pandas as pd
 
 from bertshift.activations.sampling import sample_tokens
 from bertshift.metrics import cka
-from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined, token_blocks
+from bertshift.metrics.pairs import (
+    Pair,
+    frame,
+    matched_layers,
+    opened,
+    tell_undefined,
+    token_blocks,
+)
 from bertshift.metrics.scatter import Centred
 from bertshift.metrics.similarity import FEWEST, classes, of_cka, outside
 from bertshift.metrics.svcca import Side
@@ -20,10 +28,12 @@ CLASS = "content"
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
-    """Tabulate 1 - CKA, one row for each pair, layer and variant ("cka_debiased", "cka_biased", nulls).
+    """Tabulate 1 - CKA, one row for each pair, layer and variant ("cka_debiased", "cka_biased",
+    nulls).
 
-    n counts tokens. tokens: how many are drawn, as in `similarity`, before special and first ones are left out. A
-    layer in which the tokens do not differ has no rows. Raises UserError where tokens of a pair differ.
+    n counts tokens. tokens: how many are drawn, as in `similarity`, before special and first ones
+    are left out. A layer in which the tokens do not differ has no rows. Raises UserError where
+    tokens of a pair differ.
     """
     return frame(_rows(pairs, tokens))
 
@@ -40,7 +50,11 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
                 tell_undefined("cka", pair, layer)
                 continue
             for row in _distances(x, y):
-                yield pair.keys | {"layer": layer, "ref_layer": ref_layer, "head": 0, "n": len(x)} | row
+                yield (
+                    pair.keys
+                    | {"layer": layer, "ref_layer": ref_layer, "head": 0, "n": len(x)}
+                    | row
+                )
 
 
 def _distances(x: Centred, y: Centred) -> Iterator[dict]:

@@ -1,11 +1,14 @@
-"""Does a head's attention change because of its own weights, or because its input has moved? A control of ours.
+"""Does a head's attention change because of its own weights, or because its input has moved? A
+control of ours.
 
-What Figure 5 of Kovaleva et al. 2019 and Figure 1 of Hao et al. 2020 show mixes the two. A layer's attention A(W, x) follows
-from its weights W and its input x, the hidden states of the layer below; in BERT (other families add rotations, biases or norms of their own) it is
+What Figure 5 of Kovaleva et al. 2019 and Figure 1 of Hao et al. 2020 show mixes the two. A layer's
+attention A(W, x) follows from its weights W and its input x, the hidden states of the layer below;
+in BERT (other families add rotations, biases or norms of their own) it is
 
     A(W, x) = softmax( (x W_Q + b_Q)(x W_K + b_K)' / sqrt(d_head) )
 
-With W, x of the fine-tuned model and W0, x0 of its reference, each of these is compared with A(W0, x0):
+With W, x of the fine-tuned model and W0, x0 of its reference, each of these is compared with A(W0,
+x0):
 
     total      A(W, x)
     own        A(W, x0)     the layer's weights are fine-tuned, its input is not
@@ -32,11 +35,12 @@ MEASURES = {
 
 
 def compare(pairs: list[Pair], folders: Mapping[Path, Path]) -> pd.DataFrame:
-    """Tabulate changes of attention, one row for each pair, layer, head (0: their mean), variant and `measure`.
+    """Tabulate changes of attention, one row for each pair, layer, head (0: their mean), variant
+    and `measure`.
 
-    Variants are total, own and inherited; measures are cosine_distance, which is 1 - cosine, and js in nats. sd and n
-    are over examples. folders: the model folder behind each activation file. Raises UserError where tokens, layers,
-    heads or widths of a pair differ.
+    Variants are total, own and inherited; measures are cosine_distance, which is 1 - cosine, and
+    js in nats. sd and n are over examples. folders: the model folder behind each activation file.
+    Raises UserError where tokens, layers, heads or widths of a pair differ.
     """
     return frame(_rows(pairs, folders), extra=("measure",))
 
@@ -69,11 +73,18 @@ def _rows(pairs: list[Pair], folders: Mapping[Path, Path]) -> Iterator[dict]:
                 for (variant, measure), found in values.items():
                     found[batch] = MEASURES[measure](maps[variant], was)
             for (variant, measure), found in values.items():
-                place = {"layer": layer, "ref_layer": layer, "variant": variant, "measure": measure}
+                place = {
+                    "layer": layer,
+                    "ref_layer": layer,
+                    "variant": variant,
+                    "measure": measure,
+                }
                 yield from head_rows(found, **pair.keys, **place)
 
 
 def _joined(maps: Sequence[np.ndarray]) -> Maps:
     """Join the maps of examples of one length, each [heads, length, length]."""
     lengths = np.full(len(maps), maps[0].shape[-1])
-    return Maps(np.concatenate([one.ravel() for one in maps]), np.append(0, np.cumsum(lengths**2)), lengths)
+    return Maps(
+        np.concatenate([one.ravel() for one in maps]), np.append(0, np.cumsum(lengths**2)), lengths
+    )

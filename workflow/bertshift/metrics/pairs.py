@@ -1,4 +1,5 @@
-"""What all comparisons of two models share: which files, which layers, which tokens, which columns."""
+"""What all comparisons of two models share: which files, which layers, which tokens, which
+columns."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +21,8 @@ CHUNK = 1 << 15
 
 @dataclass(frozen=True)
 class Pair:
-    """Two activation files of the same stimuli; `keys` are the columns that say which (model, reference, seed, ...)."""
+    """Two activation files of the same stimuli; `keys` are the columns that say which (model,
+    reference, seed, ...)."""
 
     model: Path
     reference: Path
@@ -60,13 +62,17 @@ def check_same_tokens(model: Activations, reference: Activations) -> None:
 
 
 def matched_layers(model: int, reference: int, first: int = 0) -> list[tuple[int, int]]:
-    """List (layer, reference's layer) for layers first..model, at equal relative depth; the same at equal depth."""
-    return [(layer, (2 * layer * reference + model) // (2 * model)) for layer in range(first, model + 1)]
+    """List (layer, reference's layer) for layers first..model, at equal relative depth; the same
+    at equal depth."""
+    return [
+        (layer, (2 * layer * reference + model) // (2 * model))
+        for layer in range(first, model + 1)
+    ]
 
 
 def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") -> None:
-    """Tell on stderr that a layer has no row because its states are all alike. First tokens are so in the
-    embeddings, and all tokens after a training that collapsed."""
+    """Tell on stderr that a layer has no row because its states are all alike. First tokens are so
+    in the embeddings, and all tokens after a training that collapsed."""
     print(
         f"{metric}: {tokens} do not differ in layer {layer}: {pair.model} vs {pair.reference}",
         file=sys.stderr,
@@ -75,9 +81,11 @@ def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") 
 
 
 def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Build a table: the pairs' keys, COLUMNS, `extra`, then blocks.WITHOUT from each row's `without`, if any.
+    """Build a table: the pairs' keys, COLUMNS, `extra`, then blocks.WITHOUT from each row's
+    `without`, if any.
 
-    Raises UserError for no rows, which is so where every layer was left out, and for rows without a column.
+    Raises UserError for no rows, which is so where every layer was left out, and for rows without
+    a column.
     """
     table = pd.DataFrame(list(rows))
     if table.empty:
@@ -88,14 +96,16 @@ def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
     last = [*COLUMNS, *extra]
     if lacks := [column for column in last if column not in table]:
         metric = table.get("metric", ["of no name"])[0]
-        raise UserError(f"the rows of metric '{metric}' have no '{lacks[0]}'; let its module give each one.")
+        raise UserError(
+            f"the rows of metric '{metric}' have no '{lacks[0]}'; let its module give each one."
+        )
     first = [column for column in table.columns if column not in last]
     return pd.concat([table[first + last], *without], axis=1)
 
 
 def token_blocks(offsets: np.ndarray, positions: np.ndarray) -> list[slice]:
-    """Find which of the tokens at these rising positions [n] belong to each block of examples, given where
-    examples begin and end."""
+    """Find which of the tokens at these rising positions [n] belong to each block of examples,
+    given where examples begin and end."""
     lengths = np.diff(offsets)
     block = blocks.block_of(len(lengths))
     return blocks.slices(np.repeat(block, lengths)[positions], block[-1] + 1)
@@ -104,7 +114,8 @@ def token_blocks(offsets: np.ndarray, positions: np.ndarray) -> list[slice]:
 def head_rows(
     per_map: np.ndarray, examples: int | None = None, present: np.ndarray | None = None, **keys
 ) -> Iterator[dict]:
-    """Yield a row for head 0, the mean over heads taken example by example, and for each head of per_map [n, heads].
+    """Yield a row for head 0, the mean over heads taken example by example, and for each head of
+    per_map [n, heads].
 
     present [n]: which of all `examples` these n are; all in their order, if left out.
     """
@@ -121,7 +132,8 @@ def head_rows(
 
 
 def check_same_heads(metric: str, pair: Pair, model: Activations, reference: Activations) -> None:
-    """Raise UserError where the two models differ in layers or heads: maps are compared head by head."""
+    """Raise UserError where the two models differ in layers or heads: maps are compared head by
+    head."""
     shapes = [(one.layers, one.attention(1).heads) for one in (model, reference)]
     if shapes[0] != shapes[1]:
         raise UserError(
@@ -145,12 +157,15 @@ def attention_rows(
 
 
 def map_sums(
-    terms: Callable[[np.ndarray, np.ndarray], np.ndarray], x: np.ndarray, y: np.ndarray, sizes: np.ndarray
+    terms: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    x: np.ndarray,
+    y: np.ndarray,
+    sizes: np.ndarray,
 ) -> np.ndarray:
     """Sum elementwise terms over consecutive maps, chunk by chunk.
 
-    x, y: flat values of all maps; sizes [maps]: values in each; terms(a, b) [elements] -> [k, elements] float64.
-    Returns [k, maps] float64.
+    x, y: flat values of all maps; sizes [maps]: values in each; terms(a, b) [elements] -> [k,
+    elements] float64. Returns [k, maps] float64.
     """
     ends = np.cumsum(sizes)
     starts = ends - sizes
@@ -158,6 +173,10 @@ def map_sums(
     while first < len(sizes):
         last = max(first + 1, int(np.searchsorted(ends, starts[first] + CHUNK, side="right")))
         inside = slice(starts[first], ends[last - 1])
-        sums.append(np.add.reduceat(terms(x[inside], y[inside]), starts[first:last] - starts[first], axis=1))
+        sums.append(
+            np.add.reduceat(
+                terms(x[inside], y[inside]), starts[first:last] - starts[first], axis=1
+            )
+        )
         first = last
     return np.concatenate(sums, axis=1)

@@ -2,11 +2,12 @@
 
     D = 1 - sum_i alpha_i rho_i / sum_i alpha_i,   alpha_i = sum_j |<h_i, x_j>|
 
-rho are the canonical correlations of SVCCA, h_i [n] the canonical variates of one side and x_j [n] that side's neurons:
-a correlation counts by how much of the side lies along it. Either side may weigh, and the two distances differ. The cut
-before, to directions with 99 % of the variance, is the same as SVCCA's. Invariant to scaling and shifts of
-both sides and, where nothing is cut, to invertible maps of the side that does not weigh; not to rotations of the one
-that does, as the sum is over its neurons.
+rho are the canonical correlations of SVCCA, h_i [n] the canonical variates of one side and x_j [n]
+that side's neurons: a correlation counts by how much of the side lies along it. Either side may
+weigh, and the two distances differ. The cut before, to directions with 99 % of the variance, is
+the same as SVCCA's. Invariant to scaling and shifts of both sides and, where nothing is cut, to
+invertible maps of the side that does not weigh; not to rotations of the one that does, as the sum
+is over its neurons.
 """
 
 import numpy as np
@@ -17,17 +18,20 @@ from bertshift.metrics.svcca import Principal
 def variates(
     x: Principal, y: Principal, xy: np.ndarray, k_x: int, k_y: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compute the canonical correlations rho [c] of the first k_x and k_y principal directions, c the fewer of the
-    two. Return also the variates' coordinates [k_x, c] and [k_y, c] in the whitened directions."""
+    """Compute the canonical correlations rho [c] of the first k_x and k_y principal directions, c
+    the fewer of the two. Return also the variates' coordinates [k_x, c] and [k_y, c] in the
+    whitened directions."""
     a, rho, b = np.linalg.svd(x.whitening(k_x).T @ xy @ y.whitening(k_y), full_matrices=False)
     return np.clip(rho, 0.0, 1.0), a, b.T
 
 
 def weights(side: Principal, coordinates: np.ndarray) -> np.ndarray:
-    """Weight the canonical correlations of the side whose variates have these coordinates [k, c]: alpha [c],
-    adding up to 1."""
+    """Weight the canonical correlations of the side whose variates have these coordinates [k, c]:
+    alpha [c], adding up to 1."""
     k = len(coordinates)
-    neurons = side.directions[:, :k] * np.sqrt(side.variances[:k])  # [d, k], in the same whitened directions
+    neurons = side.directions[:, :k] * np.sqrt(
+        side.variances[:k]
+    )  # [d, k], in the same whitened directions
     alpha = np.abs(neurons @ coordinates).sum(axis=0)
     return alpha / alpha.sum()
 

@@ -3,17 +3,19 @@
     score(layer, head) = mean over sentences of the largest A[query, key] over pairs of a piece of an argument (in
                          FrameNet: a core frame element) and a piece of the predicate (the frame-evoking word)
 
-Readings: "max_fe_to_lu", the text's, takes all pairs with the argument as query, as the figure does; "max_lu_to_fe" those
-with the predicate as query, of which the text speaks; "max_both" all of these. "code_zip" is what the paper's notebook
-calculates, and the published figure: the k-th piece of the arguments with the k-th of the predicate while there are
-both, each taken where such a piece first occurs in the sentence. (It also cuts sentences after 17 pieces, which takes
-the end of 3 of 473, but no predicate or element; here they are whole.)
+Readings: "max_fe_to_lu", the text's, takes all pairs with the argument as query, as the figure
+does; "max_lu_to_fe" those with the predicate as query, of which the text speaks; "max_both" all of
+these. "code_zip" is what the paper's notebook calculates, and the published figure: the k-th piece
+of the arguments with the k-th of the predicate while there are both, each taken where such a piece
+first occurs in the sentence. (It also cuts sentences after 17 pieces, which takes the end of 3 of
+473, but no predicate or element; here they are whole.)
 
-Null: what would the same places give if nothing related them? For each sentence the same pairs of positions in another
-sentence of as many tokens, where they do not join a predicate and its argument. Distance, place in the sentence and
-number of pairs are the same, so a head that looks at positions alone scores as in its null. `null` is the mean over all
-such sentences; `null_99` the 99th percentile of 1000 nulls with one sentence drawn for each. A sentence without any
-such other counts with its own score, which only raises the null; `null_n` counts those that have one.
+Null: what would the same places give if nothing related them? For each sentence the same pairs of
+positions in another sentence of as many tokens, where they do not join a predicate and its
+argument. Distance, place in the sentence and number of pairs are the same, so a head that looks at
+positions alone scores as in its null. `null` is the mean over all such sentences; `null_99` the
+99th percentile of 1000 nulls with one sentence drawn for each. A sentence without any such other
+counts with its own score, which only raises the null; `null_n` counts those that have one.
 """
 
 import sys
@@ -32,7 +34,9 @@ from bertshift.seeds import seed_from
 
 DRAWS = 1000
 PERCENTILE = 99
-EXAMPLE = "He was becoming agitated ."  # the paper's; another vocabulary's sentences have their own
+EXAMPLE = (
+    "He was becoming agitated ."  # the paper's; another vocabulary's sentences have their own
+)
 EXAMPLE_HEADS = 2
 FIRST, SEPARATOR = "[first]", "[separator]"  # what special tokens are called, whatever they are
 COLUMNS = ["metric", "model", "stimuli", "init", "seed", "variant", "layer", "head", "value", "sd", "n",
@@ -57,7 +61,9 @@ def _both(arguments: np.ndarray, predicate: np.ndarray, token_ids: np.ndarray) -
 
 def _zip(arguments: np.ndarray, predicate: np.ndarray, token_ids: np.ndarray) -> Pairs:
     count = min(len(arguments), len(predicate))
-    first = np.argmax(token_ids[:, None] == token_ids, axis=0)  # where the piece at a position first occurs
+    first = np.argmax(
+        token_ids[:, None] == token_ids, axis=0
+    )  # where the piece at a position first occurs
     return first[arguments[:count]], first[predicate[:count]]
 
 
@@ -72,7 +78,8 @@ HEADLINE = next(iter(READINGS))
 
 @dataclass(frozen=True)
 class Sentence:
-    """An example of an activation file: its index there, and the pieces of its arguments and predicate."""
+    """An example of an activation file: its index there, and the pieces of its arguments and
+    predicate."""
 
     example: int
     arguments: np.ndarray
@@ -82,7 +89,8 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Place:
-    """The pairs of a sentence under one reading; `others` are the sentences of its group that can stand in for it."""
+    """The pairs of a sentence under one reading; `others` are the sentences of its group that can
+    stand in for it."""
 
     queries: np.ndarray
     keys: np.ndarray
@@ -91,13 +99,17 @@ class Place:
 
 
 def sentences(activations: Activations, relations: Sequence[Mapping]) -> list[Sentence]:
-    """Find the pieces that overlap the spans of each example's predicate and arguments, arguments in the order given.
+    """Find the pieces that overlap the spans of each example's predicate and arguments, arguments
+    in the order given.
 
-    A sentence that lost an argument or its predicate, because max_length cut it or the tokenizer leaves nothing of
-    it, is left out and reported. Raises UserError where the file holds other sentences, and where none is left.
+    A sentence that lost an argument or its predicate, because max_length cut it or the tokenizer
+    leaves nothing of it, is left out and reported. Raises UserError where the file holds other
+    sentences, and where none is left.
     """
     if [str(row["id"]) for row in relations] != activations.ids.tolist():
-        raise UserError(f"{activations.path} does not hold these relations' sentences; run its rule again.")
+        raise UserError(
+            f"{activations.path} does not hold these relations' sentences; run its rule again."
+        )
     found = []
     for example, row in enumerate(relations):
         own = slice(*activations.offsets[example : example + 2])
@@ -108,11 +120,20 @@ def sentences(activations: Activations, relations: Sequence[Mapping]) -> list[Se
             for first, last in [row["predicate"], *(each["span"] for each in row["arguments"])]
         ]
         if all(map(len, pieces)):
-            found.append(Sentence(example, np.concatenate(pieces[1:]), pieces[0], activations.token_ids[own]))
+            found.append(
+                Sentence(
+                    example, np.concatenate(pieces[1:]), pieces[0], activations.token_ids[own]
+                )
+            )
     if not found:
-        raise UserError(f"{activations.path}: no sentence has its predicate and arguments within max_length.")
+        raise UserError(
+            f"{activations.path}: no sentence has its predicate and arguments within max_length."
+        )
     if len(found) < len(relations):
-        print(f"{activations.path}: {len(relations) - len(found)} sentences lack a span", file=sys.stderr)
+        print(
+            f"{activations.path}: {len(relations) - len(found)} sentences lack a span",
+            file=sys.stderr,
+        )
     return found
 
 
@@ -135,7 +156,8 @@ def places(group: Sequence[Sentence], reading: str) -> list[Place]:
 
 
 def on_layer(maps: Maps, groups: Sequence[Sequence[Sentence]], placed: Sequence[Sequence[Place]]):
-    """Score one layer's heads in one reading: (own [n, heads], null [n, heads], nulls [DRAWS, heads]) in float64.
+    """Score one layer's heads in one reading: (own [n, heads], null [n, heads], nulls [DRAWS,
+    heads]) in float64.
 
     The n sentences are in the order of `groups`; `nulls` are means over sentences.
     """
@@ -150,16 +172,18 @@ def on_layer(maps: Maps, groups: Sequence[Sequence[Sentence]], placed: Sequence[
     return np.array(own), np.array(null), nulls / len(own)
 
 
-def measure(model: str, dumps: Mapping[tuple[int, int], Path], relations: Sequence[Mapping]) -> pd.DataFrame:
-    """Tabulate COLUMNS, and values without each block of sentences, for every replicate of `model`.
+def measure(
+    model: str, dumps: Mapping[tuple[int, int], Path], relations: Sequence[Mapping]
+) -> pd.DataFrame:
+    """Tabulate COLUMNS, and values without each block of sentences, for every replicate of
+    `model`.
 
-    dumps: {(init, seed): activation file} of the replicates.
-    Metric "relation_heads" has a row for each reading (variant), layer and head (0: the mean over heads). sd and n
-    are over sentences, `rank` is among all heads (1 the highest), `heads_99` is the 99th percentile of all heads'
-    scores; for the null see above.
-    Metric "relation_map" has the attention of one sentence, token by token, in the two heads with the highest
-    headline score. The sentence is the paper's, if it is among the sentences, else the one on which the two heads
-    together score highest.
+    dumps: {(init, seed): activation file} of the replicates. Metric "relation_heads" has a row for
+    each reading (variant), layer and head (0: the mean over heads). sd and n are over sentences,
+    `rank` is among all heads (1 the highest), `heads_99` is the 99th percentile of all heads'
+    scores; for the null see above. Metric "relation_map" has the attention of one sentence, token
+    by token, in the two heads with the highest headline score. The sentence is the paper's, if it
+    is among the sentences, else the one on which the two heads together score highest.
     """
     parts = []
     for number, ((init, seed), path) in enumerate(dumps.items(), 1):
@@ -172,9 +196,12 @@ def measure(model: str, dumps: Mapping[tuple[int, int], Path], relations: Sequen
 
 
 def _scores(activations: Activations, found: Sequence[Sentence]):
-    """Return the rows of metric "relation_heads", headline scores [layers, n, heads] and the n sentences in order."""
+    """Return the rows of metric "relation_heads", headline scores [layers, n, heads] and the n
+    sentences in order."""
     lengths = np.array([len(each.token_ids) for each in found])
-    groups = [[found[i] for i in np.flatnonzero(lengths == length)] for length in np.unique(lengths)]
+    groups = [
+        [found[i] for i in np.flatnonzero(lengths == length)] for length in np.unique(lengths)
+    ]
     order = [each for group in groups for each in group]
     place = np.array([each.example for each in order])
     parts, headline = [], []
@@ -197,8 +224,8 @@ def _scores(activations: Activations, found: Sequence[Sentence]):
 
 
 def _with_mean(heads: np.ndarray) -> np.ndarray:
-    """Put the mean over heads before the heads, as `head_rows` counts them: [..., heads] -> [..., 1 +
-    heads]."""
+    """Put the mean over heads before the heads, as `head_rows` counts them: [..., heads] -> [...,
+    1 + heads]."""
     return np.concatenate([heads.mean(axis=-1, keepdims=True), heads], axis=-1)
 
 
@@ -237,7 +264,9 @@ def _example(
     )  # fmt: skip
 
 
-def _tokens(activations: Activations, text: str, sentence: Sentence) -> tuple[np.ndarray, np.ndarray]:
+def _tokens(
+    activations: Activations, text: str, sentence: Sentence
+) -> tuple[np.ndarray, np.ndarray]:
     """Name each token of a sentence for a reader, and the part of the relation that it belongs to."""
     own = slice(*activations.offsets[sentence.example : sentence.example + 2])
     spans = zip(activations.char_start[own], activations.char_end[own], strict=True)

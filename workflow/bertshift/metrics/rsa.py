@@ -1,11 +1,14 @@
-"""Representational similarity analysis (Merchant et al. 2020, sections 5.1 and 6, figures 2 and 5).
+"""Representational similarity analysis (Merchant et al. 2020, sections 5.1 and 6, figures 2 and
+5).
 
-The score is Pearson's correlation, over all pairs i < j of n tokens, of cos(x_i, x_j) with cos(y_i, y_j). Neither
-n x n matrix is needed: with unit rows U = X / |X|, V = Y / |Y| and N = n (n - 1) / 2 pairs,
+The score is Pearson's correlation, over all pairs i < j of n tokens, of cos(x_i, x_j) with
+cos(y_i, y_j). Neither n x n matrix is needed: with unit rows U = X / |X|, V = Y / |Y| and N = n (n
+- 1) / 2 pairs,
 
     sum cos = (|sum_i u_i|^2 - n) / 2,   sum cos^2 = (|U'U|_F^2 - n) / 2,   sum cos cos = (|U'V|_F^2 - n) / 2
 
-so that d x d moments, additive over tokens, hold all of it. In float64: float32 moments lose up to 1e-2.
+so that d x d moments, additive over tokens, hold all of it. In float64: float32 moments lose up to
+1e-2.
 
 Where all x_i point nearly the same way, all cosines are nearly 1 and these sums lose their digits.
 The correlation is the same of 2 cos_ij - 2, which with w_i = u_i - mean(u) and a_i = |w_i|^2 is
@@ -24,7 +27,14 @@ import pandas as pd
 
 from bertshift.activations.sampling import beside_content, two_samples
 from bertshift.errors import UserError
-from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined, token_blocks
+from bertshift.metrics.pairs import (
+    Pair,
+    frame,
+    matched_layers,
+    opened,
+    tell_undefined,
+    token_blocks,
+)
 from bertshift.metrics.scaling import differ, scaled
 
 # The least spread of cosines, as a share of their squares: below, its digits are rounding.
@@ -34,7 +44,8 @@ CELLS = 1 << 22  # numbers in a slice of the blocks' moments: 32 MB
 
 
 def unit_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
-    """Scale the rows of x [n, d] to norm 1, in float64. Raises UserError for a row that is zero or not finite."""
+    """Scale the rows of x [n, d] to norm 1, in float64. Raises UserError for a row that is zero or
+    not finite."""
     x = scaled(x, axis=1)
     norms = np.sqrt(np.einsum("ij,ij->i", x, x))
     if not (np.isfinite(norms) & (norms > 0)).all():
@@ -88,11 +99,13 @@ def _check_count(n: int) -> None:
 class Deleted:
     """RSA of all rows, then without each of some blocks of rows.
 
-    Sums over the pairs of the rest follow from the blocks' moments, as for all rows: with M_b = U_b'V_b and M their sum,
+    Sums over the pairs of the rest follow from the blocks' moments, as for all rows: with M_b =
+    U_b'V_b and M their sum,
 
         <M - M_b, M - M_b> = <M, M> - 2 <M, M_b> + <M_b, M_b>
 
-    for cos cos, and likewise with sums of u for cos: as many operations as U'V, and 4 d^2 for each block.
+    for cos cos, and likewise with sums of u for cos: as many operations as U'V, and 4 d^2 for each
+    block.
     """
 
     def __init__(self, blocks: Sequence[slice]):
@@ -105,7 +118,9 @@ class Deleted:
         totals = np.array([u[block].sum(axis=0) for block in self.blocks])
         return self._over_pairs(*_products(totals), u), self._moments(u, u)
 
-    def correlations(self, u: np.ndarray, v: np.ndarray, own_v: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    def correlations(
+        self, u: np.ndarray, v: np.ndarray, own_v: tuple[np.ndarray, np.ndarray]
+    ) -> np.ndarray:
         """Compute RSA [1 + blocks] of `similarity_rows` u, v; own_v is `own(v)`.
 
         NaN where all pairs are equally similar.
@@ -116,7 +131,10 @@ class Deleted:
         # All blocks' d x d moments at once would be too large.
         width = max(1, CELLS // (len(self.blocks) * u.shape[1]))
         parts = (slice(first, first + width) for first in range(0, v.shape[1], width))
-        found = [_products(np.array([(u[b].T @ v[b, part]).ravel() for b in self.blocks])) for part in parts]
+        found = [
+            _products(np.array([(u[b].T @ v[b, part]).ravel() for b in self.blocks]))
+            for part in parts
+        ]
         return self._over_pairs(*map(sum, zip(*found, strict=True)), u, v)
 
     def _over_pairs(self, whole, with_whole, own, *rows: np.ndarray) -> np.ndarray:
@@ -146,18 +164,21 @@ def rsa(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def _products(blocks: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Compute <M, M>, <M, M_b> [blocks] and <M_b, M_b> [blocks] of M_b [blocks, ...] and their sum M."""
+    """Compute <M, M>, <M, M_b> [blocks] and <M_b, M_b> [blocks] of M_b [blocks, ...] and their sum
+    M."""
     whole = blocks.sum(axis=0)
     return whole @ whole, blocks @ whole, np.einsum("bi,bi->b", blocks, blocks)
 
 
 def compare(pairs: list[Pair], tokens: int = 5000) -> pd.DataFrame:
-    """Tabulate RSA, one row for each pair, layer and variant ("content", which is the headline, and "all_tokens").
+    """Tabulate RSA, one row for each pair, layer and variant ("content", which is the headline,
+    and "all_tokens").
 
-    "content" has no special and no first tokens. tokens: how many are drawn, without replacement, from all tokens of
-    the stimuli; the same ones for every model and layer. n is their number, sd is empty. A layer in which all tokens
-    are equally similar, as after a training that collapsed, has no row.
-    Raises UserError where tokens of a pair differ or are fewer than 3, and for a zero vector.
+    "content" has no special and no first tokens. tokens: how many are drawn, without replacement,
+    from all tokens of the stimuli; the same ones for every model and layer. n is their number, sd
+    is empty. A layer in which all tokens are equally similar, as after a training that collapsed,
+    has no row. Raises UserError where tokens of a pair differ or are fewer than 3, and for a zero
+    vector.
     """
     return frame(_rows(pairs, tokens))
 

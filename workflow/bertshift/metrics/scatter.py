@@ -1,10 +1,13 @@
-"""Centred hidden states of some tokens, and their scatter matrices: what CKA, CCA and Procrustes distances are made of.
+"""Centred hidden states of some tokens, and their scatter matrices: what CKA, CCA and Procrustes
+distances are made of.
 
-Without block b of the rows, which has n_b of n rows and the sums s_b, t_b of centred X and Y, the rest has
+Without block b of the rows, which has n_b of n rows and the sums s_b, t_b of centred X and Y, the
+rest has
 
     X'Y - X_b'Y_b - s_b t_b' / (n - n_b)
 
-about its own means: the blocks' scatter matrices, which add up to that of all rows, tell of it exactly.
+about its own means: the blocks' scatter matrices, which add up to that of all rows, tell of it
+exactly.
 """
 
 from collections.abc import Sequence
@@ -22,7 +25,8 @@ ROWS = 4096
 
 @dataclass(frozen=True)
 class Centred:
-    """The rows `positions` [n] of `states` [N, d] less their mean, in float64; memory holds a chunk of them at a time.
+    """The rows `positions` [n] of `states` [N, d] less their mean, in float64; memory holds a
+    chunk of them at a time.
 
     blocks: of these rows, all of them in order, for values without each block.
     """
@@ -93,7 +97,8 @@ class Centred:
         return np.concatenate([self[part] @ vectors.T for part in _parts(len(self))])
 
     def squares_without(self) -> np.ndarray:
-        """Compute the squared lengths [n, blocks] of the rows about the means of the rows outside each block."""
+        """Compute the squared lengths [n, blocks] of the rows about the means of the rows outside
+        each block."""
         means = self.means_without
         return self.squares[:, None] - 2 * self.along(means) + np.einsum("bd,bd->b", means, means)
 
@@ -111,7 +116,8 @@ def _parts(count: int, start: int = 0) -> list[slice]:
 
 @dataclass(frozen=True)
 class Scatters:
-    """X'Y [d_x, d_y] of the same rows of two sides, which have the same blocks: of all, and of those outside each block."""
+    """X'Y [d_x, d_y] of the same rows of two sides, which have the same blocks: of all, and of
+    those outside each block."""
 
     x: Centred
     y: Centred
@@ -135,13 +141,14 @@ class Scatters:
         return self._parts.sum(axis=0) if self.x.blocks else scatter(self.x, self.y)
 
     def rest_varies(self, block: int) -> bool:
-        """Test, where this is X'X, whether the rows outside a block vary. They do not where there are none,
-        or where they differ by no more than rounding."""
+        """Test, where this is X'X, whether the rows outside a block vary. They do not where there
+        are none, or where they differ by no more than rounding."""
         sums, left = self.x.sums[block], self.x.left[block]
         rest = self.whole.trace() - self._parts[block].trace() - sums @ sums / max(left, 1)
         return bool(left > 0 and rest > 1e-12 * self.whole.trace())
 
     def without(self, block: int) -> np.ndarray:
-        """Calculate X'Y of the rows outside a block, about their own means. There must be some such rows."""
+        """Calculate X'Y of the rows outside a block, about their own means. There must be some
+        such rows."""
         rest, share = self.whole - self._parts[block], -1 / self.x.left[block]
         return dger(share, self.y.sums[block], self.x.sums[block], a=rest.T, overwrite_a=True).T

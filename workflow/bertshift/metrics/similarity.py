@@ -1,13 +1,16 @@
-"""Other measures than SVCCA of the change of hidden states: do Hao et al.'s conclusions (2020, section 4) need theirs?
+"""Other measures than SVCCA of the change of hidden states: do Hao et al.'s conclusions (2020,
+section 4) need theirs?
 
-All of them are distances, 0 for hidden states that agree and, for unrelated ones, what `<variant>_null` says:
+All of them are distances, 0 for hidden states that agree and, for unrelated ones, what
+`<variant>_null` says:
 
     svcca       svcca99                          1 - mean canonical correlation, as in its own table
     pwcca       pwcca_reference, pwcca_model     the same, weighted by what a correlation holds of that side
     cka         cka_debiased, cka_biased         1 - linear CKA
     procrustes  procrustes                       what is left after the best rotation
 
-Tokens: all; content, without special and first tokens; cls, the first tokens; sep, the other special ones.
+Tokens: all; content, without special and first tokens; cls, the first tokens; sep, the other
+special ones.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +22,14 @@ from bertshift.activations.sampling import beside_content, sample_tokens
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics import cka, procrustes, pwcca
-from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined, token_blocks
+from bertshift.metrics.pairs import (
+    Pair,
+    frame,
+    matched_layers,
+    opened,
+    tell_undefined,
+    token_blocks,
+)
 from bertshift.metrics.scatter import Centred, Scatters, scatter
 from bertshift.metrics.svcca import Principal, Side, can_be_apart
 from bertshift.seeds import seed_from
@@ -37,11 +47,13 @@ def measured(
     principal: Sequence[Principal],
     cut: Sequence[int] | None,
 ) -> dict[tuple[str, str], float]:
-    """Measure two sides' distances from scatter matrices and squared lengths [n] of the same n tokens, centred.
+    """Measure two sides' distances from scatter matrices and squared lengths [n] of the same n
+    tokens, centred.
 
-    Returns (metric, variant) -> distance. principal: the principal directions of both sides; cut: how many of these
-    SVCCA and PWCCA compare. The two metrics are left out where cut is None, or where n - 1 is below the sum of its
-    two numbers, as some correlations would be 1 whatever the data.
+    Returns (metric, variant) -> distance. principal: the principal directions of both sides; cut:
+    how many of these SVCCA and PWCCA compare. The two metrics are left out where cut is None, or
+    where n - 1 is below the sum of its two numbers, as some correlations would be 1 whatever the
+    data.
     """
     found = {("cka", variant): value for variant, value in of_cka(xx, xy, yy, squares).items()}
     found["procrustes", "procrustes"] = procrustes.distance(xx, xy, yy)
@@ -56,19 +68,26 @@ def measured(
     } | found
 
 
-def of_cka(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, squares: Sequence[np.ndarray]) -> dict[str, float]:
+def of_cka(
+    xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, squares: Sequence[np.ndarray]
+) -> dict[str, float]:
     """Compute variant -> 1 - linear CKA, from what `measured` takes."""
-    return {"cka_debiased": 1 - cka.debiased(xx, xy, yy, *squares), "cka_biased": 1 - cka.biased(xx, xy, yy)}
+    return {
+        "cka_debiased": 1 - cka.debiased(xx, xy, yy, *squares),
+        "cka_biased": 1 - cka.biased(xx, xy, yy),
+    }
 
 
 def distances(x: Centred, y: Centred, orders: Sequence[np.ndarray] = ()) -> Iterator[dict]:
-    """Yield rows of metric, variant, value, sd, k_model, k_reference, without for a model and a reference.
+    """Yield rows of metric, variant, value, sd, k_model, k_reference, without for a model and a
+    reference.
 
-    x and y are of the same n tokens. orders: permutations [n] of the reference's tokens. The mean of their distances
-    is what unrelated states would have: a row `<variant>_null`, whose sd is that between permutations. `without` has
-    the values of the tokens outside each block, decomposed anew, NaN where there is none; of nulls, which no text
-    decides, it is empty. k counts directions compared: those of 99 % of the variance for SVCCA and PWCCA, also
-    without a block (see `svcca.without_blocks`), else all.
+    x and y are of the same n tokens. orders: permutations [n] of the reference's tokens. The mean
+    of their distances is what unrelated states would have: a row `<variant>_null`, whose sd is
+    that between permutations. `without` has the values of the tokens outside each block,
+    decomposed anew, NaN where there is none; of nulls, which no text decides, it is empty. k
+    counts directions compared: those of 99 % of the variance for SVCCA and PWCCA, also without a
+    block (see `svcca.without_blocks`), else all.
     """
     ours, theirs = Side(x), Side(y)
     xx, xy, yy = ours.scattered, ours.across(theirs), theirs.scattered
@@ -78,7 +97,12 @@ def distances(x: Centred, y: Centred, orders: Sequence[np.ndarray] = ()) -> Iter
     found = measured(xx.whole, xy.whole, yy.whole, (x.squares, y.squares), principal, cut)
     nulls = [
         measured(
-            xx.whole, scatter(x, y.permuted(order)), yy.whole, (x.squares, y.squares[order]), principal, cut
+            xx.whole,
+            scatter(x, y.permuted(order)),
+            yy.whole,
+            (x.squares, y.squares[order]),
+            principal,
+            cut,
         )
         for order in orders
     ]
@@ -89,7 +113,13 @@ def distances(x: Centred, y: Centred, orders: Sequence[np.ndarray] = ()) -> Iter
         compared = kept if metric in ("svcca", "pwcca") else full
         k = dict(zip(("k_model", "k_reference"), compared, strict=True))
         without = np.array([rest.get((metric, variant), np.nan) for rest in rests])
-        yield {"metric": metric, "variant": variant, "value": value, "sd": np.nan, "without": without} | k
+        yield {
+            "metric": metric,
+            "variant": variant,
+            "value": value,
+            "sd": np.nan,
+            "without": without,
+        } | k
         if nulls:
             null = np.array([each[metric, variant] for each in nulls])
             spread = {"value": null.mean(), "sd": null.std(ddof=1), "without": ()}
@@ -105,8 +135,8 @@ def _without(ours: Side, theirs: Side, xy: Scatters, cut: Sequence[int] | None) 
 
 
 def outside(ours: Side, theirs: Side, xy: Scatters) -> Iterator[tuple]:
-    """Yield, for the tokens outside each block, scatter matrices and squared lengths as `measured` takes them; ()
-    where these tokens are fewer than FEWEST or do not vary."""
+    """Yield, for the tokens outside each block, scatter matrices and squared lengths as `measured`
+    takes them; () where these tokens are fewer than FEWEST or do not vary."""
     sides, left = (ours, theirs), ours.states.left
     squares = [side.states.squares_without() for side in sides] if len(left) else []
     for number, block in enumerate(ours.states.blocks):
@@ -130,12 +160,14 @@ def classes(activations: Activations) -> dict[str, np.ndarray]:
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
-    """Tabulate `distances`, one row for each pair, layer, class of tokens and variant, nulls included.
+    """Tabulate `distances`, one row for each pair, layer, class of tokens and variant, nulls
+    included.
 
-    n counts tokens. tokens: how many are drawn, the same as SVCCA draws from the same stimuli; classes are parts of
-    the draw. A class has no rows in a layer where its tokens do not differ, as first tokens in the embeddings or all
-    after a training that collapsed, or where fewer than 4 are drawn.
-    Raises UserError where tokens of a pair differ, or all that are drawn are too few for SVCCA.
+    n counts tokens. tokens: how many are drawn, the same as SVCCA draws from the same stimuli;
+    classes are parts of the draw. A class has no rows in a layer where its tokens do not differ,
+    as first tokens in the embeddings or all after a training that collapsed, or where fewer than 4
+    are drawn. Raises UserError where tokens of a pair differ, or all that are drawn are too few
+    for SVCCA.
     """
     return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
 

@@ -1,6 +1,8 @@
-"""What fine-tuning adds to each weight matrix of attention: the spectrum of the change, and intruder dimensions.
+"""What fine-tuning adds to each weight matrix of attention: the spectrum of the change, and
+intruder dimensions.
 
-For the weights W [out, in] of a model, W0 of its reference, and the singular values s1 >= s2 >= .. of W - W0:
+For the weights W [out, in] of a model, W0 of its reference, and the singular values s1 >= s2 >= ..
+of W - W0:
 
     singular         s_k / |W0|_F, for the leading 64; `rank` is k
     norm             |W - W0|_F / |W0|_F
@@ -31,8 +33,8 @@ INSTEAD = "leave results/spectra out for it"
 
 
 def shares(singular: np.ndarray, rank: int) -> float:
-    """Measure the share of the squared norm in the first `rank` singular values. `singular` [n] has the
-    largest first; NaN if all are 0."""
+    """Measure the share of the squared norm in the first `rank` singular values. `singular` [n]
+    has the largest first; NaN if all are 0."""
     squares = scaled(singular) ** 2
     return float(squares[:rank].sum() / squares.sum()) if squares.any() else np.nan
 
@@ -44,24 +46,31 @@ def effective_rank(singular: np.ndarray) -> float:
 
 
 def left_vectors(weights: np.ndarray) -> np.ndarray:
-    """Compute the left singular vectors [out, min(out, in)], the vector of the largest singular value first."""
+    """Compute the left singular vectors [out, min(out, in)], the vector of the largest singular
+    value first."""
     return linalg.svd(weights, full_matrices=False, check_finite=False)[0]
 
 
-def intruders(new: np.ndarray, old: np.ndarray, leading: int = LEADING, cosine: float = COSINE) -> int:
-    """Count the intruder dimensions: those of the `leading` first columns of `new` that have no |cosine|
-    above this with any column of `old`. Both have orthonormal columns [out, n]."""
+def intruders(
+    new: np.ndarray, old: np.ndarray, leading: int = LEADING, cosine: float = COSINE
+) -> int:
+    """Count the intruder dimensions: those of the `leading` first columns of `new` that have no
+    |cosine| above this with any column of `old`. Both have orthonormal columns [out, n]."""
     return int((np.abs(old.T @ new[:, :leading]).max(axis=0) <= cosine).sum())
 
 
 def of_matrix(weights: np.ndarray, reference: np.ndarray, vectors: np.ndarray) -> Iterator[dict]:
     """Yield rows of variant, rank, value and n (of singular values).
 
-    `vectors` are the reference's left singular vectors. Shares and effective rank have no rows where nothing changed.
+    `vectors` are the reference's left singular vectors. Shares and effective rank have no rows
+    where nothing changed.
     """
     size = linalg.norm(reference)
     singular = linalg.svdvals(weights - reference, check_finite=False)
-    measures = {"norm": linalg.norm(singular) / size, "intruders": intruders(left_vectors(weights), vectors)}
+    measures = {
+        "norm": linalg.norm(singular) / size,
+        "intruders": intruders(left_vectors(weights), vectors),
+    }
     if singular.any():
         measures |= {f"rank{rank}": shares(singular, rank) for rank in SHARES}
         measures["effective_rank"] = effective_rank(singular)
@@ -74,8 +83,9 @@ def of_matrix(weights: np.ndarray, reference: np.ndarray, vectors: np.ndarray) -
 def compare(pairs: Sequence[tuple[Path, Path, dict]]) -> pd.DataFrame:
     """Tabulate spectra, one row for each pair, layer, matrix, variant and rank.
 
-    pairs: (model folder, reference's folder, columns that identify the two). One matrix is in memory at a time, in
-    float64. Raises UserError for models of different shapes, and as `weights.opened` does.
+    pairs: (model folder, reference's folder, columns that identify the two). One matrix is in
+    memory at a time, in float64. Raises UserError for models of different shapes, and as
+    `weights.opened` does.
     """
     return frame(_rows(pairs), extra=("matrix", "rank"))
 
@@ -89,7 +99,11 @@ def _rows(pairs: Sequence[tuple[Path, Path, dict]]) -> Iterator[dict]:
     # Pairs of one reference follow one another, so that its vectors are found once.
     for layer, matrix in _places(pairs):
         for folder, ref_folder, keys in sorted(pairs, key=lambda pair: str(pair[1])):
-            print(f"spectra: layer {layer}, {matrix}: {folder} vs {ref_folder}", file=sys.stderr, flush=True)
+            print(
+                f"spectra: layer {layer}, {matrix}: {folder} vs {ref_folder}",
+                file=sys.stderr,
+                flush=True,
+            )
             with opened(folder, INSTEAD) as model, opened(ref_folder, INSTEAD) as reference:
                 weights, others = (projection(one, layer, matrix) for one in (model, reference))
             if weights.shape != others.shape:

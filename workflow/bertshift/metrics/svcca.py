@@ -1,12 +1,15 @@
-"""Singular vector canonical correlation analysis of hidden states (Hao et al. 2020, section 4, figure 2).
+"""Singular vector canonical correlation analysis of hidden states (Hao et al. 2020, section 4,
+figure 2).
 
-X, Y are the centred hidden states of the same n tokens. Each is cut to its leading principal directions that hold 99%
-of the variance, both are whitened, and rho are the singular values of the product of the two:
+X, Y are the centred hidden states of the same n tokens. Each is cut to its leading principal
+directions that hold 99% of the variance, both are whitened, and rho are the singular values of the
+product of the two:
 
     D = 1 - mean(rho),   over min(k_x, k_y) correlations
 
-The principal directions of X are the eigenvectors of X'X, so three covariances, accumulated in float64 over chunks of
-tokens, replace the decompositions of the n x d matrices (Raghu et al. 2017).
+The principal directions of X are the eigenvectors of X'X, so three covariances, accumulated in
+float64 over chunks of tokens, replace the decompositions of the n x d matrices (Raghu et al.
+2017).
 """
 
 from collections.abc import Iterator
@@ -21,21 +24,29 @@ import pandas as pd
 from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
 from bertshift.metrics.cores import on_each_core
-from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, tell_undefined, token_blocks
+from bertshift.metrics.pairs import (
+    Pair,
+    frame,
+    matched_layers,
+    opened,
+    tell_undefined,
+    token_blocks,
+)
 from bertshift.metrics.scatter import Centred, Scatters, scatter
 
 
 @dataclass(frozen=True)
 class Principal:
-    """Principal directions of hidden states: variances [r] falling, directions [d, r]; r is the numerical rank."""
+    """Principal directions of hidden states: variances [r] falling, directions [d, r]; r is the
+    numerical rank."""
 
     variances: np.ndarray
     directions: np.ndarray
 
     @classmethod
     def of(cls, scattered: np.ndarray) -> "Principal":
-        """Find the principal directions of `scattered` [d, d], X'X of centred X. Raises UserError where nothing
-        varies."""
+        """Find the principal directions of `scattered` [d, d], X'X of centred X. Raises UserError
+        where nothing varies."""
         variances, directions = np.linalg.eigh(scattered)
         variances, directions = variances[::-1], directions[:, ::-1]
         rank = int(np.sum(variances > variances[0] * len(variances) * np.finfo(np.float64).eps))
@@ -55,26 +66,29 @@ class Principal:
 
 
 def correlations(x: Principal, y: Principal, cross: np.ndarray, k_x: int, k_y: int) -> np.ndarray:
-    """Compute canonical correlations [min(k_x, k_y)], falling, of the first k_x and k_y principal directions."""
+    """Compute canonical correlations [min(k_x, k_y)], falling, of the first k_x and k_y principal
+    directions."""
     return _correlations(x.whitening(k_x).T @ cross @ y.whitening(k_y))
 
 
 def _correlations(product: np.ndarray) -> np.ndarray:
-    """Calculate canonical correlations from X'Y in whitened directions, as roots of eigenvalues. These take
-    half as long as singular values, and give the mean to 1e-9; a correlation of 0 is off by the root of a
-    float64's rounding."""
+    """Calculate canonical correlations from X'Y in whitened directions, as roots of eigenvalues.
+    These take half as long as singular values, and give the mean to 1e-9; a correlation of 0 is
+    off by the root of a float64's rounding."""
     narrow = product if product.shape[0] >= product.shape[1] else product.T
     return np.sqrt(np.clip(np.linalg.eigvalsh(narrow.T @ narrow)[::-1], 0.0, 1.0))
 
 
 def google_mean(rho: np.ndarray, share: float = 0.98) -> float:
-    """Average the leading correlations that sum to `share` of all, as google/svcca reports it (biased up)."""
+    """Average the leading correlations that sum to `share` of all, as google/svcca reports it
+    (biased up)."""
     cut = int(np.searchsorted(np.cumsum(rho), share * rho.sum())) + 1
     return float(rho[:cut].mean())
 
 
 def null_distance(n: int, k_x: int, k_y: int) -> float:
-    """Compute the D expected of independent representations with n tokens: the ceiling of what can be measured.
+    """Compute the D expected of independent representations with n tokens: the ceiling of what can
+    be measured.
 
     1 - the mean of rho under Wachter's limit law (Wachter 1980), by quadrature in the angle.
     """
@@ -90,7 +104,8 @@ def null_distance(n: int, k_x: int, k_y: int) -> float:
 
 
 def can_be_apart(n: int, k_x: int, k_y: int) -> bool:
-    """Tell whether k_x and k_y directions of n centred tokens need not intersect; else some correlations are 1."""
+    """Tell whether k_x and k_y directions of n centred tokens need not intersect; else some
+    correlations are 1."""
     return k_x + k_y <= n - 1
 
 
@@ -99,12 +114,12 @@ def distances(
 ) -> dict[str, tuple[float, int, int]]:
     """Measure the distance of two sides in every variant: variant -> (distance, k_x, k_y).
 
-    svcca99: directions of 99% of the variance (the headline); cca_full: all directions; google_mean98: as svcca99,
-    with `google_mean`; svcca99_null and cca_full_null: `null_distance` at their sizes. kept: k_x and k_y of svcca99, where
-    they are not to be those of 99 %.
-    A reading with k_x + k_y > n - 1 would say nothing, as the two subspaces must intersect and have correlations of 1
-    whatever the data: cca_full is left out there. Raises UserError where that is so of svcca99, which leaves nothing, or
-    where n - 1 is not above the widths.
+    svcca99: directions of 99% of the variance (the headline); cca_full: all directions;
+    google_mean98: as svcca99, with `google_mean`; svcca99_null and cca_full_null: `null_distance`
+    at their sizes. kept: k_x and k_y of svcca99, where they are not to be those of 99 %. A reading
+    with k_x + k_y > n - 1 would say nothing, as the two subspaces must intersect and have
+    correlations of 1 whatever the data: cca_full is left out there. Raises UserError where that is
+    so of svcca99, which leaves nothing, or where n - 1 is not above the widths.
     """
     k_x, k_y = kept or (x.kept(0.99), y.kept(0.99))
     if n - 1 <= max(len(x.directions), len(y.directions)) or not can_be_apart(n, k_x, k_y):
@@ -131,7 +146,8 @@ def distances(
 
 @dataclass(frozen=True)
 class Side:
-    """Hidden states of one model, decomposed with and without each block of tokens once for all that it is compared with."""
+    """Hidden states of one model, decomposed with and without each block of tokens once for all
+    that it is compared with."""
 
     states: Centred
 
@@ -157,10 +173,12 @@ class Side:
 
 
 def without_blocks(x: Side, y: Side, xy: Scatters, kept: tuple[int, int]) -> dict[str, np.ndarray]:
-    """Measure the `distances` of the rows outside each block, decomposed anew: variant -> [blocks]. NaN where
-    these rows are too few or do not vary. Nulls are left out, as no text decides them.
+    """Measure the `distances` of the rows outside each block, decomposed anew: variant ->
+    [blocks]. NaN where these rows are too few or do not vary. Nulls are left out, as no text
+    decides them.
 
-    As many directions are kept as of all rows: a jackknife of a number that jumps, as at another cut, is too wide.
+    As many directions are kept as of all rows: a jackknife of a number that jumps, as at another
+    cut, is too wide.
     """
     decomposed = list(zip(x.without, y.without, strict=True))
 
@@ -181,17 +199,20 @@ def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, int, int]]:
     if len(x) != len(y):
         raise ValueError("x and y hold different tokens")
     x, y = Centred.of(x), Centred.of(y)
-    return distances(Principal.of(scatter(x, x)), Principal.of(scatter(y, y)), scatter(x, y), len(x))
+    return distances(
+        Principal.of(scatter(x, x)), Principal.of(scatter(y, y)), scatter(x, y), len(x)
+    )
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
-    """Tabulate `distances`, one row for each pair, layer and variant, with k_model and k_reference.
+    """Tabulate `distances`, one row for each pair, layer and variant, with k_model and
+    k_reference.
 
-    n counts tokens, sd is empty. tokens: how many are drawn, without replacement, from all tokens of the stimuli,
-    special ones among them; None takes all. The tokens are the same for every model and layer. As the distance
-    depends on n, their number is best the same for every task. A layer in which tokens do not differ, as after a
-    training that collapsed, has no rows.
-    Raises UserError where tokens of a pair differ or are too few for `distances`.
+    n counts tokens, sd is empty. tokens: how many are drawn, without replacement, from all tokens
+    of the stimuli, special ones among them; None takes all. The tokens are the same for every
+    model and layer. As the distance depends on n, their number is best the same for every task. A
+    layer in which tokens do not differ, as after a training that collapsed, has no rows. Raises
+    UserError where tokens of a pair differ or are too few for `distances`.
     """
     return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
 
@@ -217,7 +238,8 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
 
 
 def compared(x: Side, y: Side) -> Iterator[dict]:
-    """Yield rows of `distances` of the same tokens, with `without`: the values without each block of tokens."""
+    """Yield rows of `distances` of the same tokens, with `without`: the values without each block
+    of tokens."""
     xy = x.across(y)
     result = distances(x.principal, y.principal, xy.whole, len(x.states))
     without = without_blocks(x, y, xy, result["svcca99"][1:])

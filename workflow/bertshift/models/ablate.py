@@ -12,8 +12,8 @@ from bertshift.errors import UserError
 from bertshift.models.attention import Edit, editing
 from bertshift.models.family import head_width, heads_of
 
-# Every query attends alike to all that it sees (Kovaleva et al. 2019); the head puts out nothing (Michel et al. 2019);
-# the head puts out the same everywhere, its mean over a data set.
+# Every query attends alike to all that it sees (Kovaleva et al. 2019); the head puts out nothing
+# (Michel et al. 2019); the head puts out the same everywhere, its mean over a data set.
 VARIANTS = ("uniform", "zero", "mean")
 
 
@@ -34,8 +34,8 @@ NOTHING = Ablation("none", 0, 0)
 
 
 def every_ablation(model: PreTrainedModel, variants: Iterable[str] = VARIANTS) -> list[Ablation]:
-    """List every ablation by layer, then by variant, then by head, the whole layer first. UserError for a
-    model without layers."""
+    """List every ablation by layer, then by variant, then by head, the whole layer first.
+    UserError for a model without layers."""
     if not model.config.num_hidden_layers:
         raise UserError("a model without layers has no heads to disable; name one with layers.")
     return [
@@ -47,33 +47,42 @@ def every_ablation(model: PreTrainedModel, variants: Iterable[str] = VARIANTS) -
 
 
 def without(ablation: Ablation, context: Tensor, means: Tensor | None = None) -> Tensor:
-    """Set heads to zero or to their mean, as `ablation` says, in the context [examples, heads, tokens, width
-    of a head]."""
+    """Set heads to zero or to their mean, as `ablation` says, in the context [examples, heads,
+    tokens, width of a head]."""
     if ablation.variant not in ("zero", "mean"):
         return context
     context = context.clone()
-    own = 0.0 if ablation.variant == "zero" else means[ablation.layer - 1, ablation.heads, None].to(context)
+    own = (
+        0.0
+        if ablation.variant == "zero"
+        else means[ablation.layer - 1, ablation.heads, None].to(context)
+    )
     context[:, ablation.heads] = own
     return context
 
 
 class _Sums(Edit):
-    """Sums of contexts over the real tokens of the pass that runs: [layers, heads, width of a head] float64."""
+    """Sums of contexts over the real tokens of the pass that runs: [layers, heads, width of a
+    head] float64."""
 
     def __init__(self, *shape: int):
         self.sums = torch.zeros(shape, dtype=torch.float64)
 
     def context(self, layer: int, context: Tensor) -> Tensor:
-        real = context.new_ones(context.shape[0], context.shape[2]) if self.tokens is None else self.tokens
+        real = (
+            context.new_ones(context.shape[0], context.shape[2])
+            if self.tokens is None
+            else self.tokens
+        )
         self.sums[layer - 1] = torch.einsum("bhtd,bt->hd", context.double(), real.double()).cpu()
         return context
 
 
 @contextmanager
 def averaging(model: PreTrainedModel) -> Iterator[Tensor]:
-    """Average the heads' output over the real tokens of all inputs that `model` reads inside the block:
-    [layers, heads, width of a head] float64, complete when the block ends. Inputs that it could not read to
-    the end, for want of memory, do not count."""
+    """Average the heads' output over the real tokens of all inputs that `model` reads inside the
+    block: [layers, heads, width of a head] float64, complete when the block ends. Inputs that it
+    could not read to the end, for want of memory, do not count."""
     sums = _Sums(model.config.num_hidden_layers, heads_of(model), head_width(model))
     means = torch.zeros_like(sums.sums)
     tokens = 0

@@ -1,4 +1,5 @@
-"""Adapters that PEFT made, in a folder of their own or inside a loaded model: which base they change, and their merging."""
+"""Adapters that PEFT made, in a folder of their own or inside a loaded model: which base they
+change, and their merging."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,9 @@ from bertshift.files import read_object
 from bertshift.models.loading import read_weights
 from bertshift.models.published import ADAPTER, ADAPTER_WEIGHTS
 
-BELOW = "base_model.model."  # what PEFT writes in front of the names of the adapted model's weights
+BELOW = (
+    "base_model.model."  # what PEFT writes in front of the names of the adapted model's weights
+)
 WORDS = 7
 
 
@@ -25,8 +28,8 @@ def has_adapters(model: object) -> bool:
 
 
 def base_of(adapter: Path | nn.Module) -> str:
-    """Name the model that an adapter in a folder, or inside a loaded model, changes: a folder or a hub's name. UserError where
-    the adapter does not say it."""
+    """Name the model that an adapter in a folder, or inside a loaded model, changes: a folder or a
+    hub's name. UserError where the adapter does not say it."""
     if isinstance(adapter, nn.Module):
         [config, *_] = adapter.peft_config.values()
         base, revision = config.base_model_name_or_path, config.revision
@@ -43,8 +46,8 @@ def base_of(adapter: Path | nn.Module) -> str:
 
 
 def merged_copy(model: nn.Module, name: str) -> PreTrainedModel:
-    """Copy a loaded model with adapters, and merge the active ones. UserError, which calls the model `name`, where they cannot
-    be merged."""
+    """Copy a loaded model with adapters, and merge the active ones. UserError, which calls the
+    model `name`, where they cannot be merged."""
     for config in model.peft_config.values():
         _check_kind(config.peft_type, name)
     model = copy.deepcopy(model).eval()
@@ -54,7 +57,8 @@ def merged_copy(model: nn.Module, name: str) -> PreTrainedModel:
 
 
 def merge_folder(encoder: PreTrainedModel, folder: Path) -> None:
-    """Merge the adapter in `folder` into `encoder`, the bare model of its base. What the folder has for heads is left out.
+    """Merge the adapter in `folder` into `encoder`, the bare model of its base. What the folder
+    has for heads is left out.
 
     UserError for an adapter that cannot be merged, or does not fit its base.
     """
@@ -78,8 +82,8 @@ def merge_folder(encoder: PreTrainedModel, folder: Path) -> None:
 
 
 def merge_adapters(model: nn.Module) -> None:
-    """Merge every active adapter into the weights beside it, and take all adapters away, as PEFT's `merge_and_unload` does:
-    `model` is then one without adapters."""
+    """Merge every active adapter into the weights beside it, and take all adapters away, as PEFT's
+    `merge_and_unload` does: `model` is then one without adapters."""
     from peft.tuners.tuners_utils import BaseTunerLayer
     from peft.utils.other import AuxiliaryTrainingWrapper
 
@@ -100,7 +104,9 @@ def _unloaded(module: nn.Module) -> nn.Module:
     if not merge and hasattr(module, "original_module"):
         return module.original_module
     if hasattr(module, "unload_and_optionally_merge_module"):
-        return module.unload_and_optionally_merge_module(merge, safe_merge=True, adapter_names=None)
+        return module.unload_and_optionally_merge_module(
+            merge, safe_merge=True, adapter_names=None
+        )
     if merge:
         module.merge(safe_merge=True)
     return module.get_base_layer()
@@ -108,8 +114,8 @@ def _unloaded(module: nn.Module) -> nn.Module:
 
 @torch.no_grad()
 def _merge(model: nn.Module, encoder: PreTrainedModel, name: str) -> None:
-    """Merge the adapters of `model`, of which `encoder` is the part below the head. UserError where the encoder then computes
-    something else."""
+    """Merge the adapters of `model`, of which `encoder` is the part below the head. UserError
+    where the encoder then computes something else."""
     words = torch.arange(1, WORDS + 1, device=encoder.device)[None] % encoder.config.vocab_size
     try:
         before = encoder(input_ids=words).last_hidden_state
@@ -123,7 +129,9 @@ def _merge(model: nn.Module, encoder: PreTrainedModel, name: str) -> None:
 
 
 def _cannot_be_merged(name: str, why: str) -> UserError:
-    return UserError(f"{name}: this adapter cannot be merged into its base ({why}); name a model without it.")
+    return UserError(
+        f"{name}: this adapter cannot be merged into its base ({why}); name a model without it."
+    )
 
 
 def _need_peft(name: str) -> None:
@@ -169,12 +177,15 @@ class _Head(nn.Module):
 def _below_head(
     encoder: PreTrainedModel, weights: Mapping[str, Tensor]
 ) -> tuple[nn.Module, dict[str, Tensor]]:
-    """Find what PEFT shall adapt so that all names fit, the encoder or a head above it, and the weights for it."""
+    """Find what PEFT shall adapt so that all names fit, the encoder or a head above it, and the
+    weights for it."""
     below = f"{BELOW}{encoder.base_model_prefix}."
     if not any(name.startswith(below) for name in weights):
         return encoder, dict(weights)
     inside = {
-        name: value for name, value in weights.items() if name.startswith(below) or not name.startswith(BELOW)
+        name: value
+        for name, value in weights.items()
+        if name.startswith(below) or not name.startswith(BELOW)
     }
     return _Head(encoder), inside
 

@@ -1,7 +1,7 @@
 """Seeing and changing what attention does in a forward pass, for every family by one path.
 
-A function of our own takes the place of eager attention, whose numbers it gives to the bit. Families that take no such
-function (deberta-v2, mpnet) are reached by hooks.
+A function of our own takes the place of eager attention, whose numbers it gives to the bit.
+Families that take no such function (deberta-v2, mpnet) are reached by hooks.
 """
 
 from collections.abc import Iterator
@@ -23,8 +23,9 @@ NAME = "bertshift"
 class Edit:
     """What to do with attention in a forward pass; this one does nothing.
 
-    Layers count from 1, in the order in which they run. `tokens` [examples, tokens] is 1 for real tokens, or None where
-    all are. A method gets the number of the layer, and returns what shall stand instead.
+    Layers count from 1, in the order in which they run. `tokens` [examples, tokens] is 1 for real
+    tokens, or None where all are. A method gets the number of the layer, and returns what shall
+    stand instead.
     """
 
     layer = 0
@@ -38,16 +39,17 @@ class Edit:
         """Return a context that makes it needless to compute attention, or None."""
 
     def maps(self, layer: int, maps: Tensor, mask: Tensor | None) -> Tensor:
-        """Return what shall stand instead of `maps` [examples, heads, query, key]. `mask`, which fits their shape, is
-        0 for what a query sees, else very low."""
+        """Return what shall stand instead of `maps` [examples, heads, query, key]. `mask`, which
+        fits their shape, is 0 for what a query sees, else very low."""
         return maps
 
     def values(self, layer: int, values: Tensor) -> None:
-        """Take note of the values [examples, heads, tokens, width of a head]. A key head that serves several query
-        heads stands once for each."""
+        """Take note of the values [examples, heads, tokens, width of a head]. A key head that
+        serves several query heads stands once for each."""
 
     def context(self, layer: int, context: Tensor) -> Tensor:
-        """Return what shall stand instead of the heads' output [examples, heads, tokens, width of a head]."""
+        """Return what shall stand instead of the heads' output [examples, heads, tokens, width of
+        a head]."""
         return context
 
 
@@ -78,8 +80,8 @@ class Record(Edit):
 
 
 def seen(mask: Tensor | None, maps: Tensor) -> Tensor:
-    """Spread attention evenly over all that a query sees, in the shape of one head's `maps` [examples, query,
-    key]."""
+    """Spread attention evenly over all that a query sees, in the shape of one head's `maps`
+    [examples, query, key]."""
     flat = torch.zeros_like(maps[:, :1])
     return (flat if mask is None else flat + mask[:, :1]).softmax(-1)[:, 0]
 
@@ -96,7 +98,8 @@ def editing(model: PreTrainedModel, edit: Edit, family: Family | None = None) ->
 
 @contextmanager
 def editable(model: PreTrainedModel, family: Family | None = None) -> Iterator[None]:
-    """Let an `active` edit take part in forward passes of `model`, and of its layers, inside the block."""
+    """Let an `active` edit take part in forward passes of `model`, and of its layers, inside the
+    block."""
     family = family or family_of(model)
     with ExitStack() as stack:
         if family.attention:
@@ -112,8 +115,8 @@ def editable(model: PreTrainedModel, family: Family | None = None) -> Iterator[N
 
 @contextmanager
 def active(edit: Edit) -> Iterator[None]:
-    """Make `edit` the active one inside the block, for models that are `editable`. ValueError inside another
-    such block, whose edit would be lost."""
+    """Make `edit` the active one inside the block, for models that are `editable`. ValueError
+    inside another such block, whose edit would be lost."""
     global _active
     if _active is not None:
         raise ValueError("attention is being edited already")
@@ -144,11 +147,13 @@ def attend(
     dropout: float = 0.0,
     **_,
 ) -> tuple[Tensor, Tensor | None]:
-    """Compute attention as transformers' eager functions do, to the bit, with the active edit; by a fast
-    kernel where no edit is active."""
+    """Compute attention as transformers' eager functions do, to the bit, with the active edit; by
+    a fast kernel where no edit is active."""
     edit = _active
     if edit is None:
-        return sdpa_attention_forward(module, query, key, value, mask, dropout, scaling, is_causal=False)
+        return sdpa_attention_forward(
+            module, query, key, value, mask, dropout, scaling, is_causal=False
+        )
     edit.layer += 1
     maps = None
     if (context := edit.known(edit.layer)) is None:
@@ -156,7 +161,11 @@ def attend(
         if shared > 1:
             key, value = key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1)
         scores = query @ key.mT * (query.shape[-1] ** -0.5 if scaling is None else scaling)
-        maps = (scores if mask is None else scores + mask).softmax(-1, dtype=torch.float32).to(query.dtype)
+        maps = (
+            (scores if mask is None else scores + mask)
+            .softmax(-1, dtype=torch.float32)
+            .to(query.dtype)
+        )
         maps = edit.maps(edit.layer, maps, mask)
         edit.values(edit.layer, value)
         context = edit.context(edit.layer, F.dropout(maps, dropout, module.training) @ value)
@@ -187,7 +196,9 @@ def _hook(stack: ExitStack, family: Family, layer: nn.Module) -> None:
         mask = None
         if _active.tokens is not None:
             padding = _active.tokens[:, None, None] == 0
-            mask = torch.zeros_like(found[:, :1]).masked_fill(padding, torch.finfo(found.dtype).min)
+            mask = torch.zeros_like(found[:, :1]).masked_fill(
+                padding, torch.finfo(found.dtype).min
+            )
         return _active.maps(_active.layer, found, mask)
 
     def context(_, inputs: tuple) -> tuple | None:

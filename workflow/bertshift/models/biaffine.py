@@ -12,17 +12,25 @@ from bertshift.seeds import seed_from
 
 
 class Biaffine(nn.Module):
-    """Scores of arcs, d' W h + w' h, and of an arc's labels, d' W_r h + u_r' d + v_r' h + b_r; d dependent, h head.
+    """Scores of arcs, d' W h + w' h, and of an arc's labels, d' W_r h + u_r' d + v_r' h + b_r; d
+    dependent, h head.
 
-    Each d and h is a word's state through a layer of its own with LeakyReLU(0.1); dropout drops the same features of
-    all words of a sentence. The sizes are Dozat & Manning's for every width: a head that grew with the encoder would
-    take part in what is said about encoders. All weights are drawn by Glorot & Bengio 2010; zeros, from which parsers
-    with a higher learning rate start, would hardly move at BERT's. Orthogonal layers would need a QR decomposition,
-    whose last bits, and so the digest of a run's start, differ between machines.
+    Each d and h is a word's state through a layer of its own with LeakyReLU(0.1); dropout drops
+    the same features of all words of a sentence. The sizes are Dozat & Manning's for every width:
+    a head that grew with the encoder would take part in what is said about encoders. All weights
+    are drawn by Glorot & Bengio 2010; zeros, from which parsers with a higher learning rate start,
+    would hardly move at BERT's. Orthogonal layers would need a QR decomposition, whose last bits,
+    and so the digest of a run's start, differ between machines.
     """
 
     def __init__(
-        self, width: int, labels: int, seed: int, arc: int = 500, label: int = 100, dropout: float = 0.33
+        self,
+        width: int,
+        labels: int,
+        seed: int,
+        arc: int = 500,
+        label: int = 100,
+        dropout: float = 0.33,
     ):
         super().__init__()
         self.dropout = dropout
@@ -40,8 +48,8 @@ class Biaffine(nn.Module):
                     nn.init.zeros_(matrix)
 
     def arc_scores(self, states: Tensor, real: Tensor) -> Tensor:
-        """Score every word as the head of every other: states [sentences, words, width] -> [sentences,
-        dependents, heads] float32.
+        """Score every word as the head of every other: states [sentences, words, width] ->
+        [sentences, dependents, heads] float32.
 
         What is not `real` [sentences, words] gets the lowest number there is as a head.
         """
@@ -51,8 +59,8 @@ class Biaffine(nn.Module):
         return scores.masked_fill(~real[:, None], torch.finfo(scores.dtype).min)
 
     def label_scores(self, states: Tensor, heads: Tensor) -> Tensor:
-        """Score the labels of each word's arc from the head that `heads` [sentences, words] gives it:
-        [sentences, words, labels] float32."""
+        """Score the labels of each word's arc from the head that `heads` [sentences, words] gives
+        it: [sentences, words, labels] float32."""
         dependents = _and_one(self._features(self.label_dependent, states))
         features = _and_one(self._features(self.label_head, states))
         wanted = torch.einsum("bni,rij->bnrj", dependents, self.label_weight)
@@ -86,8 +94,8 @@ class DependencyParser(nn.Module):
     def forward(self, first: Tensor, **inputs: Tensor | None) -> Tensor:
         """Compute the last layer's states [sentences, words, width] for the head to score.
 
-        `first` [sentences, words] says where each word begins. It is negative for padding. For the root that every
-        sentence has in front it is 0, the token in front of the text.
+        `first` [sentences, words] says where each word begins. It is negative for padding. For the
+        root that every sentence has in front it is 0, the token in front of the text.
         """
         return _at(run(self.encoder, **inputs).last_hidden_state, first.clamp(min=0))
 

@@ -15,15 +15,18 @@ ROUNDING = 1e-5
 
 @torch.no_grad()
 def check(model: PreTrainedModel, folder: Path) -> None:
-    """Raise UserError where attention is not seen once a layer, is not that of transformers' eager functions,
-    where padding takes part in it, or where the heads' output does not reach the output projection."""
+    """Raise UserError where attention is not seen once a layer, is not that of transformers' eager
+    functions, where padding takes part in it, or where the heads' output does not reach the output
+    projection."""
     layers, family = layers_of(model), family_of(model)
     ids = 1 + torch.arange(2 * TOKENS).reshape(2, TOKENS) % (model.config.vocab_size - 1)
     mask = torch.ones_like(ids)
     mask[1, -PADDING:] = 0
     record, read = Record("maps", "context"), []
     hooks = [
-        layer.get_submodule(family.out).register_forward_pre_hook(lambda _, given: read.append(given[0]))
+        layer.get_submodule(family.out).register_forward_pre_hook(
+            lambda _, given: read.append(given[0])
+        )
         for layer in dict.fromkeys(layers if family.out else ())
     ]
     try:
@@ -50,7 +53,10 @@ def check(model: PreTrainedModel, folder: Path) -> None:
     if len(maps) != len(layers):
         refuse(f"attention is seen {len(maps)} times in {len(layers)} layers")
     real = mask.bool()[:, None, :, None]
-    if any(((a - b).abs() * real).max() > ROUNDING for a, b in zip(maps, theirs.attentions, strict=True)):
+    if any(
+        ((a - b).abs() * real).max() > ROUNDING
+        for a, b in zip(maps, theirs.attentions, strict=True)
+    ):
         refuse("its attention is not computed as expected")
     states = theirs.last_hidden_state
     if not states.isfinite().all():

@@ -18,10 +18,10 @@ TYPES = "token_type_ids"
 
 
 def explore(model: PreTrainedModel) -> Family:
-    """Find where the layers are, which projection reads the heads' contexts, what comes after the layers,
-    whether a token sees later ones, whether the model reads which text a token is of, and how many positions it
-    has. UserError where the layers are not in one list, the model needs more than words, or attention cannot be
-    recorded."""
+    """Find where the layers are, which projection reads the heads' contexts, what comes after the
+    layers, whether a token sees later ones, whether the model reads which text a token is of, and
+    how many positions it has. UserError where the layers are not in one list, the model needs more
+    than words, or attention cannot be recorded."""
     kind, count = model.config.model_type, model.config.num_hidden_layers
     lists = [
         name
@@ -51,7 +51,9 @@ def explore(model: PreTrainedModel) -> Family:
         if name and next(module.parameters(recurse=False), None) is not None:
             watch(name, module)
     first = model.get_submodule(f"{layers}.0")
-    hooks.append(first.register_forward_hook(lambda _, __, found: outputs.append(isinstance(found, tuple))))
+    hooks.append(
+        first.register_forward_hook(lambda _, __, found: outputs.append(isinstance(found, tuple)))
+    )
     given = {"input_ids": _words(model)}
     if TYPES in inspect.signature(model.forward).parameters:
         given[TYPES] = torch.zeros_like(given["input_ids"])
@@ -59,7 +61,11 @@ def explore(model: PreTrainedModel) -> Family:
         with torch.no_grad(), editing(model, record, Family(layers)), lookups:
             model(**given)
     except Exception as error:  # each family has its own
-        lacking = " It may need pad_token_id in its config.json." if model.config.pad_token_id is None else ""
+        lacking = (
+            " It may need pad_token_id in its config.json."
+            if model.config.pad_token_id is None
+            else ""
+        )
         raise UserError(
             f"'{kind}' models are not known here, and this one does not run on words alone ({error}).{lacking}"
         ) from error
@@ -107,13 +113,17 @@ class _Lookups(TorchFunctionMode):
 
 def _words(model: PreTrainedModel) -> Tensor:
     """Choose words that are neither padding nor numbered one after the other, as positions are."""
-    words = [number for number in range(1, TOKENS + 2) if number != model.config.pad_token_id][:TOKENS]
+    words = [number for number in range(1, TOKENS + 2) if number != model.config.pad_token_id][
+        :TOKENS
+    ]
     return torch.tensor([words[::-1]], device=model.device) % model.config.vocab_size
 
 
-def _reads_segments(model: PreTrainedModel, types: Tensor | None, lookups: _Lookups) -> bool | None:
-    """Tell whether the types of tokens are looked up in a table of their own with two rows or more; None where a
-    model takes them and looks them up nowhere."""
+def _reads_segments(
+    model: PreTrainedModel, types: Tensor | None, lookups: _Lookups
+) -> bool | None:
+    """Tell whether the types of tokens are looked up in a table of their own with two rows or
+    more; None where a model takes them and looks them up nowhere."""
     if types is None:
         return False
     words = model.get_input_embeddings().weight
@@ -125,7 +135,8 @@ def _reads_segments(model: PreTrainedModel, types: Tensor | None, lookups: _Look
 
 
 def _positions(lookups: _Lookups) -> int:
-    """Count the rows of a table of positions from the first token's on; 0 where there is no such table."""
+    """Count the rows of a table of positions from the first token's on; 0 where there is no such
+    table."""
     for ids, table in lookups.found:
         first, *_ = numbers = ids.flatten().tolist()
         if numbers == [*range(first, first + TOKENS)]:

@@ -1,6 +1,7 @@
 """What differs between families of transformers: where their layers, projections and norms are.
 
-One row a family. Imports neither torch nor transformers; what a row means for a model is in `family`.
+One row a family. Imports neither torch nor transformers; what a row means for a model is in
+`family`.
 """
 
 import re
@@ -12,19 +13,21 @@ ONE_TYPE = "one_token_type"
 
 @dataclass(frozen=True)
 class Family:
-    """The places of a family's parts, as paths of modules: `query` to `out` inside a layer, the others inside
-    the model.
+    """The places of a family's parts, as paths of modules: `query` to `out` inside a layer, the
+    others inside the model.
 
-    `fused` is one projection for query, key and value; its rows are ordered by `order`. `inputs_first`: weights are kept
-    [in, out]. `shared` is what every layer
-    reads, `after` what reads the last layer; all else outside the layers belongs to the embeddings. `attention` is the
-    module whose `dropout` the maps pass through, in a family that takes no attention function. `pooling` is what the
-    published classifier does with the token that it reads: the model's own pooler, or a dense layer with an activation
-    and perhaps a norm; nothing in decoders. `causal`: a token sees the tokens before it alone. `tuples`: a layer puts
-    out its states as the first of a tuple. `heads_apart`: no norm mixes the queries or keys of a layer's heads.
-    `segments`: the model reads which text a token is of, where it has more than one type of them; None if that is not
-    known. `positions_from_padding`: positions begin behind the number of the padding token; `positions` is how many were
-    counted in a model without a row. `without_layers`: a model that has none runs, and is read again.
+    `fused` is one projection for query, key and value; its rows are ordered by `order`.
+    `inputs_first`: weights are kept [in, out]. `shared` is what every layer reads, `after` what
+    reads the last layer; all else outside the layers belongs to the embeddings. `attention` is the
+    module whose `dropout` the maps pass through, in a family that takes no attention function.
+    `pooling` is what the published classifier does with the token that it reads: the model's own
+    pooler, or a dense layer with an activation and perhaps a norm; nothing in decoders. `causal`:
+    a token sees the tokens before it alone. `tuples`: a layer puts out its states as the first of
+    a tuple. `heads_apart`: no norm mixes the queries or keys of a layer's heads. `segments`: the
+    model reads which text a token is of, where it has more than one type of them; None if that is
+    not known. `positions_from_padding`: positions begin behind the number of the padding token;
+    `positions` is how many were counted in a model without a row. `without_layers`: a model that
+    has none runs, and is read again.
     """
 
     layers: str
@@ -48,8 +51,8 @@ class Family:
     without_layers: bool = True
 
     def group(self, name: str) -> str:
-        """Name the part that a parameter of the bare model belongs to: "embeddings", the number of a layer,
-        "shared" by the layers, or the name of what comes after them."""
+        """Name the part that a parameter of the bare model belongs to: "embeddings", the number of
+        a layer, "shared" by the layers, or the name of what comes after them."""
         if match := re.match(rf"{re.escape(self.layers)}\.(\d+)\.", name):
             return str(int(match[1]) + 1)
         if name.startswith(tuple(f"{part}." for part in self.shared)):

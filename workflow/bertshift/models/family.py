@@ -9,8 +9,8 @@ from bertshift.models.families import FAMILIES, ONE_TYPE, Family
 
 
 def family_of(model: PreTrainedModel) -> Family:
-    """Find the row of the model's family, or what `explore` finds in the model, which then says it itself, as a
-    stand-in for a model does."""
+    """Find the row of the model's family, or what `explore` finds in the model, which then says it
+    itself, as a stand-in for a model does."""
     if isinstance(said := getattr(model, "family", None), Family):
         return said
     if model.config.model_type in FAMILIES:
@@ -22,15 +22,18 @@ def family_of(model: PreTrainedModel) -> Family:
 
 
 def layers_of(model: PreTrainedModel) -> list[nn.Module]:
-    """List the layers from the first to the last. ALBERT has fewer than it runs: one stands here as often as
-    it runs."""
-    layers, count = list(model.get_submodule(family_of(model).layers)), model.config.num_hidden_layers
+    """List the layers from the first to the last. ALBERT has fewer than it runs: one stands here
+    as often as it runs."""
+    layers, count = (
+        list(model.get_submodule(family_of(model).layers)),
+        model.config.num_hidden_layers,
+    )
     return [layers[number * len(layers) // count] for number in range(count)]
 
 
 def own_layers(model: PreTrainedModel, what: str) -> list[nn.Module]:
-    """List the layers of a model whose layers have weights of their own. UserError, saying that `what` is not
-    possible, for a model that runs one layer several times."""
+    """List the layers of a model whose layers have weights of their own. UserError, saying that
+    `what` is not possible, for a model that runs one layer several times."""
     layers = layers_of(model)
     if len({*layers}) < len(layers):
         raise UserError(
@@ -48,10 +51,11 @@ def matrix(projection: nn.Module) -> Tensor:
 def projections(
     model: PreTrainedModel, layer: int, head: int, what: str
 ) -> dict[str, tuple[Tensor, Tensor | None]]:
-    """Find the projections of a head: {query, key, value: (its rows of the weights, its part of the bias)}.
-    Layer and head count from 1.
+    """Find the projections of a head: {query, key, value: (its rows of the weights, its part of
+    the bias)}. Layer and head count from 1.
 
-    UserError, saying that `what` is not possible, where a projection is not known or not this head's alone.
+    UserError, saying that `what` is not possible, where a projection is not known or not this
+    head's alone.
     """
     family, kind, width = family_of(model), model.config.model_type, head_width(model)
     module = own_layers(model, what)[layer - 1]
@@ -75,13 +79,17 @@ def projections(
             whole = number * heads_of(model) + head - 1, (head - 1) * 3 + number
             start = whole[family.order == "head,qkv"] * width
         rows = slice(start, start + width)
-        found[name] = matrix(projection)[rows], None if projection.bias is None else projection.bias[rows]
+        found[name] = (
+            matrix(projection)[rows],
+            None if projection.bias is None else projection.bias[rows],
+        )
     return found
 
 
 def output_columns(model: PreTrainedModel, layer: int, head: int, what: str) -> Tensor:
-    """Find the columns [width, width of a head] of a layer's output projection that read a head, both counted
-    from 1. UserError, saying that `what` is not possible, where the projection is not known."""
+    """Find the columns [width, width of a head] of a layer's output projection that read a head,
+    both counted from 1. UserError, saying that `what` is not possible, where the projection is not
+    known."""
     family, width = family_of(model), head_width(model)
     if not family.out:
         raise UserError(
@@ -96,8 +104,8 @@ def heads_of(model: PreTrainedModel) -> int:
 
 
 def key_heads(model: PreTrainedModel) -> int:
-    """Count the heads with keys and values of their own; in a model with fewer of these than heads, each
-    serves several."""
+    """Count the heads with keys and values of their own; in a model with fewer of these than
+    heads, each serves several."""
     return getattr(model.config, "num_key_value_heads", None) or heads_of(model)
 
 
@@ -120,8 +128,8 @@ def run(
     attention_mask: Tensor | None = None,
     token_type_ids: Tensor | None = None,
 ):
-    """Run the model and return its output. Which text a token is of reaches only models that read it; UserError
-    for two texts where that is not known."""
+    """Run the model and return its output. Which text a token is of reaches only models that read
+    it; UserError for two texts where that is not known."""
     family, more = family_of(model), {}
     if reads_segments(model):
         more["token_type_ids"] = token_type_ids
@@ -136,8 +144,8 @@ def run(
 
 
 def reads_segments(model: PreTrainedModel) -> bool:
-    """Tell whether the model reads which text a token is of: it has more than one type of tokens, and its
-    tokenizer gave them to it."""
+    """Tell whether the model reads which text a token is of: it has more than one type of tokens,
+    and its tokenizer gave them to it."""
     config = model.config
     types = 1 if getattr(config, ONE_TYPE, False) else getattr(config, "type_vocab_size", 2)
     return bool(family_of(model).segments) and types > 1
@@ -160,11 +168,13 @@ def groups(model: PreTrainedModel) -> dict[str, list[nn.Parameter]]:
 
 
 def word_vectors(model: PreTrainedModel) -> Tensor:
-    """Compute [vocabulary, width] what the model's words are before their places are added: embeddings,
-    normed and widened where the model does so."""
+    """Compute [vocabulary, width] what the model's words are before their places are added:
+    embeddings, normed and widened where the model does so."""
     vectors = model.get_input_embeddings().weight.detach()
     inside = [
-        module for name, module in model.named_modules() if family_of(model).group(f"{name}.") == "embeddings"
+        module
+        for name, module in model.named_modules()
+        if family_of(model).group(f"{name}.") == "embeddings"
     ]
     for kind in (nn.LayerNorm, nn.Linear):
         for module in inside:

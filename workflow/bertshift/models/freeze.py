@@ -7,12 +7,14 @@ from bertshift.models.family import groups, own_layers
 
 
 def freeze(model: PreTrainedModel, through: int | Literal["E"]) -> None:
-    """Freeze the embeddings and layers 0..`through`, counted from 0 as on the axis of the paper's figure.
+    """Freeze the embeddings and layers 0..`through`, counted from 0 as on the axis of the paper's
+    figure.
 
-    So 8 leaves three of twelve layers free; "E" freezes the embeddings alone, -1 nothing. Frozen parameters get
-    neither gradient nor weight decay; dropout inside them stays on, as it does when the first BERT code filters
-    the trained variables. The pooler, and what every layer reads, stay free. Merchant et al. 2020, Figure 3. UserError
-    for a layer that does not exist, or that runs in the place of others too.
+    So 8 leaves three of twelve layers free; "E" freezes the embeddings alone, -1 nothing. Frozen
+    parameters get neither gradient nor weight decay; dropout inside them stays on, as it does when
+    the first BERT code filters the trained variables. The pooler, and what every layer reads, stay
+    free. Merchant et al. 2020, Figure 3. UserError for a layer that does not exist, or that runs
+    in the place of others too.
     """
     number = -1 if through == "E" else int(through)
     last = model.config.num_hidden_layers - 1

@@ -1,6 +1,7 @@
 """Checkpoints without the head that they were pretrained with, told without a library of tensors.
 
-The names of a safetensors file stand at its beginning: eight bytes with the length of a JSON object, then the object.
+The names of a safetensors file stand at its beginning: eight bytes with the length of a JSON
+object, then the object.
 """
 
 import json
@@ -19,14 +20,16 @@ HEADS = re.compile(
 
 
 def has_no_head(folder: Path) -> bool:
-    """Test whether the weights in `folder` surely hold an encoder alone, without the head that it was
-    pretrained with. False where that cannot be told: no weights yet, another file than safetensors, a
-    decoder."""
+    """Test whether the weights in `folder` surely hold an encoder alone, without the head that it
+    was pretrained with. False where that cannot be told: no weights yet, another file than
+    safetensors, a decoder."""
     try:
         config = read_config(folder)
         with open(folder / "model.safetensors", "rb") as file:
             length, whole = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size
-            names = dict(json.loads(file.read(min(length, whole))))  # another file may begin with any number
+            names = dict(
+                json.loads(file.read(min(length, whole)))
+            )  # another file may begin with any number
     except (OSError, TypeError, ValueError, UserError):
         return False
     family = FAMILIES.get(config.get("model_type", "bert"))

@@ -45,18 +45,23 @@ ACTIVATIONS = {"tanh": torch.tanh, "relu": F.relu, "gelu": F.gelu}
 
 
 class SequenceClassifier(LinearHead):
-    """One token -> the family's published pooling -> dropout -> linear: `outputs` classes, or 1 for a regression.
+    """One token -> the family's published pooling -> dropout -> linear: `outputs` classes, or 1
+    for a regression.
 
-    The token is the first, which is BERT's [CLS]; in a decoder the last real one, which has read all others. A ModernBERT
-    whose configuration says so reads the mean over all real tokens.
+    The token is the first, which is BERT's [CLS]; in a decoder the last real one, which has read
+    all others. A ModernBERT whose configuration says so reads the mean over all real tokens.
     """
 
-    def __init__(self, encoder: PreTrainedModel, outputs: int, seed: int = 0, dropout: float = 0.1):
+    def __init__(
+        self, encoder: PreTrainedModel, outputs: int, seed: int = 0, dropout: float = 0.1
+    ):
         super().__init__(encoder, outputs, seed)
         self.dropout = nn.Dropout(dropout)
         family, width = family_of(encoder), encoder.config.hidden_size
         self.pooling, _, norm = family.pooling.partition("+")
-        self.token = "last" if family.causal else getattr(encoder.config, "classifier_pooling", "cls")
+        self.token = (
+            "last" if family.causal else getattr(encoder.config, "classifier_pooling", "cls")
+        )
         if self.pooling in ACTIVATIONS:
             self.head = nn.Sequential(
                 OrderedDict(
@@ -112,8 +117,9 @@ class SpanClassifier(LinearHead):
         super().__init__(encoder, outputs, seed)
 
     def forward(self, **inputs: Tensor | None) -> Tensor:
-        """Compute logits [windows, tokens, 2] from token ids [windows, tokens]. Padding gets the lowest number there
-        is, so that no probability depends on how far a batch happens to be padded."""
+        """Compute logits [windows, tokens, 2] from token ids [windows, tokens]. Padding gets the
+        lowest number there is, so that no probability depends on how far a batch happens to be
+        padded."""
         logits = self.head(self.states(**inputs)).float()
         if (mask := inputs.get("attention_mask")) is None:
             return logits
@@ -121,9 +127,12 @@ class SpanClassifier(LinearHead):
 
 
 class TokenClassifier(LinearHead):
-    """First piece of each word -> dropout -> linear; `labels` name the classes, in the order of the logits."""
+    """First piece of each word -> dropout -> linear; `labels` name the classes, in the order of
+    the logits."""
 
-    def __init__(self, encoder: PreTrainedModel, labels: Sequence[str], seed: int = 0, dropout: float = 0.1):
+    def __init__(
+        self, encoder: PreTrainedModel, labels: Sequence[str], seed: int = 0, dropout: float = 0.1
+    ):
         needs_all_tokens(encoder, "tagging words")
         super().__init__(encoder, len(labels), seed)
         self.labels = tuple(labels)
@@ -138,29 +147,35 @@ class TokenClassifier(LinearHead):
         return f"{len(self.labels)} labels ({', '.join(self.labels)}) of width {self.head.in_features}"
 
     def forward(self, first: Tensor, **inputs: Tensor | None) -> Tensor:
-        """Compute logits [..., labels]; `first` [sentences, words] is where words begin, negative for padding."""
+        """Compute logits [..., labels]; `first` [sentences, words] is where words begin, negative
+        for padding."""
         states = self.states(**inputs)
         places = first.clamp(min=0)[..., None].expand(-1, -1, states.shape[-1])
         return self.head(self.dropout(states.gather(1, places)))
 
 
 HEADS = {
-    head.__name__: head for head in (SequenceClassifier, SpanClassifier, TokenClassifier, DependencyParser)
+    head.__name__: head
+    for head in (SequenceClassifier, SpanClassifier, TokenClassifier, DependencyParser)
 }
 
 
 def fresh_linear(width: int, outputs: int, seed: int) -> nn.Linear:
-    """Draw a linear layer from N(0, .02) truncated at two sigma, bias 0, as in the first BERT code."""
+    """Draw a linear layer from N(0, .02) truncated at two sigma, bias 0, as in the first BERT
+    code."""
     linear = nn.Linear(width, outputs)
     fill(linear, seed_from(seed, "head"))
     return linear
 
 
 def load_task_model(folder: Path) -> nn.Module:
-    """Load the fine-tuned model of `folder` with its head, in eval mode. UserError for an encoder without a task."""
+    """Load the fine-tuned model of `folder` with its head, in eval mode. UserError for an encoder
+    without a task."""
     encoder = load_encoder(folder)
     state = read_weights(Path(folder) / WEIGHTS)
-    head = {key.removeprefix("head."): value for key, value in state.items() if key.startswith("head.")}
+    head = {
+        key.removeprefix("head."): value for key, value in state.items() if key.startswith("head.")
+    }
     kind = (encoder.config.architectures or [""])[0]
     if kind not in HEADS or not head:
         raise UserError(
@@ -172,7 +187,8 @@ def load_task_model(folder: Path) -> nn.Module:
 
 
 def take_head(model: nn.Module, folder: Path, task: str) -> None:
-    """Give `task`'s model the head of the fine-tuned model in `folder`; UserError if that one's outputs are others."""
+    """Give `task`'s model the head of the fine-tuned model in `folder`; UserError if that one's
+    outputs are others."""
     earlier = load_task_model(folder)
     if earlier.outputs != model.outputs:
         raise UserError(

@@ -1,4 +1,5 @@
-"""Drawing weights: each tensor from its own named seed, so that no draw depends on which others are made."""
+"""Drawing weights: each tensor from its own named seed, so that no draw depends on which others
+are made."""
 
 from dataclasses import dataclass
 
@@ -22,14 +23,17 @@ class Normal:
         if self.bound == float("inf"):
             fresh.normal_(0, self.sigma, generator=generator)
         else:
-            nn.init.trunc_normal_(fresh, 0, self.sigma, -self.bound, self.bound, generator=generator)
+            nn.init.trunc_normal_(
+                fresh, 0, self.sigma, -self.bound, self.bound, generator=generator
+            )
         with torch.no_grad():
             tensor.copy_(fresh)
 
 
-# Four readings of "truncated normal, 0.02" in BERT Goes to College: A its section 4.4 and the first BERT code;
-# B truncnorm.rvs(-.02, .02) as section 5.3.2 prints it, where scipy counts bounds in sigmas; C the same with
-# scale=.02; D truncnorm(-2s, 2s, scale=s), s=.02, found in code of the same group. C and D give almost-zero weights.
+# Four readings of "truncated normal, 0.02" in BERT Goes to College: A its section 4.4 and the
+# first BERT code; B truncnorm.rvs(-.02, .02) as section 5.3.2 prints it, where scipy counts bounds
+# in sigmas; C the same with scale=.02; D truncnorm(-2s, 2s, scale=s), s=.02, found in code of the
+# same group. C and D give almost-zero weights.
 SCHEMES = {
     "A": Normal(0.02, 0.04),
     "B": Normal(1.0, 0.02),
@@ -40,7 +44,9 @@ SCHEMES = {
 
 def scheme_named(name: str) -> Normal:
     if name not in SCHEMES:
-        raise UserError(f"{name!r} is no initialisation scheme; write one of {', '.join(SCHEMES)}.")
+        raise UserError(
+            f"{name!r} is no initialisation scheme; write one of {', '.join(SCHEMES)}."
+        )
     return SCHEMES[name]
 
 

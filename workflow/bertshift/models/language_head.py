@@ -15,9 +15,11 @@ from bertshift.models.seal import check_seal
 
 
 class LanguageHead:
-    """transformers' own model for masked words or, for a decoder, next words, of which the head alone runs.
+    """transformers' own model for masked words or, for a decoder, next words, of which the head
+    alone runs.
 
-    The matrix that decodes is the checkpoint's too, also where it is that of the checkpoint's embeddings.
+    The matrix that decodes is the checkpoint's too, also where it is that of the checkpoint's
+    embeddings.
     """
 
     def __init__(self, model: PreTrainedModel):
@@ -28,7 +30,8 @@ class LanguageHead:
         )
 
     def __call__(self, states: Tensor) -> Tensor:
-        """Compute logits [places, vocabulary] from the states [places, width] at the end of the base model.
+        """Compute logits [places, vocabulary] from the states [places, width] at the end of the
+        base model.
 
         UserError for a model whose head does not read what its base model puts out.
         """
@@ -46,11 +49,13 @@ class LanguageHead:
 def load_language_model(folder: Path, encoder: PreTrainedModel) -> PreTrainedModel:
     """Load transformers' model with a head for words from `folder`, in float32 and eval mode.
 
-    `encoder` is its bare model. UserError where transformers knows no such head for the family, or the weights
-    have none.
+    `encoder` is its bare model. UserError where transformers knows no such head for the family, or
+    the weights have none.
     """
     what, kind = (
-        ("next", AutoModelForCausalLM) if family_of(encoder).causal else ("masked", AutoModelForMaskedLM)
+        ("next", AutoModelForCausalLM)
+        if family_of(encoder).causal
+        else ("masked", AutoModelForMaskedLM)
     )
     config = load_config(folder)
     if type(config) not in kind._model_mapping:

@@ -1,4 +1,5 @@
-"""A model's forward pass layer by layer: its hidden states, and single layers on inputs of one's own."""
+"""A model's forward pass layer by layer: its hidden states, and single layers on inputs of one's
+own."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,9 +16,9 @@ from bertshift.models.family import family_of, layers_of, run
 def read(
     model: PreTrainedModel, maps: bool = False, **inputs: Tensor | None
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Run a forward pass and keep its hidden states and, if asked, attention maps: what goes into each layer
-    and what the last one puts out, [layers + 1] of [examples, tokens, width], and [layers] of [examples,
-    heads, query, key].
+    """Run a forward pass and keep its hidden states and, if asked, attention maps: what goes into
+    each layer and what the last one puts out, [layers + 1] of [examples, tokens, width], and
+    [layers] of [examples, heads, query, key].
 
     The last states are those before a final norm, so that they compare with the others.
     """
@@ -38,8 +39,9 @@ Visitor = Callable[[int, Tensor], None]
 def visit(
     model: PreTrainedModel, states: Visitor, maps: Visitor | None = None, **inputs: Tensor | None
 ) -> None:
-    """Run a forward pass and hand on what `read` would keep, as soon as it is known. `states` gets (layer,
-    states) from the embeddings, which are layer 0, on; `maps` gets (layer, maps) from layer 1 on."""
+    """Run a forward pass and hand on what `read` would keep, as soon as it is known. `states` gets
+    (layer, states) from the embeddings, which are layer 0, on; `maps` gets (layer, maps) from
+    layer 1 on."""
     layers, number = layers_of(model), count()
     last: list[Tensor] = []
 
@@ -86,9 +88,11 @@ def first_of(output: Tensor | tuple) -> Tensor:
 
 
 class Layers:
-    """The layers of a model on one batch of inputs, to be run one by one: `first` goes into layer 1.
+    """The layers of a model on one batch of inputs, to be run one by one: `first` goes into layer
+    1.
 
-    What else a layer takes, such as masks and positions, is what the model gives it for these inputs.
+    What else a layer takes, such as masks and positions, is what the model gives it for these
+    inputs.
     """
 
     def __init__(self, model: PreTrainedModel, **inputs: Tensor | None):
@@ -123,14 +127,15 @@ class Layers:
         return first_of(module(hidden, *more, **named))
 
     def after(self, hidden: Tensor) -> Tensor:
-        """Compute the model's last hidden states from those of the last layer: a final norm, if there is
-        one."""
+        """Compute the model's last hidden states from those of the last layer: a final norm, if
+        there is one."""
         for norm in norms_of(self.model):
             hidden = norm(hidden)
         return hidden
 
     def pooled(self, hidden: Tensor) -> Tensor:
-        """Apply the model's pooler to its last hidden states: [examples, width]. ALBERT's is a linear layer alone."""
+        """Apply the model's pooler to its last hidden states: [examples, width]. ALBERT's is a
+        linear layer alone."""
         pooler = self.model.pooler
         if isinstance(pooler, nn.Linear):
             return self.model.pooler_activation(pooler(hidden[:, 0]))
@@ -139,7 +144,8 @@ class Layers:
 
 @contextmanager
 def _passed_through(model: PreTrainedModel, given: list) -> Iterator[None]:
-    """Make layers put out, inside the block, what goes into them; `given` gets all that each is called with."""
+    """Make layers put out, inside the block, what goes into them; `given` gets all that each is
+    called with."""
     modules, tuples = dict.fromkeys(layers_of(model)), family_of(model).tuples
 
     def stub(hidden: Tensor, *more, **named):

@@ -64,21 +64,27 @@ MASKS = (".attn.bias", ".attention.bias", ".masked_bias")
 OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 # What DataParallel and torch.compile write in front of a model's own names.
 WRAPPED = re.compile(r"^(module\.|_orig_mod\.)+|(?<=\.)_orig_mod\.")
-# Keys of config.json that say how a model hands out what it computes: by name, and for all tokens at a time.
+# Keys of config.json that say how a model hands out what it computes: by name, and for all tokens
+# at a time.
 HANDED_OUT = {"return_dict": True, "chunk_size_feed_forward": 0}
 UNUSED = 512  # rows of an embedding that no entry of the vocabulary has, or a hundredth: sizes are rounded up
 
 
 def load_config(folder: Path) -> PreTrainedConfig:
-    """Read the architecture in `folder`/config.json. UserError if it is missing or not one this project can read."""
+    """Read the architecture in `folder`/config.json. UserError if it is missing or not one this
+    project can read."""
     path = Path(folder) / "config.json"
     values = read_config(Path(folder))
     # Early exports of BERT say no type; that their weights are BERT's is seen when they are read.
     kind = values.get("model_type", "bert")
     if values.get("is_encoder_decoder"):
-        raise UserError(f"{path} describes an encoder-decoder ({kind}); name a model that is one of both.")
+        raise UserError(
+            f"{path} describes an encoder-decoder ({kind}); name a model that is one of both."
+        )
     if "quantization_config" in values:
-        raise UserError(f"{path} describes a quantised checkpoint; name the one with all its digits.")
+        raise UserError(
+            f"{path} describes a quantised checkpoint; name the one with all its digits."
+        )
     if kind not in CONFIG_MAPPING:
         if "auto_map" in values:
             raise UserError(
@@ -100,11 +106,11 @@ def load_config(folder: Path) -> PreTrainedConfig:
 
 
 def load_encoder(folder: Path, seed: int = 0) -> PreTrainedModel:
-    """Load the model in `folder` without its head, in float32 and eval mode: embeddings, layers and, where the
-    family's published classifier uses it, the pooler.
+    """Load the model in `folder` without its head, in float32 and eval mode: embeddings, layers
+    and, where the family's published classifier uses it, the pooler.
 
-    Heads are left out. A checkpoint without a pooler gets a fresh one drawn from `seed`, and a line in the log.
-    UserError for weights that do not fit config.json.
+    Heads are left out. A checkpoint without a pooler gets a fresh one drawn from `seed`, and a
+    line in the log. UserError for weights that do not fit config.json.
     """
     folder, config = Path(folder), load_config(folder)
     _complete(folder / WEIGHTS)
@@ -118,8 +124,8 @@ def load_encoder(folder: Path, seed: int = 0) -> PreTrainedModel:
 def _read_encoder(
     folder: Path, config: PreTrainedConfig, weights: Path, **more
 ) -> tuple[PreTrainedModel, set[str]]:
-    """Read the model and name the weights that it lacks, which can only be a pooler's. UserError, which names
-    `weights`, for any other misfit."""
+    """Read the model and name the weights that it lacks, which can only be a pooler's. UserError,
+    which names `weights`, for any other misfit."""
     kind, family = MODEL_MAPPING[type(config)], FAMILIES.get(config.model_type)
     if "add_pooling_layer" in inspect.signature(kind.__init__).parameters:
         more["add_pooling_layer"] = family is not None and family.pooling == "pooler"
@@ -132,8 +138,8 @@ def _read_encoder(
 
 
 def _check_encoder(folder: Path, config: PreTrainedConfig, weights: Path) -> None:
-    """Raise UserError where `config` and the user's `weights`, which `folder` holds, do not belong together,
-    or `check` says so."""
+    """Raise UserError where `config` and the user's `weights`, which `folder` holds, do not belong
+    together, or `check` says so."""
     try:
         if is_accelerate_available():  # comes with the workflow's extra
             # Without memory, so that no size is too large.
@@ -153,9 +159,11 @@ def _no_model(path: Path, error: Exception) -> UserError:
     )
 
 
-def quietly_read(kind: type, folder: Path, config: PreTrainedConfig, **more) -> tuple[PreTrainedModel, dict]:
-    """Read a model from `folder` by transformers' class `kind`, in float32, and its report of names, about which
-    transformers itself says nothing. torch's random state stays as it was."""
+def quietly_read(
+    kind: type, folder: Path, config: PreTrainedConfig, **more
+) -> tuple[PreTrainedModel, dict]:
+    """Read a model from `folder` by transformers' class `kind`, in float32, and its report of
+    names, about which transformers itself says nothing. torch's random state stays as it was."""
     level = logging.getLogger("transformers").level
     logging.getLogger("transformers").setLevel(logging.ERROR)
     disable_progress_bar()
@@ -169,11 +177,15 @@ def quietly_read(kind: type, folder: Path, config: PreTrainedConfig, **more) -> 
         logging.getLogger("transformers").setLevel(level)
 
 
-def _check_names(path: Path, model: PreTrainedModel, missing: Iterable[str], report: Mapping) -> None:
+def _check_names(
+    path: Path, model: PreTrainedModel, missing: Iterable[str], report: Mapping
+) -> None:
     wrong = {
         "lacks": [name for name in missing if not name.startswith("pooler.")],
         "has the unknown": [
-            name for name in map(partial(_bare, model), report["unexpected_keys"]) if _inside(name, model)
+            name
+            for name in map(partial(_bare, model), report["unexpected_keys"])
+            if _inside(name, model)
         ],
         "has another shape than config.json for": [
             _bare(model, name) for name, *_ in report["mismatched_keys"]
@@ -192,9 +204,12 @@ def _bare(model: PreTrainedModel, name: str) -> str:
 
 
 def _inside(name: str, model: PreTrainedModel) -> bool:
-    """Tell whether an unused tensor looks like a part of the encoder; heads are outside, a pooler may be left out."""
+    """Tell whether an unused tensor looks like a part of the encoder; heads are outside, a pooler
+    may be left out."""
     parts = {part.split(".")[0] for part, _ in model.named_parameters()} - {"pooler"}
-    return name.split(".")[0] in parts and not name.endswith(("_ids", "inv_freq", "masked_bias", "attn.bias"))
+    return name.split(".")[0] in parts and not name.endswith(
+        ("_ids", "inv_freq", "masked_bias", "attn.bias")
+    )
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
@@ -206,7 +221,10 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 def _complete(path: Path) -> None:
     try:
-        with reading(path), open(path, "rb"):  # safetensors calls a file missing that it may not open
+        with (
+            reading(path),
+            open(path, "rb"),
+        ):  # safetensors calls a file missing that it may not open
             pass
     except FileNotFoundError:
         raise no_weights(path.parent) from None
@@ -225,7 +243,9 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
     """Read a pickle of named tensors without running what else may be in it."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-        if not all(isinstance(key, str) and isinstance(value, Tensor) for key, value in state.items()):
+        if not all(
+            isinstance(key, str) and isinstance(value, Tensor) for key, value in state.items()
+        ):
             raise TypeError("not a mapping of names to tensors")
     except Exception as error:
         raise UserError(
@@ -235,8 +255,8 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
 
 
 def _in_float32(path: Path, name: str, value: Tensor) -> Tensor:
-    """Cast weights to float32. UserError, with the tensor's name, for a quantised weight and for one that is
-    not finite."""
+    """Cast weights to float32. UserError, with the tensor's name, for a quantised weight and for
+    one that is not finite."""
     wide = value.float() if value.is_floating_point() else value
     if name.endswith(MASKS) or value.dtype == torch.bool:
         return wide
@@ -265,10 +285,11 @@ def rename_old(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def save_model(folder: Path, model: nn.Module, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Write a model folder; each file appears whole, and the weights last: where they are, the rest is.
+    """Write a model folder; each file appears whole, and the weights last: where they are, the
+    rest is.
 
-    `model` is a model of transformers or a module with one under `.encoder`, whose tensors are written with the prefix that
-    transformers gives them below a head.
+    `model` is a model of transformers or a module with one under `.encoder`, whose tensors are
+    written with the prefix that transformers gives them below a head.
     """
     folder = Path(folder)
     encoder = getattr(model, "encoder", model) if not isinstance(model, PreTrainedModel) else model
@@ -285,10 +306,12 @@ def save_model(folder: Path, model: nn.Module, tokenizer: PreTrainedTokenizerBas
 
 
 def save_weights(path: Path, state: Mapping[str, Tensor]) -> None:
-    """Write weights. Tied tensors are written once: under a name that no head has, or else the first in
-    alphabetical order."""
+    """Write weights. Tied tensors are written once: under a name that no head has, or else the
+    first in alphabetical order."""
     names = sorted(state, key=lambda name: (bool(HEADS.search(name)), name), reverse=True)
-    unique = {(state[name].data_ptr(), state[name].shape, state[name].stride()): name for name in names}
+    unique = {
+        (state[name].data_ptr(), state[name].shape, state[name].stride()): name for name in names
+    }
     tensors = {name: state[name].detach().cpu().contiguous() for name in sorted(unique.values())}
     with atomic(path) as temporary:
         save_file(tensors, temporary, metadata={"format": "pt"} | OPEN)
@@ -298,12 +321,14 @@ def save_weights(path: Path, state: Mapping[str, Tensor]) -> None:
 def import_checkpoint(
     source_dir: Path, run_dir: Path, origin: Mapping | None = None, lowercase: bool | None = None
 ) -> None:
-    """Check a local checkpoint and write it as a model folder, with source.json saying where it came from (`origin`).
+    """Check a local checkpoint and write it as a model folder, with source.json saying where it
+    came from (`origin`).
 
-    Weights are read from model.safetensors, from what its index names, or else from pytorch_model.bin or what its index
-    names, and written in float32; `lowercase` is as for `load_tokenizer`. UserError for a missing file, weights of another framework, a pickle
-    with more than tensors, weights that are quantised, not finite or not config.json's, a model that `check` refuses, and a
-    vocabulary that does not fit the embeddings.
+    Weights are read from model.safetensors, from what its index names, or else from
+    pytorch_model.bin or what its index names, and written in float32; `lowercase` is as for
+    `load_tokenizer`. UserError for a missing file, weights of another framework, a pickle with
+    more than tensors, weights that are quantised, not finite or not config.json's, a model that
+    `check` refuses, and a vocabulary that does not fit the embeddings.
     """
     source_dir, run_dir = Path(source_dir), Path(run_dir)
     if not source_dir.is_dir():
@@ -353,23 +378,28 @@ def download_checkpoint(
 ) -> None:
     """Fetch one commit of a hub model (`fetch_checkpoint`) and import it (`import_checkpoint`).
 
-    revision: a commit, a branch or a tag; without it, the newest commit. Branch, tag and newest are resolved once: where
-    run_dir/source.json names the commit, it stays the same.
+    revision: a commit, a branch or a tag; without it, the newest commit. Branch, tag and newest
+    are resolved once: where run_dir/source.json names the commit, it stays the same.
     """
-    folder = fetch_checkpoint(hub_id, recorded_commit(run_dir, hub_id, revision) or revision, cache)
+    folder = fetch_checkpoint(
+        hub_id, recorded_commit(run_dir, hub_id, revision) or revision, cache
+    )
     import_checkpoint(folder, run_dir, hub_source(hub_id, folder.name, revision), lowercase)
 
 
 def fetch_checkpoint(hub_id: str, revision: str | None, cache: Path | None = None) -> Path:
-    """Fetch one commit of a hub model, a checkpoint or an adapter, through huggingface_hub: its folder, whose name is the
-    commit. revision: a commit, a branch or a tag; without it, the newest commit.
+    """Fetch one commit of a hub model, a checkpoint or an adapter, through huggingface_hub: its
+    folder, whose name is the commit. revision: a commit, a branch or a tag; without it, the newest
+    commit.
 
     UserError if the hub does not answer with that model.
     """
     from huggingface_hub import snapshot_download
 
     def fetch(commit: str | None, *patterns: str) -> Path:
-        return Path(snapshot_download(hub_id, revision=commit, allow_patterns=patterns, cache_dir=cache))
+        return Path(
+            snapshot_download(hub_id, revision=commit, allow_patterns=patterns, cache_dir=cache)
+        )
 
     def has(*names: str) -> bool:
         return any((folder / name).is_file() for name in names)
@@ -394,7 +424,9 @@ def _tells_texts_apart(tokenizer: PreTrainedTokenizerBase) -> bool:
     return any(tokenizer("a", "a", return_token_type_ids=True)["token_type_ids"])
 
 
-def _check_vocabulary(folder: Path, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:
+def _check_vocabulary(
+    folder: Path, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig
+) -> None:
     tokens, room = len(tokenizer), max(UNUSED, config.vocab_size // 100)
     if not config.vocab_size - room <= tokens <= config.vocab_size:
         raise UserError(

@@ -1,7 +1,9 @@
-"""Low-rank adapters beside the projections of attention: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models".
+"""Low-rank adapters beside the projections of attention: Hu et al. 2021, "LoRA: Low-Rank
+Adaptation of Large Language Models".
 
-A projection W [out, in] becomes W + alpha / rank B A, with A [rank, in] and B [out, rank] (section 4.1). W is frozen. One
-projection for query, key and value together gets one adapter, whose A serves all three.
+A projection W [out, in] becomes W + alpha / rank B A, with A [rank, in] and B [out, rank] (section
+4.1). W is frozen. One projection for query, key and value together gets one adapter, whose A
+serves all three.
 """
 
 import math
@@ -17,8 +19,8 @@ from bertshift.seeds import seed_from
 
 
 def projections_of(model: PreTrainedModel) -> dict[str, nn.Module]:
-    """Find each projection of attention that makes queries, keys, values or a layer's output, by its name in
-    the model.
+    """Find each projection of attention that makes queries, keys, values or a layer's output, by
+    its name in the model.
 
     UserError where the model's family does not tell them.
     """
@@ -30,15 +32,21 @@ def projections_of(model: PreTrainedModel) -> dict[str, nn.Module]:
             "of another family, or fine-tune all weights, without .lora in the name."
         )
     layers = range(len(model.get_submodule(family.layers)))
-    names = [f"{family.layers}.{layer}.{path}" for layer in layers for path in (*inside, family.out)]
+    names = [
+        f"{family.layers}.{layer}.{path}" for layer in layers for path in (*inside, family.out)
+    ]
     return {name: model.get_submodule(name) for name in names}
 
 
-def add_adapters(model: PreTrainedModel, rank: int, alpha: float, dropout: float, seed: int) -> None:
-    """Put an adapter beside every projection of attention, and freeze all else in `model` but its pooler.
+def add_adapters(
+    model: PreTrainedModel, rank: int, alpha: float, dropout: float, seed: int
+) -> None:
+    """Put an adapter beside every projection of attention, and freeze all else in `model` but its
+    pooler.
 
-    A is drawn as in the authors' code, U(-1 / sqrt(in), 1 / sqrt(in)), from `seed`; B is 0, so that the model computes at first
-    what it did. `dropout` is of what A reads. UserError for a rank above the width of a projection, and as `projections_of`.
+    A is drawn as in the authors' code, U(-1 / sqrt(in), 1 / sqrt(in)), from `seed`; B is 0, so
+    that the model computes at first what it did. `dropout` is of what A reads. UserError for a
+    rank above the width of a projection, and as `projections_of`.
     """
     projections = projections_of(model)
     most = min(min(module.weight.shape) for module in projections.values())

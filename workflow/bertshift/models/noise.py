@@ -1,8 +1,10 @@
-"""Models made by noise: the parent of a fine-tuned model, with random weights as large as the model's change.
+"""Models made by noise: the parent of a fine-tuned model, with random weights as large as the
+model's change.
 
-For each tensor of the encoder, `N = |W - W0| G / |G|`: W and W0 are the weights after and before fine-tuning, G is
-drawn from a standard normal distribution, and the norms are L2 norms over the whole tensor. Such a model has the size
-of the change and none of its direction. No published measure: ours.
+For each tensor of the encoder, `N = |W - W0| G / |G|`: W and W0 are the weights after and before
+fine-tuning, G is drawn from a standard normal distribution, and the norms are L2 norms over the
+whole tensor. Such a model has the size of the change and none of its direction. No published
+measure: ours.
 """
 
 import numpy as np
@@ -15,10 +17,12 @@ from bertshift.seeds import seed_from
 
 
 def noise_like(change: np.ndarray, seed: int) -> np.ndarray:
-    """Draw an array of the shape and L2 norm of `change`, in any direction with the same probability: float64.
+    """Draw an array of the shape and L2 norm of `change`, in any direction with the same
+    probability: float64.
 
-    The same seed gives the same array on every machine: the order of sums differs there, so the ratio of the norms
-    is rounded to float32 before an element depends on it. No change gives zeros.
+    The same seed gives the same array on every machine: the order of sums differs there, so the
+    ratio of the norms is rounded to float32 before an element depends on it. No change gives
+    zeros.
     """
     size = np.linalg.norm(change)
     if not size:
@@ -28,13 +32,15 @@ def noise_like(change: np.ndarray, seed: int) -> np.ndarray:
 
 
 @torch.no_grad()
-def add_noise(model: PreTrainedModel, changed: PreTrainedModel, seed: int, times: float = 1) -> None:
+def add_noise(
+    model: PreTrainedModel, changed: PreTrainedModel, seed: int, times: float = 1
+) -> None:
     """Add to each weight of `model` noise `times` as large as the change from it to `changed`.
 
-    Both are encoders without heads, of one family. Layers that `changed` has lost are taken from `model` too. What
-    was drawn anew before fine-tuning is part of the change. Poolers and buffers stay as they are; a tensor
-    that several modules share has one draw, named by the first of them. Sums are in float64, and the weights keep
-    their type. UserError for models of other shapes.
+    Both are encoders without heads, of one family. Layers that `changed` has lost are taken from
+    `model` too. What was drawn anew before fine-tuning is part of the change. Poolers and buffers
+    stay as they are; a tensor that several modules share has one draw, named by the first of them.
+    Sums are in float64, and the weights keep their type. UserError for models of other shapes.
     """
     layers = changed.config.num_hidden_layers
     if layers < model.config.num_hidden_layers:

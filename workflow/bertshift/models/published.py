@@ -1,4 +1,5 @@
-"""Checkpoint folders as others publish them, checked by what their JSON files say, without a library of tensors."""
+"""Checkpoint folders as others publish them, checked by what their JSON files say, without a
+library of tensors."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,8 +26,8 @@ WIDTH = ("hidden_size", "n_embd", "dim")
 
 
 def read_config(folder: Path) -> dict:
-    """Read `folder`/config.json. UserError where it is missing or no object, and for sizes that no model
-    has."""
+    """Read `folder`/config.json. UserError where it is missing or no object, and for sizes that no
+    model has."""
     path = folder / CONFIG
     try:
         values = read_object(path)
@@ -56,8 +57,8 @@ def is_adapter(folder: Path) -> bool:
 
 
 def same_shape(folder: Path, real: Mapping[str, int], said: Mapping[str, int]) -> None:
-    """Raise UserError for a checkpoint with other layers or heads than the configuration says; `real` may
-    lack one of them."""
+    """Raise UserError for a checkpoint with other layers or heads than the configuration says;
+    `real` may lack one of them."""
     if said | real != said:
         real = said | real
         raise UserError(
@@ -67,8 +68,8 @@ def same_shape(folder: Path, real: Mapping[str, int], said: Mapping[str, int]) -
 
 
 def check(folder: Path, said: Mapping[str, int]) -> None:
-    """Raise UserError for what keeps the checkpoint in `folder` from being read, as far as its JSON files and
-    names tell."""
+    """Raise UserError for what keeps the checkpoint in `folder` from being read, as far as its
+    JSON files and names tell."""
     values = read_config(folder)
     if values.get("model_type", "bert") in FAMILIES:
         told = {"layers": _size(values, LAYERS)[1], "heads": _size(values, HEADS)[1]}
@@ -77,8 +78,8 @@ def check(folder: Path, said: Mapping[str, int]) -> None:
 
 
 def weights_of(folder: Path) -> Path:
-    """Find a checkpoint's model.safetensors, else the index of its parts, else pytorch_model.bin or its index. UserError
-    where there is none."""
+    """Find a checkpoint's model.safetensors, else the index of its parts, else pytorch_model.bin
+    or its index. UserError where there is none."""
     found = [folder / name for name in FORMS if (folder / name).exists()]
     if not found:
         raise no_weights(folder)
@@ -90,21 +91,25 @@ def no_weights(folder: Path) -> UserError:
 
 
 def parts_of(weights: Path) -> list[Path]:
-    """List the files with the tensors: `weights`, or those that an index names. UserError for one that is missing or
-    in another folder."""
+    """List the files with the tensors: `weights`, or those that an index names. UserError for one
+    that is missing or in another folder."""
     if weights.name not in (INDEX, PICKLE_INDEX):
         return [weights]
     tensors = read_object(weights).get("weight_map")
     names = list(tensors.values()) if isinstance(tensors, dict) else []
     if not names or not all(isinstance(name, str) for name in names):
-        raise UserError(f"{weights} has no weight_map from tensors to files; fetch or make it again.")
+        raise UserError(
+            f"{weights} has no weight_map from tensors to files; fetch or make it again."
+        )
     for name in sorted({*names}):
         if Path(name).name != name:
             raise UserError(
                 f"{weights} names {name}, which is outside of its folder; write a file beside the index."
             )
         if not (weights.parent / name).exists():
-            raise UserError(f"{weights} names {name}, which is missing; fetch it again, or the whole folder.")
+            raise UserError(
+                f"{weights} names {name}, which is missing; fetch it again, or the whole folder."
+            )
     return [weights.parent / name for name in sorted({*names})]
 
 

@@ -17,11 +17,15 @@ def randomise(model: PreTrainedModel, seed: int) -> None:
     fill(model, seed, Normal(0.02))
 
 
-def reinitialise_layers(model: PreTrainedModel, first: int, scheme: str = "A", seed: int = 0) -> None:
-    """Draw layers `first`..L (counted from 1) anew; embeddings, lower layers and pooler stay. L+1 changes nothing.
+def reinitialise_layers(
+    model: PreTrainedModel, first: int, scheme: str = "A", seed: int = 0
+) -> None:
+    """Draw layers `first`..L (counted from 1) anew; embeddings, lower layers and pooler stay. L+1
+    changes nothing.
 
-    BERT Goes to College, section 4.4 and Figure 3. A layer's draw depends on its number alone, so that the upper
-    layers are the same whatever `first` is. UserError for a layer or scheme that does not exist, and where all layers are one.
+    BERT Goes to College, section 4.4 and Figure 3. A layer's draw depends on its number alone, so
+    that the upper layers are the same whatever `first` is. UserError for a layer or scheme that
+    does not exist, and where all layers are one.
     """
     layers = own_layers(model, f"re-initialising layers {first} and up")
     if not 1 <= first <= len(layers) + 1:
@@ -34,7 +38,8 @@ def reinitialise_layers(model: PreTrainedModel, first: int, scheme: str = "A", s
 
 
 def reinitialise_pooler(model: PreTrainedModel, scheme: str = "A", seed: int = 0) -> None:
-    """Draw the pooler anew, as Zhang et al. 2021 do together with the upper layers; BERT Goes to College does not say.
+    """Draw the pooler anew, as Zhang et al. 2021 do together with the upper layers; BERT Goes to
+    College does not say.
 
     UserError for a model without one.
     """
@@ -49,15 +54,18 @@ def reinitialise_pooler(model: PreTrainedModel, scheme: str = "A", seed: int = 0
 def reinitialise_head(
     model: PreTrainedModel, layer: int, head: int, scheme: str = "A", seed: int = 0
 ) -> None:
-    """Draw one attention head anew (both counted from 1): its rows of query, key and value, biases 0.
+    """Draw one attention head anew (both counted from 1): its rows of query, key and value, biases
+    0.
 
-    BERT Goes to College, Figures 5 and 6. The head's columns of the output projection stay: the paper does not
-    name them. UserError for a layer, head or scheme that does not exist, and where heads share
-    weights.
+    BERT Goes to College, Figures 5 and 6. The head's columns of the output projection stay: the
+    paper does not name them. UserError for a layer, head or scheme that does not exist, and where
+    heads share weights.
     """
     normal = scheme_named(scheme)
     _check(model, layer, head)
-    for name, (weight, bias) in projections(model, layer, head, "re-initialising one head").items():
+    for name, (weight, bias) in projections(
+        model, layer, head, "re-initialising one head"
+    ).items():
         normal.draw_(weight, seed_from(seed, "head", layer, head, name))
         if bias is not None:
             bias.zero_()
@@ -67,7 +75,8 @@ def reinitialise_head(
 def reinitialise_head_output(
     model: PreTrainedModel, layer: int, head: int, scheme: str = "A", seed: int = 0
 ) -> None:
-    """Draw the columns of the output projection that read this head; its bias, which all heads share, stays."""
+    """Draw the columns of the output projection that read this head; its bias, which all heads
+    share, stays."""
     normal = scheme_named(scheme)
     _check(model, layer, head)
     what = "re-initialising one head's output"

@@ -1,4 +1,5 @@
-"""source.json of a model folder: which checkpoint its weights began as. What is made from the folder carries it on."""
+"""source.json of a model folder: which checkpoint its weights began as. What is made from the
+folder carries it on."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -8,15 +9,16 @@ from bertshift.files import read_json, write_json
 
 SOURCE = "source.json"
 BERT = "bert"
-# Families as their papers write them; a family that is not here keeps the name that transformers gives it.
+# Families as their papers write them; a family that is not here keeps the name that transformers
+# gives it.
 NAMES = {"bert": "BERT", "roberta": "RoBERTa", "gpt2": "GPT-2", "distilbert": "DistilBERT", "electra": "ELECTRA",
          "albert": "ALBERT", "deberta-v2": "DeBERTa", "mpnet": "MPNet", "modernbert": "ModernBERT",
          "gpt_neox": "GPT-NeoX"}  # fmt: skip
 
 
 def hub_source(repository: str, commit: str, revision: str | None = None) -> dict:
-    """Describe a checkpoint from the hub. revision: what was asked for, the commit itself, a branch or a tag that
-    was resolved to it, or None for the newest."""
+    """Describe a checkpoint from the hub. revision: what was asked for, the commit itself, a
+    branch or a tag that was resolved to it, or None for the newest."""
     source, pinned = f"hub:{repository}@{commit}", revision == commit
     if revision is None or pinned:
         return {"name": f"{repository}@{commit[:7]}", "source": source, "pinned": pinned}
@@ -32,7 +34,8 @@ def names_apart(folders: Iterable[Path]) -> dict[Path, str]:
     """Find the shortest end of each folder's path that no other folder has."""
     whole = {folder: folder.expanduser().absolute().parts for folder in folders}
     return {
-        folder: str(Path(*_own_end(parts, {*whole.values()} - {parts}))) for folder, parts in whole.items()
+        folder: str(Path(*_own_end(parts, {*whole.values()} - {parts})))
+        for folder, parts in whole.items()
     }
 
 
@@ -42,12 +45,16 @@ def _own_end(parts: tuple[str, ...], others: set[tuple[str, ...]]) -> tuple[str,
 
 
 def pretrained_source(architecture: Mapping) -> dict:
-    """Describe a model that was pretrained here; `architecture` is as under `bases.<name>.pretrain`: family,
-    layers, width, corpus."""
+    """Describe a model that was pretrained here; `architecture` is as under
+    `bases.<name>.pretrain`: family, layers, width, corpus."""
     family = NAMES.get(architecture["family"], architecture["family"])
     size = f"{architecture['layers']}x{architecture['width']}"
     name = f"{size} {family} pretrained here on {architecture['corpus']}"
-    return {"name": name, "source": f"pretrained:{architecture['corpus']}", "family": architecture["family"]}
+    return {
+        "name": name,
+        "source": f"pretrained:{architecture['corpus']}",
+        "family": architecture["family"],
+    }
 
 
 def write_source(folder: str | Path, source: Mapping) -> None:
@@ -59,15 +66,19 @@ def carry_source(start: str | Path, folder: str | Path) -> None:
     write_source(folder, read_json(Path(start) / SOURCE))
 
 
-def origins(checkpoints: Mapping[str, Mapping[str, str | Sequence[str]]]) -> dict[str, dict[str, str]]:
+def origins(
+    checkpoints: Mapping[str, Mapping[str, str | Sequence[str]]],
+) -> dict[str, dict[str, str]]:
     """Tell by pretraining run what tables call the `checkpoint`, and its `family` (`model_type` of
     transformers).
 
-    {pretraining run: {"records": the source.json of its replicates, "label": the user's own name of it, if any}}. The name of
-    a checkpoint of another family than BERT's says so too. UserError where the replicates began as different checkpoints.
+    {pretraining run: {"records": the source.json of its replicates, "label": the user's own name
+    of it, if any}}. The name of a checkpoint of another family than BERT's says so too. UserError
+    where the replicates began as different checkpoints.
     """
     return {
-        init: _origin(entry.get("label"), entry.get("records", ())) for init, entry in checkpoints.items()
+        init: _origin(entry.get("label"), entry.get("records", ()))
+        for init, entry in checkpoints.items()
     }
 
 
@@ -88,8 +99,9 @@ def _name(records: Sequence[str]) -> str:
 
 
 def recorded_commit(folder: str | Path, repository: str, revision: str | None) -> str | None:
-    """Read the commit of `repository` that `folder` holds, if `revision` means it: None, or the branch or tag that
-    was resolved to it, or the commit itself. None if the folder holds another checkpoint or none."""
+    """Read the commit of `repository` that `folder` holds, if `revision` means it: None, or the
+    branch or tag that was resolved to it, or the commit itself. None if the folder holds another
+    checkpoint or none."""
     record = _read(folder)
     found, commit = _hub_commit(record)
     means_it = revision in (commit, record.get("revision"))
@@ -97,11 +109,15 @@ def recorded_commit(folder: str | Path, repository: str, revision: str | None) -
 
 
 def as_asked_before(entry: Mapping, folder: str | Path) -> Mapping:
-    """Return a `bases.<name>.checkpoints` entry as it was when `folder` was made, if it still means the same commit.
+    """Return a `bases.<name>.checkpoints` entry as it was when `folder` was made, if it still
+    means the same commit.
 
-    Whoever copies a resolved commit into the configuration changes nothing, so nothing must run again.
+    Whoever copies a resolved commit into the configuration changes nothing, so nothing must run
+    again.
     """
-    commit = recorded_commit(folder, entry["hub"], entry.get("revision")) if "hub" in entry else None
+    commit = (
+        recorded_commit(folder, entry["hub"], entry.get("revision")) if "hub" in entry else None
+    )
     if commit is None:
         return entry
     record = _read(folder)

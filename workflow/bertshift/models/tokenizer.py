@@ -10,12 +10,25 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from tokenizers import Tokenizer
-from transformers import AutoTokenizer, BertTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import (
+    AutoTokenizer,
+    BertTokenizer,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
 
 from bertshift.errors import UserError
 from bertshift.files import read_object, read_text, write_json, write_text
 
-SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+SPECIAL = (
+    "bos_token",
+    "eos_token",
+    "unk_token",
+    "sep_token",
+    "pad_token",
+    "cls_token",
+    "mask_token",
+)
 BERTS = {
     "unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]",
 }  # fmt: skip
@@ -23,10 +36,11 @@ BERTS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """The special tokens before one text and after it; before, between and after two; and all that a text must not have.
+    """The special tokens before one text and after it; before, between and after two; and all that
+    a text must not have.
 
-    `space` is what stands before a word that is cut on its own, so that it is cut as behind another one: nothing where
-    the tokenizer puts a space of its own before every text.
+    `space` is what stands before a word that is cut on its own, so that it is cut as behind
+    another one: nothing where the tokenizer puts a space of its own before every text.
     """
 
     one: tuple[tuple[int, ...], tuple[int, ...]]
@@ -42,7 +56,9 @@ def layout_of(tokenizer: PreTrainedTokenizerBase) -> Layout:
     """Find what the tokenizer puts around the text "a", and around a pair of them."""
     tokenizer = getattr(tokenizer, "wrapped", tokenizer)
     if tokenizer not in _LAYOUTS:
-        marked = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+        marked = {
+            number for number, token in tokenizer.added_tokens_decoder.items() if token.special
+        }
         ordinary = {tokenizer.unk_token_id, tokenizer.mask_token_id}
         word, after, both = _cut(tokenizer, ["a", " a", "a a"])["input_ids"]
         _LAYOUTS[tokenizer] = Layout(
@@ -73,7 +89,8 @@ def special_tokens(tokenizer: PreTrainedTokenizerBase, pair: bool = False) -> in
 
 
 def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
-    """Count the pieces of two texts to keep. The longer loses one at a time, the second if they are equally long."""
+    """Count the pieces of two texts to keep. The longer loses one at a time, the second if they
+    are equally long."""
     if a + b <= room:
         return a, b
     keep_b = min(b, max(room - a, room // 2))
@@ -83,9 +100,9 @@ def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
 def join(
     tokenizer: PreTrainedTokenizerBase, first: Sequence[int], second: Sequence[int] | None = None
 ) -> tuple[list[int], list[int]]:
-    """Make the input of one text or of two, given their pieces: (ids, which text each is of), special tokens
-    included. Those between two texts are of the first. No input is empty: an unknown token stands where
-    nothing is left."""
+    """Make the input of one text or of two, given their pieces: (ids, which text each is of),
+    special tokens included. Those between two texts are of the first. No input is empty: an
+    unknown token stands where nothing is left."""
     layout = layout_of(tokenizer)
     if second is None:
         before, after = layout.one
@@ -97,8 +114,8 @@ def join(
 
 
 def pieces(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    """Cut each text into the ids of its pieces, without special tokens: one that is written out in a text is
-    cut like any other word."""
+    """Cut each text into the ids of its pieces, without special tokens: one that is written out in
+    a text is cut like any other word."""
     if not texts:
         return []
     cut = _cut(tokenizer, texts)
@@ -106,7 +123,8 @@ def pieces(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[lis
 
 
 def written_out(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> dict[str, int]:
-    """Count the texts in which a special token is written out that `pieces` cuts like any other word."""
+    """Count the texts in which a special token is written out that `pieces` cuts like any other
+    word."""
     tokens = tokenizer.convert_ids_to_tokens(sorted(layout_of(tokenizer).special))
     counts = {token: sum(token in text for text in texts) for token in tokens}
     return {token: count for token, count in counts.items() if count}
@@ -118,10 +136,12 @@ def _cut(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], **more):
     )  # fmt: skip
 
 
-def spans(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[tuple[int, int, int]]]:
-    """Cut each text into pieces, as `pieces` does, with the characters [first, end) that each stands for,
-    spaces around them left out. A piece of spaces alone stands for nothing, at the beginning of what
-    follows."""
+def spans(
+    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]
+) -> list[list[tuple[int, int, int]]]:
+    """Cut each text into pieces, as `pieces` does, with the characters [first, end) that each
+    stands for, spaces around them left out. A piece of spaces alone stands for nothing, at the
+    beginning of what follows."""
     if not texts:
         return []
     cut = _cut(tokenizer, texts, return_offsets_mapping=True)
@@ -143,28 +163,31 @@ def _without_spaces(text: str, first: int, end: int) -> tuple[int, int]:
 
 
 def _ordinary(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[int]:
-    """Put the unknown token in the place of special ones, which some vocabularies have among their pieces."""
+    """Put the unknown token in the place of special ones, which some vocabularies have among their
+    pieces."""
     special, unknown = layout_of(tokenizer).special, unknown_token(tokenizer)
     return ids if special.isdisjoint(ids) else [unknown if one in special else one for one in ids]
 
 
 def unknown_token(tokenizer: PreTrainedTokenizerBase) -> int:
-    """Return the token for a word that cannot be cut: padding's in a vocabulary of bytes, which knows every word."""
+    """Return the token for a word that cannot be cut: padding's in a vocabulary of bytes, which
+    knows every word."""
     return tokenizer.pad_token_id if tokenizer.unk_token_id is None else tokenizer.unk_token_id
 
 
 def word_pieces(
     tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[str]]
 ) -> list[list[list[int]]]:
-    """Cut each word of each sentence into the ids of its pieces, never none. A word on its own is cut as in a
-    text, with the space before it.
+    """Cut each word of each sentence into the ids of its pieces, never none. A word on its own is
+    cut as in a text, with the space before it.
 
-    A word of which the tokenizer leaves nothing (control and zero-width characters) is one unknown token. Occurrences of a
-    word share one list, so change none of them.
+    A word of which the tokenizer leaves nothing (control and zero-width characters) is one unknown
+    token. Occurrences of a word share one list, so change none of them.
     """
     space = layout_of(tokenizer).space
     spelled = [
-        [space * (number > 0) + word for number, word in enumerate(sentence)] for sentence in sentences
+        [space * (number > 0) + word for number, word in enumerate(sentence)]
+        for sentence in sentences
     ]
     words = list(dict.fromkeys(chain.from_iterable(spelled)))
     cut = {
@@ -177,11 +200,13 @@ def word_pieces(
 def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTokenizerBase:
     """Load the tokenizer of `folder` as its tokenizer.json has it, without truncation or padding.
 
-    Where tokenizer_config.json says `do_lower_case`, that holds, as in transformers. Without tokenizer.json it is the class
-    that the folder names, or else BERT's; `lowercase` is for a folder of BERT's that does not say whether its vocabulary is
-    lowercased. A token that stands around texts is cut like any word where a text has it written out; a mask and other
-    special tokens are whole. UserError if nothing says whether words are lowercased or the folder says the opposite, and if
-    the vocabulary is missing, cannot be used without its own code or needs a package that is not installed.
+    Where tokenizer_config.json says `do_lower_case`, that holds, as in transformers. Without
+    tokenizer.json it is the class that the folder names, or else BERT's; `lowercase` is for a
+    folder of BERT's that does not say whether its vocabulary is lowercased. A token that stands
+    around texts is cut like any word where a text has it written out; a mask and other special
+    tokens are whole. UserError if nothing says whether words are lowercased or the folder says the
+    opposite, and if the vocabulary is missing, cannot be used without its own code or needs a
+    package that is not installed.
     """
     folder = Path(folder)
     config = _read(folder / "tokenizer_config.json") or {}
@@ -209,14 +234,19 @@ def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTok
         setattr(tokenizer, role, token)
     if tokenizer.pad_token is None:  # which no mask shows
         known = tokenizer.get_vocab()
-        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token or min(known, key=known.get)
+        tokenizer.pad_token = (
+            tokenizer.eos_token or tokenizer.unk_token or min(known, key=known.get)
+        )
     return tokenizer
 
 
 def _named(folder: Path) -> PreTrainedTokenizerBase | None:
-    """Load the class that the folder names, which builds a pipeline of its own, whatever tokenizer.json says."""
+    """Load the class that the folder names, which builds a pipeline of its own, whatever
+    tokenizer.json says."""
     try:
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        return AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
     except Exception:  # noqa: BLE001 - each class of tokenizers has its own
         return None
 
@@ -244,7 +274,9 @@ def _without_file(
 def _missing(folder: Path) -> str:
     if list(folder.glob("*.model")):
         return "a SentencePiece model alone needs the packages sentencepiece and protobuf; install them, or add tokenizer.json."
-    return "there is neither tokenizer.json nor a vocabulary that can be read; add the model's own."
+    return (
+        "there is neither tokenizer.json nor a vocabulary that can be read; add the model's own."
+    )
 
 
 def _read(path: Path) -> dict | None:
@@ -252,8 +284,8 @@ def _read(path: Path) -> dict | None:
 
 
 def _read_fast(path: Path) -> dict | None:
-    """Read a fast tokenizer's file. UserError also for a token, or a number, that the vocabulary has twice, of
-    which a reader would take the last."""
+    """Read a fast tokenizer's file. UserError also for a token, or a number, that the vocabulary
+    has twice, of which a reader would take the last."""
 
     def once(pairs: list[tuple]) -> dict:
         if len(found := dict(pairs)) < len(pairs):
@@ -276,15 +308,22 @@ def _read_fast(path: Path) -> dict | None:
 
 def _twice(path: Path, tokens: Iterable[str]) -> UserError:
     [(token, _)] = Counter(tokens).most_common(1)
-    return UserError(f"{path} has {token!r} twice; take the vocabulary that was published with the weights.")
+    return UserError(
+        f"{path} has {token!r} twice; take the vocabulary that was published with the weights."
+    )
 
 
-def _roles(fast: Mapping, config: Mapping, named: PreTrainedTokenizerBase | None) -> dict[str, str]:
-    """Find the token of each role: as tokenizer_config.json says, as the named class has it, or else BERT's."""
+def _roles(
+    fast: Mapping, config: Mapping, named: PreTrainedTokenizerBase | None
+) -> dict[str, str]:
+    """Find the token of each role: as tokenizer_config.json says, as the named class has it, or
+    else BERT's."""
     model = fast.get("model") or {}
     vocabulary = model.get("vocab") or {}
     known = {token["content"] for token in fast.get("added_tokens") or ()}
-    known |= set(vocabulary) if isinstance(vocabulary, Mapping) else {token for token, _ in vocabulary}
+    known |= (
+        set(vocabulary) if isinstance(vocabulary, Mapping) else {token for token, _ in vocabulary}
+    )
     number = model.get("unk_id")
     own = {"unk_token": model.get("unk_token") if number is None else vocabulary[number][0]}
     classes = {role: getattr(named, role, None) for role in SPECIAL}
@@ -300,9 +339,9 @@ def _roles(fast: Mapping, config: Mapping, named: PreTrainedTokenizerBase | None
 
 
 def _whole_in_texts(fast: Mapping, roles: Mapping[str, str], config: Mapping) -> dict:
-    """Mark as ordinary each special token that may stand in a text: the mask, and those without a role that do not
-    stand around texts either, as a marker of entities that a model has learnt. Without tokenizer_config.json,
-    roles are not known, so the mask alone."""
+    """Mark as ordinary each special token that may stand in a text: the mask, and those without a
+    role that do not stand around texts either, as a marker of entities that a model has learnt.
+    Without tokenizer_config.json, roles are not known, so the mask alone."""
     around = json.dumps(fast.get("post_processor"))
     structural = {token for role, token in roles.items() if role != "mask_token"}
 
@@ -351,11 +390,15 @@ def _lowercased_as_said(fast: Mapping, config: Mapping) -> dict:
     return dict(fast) | {"normalizer": normalizer | {"lowercase": said}}
 
 
-def _check_lowercase(folder: Path, backend: Tokenizer, config: Mapping, asked: bool | None) -> None:
+def _check_lowercase(
+    folder: Path, backend: Tokenizer, config: Mapping, asked: bool | None
+) -> None:
     normalizer = backend.normalizer
     found = normalizer is not None and "A" not in normalizer.normalize_str("A")
     if asked not in (None, found):
-        file = "tokenizer_config.json" if config.get("do_lower_case") is found else "tokenizer.json"
+        file = (
+            "tokenizer_config.json" if config.get("do_lower_case") is found else "tokenizer.json"
+        )
         raise UserError(
             f"{folder}/{file} says that the vocabulary is {'lowercased' if found else 'cased'}, the checkpoint's entry under "
             f"'bases' says lowercase: {str(asked).lower()}; write lowercase: {str(found).lower()}, or leave it out."
@@ -367,6 +410,11 @@ def save_tokenizer(folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "tokenizer.json", tokenizer.backend_tokenizer.to_str(pretty=True) + "\n")
-    names = {key: getattr(tokenizer, key) for key in SPECIAL if getattr(tokenizer, key) is not None}
-    said = {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": tokenizer.model_input_names}
+    names = {
+        key: getattr(tokenizer, key) for key in SPECIAL if getattr(tokenizer, key) is not None
+    }
+    said = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": tokenizer.model_input_names,
+    }
     write_json(folder / "tokenizer_config.json", said | names)

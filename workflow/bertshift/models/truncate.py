@@ -5,10 +5,11 @@ from bertshift.models.family import family_of, own_layers
 
 
 def keep_layers(model: PreTrainedModel, k: int) -> None:
-    """Keep the embeddings and the first `k` layers; what reads the last layer, such as a pooler, now reads layer `k`.
+    """Keep the embeddings and the first `k` layers; what reads the last layer, such as a pooler,
+    now reads layer `k`.
 
-    k = 0 leaves the embeddings alone. Merchant et al. 2020, Figure 4. UserError for more layers than there are, and
-    for none where the model cannot do without.
+    k = 0 leaves the embeddings alone. Merchant et al. 2020, Figure 4. UserError for more layers
+    than there are, and for none where the model cannot do without.
     """
     layers = own_layers(model, f"keep{k}")
     if not 0 <= k <= len(layers):

@@ -19,12 +19,15 @@ from bertshift.seeds import seed_from
 
 
 def apply_variants(
-    model: PreTrainedModel, variants: Iterable[Variant], seed: int, lora: Mapping[str, float] | None = None
+    model: PreTrainedModel,
+    variants: Iterable[Variant],
+    seed: int,
+    lora: Mapping[str, float] | None = None,
 ) -> None:
     """Change `model` as the variants of its name say, in their order; draws depend on `seed`.
 
-    `lora`: alpha and dropout of adapters. Variants that concern the head or the optimiser (carry, bertadam) leave the encoder
-    alone.
+    `lora`: alpha and dropout of adapters. Variants that concern the head or the optimiser (carry,
+    bertadam) leave the encoder alone.
     """
     for variant in variants:
         match variant.kind:
@@ -46,7 +49,9 @@ def apply_variants(
             case "keep":
                 keep_layers(model, int(variant["layers"]))
             case "lora":
-                add_adapters(model, int(variant["rank"]), seed=seed_from(seed, "lora"), **(lora or {}))
+                add_adapters(
+                    model, int(variant["rank"]), seed=seed_from(seed, "lora"), **(lora or {})
+                )
 
 
 def _scheme(variant: Variant) -> str:

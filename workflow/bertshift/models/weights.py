@@ -20,8 +20,8 @@ MATRICES = ("query", "key", "value", "output")
 
 @dataclass(frozen=True)
 class Folder:
-    """An open model folder: the configuration, the family's row, the file of weights, and `names`, the file's names of the
-    bare model's weights by the family's."""
+    """An open model folder: the configuration, the family's row, the file of weights, and `names`,
+    the file's names of the bare model's weights by the family's."""
 
     path: Path
     config: dict
@@ -46,7 +46,8 @@ class Folder:
 
 @contextmanager
 def opened(folder: Path, instead: str) -> Iterator[Folder]:
-    """Open a model folder. UserError, with what to do `instead`, for a family without a row in `families`."""
+    """Open a model folder. UserError, with what to do `instead`, for a family without a row in
+    `families`."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     family = FAMILIES.get(config["model_type"])
     if family is None:
@@ -56,7 +57,8 @@ def opened(folder: Path, instead: str) -> Iterator[Folder]:
     with safe_open(folder / "model.safetensors", framework="numpy") as file:
         names = list(file.keys())
         first = next(
-            (name for name in names if re.search(rf"(^|\.){re.escape(family.layers)}\.0\.", name)), ""
+            (name for name in names if re.search(rf"(^|\.){re.escape(family.layers)}\.0\.", name)),
+            "",
         )
         prefix = first[: first.find(f"{family.layers}.0.")] if first else ""
         bare = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
@@ -64,8 +66,8 @@ def opened(folder: Path, instead: str) -> Iterator[Folder]:
 
 
 def norms(folder: Path) -> list[float]:
-    """Measure the L2 norms of all weights of the embeddings, then of each layer. UserError as `opened` and
-    `Folder.read`."""
+    """Measure the L2 norms of all weights of the embeddings, then of each layer. UserError as
+    `opened` and `Folder.read`."""
     found: dict[str, float] = {"embeddings": 0.0}
     with opened(folder, "leave results/steps out for it") as model:
         for name in model.names:

@@ -16,7 +16,15 @@ DIMENSIONS = {
     "tokens": "Tokens", "token": "Attention to", "when": "Fine-tuning", "matrix": "Matrix", "task": "Task",
     "share": "Share of the steps, in percent", "heads": "Head after an intermediate task", "archive": "Archive",
 }  # fmt: skip
-DETAILS = ("stimuli", "metric", "score", "variant", "series", "kind", "measure")  # may follow from the others
+DETAILS = (
+    "stimuli",
+    "metric",
+    "score",
+    "variant",
+    "series",
+    "kind",
+    "measure",
+)  # may follow from the others
 NAMES_MODELS = ("series", "panel", "model")
 NULL, MAJORITY = "_null", "majority"
 ALIKE = {"crop", "padded"}  # 1 is no change: less is drawn darker
@@ -58,14 +66,18 @@ def in_words(value) -> str:
 
 
 def chart(
-    table: pd.DataFrame, models: Sequence[str], layers: int | None = None, over: Sequence[str] = OVER
+    table: pd.DataFrame,
+    models: Sequence[str],
+    layers: int | None = None,
+    over: Sequence[str] = OVER,
 ) -> dict | None:
-    """Select the rows of a figure's table over layers, or the next of `over`, and the choices between them;
-    None if it has none.
+    """Select the rows of a figure's table over layers, or the next of `over`, and the choices
+    between them; None if it has none.
 
-    `models` are those that the figure shows; `layers`: how many the published model has. In the answer, `rows` are lists
-    [line, role, x, column, value, low, high, replicates, run, values of several replicates, *index of each of `choices`'
-    values]; an index of -1 stands for all; `column` is a head, or the other layer of a pair of layers; 0 is none.
+    `models` are those that the figure shows; `layers`: how many the published model has. In the
+    answer, `rows` are lists [line, role, x, column, value, low, high, replicates, run, values of
+    several replicates, *index of each of `choices`' values]; an index of -1 stands for all;
+    `column` is a head, or the other layer of a pair of layers; 0 is none.
     """
     table = _without_examples(table, over)
     ours = table["source"] == "ours"
@@ -80,7 +92,9 @@ def chart(
     for key in ("variant", "series"):
         if key in table and key != line:
             table = _beside(table, key)
-    column = next((key for key in ("head", "ref_layer") if key != x and _varies(table[ours], key)), None)
+    column = next(
+        (key for key in ("head", "ref_layer") if key != x and _varies(table[ours], key)), None
+    )
     apart = [*_kept(table[table["role"] == OURS], line), *([line] if line else [])]
     rows = table[table["value"].notna() & _over(table, x, column, apart)]
     if line:  # the null of a null is its model's
@@ -88,7 +102,9 @@ def chart(
     if not (rows["role"] == OURS).any():
         return None
     # Of the rows that are left, more columns may follow from others.
-    choices = [_choice(key, rows[rows["role"] == OURS]) for key in _kept(rows[rows["role"] == OURS], line)]
+    choices = [
+        _choice(key, rows[rows["role"] == OURS]) for key in _kept(rows[rows["role"] == OURS], line)
+    ]
     lines = list(rows.loc[rows["role"] == OURS, line].unique()) if line else [""]
     return {
         "x": x,
@@ -132,8 +148,8 @@ def _names_models(table: pd.DataFrame, models: Sequence[str]) -> str | None:
 
 
 def _beside(table: pd.DataFrame, key: str) -> pd.DataFrame:
-    """Put nulls under the name of what they are the null of, and baselines under every name, with the role
-    BESIDE."""
+    """Put nulls under the name of what they are the null of, and baselines under every name, with
+    the role BESIDE."""
     null, majority = table[key].str.endswith(NULL), table[key] == MAJORITY
     names = table[key].str.removesuffix(NULL).mask(majority, "")
     return table.assign(**{key: names, "role": table["role"].mask(null | majority, BESIDE)})
@@ -150,15 +166,19 @@ def _kept(ours: pd.DataFrame, line: str | None) -> list[str]:
 
 
 def _over(table: pd.DataFrame, x: str, column: str | None, by: list[str]) -> pd.Series:
-    """Mark the rows of a map, or of a line of at least two places; published lines may have any number of
-    places."""
+    """Mark the rows of a map, or of a line of at least two places; published lines may have any
+    number of places."""
     cell = table[column] > 0 if column == "head" else pd.Series(column is not None, table.index)
     if column and column != "head":
         cell &= table["variant"].isin(table.loc[table[column] != table[x], "variant"])
     places = table[~cell].groupby(by)[x].transform("nunique") if by else table[~cell][x].nunique()
     long = pd.Series(places, table.index[~cell]).reindex(table.index, fill_value=0) > 1
     # In a map of heads a row without a layer is a baseline.
-    return (cell & (table[x] > 0 if column == "head" else True)) | long | (~cell & (table["role"] != OURS))
+    return (
+        (cell & (table[x] > 0 if column == "head" else True))
+        | long
+        | (~cell & (table["role"] != OURS))
+    )
 
 
 def _line(name: str) -> dict:
@@ -178,7 +198,9 @@ def _choice(key: str, ours: pd.DataFrame) -> dict:
     }
 
 
-def _row(row: Mapping, x: str, column: str | None, line: str | None, lines: list, choices: list) -> list:
+def _row(
+    row: Mapping, x: str, column: str | None, line: str | None, lines: list, choices: list
+) -> list:
     places = [
         each["values"].index(row[each["key"]]) if row[each["key"]] in each["values"] else -1
         for each in choices
@@ -192,6 +214,8 @@ def _row(row: Mapping, x: str, column: str | None, line: str | None, lines: list
         *(shown(row[key]) for key in ("value", "low", "high")),
         0 if pd.isna(row["replicates"]) else int(row["replicates"]),
         "" if run is None or pd.isna(run) else str(run),
-        list(map(shown, statistics.each_of(row["each"]))) if isinstance(row.get("each"), str) else [],
+        list(map(shown, statistics.each_of(row["each"])))
+        if isinstance(row.get("each"), str)
+        else [],
         *places,
     ]

@@ -14,27 +14,35 @@ from bertshift.papers.catalogue import FIGURES, PAPERS
 
 
 def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Stack the tables of one figure, by archive; published rows once, in the first archive that has them.
+    """Stack the tables of one figure, by archive; published rows once, in the first archive that
+    has them.
 
-    Where both show the same models of other checkpoints, models are named without checkpoint: `mnli@large` beside `mnli`.
+    Where both show the same models of other checkpoints, models are named without checkpoint:
+    `mnli@large` beside `mnli`.
     """
     tables = {name: table.astype({key: object for key in NAMES_MODELS if key in table}) for name, table in tables.items()}  # fmt: skip
     for key in NAMES_MODELS:
         if all(key in table for table in tables.values()):
             plain = _plain([set(table[key].dropna()) for table in tables.values()])
             tables = {
-                name: table.assign(**{key: table[key].replace(plain)}) for name, table in tables.items()
+                name: table.assign(**{key: table[key].replace(plain)})
+                for name, table in tables.items()
             }
-    rows = pd.concat([table.assign(**{ARCHIVE: name}) for name, table in tables.items()], ignore_index=True)
+    rows = pd.concat(
+        [table.assign(**{ARCHIVE: name}) for name, table in tables.items()], ignore_index=True
+    )
     return _published_once(rows)
 
 
 def _published_once(rows: pd.DataFrame) -> pd.DataFrame:
-    """Leave out published rows that an earlier archive has, too. A single value may stand at another layer there: it is as
-    far from the last layer of each archive's models as in the paper."""
+    """Leave out published rows that an earlier archive has, too. A single value may stand at
+    another layer there: it is as far from the last layer of each archive's models as in the paper.
+    """
     published = rows[rows["source"] == "published"]
     facts = published.drop(columns=["version", "layer"], errors="ignore")
-    numbered = facts.assign(number=facts.groupby(list(facts), dropna=False).cumcount()).drop(columns=ARCHIVE)
+    numbered = facts.assign(number=facts.groupby(list(facts), dropna=False).cumcount()).drop(
+        columns=ARCHIVE
+    )
     again = numbered.index[numbered.duplicated()]
     return rows.drop(index=again).reset_index(drop=True)
 
@@ -45,8 +53,8 @@ def _anywhere(model: str) -> str:
 
 
 def _plain(names: Sequence[set]) -> dict[str, str]:
-    """Name models without their checkpoints; none where these are the same, or two names of one table would
-    be."""
+    """Name models without their checkpoints; none where these are the same, or two names of one
+    table would be."""
     plain = {name: _anywhere(str(name)) for name in set().union(*names)}
     apart = all(len({plain[name] for name in some}) == len(some) for some in names)
     return plain if apart and len({*map(frozenset, names)}) > 1 else {}
@@ -60,10 +68,11 @@ def figure(
     models: Sequence[str],
     layers: int | None = None,
 ) -> dict:
-    """Describe one figure of both archives: its `chart` where its table has curves, or else a list of its
-    `numbers`.
+    """Describe one figure of both archives: its `chart` where its table has curves, or else a list
+    of its `numbers`.
 
-    `tables`, `captions` and `pictures` are in the order of the archives; `layers`: how many the published model has.
+    `tables`, `captions` and `pictures` are in the order of the archives; `layers`: how many the
+    published model has.
     """
     paper, item = name.split("/")
     rows = together(tables)
@@ -93,9 +102,9 @@ def page(
     claims: Sequence[Mapping],
     published: Mapping[str, Mapping],
 ) -> dict:
-    """Collect all that the page needs: `archives` with `name`, `scales`, `checkpoints`, number of `figures`;
-    `figures` as made by `figure`; `claims` with `sides`, a row of each archive or None, and what `agree`
-    says."""
+    """Collect all that the page needs: `archives` with `name`, `scales`, `checkpoints`, number of
+    `figures`; `figures` as made by `figure`; `claims` with `sides`, a row of each archive or None,
+    and what `agree` says."""
     papers = list(dict.fromkeys([one["paper"] for one in (*figures, *claims)]))
     return {
         "title": " and ".join(one["name"] for one in archives),

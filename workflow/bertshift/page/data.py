@@ -1,4 +1,5 @@
-"""What the page shows, as JSON can hold it: figures, claims, pairs of models, and what all of them were made from."""
+"""What the page shows, as JSON can hold it: figures, claims, pairs of models, and what all of them
+were made from."""
 
 import base64
 import io
@@ -34,10 +35,12 @@ def figure(
     picture: str | Path,
     logs: Path = Path("logs"),
 ) -> dict:
-    """Describe one figure: its words, what made it, and the rows of its table that a reader can explore.
+    """Describe one figure: its words, what made it, and the rows of its table that a reader can
+    explore.
 
-    `entry`: the figure's `name` `<paper>/<item>`, the `models` it names and the `tables` it reads; `caption`: what it shows
-    and, after an empty line, what made it. `entry["absent"]`, if there, lists which of its files are not beside the page.
+    `entry`: the figure's `name` `<paper>/<item>`, the `models` it names and the `tables` it reads;
+    `caption`: what it shows and, after an empty line, what made it. `entry["absent"]`, if there,
+    lists which of its files are not beside the page.
     """
     shows, _, made = caption.strip().partition("\n\n")
     name, models = entry["name"], list(entry["models"])
@@ -69,8 +72,8 @@ def figure(
 
 
 def place(item: str) -> str:
-    """Name a figure's place in its paper: `Figure 5`, `Appendix A`, `Table MRPC` for `figure5`, `appendix_a`,
-    `table_mrpc`; empty for what is no paper's."""
+    """Name a figure's place in its paper: `Figure 5`, `Appendix A`, `Table MRPC` for `figure5`,
+    `appendix_a`, `table_mrpc`; empty for what is no paper's."""
     kind, *rest = re.split(r"_|(?<=[a-z])(?=\d)", item)
     if kind not in ("figure", "table", "appendix"):
         return ""
@@ -78,29 +81,43 @@ def place(item: str) -> str:
 
 
 def _each(column: pd.Series) -> list[str]:
-    return list(dict.fromkeys(part for value in column.dropna() for part in str(value).split("; ")))
+    return list(
+        dict.fromkeys(part for value in column.dropna() for part in str(value).split("; "))
+    )
 
 
 def _runs(ours: pd.DataFrame) -> list[dict]:
     """Count the numbers by how many replicates they have, of which unit, and with which interval."""
     found = ours.groupby(["unit", "interval", "replicates"], sort=False, dropna=False).size()
     return [
-        {"unit": str(unit), "interval": str(interval), "replicates": int(replicates), "numbers": int(count)}
+        {
+            "unit": str(unit),
+            "interval": str(interval),
+            "replicates": int(replicates),
+            "numbers": int(count),
+        }
         for (unit, interval, replicates), count in found.items()
     ]
 
 
 def failures(table: pd.DataFrame, models: Iterable[str]) -> list[dict]:
-    """Count for each model how many of the runs behind a figure's rows learned their task and how many
-    failed, in the row where most did."""
+    """Count for each model how many of the runs behind a figure's rows learned their task and how
+    many failed, in the row where most did."""
     ours = table[table["source"] == "ours"]
     known = {*models}
     named = next(
-        (key for key in ("series", "panel", "model") if key in ours and ours[key].isin(known).any()), None
+        (
+            key
+            for key in ("series", "panel", "model")
+            if key in ours and ours[key].isin(known).any()
+        ),
+        None,
     )
     if named is None:
         return []
-    told = ours[(ours["trained"] + ours["failed"] > 0) & (ours[named].fillna("").map(null_of) == "")]
+    told = ours[
+        (ours["trained"] + ours["failed"] > 0) & (ours[named].fillna("").map(null_of) == "")
+    ]
     worst = told.loc[told.groupby(named, sort=False)["failed"].idxmax()]
     return [
         {"model": str(model), "trained": int(trained), "failed": int(failed)}
@@ -116,13 +133,19 @@ def thumbnail(picture: str | Path) -> dict:
         stream = io.BytesIO()
         small.save(stream, "WEBP", quality=55, method=6)
         size = list(image.size)
-    return {"url": "data:image/webp;base64," + base64.b64encode(stream.getvalue()).decode(), "size": size}
+    return {
+        "url": "data:image/webp;base64," + base64.b64encode(stream.getvalue()).decode(),
+        "size": size,
+    }
 
 
 def claim(row: Mapping) -> dict:
-    """Describe a row of `Claims.decide`, with the ends of its criterion and the published value as numbers
-    where they are numbers."""
-    numbers = {key: shown(row[key]) for key in ("ours", "low", "high", "probability", "adjusted_probability")}
+    """Describe a row of `Claims.decide`, with the ends of its criterion and the published value as
+    numbers where they are numbers."""
+    numbers = {
+        key: shown(row[key])
+        for key in ("ours", "low", "high", "probability", "adjusted_probability")
+    }
     words = {key: "" if pd.isna(row[key]) else str(row[key]) for key in
              ("paper", "figure", "claim", "id", "over", "statement", "place", "strength", "published_value", "measure", "null", "claim_null", "reason", "scale")}  # fmt: skip
     return words | numbers | {
@@ -136,7 +159,9 @@ def claim(row: Mapping) -> dict:
 
 def bounds(criterion: str) -> tuple[float | None, float | None]:
     """Read the ends of the range that a criterion (`Claim.criterion`) names, None for no end."""
-    if both := re.fullmatch(rf"({NUMBER}(?:e[-+]\d+)?) [<≤] .* [<≤] ({NUMBER}(?:e[-+]\d+)?)", criterion):
+    if both := re.fullmatch(
+        rf"({NUMBER}(?:e[-+]\d+)?) [<≤] .* [<≤] ({NUMBER}(?:e[-+]\d+)?)", criterion
+    ):
         return float(both[1]), float(both[2])
     one = re.search(rf" ([<>≤≥]) ({NUMBER}(?:e[-+]\d+)?)$", criterion)
     if not one:
@@ -145,8 +170,8 @@ def bounds(criterion: str) -> tuple[float | None, float | None]:
 
 
 def published_number(words: str) -> list[float] | None:
-    """Read [value, low, high] from a published value that is one number: `-1.5`, `32 %`, `0.23 (digitised)`,
-    `0.84 ± 0.02`."""
+    """Read [value, low, high] from a published value that is one number: `-1.5`, `32 %`, `0.23
+    (digitised)`, `0.84 ± 0.02`."""
     found = re.fullmatch(rf"({NUMBER})(?: %)?(?: ± ({NUMBER}))?(?: \([\w, ]+\))?", words)
     if not found:
         return None
@@ -155,8 +180,8 @@ def published_number(words: str) -> list[float] | None:
 
 
 def costs(entry: Mapping, logs: Path) -> list[list]:
-    """List [what, jobs, hours] of the jobs that made a figure, as far as their records are there: its
-    drawing, its tables, and the fine-tuning of its models."""
+    """List [what, jobs, hours] of the jobs that made a figure, as far as their records are there:
+    its drawing, its tables, and the fine-tuning of its models."""
     tables = (path.removeprefix("results/").removesuffix(".tsv") for path in entry["tables"])
     records = {
         "fine-tuning of its models": [path for model in entry["models"] for path in sorted(logs.glob(f"finetune/{model}_init*.cost.tsv"))],
@@ -182,8 +207,8 @@ def page(
     pairs: Mapping,
     examples: Mapping,
 ) -> dict:
-    """Collect all that the page needs. `figures` are made by `figure`; `pairs` by `pairs.pairs`; `examples`,
-    by model, are what results/examples holds."""
+    """Collect all that the page needs. `figures` are made by `figure`; `pairs` by `pairs.pairs`;
+    `examples`, by model, are what results/examples holds."""
     papers = list(dict.fromkeys(one["paper"] for one in figures))
     rows = [claim(row) for row in claims.to_dict("records")]
     rows.sort(key=lambda row: row["claim_verdict"] == VERDICTS[UNTESTED])  # those come last

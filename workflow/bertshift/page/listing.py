@@ -1,4 +1,5 @@
-"""The numbers of a figure that has no curves, as a list: ours, or those of several archives, beside the published ones."""
+"""The numbers of a figure that has no curves, as a list: ours, or those of several archives,
+beside the published ones."""
 
 from collections.abc import Sequence
 
@@ -11,13 +12,16 @@ ARCHIVE = "archive"
 # What a table says of a number; the other columns say which number it is.
 SAID = {*numbers.VALUES, *numbers.NUMBERS, ARCHIVE, "version", "significant", "sample", "layers",
         "pairs", "orders", "p_within", "orders_within"} - {"portion", "share"}  # fmt: skip
-SINGLE = {"weights", "step"}  # columns of maps of examples, and of losses at each step: no numbers to list
+SINGLE = {
+    "weights",
+    "step",
+}  # columns of maps of examples, and of losses at each step: no numbers to list
 
 
 def listed(rows: pd.DataFrame, archives: Sequence[str]) -> dict | None:
-    """List the numbers of each of `archives`, with the paper's: `heads` name the cells that say which number it
-    is; a row is [cells, [value, low, high] of each archive or None, published value or None].
-    None for examples and for steps of a training."""
+    """List the numbers of each of `archives`, with the paper's: `heads` name the cells that say
+    which number it is; a row is [cells, [value, low, high] of each archive or None, published
+    value or None]. None for examples and for steps of a training."""
     if SINGLE & {*rows}:
         return None
     rows = rows[rows["value"].notna()]
@@ -27,7 +31,9 @@ def listed(rows: pd.DataFrame, archives: Sequence[str]) -> dict | None:
         cells = tuple("" if pd.isna(row[key]) else row[key] for key in keys)
         number = found.setdefault(cells, [None] * (len(archives) + 1))
         if row["source"] == "ours":
-            number[archives.index(row[ARCHIVE])] = [shown(row[key]) for key in ("value", "low", "high")]
+            number[archives.index(row[ARCHIVE])] = [
+                shown(row[key]) for key in ("value", "low", "high")
+            ]
         else:
             number[-1] = shown(row["value"])
     return {

@@ -12,9 +12,11 @@ from bertshift.page.render import render
 from bertshift.rows.blocks import read_with_blocks
 
 
-def make(entries: Sequence[Mapping], files: Mapping[str, str | Sequence[str]], run: Path = Path()) -> str:
-    """Make the page. `entries` and `files` are settings and inputs of `requests.figures.gallery`; `run` is the folder
-    that has `results/` and `logs/`."""
+def make(
+    entries: Sequence[Mapping], files: Mapping[str, str | Sequence[str]], run: Path = Path()
+) -> str:
+    """Make the page. `entries` and `files` are settings and inputs of `requests.figures.gallery`;
+    `run` is the folder that has `results/` and `logs/`."""
     read = (yaml.safe_load(Path(file).read_text(encoding="utf-8")) for file in files["published"])
     published = {facts["paper"]["key"]: facts for facts in read}
     figures = []
@@ -22,7 +24,11 @@ def make(entries: Sequence[Mapping], files: Mapping[str, str | Sequence[str]], r
         entries, files["figures"], files["captions"], files["images"], strict=True
     ):
         words = (run / caption).read_text(encoding="utf-8")
-        figures.append(data.figure(entry, read_tsv(run / table), words, published, run / image, run / "logs"))
+        figures.append(
+            data.figure(entry, read_tsv(run / table), words, published, run / image, run / "logs")
+        )
     examples = {Path(file).stem: read_json(run / file) for file in files["examples"]}
     compared = pairs({path: read_with_blocks(run / path) for path in files["tables"]})
-    return render(data.page(figures, read_tsv(run / files["claims"]), published, compared, examples))
+    return render(
+        data.page(figures, read_tsv(run / files["claims"]), published, compared, examples)
+    )

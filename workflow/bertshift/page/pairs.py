@@ -1,4 +1,5 @@
-"""All that is known of how two models differ, by layer: each measure with its null and with two seeds of one model."""
+"""All that is known of how two models differ, by layer: each measure with its null and with two
+seeds of one model."""
 
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -13,18 +14,24 @@ from bertshift.page.charts import in_words, shown
 from bertshift.rows import statistics
 
 
-def pairs(tables: Mapping[str, pd.DataFrame], metrics: Mapping[str, Metric] = METRICS) -> dict[str, dict]:
-    """Collect {`<model>_vs_<model>`: what is known of both} from tables by path; metrics: by the tables' folder.
+def pairs(
+    tables: Mapping[str, pd.DataFrame], metrics: Mapping[str, Metric] = METRICS
+) -> dict[str, dict]:
+    """Collect {`<model>_vs_<model>`: what is known of both} from tables by path; metrics: by the
+    tables' folder.
 
-    Models made by noise are not in a pair of their own: those whose noise is as large as the change of a pair's model
-    are `noise` of its measures. A pair has its `measures`, the `scores` and `trees` (structural probes) of both models, its `probes` (edge
-    probes), and what its tables were `made` from. Pairs of a model with itself are the floor of the others.
+    Models made by noise are not in a pair of their own: those whose noise is as large as the
+    change of a pair's model are `noise` of its measures. A pair has its `measures`, the `scores`
+    and `trees` (structural probes) of both models, its `probes` (edge probes), and what its tables
+    were `made` from. Pairs of a model with itself are the floor of the others.
     """
     by_folder: dict[str, dict[str, pd.DataFrame]] = {}
     for path, table in tables.items():
         _, folder, file = PurePath(path).parts
         by_folder.setdefault(folder, {})[file.removesuffix(".tsv")] = table
-    names = dict.fromkeys(name for folder in by_folder.values() for name in folder if is_pair(name))
+    names = dict.fromkeys(
+        name for folder in by_folder.values() for name in folder if is_pair(name)
+    )
     compared = [name for name in names if len({*named_in(name)}) == 2 and not is_of_noise(name)]
     return {name: _pair(*named_in(name), by_folder, metrics) for name in compared}
 
@@ -54,8 +61,11 @@ def _pair(
     }  # fmt: skip
 
 
-def _measure(line: Shown, metric: Metric, name: str, tables: Mapping[str, pd.DataFrame]) -> dict | None:
-    """Collect what the page draws of a line from the metric's tables by name; None where there are no such rows."""
+def _measure(
+    line: Shown, metric: Metric, name: str, tables: Mapping[str, pd.DataFrame]
+) -> dict | None:
+    """Collect what the page draws of a line from the metric's tables by name; None where there are
+    no such rows."""
     table, found = tables[name], _layers(tables[name], line.rows)
     if found is None:
         return None
@@ -66,7 +76,9 @@ def _measure(line: Shown, metric: Metric, name: str, tables: Mapping[str, pd.Dat
     if drawn is not None and (noise := _layers(drawn, line.rows)):
         found["noise"] = {"layers": [_range(*row) for row in noise["layers"]]}
     floors = {one: tables.get(pair_name(one, one)) for one in named_in(name)}
-    found["floors"] = {one: _layers(floor, line.rows) for one, floor in floors.items() if floor is not None}
+    found["floors"] = {
+        one: _layers(floor, line.rows) for one, floor in floors.items() if floor is not None
+    }
     if metric.by_heads:
         found["heads"] = _heads(table, line.rows)
     return found
@@ -82,7 +94,8 @@ def _range(layer: int, mean: float, low: float, high: float, each: list[float]) 
 
 
 def _of(table: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
-    """Select rows with these values, of one kind of inputs (Wikipedia's, or else the first) and of equal layers."""
+    """Select rows with these values, of one kind of inputs (Wikipedia's, or else the first) and of
+    equal layers."""
     for key, value in wanted.items():
         if key in table:
             table = table[table[key] == value]
@@ -93,7 +106,8 @@ def _of(table: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
 
 
 def _layers(table: pd.DataFrame, wanted: Mapping[str, str]) -> dict | None:
-    """Average a table's rows by layer for the page, without runs that failed to train, unless all did."""
+    """Average a table's rows by layer for the page, without runs that failed to train, unless all
+    did."""
     rows = _of(table, wanted)
     rows = rows[rows["head"] == 0]
     if rows.empty:
@@ -113,13 +127,18 @@ def _by_layer(rows: pd.DataFrame, means: pd.DataFrame) -> list[list]:
     """List [layer, mean, low, high, values of all replicates] of rows, whose `means` are known."""
     each = statistics.with_replicates(rows).groupby(["layer", "replicate"])["value"].mean()
     return [
-        [int(row.layer), *map(shown, (row.value, row.low, row.high)), list(map(shown, each[row.layer]))]
+        [
+            int(row.layer),
+            *map(shown, (row.value, row.low, row.high)),
+            list(map(shown, each[row.layer])),
+        ]
         for row in means.sort_values("layer").itertuples()
     ]
 
 
 def _heads(table: pd.DataFrame, wanted: Mapping[str, str]) -> list[list[float | None]]:
-    """Return [layers][heads] of the first pretraining run that learned its task, or else of the first."""
+    """Return [layers][heads] of the first pretraining run that learned its task, or else of the
+    first."""
     rows = _of(table, wanted)
     rows = numbers.trained(numbers.first_run(rows[rows["head"] > 0], "model"), ["model"])
     cells = rows.pivot_table(index="layer", columns="head", values="value")
@@ -136,7 +155,8 @@ def _scores(table: pd.DataFrame) -> dict:
 
 
 def _trees(tables: Mapping[str, pd.DataFrame | None]) -> dict[str, dict]:
-    """Collect structural probes, {kind: {model: as `_by_layer`}}; empty unless both models have them."""
+    """Collect structural probes, {kind: {model: as `_by_layer`}}; empty unless both models have
+    them."""
     found: dict[str, dict] = {}
     if any(table is None for table in tables.values()):
         return found
@@ -152,7 +172,9 @@ def _probes(table: pd.DataFrame | None) -> list[list]:
     """List [task, difference of F1 in points, low, high] of edge probes on a mix of all layers."""
     if table is None:
         return []
-    rows = statistics.in_points(table[(table["variant"] == "mix") & (table["view"] == "micro_all")])
+    rows = statistics.in_points(
+        table[(table["variant"] == "mix") & (table["view"] == "micro_all")]
+    )
     return [
         [row.task, shown(row.value, 3), shown(row.low, 3), shown(row.high, 3)]
         for row in statistics.summarise(rows, ["task"]).itertuples()

@@ -1,4 +1,5 @@
-"""One HTML file of the page's data, its assets and a chart library: it opens from a folder, and asks nothing of a network."""
+"""One HTML file of the page's data, its assets and a chart library: it opens from a folder, and
+asks nothing of a network."""
 
 import json
 from collections.abc import Mapping

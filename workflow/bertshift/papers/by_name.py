@@ -1,7 +1,8 @@
-"""What the package of a paper holds, found by the paper's name, so that a job imports no other paper.
+"""What the package of a paper holds, found by the paper's name, so that a job imports no other
+paper.
 
-The `__init__` of `bertshift.papers.<paper>` has NAME and FIGURES, its `claims` has CLAIMS, its `published.yaml` has the paper's
-numbers, and each of its figures has a module that draws it.
+The `__init__` of `bertshift.papers.<paper>` has NAME and FIGURES, its `claims` has CLAIMS, its
+`published.yaml` has the paper's numbers, and each of its figures has a module that draws it.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,8 @@ def module_of(name: str) -> str:
 
 
 def draw(name: str, tables: Mapping, published: Mapping):
-    """Draw figure `<paper>/<item>`: (figure, table of every number drawn, caption). `published`: the paper's file."""
+    """Draw figure `<paper>/<item>`: (figure, table of every number drawn, caption). `published`:
+    the paper's file."""
     # A plotting library, which those who only read names do without.
     from bertshift.figures.style import styled
     from bertshift.rows.nulls import with_matched
@@ -37,7 +39,8 @@ def claims_of(paper: str):
 
 
 def decide(name: str, tables: Mapping, published: Mapping):
-    """Decide each claim on figure `<paper>/<item>` from the figure's tables and the paper's file: one row each."""
+    """Decide each claim on figure `<paper>/<item>` from the figure's tables and the paper's file:
+    one row each."""
     from bertshift.verdicts.statements import check
 
     paper, item = name.split("/")

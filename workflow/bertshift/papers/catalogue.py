@@ -12,7 +12,9 @@ from bertshift.suggestions import alike
 _PACKAGES = (kovaleva2019, college2020, hao2020, merchant2020, beyond)
 PAPERS = {package.__name__.rpartition(".")[2]: package for package in _PACKAGES}
 FIGURES = {
-    f"{paper}/{item}": figure for paper, package in PAPERS.items() for item, figure in package.FIGURES.items()
+    f"{paper}/{item}": figure
+    for paper, package in PAPERS.items()
+    for item, figure in package.FIGURES.items()
 }
 
 
@@ -20,10 +22,11 @@ NO_NOISE = {"of": [], "times": []}
 
 
 def needs(name: str, config: Mapping) -> list[str]:
-    """Name the tables that figure `<paper>/<item>` reads, in the order of `config['figures'][paper][item]`.
+    """Name the tables that figure `<paper>/<item>` reads, in the order of
+    `config['figures'][paper][item]`.
 
-    Raises UserError for a figure that does not exist. It also raises one, with the key's path, for an entry that
-    lacks what the figure needs or has models that the figure cannot show.
+    Raises UserError for a figure that does not exist. It also raises one, with the key's path, for
+    an entry that lacks what the figure needs or has models that the figure cannot show.
     """
     if name not in FIGURES:
         raise UserError(f"no figure '{name}'; there are {', '.join(FIGURES)}.")
@@ -35,14 +38,16 @@ def needs(name: str, config: Mapping) -> list[str]:
         return FIGURES[name].tables(wanted)
     except KeyError as error:
         more = "pairs: [[mnli, squad]]" if error.args == ("pairs",) else "reference: base"
-        raise UserError(f"{key} lacks {error}; write e.g. '{{models: [mnli, squad], {more}}}'.") from None
+        raise UserError(
+            f"{key} lacks {error}; write e.g. '{{models: [mnli, squad], {more}}}'."
+        ) from None
     except UserError as error:
         raise UserError(f"{key}: {error}") from None
 
 
 def drawable(config: Mapping) -> tuple[Mapping, list[str]]:
-    """Restrict the configuration's figures to models that they can draw; a figure without any becomes null. Return
-    the new configuration, and a sentence for each thing that models lack."""
+    """Restrict the configuration's figures to models that they can draw; a figure without any
+    becomes null. Return the new configuration, and a sentence for each thing that models lack."""
     figures, said = {paper: dict(items) for paper, items in config["figures"].items()}, []
     for name, figure in FIGURES.items():
         paper, item = name.split("/")
@@ -62,14 +67,16 @@ def drawable(config: Mapping) -> tuple[Mapping, list[str]]:
 
 
 def nearest_figures(paper: str, item: str) -> list[str]:
-    """List the paper's figures that are like `item` and have its number, or all: `figure9` never means Figure 5."""
+    """List the paper's figures that are like `item` and have its number, or all: `figure9` never
+    means Figure 5."""
     number = re.compile(r"\d+").findall
     items = list(PAPERS[paper].FIGURES)
     return [name for name in alike(item, items, 3, 0.6) if number(name) == number(item)] or items
 
 
 def check(config: Mapping) -> None:
-    """Raise UserError where `config['figures']` names a paper, a figure or a model that does not exist."""
+    """Raise UserError where `config['figures']` names a paper, a figure or a model that does not
+    exist."""
     refuse(_problems(config))
 
 

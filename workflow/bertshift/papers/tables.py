@@ -9,8 +9,8 @@ Tables = Callable[[Mapping], list[str]]
 
 
 def each(*patterns: str) -> Tables:
-    """Name a table of each model for every pattern. Patterns hold the `{model}`, the checkpoint `{base}` that
-    its name ends with, and keys of the entry, such as `{reference}`."""
+    """Name a table of each model for every pattern. Patterns hold the `{model}`, the checkpoint
+    `{base}` that its name ends with, and keys of the entry, such as `{reference}`."""
 
     def tables(wanted: Mapping) -> list[str]:
         said = [{"model": model, "base": Name.of(model).base} for model in wanted["models"]]
@@ -48,8 +48,8 @@ def between_tasks(metric: str) -> Tables:
 
 
 def probed(wanted: Mapping) -> list[str]:
-    """Name tables of edge probes of the models under `probed`, if there are any, against the checkpoint that
-    their names end with."""
+    """Name tables of edge probes of the models under `probed`, if there are any, against the
+    checkpoint that their names end with."""
     return with_own_base("edge_probes")({"models": wanted.get("probed", [])})
 
 
@@ -57,13 +57,17 @@ def with_reference(metric: str, *variants: str) -> Tables:
     """Name a table of the reference, of these variants of it, and of each model by itself."""
     return lambda wanted: [
         f"results/{metric}/{model}.tsv"
-        for model in [wanted["reference"], *(wanted["reference"] + v for v in variants), *wanted["models"]]
+        for model in [
+            wanted["reference"],
+            *(wanted["reference"] + v for v in variants),
+            *wanted["models"],
+        ]
     ]
 
 
 def over_training(*metrics: str) -> Tables:
-    """Name tables of each model and of its snapshots against its parent, and of the noise of each, the scores of each,
-    and the losses of the model."""
+    """Name tables of each model and of its snapshots against its parent, and of the noise of each,
+    the scores of each, and the losses of the model."""
 
     def tables(wanted: Mapping) -> list[str]:
         paths = []
@@ -75,15 +79,18 @@ def over_training(*metrics: str) -> Tables:
                 for metric in metrics
                 for name in names + noise
             ]
-            paths += [*(f"results/scores/{name}.tsv" for name in names), f"results/losses/{whole}.tsv"]
+            paths += [
+                *(f"results/scores/{name}.tsv" for name in names),
+                f"results/losses/{whole}.tsv",
+            ]
         return paths
 
     return tables
 
 
 def beside_noise(tables: Tables, *metrics: str) -> Tables:
-    """Name tables, and those of these metrics for the noise of each size that the configuration names beside
-    its models."""
+    """Name tables, and those of these metrics for the noise of each size that the configuration
+    names beside its models."""
 
     def named(wanted: Mapping) -> list[str]:
         noise = wanted["noise"]

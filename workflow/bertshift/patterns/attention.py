@@ -19,9 +19,11 @@ PROGRESS_SECONDS = 10
 
 @dataclass(frozen=True)
 class Attended:
-    """The input `number` of those given: its L tokens, and its maps [layers, heads, L, L] (query, key).
+    """The input `number` of those given: its L tokens, and its maps [layers, heads, L, L] (query,
+    key).
 
-    special [L]: special tokens, and the first one, whatever it is; causal: a token sees the tokens before it alone.
+    special [L]: special tokens, and the first one, whatever it is; causal: a token sees the tokens
+    before it alone.
     """
 
     number: int
@@ -42,7 +44,9 @@ def attend(folder: Path, rows: Sequence[dict], max_length: int) -> Iterator[Atte
             tokens = tokenizer.convert_ids_to_tokens(index["token_ids"][own].tolist())
             special = index["special"][own].copy()
             special[0] = True
-            yield Attended(number, tokens, special, index["segment"][own], own_maps, family_of(model).causal)
+            yield Attended(
+                number, tokens, special, index["segment"][own], own_maps, family_of(model).causal
+            )
         done += len(batch)
         if time.monotonic() - shown > PROGRESS_SECONDS:
             shown = time.monotonic()

@@ -1,8 +1,9 @@
-"""The classifier of attention maps of Kovaleva et al. 2019 (section 4.1): eight convolutions with ReLU.
+"""The classifier of attention maps of Kovaleva et al. 2019 (section 4.1): eight convolutions with
+ReLU.
 
-The paper gives no more of it. Here: 3x3 kernels, the maximum of 2x2 after every second one, the mean over what is left,
-and a linear layer; input is the map of the real tokens, resampled, its weights absolute: all maps are shifted and
-scaled alike.
+The paper gives no more of it. Here: 3x3 kernels, the maximum of 2x2 after every second one, the
+mean over what is left, and a linear layer; input is the map of the real tokens, resampled, its
+weights absolute: all maps are shifted and scaled alike.
 """
 
 import json
@@ -33,8 +34,8 @@ AT_ONCE = {"cpu": 64, "cuda": 2048}
 
 @dataclass(frozen=True)
 class ClassifierSettings:
-    """The settings of the classifier: `size` of a resampled map, `widths` of pairs of convolutions, and how
-    to train."""
+    """The settings of the classifier: `size` of a resampled map, `widths` of pairs of
+    convolutions, and how to train."""
 
     size: int
     widths: tuple[int, ...]
@@ -71,8 +72,8 @@ class PatternClassifier(nn.Module):
 
 
 def resample(maps: Tensor, size: int) -> Tensor:
-    """Resample maps: [n, L, L] -> [n, 1, size, size], bilinear; what is made smaller is averaged, so that no
-    stripe falls between."""
+    """Resample maps: [n, L, L] -> [n, 1, size, size], bilinear; what is made smaller is averaged,
+    so that no stripe falls between."""
     return F.interpolate(maps[:, None].float(), (size, size), mode="bilinear", antialias=True)
 
 
@@ -92,7 +93,9 @@ def fit(
     return net, sheet.assign(fold=folds, **names)
 
 
-def train(inputs: Tensor, labels: np.ndarray, settings: ClassifierSettings, name: str) -> PatternClassifier:
+def train(
+    inputs: Tensor, labels: np.ndarray, settings: ClassifierSettings, name: str
+) -> PatternClassifier:
     """Fit a classifier to [n, 1, size, size] maps and their classes; Adam, its rate falling to 0.
 
     Draws depend on `name` alone; the same bytes on a CPU. Ends on the CPU, in evaluation mode.
@@ -120,12 +123,16 @@ def probabilities(net: PatternClassifier, maps: Tensor) -> np.ndarray:
     """Predict each class's probability for [n, L, L] maps, on the device of `net`, -> [n, classes]
     float64."""
     parts = maps.split(AT_ONCE[maps.device.type])
-    return torch.cat([net(resample(some, net.size)).double().softmax(-1) for some in parts]).cpu().numpy()
+    return (
+        torch.cat([net(resample(some, net.size)).double().softmax(-1) for some in parts])
+        .cpu()
+        .numpy()
+    )
 
 
 def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
-    """Assign a fold, from 1, to each map; the maps of one input share it. UserError if there are fewer inputs
-    than folds."""
+    """Assign a fold, from 1, to each map; the maps of one input share it. UserError if there are
+    fewer inputs than folds."""
     names, member = np.unique(groups, return_inverse=True)
     if len(names) < folds:
         raise UserError(f"patterns.folds: {folds} folds need as many inputs, but the labelled maps are of {len(names)}; "
@@ -151,7 +158,9 @@ def cross_validate(
 def predict(net: PatternClassifier, inputs: Tensor) -> np.ndarray:
     """Classify each resampled map: [n] classes."""
     return (
-        torch.cat([net(some).argmax(-1) for some in inputs.split(AT_ONCE[inputs.device.type])]).cpu().numpy()
+        torch.cat([net(some).argmax(-1) for some in inputs.split(AT_ONCE[inputs.device.type])])
+        .cpu()
+        .numpy()
     )
 
 

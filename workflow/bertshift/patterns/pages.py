@@ -15,8 +15,11 @@ CMAP = "Reds"  # as in figure 1
 
 
 @styled
-def pages(table: pd.DataFrame, maps: Sequence[np.ndarray], special: Sequence[np.ndarray]) -> list[Figure]:
-    """Draw a figure a page: each map with its number and proposed class, ticks at special tokens, its own scale."""
+def pages(
+    table: pd.DataFrame, maps: Sequence[np.ndarray], special: Sequence[np.ndarray]
+) -> list[Figure]:
+    """Draw a figure a page: each map with its number and proposed class, ticks at special tokens,
+    its own scale."""
     return list(_pages(table.assign(place=np.arange(len(table))), maps, special))
 
 
@@ -36,11 +39,15 @@ def _pages(table, maps, special) -> Iterator[Figure]:
         for number, row in enumerate(rows.itertuples()):
             left, top = 0.15 + 1.375 * (number % ACROSS), 0.95 + 1.6 * (number // ACROSS)
             _one(axes, left, top, maps[row.place], special[row.place])
-            axes.text(left, top - 0.05, f"{row.map}  {row.proposed.replace('_', ' + ')}", fontsize=7.5)
+            axes.text(
+                left, top - 0.05, f"{row.map}  {row.proposed.replace('_', ' + ')}", fontsize=7.5
+            )
         yield figure
 
 
-def _one(axes, left: float, top: float, weights: np.ndarray, special: np.ndarray, side: float = 1.2) -> None:
+def _one(
+    axes, left: float, top: float, weights: np.ndarray, special: np.ndarray, side: float = 1.2
+) -> None:
     axes.imshow(
         weights,
         CMAP,
@@ -50,8 +57,12 @@ def _one(axes, left: float, top: float, weights: np.ndarray, special: np.ndarray
         interpolation="nearest",
     )
     axes.plot(
-        *np.array([(0, 1, 1, 0, 0), (0, 0, 1, 1, 0)]) * side + [[left], [top]], color="#888888", linewidth=0.5
+        *np.array([(0, 1, 1, 0, 0), (0, 0, 1, 1, 0)]) * side + [[left], [top]],
+        color="#888888",
+        linewidth=0.5,
     )
     at = (special + 0.5) * side / len(weights)
     edge = np.full_like(at, side)
-    axes.plot(left + at, top + edge, "|", left - 0 * at, top + at, "_", color="black", markersize=4)
+    axes.plot(
+        left + at, top + edge, "|", left - 0 * at, top + at, "_", color="black", markersize=4
+    )

@@ -1,4 +1,5 @@
-"""Maps to be labelled: a sample from fine-tuned models, stratified by task and layer, with proposed classes."""
+"""Maps to be labelled: a sample from fine-tuned models, stratified by task and layer, with
+proposed classes."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,14 +18,19 @@ PER_PAGE = 40
 TABLE, MAPS = "maps.tsv", "maps.npz"
 
 
-def choose(models: Mapping[str, Mapping], rows: Mapping[str, Sequence[dict]], count: int) -> pd.DataFrame:
-    """Choose `count` maps, as equally from each layer of each model as can be, of inputs and heads drawn at random.
+def choose(
+    models: Mapping[str, Mapping], rows: Mapping[str, Sequence[dict]], count: int
+) -> pd.DataFrame:
+    """Choose `count` maps, as equally from each layer of each model as can be, of inputs and heads
+    drawn at random.
 
-    models: {name: {"task", "layers", "heads", "runs": {folder: (init, seed)}}}, whose replicates take turns; rows:
-    the inputs of each. The maps are in random order, so that neighbours on a page have nothing in common. `row` and
-    `folder` say where the input and the model are.
+    models: {name: {"task", "layers", "heads", "runs": {folder: (init, seed)}}}, whose replicates
+    take turns; rows: the inputs of each. The maps are in random order, so that neighbours on a
+    page have nothing in common. `row` and `folder` say where the input and the model are.
     """
-    strata = [(name, layer) for name, model in models.items() for layer in range(1, model["layers"] + 1)]
+    strata = [
+        (name, layer) for name, model in models.items() for layer in range(1, model["layers"] + 1)
+    ]
     quota = np.full(len(strata), count // len(strata))
     generator = np.random.default_rng(seed_from("patterns sheet"))
     quota[generator.permutation(len(strata))[: count % len(strata)]] += 1
@@ -49,7 +55,8 @@ def choose(models: Mapping[str, Mapping], rows: Mapping[str, Sequence[dict]], co
 def measure(
     chosen: pd.DataFrame, rows: Mapping[str, Sequence[dict]], max_length: int
 ) -> tuple[pd.DataFrame, list[np.ndarray], list[np.ndarray]]:
-    """Measure the maps chosen: (COLUMNS, the maps [L, L] float32, positions of their special tokens).
+    """Measure the maps chosen: (COLUMNS, the maps [L, L] float32, positions of their special
+    tokens).
 
     Each has its proposed class as its label, of source `proposed`, until a person corrects it.
     """
@@ -59,7 +66,9 @@ def measure(
         for one in attend(Path(folder), [rows[name][number] for number in numbers], max_length):
             for place in group[group["row"] == numbers[one.number]].itertuples():
                 found[place.map] = _of(one, place.layer, place.head)
-    lengths, causal, values, maps, special = zip(*(found[number] for number in chosen["map"]), strict=True)
+    lengths, causal, values, maps, special = zip(
+        *(found[number] for number in chosen["map"]), strict=True
+    )
     table = chosen.assign(length=lengths, **dict(zip(FEATURES, np.array(values).T, strict=True)))
     proposed = np.array(CLASSES)[propose(np.array(values), np.array(lengths), np.array(causal))]
     return (
@@ -69,7 +78,9 @@ def measure(
     )
 
 
-def _of(one: Attended, layer: int, head: int) -> tuple[int, bool, np.ndarray, np.ndarray, np.ndarray]:
+def _of(
+    one: Attended, layer: int, head: int
+) -> tuple[int, bool, np.ndarray, np.ndarray, np.ndarray]:
     # A copy: a view would keep all maps of the batch in memory.
     weights = one.maps[layer - 1, head - 1].cpu().numpy().copy()
     values = features(one.maps[layer - 1, head - 1], one.special, one.segment)

@@ -1,14 +1,16 @@
 """Edge probes that share their batches, trained as one stack of weights.
 
-One probe (Tenney et al. 2019; Merchant et al. 2020, section 4.1), for tokens of width d inside the spans of a target:
+One probe (Tenney et al. 2019; Merchant et al. 2020, section 4.1), for tokens of width d inside the
+spans of a target:
 
     x = g * sum_l softmax(a)_l h_l             scalar mix of the encoder's layers        [n, d], dropout
     z = x P + p                                projection, one for each span of a pair   [n, w]
     s = sum_t softmax(z v)_t z_t               self-attentive pooling over the span      [T, w]
     logits = LayerNorm(tanh([s1; s2] A + a)) C + c                                       [T, C], dropout before C
 
-A gather of hidden states, a batch's indices and each kernel's overhead then serve K probes: those of several variants,
-seeds and labellings. Nothing else is shared: what a probe becomes does not depend on the others in its bank.
+A gather of hidden states, a batch's indices and each kernel's overhead then serve K probes: those
+of several variants, seeds and labellings. Nothing else is shared: what a probe becomes does not
+depend on the others in its bank.
 """
 
 import math
@@ -38,7 +40,8 @@ PLATEAU = 1e-4
 
 @dataclass(frozen=True)
 class Probe:
-    """One probe of a bank: the layers (rows of Features) that it mixes, the labelling it learns, its seed."""
+    """One probe of a bank: the layers (rows of Features) that it mixes, the labelling it learns,
+    its seed."""
 
     layers: tuple[int, ...]
     labelling: int
@@ -46,13 +49,16 @@ class Probe:
 
 
 class Features:
-    """Hidden states of some tokens: values [layers + 1, tokens, d], as stored, on the probes' device if they fit there.
+    """Hidden states of some tokens: values [layers + 1, tokens, d], as stored, on the probes'
+    device if they fit there.
 
-    tokens: rows of the activation file, in any order. `word_vectors` [V, d], if given, is looked up by word piece and
-    becomes one more row after the last layer.
+    tokens: rows of the activation file, in any order. `word_vectors` [V, d], if given, is looked
+    up by word piece and becomes one more row after the last layer.
     """
 
-    def __init__(self, activations: Activations, tokens: np.ndarray, word_vectors: np.ndarray | None = None):
+    def __init__(
+        self, activations: Activations, tokens: np.ndarray, word_vectors: np.ndarray | None = None
+    ):
         self._tokens = np.unique(tokens)
         depth = activations.layers + 1
         shape = (depth + (word_vectors is not None), len(self._tokens), activations.width)
@@ -90,7 +96,14 @@ class Examples:
         sizes = np.diff(np.append(found.bags, len(found.members)))
         span = np.repeat(np.arange(len(sizes)), sizes)
         own = [tokens for tokens in found.sides if tokens is not None]
-        indices = [self.features.rows(found.tokens), found.targets, span, found.members, found.bags, *own]
+        indices = [
+            self.features.rows(found.tokens),
+            found.targets,
+            span,
+            found.members,
+            found.bags,
+            *own,
+        ]
         # One copy to the device for all of them.
         flat = torch.from_numpy(np.concatenate(indices)).to(best_device())
         rows, targets, span, members, bags, *own = flat.split([len(each) for each in indices])
@@ -99,8 +112,9 @@ class Examples:
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of records, with the members of SpanBatch. record [T] is where numpy is, all else on the
-    probes' device: rows [n] of Features, targets [T], and span [M], that of each of the members."""
+    """A batch of records, with the members of SpanBatch. record [T] is where numpy is, all else on
+    the probes' device: rows [n] of Features, targets [T], and span [M], that of each of the
+    members."""
 
     record: np.ndarray
     rows: Tensor
@@ -115,8 +129,8 @@ class Batch:
 class Objective:
     """What probes minimise and are chosen by; all for logits and gold labels (0. or 1.) [K, T, C].
 
-    loss: -> [K], a mean over targets; statistics: -> [K, T, m], to be summed over targets; score: sums [K, m] -> [K],
-    higher is better.
+    loss: -> [K], a mean over targets; statistics: -> [K, T, m], to be summed over targets; score:
+    sums [K, m] -> [K], higher is better.
     """
 
     loss: Callable[[Tensor, Tensor], Tensor]
@@ -124,9 +138,11 @@ class Objective:
     score: Callable[[Tensor], Tensor]
 
 
-def shapes(layers: int, width_in: int, width: int, spans: int, labels: int) -> dict[str, tuple[int, ...]]:
-    """Name one probe's weights with their shapes; the bias of the pooling's scores would cancel in their
-    softmax."""
+def shapes(
+    layers: int, width_in: int, width: int, spans: int, labels: int
+) -> dict[str, tuple[int, ...]]:
+    """Name one probe's weights with their shapes; the bias of the pooling's scores would cancel in
+    their softmax."""
     return {
         "mix": (layers,),
         "scale": (1,),
@@ -143,8 +159,8 @@ def shapes(layers: int, width_in: int, width: int, spans: int, labels: int) -> d
 
 
 def initial(layout: dict[str, tuple[int, ...]], seed: int) -> Tensor:
-    """Draw the weights [P] of a probe before its first step: uniform within 1 / sqrt(fan-in), as torch's
-    Linear."""
+    """Draw the weights [P] of a probe before its first step: uniform within 1 / sqrt(fan-in), as
+    torch's Linear."""
     generator = torch.Generator().manual_seed(seed)
     constant = {"mix": 0.0, "scale": 1.0, "gain": 1.0, "shift": 0.0}
     spans, width_in, width = layout["project"]
@@ -163,8 +179,9 @@ def initial(layout: dict[str, tuple[int, ...]], seed: int) -> Tensor:
 class Chosen:
     """Probes `numbers` of a bank, and what a step asks of them, on the probes' device.
 
-    index [k]: the numbers; rank [k, 1]: 0 .. k - 1; outside [k, layers]: layers that a probe does not mix; mixes [k, 1]: whether it mixes more
-    than one; labelling [k, 1]; seed [k]: a row of the bank's seeds.
+    index [k]: the numbers; rank [k, 1]: 0 .. k - 1; outside [k, layers]: layers that a probe does
+    not mix; mixes [k, 1]: whether it mixes more than one; labelling [k, 1]; seed [k]: a row of the
+    bank's seeds.
     """
 
     numbers: list[int]
@@ -179,10 +196,14 @@ class Chosen:
 class Bank:
     """K probes over the same features: their layout, and the forward pass of any of them."""
 
-    def __init__(self, probes: Sequence[Probe], examples: Examples, settings: ProbeSettings, name: str):
+    def __init__(
+        self, probes: Sequence[Probe], examples: Examples, settings: ProbeSettings, name: str
+    ):
         layers, _, width_in = examples.features.values.shape
         self.probes, self.settings, self.name = list(probes), settings, name
-        self.layout = shapes(layers, width_in, settings.width, examples.spans.sides, examples.labels.shape[2])
+        self.layout = shapes(
+            layers, width_in, settings.width, examples.spans.sides, examples.labels.shape[2]
+        )
         self.seeds = sorted({probe.seed for probe in probes})
         self._layers = layers
         self._sizes = [math.prod(shape) for shape in self.layout.values()]
@@ -240,7 +261,9 @@ class Bank:
         # The spans of a target side by side.
         pooled = pool(torch.cat(z, 1), torch.cat(scores, 1)[..., 0], batch, which.rank)
         hidden = w["hidden"].flatten(1, 2)
-        h = torch.baddbmm(w["hidden_bias"][:, None], pooled.view(len(weights), -1, hidden.shape[1]), hidden)
+        h = torch.baddbmm(
+            w["hidden_bias"][:, None], pooled.view(len(weights), -1, hidden.shape[1]), hidden
+        )
         h = F.layer_norm(h.tanh(), h.shape[-1:])
         h = torch.addcmul(w["shift"][:, None], h, w["gain"][:, None])
         if drop:
@@ -249,8 +272,8 @@ class Bank:
 
 
 def pool(z: Tensor, scores: Tensor, batch: Batch, rank: Tensor) -> Tensor:
-    """Sum over a batch's spans with softmax weights: z [k, n, w], scores [k, n], rank [k, 1] -> [k, T * S,
-    w]."""
+    """Sum over a batch's spans with softmax weights: z [k, n, w], scores [k, n], rank [k, 1] ->
+    [k, T * S, w]."""
     k, n, width = z.shape
     spans, members = len(batch.bags), len(batch.members)
     scores = scores.index_select(1, batch.members)
@@ -269,7 +292,8 @@ def pool(z: Tensor, scores: Tensor, batch: Batch, rank: Tensor) -> Tensor:
 
 
 class Dropout:
-    """Masks that depend on a probe's seed and the step alone, so that probes of one seed share them."""
+    """Masks that depend on a probe's seed and the step alone, so that probes of one seed share
+    them."""
 
     def __init__(self, bank: Bank):
         self._settings = bank.settings
@@ -320,11 +344,14 @@ class Progress:
         if score > self.score:
             self.score, self.steps, self.waited = score, step, 0
             self.best.copy_(self.weights)
-        return self.waited < self.settings.patience and self.rate >= self.settings.min_learning_rate
+        return (
+            self.waited < self.settings.patience and self.rate >= self.settings.min_learning_rate
+        )
 
 
 class Optimizer:
-    """Adam with AMSGrad for all probes of a bank, whose learning rates differ: one call for those that share one."""
+    """Adam with AMSGrad for all probes of a bank, whose learning rates differ: one call for those
+    that share one."""
 
     def __init__(self, probes: Sequence[Progress]):
         self._adam = torch.optim.Adam([one.weights for one in probes], amsgrad=True, fused=True)
@@ -348,15 +375,20 @@ class Optimizer:
 def train(
     bank: Bank, examples: Examples, records: np.ndarray, dev: Examples, objective: Objective
 ) -> list[Progress]:
-    """Train all probes of a bank on `records` of `examples`; choose their weights on the first records of `dev`.
+    """Train all probes of a bank on `records` of `examples`; choose their weights on the first
+    records of `dev`.
 
-    Adam with AMSGrad, gradients clipped probe by probe. The order of records depends on the bank's name alone.
+    Adam with AMSGrad, gradients clipped probe by probe. The order of records depends on the bank's
+    name alone.
     """
     settings = bank.settings
     all_weights = torch.stack(bank.initial())
     probes = [Progress(weights, settings) for weights in all_weights]
     which, optimizer = bank.chosen(range(len(probes))), Optimizer(probes)
-    drop, stream = Dropout(bank), _batches(records, settings.batch_records, seed_from(bank.name, "order"))
+    drop, stream = (
+        Dropout(bank),
+        _batches(records, settings.batch_records, seed_from(bank.name, "order")),
+    )
     held_out, shown = dev.records, time.monotonic()
     for step in range(1, settings.max_steps + 1):
         batch = examples.batch(next(stream))
@@ -366,16 +398,24 @@ def train(
         norms = weights.grad.norm(dim=1, keepdim=True)
         optimizer.step(weights.grad * (settings.max_grad_norm / (norms + 1e-6)).clamp(max=1))
         if step % settings.validate_every == 0 or step == settings.max_steps:
-            sums = evaluate(bank, _rows(all_weights, which), which, dev, held_out, objective.statistics)
+            sums = evaluate(
+                bank, _rows(all_weights, which), which, dev, held_out, objective.statistics
+            )
             scores = objective.score(sums[:, 0]).tolist()
-            active = [n for n, score in zip(which.numbers, scores) if probes[n].validated(score, step)]
+            active = [
+                n for n, score in zip(which.numbers, scores) if probes[n].validated(score, step)
+            ]
             if not active:
                 break
             which = bank.chosen(active)
             optimizer.take([probes[number] for number in active])
         if time.monotonic() - shown > PROGRESS_SECONDS:
             shown = time.monotonic()
-            print(f"{bank.name}: step {step}, {len(which.numbers)} probes", file=sys.stderr, flush=True)
+            print(
+                f"{bank.name}: step {step}, {len(which.numbers)} probes",
+                file=sys.stderr,
+                flush=True,
+            )
     return probes
 
 
@@ -401,7 +441,8 @@ def evaluate(
     statistics: Callable[[Tensor, Tensor], Tensor],
     group: np.ndarray | None = None,
 ) -> Tensor:
-    """Sum `statistics` over the targets of `records`, for each value of `group` [R] (all in one without it).
+    """Sum `statistics` over the targets of `records`, for each value of `group` [R] (all in one
+    without it).
 
     weights [k, P] of the probes `which` -> [k, groups, m] float64.
     """
@@ -410,7 +451,9 @@ def evaluate(
 
     def computed(members: np.ndarray) -> tuple[np.ndarray, Tensor]:
         batch = examples.batch(members)
-        found = statistics(bank.logits(weights, which, examples, batch), bank.gold(which, examples, batch))
+        found = statistics(
+            bank.logits(weights, which, examples, batch), bank.gold(which, examples, batch)
+        )
         where = np.zeros(len(batch.record), np.int64) if group is None else group[batch.record]
         return where, found.double()
 

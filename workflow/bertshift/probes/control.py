@@ -1,4 +1,5 @@
-"""Control tasks (Hewitt and Liang 2019, section 2): labels that only memory of the words can get right."""
+"""Control tasks (Hewitt and Liang 2019, section 2): labels that only memory of the words can get
+right."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,11 +13,12 @@ from bertshift.seeds import seed_from
 def control_labels(
     phrases: Sequence[tuple[Sentence, ...]], train_labels: np.ndarray, task: str, seed: int
 ) -> np.ndarray:
-    """Draw for each target a label set, [T, C] bool, that depends on the words of its spans, `task` and `seed` alone.
+    """Draw for each target a label set, [T, C] bool, that depends on the words of its spans,
+    `task` and `seed` alone.
 
-    phrases [T]: the words of a target's spans; train_labels [T', C]: the task's own labels in training, whose sets
-    are drawn with the frequencies that they have there. Words count as equal whatever their case, because an uncased
-    encoder cannot tell.
+    phrases [T]: the words of a target's spans; train_labels [T', C]: the task's own labels in
+    training, whose sets are drawn with the frequencies that they have there. Words count as equal
+    whatever their case, because an uncased encoder cannot tell.
     """
     known = Counter(map(bytes, train_labels))
     sets = sorted(known)
@@ -27,4 +29,6 @@ def control_labels(
             words = (" ".join(span).casefold() for span in phrase)
             share = seed_from("control task", task, seed, *words) / 2**32
             drawn[phrase] = sets[np.searchsorted(bounds, share, side="right")]
-    return np.frombuffer(b"".join(drawn[phrase] for phrase in phrases), bool).reshape(len(phrases), -1)
+    return np.frombuffer(b"".join(drawn[phrase] for phrase in phrases), bool).reshape(
+        len(phrases), -1
+    )

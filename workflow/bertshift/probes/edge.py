@@ -1,4 +1,5 @@
-"""Edge probing (Tenney et al. 2019; Merchant et al. 2020, section 4.1, Table 1): what can be read off span vectors."""
+"""Edge probing (Tenney et al. 2019; Merchant et al. 2020, section 4.1, Table 1): what can be read
+off span vectors."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +47,8 @@ COLUMNS = [
 
 
 def binary_loss(logits: Tensor, gold: Tensor) -> Tensor:
-    """Compute the mean cross-entropy over targets and labels, one Bernoulli variable a label: [K, T, C] -> [K]."""
+    """Compute the mean cross-entropy over targets and labels, one Bernoulli variable a label: [K,
+    T, C] -> [K]."""
     return F.binary_cross_entropy_with_logits(logits, gold, reduction="none").mean((1, 2))
 
 
@@ -57,7 +59,8 @@ MICRO_F1 = Objective(binary_loss, counts, f1)
 
 @dataclass(frozen=True)
 class EdgeTask:
-    """One task's targets in words, and its labellings [labellings, T, C] of each split: 0 is the task's own."""
+    """One task's targets in words, and its labellings [labellings, T, C] of each split: 0 is the
+    task's own."""
 
     name: str
     labels: list[str]
@@ -75,13 +78,16 @@ def read_task(
 ) -> EdgeTask:
     """Read an edge folder; labelling i > 0 is the control task of the i-th seed in `controls`.
 
-    Prints how many test targets have a label that training has not. Raises UserError where a split has no targets, and as `read_targets` does.
+    Prints how many test targets have a label that training has not. Raises UserError where a split
+    has no targets, and as `read_targets` does.
     """
     sidecar = read_edge_sidecar(folder)
     labels, words = list(sidecar["labels"]), {}
     for split in SPLITS:
         records = records_used(folder, name, split, settings.sizes)
-        words[split] = read_targets(records, sidecar["spans"], labels, rows, f"{folder}/{split}.jsonl")
+        words[split] = read_targets(
+            records, sidecar["spans"], labels, rows, f"{folder}/{split}.jsonl"
+        )
         if not len(words[split]):
             raise UserError(
                 f"{folder}/{split}.jsonl has no targets, so {name} cannot be probed: convert it again."
@@ -96,7 +102,10 @@ def read_task(
         )
     labellings = {
         split: np.stack(
-            [targets.labels, *(control_labels(targets.phrases, own, name, seed) for seed in controls)]
+            [
+                targets.labels,
+                *(control_labels(targets.phrases, own, name, seed) for seed in controls),
+            ]
         )
         for split, targets in words.items()
     }
@@ -111,7 +120,8 @@ def read_rows(sentences: Path) -> dict[Sentence, int]:
 def load_examples(
     task: EdgeTask, activations: Activations, word_vectors: np.ndarray | None = None
 ) -> dict[str, Examples]:
-    """Load all splits of a task for one model; print how many targets the window (max_length) has cut off.
+    """Load all splits of a task for one model; print how many targets the window (max_length) has
+    cut off.
 
     Raises UserError where it has cut off all targets of a split.
     """
@@ -129,7 +139,9 @@ def load_examples(
                 "larger max_length."
             )
     spans = {split: SpanTokens(targets) for split, targets in pieces.items()}
-    features = Features(activations, np.concatenate([one.tokens for one in spans.values()]), word_vectors)
+    features = Features(
+        activations, np.concatenate([one.tokens for one in spans.values()]), word_vectors
+    )
     return {
         split: Examples(
             spans[split],
@@ -141,7 +153,8 @@ def load_examples(
 
 
 def word_vectors(folder: Path) -> np.ndarray:
-    """Compute a folder's word embeddings [V, d] after LayerNorm, without position and segment: variant word_only."""
+    """Compute a folder's word embeddings [V, d] after LayerNorm, without position and segment:
+    variant word_only."""
     return models.word_vectors(load_encoder(Path(folder))).numpy()
 
 
@@ -156,9 +169,13 @@ def variant_layers(variant: str, layers: int) -> tuple[int, ...]:
 
 
 def recipes(
-    sources: Mapping[Replicate, Source], edges: Mapping[str, Path], settings: ProbeSettings, code: str
+    sources: Mapping[Replicate, Source],
+    edges: Mapping[str, Path],
+    settings: ProbeSettings,
+    code: str,
 ) -> dict[tuple[Replicate, str], dict]:
-    """Map (replicate, task) to all that probes of the task on the replicate's states are made from."""
+    """Map (replicate, task) to all that probes of the task on the replicate's states are made
+    from."""
     of_task = {
         name: {
             "task": name,
@@ -170,7 +187,8 @@ def recipes(
     }
     of_states = {replicate: {"states": source.recipe()} for replicate, source in sources.items()}
     return {
-        (replicate, name): of_states[replicate] | of_task[name] for replicate, name in product(sources, edges)
+        (replicate, name): of_states[replicate] | of_task[name]
+        for replicate, name in product(sources, edges)
     }
 
 
@@ -183,19 +201,24 @@ def probe(
     kept: Kept,
     variants: Sequence[str] = ("mix", "top"),
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """Train and test the probes of all tasks on every replicate's activations of the stimuli in `sentences`.
+    """Train and test the probes of all tasks on every replicate's activations of the stimuli in
+    `sentences`.
 
-    sources: (init, seed) -> what the activations come from; edges: task -> folder of records; variants: mix (all
-    layers), top (the last one), lexical (layer 0), word_only (see `word_vectors`). A task of a replicate is a part of the
-    work, with all its variants: their probes share a bank.
+    sources: (init, seed) -> what the activations come from; edges: task -> folder of records;
+    variants: mix (all layers), top (the last one), lexical (layer 0), word_only (see
+    `word_vectors`). A task of a replicate is a part of the work, with all its variants: their
+    probes share a bank.
 
-    Returns a table of COLUMNS and, for comparisons of models, counts of TP, FP, FN named by scores.counts_key.
-    F1 is in [0, 1]; `control` is the same probe's on its control task, `selectivity` the difference; n test targets,
-    train records, dropped targets (of all splits). The columns blocks.WITHOUT have F1 without each block of the task's
-    test sentences, by the same probe. Raises UserError as `read_task` and `load_examples` do.
+    Returns a table of COLUMNS and, for comparisons of models, counts of TP, FP, FN named by
+    scores.counts_key. F1 is in [0, 1]; `control` is the same probe's on its control task,
+    `selectivity` the difference; n test targets, train records, dropped targets (of all splits).
+    The columns blocks.WITHOUT have F1 without each block of the task's test sentences, by the same
+    probe. Raises UserError as `read_task` and `load_examples` do.
     """
     rows = read_rows(sentences)
-    task = cache(lambda name: read_task(name, edges[name], rows, settings.of(name), settings.of(name).seeds))
+    task = cache(
+        lambda name: read_task(name, edges[name], rows, settings.of(name), settings.of(name).seeds)
+    )
     states = Latest(lambda replicate: sources[replicate].written(kept.folder / "states.npz"))
 
     def learn(replicate: Replicate, name: str) -> dict:
@@ -218,7 +241,9 @@ def probe(
         own = found[name, replicate]
         arrays[sentences_key(name)] = np.array(own["sentences"])
         counted, seeds = own["counts"].numpy(), settings.of(name).seeds_of(replicate[1])
-        for (variant, view), per_seed in zip(product(variants, VIEWS[: counted.shape[1]]), chain(*counted)):
+        for (variant, view), per_seed in zip(
+            product(variants, VIEWS[: counted.shape[1]]), chain(*counted)
+        ):
             arrays[counts_key(name, variant, view, *replicate)] = per_seed[:, 0]
             rests += [*f1_without(per_seed[:, 0])]
             for seed, (value, control) in zip(seeds, f1(per_seed.sum(axis=2)).tolist()):
@@ -235,7 +260,8 @@ def _of_replicate(
     settings: ProbeSettings,
     seeds: Sequence[int],
 ) -> dict:
-    """Return the `counts` of `_train_and_test`, the ids of their `sentences`, and `sizes`: n, train, dropped.
+    """Return the `counts` of `_train_and_test`, the ids of their `sentences`, and `sizes`: n,
+    train, dropped.
 
     It is a function of its own, so that its examples are freed before the next ones are read.
     """
@@ -263,8 +289,11 @@ def _train_and_test(
     seeds: Sequence[int],
     tested: np.ndarray,
 ) -> np.ndarray:
-    """Train probes in one bank: counts [variants, views, seeds, own labels or control, sentences `tested`, 3]."""
-    probes = [Probe(own, labelling, seed) for own in layers for seed in seeds for labelling in (0, seed)]
+    """Train probes in one bank: counts [variants, views, seeds, own labels or control, sentences
+    `tested`, 3]."""
+    probes = [
+        Probe(own, labelling, seed) for own in layers for seed in seeds for labelling in (0, seed)
+    ]
     train_examples, test = examples["train"], examples["test"]
     bank = Bank(probes, test, settings, f"edge_probe {task.name}")
     trained = train(bank, train_examples, train_examples.records, examples["dev"], MICRO_F1)

@@ -1,4 +1,5 @@
-"""What an encoder that is not fine-tuned gives a task, under heads that are not trained and under linear probes.
+"""What an encoder that is not fine-tuned gives a task, under heads that are not trained and under
+linear probes.
 
 Kovaleva et al. 2019, Table 1, column "pre-trained", is the score of one such head: a draw.
 """
@@ -42,17 +43,21 @@ def frozen(
     sidecar: Mapping,
     max_train: int | None = None,
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Tabulate the rows of `replicate` for each encoder that models of a task start from, with values without each
-    block of examples (`blocks.WITHOUT`), and count the examples used of each split.
+    """Tabulate the rows of `replicate` for each encoder that models of a task start from, with
+    values without each block of examples (`blocks.WITHOUT`), and count the examples used of each
+    split.
 
-    `task` is an entry of the configuration's tasks with its name, of kind classification or regression. `starts`:
-    {folder: {init, seed, heads}}, where `heads` are the seeds of the fine-tunings whose first heads are drawn. At
-    most `max_train` of rows["train"] fit a probe; all that the task is scored on score it.
+    `task` is an entry of the configuration's tasks with its name, of kind classification or
+    regression. `starts`: {folder: {init, seed, heads}}, where `heads` are the seeds of the
+    fine-tunings whose first heads are drawn. At most `max_train` of rows["train"] fit a probe; all
+    that the task is scored on score it.
     """
     the_task = load_task(task, sidecar)
     limits = [size for size in (task.get("max_train"), max_train) if size is not None]
     sizes = {"train": min(limits, default=None), "dev": task.get("max_dev")}
-    used = {split: sample(rows[split], size, task["dataset"], split) for split, size in sizes.items()}
+    used = {
+        split: sample(rows[split], size, task["dataset"], split) for split, size in sizes.items()
+    }
     the_task.check(used)
     tables = []
     for folder, start in starts.items():
@@ -64,24 +69,33 @@ def frozen(
         found = pd.concat([found, in_columns(found.pop("without"))], axis=1)
         tables.append(found.assign(init=start["init"], seed=start["seed"]))
     table = pd.concat(tables, ignore_index=True)
-    table = table.assign(metric="frozen", task=the_task.name, headline=table["score"] == the_task.metrics[0])
+    table = table.assign(
+        metric="frozen", task=the_task.name, headline=table["score"] == the_task.metrics[0]
+    )
     return table, {split: len(members) for split, members in used.items()}
 
 
 def replicate(
-    task: TextClassification, folder: Path, heads: Sequence[int], used: Mapping[str, Sequence[dict]]
+    task: TextClassification,
+    folder: Path,
+    heads: Sequence[int],
+    used: Mapping[str, Sequence[dict]],
 ) -> Iterator[dict]:
     """Yield every score on used["dev"], and `without` each block of these examples, by variant.
 
-    Variants: `constant`, one label for all inputs, or the mean target of a regression; `random_head`, the head with
-    which fine-tuning from each of the seeds `heads` starts; `linear_probe_pooled` and `linear_probe_mean`, fitted to
-    used["train"] on what the head sees and on the mean of all tokens.
+    Variants: `constant`, one label for all inputs, or the mean target of a regression;
+    `random_head`, the head with which fine-tuning from each of the seeds `heads` starts;
+    `linear_probe_pooled` and `linear_probe_mean`, fitted to used["train"] on what the head sees
+    and on the mean of all tokens.
 
-    `draw` counts labels or heads, `answer` is set where all inputs get the same one, `l2` is a probe's.
+    `draw` counts labels or heads, `answer` is set where all inputs get the same one, `l2` is a
+    probe's.
     """
     dev = used["dev"]
 
-    def scored(variant: str, said: np.ndarray, draw: int = 0, l2: float = np.nan) -> Iterator[dict]:
+    def scored(
+        variant: str, said: np.ndarray, draw: int = 0, l2: float = np.nan
+    ) -> Iterator[dict]:
         predictions = pd.DataFrame(task.columns(dev, said))
         answer = str(predictions["prediction"][0]) if is_constant(said) else ""
         without = without_blocks(task.metrics, predictions, task.labels)
@@ -112,8 +126,11 @@ def replicate(
 
 
 @torch.inference_mode()
-def features(model: SequenceClassifier, examples: Sequence[Encoded], pad_id: int) -> dict[str, np.ndarray]:
-    """Compute float32 [examples, width]: `pooled`, what the head sees; `mean`, of the last layer over all tokens."""
+def features(
+    model: SequenceClassifier, examples: Sequence[Encoded], pad_id: int
+) -> dict[str, np.ndarray]:
+    """Compute float32 [examples, width]: `pooled`, what the head sees; `mean`, of the last layer
+    over all tokens."""
     found = {
         kind: np.empty((len(examples), model.encoder.config.hidden_size), np.float32)
         for kind in ("pooled", "mean")

@@ -13,7 +13,9 @@ from bertshift.seeds import seed_from
 # Of L2, strongest first, for features of unit variance and a loss that is a mean over examples.
 STRENGTHS = tuple(10.0**power for power in range(1, -6, -1))
 HELD_OUT = 5  # one in so many examples chooses the strength
-PATIENCE = 2  # strengths without a better loss before weaker ones, which take longest, are left out
+PATIENCE = (
+    2  # strengths without a better loss before weaker ones, which take longest, are left out
+)
 CONSTANT = 1e-6  # a deviation that float32 makes of equal features
 
 
@@ -32,7 +34,8 @@ class Linear:
 def logistic_regression(
     features: np.ndarray, targets: np.ndarray, classes: int, l2: float, start: Linear | None = None
 ) -> Linear:
-    """Find the minimum of mean cross-entropy + l2/2 |weights|^2 by L-BFGS, from `start` or zero; biases are free.
+    """Find the minimum of mean cross-entropy + l2/2 |weights|^2 by L-BFGS, from `start` or zero;
+    biases are free.
 
     features [examples, width], targets [examples] in 0..classes-1.
     """
@@ -48,9 +51,13 @@ def logistic_regression(
         log_p = log_softmax(model(features), axis=1)
         excess = (np.exp(log_p) - gold) / examples
         gradient = np.vstack([features.T @ excess + l2 * model.weights, excess.sum(0)])
-        return l2 / 2 * np.sum(model.weights**2) - np.sum(gold * log_p) / examples, gradient.ravel()
+        return l2 / 2 * np.sum(model.weights**2) - np.sum(
+            gold * log_p
+        ) / examples, gradient.ravel()
 
-    first = np.zeros((width + 1, classes)) if start is None else np.vstack([start.weights, start.bias])
+    first = (
+        np.zeros((width + 1, classes)) if start is None else np.vstack([start.weights, start.bias])
+    )
     found = minimize(objective, first.ravel(), method="L-BFGS-B", jac=True,
                      options={"maxiter": 2000, "maxfun": 4000, "gtol": 1e-6, "ftol": 1e-13})  # fmt: skip
     if found.nit == 2000:
@@ -67,11 +74,15 @@ def ridge(features: np.ndarray, targets: np.ndarray, l2: float) -> Linear:
     return Linear(weights[:, None], np.array([middle - centre @ weights]))
 
 
-def probe(features: np.ndarray, targets: np.ndarray, classes: int | None, name: str) -> tuple[Linear, float]:
-    """Choose L2 and fit a linear probe of standardised features: logistic regression, or ridge if `classes` is None.
+def probe(
+    features: np.ndarray, targets: np.ndarray, classes: int | None, name: str
+) -> tuple[Linear, float]:
+    """Choose L2 and fit a linear probe of standardised features: logistic regression, or ridge if
+    `classes` is None.
 
-    L2 is the one of STRENGTHS with the least loss on a fifth of the examples, drawn by `name`, after a fit to the
-    others. The probe is then fitted to all. It takes features as they are given here.
+    L2 is the one of STRENGTHS with the least loss on a fifth of the examples, drawn by `name`,
+    after a fit to the others. The probe is then fitted to all. It takes features as they are given
+    here.
     """
     features = np.asarray(features, np.float64)
     centre, scale = features.mean(0), features.std(0)
@@ -92,7 +103,9 @@ def probe(features: np.ndarray, targets: np.ndarray, classes: int | None, name: 
     return Linear(weights, model.bias - centre @ weights), best
 
 
-def _path(features, targets, classes: int | None, until: float = 0.0) -> Iterator[tuple[float, Linear]]:
+def _path(
+    features, targets, classes: int | None, until: float = 0.0
+) -> Iterator[tuple[float, Linear]]:
     """Yield (L2, fit) from the strongest L2 down, each fit from the one before."""
     model = None
     for l2 in STRENGTHS:

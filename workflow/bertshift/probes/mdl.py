@@ -1,13 +1,15 @@
-"""Minimum description length of labels given representations (Voita and Titov 2020, online code; Merchant et al. 2020,
-appendix B): how many bits it takes to send a task's labels to someone who has the sentences and the encoder.
+"""Minimum description length of labels given representations (Voita and Titov 2020, online code;
+Merchant et al. 2020, appendix B): how many bits it takes to send a task's labels to someone who
+has the sentences and the encoder.
 
-The training records are shuffled once and cut at t_1 < ... < t_m = R. The labels of [0, t_1) are sent by a uniform code,
-those of [t_i, t_i+1) by a fresh probe trained on [0, t_i):
+The training records are shuffled once and cut at t_1 < ... < t_m = R. The labels of [0, t_1) are
+sent by a uniform code, those of [t_i, t_i+1) by a fresh probe trained on [0, t_i):
 
     L = n_1 log2 C + sum_i sum_targets -log2 p_i(label | span)        uniform = n log2 C        compression = uniform / L
 
-with n_1 targets in the first block, n in all, C labels. A target that may have several labels costs C Bernoulli codes,
-and C bits uniformly. Development data choose when a probe stops; they are not charged, for any model.
+with n_1 targets in the first block, n in all, C labels. A target that may have several labels
+costs C Bernoulli codes, and C bits uniformly. Development data choose when a probe stops; they are
+not charged, for any model.
 """
 
 import math
@@ -44,7 +46,8 @@ COLUMNS = [
     "metric", "model", "task", "init", "seed", "probe_seed", "quantity", "portion", "examples", "value",
     "n",
 ]  # fmt: skip
-# A probe trained on fewer records than a batch has learned nothing: their block joins the uniform one.
+# A probe trained on fewer records than a batch has learned nothing: their block joins the uniform
+# one.
 MIN_RECORDS = 32
 
 
@@ -75,9 +78,12 @@ def uniform_bits(labels: int, single: bool) -> float:
 
 
 def block_ends(portions: Sequence[float], records: int) -> dict[float, int]:
-    """Count the records of each portion, without portions of fewer than MIN_RECORDS; the last one is all records."""
+    """Count the records of each portion, without portions of fewer than MIN_RECORDS; the last one
+    is all records."""
     ends = {portion: int(portion * records) for portion in portions[:-1]}
-    return {portion: end for portion, end in ends.items() if end >= MIN_RECORDS} | {portions[-1]: records}
+    return {portion: end for portion, end in ends.items() if end >= MIN_RECORDS} | {
+        portions[-1]: records
+    }
 
 
 def describe(
@@ -91,12 +97,13 @@ def describe(
 ) -> pd.DataFrame:
     """Compute the online code of every task's training labels, for every replicate and probe seed.
 
-    Arguments are as for `edge.probe`. A part of the work is one portion: the probes that are trained on it. Returns a
-    table of COLUMNS. quantity: codelength, uniform (bits of the n coded targets), compression (portion 1), and f1 on
-    the n test targets after training on `portion`, `examples` records, of the probe that codes the next block: the
-    likeliest label, or all with p > 0.5 where a target may have several. The columns blocks.WITHOUT have the same
-    without each block of sentences, by the same probes; a code's length is then that of the other targets, scaled to
-    n targets.
+    Arguments are as for `edge.probe`. A part of the work is one portion: the probes that are
+    trained on it. Returns a table of COLUMNS. quantity: codelength, uniform (bits of the n coded
+    targets), compression (portion 1), and f1 on the n test targets after training on `portion`,
+    `examples` records, of the probe that codes the next block: the likeliest label, or all with p
+    > 0.5 where a target may have several. The columns blocks.WITHOUT have the same without each
+    block of sentences, by the same probes; a code's length is then that of the other targets,
+    scaled to n targets.
     """
     rows = read_rows(sentences)
     task = cache(lambda name: read_task(name, edges[name], rows, settings.of(name)))
@@ -144,9 +151,9 @@ def _portion(
     seeds: Sequence[int],
     portion: float,
 ) -> dict:
-    """Train a probe of each seed on one portion: `bits` [seeds, blocks] of the records after it, none after the last,
-    and `counts` [seeds, blocks, 3] of the test, with the sizes that a code's length needs. Return nothing where the
-    portion has too few records."""
+    """Train a probe of each seed on one portion: `bits` [seeds, blocks] of the records after it,
+    none after the last, and `counts` [seeds, blocks, 3] of the test, with the sizes that a code's
+    length needs. Return nothing where the portion has too few records."""
     name, learned, test = task.name, examples["train"], examples["test"]
     order = np.random.default_rng(seed_from("mdl records", name)).permutation(learned.records)
     ends = block_ends(settings.portions, len(order))
@@ -162,13 +169,19 @@ def _portion(
     settings = settings.learning_from(end)
     following = next((later for later in ends.values() if later > end), end)
     objective = code_length(task.single)
-    bank = Bank([Probe(layers, 0, seed) for seed in seeds], test, settings, f"mdl {name} {portion:g}")
+    bank = Bank(
+        [Probe(layers, 0, seed) for seed in seeds], test, settings, f"mdl {name} {portion:g}"
+    )
     which = bank.chosen(range(len(seeds)))
-    best = torch.stack([one.best for one in train(bank, learned, order[:end], examples["dev"], objective)])
+    best = torch.stack(
+        [one.best for one in train(bank, learned, order[:end], examples["dev"], objective)]
+    )
     block = _block_of_records(task, "train", learned)
     bits = []
     if end < following:
-        sent = evaluate(bank, best, which, learned, order[end:following], objective.statistics, block)
+        sent = evaluate(
+            bank, best, which, learned, order[end:following], objective.statistics, block
+        )
         bits = sent[..., 0].tolist()
     found = evaluate(
         bank,
@@ -195,15 +208,20 @@ def _portion(
     }
 
 
-def _online_code(portions: Iterable[Mapping], seeds: Sequence[int]) -> Iterator[tuple[tuple, np.ndarray]]:
-    """Yield rows of a table, each with its values without each block, from what `_portion` gives for each portion."""
+def _online_code(
+    portions: Iterable[Mapping], seeds: Sequence[int]
+) -> Iterator[tuple[tuple, np.ndarray]]:
+    """Yield rows of a table, each with its values without each block, from what `_portion` gives
+    for each portion."""
     portions = [one for one in portions if one]
     total = np.tile(portions[0]["uniform_before"], (len(seeds), 1))
     for one in portions:
         if one["bits"]:
             total += one["bits"]
         counted = one["counts"].numpy()
-        for seed, value, without in zip(seeds, f1(counted.sum(axis=1)).tolist(), f1_without(counted)):
+        for seed, value, without in zip(
+            seeds, f1(counted.sum(axis=1)).tolist(), f1_without(counted)
+        ):
             yield (seed, "f1", one["portion"], one["records"], value, one["tested"]), without
     last = portions[-1]
     targets = np.array(last["targets"])

@@ -1,4 +1,5 @@
-"""F1 of edge probes from counts, in the views that readings of the papers need, and its paired bootstrap."""
+"""F1 of edge probes from counts, in the views that readings of the papers need, and its paired
+bootstrap."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -28,15 +29,16 @@ def clean_labels(task: str, labels: Sequence[str]) -> list[bool]:
 
 
 def counts(logits: Tensor, gold: Tensor) -> Tensor:
-    """Count true positives, false positives and false negatives of each target at p > 0.5: [K, T, C] -> [K,
-    T, 3]."""
+    """Count true positives, false positives and false negatives of each target at p > 0.5: [K, T,
+    C] -> [K, T, 3]."""
     said = (logits > 0).to(gold.dtype)
     right = (said * gold).sum(-1)
     return torch.stack([right, said.sum(-1) - right, gold.sum(-1) - right], -1)
 
 
 def argmax_counts(logits: Tensor, gold: Tensor) -> Tensor:
-    """Count these for the likeliest label of each target, the only one it may have: [K, T, C] -> [K, T, 3].
+    """Count these for the likeliest label of each target, the only one it may have: [K, T, C] ->
+    [K, T, 3].
 
     A wrong one is a false positive and a false negative, so that micro-F1 is accuracy.
     """
@@ -45,24 +47,24 @@ def argmax_counts(logits: Tensor, gold: Tensor) -> Tensor:
 
 
 def counts_by_view(logits: Tensor, gold: Tensor, clean: Sequence[bool], single: bool) -> Tensor:
-    """Count in each of VIEWS, [K, T, 9]; in the first two, [K, T, 6], where a target may have several
-    labels."""
+    """Count in each of VIEWS, [K, T, 9]; in the first two, [K, T, 6], where a target may have
+    several labels."""
     chosen = torch.as_tensor(clean, device=logits.device)
     found = [counts(logits, gold), counts(logits[..., chosen], gold[..., chosen])]
     return torch.cat([*found, *([argmax_counts(logits, gold)] if single else [])], -1)
 
 
 def f1(counts):
-    """Calculate micro-F1 of counts [..., 3], 2 TP / (2 TP + FP + FN); 0 where there is nothing to find and
-    nothing found."""
+    """Calculate micro-F1 of counts [..., 3], 2 TP / (2 TP + FP + FN); 0 where there is nothing to
+    find and nothing found."""
     right = 2 * counts[..., 0]
     total = right + counts[..., 1] + counts[..., 2]
     return right / (total + (total == 0))
 
 
 def f1_without(counts: np.ndarray) -> np.ndarray:
-    """Calculate F1 of counts [..., sentences, 3] without each block of sentences, [..., blocks]; NaN where
-    there is one alone."""
+    """Calculate F1 of counts [..., sentences, 3] without each block of sentences, [..., blocks];
+    NaN where there is one alone."""
     block = block_of(counts.shape[-2])
     rest = block != np.arange(block[-1] + 1)[:, None]
     scores = f1(rest.astype(np.int64) @ counts.astype(np.int64))
@@ -83,16 +85,19 @@ def compare(
     name: str = "",
     drawn_at_once: int = DRAWN_AT_ONCE,
 ) -> list[Difference]:
-    """Test, for each pair, F1 of the model minus F1 of its reference, by a paired bootstrap over test
-    sentences.
+    """Test, for each pair, F1 of the model minus F1 of its reference, by a paired bootstrap over
+    test sentences.
 
-    pairs: counts [probe seeds, sentences, 3] of either, all of the same sentences; a model's score is the mean of its
-    probe seeds' F1, each over all sentences of a draw. name: what the draws, the same for all pairs, depend on. A
-    sentence, not a target, is drawn, as targets of one sentence are not independent. The least p is 2 / (draws + 1).
+    pairs: counts [probe seeds, sentences, 3] of either, all of the same sentences; a model's score
+    is the mean of its probe seeds' F1, each over all sentences of a draw. name: what the draws,
+    the same for all pairs, depend on. A sentence, not a target, is drawn, as targets of one
+    sentence are not independent. The least p is 2 / (draws + 1).
     """
     sides = [side for pair in pairs for side in pair]
     if len({side.shape[1:] for side in sides}) > 1:
-        raise ValueError(f"counts of different sentences: {', '.join(str(side.shape) for side in sides)}")
+        raise ValueError(
+            f"counts of different sentences: {', '.join(str(side.shape) for side in sides)}"
+        )
     counted = np.concatenate(sides).astype(np.float64).transpose(1, 0, 2)
     sentences, probes, kinds = counted.shape
     flat = counted.reshape(sentences, probes * kinds)
@@ -130,12 +135,14 @@ def deltas(
     pairs: Mapping[tuple[int, int], tuple[int, int]],
     draws: int = DRAWS,
 ) -> pd.DataFrame:
-    """Tabulate the difference for each task, variant and view that both models have, and each replicate of
-    the model in `pairs`, with the difference without each block of test sentences (`blocks.WITHOUT`).
+    """Tabulate the difference for each task, variant and view that both models have, and each
+    replicate of the model in `pairs`, with the difference without each block of test sentences
+    (`blocks.WITHOUT`).
 
-    model_counts, reference_counts: the arrays of `edge.probe`; pairs: (init, seed) of the model -> of the reference.
-    Each seed is compared with its own probes of a pretrained reference (`statistics.is_own_probe`).
-    Raises UserError where the two have been probed on different sentences, or share nothing.
+    model_counts, reference_counts: the arrays of `edge.probe`; pairs: (init, seed) of the model ->
+    of the reference. Each seed is compared with its own probes of a pretrained reference
+    (`statistics.is_own_probe`). Raises UserError where the two have been probed on different
+    sentences, or share nothing.
     """
     shared: dict[str, dict[tuple, tuple[str, str]]] = {}
     for key in model_counts:
@@ -149,7 +156,9 @@ def deltas(
         other = counts_key(task, variant, view, *pairs[replicate])
         if other not in reference_counts:
             continue
-        if not np.array_equal(model_counts[sentences_key(task)], reference_counts[sentences_key(task)]):
+        if not np.array_equal(
+            model_counts[sentences_key(task)], reference_counts[sentences_key(task)]
+        ):
             raise UserError(
                 f"{model} and {reference} were probed on different test sentences of {task}; "
                 "delete their edge_probes files and make both again."

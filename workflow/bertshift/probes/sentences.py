@@ -6,11 +6,14 @@ from bertshift.data.examples import sample
 from bertshift.data.provenance import ORIGINS
 
 
-def records_used(folder: Path, task: str, split: str, sizes: Mapping[str, int | None]) -> list[dict]:
-    """Select the records of a split that probes read, the same for every model; `sizes` by split, None for all.
+def records_used(
+    folder: Path, task: str, split: str, sizes: Mapping[str, int | None]
+) -> list[dict]:
+    """Select the records of a split that probes read, the same for every model; `sizes` by split,
+    None for all.
 
-    They are random samples of the training and the test records, and the first development records, as jiant takes
-    them.
+    They are random samples of the training and the test records, and the first development
+    records, as jiant takes them.
     """
     records, size = read_edges(folder, split), sizes[split]
     return records[:size] if split == "dev" else sample(records, size, task, split)
@@ -19,7 +22,8 @@ def records_used(folder: Path, task: str, split: str, sizes: Mapping[str, int | 
 def distinct_sentences(
     folders: Mapping[str, Path], sizes: Mapping[str, Mapping[str, int | None]]
 ) -> list[dict]:
-    """List each sentence that a probe of any task reads, once, in order of appearance: rows of id and words."""
+    """List each sentence that a probe of any task reads, once, in order of appearance: rows of id
+    and words."""
     rows = {}
     for task, folder in folders.items():
         for split in SPLITS:

@@ -39,15 +39,16 @@ class Seeds:
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeSettings(Seeds):
-    """How edge probes are trained; the defaults are jiant's, which Merchant et al. 2020 follow (section 4.1).
+    """How edge probes are trained; the defaults are jiant's, which Merchant et al. 2020 follow
+    (section 4.1).
 
     Every `validate_every` steps a probe is scored on the development records. Its learning rate is
-    multiplied by `decay` after more than `decay_patience` validations without a better score; it stops after
-    `patience` of them, below `min_learning_rate`, or at `max_steps`, and keeps its best weights.
-    max_train, max_test: sizes of random samples of the records, the same for every model; None for all.
-    max_dev: the first so many development records.
-    tasks: other values for one task, as {"spr": {"validate_every": 100, "max_steps": 10000}} (jiant has these two for
-    SPR and relations, and 1000 and 250000 for the other tasks).
+    multiplied by `decay` after more than `decay_patience` validations without a better score; it
+    stops after `patience` of them, below `min_learning_rate`, or at `max_steps`, and keeps its
+    best weights. max_train, max_test: sizes of random samples of the records, the same for every
+    model; None for all. max_dev: the first so many development records. tasks: other values for
+    one task, as {"spr": {"validate_every": 100, "max_steps": 10000}} (jiant has these two for SPR
+    and relations, and 1000 and 250000 for the other tasks).
     """
 
     width: int = 256
@@ -70,7 +71,9 @@ class ProbeSettings(Seeds):
     def __post_init__(self):
         def require(good: bool, key: str, rule: str) -> None:
             if not good:
-                raise UserError(f"probe setting {key} is {getattr(self, key)!r}; write {rule} instead.")
+                raise UserError(
+                    f"probe setting {key} is {getattr(self, key)!r}; write {rule} instead."
+                )
 
         counts = (
             "width",
@@ -113,16 +116,28 @@ EPOCHS, FEWEST_STEPS = 5, 100
 
 @dataclass(frozen=True, kw_only=True)
 class CodeSettings(ProbeSettings):
-    """The settings of probes by minimum description length: those of ProbeSettings, and portions, the
-    fractions of the training records at which the blocks end, the last one 1.
+    """The settings of probes by minimum description length: those of ProbeSettings, and portions,
+    the fractions of the training records at which the blocks end, the last one 1.
 
-    A probe of few records is validated more often than every `validate_every` steps: after EPOCHS passes over its records,
-    or FEWEST_STEPS if these are more. Voita and Titov always wait for 1000 steps, of which a probe of 64 records has 500
-    passes, and ten such waits before it stops.
+    A probe of few records is validated more often than every `validate_every` steps: after EPOCHS
+    passes over its records, or FEWEST_STEPS if these are more. Voita and Titov always wait for
+    1000 steps, of which a probe of 64 records has 500 passes, and ten such waits before it stops.
     """
 
     patience: int = 10
-    portions: tuple[float, ...] = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1)
+    portions: tuple[float, ...] = (
+        0.001,
+        0.002,
+        0.004,
+        0.008,
+        0.016,
+        0.032,
+        0.0625,
+        0.125,
+        0.25,
+        0.5,
+        1,
+    )
 
     def __post_init__(self):
         super().__post_init__()
@@ -143,11 +158,13 @@ class CodeSettings(ProbeSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class StructuralSettings(Seeds):
-    """How structural probes are trained; the defaults are those of Hewitt and Manning's own experiments.
+    """How structural probes are trained; the defaults are those of Hewitt and Manning's own
+    experiments.
 
-    rank: columns of B; None for the width of the encoder. After every epoch without a better dev loss the learning
-    rate falls to a tenth; training ends after `patience` of them in a row, or `epochs`, and keeps the best weights.
-    max_train: size of a random sample of the training sentences, the same for every model; None for all.
+    rank: columns of B; None for the width of the encoder. After every epoch without a better dev
+    loss the learning rate falls to a tenth; training ends after `patience` of them in a row, or
+    `epochs`, and keeps the best weights. max_train: size of a random sample of the training
+    sentences, the same for every model; None for all.
     """
 
     rank: int | None = None
@@ -159,10 +176,20 @@ class StructuralSettings(Seeds):
     probe_seeds: int = 1
 
     def __post_init__(self):
-        counts = ("rank", "epochs", "batch_size", "patience", "max_train", "probe_seeds", "parent_seeds")
+        counts = (
+            "rank",
+            "epochs",
+            "batch_size",
+            "patience",
+            "max_train",
+            "probe_seeds",
+            "parent_seeds",
+        )
         for key in counts:
             value = getattr(self, key)
-            if not (value is None and key in ("rank", "max_train") or value is not None and value >= 1):
+            if not (
+                value is None and key in ("rank", "max_train") or value is not None and value >= 1
+            ):
                 raise UserError(
                     f"structural probe setting {key} is {value!r}; write a whole number from 1 up instead."
                 )

@@ -1,6 +1,7 @@
 """Edge targets: from spans of words in records to batches of the tokens inside those spans.
 
-S is the number of spans of a target (1, or 2: a pair), R the records, T the targets of a split, C the labels.
+S is the number of spans of a target (1, or 2: a pair), R the records, T the targets of a split, C
+the labels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,9 @@ Sentence = tuple[str, ...]
 class WordTargets:
     """The targets of one split, in words.
 
-    sentences [R]: row of each record's sentence among the stimuli; record [T], ascending; start, end [S, T]:
-    half-open spans of words; labels [T, C] bool; phrases [T]: the words of all spans of a target.
+    sentences [R]: row of each record's sentence among the stimuli; record [T], ascending; start,
+    end [S, T]: half-open spans of words; labels [T, C] bool; phrases [T]: the words of all spans
+    of a target.
     """
 
     sentences: np.ndarray
@@ -34,13 +36,18 @@ class WordTargets:
 
 
 def read_targets(
-    records: Sequence[dict], spans: int, labels: Sequence[str], rows: Mapping[Sentence, int], where: str
+    records: Sequence[dict],
+    spans: int,
+    labels: Sequence[str],
+    rows: Mapping[Sentence, int],
+    where: str,
 ) -> WordTargets:
     """Check and index records of {"words", "targets": [{"span1", perhaps "span2", "label"}]}.
 
-    labels: the label vocabulary; rows: the stimuli's row of each sentence; where: what an error names.
-    Spans may overlap, and a span may have several targets. Raises UserError for a span that is empty or outside its
-    sentence, a missing second span, an unknown label, and a sentence that is not among the stimuli.
+    labels: the label vocabulary; rows: the stimuli's row of each sentence; where: what an error
+    names. Spans may overlap, and a span may have several targets. Raises UserError for a span that
+    is empty or outside its sentence, a missing second span, an unknown label, and a sentence that
+    is not among the stimuli.
     """
     column = {label: number for number, label in enumerate(labels)}
     names = [f"span{side}" for side in range(1, spans + 1)]
@@ -87,8 +94,9 @@ def read_targets(
 class PieceTargets:
     """The targets of one split, in tokens of an activation file.
 
-    sentence [R]; record [T], ascending; start, end [S, T]: half-open spans of rows of the activation file;
-    kept [T]: which of the word targets they are; dropped: how many were outside the window.
+    sentence [R]; record [T], ascending; start, end [S, T]: half-open spans of rows of the
+    activation file; kept [T]: which of the word targets they are; dropped: how many were outside
+    the window.
     """
 
     sentence: np.ndarray
@@ -100,8 +108,8 @@ class PieceTargets:
 
 
 def align(targets: WordTargets, activations: Activations) -> PieceTargets:
-    """Turn spans of words into spans of word pieces, [first piece of the first word, last piece of the last
-    word].
+    """Turn spans of words into spans of word pieces, [first piece of the first word, last piece of
+    the last word].
 
     A target with a word that the window (max_length) cut off is dropped, and counted.
     """
@@ -129,11 +137,13 @@ def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SpanBatch:
-    """Some records: tokens [n] (each once a record), record [T] and targets [T] (numbers within the split).
+    """Some records: tokens [n] (each once a record), record [T] and targets [T] (numbers within
+    the split).
 
-    sides [S]: the tokens that are in a first or in a second span, as indices of `tokens`; None for all of them. spans
-    follow target by target, a pair together: members [M] are their tokens, as indices of all sides one after the
-    other, and bags [T * S] say where each span begins among them.
+    sides [S]: the tokens that are in a first or in a second span, as indices of `tokens`; None for
+    all of them. spans follow target by target, a pair together: members [M] are their tokens, as
+    indices of all sides one after the other, and bags [T * S] say where each span begins among
+    them.
     """
 
     tokens: np.ndarray
@@ -147,13 +157,17 @@ class SpanBatch:
 class SpanTokens:
     """The tokens inside the target spans of a split, indexed so that a batch costs a few gathers.
 
-    sentence [R], record [T]: as in PieceTargets; tokens: rows of the activation file. A probe projects and pools tokens
-    one by one, so that the rest of a sentence never matters to it.
+    sentence [R], record [T]: as in PieceTargets; tokens: rows of the activation file. A probe
+    projects and pools tokens one by one, so that the rest of a sentence never matters to it.
     """
 
     def __init__(self, targets: PieceTargets):
         records = np.arange(len(targets.sentence) + 1)
-        self.sentence, self.record, self.sides = targets.sentence, targets.record, len(targets.start)
+        self.sentence, self.record, self.sides = (
+            targets.sentence,
+            targets.record,
+            len(targets.start),
+        )
         self._targets = np.searchsorted(targets.record, records)
         self._lengths = (targets.end - targets.start).T  # [T, S]
         sizes = self._lengths.ravel()
@@ -173,13 +187,14 @@ class SpanTokens:
             self._own = [self._only(side == number) for number in range(self.sides)]
 
     def _only(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Select one side's tokens, and where a record's begin; `members` [M] bool are its own, and count its
-        tokens hereafter."""
+        """Select one side's tokens, and where a record's begin; `members` [M] bool are its own,
+        and count its tokens hereafter."""
         tokens, self._members[members] = np.unique(self._members[members], return_inverse=True)
         return tokens, np.searchsorted(tokens, self._first_token)
 
     def batch(self, records: np.ndarray) -> SpanBatch:
-        """Make the batch of these records, in this order; `tokens` are rows of the activation file."""
+        """Make the batch of these records, in this order; `tokens` are rows of the activation
+        file."""
         tokens, token_shift = _taken(self._first_token, records)
         targets, _ = _taken(self._targets, records)
         inside, _ = _taken(self._first_member, records)
@@ -188,7 +203,9 @@ class SpanTokens:
             chosen, shift = _taken(starts, records)
             shifts.append(shift + before)
             sides.append(
-                None if own is None else own[chosen] + np.repeat(token_shift, _sizes(starts, records))
+                None
+                if own is None
+                else own[chosen] + np.repeat(token_shift, _sizes(starts, records))
             )
             before += len(chosen)
         spans = np.repeat(np.stack(shifts, 1), _sizes(self._targets, records), axis=0)
@@ -208,7 +225,7 @@ def _sizes(starts: np.ndarray, records: np.ndarray) -> np.ndarray:
 
 
 def _taken(starts: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find where the records' items lie, one record after the other, and by how much each record's indices
-    shift."""
+    """Find where the records' items lie, one record after the other, and by how much each record's
+    indices shift."""
     sizes = _sizes(starts, records)
     return ranges(starts[records], sizes), np.cumsum(sizes) - sizes - starts[records]

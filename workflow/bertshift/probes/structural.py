@@ -1,12 +1,13 @@
 """Structural probes (Hewitt and Manning 2019; Merchant et al. 2020, section 4.1, figure 1).
 
-A probe is a matrix B [d, r], z = h B for the vector h of a word, by which |z_i|^2 should be the depth of word i in the
-dependency tree, or |z_i - z_j|^2 the length of the path between i and j. The loss of a sentence of n words is the mean
-absolute error over words (depth, sum / n) or pairs of words (distance, sum / n^2), that of a batch the mean over its
-sentences.
+A probe is a matrix B [d, r], z = h B for the vector h of a word, by which |z_i|^2 should be the
+depth of word i in the dependency tree, or |z_i - z_j|^2 the length of the path between i and j.
+The loss of a sentence of n words is the mean absolute error over words (depth, sum / n) or pairs
+of words (distance, sum / n^2), that of a batch the mean over its sentences.
 
-No [n, n, r] differences are needed: with the Gram matrix G = Z Z', |z_i - z_j|^2 = G_ii + G_jj - 2 G_ij, and the gradient
-of the distance loss follows from the signs S of prediction - gold, a symmetric matrix:
+No [n, n, r] differences are needed: with the Gram matrix G = Z Z', |z_i - z_j|^2 = G_ii + G_jj - 2
+G_ij, and the gradient of the distance loss follows from the signs S of prediction - gold, a
+symmetric matrix:
 
     dL/dZ = 4 (diag(S 1) - S) Z / n^2,     dL/dB = H' dL/dZ
 """
@@ -47,7 +48,8 @@ IMPROVEMENT = 1e-4  # of the dev loss, to count as one
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences one after the other: vectors [W, layers + 1, d] of their words, each one's number of words and gold."""
+    """Sentences one after the other: vectors [W, layers + 1, d] of their words, each one's number
+    of words and gold."""
 
     vectors: Tensor
     lengths: list[int]
@@ -55,9 +57,11 @@ class Batch:
 
 
 class Sentences:
-    """Word vectors [W, layers + 1, d] of some sentences, and their trees (rows of words, upos, heads).
+    """Word vectors [W, layers + 1, d] of some sentences, and their trees (rows of words, upos,
+    heads).
 
-    The vectors stay in main memory as they are; a batch of them moves to `device`, as float32 where they are float16.
+    The vectors stay in main memory as they are; a batch of them moves to `device`, as float32
+    where they are float16.
     """
 
     def __init__(self, vectors: Tensor, rows: Sequence[Mapping], device: torch.device):
@@ -84,7 +88,9 @@ class Sentences:
 
 def _on_device(arrays: list[np.ndarray], device: torch.device) -> list[Tensor]:
     """Move all arrays to the device in one transfer."""
-    flat = torch.from_numpy(np.concatenate([array.ravel() for array in arrays]).astype(np.float32)).to(device)
+    flat = torch.from_numpy(
+        np.concatenate([array.ravel() for array in arrays]).astype(np.float32)
+    ).to(device)
     parts = flat.split([array.size for array in arrays])
     return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
 
@@ -102,8 +108,8 @@ def squared_distances(z: Tensor) -> Tensor:
 
 
 def depth_loss(z: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Calculate the losses [k] of k depth probes, given z [k, W, r], and the gradient of each loss in the
-    shape of z."""
+    """Calculate the losses [k] of k depth probes, given z [k, W, r], and the gradient of each loss
+    in the shape of z."""
     golds, sentences = batch.gold["depth"], len(batch.lengths)
     share = torch.cat([torch.full_like(gold, 1 / (len(gold) * sentences)) for gold in golds])
     error = squared_lengths(z) - torch.cat(golds)
@@ -111,8 +117,8 @@ def depth_loss(z: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def distance_loss(z: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Calculate the losses [k] of k distance probes, given z [k, W, r], and the gradient of each loss in the
-    shape of z."""
+    """Calculate the losses [k] of k distance probes, given z [k, W, r], and the gradient of each
+    loss in the shape of z."""
     losses, gradient = 0.0, torch.empty_like(z)
     parts = (whole.split(batch.lengths, dim=1) for whole in (z, gradient))
     for part, out, gold in zip(*parts, batch.gold["distance"], strict=True):
@@ -136,7 +142,9 @@ RECOVERED = {
 class Probe:
     """One probe of the `kind` depth or distance, with an optimiser and a schedule of its own."""
 
-    def __init__(self, kind: str, layer: int, seed: int, settings: StructuralSettings, like: Tensor):
+    def __init__(
+        self, kind: str, layer: int, seed: int, settings: StructuralSettings, like: Tensor
+    ):
         """Give the probe the width, type and device of the vectors `like` [..., d]."""
         width = like.shape[-1]
         self.kind, self.layer, self.seed, self.rank = kind, layer, seed, settings.rank or width
@@ -153,10 +161,12 @@ class Probe:
         self._optimizer.step()
 
     def validated(self, loss: float) -> bool:
-        """Take note of an epoch's dev loss, and say whether to go on. Raises UserError for a loss that is not
-        finite."""
+        """Take note of an epoch's dev loss, and say whether to go on. Raises UserError for a loss
+        that is not finite."""
         if not math.isfinite(loss):
-            raise UserError(f"The {self.kind} probe's loss on layer {self.layer} is {loss}: check the model.")
+            raise UserError(
+                f"The {self.kind} probe's loss on layer {self.layer} is {loss}: check the model."
+            )
         self._schedule.step(loss)
         if loss < self._lowest - IMPROVEMENT:
             self.best, self._lowest, self._waited = self.weight.clone(), loss, 0
@@ -176,11 +186,15 @@ def projected(batch: Batch, probes: Sequence[Probe], weights: Sequence[Tensor]) 
     )
 
 
-def losses_and_gradients(batch: Batch, probes: Sequence[Probe]) -> Iterator[tuple[Probe, Tensor, Tensor]]:
+def losses_and_gradients(
+    batch: Batch, probes: Sequence[Probe]
+) -> Iterator[tuple[Probe, Tensor, Tensor]]:
     """Calculate for each probe its mean loss over the batch, and that loss's gradient by z [W, r]."""
     for kind, loss in LOSS.items():
         if own := of_kind(kind, probes):
-            yield from zip(own, *loss(projected(batch, own, [one.weight for one in own]), batch), strict=True)
+            yield from zip(
+                own, *loss(projected(batch, own, [one.weight for one in own]), batch), strict=True
+            )
 
 
 def step(probes: Sequence[Probe], batch: Batch) -> None:
@@ -191,20 +205,28 @@ def step(probes: Sequence[Probe], batch: Batch) -> None:
 
 def mean_losses(probes: Sequence[Probe], sentences: Sentences) -> dict[Probe, float]:
     total = dict.fromkeys(probes, 0.0)
-    for members in np.array_split(np.arange(len(sentences)), math.ceil(sentences.lengths.sum() / WORDS)):
+    for members in np.array_split(
+        np.arange(len(sentences)), math.ceil(sentences.lengths.sum() / WORDS)
+    ):
         for probe, loss, _ in losses_and_gradients(sentences.batch(members), probes):
             total[probe] += loss.item() * len(members) / len(sentences)
     return total
 
 
-def fit(probes: Sequence[Probe], train: Sentences, dev: Sentences, settings: StructuralSettings) -> None:
-    """Train all probes on the same batches, each until its own end; their `best` weights are the result.
+def fit(
+    probes: Sequence[Probe], train: Sentences, dev: Sentences, settings: StructuralSettings
+) -> None:
+    """Train all probes on the same batches, each until its own end; their `best` weights are the
+    result.
 
-    A probe becomes what it would become alone. The batches are the same for every model and probe seed.
+    A probe becomes what it would become alone. The batches are the same for every model and probe
+    seed.
     """
     running, shown = list(probes), time.monotonic()
     for epoch in range(1, settings.epochs + 1):
-        order = np.random.default_rng(seed_from("structural probe", "batches", epoch)).permutation(len(train))
+        order = np.random.default_rng(seed_from("structural probe", "batches", epoch)).permutation(
+            len(train)
+        )
         for first in range(0, len(order), settings.batch_size):
             step(running, train.batch(order[first : first + settings.batch_size]))
             if time.monotonic() - shown > PROGRESS_SECONDS:
@@ -215,7 +237,9 @@ def fit(probes: Sequence[Probe], train: Sentences, dev: Sentences, settings: Str
                     file=sys.stderr,
                     flush=True,
                 )
-        running = [probe for probe, loss in mean_losses(running, dev).items() if probe.validated(loss)]
+        running = [
+            probe for probe, loss in mean_losses(running, dev).items() if probe.validated(loss)
+        ]
         if not running:
             break
 
@@ -223,11 +247,12 @@ def fit(probes: Sequence[Probe], train: Sentences, dev: Sentences, settings: Str
 def evaluate(
     probes: Sequence[Probe], sentences: Sentences
 ) -> Iterator[tuple[Probe, str, float, int, list[float]]]:
-    """Measure each probe at its best weights: its measures, what they are means over, and the measures
-    without each block of sentences (NaN where nothing is left).
+    """Measure each probe at its best weights: its measures, what they are means over, and the
+    measures without each block of sentences (NaN where nothing is left).
 
-    Spearman's correlation, over sentences of 5 to 50 words; of distances, the mean over rows, a word's distance to
-    itself among them. Root accuracy over sentences and UUAS over edges, both among words that are not punctuation.
+    Spearman's correlation, over sentences of 5 to 50 words; of distances, the mean over rows, a
+    word's distance to itself among them. Root accuracy over sentences and UUAS over edges, both
+    among words that are not punctuation.
     """
     for kind, predict in PREDICT.items():
         own = of_kind(kind, probes)
@@ -236,7 +261,9 @@ def evaluate(
         possible = np.zeros(len(sentences), int)
         for members in _of_one_length(sentences.lengths):
             batch = sentences.batch(members)
-            z = projected(batch, own, [probe.best for probe in own]).unflatten(1, (len(members), -1))
+            z = projected(batch, own, [probe.best for probe in own]).unflatten(
+                1, (len(members), -1)
+            )
             predicted = predict(z).double().cpu().numpy()
             gold = torch.stack(batch.gold[kind]).cpu().numpy()
             rows = trees.spearman(predicted, gold)
@@ -275,8 +302,8 @@ def _of_one_length(lengths: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def word_vectors(activations: Activations, examples: Sequence[int]) -> np.ndarray:
-    """Average each word's pieces, for all words of `examples`, [W, layers + 1, d], in the type that the file
-    has."""
+    """Average each word's pieces, for all words of `examples`, [W, layers + 1, d], in the type
+    that the file has."""
     ranges = [np.arange(*activations.word_offsets[i : i + 2]) for i in examples]
     words = np.concatenate(ranges)
     starts = np.repeat(activations.offsets[examples], [len(one) for one in ranges])
@@ -302,10 +329,11 @@ def _means(hidden: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarra
 def read_splits(
     activations: Activations, rows: Sequence[Mapping], settings: StructuralSettings
 ) -> dict[str, Sentences]:
-    """Read word vectors and trees of train, dev and test, without sentences that the window has cut; prints
-    their number.
+    """Read word vectors and trees of train, dev and test, without sentences that the window has
+    cut; prints their number.
 
-    Raises UserError where rows and examples differ, where a split is empty, and where the rank is above the width.
+    Raises UserError where rows and examples differ, where a split is empty, and where the rank is
+    above the width.
     """
     path, device = activations.path, best_device()
     if [len(row["words"]) for row in rows] != np.diff(activations.word_offsets).tolist():
@@ -341,8 +369,8 @@ def read_splits(
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Compute in whole float32 inside the block. The ten bits of TF32, which some installations make the
-    default, lose differences of large numbers."""
+    """Compute in whole float32 inside the block. The ten bits of TF32, which some installations
+    make the default, lose differences of large numbers."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
@@ -358,12 +386,14 @@ def probe(
     settings: StructuralSettings,
     kept: Kept,
 ) -> pd.DataFrame:
-    """Train depth and distance probes on all layers of every replicate's activations, and test them on dev and test.
+    """Train depth and distance probes on all layers of every replicate's activations, and test
+    them on dev and test.
 
-    sources: (init, seed) -> what the activations of `sentences` (words, upos, heads, split) come from. A replicate's
-    probes are a part of the work.
-    Returns a table of COLUMNS and blocks.WITHOUT; layer 0 is the embedding output. Word vectors are held in memory, one replicate's at a
-    time: 2.1 GB a 100,000 words for a BERT-base in float16. Raises UserError as `read_splits` does.
+    sources: (init, seed) -> what the activations of `sentences` (words, upos, heads, split) come
+    from. A replicate's probes are a part of the work. Returns a table of COLUMNS and
+    blocks.WITHOUT; layer 0 is the embedding output. Word vectors are held in memory, one
+    replicate's at a time: 2.1 GB a 100,000 words for a BERT-base in float16. Raises UserError as
+    `read_splits` does.
     """
     rows = list(read_jsonl(sentences))
 
@@ -391,8 +421,8 @@ def probe(
 def _of_replicate(
     splits: Mapping[str, Sentences], settings: StructuralSettings, seeds: Sequence[int]
 ) -> Iterator[tuple]:
-    """Probe one replicate: rows of kind, layer, split, measure, rank, probe seed, value, n and values without
-    each block of sentences."""
+    """Probe one replicate: rows of kind, layer, split, measure, rank, probe seed, value, n and
+    values without each block of sentences."""
     like = splits["train"].batch([0]).vectors
     probes = [
         Probe(kind, layer, probe_seed, settings, like)

@@ -1,7 +1,8 @@
-"""Dependency trees as depths of words and distances between them, and how well predictions of both agree with them.
+"""Dependency trees as depths of words and distances between them, and how well predictions of both
+agree with them.
 
-Hewitt and Manning 2019, sections 2.2 and 4: Spearman's correlation by sentence length, the root, and UUAS, the share of
-undirected attachments recovered.
+Hewitt and Manning 2019, sections 2.2 and 4: Spearman's correlation by sentence length, the root,
+and UUAS, the share of undirected attachments recovered.
 """
 
 from collections.abc import Sequence
@@ -11,11 +12,15 @@ from scipy.stats import rankdata
 
 from bertshift.errors import UserError
 
-SHORTEST, LONGEST = 5, 50  # sentences that correlations are averaged over, in words with punctuation
+SHORTEST, LONGEST = (
+    5,
+    50,
+)  # sentences that correlations are averaged over, in words with punctuation
 
 
 def depths(heads: Sequence[int]) -> np.ndarray:
-    """Count the edges between each word and the root, [n]. heads: [n] counted from 1, 0 for the root; a tree."""
+    """Count the edges between each word and the root, [n]. heads: [n] counted from 1, 0 for the
+    root; a tree."""
     parents = np.append(0, heads)
     above, depth = parents[1:], np.zeros(len(heads), np.int64)
     while above.any():
@@ -36,7 +41,8 @@ def distances(heads: Sequence[int]) -> np.ndarray:
 
 
 def spearman(predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Compute Spearman's correlation along the last axis, [..., n] -> [...], tied values at their average rank.
+    """Compute Spearman's correlation along the last axis, [..., n] -> [...], tied values at their
+    average rank.
 
     It is 0 where one side is all alike. Other axes are broadcast.
     """
@@ -46,10 +52,11 @@ def spearman(predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
 
 
 def mean_over_lengths(values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, int]:
-    """Average values [..., sentences] over sentences of a length, then over lengths: [...], and how many counted.
+    """Average values [..., sentences] over sentences of a length, then over lengths: [...], and
+    how many counted.
 
-    As in Hewitt and Manning, sentences of 5 to 50 words count; a sentence's own value may be a mean over its words.
-    Raises UserError where there are no such sentences.
+    As in Hewitt and Manning, sentences of 5 to 50 words count; a sentence's own value may be a
+    mean over its words. Raises UserError where there are no such sentences.
     """
     kept = (lengths >= SHORTEST) & (lengths <= LONGEST)
     if not kept.any():
@@ -61,17 +68,22 @@ def mean_over_lengths(values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarr
     return np.mean(means, axis=0), int(kept.sum())
 
 
-def root_found(predicted: np.ndarray, gold: np.ndarray, kept: np.ndarray) -> tuple[np.ndarray, int]:
-    """Tell whether the least deep of the words `kept` [n] is the root: predicted [k, n], gold [n] -> [k]. Return also
-    out of how many: 1."""
+def root_found(
+    predicted: np.ndarray, gold: np.ndarray, kept: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Tell whether the least deep of the words `kept` [n] is the root: predicted [k, n], gold [n]
+    -> [k]. Return also out of how many: 1."""
     return np.where(kept, predicted, np.inf).argmin(-1) == gold.argmin(), 1
 
 
-def attachments_found(predicted: np.ndarray, gold: np.ndarray, kept: np.ndarray) -> tuple[np.ndarray, int]:
-    """Count the edges that the minimum spanning trees of predicted [k, n, n] and gold [n, n] share.
+def attachments_found(
+    predicted: np.ndarray, gold: np.ndarray, kept: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Count the edges that the minimum spanning trees of predicted [k, n, n] and gold [n, n]
+    share.
 
-    Return the counts [k], and out of how many. Both trees span the words `kept` [n] alone. Where another word lies
-    between two of them, gold's has an edge of length 2 or more.
+    Return the counts [k], and out of how many. Both trees span the words `kept` [n] alone. Where
+    another word lies between two of them, gold's has an edge of length 2 or more.
     """
     inside = np.ix_(kept, kept)
     spanning = spanning_trees(np.stack([gold[inside], *(one[inside] for one in predicted)]))
@@ -79,10 +91,12 @@ def attachments_found(predicted: np.ndarray, gold: np.ndarray, kept: np.ndarray)
 
 
 def spanning_trees(lengths: np.ndarray) -> np.ndarray:
-    """Find the minimum spanning trees of k complete graphs at once: [k, n, n] -> [k, n, n], True at the edges i < j.
+    """Find the minimum spanning trees of k complete graphs at once: [k, n, n] -> [k, n, n], True
+    at the edges i < j.
 
-    Of equal lengths the first in row order goes first, as in Kruskal's algorithm. That turns lengths into ranks,
-    which differ, so each tree is the only minimal one and Prim's algorithm finds the same.
+    Of equal lengths the first in row order goes first, as in Kruskal's algorithm. That turns
+    lengths into ranks, which differ, so each tree is the only minimal one and Prim's algorithm
+    finds the same.
     """
     k, n, _ = lengths.shape
     every, (i, j) = np.arange(k), np.triu_indices(n, 1)

@@ -2,5 +2,6 @@
 
 import os
 
-# Before matplotlib is imported, as it looks once: a notebook's shell names a backend that may not be installed.
+# Before matplotlib is imported, as it looks once: a notebook's shell names a backend that may not
+# be installed.
 os.environ["MPLBACKEND"] = "agg"

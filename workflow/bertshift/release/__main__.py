@@ -1,5 +1,6 @@
-"""`python -m bertshift.release write [--configfile FILE] [TARGET ...]`, `... verify ARCHIVE`, `... redraw ARCHIVE` and
-`... compare ARCHIVE ARCHIVE`, with PYTHONPATH=workflow; the first two in the folder of a run."""
+"""`python -m bertshift.release write [--configfile FILE] [TARGET ...]`, `... verify ARCHIVE`, `...
+redraw ARCHIVE` and `... compare ARCHIVE ARCHIVE`, with PYTHONPATH=workflow; the first two in the
+folder of a run."""
 
 import argparse
 import shutil
@@ -28,7 +29,8 @@ EXPERIMENTS = Path("config/experiments.yaml")
 
 
 def written(configfile: Path | None) -> dict:
-    """Read this folder's configuration as it stands, with --configfile on top. UserError where one is missing."""
+    """Read this folder's configuration as it stands, with --configfile on top. UserError where one
+    is missing."""
     files = [EXPERIMENTS, configfile] if configfile else [EXPERIMENTS]
     if absent := [file for file in files if not file.exists()]:
         raise UserError(f"there is no {absent[0]} here; call this in the folder of a run.")
@@ -36,7 +38,8 @@ def written(configfile: Path | None) -> dict:
 
 
 def release(targets: Sequence[str], configfile: Path | None) -> str:
-    """Write the archive of the run in this folder; a sentence on it. UserError where the run is not finished."""
+    """Write the archive of the run in this folder; a sentence on it. UserError where the run is
+    not finished."""
     user = written(configfile)
     config, read = load_config(user, ROOT), [EXPERIMENTS, *located(user, ROOT)[1].values()]
     program, others = contents.program(ROOT)
@@ -65,7 +68,9 @@ def release(targets: Sequence[str], configfile: Path | None) -> str:
         file: len(content) if isinstance(content, bytes) else content.stat().st_size
         for file, content in files.items()
     }
-    files[crate.METADATA] = crate.metadata(sizes, sorted([*configuration, contents.RESOLVED]), results, about)
+    files[crate.METADATA] = crate.metadata(
+        sizes, sorted([*configuration, contents.RESOLVED]), results, about
+    )
     path = Path(f"{name}-{number}-{config['scale']}.zip")
     archive.write(path, files)
     said = f"{path}: {len(results)} files of results, {_size(path)}. `make verify ARCHIVE={path}` checks it."
@@ -94,12 +99,15 @@ def _tables(made_files: Sequence[str], config: Mapping) -> list[str]:
     licences = {}
     for model in examples_of(config, drawn):
         data = config["datasets"][config["tasks"][parse_model(model, config).task]["dataset"]]
-        licences[EXAMPLES.format(model=model)] = "CC0" if generated else data.get("licence", NOT_STATED)
+        licences[EXAMPLES.format(model=model)] = (
+            "CC0" if generated else data.get("licence", NOT_STATED)
+        )
     return contents.tables(made_files, read, licences)
 
 
 def check(path: str | None, configfile: Path | None) -> int:
-    """Print what is wrong with an archive and what a rerun here has otherwise; 1 if there is anything, or else 0."""
+    """Print what is wrong with an archive and what a rerun here has otherwise; 1 if there is
+    anything, or else 0."""
     _check_named(path, "verify")
     with archive.opened(path) as opened:
         if damaged := archive.damages(opened):
@@ -114,7 +122,9 @@ def check(path: str | None, configfile: Path | None) -> int:
         if EXPERIMENTS.exists() and (
             keys := verify.other_settings(theirs, load_config(written(configfile), ROOT))
         ):
-            print(f"Its configuration is another one than this folder's; other keys: {', '.join(keys)}.")
+            print(
+                f"Its configuration is another one than this folder's; other keys: {', '.join(keys)}."
+            )
         print(*verify.sentences(found), sep="\n")
         return int(bool(found.other or found.missing))
 
@@ -127,8 +137,8 @@ def draw_again(
     claims: Sequence[Path],
     without: Sequence[str],
 ) -> None:
-    """Draw the figures of an archive into `out`, or into a folder of its name here; say what was left out, and why.
-    Archives after the first have further tables for the same figures."""
+    """Draw the figures of an archive into `out`, or into a folder of its name here; say what was
+    left out, and why. Archives after the first have further tables for the same figures."""
     path, *more = paths or [None]
     _check_named(path, "redraw")
     out, papers = _folder(out or Path(Path(path).stem)), judged.read(claims)
@@ -136,7 +146,9 @@ def draw_again(
         config = redraw.prepare(path, Path(folder), _options(configfile), only, more)
         drawn = redraw.redraw(Path(folder), config, print, only, papers, without)
         redraw.lay_out(Path(folder), out)
-    figures_drawn = "1 figure, its claims" if len(drawn) == 1 else f"{len(drawn)} figures, their claims"
+    figures_drawn = (
+        "1 figure, its claims" if len(drawn) == 1 else f"{len(drawn)} figures, their claims"
+    )
     print(f"{out} has {figures_drawn}, and index.html to explore them.")
 
 
@@ -147,15 +159,20 @@ def compare_archives(
     only: Sequence[str],
     claims: Sequence[Path],
 ) -> None:
-    """Draw two archives again and write into `out` what both say; print where their verdicts differ."""
+    """Draw two archives again and write into `out` what both say; print where their verdicts
+    differ."""
     if len(paths) != 2:
-        raise UserError(f'two archives are compared, and {len(paths)} named; write ARCHIVES="a.zip b.zip".')
+        raise UserError(
+            f'two archives are compared, and {len(paths)} named; write ARCHIVES="a.zip b.zip".'
+        )
     names = compare.names(paths)
     out, papers = _folder(out or Path("_and_".join(names))), judged.read(claims)
     with tempfile.TemporaryDirectory() as below:
         folders, options = [Path(below) / str(place) for place in range(2)], _options(configfile)
         # Of both before either is drawn, which takes minutes.
-        configs = [redraw.prepare(path, folder, options, only) for path, folder in zip(paths, folders)]
+        configs = [
+            redraw.prepare(path, folder, options, only) for path, folder in zip(paths, folders)
+        ]
         runs, notes = [], []
         for name, folder, config in zip(names, folders, configs):
             note = lambda sentence, name=name: notes.append(f"{name}: {sentence}")
@@ -194,7 +211,9 @@ def _options(configfile: Path | None) -> dict:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bertshift.release", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    write, checks, redraws, compares = map(commands.add_parser, ("write", "verify", "redraw", "compare"))
+    write, checks, redraws, compares = map(
+        commands.add_parser, ("write", "verify", "redraw", "compare")
+    )
     write.add_argument("targets", nargs="*", default=["figures/all"], metavar="TARGET")
     checks.add_argument("archive", nargs="?", metavar="ARCHIVE")
     redraws.add_argument("archives", nargs="*", metavar="ARCHIVE")
@@ -212,7 +231,9 @@ def main(arguments: Sequence[str]) -> int:
             case "verify":
                 return check(told.archive, told.configfile)
             case "redraw":
-                draw_again(told.archives, told.out, told.configfile, told.only, told.claims, told.without)
+                draw_again(
+                    told.archives, told.out, told.configfile, told.only, told.claims, told.without
+                )
             case "compare":
                 compare_archives(told.archives, told.out, told.configfile, told.only, told.claims)
             case _:

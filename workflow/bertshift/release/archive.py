@@ -1,4 +1,5 @@
-"""The archive of a run: a ZIP file that anyone can unpack, with the digest of every file in SHA256SUMS.
+"""The archive of a run: a ZIP file that anyone can unpack, with the digest of every file in
+SHA256SUMS.
 
 After `unzip`, `sha256sum -c SHA256SUMS` checks it without this program.
 """
@@ -41,7 +42,9 @@ def opened(path: str | os.PathLike) -> ZipFile:
     try:
         archive = ZipFile(path)
     except FileNotFoundError:
-        raise UserError(f"there is no file {path}; name an archive that `make release` wrote.") from None
+        raise UserError(
+            f"there is no file {path}; name an archive that `make release` wrote."
+        ) from None
     except OSError as error:
         raise UserError(
             f"{path} cannot be read ({error.strerror}); name an archive that `make release` wrote."
@@ -55,15 +58,21 @@ def opened(path: str | os.PathLike) -> ZipFile:
 
 
 def damages(archive: ZipFile) -> list[str]:
-    """Report in a sentence each file that is not as SHA256SUMS says, is missing or does not belong there."""
+    """Report in a sentence each file that is not as SHA256SUMS says, is missing or does not belong
+    there."""
     try:
         lines = read(archive, SUMS).decode().splitlines()
     except UnicodeDecodeError:
-        raise UserError(f"{archive.filename}: {SUMS} is no text; fetch the archive again.") from None
+        raise UserError(
+            f"{archive.filename}: {SUMS} is no text; fetch the archive again."
+        ) from None
     listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     present = set(archive.namelist()) - {SUMS}
     found = [f"{name} is missing." for name in listed.keys() - present]
-    found += [f"{name} does not belong there: {SUMS} does not list it." for name in present - listed.keys()]
+    found += [
+        f"{name} does not belong there: {SUMS} does not list it."
+        for name in present - listed.keys()
+    ]
     for name in listed.keys() & present:
         try:
             intact = hashlib.sha256(archive.read(name)).hexdigest() == listed[name]
@@ -79,4 +88,6 @@ def read(archive: ZipFile, name: str) -> bytes:
     try:
         return archive.read(name)
     except (KeyError, *UNREADABLE) as error:
-        raise UserError(f"{archive.filename}: {name} cannot be read ({error}); fetch it again.") from None
+        raise UserError(
+            f"{archive.filename}: {name} cannot be read ({error}); fetch it again."
+        ) from None

@@ -1,4 +1,5 @@
-"""What two archives say of the same claims and figures, both drawn and decided by the program of today."""
+"""What two archives say of the same claims and figures, both drawn and decided by the program of
+today."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ AGREE, OPPOSITE, UNDECIDED, NOT_TESTABLE, ALONE = (
 
 @dataclass(frozen=True)
 class Run:
-    """An archive that was drawn again below `folder`: its configuration and the names of its figures."""
+    """An archive that was drawn again below `folder`: its configuration and the names of its
+    figures."""
 
     name: str
     folder: Path
@@ -44,15 +46,21 @@ class Run:
 def names(paths: Sequence[str]) -> list[str]:
     """Name the archives: by their files without ending, numbered where these are the same."""
     stems = [Path(path).stem for path in paths]
-    return stems if len({*stems}) == len(stems) else [f"{stem}-{n}" for n, stem in enumerate(stems, 1)]
+    return (
+        stems
+        if len({*stems}) == len(stems)
+        else [f"{stem}-{n}" for n, stem in enumerate(stems, 1)]
+    )
 
 
 def claims(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """Compare the claims that either table of claims has, one row each: what both say of it, and whether the
-    verdicts agree."""
+    """Compare the claims that either table of claims has, one row each: what both say of it, and
+    whether the verdicts agree."""
     rows = pd.concat([first, second])[[*KEYS, *FACTS]].drop_duplicates(KEYS)
     for name, table in (("first", first), ("second", second)):
-        told = table[[*KEYS, *SAYS]].rename(columns={column: f"{column}_{name}" for column in SAYS})
+        told = table[[*KEYS, *SAYS]].rename(
+            columns={column: f"{column}_{name}" for column in SAYS}
+        )
         rows = rows.merge(told, on=KEYS, how="left")
     both = zip(rows["verdict_first"], rows["verdict_second"], strict=True)
     return rows.assign(verdicts=[agreement(*pair) for pair in both])
@@ -70,13 +78,15 @@ def agreement(one: str | float, other: str | float) -> str:
 
 
 def sentences(rows: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
-    """Put a table of `claims` into words: each claim that both decide otherwise, with both numbers,
-    opposite verdicts first, and counts by paper."""
+    """Put a table of `claims` into words: each claim that both decide otherwise, with both
+    numbers, opposite verdicts first, and counts by paper."""
     shared = rows[rows["verdicts"] != ALONE]
     if shared.empty:
         yield f"{' and '.join(names)} share no claim."
         return
-    apart = pd.concat([shared[shared["verdicts"] == verdicts] for verdicts in (OPPOSITE, UNDECIDED)])
+    apart = pd.concat(
+        [shared[shared["verdicts"] == verdicts] for verdicts in (OPPOSITE, UNDECIDED)]
+    )
     for row in apart.to_dict("records"):
         sides = "; ".join(
             f"{name} {_number(row, place)}, {row[f'verdict_{place}']}"
@@ -97,8 +107,8 @@ def _number(row: Mapping, place: str) -> str:
 
 
 def write(runs: Sequence[Run], out: Path, of: Papers = PROGRAMS) -> list[str]:
-    """Write claims, the numbers of each figure that both have, and the page below `out`; return sentences on
-    them. UserError where they share no figure."""
+    """Write claims, the numbers of each figure that both have, and the page below `out`; return
+    sentences on them. UserError where they share no figure."""
     first, second = runs
     if not (shared := [name for name in first.figures if name in second.figures]):
         raise UserError(f"{first.name} and {second.name} share no figure: {', '.join(first.figures)} in the one, "
@@ -113,14 +123,18 @@ def write(runs: Sequence[Run], out: Path, of: Papers = PROGRAMS) -> list[str]:
         numbers = {run.name: read_tsv(run.file(name, "tsv")) for run in runs}
         write_tsv(out / f"{name}.tsv", _below(numbers))
         figures.append(_figure(name, runs, numbers, published))
-    sides = [{tuple(row[key] for key in KEYS): row for row in table.to_dict("records")} for table in tables]
+    sides = [
+        {tuple(row[key] for key in KEYS): row for row in table.to_dict("records")}
+        for table in tables
+    ]
     told = [
         {"paper": key[0], "agree": agree, "sides": [side.get(key) for side in sides]}
         for *key, agree in rows[[*KEYS, "verdicts"]].itertuples(index=False)
         for key in [tuple(key)]
     ]
     write_text(
-        out / "index.html", render(compared.page([_about(run) for run in runs], figures, told, published))
+        out / "index.html",
+        render(compared.page([_about(run) for run in runs], figures, told, published)),
     )
     apart = [(run.name, [name for name in run.figures if name not in shared]) for run in runs]
     alone = [f"In {name} alone: {', '.join(figures)}." for name, figures in apart if figures]
@@ -137,7 +151,9 @@ def _figure(name: str, runs: Sequence[Run], numbers: Mapping, published: Mapping
 
 def _below(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Stack every number that either archive draws in a figure; `archive` says which."""
-    return pd.concat([table.assign(archive=name) for name, table in tables.items()], ignore_index=True)
+    return pd.concat(
+        [table.assign(archive=name) for name, table in tables.items()], ignore_index=True
+    )
 
 
 def _about(run: Run) -> dict:

@@ -19,12 +19,21 @@ PROGRAM = ["Snakefile", MAIN, "workflow", CONFIGURATION, "config/README.md", "pr
 CLAIMS = "results/claims"
 # Licences that let others have the inputs. Of the others a reader gets numbers alone.
 OPEN = re.compile(r"(CC0|CC BY|OANC)(?!.*terms).*")
-KINDS = {".py", ".smk", ".rst", ".yaml", ".html", ".css", ".js", ".def"}  # of the files in its folders
+KINDS = {
+    ".py",
+    ".smk",
+    ".rst",
+    ".yaml",
+    ".html",
+    ".css",
+    ".js",
+    ".def",
+}  # of the files in its folders
 
 
 def results(made: Iterable[str]) -> list[str]:
-    """Select, among the files that a run made, figures with their captions and page, and tables with what
-    stands beside them; no data sets, no checkpoints, no activations."""
+    """Select, among the files that a run made, figures with their captions and page, and tables
+    with what stands beside them; no data sets, no checkpoints, no activations."""
     return [
         name
         for name in made
@@ -33,9 +42,9 @@ def results(made: Iterable[str]) -> list[str]:
 
 
 def tables(made: Iterable[str], read: Collection[str], licences: Mapping[str, str]) -> list[str]:
-    """Select, among the files that a run made, those that figures can be drawn from again: tables of
-    measures, what else the figures `read`, the blocks beside them, and examples where the licence of their
-    inputs, by file, lets others have these."""
+    """Select, among the files that a run made, those that figures can be drawn from again: tables
+    of measures, what else the figures `read`, the blocks beside them, and examples where the
+    licence of their inputs, by file, lets others have these."""
     wanted = {
         *read,
         *map(blocks_beside, read),
@@ -44,16 +53,17 @@ def tables(made: Iterable[str], read: Collection[str], licences: Mapping[str, st
     return [
         name
         for name in made
-        if name in wanted or (name.count("/") == 2 and name.endswith(TABLES) and not name.startswith(CLAIMS))
+        if name in wanted
+        or (name.count("/") == 2 and name.endswith(TABLES) and not name.startswith(CLAIMS))
     ]
 
 
 def program(root: Path) -> tuple[dict[str, Path], list[str]]:
-    """List the files of the program in `root` by their names, as git tracks them, and names of others that
-    git does not ignore.
+    """List the files of the program in `root` by their names, as git tracks them, and names of
+    others that git does not ignore.
 
-    In a copy without git: files of its kinds, none hidden, and no others. UserError where there is a
-    repository and git does not answer: what is private cannot be told from the program then.
+    In a copy without git: files of its kinds, none hidden, and no others. UserError where there is
+    a repository and git does not answer: what is private cannot be told from the program then.
     """
     folders = [root, *root.absolute().parents]
     in_repository = any((folder / ".git").exists() for folder in folders)
@@ -85,12 +95,14 @@ def _of_its_kinds(root: Path) -> list[str]:
         for path in found
         if path.suffix in KINDS and not any(part.startswith(".") for part in path.parts)
     ]
-    return [name for name in PROGRAM if (root / name).is_file()] + [path.as_posix() for path in kept]
+    return [name for name in PROGRAM if (root / name).is_file()] + [
+        path.as_posix() for path in kept
+    ]
 
 
 def place(file: Path, root: Path) -> str:
-    """Choose where a file of the configuration stands in the archive: as here, or apart if it is from
-    elsewhere."""
+    """Choose where a file of the configuration stands in the archive: as here, or apart if it is
+    from elsewhere."""
     path = Path(os.path.abspath(file))
     for folder in (Path.cwd(), root):
         if path.is_relative_to(folder):

@@ -1,7 +1,8 @@
-"""What an archive is, for machines: RO-Crate 1.1 metadata with the terms of Workflow Run Crate 0.5.
+"""What an archive is, for machines: RO-Crate 1.1 metadata with the terms of Workflow Run Crate
+0.5.
 
-https://www.researchobject.org/workflow-run-crate/profiles/workflow_run_crate: the workflow is the main entity, and a
-CreateAction says that its run made the results from the configuration.
+https://www.researchobject.org/workflow-run-crate/profiles/workflow_run_crate: the workflow is the
+main entity, and a CreateAction says that its run made the results from the configuration.
 """
 
 import json
@@ -27,32 +28,45 @@ FORMATS = {
 
 
 def metadata(
-    files: Mapping[str, int], configuration: Sequence[str], results: Sequence[str], about: Mapping[str, str]
+    files: Mapping[str, int],
+    configuration: Sequence[str],
+    results: Sequence[str],
+    about: Mapping[str, str],
 ) -> bytes:
     """Build ro-crate-metadata.json of an archive.
 
-    files: bytes of each file that is described, by its name in the archive; `configuration` and `results` are among
-    them.
-    about: `title`, `version`, `authors` and `license` (SPDX) of the program, the version of `snakemake`, the
-    `heading` of the archive, the `command` that made the results, and when they were `finished` (ISO 8601).
+    files: bytes of each file that is described, by its name in the archive; `configuration` and
+    `results` are among them. about: `title`, `version`, `authors` and `license` (SPDX) of the
+    program, the version of `snakemake`, the `heading` of the archive, the `command` that made the
+    results, and when they were `finished` (ISO 8601).
     """
     crate, ended = ROCrate(version="1.1"), about["finished"]
 
     def entity(identifier: str, kind: str, name: str, **facts: str) -> ContextEntity:
         return crate.add(ContextEntity(crate, identifier, {"@type": kind, "name": name, **facts}))
 
-    licence = entity(f"https://spdx.org/licenses/{about['license']}", "CreativeWork", about["license"])
+    licence = entity(
+        f"https://spdx.org/licenses/{about['license']}", "CreativeWork", about["license"]
+    )
     workflow = crate.add_workflow(
         dest_path="workflow/Snakefile", main=True, lang="snakemake", lang_version=about["snakemake"],
         properties={"name": about["title"], "version": about["version"], "encodingFormat": "text/plain"},
     )  # fmt: skip
-    workflow["creator"], workflow["license"] = entity("#authors", "Organization", about["authors"]), licence
+    workflow["creator"], workflow["license"] = (
+        entity("#authors", "Organization", about["authors"]),
+        licence,
+    )
     described = {
-        name: crate.add_file(dest_path=name, properties=_facts(name, size)) for name, size in files.items()
+        name: crate.add_file(dest_path=name, properties=_facts(name, size))
+        for name, size in files.items()
     }
     described[README]["about"] = root = crate.root_dataset
     run = entity(
-        "#run", "CreateAction", f"Run of {about['command']}", description=about["heading"], endTime=ended
+        "#run",
+        "CreateAction",
+        f"Run of {about['command']}",
+        description=about["heading"],
+        endTime=ended,
     )
     run["instrument"], run["actionStatus"] = workflow, "http://schema.org/CompletedActionStatus"
     run["object"] = [described[name] for name in configuration]

@@ -27,13 +27,17 @@ def summary(targets: Sequence[str], options: Sequence[str] = ()) -> str:
 
 
 def made(summary: str) -> list[str]:
-    """List the files of a finished run but temporary ones. Raise UserError where one is missing or out of date."""
+    """List the files of a finished run but temporary ones. Raise UserError where one is missing or
+    out of date."""
     _, _, rows = summary.partition("output_file\t")
     files = [row.split("\t") for row in rows.splitlines()[1:]]
     left = {name: status for name, *_, status, plan in files if plan != DONE}
     if left:
         # What a reader knows best comes first.
-        first = min(left, key=lambda name: (not name.startswith("results/figures/"), left[name] != "missing"))
+        first = min(
+            left,
+            key=lambda name: (not name.startswith("results/figures/"), left[name] != "missing"),
+        )
         why = {"missing": "is missing", "ok": "is made from what will be made again"}
         said = why.get(left[first], f"is out of date ({left[first]})")
         more = f", and so on for {len(left)} files" if len(left) > 1 else ""

@@ -1,6 +1,7 @@
 """Claims' files of a reader's own, in the place of those that the program ships.
 
-A paper has two: `published.yaml` has its statements and numbers, `claims.py` says by which number of ours each is decided.
+A paper has two: `published.yaml` has its statements and numbers, `claims.py` says by which number
+of ours each is decided.
 """
 
 import importlib.util
@@ -21,7 +22,8 @@ COPIES = f"of {PUBLISHED.format(paper='<paper>')} or of the claims.py beside it"
 
 @dataclass(frozen=True)
 class Papers:
-    """What is decided, and with which file of the paper: a reader's own, by paper, or else the program's."""
+    """What is decided, and with which file of the paper: a reader's own, by paper, or else the
+    program's."""
 
     files: Mapping[str, Path] = field(default_factory=dict)
     decided: Mapping[str, Claims] = field(default_factory=dict)
@@ -37,8 +39,8 @@ PROGRAMS = Papers()
 
 
 def read(paths: Iterable[Path]) -> Papers:
-    """Read copies of `published.yaml` and `claims.py` that a reader has changed; each says of which paper it is.
-    UserError where one cannot be read, or where the two do not fit."""
+    """Read copies of `published.yaml` and `claims.py` that a reader has changed; each says of
+    which paper it is. UserError where one cannot be read, or where the two do not fit."""
     files, decided = {}, {}
     for path in paths:
         if path.suffix not in (".py", ".yaml") or not path.is_file():
@@ -80,14 +82,17 @@ def _decided(path: Path) -> Claims:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise UserError(f"{path} does not run ({type(error).__name__}: {error}); mend it.") from error
+        raise UserError(
+            f"{path} does not run ({type(error).__name__}: {error}); mend it."
+        ) from error
     if not isinstance(getattr(module, "CLAIMS", None), Claims):
         raise UserError(f"{path} has no CLAIMS; begin with a copy {COPIES}.")
     return module.CLAIMS
 
 
 def _fit(papers: Papers, paper: str) -> None:
-    """Check that the paper's file states each claim that is decided and no other, and that its figure exists."""
+    """Check that the paper's file states each claim that is decided and no other, and that its
+    figure exists."""
     file, claims = papers.published(paper), papers.claims(paper)
     check(claims, read_yaml(file)["claims"], file)
     for one in claims.all:

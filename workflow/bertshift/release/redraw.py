@@ -1,4 +1,5 @@
-"""Draw an archived run again, decide its claims and make its page with the program of today, from its tables alone."""
+"""Draw an archived run again, decide its claims and make its page with the program of today, from
+its tables alone."""
 
 import re
 import shutil
@@ -28,23 +29,29 @@ from bertshift.rows.blocks import read_with_blocks
 from bertshift.verdicts.multiplicity import with_claim_verdicts
 from bertshift.version import ROOT, stamped
 
-CLAIMS_OF, CLAIMS, SCORES = "results/claims/{paper}.tsv", "results/claims.tsv", "results/scores.tsv"
+CLAIMS_OF, CLAIMS, SCORES = (
+    "results/claims/{paper}.tsv",
+    "results/claims.tsv",
+    "results/scores.tsv",
+)
 PAGE = "results/figures/index.html"
 KINDS = ("png", "pdf", "tsv", "txt")
 DRAWN = "is drawn."  # the end of what is noted of a figure that nothing is wrong with
 READ_BY_PAGE = {"png", "tsv", "txt"}
 READ = (".tsv", BLOCKS_ENDING, ".json")
-# Keys of a configuration that nothing that is drawn depends on, which may be those of another version.
+# Keys of a configuration that nothing that is drawn depends on, which may be those of another
+# version.
 UNUSED = ("experiments", "cluster")
 
 
 def prepare(
     path: str, folder: Path, options: Mapping, only: Collection[str] = (), more: Iterable[str] = ()
 ) -> dict:
-    """Lay the tables of the archive at `path` below `folder`, and return the configuration with which to
-    `redraw` these `only`. UserError where that cannot be.
+    """Lay the tables of the archive at `path` below `folder`, and return the configuration with
+    which to `redraw` these `only`. UserError where that cannot be.
 
-    `more` archives have further tables for the same figures. Their configuration counts before that of the first.
+    `more` archives have further tables for the same figures. Their configuration counts before
+    that of the first.
     """
     own = dict(options)
     for further in more:
@@ -62,8 +69,8 @@ def prepare(
 
 
 def unpack(opened: ZipFile, folder: Path) -> None:
-    """Lay the tables of an archive below `folder`, with what stands beside them. UserError for an archive that is damaged,
-    has no tables, or has files that would lie elsewhere."""
+    """Lay the tables of an archive below `folder`, with what stands beside them. UserError for an
+    archive that is damaged, has no tables, or has files that would lie elsewhere."""
     names = [name for name in opened.namelist() if name != SUMS]
     if outside := [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]:
         raise UserError(
@@ -72,11 +79,17 @@ def unpack(opened: ZipFile, folder: Path) -> None:
     if broken := damages(opened):
         raise UserError(f"{opened.filename}: {broken[0]} Fetch it again.")
     if RESOLVED not in names:
-        raise UserError(f"{opened.filename} has no {RESOLVED}; name an archive that `make release` wrote.")
-    results = (name for name in names if name.startswith("results/") and not name.startswith(FIGURES))
+        raise UserError(
+            f"{opened.filename} has no {RESOLVED}; name an archive that `make release` wrote."
+        )
+    results = (
+        name for name in names if name.startswith("results/") and not name.startswith(FIGURES)
+    )
     tables = [name for name in results if name.endswith(READ)]
     if not tables:
-        raise UserError(f"{opened.filename} has no tables below results/; name an archive of a finished run.")
+        raise UserError(
+            f"{opened.filename} has no tables below results/; name an archive of a finished run."
+        )
     for name in tables:
         try:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -88,12 +101,16 @@ def unpack(opened: ZipFile, folder: Path) -> None:
 
 
 def configuration(opened: ZipFile, options: Mapping) -> dict:
-    """Read the archive's configuration, with `options` on top. Figures are added that it does not name and
-    this program ships."""
+    """Read the archive's configuration, with `options` on top. Figures are added that it does not
+    name and this program ships."""
     theirs = _own_configuration(opened)
     shipped = read_yaml(ROOT / "config/experiments.yaml")["figures"]
     newer = {
-        paper: {item: entry for item, entry in items.items() if item not in theirs["figures"].get(paper, {})}
+        paper: {
+            item: entry
+            for item, entry in items.items()
+            if item not in theirs["figures"].get(paper, {})
+        }
         for paper, items in shipped.items()
     }
     config = load_config(merge(theirs, options), ROOT)
@@ -115,7 +132,9 @@ def _own_configuration(opened: ZipFile) -> dict:
     try:
         theirs = yaml.safe_load(read(opened, RESOLVED))
     except yaml.YAMLError:
-        raise UserError(f"{whose} is not YAML; name an archive that `make release` wrote.") from None
+        raise UserError(
+            f"{whose} is not YAML; name an archive that `make release` wrote."
+        ) from None
     named = theirs.get("figures") if isinstance(theirs, dict) else None
     if not isinstance(named, dict) or not all(isinstance(items, dict) for items in named.values()):
         raise UserError(f"{whose} names no figures; it is not of this program.")
@@ -132,10 +151,12 @@ def _own_configuration(opened: ZipFile) -> dict:
 
 
 def chosen(config: Mapping, only: Collection[str] = ()) -> list[str]:
-    """List `<paper>/<item>` of the configuration's figures: all, or those of `only`, each a paper or a
-    figure. UserError for a name of neither."""
+    """List `<paper>/<item>` of the configuration's figures: all, or those of `only`, each a paper
+    or a figure. UserError for a name of neither."""
     names = figures.figures_of(catalogue.PAPERS, config)
-    if unknown := [one for one in only if one not in {*names, *(name.split("/")[0] for name in names)}]:
+    if unknown := [
+        one for one in only if one not in {*names, *(name.split("/")[0] for name in names)}
+    ]:
         raise UserError(
             f"'{unknown[0]}' is no paper and no figure of this archive; there are {', '.join(names)}."
         )
@@ -150,10 +171,10 @@ def redraw(
     papers: Papers = PROGRAMS,
     without: Collection[str] = (),
 ) -> list[str]:
-    """Draw what the tables below `folder` suffice for, below `folder`/results/figures, with scores, page and the claims
-    of these `papers`. No file of a figure is left that matches a pattern of `without`, such as `*.pdf`. Returns the names
-    of the figures; `note` hears of each of them, and of each that is left out.
-    UserError where there is none."""
+    """Draw what the tables below `folder` suffice for, below `folder`/results/figures, with
+    scores, page and the claims of these `papers`. No file of a figure is left that matches a
+    pattern of `without`, such as `*.pdf`. Returns the names of the figures; `note` hears of each
+    of them, and of each that is left out. UserError where there is none."""
     decided, told = {}, set()
 
     def once(said: str) -> None:
@@ -162,7 +183,11 @@ def redraw(
             note(said)
 
     absent = {
-        name: [kind for kind in KINDS if any(fnmatch(f"{name}.{kind}", pattern) for pattern in without)]
+        name: [
+            kind
+            for kind in KINDS
+            if any(fnmatch(f"{name}.{kind}", pattern) for pattern in without)
+        ]
         for name in chosen(config, only)
     }
     for name, kinds in absent.items():
@@ -172,7 +197,9 @@ def redraw(
         except UserError as error:
             note(f"{name} is left out: {_reason(error, folder)}.")
     if not decided:
-        raise UserError("no figure can be drawn from these tables; name an archive of a finished run.")
+        raise UserError(
+            "no figure can be drawn from these tables; name an archive of a finished run."
+        )
     of_papers = []
     for paper in catalogue.PAPERS:
         # In the order of the names, as the workflow hands them to the rule of claims.
@@ -183,7 +210,9 @@ def redraw(
     scored = [folder / f"results/scores/{model}.tsv" for model in config["scored"]]
     if known := [table for table in scored if table.is_file()]:
         write_tsv(folder / SCORES, pd.concat(map(read_tsv, known)))
-    write_text(folder / PAGE, _page(folder, config, {name: absent[name] for name in decided}, papers))
+    write_text(
+        folder / PAGE, _page(folder, config, {name: absent[name] for name in decided}, papers)
+    )
     for name in decided:
         for kind in READ_BY_PAGE & {*absent[name]}:
             (folder / figures.drawn([name], kind)[0]).unlink()
@@ -191,10 +220,15 @@ def redraw(
 
 
 def _one(
-    folder: Path, config: Mapping, name: str, note: Callable[[str], None], papers: Papers, without: set[str]
+    folder: Path,
+    config: Mapping,
+    name: str,
+    note: Callable[[str], None],
+    papers: Papers,
+    without: set[str],
 ) -> pd.DataFrame:
-    """Draw one figure, but for files of the kinds `without`, and return its claims. UserError where its tables, or columns
-    of them, are not there."""
+    """Draw one figure, but for files of the kinds `without`, and return its claims. UserError
+    where its tables, or columns of them, are not there."""
     needed = _with_measured_noise(catalogue.needs(name, config), folder)
     if absent := [path for path in needed if not (folder / path).is_file()]:
         more = f" and {len(absent) - 1} more are" if absent[1:] else " is"
@@ -208,13 +242,17 @@ def _one(
     if said := uneven(tables):
         raise UserError(said)
     try:
-        drawn, claims = draw(name, tables, published), papers.claims(paper).decide(item, tables, published)
+        drawn, claims = (
+            draw(name, tables, published),
+            papers.claims(paper).decide(item, tables, published),
+        )
     except KeyError as error:
         if said := lacking(error, tables):
             raise UserError(said) from error
         raise
     style.save(
-        drawn, **{kind: folder / figures.drawn([name], kind)[0] for kind in KINDS if kind not in without}
+        drawn,
+        **{kind: folder / figures.drawn([name], kind)[0] for kind in KINDS if kind not in without},
     )
     return claims
 
@@ -229,9 +267,11 @@ def _reason(error: UserError, folder: Path) -> str:
     return re.split("[;:] (?:delete|let) ", str(error).replace(f"{folder}/", ""))[0].rstrip(".")
 
 
-def _page(folder: Path, config: Mapping, absent: Mapping[str, Sequence[str]], papers: Papers) -> str:
-    """Make the page of these figures alone, given which files of each it does not stand beside, with the examples that
-    are there."""
+def _page(
+    folder: Path, config: Mapping, absent: Mapping[str, Sequence[str]], papers: Papers
+) -> str:
+    """Make the page of these figures alone, given which files of each it does not stand beside,
+    with the examples that are there."""
     kept = {paper: {} for paper in catalogue.PAPERS}
     for paper, item in (name.split("/") for name in absent):
         kept[paper][item] = config["figures"][paper][item]
@@ -242,7 +282,11 @@ def _page(folder: Path, config: Mapping, absent: Mapping[str, Sequence[str]], pa
         "tables": _with_measured_noise(request.inputs["tables"], folder),
     }
     entries = [
-        {**entry, "absent": absent[entry["name"]], "tables": _with_measured_noise(entry["tables"], folder)}
+        {
+            **entry,
+            "absent": absent[entry["name"]],
+            "tables": _with_measured_noise(entry["tables"], folder),
+        }
         for entry in request.settings
     ]
     return make(entries, request.inputs | own, folder)

@@ -15,8 +15,9 @@ from bertshift.release.archive import read
 
 @dataclass(frozen=True)
 class Compared:
-    """The comparison of an archive's tables with what is here in their place: the same bytes, none, the same
-    but for the version of the program that made it, or another, with what it differs in."""
+    """The comparison of an archive's tables with what is here in their place: the same bytes,
+    none, the same but for the version of the program that made it, or another, with what it
+    differs in."""
 
     same: list[str]
     missing: list[str]
@@ -41,7 +42,8 @@ def compare(archive: ZipFile, folder: Path) -> Compared:
 
 
 def differences(theirs: pd.DataFrame, ours: pd.DataFrame) -> Iterator[str]:
-    """Yield a phrase for each column but `version` that differs from the archive's, or one for the number of rows."""
+    """Yield a phrase for each column but `version` that differs from the archive's, or one for the
+    number of rows."""
     theirs, ours = (table.drop(columns="version", errors="ignore") for table in (theirs, ours))
     for column in theirs.columns.symmetric_difference(ours.columns, sort=False):
         yield f"column `{column}` is {'missing' if column in theirs else 'new'} here"
@@ -82,4 +84,8 @@ def sentences(found: Compared) -> Iterator[str]:
         "different": found.other,
         "missing here": found.missing,
     }
-    yield "Tables: " + ", ".join(f"{len(names)} {words}" for words, names in counts.items() if names) + "."
+    yield (
+        "Tables: "
+        + ", ".join(f"{len(names)} {words}" for words, names in counts.items() if names)
+        + "."
+    )

@@ -1,6 +1,8 @@
-"""What the tables of released versions lack that those of today have: the one list of it, and what stands in its place.
+"""What the tables of released versions lack that those of today have: the one list of it, and what
+stands in its place.
 
-A new column that figures read needs a line here, and the version that came before it an archive in tests/release/archives.
+A new column that figures read needs a line here, and the version that came before it an archive in
+tests/release/archives.
 """
 
 import re
@@ -19,11 +21,12 @@ UNSTAMPED = "a version before 0.2.0"
 
 @dataclass(frozen=True)
 class Lack:
-    """Columns that tables lack up to this released version: tables whose path is like `tables` have no
-    `columns`. `meaning` tells a reader what follows.
+    """Columns that tables lack up to this released version: tables whose path is like `tables`
+    have no `columns`. `meaning` tells a reader what follows.
 
-    The columns are filled with missing values, which stand for `not known` in every table, or with what `told_by` makes of the
-    table. blocks: whether the values without each block of inputs are not there either.
+    The columns are filled with missing values, which stand for `not known` in every table, or with
+    what `told_by` makes of the table. blocks: whether the values without each block of inputs are
+    not there either.
     """
 
     version: str
@@ -54,8 +57,8 @@ LACKS = [
 def completed(
     path: str, table: pd.DataFrame, lacks: Iterable[Lack] = LACKS
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Complete the table at `path` with all columns that its version lacks; with a sentence for each line of
-    the list."""
+    """Complete the table at `path` with all columns that its version lacks; with a sentence for
+    each line of the list."""
     said = []
     for lack in lacks:
         columns = [column for column in lack.columns if column not in table]
@@ -66,13 +69,15 @@ def completed(
             table = table.assign(**dict.fromkeys(columns, np.nan))
             table = table.drop(columns=WITHOUT, errors="ignore") if lack.blocks else table
             named = " and ".join(f"`{column}`" for column in columns)
-            said.append(f"{path.rpartition('/')[0]} of {written_by(table)} has no {named}: {lack.meaning}.")
+            said.append(
+                f"{path.rpartition('/')[0]} of {written_by(table)} has no {named}: {lack.meaning}."
+            )
     return table, said
 
 
 def uneven(tables: Mapping[str, pd.DataFrame]) -> str:
-    """Write the phrase that says which table lacks a column that a later version's table of the same kind
-    has; empty if none does.
+    """Write the phrase that says which table lacks a column that a later version's table of the
+    same kind has; empty if none does.
 
     Below each other, such tables would give missing values that no line of the list explains.
     """
@@ -89,8 +94,8 @@ def _kind(path: str) -> tuple[str, bool, bool]:
 
 
 def lacking(error: KeyError, tables: Mapping[str, pd.DataFrame]) -> str:
-    """Write the phrase that says which table lacks a column that was asked for; empty where each table has
-    it."""
+    """Write the phrase that says which table lacks a column that was asked for; empty where each
+    table has it."""
     for column in re.findall(r"'(\w+)'", str(error)):
         for path, table in tables.items():
             if column not in table:
@@ -100,7 +105,11 @@ def lacking(error: KeyError, tables: Mapping[str, pd.DataFrame]) -> str:
 
 def written_by(table: pd.DataFrame) -> str:
     """Name the program and version that wrote a table: `bertshift 0.2.0`."""
-    return " and ".join(map(str, table["version"].dropna().unique())) if "version" in table else UNSTAMPED
+    return (
+        " and ".join(map(str, table["version"].dropna().unique()))
+        if "version" in table
+        else UNSTAMPED
+    )
 
 
 def _number(table: pd.DataFrame) -> tuple[int, ...]:

@@ -1,12 +1,15 @@
-"""How sure a number is as a measure of the text: the same number without each of up to 20 blocks of examples.
+"""How sure a number is as a measure of the text: the same number without each of up to 20 blocks
+of examples.
 
-Blocks are runs of whole examples, as tokens of a sentence are not independent; the same for all models and layers. The
-delete-a-block jackknife (Efron and Tibshirani 1993, chapter 11), theta_(-b) the number without block b:
+Blocks are runs of whole examples, as tokens of a sentence are not independent; the same for all
+models and layers. The delete-a-block jackknife (Efron and Tibshirani 1993, chapter 11), theta_(-b)
+the number without block b:
 
     se^2 = (B - 1) / B  sum_b (theta_(-b) - mean of theta_(-b))^2
 
-For a mean over blocks of equal size it is the classical standard error. In memory, a table has a column for each block;
-on disk they are float64 beside the TSV, row by row, because they would be most of it.
+For a mean over blocks of equal size it is the classical standard error. In memory, a table has a
+column for each block; on disk they are float64 beside the TSV, row by row, because they would be
+most of it.
 """
 
 import os
@@ -29,22 +32,22 @@ CHECKED = 10  # blocks, from which on values without each must lie near their va
 
 
 def block_of(examples: int, blocks: int | None = None) -> np.ndarray:
-    """Assign each example its block, [examples], from 0. The `blocks` (20) are as equal as can be. Where
-    examples are fewer than blocks, each is a block of its own."""
+    """Assign each example its block, [examples], from 0. The `blocks` (20) are as equal as can be.
+    Where examples are fewer than blocks, each is a block of its own."""
     return np.arange(examples) * min(blocks or BLOCKS, examples) // max(examples, 1)
 
 
 def outside(examples: int) -> list[np.ndarray]:
-    """List, for each block, the places of the examples outside it. A single block has no such list, as
-    nothing is left."""
+    """List, for each block, the places of the examples outside it. A single block has no such
+    list, as nothing is left."""
     block = block_of(examples)
     rests = (np.flatnonzero(block != number) for number in range(block.max(initial=-1) + 1))
     return [rest for rest in rests if len(rest)]
 
 
 def left_out(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Average without each block, [..., B], from each block's sum and count [..., B]; NaN where nothing is
-    left."""
+    """Average without each block, [..., B], from each block's sum and count [..., B]; NaN where
+    nothing is left."""
     sums, counts = np.asarray(sums, np.float64), np.asarray(counts, np.float64)
     rest = counts.sum(axis=-1, keepdims=True) - counts
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -52,13 +55,14 @@ def left_out(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def slices(block: np.ndarray, blocks: int) -> list[slice]:
-    """Find where each block's rows are, given each row's block [n] in rising order; some slices may be
-    empty."""
+    """Find where each block's rows are, given each row's block [n] in rising order; some slices
+    may be empty."""
     return [slice(*ends) for ends in pairwise(np.searchsorted(block, np.arange(blocks + 1)))]
 
 
 def in_columns(rows: Sequence[Sequence[float]]) -> pd.DataFrame:
-    """Build the columns WITHOUT from the values without each block, at most 20 of them in each row."""
+    """Build the columns WITHOUT from the values without each block, at most 20 of them in each
+    row."""
     found = np.full((len(rows), len(WITHOUT)), np.nan)
     for place, row in zip(found, rows, strict=True):
         place[: len(row)] = row
@@ -66,8 +70,9 @@ def in_columns(rows: Sequence[Sequence[float]]) -> pd.DataFrame:
 
 
 def check(table: pd.DataFrame) -> None:
-    """Raise ValueError where values without blocks lie far from their value: one of them was changed without
-    the other. Without one of fewer than CHECKED blocks, a value may lie anywhere."""
+    """Raise ValueError where values without blocks lie far from their value: one of them was
+    changed without the other. Without one of fewer than CHECKED blocks, a value may lie anywhere.
+    """
     if set(WITHOUT) <= set(table):
         without = table[WITHOUT].to_numpy(np.float64)
         known = np.isfinite(without).sum(axis=1) >= CHECKED
@@ -76,12 +81,14 @@ def check(table: pd.DataFrame) -> None:
         slack = 20 * (high - low) + 1e-6 * np.abs(value) + 1e-9
         far = (value < low - slack) | (value > high + slack)
         if far.any():
-            raise ValueError(f"{int(far.sum())} values are not those that the blocks were left out of")
+            raise ValueError(
+                f"{int(far.sum())} values are not those that the blocks were left out of"
+            )
 
 
 def jackknife(without: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Calculate the standard error and the number of blocks [...] from values without each block [..., B],
-    NaN where there is none; with fewer than two blocks the error is NaN."""
+    """Calculate the standard error and the number of blocks [...] from values without each block
+    [..., B], NaN where there is none; with fewer than two blocks the error is NaN."""
     known = np.isfinite(without)
     blocks = known.sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -93,8 +100,9 @@ def jackknife(without: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def interval(
     value: np.ndarray, without: np.ndarray, ends=ranges.ANY, examples=np.nan
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Calculate low and high [...], the two-sided 95 % t interval of `value` with B - 1 degrees of freedom,
-    inside a range with these `ends`. `examples` are how many the value is a share of, if it is one."""
+    """Calculate low and high [...], the two-sided 95 % t interval of `value` with B - 1 degrees of
+    freedom, inside a range with these `ends`. `examples` are how many the value is a share of, if
+    it is one."""
     error, blocks = jackknife(without)
     error = np.maximum(error, ranges.least_error(value, examples, ends))
     errors = distributions.t.ppf((1 + LEVEL) / 2, np.where(blocks > 1, blocks - 1, 1))
@@ -102,14 +110,17 @@ def interval(
 
 
 def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "value") -> None:
-    """Write a table with the columns WITHOUT (absent ones are NaN) as a TSV that has `low` and `high` after the number that
-    they are `of` instead, and the columns as float64 [rows, BLOCKS] beside it. The same table gives the same bytes."""
+    """Write a table with the columns WITHOUT (absent ones are NaN) as a TSV that has `low` and
+    `high` after the number that they are `of` instead, and the columns as float64 [rows, BLOCKS]
+    beside it. The same table gives the same bytes."""
     without = table.reindex(columns=WITHOUT).to_numpy(np.float64)
     shown = table.drop(columns=[*IN_MEMORY, "low", "high"], errors="ignore")
     place, measured = shown.columns.get_loc(of) + 1, of == "value"
     if measured:
         ranges.check_declared(shown, path)
-    within, examples = (ranges.of(shown).T, ranges.examples(shown)) if measured else (ranges.ANY, np.nan)
+    within, examples = (
+        (ranges.of(shown).T, ranges.examples(shown)) if measured else (ranges.ANY, np.nan)
+    )
     low, high = interval(shown[of].to_numpy(np.float64), without, within, examples)
     shown.insert(place, "high", high)
     shown.insert(place, "low", low)
@@ -129,8 +140,8 @@ def _write(path: str | os.PathLike, table: pd.DataFrame, without: np.ndarray) ->
 
 
 def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
-    """Read a table with its columns IN_MEMORY; WITHOUT are NaN where no blocks stand beside it. Raises
-    UserError where the blocks are of another table."""
+    """Read a table with its columns IN_MEMORY; WITHOUT are NaN where no blocks stand beside it.
+    Raises UserError where the blocks are of another table."""
     table, beside = read_tsv(path), blocks_beside(str(path))
     without = _read(beside) if os.path.exists(beside) else np.full((len(table), BLOCKS), np.nan)
     if without.shape != (len(table), BLOCKS):
@@ -154,6 +165,7 @@ def _read(path: str) -> np.ndarray:
 
 
 def concatenate(path: str | os.PathLike, tables: Sequence[str]) -> None:
-    """Concatenate tables with blocks, one below the other, at `path`. Each row keeps the version that made it."""
+    """Concatenate tables with blocks, one below the other, at `path`. Each row keeps the version
+    that made it."""
     table = pd.concat(map(read_with_blocks, tables), ignore_index=True)
     _write(path, table.drop(columns=IN_MEMORY), table[WITHOUT].to_numpy(np.float64))

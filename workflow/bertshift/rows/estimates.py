@@ -1,18 +1,21 @@
 """How sure a mean over replicates is: one interval for every number.
 
-A number is measured on R replicates (pretraining runs, or fine-tuning seeds of one), each on the same B blocks of inputs:
-y_rb = mu + replicate_r + block_b + rest_rb. Seeds are averaged within a pretraining run. Variance components by the method
-of moments (Searle, Casella and McCulloch 1992, chapter 4):
+A number is measured on R replicates (pretraining runs, or fine-tuning seeds of one), each on the
+same B blocks of inputs: y_rb = mu + replicate_r + block_b + rest_rb. Seeds are averaged within a
+pretraining run. Variance components by the method of moments (Searle, Casella and McCulloch 1992,
+chapter 4):
 
     Var(mean) = V_replicates + V_blocks - V_rest, at least the larger of the first two; V = MS / (R B)
     interval  = mean +- t sqrt(Var),  t = (V_replicates t(R - 1) + V_blocks t(B - 1)) / (V_replicates + V_blocks)
 
-The interval of a number that has a range is taken on a scale without ends, and never leaves the range (`ranges`).
+The interval of a number that has a range is taken on a scale without ends, and never leaves the
+range (`ranges`).
 
-The weighted t is Cochran and Cox's (1950). Satterthwaite's degrees of freedom are too many where R is 2 or 3, and
-percentiles of a bootstrap over so few runs are far too narrow: benchmarks/coverage.py. Numbers that are no means over inputs
-have pseudo-values in the place of y_rb: B theta_r - (B - 1) theta_r(-b) of the delete-a-block jackknife. Replicates that are
-pairs of runs share these, so that they have pseudo-values of the runs: R theta - (R - 1) theta(-r).
+The weighted t is Cochran and Cox's (1950). Satterthwaite's degrees of freedom are too many where R
+is 2 or 3, and percentiles of a bootstrap over so few runs are far too narrow:
+benchmarks/coverage.py. Numbers that are no means over inputs have pseudo-values in the place of
+y_rb: B theta_r - (B - 1) theta_r(-b) of the delete-a-block jackknife. Replicates that are pairs of
+runs share these, so that they have pseudo-values of the runs: R theta - (R - 1) theta(-r).
 """
 
 import re
@@ -38,9 +41,9 @@ NONE, REPLICATES, INPUTS, BOTH = (
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over `replicates`, its standard error, and an interval of one of the kinds above. The numbers
-    are arrays where replicates are arrays, and NaN where there is no interval. `parts` are (share of the
-    variance, degrees of freedom), `ends` those of the number's range."""
+    """A mean over `replicates`, its standard error, and an interval of one of the kinds above. The
+    numbers are arrays where replicates are arrays, and NaN where there is no interval. `parts` are
+    (share of the variance, degrees of freedom), `ends` those of the number's range."""
 
     mean: float | np.ndarray
     error: float | np.ndarray
@@ -58,8 +61,8 @@ class Estimate:
         return ranges.reached(self.mean, self.error, self._errors((1 - LEVEL) / 2), self.ends)
 
     def probability(self, low: float, high: float) -> float:
-        """Calculate the probability that the true value lies between `low` and `high`; NaN without an
-        interval. It is for a single number."""
+        """Calculate the probability that the true value lies between `low` and `high`; NaN without
+        an interval. It is for a single number."""
         if not self.error > 0:
             return np.nan if np.isnan(self.error) else float(low <= self.mean <= high)
         return self._below(high) - self._below(low)
@@ -81,13 +84,13 @@ class Estimate:
 def estimate(
     values, names: Sequence[str] | None = None, left_out=None, ends=ranges.ANY, examples=np.nan
 ) -> Estimate:
-    """Estimate the mean of `values` [R, ...] over replicates, in a range with these `ends`. The other axes
-    may be, say, the steps of a curve.
+    """Estimate the mean of `values` [R, ...] over replicates, in a range with these `ends`. The
+    other axes may be, say, the steps of a curve.
 
-    `names` of replicates are `statistics.with_replicates`'s: "init1-2" is a pair of two runs; none given, they are
-    independent. `left_out` [R, B, ...] are the values without each block of inputs, if known.
-    `examples` are how many the values are shares of, if they are (`ranges.least_error`).
-    UserError for no value at all or for a value that is not finite.
+    `names` of replicates are `statistics.with_replicates`'s: "init1-2" is a pair of two runs; none
+    given, they are independent. `left_out` [R, B, ...] are the values without each block of
+    inputs, if known. `examples` are how many the values are shares of, if they are
+    (`ranges.least_error`). UserError for no value at all or for a value that is not finite.
     """
     values = np.asarray(values, dtype=np.float64)
     if values.size == 0 or not np.isfinite(values).all():
@@ -110,10 +113,13 @@ def estimate(
 
 
 def estimate_of_all(
-    value: float, without_run: Sequence[float], left_out: Sequence[float] | None = None, ends=ranges.ANY
+    value: float,
+    without_run: Sequence[float],
+    left_out: Sequence[float] | None = None,
+    ends=ranges.ANY,
 ) -> Estimate:
-    """Estimate a number that is calculated once, from all replicates, in a range with these `ends`. Given are
-    its values without each replicate, and without each block of inputs."""
+    """Estimate a number that is calculated once, from all replicates, in a range with these
+    `ends`. Given are its values without each replicate, and without each block of inputs."""
     runs, blocks = (
         None
         if left is None or not len(left)
@@ -132,8 +138,9 @@ def _combined(
     ends=ranges.ANY,
     least: float | np.ndarray = 0.0,
 ) -> Estimate:
-    """Combine pseudo-values of runs [R, ...] and of blocks [B, ...] into one estimate. `rest` is the part of
-    the variance that both have, `least` the least standard error that the blocks have."""
+    """Combine pseudo-values of runs [R, ...] and of blocks [B, ...] into one estimate. `rest` is
+    the part of the variance that both have, `least` the least standard error that the blocks have.
+    """
     between, across = _variance(runs), _variance(blocks)
     if across is not None:
         across = np.maximum(across[0], least**2), across[1]
@@ -144,7 +151,8 @@ def _combined(
     whole = sum(variances)
     error = np.sqrt(np.maximum(whole - rest * (len(known) == 2), np.maximum.reduce(variances)))
     shares = (
-        np.divide(v, whole, out=np.full_like(whole, 1 / len(known)), where=whole > 0) for v in variances
+        np.divide(v, whole, out=np.full_like(whole, 1 / len(known)), where=whole > 0)
+        for v in variances
     )
     kind = BOTH if len(known) == 2 else INPUTS if between is None else REPLICATES
     parts = tuple(zip(shares, (freedom for _, freedom in known), strict=True))
@@ -152,16 +160,16 @@ def _combined(
 
 
 def pseudo_values(values: np.ndarray, left_out: np.ndarray) -> np.ndarray:
-    """Calculate pseudo-values [R, B, ...] of the delete-a-block jackknife, from `values` [R, ...] and those
-    without each block [R, B, ...]."""
+    """Calculate pseudo-values [R, B, ...] of the delete-a-block jackknife, from `values` [R, ...]
+    and those without each block [R, B, ...]."""
     blocks = left_out.shape[1]
     return blocks * values[:, None] - (blocks - 1) * left_out
 
 
 def _pseudo_values_of_runs(values: np.ndarray, names: Sequence[str] | None) -> np.ndarray:
     """Calculate one value for each run: the values where each replicate is a run of its own, else
-    pseudo-values of the delete-a-run jackknife, [runs, ...]. A single pair, or pairs that all share a run,
-    give their mean alone."""
+    pseudo-values of the delete-a-run jackknife, [runs, ...]. A single pair, or pairs that all
+    share a run, give their mean alone."""
     runs = [re.findall(r"\d+", name) for name in names or ()]
     if all(len(own) == 1 for own in runs):
         return values
@@ -174,8 +182,8 @@ def _pseudo_values_of_runs(values: np.ndarray, names: Sequence[str] | None) -> n
 
 
 def _variance(parts: np.ndarray | None) -> tuple[np.ndarray, int] | None:
-    """Estimate the variance of the mean of independent `parts` [n, ...], with its degrees of freedom; None
-    where there are not two."""
+    """Estimate the variance of the mean of independent `parts` [n, ...], with its degrees of
+    freedom; None where there are not two."""
     if parts is None or len(parts) < 2:
         return None
     return np.asarray(parts.var(0, ddof=1) / len(parts)), len(parts) - 1

@@ -1,4 +1,5 @@
-"""What one model scores more than another of the same task, replicate by replicate, tested on the examples."""
+"""What one model scores more than another of the same task, replicate by replicate, tested on the
+examples."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -26,11 +27,12 @@ class Scored(NamedTuple):
 def gain_table(
     pairs: Sequence[tuple[Scored, Scored]], settings: Mapping, sidecar: Mapping, data: str
 ) -> pd.DataFrame:
-    """Tabulate `gains` for every pair of replicates (model, reference), in the order of settings["pairs"].
+    """Tabulate `gains` for every pair of replicates (model, reference), in the order of
+    settings["pairs"].
 
-    `sidecar` is the data set's; `data` says what both models were trained on. `failed` and `ref_failed`: whether the run and
-    the other learned nothing. Values without blocks are those of `delta`.
-    UserError where a pair was not scored on the same examples.
+    `sidecar` is the data set's; `data` says what both models were trained on. `failed` and
+    `ref_failed`: whether the run and the other learned nothing. Values without blocks are those of
+    `delta`. UserError where a pair was not scored on the same examples.
     """
     keys = {"metric": "gain", **{key: settings[key] for key in ("model", "reference", "task")}}
     known, rows = origins(settings["checkpoints"]), []
@@ -46,18 +48,21 @@ def gain_table(
             **known[str(names[0])],
             "data": f"{run.scores['data']['dev']}; trained on {data}",
         }
-        rows += [keys | replicate | row | made_from for row in gains(run, other, sidecar["labels"])]
+        rows += [
+            keys | replicate | row | made_from for row in gains(run, other, sidecar["labels"])
+        ]
     table = pd.DataFrame(rows)
     return pd.concat([table, in_columns(table.pop("without"))], axis=1)
 
 
 def gains(run: Scored, other: Scored, labels: Sequence[str] | None) -> Iterator[dict]:
-    """Yield a row for each score: value, before (the other's value), delta, and p of "no difference" on the same
-    examples. `without` has the delta without each block of these examples.
+    """Yield a row for each score: value, before (the other's value), delta, and p of "no
+    difference" on the same examples. `without` has the delta without each block of these examples.
 
-    p is from an exact McNemar test where an example is right or wrong, else from a paired bootstrap. Of `n` examples
-    `changed` are predicted otherwise, `gained` are right in `run` alone and `lost` in `other` alone (both missing where
-    an example has no right or wrong). `labels` are the classes in their order, None for other tasks.
+    p is from an exact McNemar test where an example is right or wrong, else from a paired
+    bootstrap. Of `n` examples `changed` are predicted otherwise, `gained` are right in `run` alone
+    and `lost` in `other` alone (both missing where an example has no right or wrong). `labels` are
+    the classes in their order, None for other tasks.
     """
     turned = turns(other.predictions, run.predictions, labels)
     names = run.scores["scores"]
@@ -78,7 +83,9 @@ def gains(run: Scored, other: Scored, labels: Sequence[str] | None) -> Iterator[
         }
 
 
-def turns(before: pd.DataFrame, after: pd.DataFrame, labels: Sequence[str] | None) -> dict[str, float]:
+def turns(
+    before: pd.DataFrame, after: pd.DataFrame, labels: Sequence[str] | None
+) -> dict[str, float]:
     """Count the examples that are predicted differently, turn right and turn wrong."""
     said = [table["prediction"].fillna("") for table in (before, after)]
     counts = {"changed": int((said[0] != said[1]).sum()), "gained": np.nan, "lost": np.nan}
@@ -97,10 +104,14 @@ def right(score: str, predictions: pd.DataFrame) -> np.ndarray:
 
 
 def p_value(
-    score: str, before: pd.DataFrame, after: pd.DataFrame, labels: Sequence[str] | None, dataset: str
+    score: str,
+    before: pd.DataFrame,
+    after: pd.DataFrame,
+    labels: Sequence[str] | None,
+    dataset: str,
 ) -> float:
-    """Test "both score alike", two-sided; all models of a data set are tested on the same samples of its
-    examples."""
+    """Test "both score alike", two-sided; all models of a data set are tested on the same samples
+    of its examples."""
     if score in RIGHT_OR_WRONG:
         return float(mcnemar(right(score, before), right(score, after)))
     columns = [before["gold"], before["prediction"], after["prediction"]]

@@ -1,6 +1,8 @@
-"""Does a distance between models tell how differently they behave? (Ding, Denain and Steinhardt 2021, section 3)
+"""Does a distance between models tell how differently they behave? (Ding, Denain and Steinhardt
+2021, section 3)
 
-Of the n runs in a block there are n (n - 1) / 2 pairs, each with a distance d and a difference in behaviour b:
+Of the n runs in a block there are n (n - 1) / 2 pairs, each with a distance d and a difference in
+behaviour b:
 
     rho = Spearman's correlation of d and b over the pairs of a block; the mean over blocks, weighted by their pairs
     p   = the share of orders of the runs of b for which rho is as large (Mantel 1967)
@@ -57,8 +59,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Tracking:
-    """rho and p of one measure and one difference in behaviour; `orders`: of how many p is a share, so that 1 / orders is
-    the least that p can be. `runs`, `pairs` and `blocks` are those with a rho. NaN and 0 where no block has one."""
+    """rho and p of one measure and one difference in behaviour; `orders`: of how many p is a
+    share, so that 1 / orders is the least that p can be. `runs`, `pairs` and `blocks` are those
+    with a rho. NaN and 0 where no block has one."""
 
     rho: float
     p: float
@@ -153,7 +156,8 @@ def _permuted(
 
 
 def _standard_ranks(matrix: np.ndarray) -> np.ndarray:
-    """Return the pairs' ranks [n, n], symmetric, centred, of length 1 over all pairs; 0 where all pairs are equal."""
+    """Return the pairs' ranks [n, n], symmetric, centred, of length 1 over all pairs; 0 where all
+    pairs are equal."""
     above = np.triu_indices(len(matrix), 1)
     ranks = rankdata(np.asarray(matrix, np.float64)[above])
     ranks -= ranks.mean()
@@ -164,8 +168,8 @@ def _standard_ranks(matrix: np.ndarray) -> np.ndarray:
 
 
 def _correlations(far: np.ndarray, other: np.ndarray, orders: np.ndarray) -> np.ndarray:
-    """Correlate standard ranks `far` with those of `other`, both [n, n], in each order of the latter's runs
-    [orders, n]: [orders]."""
+    """Correlate standard ranks `far` with those of `other`, both [n, n], in each order of the
+    latter's runs [orders, n]: [orders]."""
     found = [
         np.einsum("ij,oij->o", far, other[part[:, :, None], part[:, None, :]]) / 2
         for part in np.array_split(orders, -(-len(orders) * len(far) ** 2 // 2**20))
@@ -174,9 +178,9 @@ def _correlations(far: np.ndarray, other: np.ndarray, orders: np.ndarray) -> np.
 
 
 def tracking(table: pd.DataFrame) -> pd.DataFrame:
-    """Make a row for each measure (`variant`), summary of layers (`summary`) and difference in behaviour: the fields
-    of Tracking, q over all rows (Benjamini and Hochberg 1995), p and orders of seeds alone
-    (`p_within`, `orders_within`), and how many of the runs `trained` and `failed`.
+    """Make a row for each measure (`variant`), summary of layers (`summary`) and difference in
+    behaviour: the fields of Tracking, q over all rows (Benjamini and Hochberg 1995), p and orders
+    of seeds alone (`p_within`, `orders_within`), and how many of the runs `trained` and `failed`.
 
     `table`: rows of results/grounding of one task; a block is a pretraining run, and a kind is a
     model. Runs that failed to train are left out, unless all did.

@@ -15,10 +15,11 @@ POINTS = 100  # of a curve that is thinned: as many as a small panel can show
 def loss_table(
     steps: Sequence[pd.DataFrame], outcomes: Sequence[Mapping], provenance: Mapping, data: str
 ) -> pd.DataFrame:
-    """Make a row for each replicate and step: the batch's loss (`value`) and the moving average so far (`smoothed`).
+    """Make a row for each replicate and step: the batch's loss (`value`) and the moving average so
+    far (`smoothed`).
 
-    `steps` and `outcomes` are the replicates' steps.tsv and scores.json in the order of provenance["runs"]; `data` says
-    what they were trained on.
+    `steps` and `outcomes` are the replicates' steps.tsv and scores.json in the order of
+    provenance["runs"]; `data` says what they were trained on.
     """
     known = origins(provenance["checkpoints"])
     parts = [
@@ -36,8 +37,8 @@ def loss_table(
 
 
 def moving_average(values: Sequence[float], decay: float = DECAY) -> np.ndarray:
-    """Average losses exponentially, divided by the weights given so far, so that the average starts at the
-    first value."""
+    """Average losses exponentially, divided by the weights given so far, so that the average
+    starts at the first value."""
     sums, total = [], 0.0
     for value in np.asarray(values, dtype=np.float64):
         total = decay * total + (1 - decay) * value
@@ -46,9 +47,11 @@ def moving_average(values: Sequence[float], decay: float = DECAY) -> np.ndarray:
 
 
 def thinned(losses: Sequence[float], points: int = POINTS) -> pd.DataFrame:
-    """Thin losses to at most `points` rows: a step, the mean loss since the row before (`value`), the moving
-    average (`smoothed`)."""
+    """Thin losses to at most `points` rows: a step, the mean loss since the row before (`value`),
+    the moving average (`smoothed`)."""
     losses = np.asarray(losses, dtype=np.float64)
     ends = np.unique(np.linspace(0, len(losses), min(points, len(losses)) + 1).round().astype(int))
     means = np.add.reduceat(losses, ends[:-1]) / np.diff(ends)
-    return pd.DataFrame({"step": ends[1:], "value": means, "smoothed": moving_average(losses)[ends[1:] - 1]})
+    return pd.DataFrame(
+        {"step": ends[1:], "value": means, "smoothed": moving_average(losses)[ends[1:] - 1]}
+    )

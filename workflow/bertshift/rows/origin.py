@@ -11,8 +11,8 @@ ORIGIN = ["scale", "checkpoint", "family", "data"]
 
 
 def of_runs(inits: pd.Series, checkpoints: Mapping) -> dict[str, pd.Series]:
-    """Make the columns `checkpoint` and `family` of rows of these pretraining runs; `checkpoints` as
-    `models.source.origins` takes them."""
+    """Make the columns `checkpoint` and `family` of rows of these pretraining runs; `checkpoints`
+    as `models.source.origins` takes them."""
     found = pd.DataFrame.from_dict(origins(checkpoints), orient="index")
     return {key: inits.astype(str).map(column) for key, column in found.items()}
 

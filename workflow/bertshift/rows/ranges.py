@@ -1,12 +1,13 @@
 """The range of every measure, and how far its intervals reach inside it.
 
-A standard error goes over to a scale without ends by the delta method (Casella and Berger 2002, section 5.5.4): the logit of
-a number's place in its range, or the logarithm of its distance from the only end. There the interval is symmetric, and its
-ends are carried back. For a range from -1 to 1 twice Fisher's z is this logit.
+A standard error goes over to a scale without ends by the delta method (Casella and Berger 2002,
+section 5.5.4): the logit of a number's place in its range, or the logarithm of its distance from
+the only end. There the interval is symmetric, and its ends are carried back. For a range from -1
+to 1 twice Fisher's z is this logit.
 
-Examples that are all right, or all wrong, do not vary, so the jackknife of their share has an error
-of 0. With n examples the error is 2 / (n + 4) instead: two errors from the share lies the limit of
-Wilson's interval (1927), n / (n + z^2) with z = 2.
+Examples that are all right, or all wrong, do not vary, so the jackknife of their share has an
+error of 0. With n examples the error is 2 / (n + 4) instead: two errors from the share lies the
+limit of Wilson's interval (1927), n / (n + z^2) with z = 2.
 """
 
 import os
@@ -24,8 +25,12 @@ ENDS = ["floor", "ceiling"]  # in memory, columns of a table with the range of i
 # In memory, a column with the number of examples that `value` is a share of, or NaN.
 SHARE_OF = "share_of"
 Z = 2  # of Wilson's interval of 95 %
-AT_END = 1e-12  # of the range's width, and in numbers without a width: nearer to an end is at the end
-BEYOND = 1 + 1e-9  # two replicates, one of them at an end, have an error as large as their distance from it
+AT_END = (
+    1e-12  # of the range's width, and in numbers without a width: nearer to an end is at the end
+)
+BEYOND = (
+    1 + 1e-9
+)  # two replicates, one of them at an end, have an error as large as their distance from it
 # What tells measures of one name apart, in the order in which it is looked for.
 KINDS = ["variant", "measure", "quantity", "score"]
 
@@ -36,9 +41,14 @@ SCORES: Mapping[str, Range] = {
     **dict.fromkeys(["best_f1_threshold", "best_exact_match_threshold"], ANY),  # differences of logits
     **dict.fromkeys(["mcc", "pearson", "spearman"], CORRELATION),
 }  # fmt: skip
-SCORED = ["frozen", "ablation", "ablation_split_half", "restored_score"]  # metrics with a column `score`
-# By the column `metric`, or this and a word of one of KINDS: every metric that a table may have. Those of metrics of two
-# models stand in their records.
+SCORED = [
+    "frozen",
+    "ablation",
+    "ablation_split_half",
+    "restored_score",
+]  # metrics with a column `score`
+# By the column `metric`, or this and a word of one of KINDS: every metric that a table may have.
+# Those of metrics of two models stand in their records.
 RANGES: Mapping[str, Range] = {
     **registry.RANGES,
     **SCORES,
@@ -73,7 +83,8 @@ COUNTED = {
 
 
 def check_declared(table: pd.DataFrame, path: str | os.PathLike) -> None:
-    """Raise UserError for a metric of the `table`, which `path` shall hold, that has no range in RANGES."""
+    """Raise UserError for a metric of the `table`, which `path` shall hold, that has no range in
+    RANGES."""
     missing = table[_looked_up(table, RANGES).isna()]
     if len(missing) and "metric" in missing:
         row = missing.iloc[0]
@@ -86,8 +97,8 @@ def check_declared(table: pd.DataFrame, path: str | os.PathLike) -> None:
 
 
 def of(table: pd.DataFrame) -> np.ndarray:
-    """Look up the ends of the range of each row's `value`, [rows, 2], infinite where a table of another version has a
-    metric without one."""
+    """Look up the ends of the range of each row's `value`, [rows, 2], infinite where a table of
+    another version has a metric without one."""
     found = _looked_up(table, RANGES)
     return np.array([ends if isinstance(ends, tuple) else ANY for ends in found]).reshape(-1, 2)
 
@@ -112,7 +123,8 @@ def _looked_up(table: pd.DataFrame, known: Mapping) -> pd.Series:
 
 
 def within(table: pd.DataFrame, ends) -> pd.DataFrame:
-    """Set a table's columns ENDS to the `ends` of its values' range: one pair, or (floors, ceilings) row by row."""
+    """Set a table's columns ENDS to the `ends` of its values' range: one pair, or (floors,
+    ceilings) row by row."""
     return table.assign(**dict(zip(ENDS, ends, strict=True)))
 
 
@@ -122,9 +134,13 @@ def within_measures(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def check(table: pd.DataFrame) -> None:
-    """Raise UserError where a value lies outside the range beside it: the table is damaged or holds other numbers."""
+    """Raise UserError where a value lies outside the range beside it: the table is damaged or
+    holds other numbers."""
     if {*ENDS} <= {*table}:
-        value, (low, high) = table["value"].to_numpy(np.float64), table[ENDS].to_numpy(np.float64).T
+        value, (low, high) = (
+            table["value"].to_numpy(np.float64),
+            table[ENDS].to_numpy(np.float64).T,
+        )
         slack = 1e-6 * np.maximum(1, np.abs(value))
         outside = (value < low - slack) | (value > high + slack)
         if outside.any():
@@ -137,13 +153,14 @@ def check(table: pd.DataFrame) -> None:
 
 
 def reached(value, error, errors, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Find the end of an interval, at `errors` (signed) times the standard error `error` from `value`. The
-    end never leaves the range.
+    """Find the end of an interval, at `errors` (signed) times the standard error `error` from
+    `value`. The end never leaves the range.
 
-    At an end of the range no scale has a place for the number, and within one standard error of it the delta method has no
-    straight line to follow: no mean is so near unless the jackknife jumped. There the step is that of the number's own
-    scale, cut where the range ends. A number that does not vary, such as the similarity of a layer that did not change, has
-    an error of 0 and stays what it is.
+    At an end of the range no scale has a place for the number, and within one standard error of it
+    the delta method has no straight line to follow: no mean is so near unless the jackknife
+    jumped. There the step is that of the number's own scale, cut where the range ends. A number
+    that does not vary, such as the similarity of a layer that did not change, has an error of 0
+    and stays what it is.
     """
     value, errors, error, low, high, below, above, at_end = _placed(value, errors, error, ends)
     step = errors * error
@@ -163,20 +180,26 @@ def reached(value, error, errors, ends: Range | tuple[np.ndarray, np.ndarray]) -
 
 
 def distance(value, error, other, ends: Range) -> np.ndarray:
-    """Count the standard errors (signed) from `value` to `other`, as `reached` takes them; infinite to an end of the
-    range and beyond, unless `value` lies at an end or within one standard error of it."""
+    """Count the standard errors (signed) from `value` to `other`, as `reached` takes them;
+    infinite to an end of the range and beyond, unless `value` lies at an end or within one
+    standard error of it."""
     value, other, error, low, high, below, above, at_end = _placed(value, other, error, ends)
     linear = at_end | (np.isinf(low) & np.isinf(high))
     with np.errstate(all="ignore"):
         scale = np.where(np.isfinite(low), np.log(np.maximum(other - low, 0) / below), 0.0)
-        scale = scale - np.where(np.isfinite(high), np.log(np.maximum(high - other, 0) / above), 0.0)
+        scale = scale - np.where(
+            np.isfinite(high), np.log(np.maximum(high - other, 0) / above), 0.0
+        )
         return np.where(linear, other - value, scale / (1 / below + 1 / above)) / error
 
 
 def least_error(value, examples, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Compute the least standard error of shares of so many `examples`, in the unit of `value`: that
-    of Wilson's limit where all or none of them count, else 0. It is 0 where the number is NaN."""
-    value, low, high = np.broadcast_arrays(*(np.asarray(part, np.float64) for part in (value, *ends)))
+    """Compute the least standard error of shares of so many `examples`, in the unit of `value`:
+    that of Wilson's limit where all or none of them count, else 0. It is 0 where the number is
+    NaN."""
+    value, low, high = np.broadcast_arrays(
+        *(np.asarray(part, np.float64) for part in (value, *ends))
+    )
     width = high - low
     at_end = np.minimum(value - low, high - value) <= AT_END * width
     known = at_end & np.isfinite(width) & np.isfinite(examples)
@@ -184,8 +207,8 @@ def least_error(value, examples, ends: Range | tuple[np.ndarray, np.ndarray]) ->
 
 
 def _placed(value, other, error, ends) -> tuple[np.ndarray, ...]:
-    """Broadcast value, other, error, low and high to one shape. Add the distances of the value from both ends, and
-    whether it is too near to one of them."""
+    """Broadcast value, other, error, low and high to one shape. Add the distances of the value
+    from both ends, and whether it is too near to one of them."""
     value, other, error, low, high = np.broadcast_arrays(
         *(np.asarray(part, np.float64) for part in (value, other, error, *ends))
     )

@@ -1,4 +1,5 @@
-"""Does one of many changes to a model matter? Tests on predictions for the same examples, in float64."""
+"""Does one of many changes to a model matter? Tests on predictions for the same examples, in
+float64."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,14 +9,17 @@ from scipy.stats import binom, rankdata
 
 from bertshift.seeds import seed_from
 
-DRAWS, SPLITS = 10_000, 1_000  # with fewer draws no p is small enough to survive a correction for 144 heads
+DRAWS, SPLITS = (
+    10_000,
+    1_000,
+)  # with fewer draws no p is small enough to survive a correction for 144 heads
 DRAWN_AT_ONCE = 10_000_000
 ROUNDING = 1e-12  # a difference that sums of equal numbers in another order can make
 
 
 def mcnemar(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Calculate the exact two-sided p of "as many examples turn right as turn wrong" (McNemar 1947,
-    binomial); 1 where none turns.
+    """Calculate the exact two-sided p of "as many examples turn right as turn wrong" (McNemar
+    1947, binomial); 1 where none turns.
 
     before [examples], after [..., examples]: is the prediction right?
     """
@@ -24,8 +28,8 @@ def mcnemar(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """Calculate the false discovery rate at which each of these tests is just significant (Benjamini &
-    Hochberg 1995).
+    """Calculate the false discovery rate at which each of these tests is just significant
+    (Benjamini & Hochberg 1995).
 
     NaN, where nothing could be tested, stays NaN and counts as no test.
     """
@@ -39,17 +43,19 @@ def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Score:
-    """A score that is a function of sums over examples, so that it is quickly had for many samples of them.
+    """A score that is a function of sums over examples, so that it is quickly had for many samples
+    of them.
 
-    features: gold and predictions [..., examples] -> [..., examples, k]. combine: their means [..., k] -> [...].
+    features: gold and predictions [..., examples] -> [..., examples, k]. combine: their means
+    [..., k] -> [...].
     """
 
     features: Callable[[np.ndarray, np.ndarray], np.ndarray]
     combine: Callable[[np.ndarray], np.ndarray]
 
     def of(self, gold: np.ndarray, said: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Prepare gold [examples] and said [models, examples]: a function from how many times each example
-        counts [samples, examples] to the scores [samples, models]."""
+        """Prepare gold [examples] and said [models, examples]: a function from how many times each
+        example counts [samples, examples] to the scores [samples, models]."""
         features = self.features(np.broadcast_to(gold, said.shape), said).astype(float)
         models, examples, k = features.shape
         flat = np.moveaxis(features, 1, 0).reshape(examples, models * k)
@@ -71,7 +77,8 @@ def _ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
 
 
 def _hits(gold, said):
-    """Tell for each example whether gold and prediction are both class 1, and how many of the two are."""
+    """Tell for each example whether gold and prediction are both class 1, and how many of the two
+    are."""
     return np.stack([(gold == 1) & (said == 1), (gold == 1) * 1 + (said == 1)], -1)
 
 
@@ -113,7 +120,8 @@ def _rank_moments(gold, said):
     return _moments(rankdata(gold, axis=-1), rankdata(said, axis=-1))
 
 
-# `mean` is for predictions that are scores themselves. A Spearman correlation of a sample takes ranks among all examples.
+# `mean` is for predictions that are scores themselves. A Spearman correlation of a sample takes
+# ranks among all examples.
 SCORES = {
     "mean": Score(lambda gold, said: said[..., None], _first),
     "accuracy": Score(lambda gold, said: (gold == said)[..., None], _first),
@@ -126,13 +134,18 @@ SCORES = {
 
 
 def paired_bootstrap(
-    score: Score, gold: np.ndarray, before: np.ndarray, after: np.ndarray, name: str, draws: int = DRAWS
+    score: Score,
+    gold: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
+    name: str,
+    draws: int = DRAWS,
 ) -> np.ndarray:
-    """Calculate the two-sided p [models] of "no difference", from samples of the examples with replacement,
-    the same for all models.
+    """Calculate the two-sided p [models] of "no difference", from samples of the examples with
+    replacement, the same for all models.
 
-    gold, before [examples]; after [models, examples]; `name` is what the samples depend on. The least p is
-    2 / (draws + 1).
+    gold, before [examples]; after [models, examples]; `name` is what the samples depend on. The
+    least p is 2 / (draws + 1).
     """
     scores = score.of(gold, np.stack([before, *after]))
     not_better, not_worse = np.zeros(len(after)), np.zeros(len(after))
@@ -147,9 +160,11 @@ def paired_bootstrap(
 def samples(
     examples: int, draws: int, *name: str, drawn_at_once: int = DRAWN_AT_ONCE
 ) -> Iterator[np.ndarray]:
-    """Yield blocks [samples, examples] of how often each example was drawn, `draws` samples in all.
+    """Yield blocks [samples, examples] of how often each example was drawn, `draws` samples in
+    all.
 
-    Samples depend on `name`, not on `drawn_at_once`, the most examples of a block (24 bytes each, while it is made).
+    Samples depend on `name`, not on `drawn_at_once`, the most examples of a block (24 bytes each,
+    while it is made).
     """
     rng = np.random.default_rng(seed_from(*name))
     at_once = max(1, drawn_at_once // examples)
@@ -160,16 +175,23 @@ def samples(
 
 
 def split_half(
-    score: Score, gold: np.ndarray, before: np.ndarray, after: np.ndarray, name: str, splits: int = SPLITS
+    score: Score,
+    gold: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
+    name: str,
+    splits: int = SPLITS,
 ) -> np.ndarray:
-    """Measure, on one random half of the examples, the gain of the model that gains most on the other half:
-    [splits].
+    """Measure, on one random half of the examples, the gain of the model that gains most on the
+    other half: [splits].
 
-    The gain of the best of many models on the examples that it was chosen on is too large by what chance adds to the
-    best: the winner's curse. Arguments are those of `paired_bootstrap`.
+    The gain of the best of many models on the examples that it was chosen on is too large by what
+    chance adds to the best: the winner's curse. Arguments are those of `paired_bootstrap`.
     """
     scores = score.of(gold, np.stack([before, *after]))
     rng = np.random.default_rng(seed_from("split half", name))
     chosen_on = rng.permuted(np.tile(np.arange(len(gold)) < len(gold) // 2, (splits, 1)), axis=1)
-    first, second = (found[:, 1:] - found[:, :1] for found in (scores(chosen_on), scores(~chosen_on)))
+    first, second = (
+        found[:, 1:] - found[:, :1] for found in (scores(chosen_on), scores(~chosen_on))
+    )
     return np.take_along_axis(second, first.argmax(1)[:, None], 1)[:, 0]

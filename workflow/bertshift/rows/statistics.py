@@ -12,8 +12,16 @@ from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.estimates import estimate
 
 POINTS = 100  # of a score from 0 to 1, the unit in which papers print accuracy, F1 and attachment scores
-UNITS = {"init": "pretraining run", "seed": "seed"}  # what a replicate's name begins with, and what it is
-RUN = ["init", "seed", "ref_init", "ref_seed"]  # which replicate of a model, and of what it is compared with
+UNITS = {
+    "init": "pretraining run",
+    "seed": "seed",
+}  # what a replicate's name begins with, and what it is
+RUN = [
+    "init",
+    "seed",
+    "ref_init",
+    "ref_seed",
+]  # which replicate of a model, and of what it is compared with
 SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
 PROBED = ["model", "task", "init"]  # what the probes of several seeds are trained on
 PAIRED = " pair"  # a unit that is two of UNITS
@@ -32,9 +40,11 @@ def correlation(values, others) -> float:
 
 
 def paired_t(differences) -> float:
-    """Compute the two-sided p of "the mean difference is 0" over replicates (Student's t); NaN for fewer than two.
+    """Compute the two-sided p of "the mean difference is 0" over replicates (Student's t); NaN for
+    fewer than two.
 
-    NaN also for equal differences other than 0: scores are counts, so that two replicates agree by chance.
+    NaN also for equal differences other than 0: scores are counts, so that two replicates agree by
+    chance.
     """
     differences = np.asarray(differences, dtype=np.float64)
     n, mean = differences.size, differences.mean()
@@ -47,8 +57,8 @@ def paired_t(differences) -> float:
 
 
 def is_far_off(values) -> bool:
-    """Test whether one replicate lies far from the others (Grubbs 1969, two-sided, at FAR). False for
-    fewer than COMPARABLE: the largest distance from their mean is bounded."""
+    """Test whether one replicate lies far from the others (Grubbs 1969, two-sided, at FAR). False
+    for fewer than COMPARABLE: the largest distance from their mean is bounded."""
     values = np.asarray(values, dtype=np.float64)
     n = values.size
     if n < COMPARABLE:
@@ -59,7 +69,8 @@ def is_far_off(values) -> bool:
 
 
 def best_of_two(values) -> float:
-    """Estimate what the better of two runs scores on average, from all pairs (unbiased); NaN for fewer than two."""
+    """Estimate what the better of two runs scores on average, from all pairs (unbiased); NaN for
+    fewer than two."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     n = ordered.size
     # The i-th smallest of n, counted from 0, is the larger one of i pairs.
@@ -67,23 +78,25 @@ def best_of_two(values) -> float:
 
 
 def with_replicates(table: pd.DataFrame, apart: Sequence[str] = ()) -> pd.DataFrame:
-    """Add a column `replicate` to metric rows: the independent unit that a row belongs to, among those of the
-    same `apart`.
+    """Add a column `replicate` to metric rows: the independent unit that a row belongs to, among
+    those of the same `apart`.
 
-    Several pretraining runs, or no fine-tuning at all: the run, since seeds on one checkpoint are not independent of
-    each other, or the pair of runs where two are compared ("init1-2"). One pretraining run: the fine-tuning seed, or
-    the pair of seeds ("seed1-2").
+    Several pretraining runs, or no fine-tuning at all: the run, since seeds on one checkpoint are
+    not independent of each other, or the pair of runs where two are compared ("init1-2"). One
+    pretraining run: the fine-tuning seed, or the pair of seeds ("seed1-2").
     """
     init, seed = _numbers(table, "init"), _numbers(table, "seed")
     group = [table[key] for key in apart] or np.zeros(len(table))
     one_run = table["init"].groupby(group).transform("nunique") == 1
-    by_seed = one_run & (table["seed"] != 0).groupby(group).transform("any") & ~init.str.contains("-")
+    by_seed = (
+        one_run & (table["seed"] != 0).groupby(group).transform("any") & ~init.str.contains("-")
+    )
     return table.assign(replicate=("init" + init).where(~by_seed, "seed" + seed))
 
 
 def _numbers(table: pd.DataFrame, key: str) -> pd.Series:
-    """Name what a row has as `key`, joined with the same of what the row is compared with where that
-    differs."""
+    """Name what a row has as `key`, joined with the same of what the row is compared with where
+    that differs."""
     own = table[key].astype(str)
     if f"ref_{key}" not in table:
         return own
@@ -92,20 +105,25 @@ def _numbers(table: pd.DataFrame, key: str) -> pd.Series:
 
 
 def unit_of(replicate: str) -> str:
-    """Tell the unit of a replicate from its name in `with_replicates`: one of UNITS, or a pair of them."""
+    """Tell the unit of a replicate from its name in `with_replicates`: one of UNITS, or a pair of
+    them."""
     return UNITS[replicate[:4]] + PAIRED * ("-" in replicate)
 
 
 def failures(table: pd.DataFrame) -> pd.Series:
-    """Mark rows that are about a run, or compare it with one, that failed to train; none where a table does
-    not say."""
-    return table[[column for column in ("failed", "ref_failed") if column in table]].eq(True).any(axis=1)
+    """Mark rows that are about a run, or compare it with one, that failed to train; none where a
+    table does not say."""
+    return (
+        table[[column for column in ("failed", "ref_failed") if column in table]]
+        .eq(True)
+        .any(axis=1)
+    )
 
 
 def failed_wholes(rows: pd.DataFrame, by: list[str]) -> pd.Series:
-    """Mark the rows of sweeps that freeze or drop layers and whose complete run, to which they are compared,
-    failed to train; columns `by` name a replicate. A frozen or shortened model at the majority class is a
-    result, no failure."""
+    """Mark the rows of sweeps that freeze or drop layers and whose complete run, to which they are
+    compared, failed to train; columns `by` name a replicate. A frozen or shortened model at the
+    majority class is a result, no failure."""
     cut = rows["model"].str.contains(r"\.(?:freeze|keep)")
     runs = [rows[key] for key in by]
     failed = (failures(rows) & ~cut).groupby(runs).transform("any")
@@ -113,13 +131,14 @@ def failed_wholes(rows: pd.DataFrame, by: list[str]) -> pd.Series:
 
 
 def summarise(table: pd.DataFrame, by: list[str], apart: Sequence[str] = ()) -> pd.DataFrame:
-    """Average the rows of each `by`, in order of appearance: value (mean), low, high, each (what several
-    replicates have), replicates, unit (of replication), interval (see `estimates`). Replicates are those of
-    the same `apart`, which are among `by`.
+    """Average the rows of each `by`, in order of appearance: value (mean), low, high, each (what
+    several replicates have), replicates, unit (of replication), interval (see `estimates`).
+    Replicates are those of the same `apart`, which are among `by`.
 
-    A replicate's value is the mean of its rows, and so are its values without each block (`blocks.WITHOUT`), if the table
-    has them. The interval lies in the range that the columns `ranges.ENDS` name, if there are any; the column
-    `ranges.SHARE_OF` has the number of examples that the value is a share of.
+    A replicate's value is the mean of its rows, and so are its values without each block
+    (`blocks.WITHOUT`), if the table has them. The interval lies in the range that the columns
+    `ranges.ENDS` name, if there are any; the column `ranges.SHARE_OF` has the number of examples
+    that the value is a share of.
     """
     columns = [*by, "value", "low", "high", "each", "replicates", "unit", "interval"]
     rows = with_replicates(table, apart).dropna(subset=by)
@@ -132,18 +151,24 @@ def summarise(table: pd.DataFrame, by: list[str], apart: Sequence[str] = ()) -> 
         estimate(each.loc[~np.isfinite(each["value"]), "value"])  # says so
     first = rows.drop_duplicates("cell").set_index("cell")
     found = first.assign(unit=first["replicate"].map(unit_of), each="", interval="", replicates=0)
-    ends = found.reindex(columns=ranges.ENDS).fillna(dict(zip(ranges.ENDS, ranges.ANY, strict=True)))
+    ends = found.reindex(columns=ranges.ENDS).fillna(
+        dict(zip(ranges.ENDS, ranges.ANY, strict=True))
+    )
     examples = found.get(ranges.SHARE_OF, pd.Series(np.nan, found.index))
     wide = each.unstack()
     # Cells with the same replicates and blocks at once: a figure may have thousands of cells.
-    for _, cells in wide.groupby([known.tobytes() for known in wide.notna().to_numpy()], sort=False):
+    for _, cells in wide.groupby(
+        [known.tobytes() for known in wide.notna().to_numpy()], sort=False
+    ):
         part = cells.dropna(axis="columns")
         values = part["value"]
         known = [name for name in wanted[1:] if name in part and part[name].shape == values.shape]
         left_out = np.stack([part[name].to_numpy().T for name in known], axis=1) if known else None
         within, counted = ends.loc[cells.index].to_numpy().T, examples[cells.index].to_numpy()
         one = estimate(values.to_numpy().T, list(values), left_out, within, counted)
-        found.loc[cells.index, ["value", "low", "high"]] = np.column_stack([one.mean, one.low, one.high])
+        found.loc[cells.index, ["value", "low", "high"]] = np.column_stack(
+            [one.mean, one.low, one.high]
+        )
         found.loc[cells.index, ["replicates", "interval"]] = one.replicates, one.interval
         if one.replicates > 1:
             found.loc[cells.index, "each"] = [joined(row) for row in values.to_numpy()]
@@ -161,17 +186,20 @@ def each_of(text: str) -> list[float]:
 
 
 def banded(rows: pd.DataFrame) -> pd.Series:
-    """Tell for which rows figures draw the interval: those with one, and with replicates enough for it."""
+    """Tell for which rows figures draw the interval: those with one, and with replicates enough
+    for it."""
     return rows["low"].notna() & (rows["replicates"] >= BANDED)
 
 
 def too_few(rows: pd.DataFrame) -> pd.Series:
-    """List, row by row, the replicates' values where they are several and too few for an interval; else nothing."""
+    """List, row by row, the replicates' values where they are several and too few for an interval;
+    else nothing."""
     return rows["each"].where(rows["replicates"] < BANDED, "").map(each_of)
 
 
 def mapped(table: pd.DataFrame, function: Callable, *more: str) -> pd.DataFrame:
-    """Apply the monotone `function` to a table's `value`, values without each block, range and columns `more`."""
+    """Apply the monotone `function` to a table's `value`, values without each block, range and
+    columns `more`."""
     names = [name for name in ("value", *WITHOUT, *more) if name in table]
     found = table.assign(**{name: function(table[name]) for name in names})
     if {*ranges.ENDS} <= {*table}:
@@ -182,8 +210,8 @@ def mapped(table: pd.DataFrame, function: Callable, *more: str) -> pd.DataFrame:
 
 
 def with_value(table: pd.DataFrame, values: pd.Series | float, ends=ranges.ANY) -> pd.DataFrame:
-    """Replace the values of a table by others, in a range with these `ends`, that have no values without a
-    block, and no interval."""
+    """Replace the values of a table by others, in a range with these `ends`, that have no values
+    without a block, and no interval."""
     columns = [*WITHOUT, ranges.SHARE_OF, "low", "high"]
     return ranges.within(table.drop(columns=columns, errors="ignore").assign(value=values), ends)
 
@@ -194,7 +222,8 @@ def in_points(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_own_probe(probe_seeds, probes, seed: int, seeds: int):
-    """Tell which probes of a pretrained model are compared with fine-tuning seed `seed` of `seeds`.
+    """Tell which probes of a pretrained model are compared with fine-tuning seed `seed` of
+    `seeds`.
 
     The pretrained model has the probes 1 to `probes` (a number, or one for each of `probe_seeds`).
     They are divided among its fine-tuning seeds. So each seed's difference contains the noise of
@@ -237,10 +266,12 @@ def minus_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> p
 
 
 def spreads(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Make a row for each `by`: standard deviations of `value` between runs of one kind, pooled over all other runs.
+    """Make a row for each `by`: standard deviations of `value` between runs of one kind, pooled
+    over all other runs.
 
-    `sd_probe`: between probes on one model; `sd_finetuning`: between seeds on one checkpoint, of means over probes;
-    `sd_pretraining`: between pretraining runs, of means over seeds. NaN where nothing was run twice.
+    `sd_probe`: between probes on one model; `sd_finetuning`: between seeds on one checkpoint, of
+    means over probes; `sd_pretraining`: between pretraining runs, of means over seeds. NaN where
+    nothing was run twice.
     """
     found, within = [], [*by, "init", "seed", "probe_seed"]
     for kind in SPREADS:
@@ -252,15 +283,16 @@ def spreads(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def holm(p: pd.Series) -> pd.Series:
-    """Apply Holm's step-down correction to p-values, for having made all of these tests (Holm 1979)."""
+    """Apply Holm's step-down correction to p-values, for having made all of these tests (Holm
+    1979)."""
     ordered = p.sort_values()
     steps = ordered * np.arange(len(ordered), 0, -1)
     return steps.cummax().clip(upper=1.0).reindex(p.index)
 
 
 def layers_to(scores: Mapping[int, float], share: float = 0.95) -> float:
-    """Find the fewest layers that gain `share` of the score between the fewest and the most; NaN if more layers gain
-    nothing."""
+    """Find the fewest layers that gain `share` of the score between the fewest and the most; NaN
+    if more layers gain nothing."""
     fewest, most = scores[min(scores)], scores[max(scores)]
     if most <= fewest:
         return np.nan

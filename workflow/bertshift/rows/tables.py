@@ -30,10 +30,13 @@ FIRST = [
 
 
 def compared(
-    table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]], used: int | None = None
+    table: pd.DataFrame,
+    settings: Mapping,
+    inputs: Mapping[str, Sequence[str]],
+    used: int | None = None,
 ) -> pd.DataFrame:
-    """Add to rows of `metrics.comparing.comparisons` what they were made from. `inputs` has the files of
-    `metric_table` there but the activations.
+    """Add to rows of `metrics.comparing.comparisons` what they were made from. `inputs` has the
+    files of `metric_table` there but the activations.
 
     `used`: how many of each stimulus's inputs, if not all.
     """
@@ -53,9 +56,11 @@ def compared(
     return _ordered(_with_failures(table, settings, inputs))
 
 
-def steps_table(table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Add to rows of `training.steps.relative_norms` what they were made from. `inputs` has `outcomes` and `scores`
-    as for `metric_table`."""
+def steps_table(
+    table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
+    """Add to rows of `training.steps.relative_norms` what they were made from. `inputs` has
+    `outcomes` and `scores` as for `metric_table`."""
     table = table.assign(
         **{key: settings[key] for key in ("model", "reference", "scale")},
         metric="steps",
@@ -71,8 +76,8 @@ def steps_table(table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Seq
 def spectra_table(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, Sequence[str]]
 ) -> pd.DataFrame:
-    """Add to rows of `metrics.spectra.compare` what they were made from. `inputs` has `outcomes` and `scores` as for
-    `metric_table`."""
+    """Add to rows of `metrics.spectra.compare` what they were made from. `inputs` has `outcomes`
+    and `scores` as for `metric_table`."""
     table = table.assign(
         stimuli="none",
         scale=settings["scale"],
@@ -85,8 +90,9 @@ def spectra_table(
 def restored_table(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
 ) -> pd.DataFrame:
-    """Add to rows of `ablation.restoration.restore` what they were made from. `inputs` has the files of
-    `probe_table`, the `outcomes` of `metric_table`, and the `sidecar` of the data set that is scored on."""
+    """Add to rows of `ablation.restoration.restore` what they were made from. `inputs` has the
+    files of `probe_table`, the `outcomes` of `metric_table`, and the `sidecar` of the data set
+    that is scored on."""
     scored = table["metric"] == "restored_score"
     dev = describe_split(read_json(inputs["sidecar"]), "dev", table.loc[scored, "n"].iloc[0])
     seen = read_json(inputs["description"])["data"]
@@ -104,8 +110,9 @@ def restored_table(
 def forgetting_table(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
 ) -> pd.DataFrame:
-    """Add to rows of `metrics.forgetting.forgetting` what they were made from. `inputs` has the files of
-    `probe_table`; settings["corpus"] is the name of the corpus whose words were counted, if one was."""
+    """Add to rows of `metrics.forgetting.forgetting` what they were made from. `inputs` has the
+    files of `probe_table`; settings["corpus"] is the name of the corpus whose words were counted,
+    if one was."""
     counted = f"the corpus {settings['corpus']}" if settings["corpus"] else "the other sentences"
     table = table.assign(
         **{key: settings[key] for key in ("model", "reference", "stimuli", "scale")},
@@ -128,12 +135,16 @@ def _with_failures(
     inputs: Mapping[str, Sequence[str]],
     sides: Sequence[str] = ("", "ref_"),
 ) -> pd.DataFrame:
-    """Add a column for each of `sides`, `failed` and `ref_failed`: true where the run did not learn its task."""
+    """Add a column for each of `sides`, `failed` and `ref_failed`: true where the run did not
+    learn its task."""
     outcomes = zip(settings["trained"], inputs["outcomes"], strict=True)
     known = {tuple(run): failed(read_json(file)) for run, file in outcomes}
     for side in sides:
         runs = zip(
-            table["reference" if side else "model"], table[f"{side}init"], table[f"{side}seed"], strict=True
+            table["reference" if side else "model"],
+            table[f"{side}init"],
+            table[f"{side}seed"],
+            strict=True,
         )
         table[f"{side}failed"] = [known.get(run, False) for run in runs]
     return table
@@ -142,8 +153,9 @@ def _with_failures(
 def probe_table(
     table: pd.DataFrame, settings: Mapping, inputs: Mapping[str, str | Sequence[str]]
 ) -> pd.DataFrame:
-    """Add to a probe's rows what they were made from, and `failed`. `inputs` has the `description` of the sentences
-    probed on, the `scores` of every fine-tuning that led to the model, and the `outcomes` of `metric_table`."""
+    """Add to a probe's rows what they were made from, and `failed`. `inputs` has the `description`
+    of the sentences probed on, the `scores` of every fine-tuning that led to the model, and the
+    `outcomes` of `metric_table`."""
     table = table.assign(
         scale=settings["scale"],
         **of_runs(table["init"], settings["checkpoints"]),
@@ -162,13 +174,14 @@ def _training(inputs: Mapping[str, Sequence[str]]) -> str:
 
 
 def describe_training(scores: Sequence[str]) -> str:
-    """Say what fine-tunings were trained on, each set of rows once, from the scores.json of one run of each."""
+    """Say what fine-tunings were trained on, each set of rows once, from the scores.json of one
+    run of each."""
     return "; ".join(dict.fromkeys(read_json(run)["data"]["train"] for run in scores))
 
 
 def score_table(scores: Sequence[Mapping], provenance: Mapping) -> pd.DataFrame:
-    """Make a row for each replicate and metric: the score, beside it the majority class's, whether the run failed to
-    learn, and what all were made from.
+    """Make a row for each replicate and metric: the score, beside it the majority class's, whether
+    the run failed to learn, and what all were made from.
 
     `scores` are the replicates' scores.json in the order of provenance["runs"].
     """

@@ -11,7 +11,8 @@ from torch import nn
 
 
 def weights_digest(model: nn.Module) -> str:
-    """Digest the names and bits of all parameters: two runs start alike exactly if theirs are equal."""
+    """Digest the names and bits of all parameters: two runs start alike exactly if theirs are
+    equal."""
     return parameters_digest(model.named_parameters())
 
 
@@ -24,9 +25,11 @@ def parameters_digest(parameters: Iterable[tuple[str, torch.Tensor]]) -> str:
 
 
 def save(path: Path, fingerprint: str, state: dict[str, Any]) -> None:
-    """Write `state` (tensors, numbers, and containers of them); `path` always holds a complete checkpoint or none.
+    """Write `state` (tensors, numbers, and containers of them); `path` always holds a complete
+    checkpoint or none.
 
-    The temporary name is fixed, so that a kill while writing leaves one file that the next save overwrites.
+    The temporary name is fixed, so that a kill while writing leaves one file that the next save
+    overwrites.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".part")
@@ -41,15 +44,18 @@ def save(path: Path, fingerprint: str, state: dict[str, Any]) -> None:
 
 
 def load(path: Path, fingerprint: str) -> dict[str, Any] | None:
-    """Read the state saved under `fingerprint`, onto the CPU; None, with a message on stderr, where `path`
-    cannot be used."""
+    """Read the state saved under `fingerprint`, onto the CPU; None, with a message on stderr,
+    where `path` cannot be used."""
     if not path.exists():
         return None
     try:
         saved = _read(path)
         found, state = saved["fingerprint"], saved["state"]
     except Exception as error:  # noqa: BLE001 (a damaged file makes torch.load raise almost anything)
-        print(f"{path} cannot be read ({type(error).__name__}): starting again from step 0.", file=sys.stderr)
+        print(
+            f"{path} cannot be read ({type(error).__name__}): starting again from step 0.",
+            file=sys.stderr,
+        )
         return None
     if found != fingerprint:
         print(
@@ -61,8 +67,8 @@ def load(path: Path, fingerprint: str) -> dict[str, Any] | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read a checkpoint. BadZipFile for a file whose bytes are not those that were written: torch itself does
-    not compare the checksums."""
+    """Read a checkpoint. BadZipFile for a file whose bytes are not those that were written: torch
+    itself does not compare the checksums."""
     with zipfile.ZipFile(path) as file:
         if damaged := file.testzip():
             raise zipfile.BadZipFile(f"{damaged} has another checksum")

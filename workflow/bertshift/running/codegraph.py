@@ -18,10 +18,12 @@ VERSION = sys.version.split()[0]
 
 
 def digest(scripts: Iterable[Path], without: Collection[Path] = ()) -> str:
-    """Digest scripts and all library modules that they import, directly or through others, into 12 characters.
+    """Digest scripts and all library modules that they import, directly or through others, into 12
+    characters.
 
-    Comments, docstrings, layout and what is raised do not count, nor do the modules that are APART, nor those in `without`. Rules hold it as a
-    parameter, so that an edited module reruns exactly the stages that import it. UserError for a script that does not exist.
+    Comments, docstrings, layout and what is raised do not count, nor do the modules that are
+    APART, nor those in `without`. Rules hold it as a parameter, so that an edited module reruns
+    exactly the stages that import it. UserError for a script that does not exist.
     """
     scripts = list(scripts)
     if missing := [file for file in scripts if not file.is_file()]:
@@ -48,7 +50,8 @@ def code_of(scripts: Iterable[Path], without: Collection[Path] = ()) -> list[Pat
 
 
 def recall() -> None:
-    """Take what an earlier call of `keep` wrote: to parse two hundred modules takes longer than to plan all jobs."""
+    """Take what an earlier call of `keep` wrote: to parse two hundred modules takes longer than to
+    plan all jobs."""
     _known.update(_whole(remembered(KEPT).get(VERSION)))
 
 
@@ -74,7 +77,8 @@ _modules: dict[Path, tuple[str, tuple[Path, ...]]] = {}
 
 
 def _read(path: Path) -> tuple[str, tuple[Path, ...]]:
-    """Digest what a module does, and list the library's files that it imports; read once in a process."""
+    """Digest what a module does, and list the library's files that it imports; read once in a
+    process."""
     if path not in _modules:
         _modules[path] = _fresh(path)
     return _modules[path]
@@ -103,7 +107,8 @@ def _parsed(source: bytes, path: Path) -> list:
 
 
 def _files(module: str) -> list[Path]:
-    """List the files that importing `module` may run, as far as they count: its own, and those of the packages around it."""
+    """List the files that importing `module` may run, as far as they count: its own, and those of
+    the packages around it."""
     first, *rest = module.split(".")
     if first != PACKAGE.name or rest and (rest[0] in APART or f"{rest[0]}.py" in APART):
         return []

@@ -1,4 +1,5 @@
-"""One GPU for each job of a machine that has several: a scheduler without a device list counts them, no more."""
+"""One GPU for each job of a machine that has several: a scheduler without a device list counts
+them, no more."""
 
 import fcntl
 import os
@@ -11,7 +12,8 @@ from pathlib import Path
 
 DEVICES = Path("/dev")
 DRIVER = Path("/proc/driver/nvidia/version")
-# NVIDIA's oldest driver on Linux for any CUDA of a major version (CUDA release notes, minor version compatibility).
+# NVIDIA's oldest driver on Linux for any CUDA of a major version (CUDA release notes, minor
+# version compatibility).
 OLDEST_DRIVER = {"12": 525, "13": 580}
 # Not tempfile.gettempdir(), which may be a folder of each user, or of each job.
 LOCKS = Path("/tmp")
@@ -21,34 +23,46 @@ _held: list[int] = []  # open files: their locks end with the process, however i
 
 
 def given(devices: Path = DEVICES) -> list[str]:
-    """List the GPUs that this process may use, without asking a library that would take hold of one.
+    """List the GPUs that this process may use, without asking a library that would take hold of
+    one.
 
-    Those that CUDA_VISIBLE_DEVICES names (numbers, UUIDs or MIG ids); where it is not set, this machine's, from 0.
+    Those that CUDA_VISIBLE_DEVICES names (numbers, UUIDs or MIG ids); where it is not set, this
+    machine's, from 0.
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return [str(index) for index, _ in enumerate(devices.glob("nvidia[0-9]*"))]
-    # CUDA, too, reads up to the first that is none. NoDevFiles is what Slurm gives a job without a GPU.
+    # CUDA, too, reads up to the first that is none. NoDevFiles is what Slurm gives a job without a
+    # GPU.
     return list(
-        takewhile(lambda name: name not in ("", "-1", "NoDevFiles"), map(str.strip, visible.split(",")))
+        takewhile(
+            lambda name: name not in ("", "-1", "NoDevFiles"), map(str.strip, visible.split(","))
+        )
     )
 
 
 def take_one(who: str, devices: Path = DEVICES, locks: Path = LOCKS) -> None:
-    """Make a GPU that no other process has taken the only one that this process and its children see, until it ends.
+    """Make a GPU that no other process has taken the only one that this process and its children
+    see, until it ends.
 
-    Waits for one, saying so on stderr as `who`. Does nothing where CUDA_VISIBLE_DEVICES names one already, as for a job
-    of a cluster, or none, and where there is no GPU. Call it before CUDA starts.
+    Waits for one, saying so on stderr as `who`. Does nothing where CUDA_VISIBLE_DEVICES names one
+    already, as for a job of a cluster, or none, and where there is no GPU. Call it before CUDA
+    starts.
     """
     names, chosen = given(devices), "CUDA_VISIBLE_DEVICES" in os.environ
     if len(names) <= chosen:
         return
     # Slurm may count the GPUs of each of its jobs from 0.
     where = f"-job{os.environ['SLURM_JOB_ID']}" if chosen and "SLURM_JOB_ID" in os.environ else ""
-    paths = [locks / f"bertshift{where}-gpu{re.sub('[^A-Za-z0-9-]', '_', name)}.lock" for name in names]
+    paths = [
+        locks / f"bertshift{where}-gpu{re.sub('[^A-Za-z0-9-]', '_', name)}.lock" for name in names
+    ]
     taken = _first_free(paths)
     if taken is None:
-        print(f"{who}: all {len(names)} GPUs are taken by other jobs; waiting for one.", file=sys.stderr)
+        print(
+            f"{who}: all {len(names)} GPUs are taken by other jobs; waiting for one.",
+            file=sys.stderr,
+        )
         started = time.monotonic()
         while (taken := _first_free(paths)) is None:
             time.sleep(SECONDS_BETWEEN_TRIES)
@@ -57,19 +71,24 @@ def take_one(who: str, devices: Path = DEVICES, locks: Path = LOCKS) -> None:
             file=sys.stderr,
         )
     if not chosen:
-        # CUDA counts the fastest first if not told otherwise, and all jobs must mean the same by a number.
+        # CUDA counts the fastest first if not told otherwise, and all jobs must mean the same by a
+        # number.
         os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     os.environ["CUDA_VISIBLE_DEVICES"] = names[taken]
 
 
 def unusable(devices: Path = DEVICES, driver: Path = DRIVER) -> str | None:
-    """Say why torch cannot use the GPU that this process was given, and what to do; None if it can or there is none.
+    """Say why torch cannot use the GPU that this process was given, and what to do; None if it can
+    or there is none.
 
-    Imports torch only if the process was given a GPU, by CUDA_VISIBLE_DEVICES, Slurm or a device file.
+    Imports torch only if the process was given a GPU, by CUDA_VISIBLE_DEVICES, Slurm or a device
+    file.
     """
     names = given(devices)
     if "CUDA_VISIBLE_DEVICES" not in os.environ:
-        names += filter(None, (os.environ.get(name) for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS")))
+        names += filter(
+            None, (os.environ.get(name) for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"))
+        )
     if not names:
         return None
     import torch
@@ -78,7 +97,9 @@ def unusable(devices: Path = DEVICES, driver: Path = DRIVER) -> str | None:
         return None
     known = re.search(r"\b\d+\.[\d.]+\b", driver.read_text()) if driver.exists() else None
     installed = (
-        f"NVIDIA's driver is {known[0]}" if known else f"NVIDIA's driver is not to be found ({driver})"
+        f"NVIDIA's driver is {known[0]}"
+        if known
+        else f"NVIDIA's driver is not to be found ({driver})"
     )
     build = torch.version.cuda
     oldest = OLDEST_DRIVER.get(build and build.partition(".")[0])
@@ -124,8 +145,8 @@ def _lock(path: Path) -> bool:
 
 
 def _opened(path: Path) -> int:
-    """Open a file. Another user's is opened without O_CREAT, which Linux refuses in a shared folder
-    (fs.protected_regular)."""
+    """Open a file. Another user's is opened without O_CREAT, which Linux refuses in a shared
+    folder (fs.protected_regular)."""
     flags = os.O_RDONLY | os.O_NOFOLLOW
     try:
         return os.open(path, flags)

@@ -27,7 +27,9 @@ class _Tee(io.TextIOBase):
     def write(self, text: str) -> int:
         shown = redact(text)
         for stream in self.streams:
-            with suppress(OSError):  # a log on a full disk: the terminal has the text, and the work goes on
+            with suppress(
+                OSError
+            ):  # a log on a full disk: the terminal has the text, and the work goes on
                 stream.write(shown)
                 stream.flush()
         return len(text)
@@ -45,7 +47,9 @@ FULL = re.compile(r"os error 28|^\d+ requested and \d+ written$")
 def _advice(error: BaseException | None) -> str | None:
     """Say what to do about an error that the machine is the cause of."""
     while error is not None:
-        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or FULL.search(str(error)):
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or FULL.search(
+            str(error)
+        ):
             return (
                 "no space left on the disk; free some and call the same command again: what is finished is kept, and "
                 "training goes on from its last checkpoint."
@@ -59,13 +63,14 @@ def _advice(error: BaseException | None) -> str | None:
     return None
 
 
-# Params that are no settings: digests of code, a figure's description, the contents of the user's own files.
+# Params that are no settings: digests of code, a figure's description, the contents of the user's
+# own files.
 NO_SETTINGS = ("code", "training_code", "shows", "own")
 
 
 def _check_gpu(unusable_gpu: str) -> None:
-    """Stop or warn where the job cannot use its GPU: on a CPU an hour of a GPU's work takes a day, so nobody
-    is to find out at the end."""
+    """Stop or warn where the job cannot use its GPU: on a CPU an hour of a GPU's work takes a day,
+    so nobody is to find out at the end."""
     if problem := gpus.unusable():
         if unusable_gpu == "stop":
             raise UserError(
@@ -81,8 +86,9 @@ def settings_of(snakemake) -> dict:
 
 
 def _write_cost(log: Path, begun: float) -> None:
-    """Write beside its log what the job took, in the columns of Snakemake's benchmarks: seconds, megabytes of resident
-    memory at most, and CPU seconds with those of the processes that it started."""
+    """Write beside its log what the job took, in the columns of Snakemake's benchmarks: seconds,
+    megabytes of resident memory at most, and CPU seconds with those of the processes that it
+    started."""
     own, started = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     cpu = sum(one.ru_utime + one.ru_stime for one in (own, started))
     row = [time.monotonic() - begun, own.ru_maxrss / 1024, cpu]
@@ -91,8 +97,8 @@ def _write_cost(log: Path, begun: float) -> None:
 
 
 def _be_alone(log: io.TextIOBase) -> None:
-    """Hold the job's log until this process ends. Raise UserError where another process holds it: the same job of a
-    snakemake that has died, which would write the same files."""
+    """Hold the job's log until this process ends. Raise UserError where another process holds it:
+    the same job of a snakemake that has died, which would write the same files."""
     try:
         fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -105,22 +111,31 @@ def _be_alone(log: io.TextIOBase) -> None:
 
 @contextmanager
 def job(snakemake, downloads: bool = False) -> Iterator[dict]:
-    """Run the body of every script, which gets the rule's settings, inside what a job needs: threads, a GPU
-    for rules that ask for one, log without secrets, no network unless it downloads, and errors as one
-    sentence. What the job took is written beside its log.
+    """Run the body of every script, which gets the rule's settings, inside what a job needs:
+    threads, a GPU for rules that ask for one, log without secrets, no network unless it downloads,
+    and errors as one sentence. What the job took is written beside its log.
 
-    Where there is a server for warm starts, a fork of it runs the script instead, and this does not return.
-    Enter it before numpy, torch, matplotlib or a library of the hub is imported: they look once.
+    Where there is a server for warm starts, a fork of it runs the script instead, and this does
+    not return. Enter it before numpy, torch, matplotlib or a library of the hub is imported: they
+    look once.
     """
     if snakemake.threads == warm.THREADS and not downloads:
         warm.hand_over()
     begun = time.monotonic()
     network.allow(downloads)
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+    for name in (
+        "OMP_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "RAYON_NUM_THREADS",
+    ):
         os.environ[name] = str(snakemake.threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    os.environ["MPLBACKEND"] = "agg"  # pictures are files; a notebook's shell names what may not be installed
-    # Importing torch and transformers makes half a million objects and no garbage: with fewer looks at them a sixth faster.
+    os.environ["MPLBACKEND"] = (
+        "agg"  # pictures are files; a notebook's shell names what may not be installed
+    )
+    # Importing torch and transformers makes half a million objects and no garbage: with fewer
+    # looks at them a sixth faster.
     gc.set_threshold(20_000, 50, 100)
     path = Path(str(snakemake.log))
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,8 @@ from bertshift.errors import UserError
 Members = TypeVar("Members", bound=Sequence)
 Result = TypeVar("Result")
 
-# Of what is free, some stays so; a process takes this much before it computes: CUDA's kernels and libraries.
+# Of what is free, some stays so; a process takes this much before it computes: CUDA's kernels and
+# libraries.
 MARGIN, OVERHEAD = 0.1, 1e9
 
 _inside = ContextVar("_inside", default=False)
@@ -25,18 +26,20 @@ def free_bytes() -> int:
 
 
 def how_many_fit(free: float, each: float, most: int) -> int:
-    """Count the processes of `each` bytes that `free` bytes hold side by side: at least 1, at most `most`."""
+    """Count the processes of `each` bytes that `free` bytes hold side by side: at least 1, at most
+    `most`."""
     return max(1, min(most, int((1 - MARGIN) * free / (each + OVERHEAD))))
 
 
 def in_parts(
     batches: Iterable[Members], compute: Callable[[Members], Result], title: str
 ) -> Iterator[tuple[Members, Result]]:
-    """Compute each batch, and yield it with what `compute` makes of it; once memory runs out, parts of each
-    batch, half as large each time.
+    """Compute each batch, and yield it with what `compute` makes of it; once memory runs out,
+    parts of each batch, half as large each time.
 
-    `compute` may be called again for members it has failed on. Inside it, other calls of this function divide nothing:
-    what runs out of memory in there is divided out here. UserError where a single member is too much.
+    `compute` may be called again for members it has failed on. Inside it, other calls of this
+    function divide nothing: what runs out of memory in there is divided out here. UserError where
+    a single member is too much.
     """
     if _inside.get():
         yield from ((batch, compute(batch)) for batch in batches)
@@ -65,8 +68,8 @@ def in_parts(
 
 
 def on_device(values: torch.Tensor, device: torch.device, title: str) -> torch.Tensor:
-    """Move `values` to the device, or leave them where they are if its memory does not hold them: parts are
-    to be moved as needed."""
+    """Move `values` to the device, or leave them where they are if its memory does not hold them:
+    parts are to be moved as needed."""
     try:
         return values.to(device)
     except torch.cuda.OutOfMemoryError:
@@ -79,8 +82,11 @@ def on_device(values: torch.Tensor, device: torch.device, title: str) -> torch.T
         return values
 
 
-def _unless_memory_runs_out(compute: Callable[[Members], Result], part: Members) -> tuple[Result] | None:
-    # A function of its own: what the failed call had allocated is free when it has returned, and not before.
+def _unless_memory_runs_out(
+    compute: Callable[[Members], Result], part: Members
+) -> tuple[Result] | None:
+    # A function of its own: what the failed call had allocated is free when it has returned, and
+    # not before.
     token = _inside.set(True)
     try:
         return (compute(part),)

@@ -1,4 +1,5 @@
-"""Jobs reach no other machine unless they are there to download: what is missing is said at once, not after a timeout."""
+"""Jobs reach no other machine unless they are there to download: what is missing is said at once,
+not after a timeout."""
 
 import os
 import socket
@@ -13,8 +14,8 @@ HERE = (None, "", "localhost", "127.0.0.1", "::1")
 
 
 def allow(downloads: bool) -> None:
-    """Allow downloads, or forbid them, to this process and those that it starts. Call it before a library of
-    the hub is imported: they look once."""
+    """Allow downloads, or forbid them, to this process and those that it starts. Call it before a
+    library of the hub is imported: they look once."""
     for name in OFFLINE:
         if downloads:
             os.environ.pop(name, None)
@@ -24,8 +25,8 @@ def allow(downloads: bool) -> None:
 
 @contextmanager
 def as_allowed() -> Iterator[None]:
-    """Raise UserError, unless downloads are allowed, for whoever asks for another machine in the block; it
-    names the machine."""
+    """Raise UserError, unless downloads are allowed, for whoever asks for another machine in the
+    block; it names the machine."""
     if not os.environ.get(OFFLINE[0]):
         yield
         return

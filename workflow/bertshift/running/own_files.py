@@ -1,4 +1,5 @@
-"""Files that the user brought: they count by what they hold. Copied anew, a mirror has other times and the same bytes."""
+"""Files that the user brought: they count by what they hold. Copied anew, a mirror has other times
+and the same bytes."""
 
 import hashlib
 import os
@@ -9,20 +10,25 @@ from pathlib import Path
 from bertshift.files import reading, remembered, sha256, write_json
 
 LIBRARY = Path(__file__).resolve().parents[1]
-# Digests of what was read before, each with the sizes and times that it goes with, so that it is not read at each start.
+# Digests of what was read before, each with the sizes and times that it goes with, so that it is
+# not read at each start.
 KNOWN = Path(".snakemake/own_files.json")
 RESULTS = "results"
 MADE = (RESULTS, "logs")
-# What jobs make there is data, which a configuration may name; and downloads are kept there by default.
+# What jobs make there is data, which a configuration may name; and downloads are kept there by
+# default.
 MAKING_DATA = ("results/world/", "results/corpora/", "results/hub")
 
 
 def misplaced(config: Mapping) -> Iterator[str]:
-    """Yield a sentence for each path of the user's in a folder whose files jobs delete before they make them again."""
+    """Yield a sentence for each path of the user's in a folder whose files jobs delete before they
+    make them again."""
     folders = [Path(name).resolve() for name in MADE]
     for key, path in _configured(config):
         real = Path(path).expanduser().resolve()
-        if not path.startswith(MAKING_DATA) and any(folder in (real, *real.parents) for folder in folders):
+        if not path.startswith(MAKING_DATA) and any(
+            folder in (real, *real.parents) for folder in folders
+        ):
             yield f"{key}: {path} lies where this workflow writes; move yours out of {' and '.join(MADE)}, and write where it is."
 
 
@@ -47,7 +53,9 @@ def _of_mirror(config: Mapping) -> Iterator[tuple[str, str]]:
         for split, files in spec.get("mirror", {}).items():
             yield from ((f"datasets.{name}.mirror.{split}", file) for file in files)
     for name, spec in config["edge_sets"].items():
-        yield from ((f"edge_sets.{name}.files.{part}", file) for part, file in spec["files"].items())
+        yield from (
+            (f"edge_sets.{name}.files.{part}", file) for part, file in spec["files"].items()
+        )
     yield from (("relations.files", file) for file in config["relations"]["files"])
 
 
@@ -58,7 +66,9 @@ def is_own(path: str) -> bool:
 
 def among(inputs: Mapping[str, str | list[str]]) -> list[str]:
     """Select the user's own among a request's files."""
-    files = chain.from_iterable([each] if isinstance(each, str) else each for each in inputs.values())
+    files = chain.from_iterable(
+        [each] if isinstance(each, str) else each for each in inputs.values()
+    )
     return [file for file in files if is_own(file)]
 
 
@@ -67,7 +77,9 @@ def contents(paths: Iterable[str]) -> dict[str, str]:
     known, found = remembered(KNOWN), {}
     for path in paths:
         files = _files(path)
-        seen = {name: [file.stat().st_size, file.stat().st_mtime_ns] for name, file in files.items()}
+        seen = {
+            name: [file.stat().st_size, file.stat().st_mtime_ns] for name, file in files.items()
+        }
         match known.get(path):
             case {"seen": before, "sha256": str(digest)} if before == seen:
                 found[path] = {"seen": seen, "sha256": digest}
@@ -82,7 +94,9 @@ def _files(path: str) -> dict[str, Path]:
     root = Path(path)
     if not root.is_dir():
         return {root.name: root} if root.exists() else {}
-    return {str(file.relative_to(root)): file for file in sorted(root.rglob("*")) if file.is_file()}
+    return {
+        str(file.relative_to(root)): file for file in sorted(root.rglob("*")) if file.is_file()
+    }
 
 
 def _digest(files: dict[str, Path]) -> str:

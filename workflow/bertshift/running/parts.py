@@ -1,4 +1,5 @@
-"""Long jobs in parts: what a job had finished when it was stopped, its next attempt does not do again."""
+"""Long jobs in parts: what a job had finished when it was stopped, its next attempt does not do
+again."""
 
 import json
 import shutil
@@ -16,16 +17,16 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Kept:
-    """The folder where a job keeps its finished parts until its table is written, with a digest of the code
-    that makes them."""
+    """The folder where a job keeps its finished parts until its table is written, with a digest of
+    the code that makes them."""
 
     folder: Path
     code: str
 
     @classmethod
     def beside(cls, output: str | Path, code: str) -> "Kept":
-        """Choose a folder beside `output` that Snakemake, which deletes a failed job's outputs, knows nothing
-        of."""
+        """Choose a folder beside `output` that Snakemake, which deletes a failed job's outputs,
+        knows nothing of."""
         return cls(Path(output).with_suffix(".parts"), code)
 
     def remove(self) -> None:
@@ -34,8 +35,8 @@ class Kept:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a job. make() -> a dict of tensors, numbers, text and lists; recipe: all that it depends on,
-    as JSON can say it."""
+    """A part of a job. make() -> a dict of tensors, numbers, text and lists; recipe: all that it
+    depends on, as JSON can say it."""
 
     name: str
     recipe: Mapping
@@ -43,8 +44,8 @@ class Part:
 
 
 def made(parts: Mapping[Key, Part], folder: Path, title: str) -> dict[Key, dict]:
-    """Make every part, and return what each gives; those that are in `folder` with the same recipe are not
-    made again.
+    """Make every part, and return what each gives; those that are in `folder` with the same recipe
+    are not made again.
 
     Each is written to `folder` as soon as it is made.
     """
@@ -69,7 +70,8 @@ def _say(line: str) -> None:
 
 
 class Latest:
-    """A function whose last result stays for the next call with the same arguments, and is freed before another is made."""
+    """A function whose last result stays for the next call with the same arguments, and is freed
+    before another is made."""
 
     def __init__(self, function: Callable):
         self._function, self._arguments, self._result = function, None, None

@@ -2,13 +2,18 @@ import os
 import re
 
 # Of the environment, by their names; values shorter than this are settings such as "true".
-SECRET = re.compile(r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY)$", re.IGNORECASE)
+SECRET = re.compile(
+    r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY)$", re.IGNORECASE
+)
 SHORTEST = 8
 HIDDEN = "[hidden]"
 PATTERNS = [
     (re.compile(r"\bhf_\w{16,}"), HIDDEN),  # the hub's tokens, from wherever they come
     (re.compile(r"(\bBearer )[\w.~+/=-]{16,}", re.IGNORECASE), rf"\1{HIDDEN}"),
-    (re.compile(r"(\bAuthorization\W+(?:Basic|token) )[\w.~+/=-]+", re.IGNORECASE), rf"\1{HIDDEN}"),
+    (
+        re.compile(r"(\bAuthorization\W+(?:Basic|token) )[\w.~+/=-]+", re.IGNORECASE),
+        rf"\1{HIDDEN}",
+    ),
     (re.compile(r"(\w://)[^\s/@]+@"), rf"\1{HIDDEN}@"),
     # Addresses to which the hub redirects are signed there.
     (re.compile(r"(https?://[^\s?'\"<>]+\?)[^\s'\"<>)]+", re.IGNORECASE), rf"\1{HIDDEN}"),

@@ -1,6 +1,7 @@
 """A warm start: one process imports the library once, and each job is a fork of it.
 
-Importing torch and transformers takes four seconds of CPU time, more than most of the demo's jobs compute.
+Importing torch and transformers takes four seconds of CPU time, more than most of the demo's jobs
+compute.
 """
 
 import gc
@@ -43,7 +44,8 @@ def start() -> subprocess.Popen:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("\0" + address)
         listener.listen(socket.SOMAXCONN)
-        # Ctrl-C is for the jobs. What this thread blocks, the process that it starts blocks from its first moment on.
+        # Ctrl-C is for the jobs. What this thread blocks, the process that it starts blocks from
+        # its first moment on.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             server = subprocess.Popen(
@@ -59,7 +61,8 @@ def start() -> subprocess.Popen:
 
 
 def hand_over() -> None:
-    """Let a fork of the server run this process's script, and exit as it does. Return where there is no server."""
+    """Let a fork of the server run this process's script, and exit as it does. Return where there
+    is no server."""
     address, python = json.loads(os.environ.get(VARIABLE) or "[null, null]")
     if python != sys.executable:
         return
@@ -84,7 +87,9 @@ def hand_over() -> None:
 def _send_script(server: socket.socket, address: str) -> None:
     server.connect("\0" + address)
     variables = {name: value for name, value in os.environ.items() if name != VARIABLE}
-    script = json.dumps({"script": sys.argv[0], "folder": os.getcwd(), "variables": variables}).encode()
+    script = json.dumps(
+        {"script": sys.argv[0], "folder": os.getcwd(), "variables": variables}
+    ).encode()
     socket.send_fds(server, [len(script).to_bytes(8)], [sys.stdout.fileno(), sys.stderr.fileno()])
     server.sendall(script)
 
@@ -98,7 +103,8 @@ def import_library() -> None:
 
 
 def serve(listener: socket.socket, driver: int) -> None:
-    """Fork for each script until `driver`, a descriptor, is closed at its other end; then end the forks."""
+    """Fork for each script until `driver`, a descriptor, is closed at its other end; then end the
+    forks."""
     forks: set[int] = set()
     scripts = 0
     while True:

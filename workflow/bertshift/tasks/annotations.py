@@ -20,12 +20,15 @@ UNKNOWN = {"upos": "_", "heads": UNREAD[0], "deprels": UNREAD[1]}
 def annotate(rows: Sequence[Mapping], tagger: Path, parser: Path) -> list[dict]:
     """Annotate each word of each stimulus: rows {"id", "text_a": {...}, perhaps "text_b": {...}}.
 
-    A text is {"start", "end" (characters), "words", "upos", "heads" (a word of the text from 1; 0: root, -1: not read),
-    "deprels"}, one entry a word (`word_spans`); sentences (`sentence_bounds`) are parsed one by one. `tagger` and
-    `parser` are folders of fine-tuned models. UserError where one holds something else.
+    A text is {"start", "end" (characters), "words", "upos", "heads" (a word of the text from 1; 0:
+    root, -1: not read), "deprels"}, one entry a word (`word_spans`); sentences (`sentence_bounds`)
+    are parsed one by one. `tagger` and `parser` are folders of fine-tuned models. UserError where
+    one holds something else.
     """
     known = {text: _unread(text) for row in rows for text in _texts(row).values()}
-    parts = [(one, slice(*bounds)) for one in known.values() for bounds in sentence_bounds(one["words"])]
+    parts = [
+        (one, slice(*bounds)) for one in known.values() for bounds in sentence_bounds(one["words"])
+    ]
     sentences = [{key: one[key][part] for key in ("words", *UNKNOWN)} for one, part in parts]
     tags = _predicted(tagger, TokenClassifier, Tagging, sentences)
     parses = _predicted(parser, DependencyParser, DependencyParsing, sentences)
@@ -33,11 +36,14 @@ def annotate(rows: Sequence[Mapping], tagger: Path, parser: Path) -> list[dict]:
         heads, deprels = zip(*parse.arcs, strict=True)
         heads = [head + part.start if head > 0 else head for head in heads]
         one["upos"][part], one["heads"][part], one["deprels"][part] = upos, heads, deprels
-    return [{"id": row["id"]} | {key: known[text] for key, text in _texts(row).items()} for row in rows]
+    return [
+        {"id": row["id"]} | {key: known[text] for key, text in _texts(row).items()} for row in rows
+    ]
 
 
 def describe(folders: Iterable[Path], scores: Iterable[Mapping]) -> str:
-    """Name annotators and dev scores: `upos init1_seed1 (accuracy 0.953), dep init1_seed1 (las_ud 0.871)`."""
+    """Name annotators and dev scores: `upos init1_seed1 (accuracy 0.953), dep init1_seed1 (las_ud
+    0.871)`."""
     return ", ".join(
         f"{folder.parent.name} {folder.name} ({each['metric']} {each['scores'][each['metric']]:.3f})"
         for folder, each in zip(folders, scores, strict=True)

@@ -27,8 +27,9 @@ def length_bucketed(
 ) -> list[list[int]]:
     """Group the indices of `lengths` into batches of examples about equally long, in random order.
 
-    A random draw of `pool` batches is sorted by length (ties in random order) and cut; every index occurs once.
-    Data that fit one pool are sorted whole. Only one batch can be smaller than `batch_size`.
+    A random draw of `pool` batches is sorted by length (ties in random order) and cut; every index
+    occurs once. Data that fit one pool are sorted whole. Only one batch can be smaller than
+    `batch_size`.
     """
     lengths = np.asarray(lengths)
     order = generator.permutation(len(lengths))
@@ -36,15 +37,20 @@ def length_bucketed(
     for start in range(0, len(order), pool * batch_size):
         members = order[start : start + pool * batch_size]
         members = members[np.argsort(lengths[members], kind="stable")]
-        # Cut from the shortest up: the incomplete batch falls on the longest examples, whose lengths are sparsest.
-        batches += [members[i : i + batch_size].tolist() for i in range(0, len(members), batch_size)]
+        # Cut from the shortest up: the incomplete batch falls on the longest examples, whose
+        # lengths are sparsest.
+        batches += [
+            members[i : i + batch_size].tolist() for i in range(0, len(members), batch_size)
+        ]
     return [batches[i] for i in generator.permutation(len(batches))]
 
 
 def pad(encoded: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
-    """Pad inputs for an encoder: input_ids, token_type_ids and attention_mask, each [batch, longest] int64.
+    """Pad inputs for an encoder: input_ids, token_type_ids and attention_mask, each [batch,
+    longest] int64.
 
-    attention_mask is None where nothing is padded, because attention runs on its fastest kernels without a mask.
+    attention_mask is None where nothing is padded, because attention runs on its fastest kernels
+    without a mask.
     """
     longest = max(map(len, encoded))
     gaps = [longest - len(example) for example in encoded]
@@ -57,7 +63,9 @@ def pad(encoded: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
     pairs = list(zip(encoded, gaps, strict=True))
     return {
         "input_ids": torch.tensor([example.input_ids + [pad_id] * gap for example, gap in pairs]),
-        "token_type_ids": torch.tensor([example.token_type_ids + [0] * gap for example, gap in pairs]),
+        "token_type_ids": torch.tensor(
+            [example.token_type_ids + [0] * gap for example, gap in pairs]
+        ),
         "attention_mask": torch.tensor([[1] * (longest - gap) + [0] * gap for gap in gaps]),
     }
 
@@ -65,8 +73,8 @@ def pad(encoded: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
 def cross_entropy(logits: Tensor, targets: Tensor, whole: Tensor | None = None) -> Tensor:
     """Average the cross-entropy over the targets that are not IGNORED.
 
-    If `targets` are a part of `whole`, divide the sum by the number of targets in `whole` that are not IGNORED. So
-    the parts add up to the mean.
+    If `targets` are a part of `whole`, divide the sum by the number of targets in `whole` that are
+    not IGNORED. So the parts add up to the mean.
     """
     if whole is None:
         return F.cross_entropy(logits, targets)

@@ -24,14 +24,21 @@ from bertshift.tasks.spanning_tree import best_tree
 
 log = logging.getLogger(__name__)
 
-METRICS = ("las_ud", "las_full", "las_nopunct", "uas", "label_accuracy_gold_heads", "las_wordpiece")
+METRICS = (
+    "las_ud",
+    "las_full",
+    "las_nopunct",
+    "uas",
+    "label_accuracy_gold_heads",
+    "las_wordpiece",
+)
 NONE = IGNORED
 UNREAD = (-1, "_")  # said of a word that the encoder did not see
 
 
 class Parse(NamedTuple):
-    """A parsed sentence: each word's (head, label), its best label under the gold head, and its number of
-    pieces."""
+    """A parsed sentence: each word's (head, label), its best label under the gold head, and its
+    number of pieces."""
 
     arcs: list[tuple[int, str]]
     under_gold: list[str]
@@ -42,8 +49,9 @@ class Parse(NamedTuple):
 class DependencyParsing:
     """Rows are sentences of a treebank: id, words, upos, heads (from 1; 0 is the root), deprels.
 
-    [CLS] stands for the root, a word's first piece for the word. A sentence of more than `max_length` pieces is not
-    trained on, and read up to the last word that fits. `labels` are the relations of the training split, sorted.
+    [CLS] stands for the root, a word's first piece for the word. A sentence of more than
+    `max_length` pieces is not trained on, and read up to the last word that fits. `labels` are the
+    relations of the training split, sorted.
     """
 
     name: str
@@ -59,7 +67,8 @@ class DependencyParsing:
         return DependencyParser(encoder, self.labels, seed)
 
     def check(self, rows: dict[str, list[dict]]) -> None:
-        """Raise UserError for a sentence that is not a tree. Labels that cannot be learned are counted in the log."""
+        """Raise UserError for a sentence that is not a tree. Labels that cannot be learned are
+        counted in the log."""
         for split, members in rows.items():
             for row in members:
                 conllu.check(row, f"{self.dataset}, split {split}, {row['id']}")
@@ -79,12 +88,14 @@ class DependencyParsing:
     ) -> tuple[list[Encoded], list[list[int]]]:
         """Make inputs, and count each word's pieces.
 
-        The target is a (first token, head, label) for the root and every word that is read; NONE for the root's head,
-        for one that is not read, and for a label that is not known.
+        The target is a (first token, head, label) for the root and every word that is read; NONE
+        for the root's head, for one that is not read, and for a label that is not known.
         """
         number = {label: i for i, label in enumerate(self.labels)}
         examples, counts = [], []
-        for row, pieces in zip(rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True):
+        for row, pieces in zip(
+            rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True
+        ):
             counts.append([len(ids) for ids in pieces])
             before, after = map(len, layout_of(tokenizer).one)
             starts = list(accumulate(counts[-1], initial=before))
@@ -97,9 +108,13 @@ class DependencyParsing:
             examples.append(Encoded(*inputs, [(0, NONE, NONE), *target]))
         return examples, counts
 
-    def training_examples(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
+    def training_examples(
+        self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
+    ) -> list[Encoded]:
         examples, counts = self.encode(rows, tokenizer)
-        whole = [e for e, words in zip(examples, counts, strict=True) if len(e.target) == len(words) + 1]
+        whole = [
+            e for e, words in zip(examples, counts, strict=True) if len(e.target) == len(words) + 1
+        ]
         if lost := len(rows) - len(whole):
             log.warning(
                 "%s: %d of %d sentences have more than %d pieces and are left out of training.",
@@ -117,15 +132,19 @@ class DependencyParsing:
 
     @staticmethod
     def collate(examples: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
-        """Pad examples; `targets` are [sentences, longest, 3] as in `encode`, NONE throughout for padding."""
+        """Pad examples; `targets` are [sentences, longest, 3] as in `encode`, NONE throughout for
+        padding."""
         targets = [torch.tensor(example.target) for example in examples]
         return pad(examples, pad_id) | {
             "targets": pad_sequence(targets, batch_first=True, padding_value=NONE)
         }
 
     @staticmethod
-    def loss(model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None) -> Tensor:
-        """Add the cross-entropies of the heads and of the labels under the gold heads, each averaged over words."""
+    def loss(
+        model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None
+    ) -> Tensor:
+        """Add the cross-entropies of the heads and of the labels under the gold heads, each
+        averaged over words."""
         inputs = dict(batch)
         first, heads, labels = inputs.pop("targets").unbind(-1)
         states = model(**inputs, first=first)
@@ -139,12 +158,15 @@ class DependencyParsing:
     def predict(
         self, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
     ) -> list[Parse]:
-        """Predict the best tree with one root for each sentence, and the best label of each of its arcs.
+        """Predict the best tree with one root for each sentence, and the best label of each of its
+        arcs.
 
         Words beyond `max_length` get UNREAD, which is wrong, and are counted in the log.
         """
         examples, counts = self.encode(rows, tokenizer)
-        unread = [len(words) + 1 - len(e.target) for e, words in zip(examples, counts, strict=True)]
+        unread = [
+            len(words) + 1 - len(e.target) for e, words in zip(examples, counts, strict=True)
+        ]
         if any(unread):
             log.warning(
                 "%s: %d words of %d sentences lie beyond %d pieces and count as wrong.",
@@ -160,19 +182,21 @@ class DependencyParsing:
             for i, *found in zip(batch, *best, strict=True):
                 words = slice(1, len(examples[i].target))
                 heads, labels, under_gold = (
-                    np.pad(values[words], (0, unread[i]), constant_values=-1).tolist() for values in found
+                    np.pad(values[words], (0, unread[i]), constant_values=-1).tolist()
+                    for values in found
                 )
                 arcs = [(head, names[label]) for head, label in zip(heads, labels, strict=True)]
                 parses[i] = Parse(arcs, [names[label] for label in under_gold], counts[i])
         return parses
 
     def score(self, rows: Sequence[dict], parses: Sequence[Parse]) -> dict[str, float]:
-        """Score parses by shares of words, punctuation included and subtypes of relations ("obl:tmod")
-        ignored, if nothing else is said.
+        """Score parses by shares of words, punctuation included and subtypes of relations
+        ("obl:tmod") ignored, if nothing else is said.
 
-        las_ud: head and relation are right. las_full: the subtype too. las_nopunct: las_ud of words whose upos is not
-        PUNCT. uas: the head is right. label_accuracy_gold_heads: the relation with its subtype, under the right head.
-        las_wordpiece: las_ud of word pieces, of which all but a word's first are right wherever the word was read.
+        las_ud: head and relation are right. las_full: the subtype too. las_nopunct: las_ud of
+        words whose upos is not PUNCT. uas: the head is right. label_accuracy_gold_heads: the
+        relation with its subtype, under the right head. las_wordpiece: las_ud of word pieces, of
+        which all but a word's first are right wherever the word was read.
         """
         said = _flat(parse.arcs for parse in parses)
         right = scores.attachment(_flat(map(_gold, rows)), said)
@@ -189,10 +213,12 @@ class DependencyParsing:
         return {name: float(found[name]) for name in self.metrics}
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Score on `dev` hanging every word on the one before it, or every word on the next, with one label.
+        """Score on `dev` hanging every word on the one before it, or every word on the next, with
+        one label.
 
-        Which of the two, with which label, is right for more words of `dev` (las_ud), then of `train`; the word at the
-        chain's end is the root. There is no las_wordpiece, for want of word pieces.
+        Which of the two, with which label, is right for more words of `dev` (las_ud), then of
+        `train`; the word at the chain's end is the root. There is no las_wordpiece, for want of
+        word pieces.
         """
         chains = lambda words: [*range(words)], lambda words: [*range(2, words + 1), 0]
 
@@ -203,15 +229,19 @@ class DependencyParsing:
                         yield i, label.partition(":")[0]
 
         labels = sorted({label.partition(":")[0] for label in self.labels})
-        i, label = scores.most_frequent(product(range(len(chains)), labels), right(dev), right(train))
+        i, label = scores.most_frequent(
+            product(range(len(chains)), labels), right(dev), right(train)
+        )
         sizes = [len(row["words"]) for row in dev]
-        parses = [Parse([(head, label) for head in chains[i](n)], [label] * n, [1] * n) for n in sizes]
+        parses = [
+            Parse([(head, label) for head in chains[i](n)], [label] * n, [1] * n) for n in sizes
+        ]
         found = self.score(dev, parses)
         return {name: value for name, value in found.items() if name != "las_wordpiece"}
 
     def columns(self, rows: Sequence[dict], parses: Sequence[Parse]) -> dict[str, list]:
-        """Make the columns of predictions.tsv: "head:label" of each word, and the share of words that are
-        right (las_ud)."""
+        """Make the columns of predictions.tsv: "head:label" of each word, and the share of words
+        that are right (las_ud)."""
         pairs = [(_gold(row), parse.arcs) for row, parse in zip(rows, parses, strict=True)]
         return {
             "gold": [_written(gold) for gold, _ in pairs],
@@ -224,8 +254,8 @@ class DependencyParsing:
 def best_parses(
     model: DependencyParser, batch: dict[str, Tensor | None]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find the best heads, their labels, and the labels under the gold heads, each [sentences, longest],
-    column 0 for the root.
+    """Find the best heads, their labels, and the labels under the gold heads, each [sentences,
+    longest], column 0 for the root.
 
     A label under a gold head is -1 where that is NONE.
     """

@@ -20,7 +20,8 @@ def best_device() -> torch.device:
 
 
 def token_batches(lengths: Sequence[int], budget: int = TOKENS_PER_BATCH) -> Iterator[list[int]]:
-    """Yield indices in batches of about `budget` padded tokens, longest first: what fits in memory shows at once."""
+    """Yield indices in batches of about `budget` padded tokens, longest first: what fits in memory
+    shows at once."""
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
         if batch and (len(batch) + 1) * lengths[batch[0]] > budget:
@@ -44,7 +45,8 @@ def check_lengths(examples: Sequence[Encoded], model: nn.Module) -> None:
 
 @torch.inference_mode()
 def predict_logits(model: nn.Module, examples: Sequence[Encoded], pad_id: int) -> list[Tensor]:
-    """Compute the model's logits for each example, in order, in float32 on the CPU; rows of padding are cut off.
+    """Compute the model's logits for each example, in order, in float32 on the CPU; rows of
+    padding are cut off.
 
     Shape [outputs] for a classifier of sequences, [tokens, outputs] for one of tokens.
     """
@@ -64,8 +66,9 @@ def evaluated(
 ) -> Iterator[tuple[list[int], Result]]:
     """Yield the numbers of each batch's examples, and `compute(collate(examples))`.
 
-    What `collate` returns is moved to the device of `model` first. Batches get smaller where memory runs out. The
-    model is in evaluation mode until the last batch. UserError for inputs that are too long for it.
+    What `collate` returns is moved to the device of `model` first. Batches get smaller where
+    memory runs out. The model is in evaluation mode until the last batch. UserError for inputs
+    that are too long for it.
     """
     check_lengths(examples, model)
     device = next(model.parameters()).device
@@ -74,7 +77,11 @@ def evaluated(
 
     def computed(batch: list[int]) -> Result:
         inputs = collate([examples[i] for i in batch])
-        return compute({key: None if value is None else value.to(device) for key, value in inputs.items()})
+        return compute(
+            {key: None if value is None else value.to(device) for key, value in inputs.items()}
+        )
 
-    yield from in_parts(token_batches([len(example) for example in examples]), computed, "evaluation")
+    yield from in_parts(
+        token_batches([len(example) for example in examples]), computed, "evaluation"
+    )
     model.train(was_training)

@@ -12,10 +12,11 @@ Task = TextClassification | AnswerSpans | Tagging | DependencyParsing
 
 
 def load_task(settings: Mapping, sidecar: Mapping, train: Sequence[dict] = ()) -> Task:
-    """Make a task from `settings` (an entry of the configuration's tasks, with its name) and a data set's sidecar.
+    """Make a task from `settings` (an entry of the configuration's tasks, with its name) and a
+    data set's sidecar.
 
-    `train` are all training rows of the data set, from which a tagger or parser takes its labels. UserError for
-    metrics, lengths or labels that do not fit the task's kind.
+    `train` are all training rows of the data set, from which a tagger or parser takes its labels.
+    UserError for metrics, lengths or labels that do not fit the task's kind.
     """
     common = {
         "name": settings["name"],
@@ -33,15 +34,21 @@ def load_task(settings: Mapping, sidecar: Mapping, train: Sequence[dict] = ()) -
         case "regression":
             return TextClassification(**common, labels=None)
         case "spans":
-            windows = {key: settings[key] for key in ("doc_stride", "max_query_length") if key in settings}
+            windows = {
+                key: settings[key] for key in ("doc_stride", "max_query_length") if key in settings
+            }
             return AnswerSpans(**common, **windows)
         case "tags" | "dependencies":
             if sidecar.get("kind") != "treebank":
                 raise UserError(
                     f"datasets.{settings['dataset']} is no treebank; write one with kind treebank for this task."
                 )
-            kind, column = (Tagging, "upos") if settings["kind"] == "tags" else (DependencyParsing, "deprels")
-            return kind(**common, labels=tuple(sorted({label for row in train for label in row[column]})))
+            kind, column = (
+                (Tagging, "upos") if settings["kind"] == "tags" else (DependencyParsing, "deprels")
+            )
+            return kind(
+                **common, labels=tuple(sorted({label for row in train for label in row[column]}))
+            )
     raise UserError(
         f"tasks.{settings['name']}.kind: {settings['kind']!r} is not possible; "
         "write classification, regression, spans, tags or dependencies."

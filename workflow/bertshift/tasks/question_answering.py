@@ -1,9 +1,10 @@
 """SQuAD 1.1 and 2.0 as run_squad of google-research/bert did it.
 
-Three things are ours. A predicted answer is cut out of the passage by the characters that its pieces came from, where
-the original aligned a detokenised text with whole words. The answer to learn is the pieces at the characters from
-`answer_start` on, where the original took the first pieces like them among the answer's words. And padding takes no part
-in a softmax, so that a window's loss does not depend on its batch.
+Three things are ours. A predicted answer is cut out of the passage by the characters that its
+pieces came from, where the original aligned a detokenised text with whole words. The answer to
+learn is the pieces at the characters from `answer_start` on, where the original took the first
+pieces like them among the answer's words. And padding takes no part in a softmax, so that a
+window's loss does not depend on its batch.
 """
 
 import logging
@@ -45,13 +46,16 @@ class Passage:
 
 @dataclass(frozen=True)
 class Window:
-    """`[CLS] question [SEP] part of the passage [SEP]`, or as the tokenizer joins two texts, whose first passage piece is input token `offset`."""
+    """`[CLS] question [SEP] part of the passage [SEP]`, or as the tokenizer joins two texts, whose
+    first passage piece is input token `offset`."""
 
     row: int
     encoded: Encoded
     offset: int
     first: int  # the passage's piece at `offset`
-    best: np.ndarray  # for each passage piece here: has it more context here than in any other window?
+    best: (
+        np.ndarray
+    )  # for each passage piece here: has it more context here than in any other window?
 
 
 class Answer(NamedTuple):
@@ -62,8 +66,8 @@ class Answer(NamedTuple):
 
 
 def split_windows(pieces: int, room: int, stride: int) -> list[tuple[int, int]]:
-    """Split a passage into overlapping windows of at most `room` pieces, (start, length) each; the last one
-    ends with the passage."""
+    """Split a passage into overlapping windows of at most `room` pieces, (start, length) each; the
+    last one ends with the passage."""
     windows, start = [], 0
     while start < pieces:
         length = min(pieces - start, room)
@@ -75,8 +79,8 @@ def split_windows(pieces: int, room: int, stride: int) -> list[tuple[int, int]]:
 
 
 def most_context(windows: Sequence[tuple[int, int]]) -> list[np.ndarray]:
-    """Mask for each window the pieces that have more context there than elsewhere; ties go to the earlier
-    window.
+    """Mask for each window the pieces that have more context there than elsewhere; ties go to the
+    earlier window.
 
     Context is min(pieces to the left, to the right) + 0.01 * length of the window.
     """
@@ -91,12 +95,14 @@ def most_context(windows: Sequence[tuple[int, int]]) -> list[np.ndarray]:
         better = context > record[here]
         record[here][better] = context[better]
         owner[here][better] = number
-    return [owner[start : start + length] == number for number, (start, length) in enumerate(windows)]
+    return [
+        owner[start : start + length] == number for number, (start, length) in enumerate(windows)
+    ]
 
 
 def answer_pieces(passage: Passage, answer: dict) -> tuple[int, int] | None:
-    """Find the first and last piece of an answer {"text", "start"}, by the characters that it shares with them; None
-    if the passage does not say it there."""
+    """Find the first and last piece of an answer {"text", "start"}, by the characters that it
+    shares with them; None if the passage does not say it there."""
     start, end = answer["start"], answer["start"] + len(answer["text"])
     if passage.text[start:end].split() != answer["text"].split():
         return None
@@ -105,12 +111,15 @@ def answer_pieces(passage: Passage, answer: dict) -> tuple[int, int] | None:
     return (first, last) if first <= last else None
 
 
-def best_span(logits: np.ndarray, window: Window, n_best: int, longest: int) -> tuple[float, int, int] | None:
-    """Find (score, first, last piece of the passage) of the best allowed span among the `n_best` starts and
-    ends.
+def best_span(
+    logits: np.ndarray, window: Window, n_best: int, longest: int
+) -> tuple[float, int, int] | None:
+    """Find (score, first, last piece of the passage) of the best allowed span among the `n_best`
+    starts and ends.
 
-    `logits` [tokens, 2]. Allowed: inside the passage, at most `longest` pieces, and started where this window gives
-    the start more context than any other. Ties go to the lower-numbered start, then end.
+    `logits` [tokens, 2]. Allowed: inside the passage, at most `longest` pieces, and started where
+    this window gives the start more context than any other. Ties go to the lower-numbered start,
+    then end.
     """
     starts, ends = (np.argsort(-logits[:, side], kind="stable")[:n_best] for side in (0, 1))
     first, last = starts[:, None] - window.offset, ends[None, :] - window.offset
@@ -126,8 +135,8 @@ def best_span(logits: np.ndarray, window: Window, n_best: int, longest: int) -> 
 
 @dataclass(frozen=True)
 class AnswerSpans:
-    """Question answering by spans. Rows have question, context, answers [{"text", "start"}] and impossible
-    (never true in SQuAD 1.1)."""
+    """Question answering by spans. Rows have question, context, answers [{"text", "start"}] and
+    impossible (never true in SQuAD 1.1)."""
 
     name: str
     dataset: str
@@ -169,17 +178,22 @@ class AnswerSpans:
         for number, (passage, question) in enumerate(zip(passages, questions, strict=True)):
             question = question[: self.max_query_length]
             offset = len(before) + len(question) + len(between)
-            parts = split_windows(len(passage.ids), self.max_length - offset - len(after), self.doc_stride)
+            parts = split_windows(
+                len(passage.ids), self.max_length - offset - len(after), self.doc_stride
+            )
             for (start, length), best in zip(parts, most_context(parts), strict=True):
                 encoded = Encoded(*join(tokenizer, question, passage.ids[start : start + length]))
                 windows.append(Window(number, encoded, offset, start, best))
         return windows, passages
 
-    def training_examples(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
-        """Make one example a window, its target the answer's first and last token, or (0, 0), [CLS], if it is
-        not there.
+    def training_examples(
+        self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
+    ) -> list[Encoded]:
+        """Make one example a window, its target the answer's first and last token, or (0, 0),
+        [CLS], if it is not there.
 
-        Questions whose answer is not in the passage where it should be are left out, and counted in the log.
+        Questions whose answer is not in the passage where it should be are left out, and counted
+        in the log.
         """
         windows, passages = self.windows(rows, tokenizer)
         wanted = [None if row["impossible"] else row["answers"][0] for row in rows]
@@ -189,7 +203,10 @@ class AnswerSpans:
         ]
         if lost := found.count(None):
             log.warning(
-                "%s: %d of %d answers are not in their passages and left out.", self.dataset, lost, len(rows)
+                "%s: %d of %d answers are not in their passages and left out.",
+                self.dataset,
+                lost,
+                len(rows),
             )
         if lost == len(rows):
             raise UserError(
@@ -197,7 +214,9 @@ class AnswerSpans:
             )
         return [
             Encoded(
-                window.encoded.input_ids, window.encoded.token_type_ids, _target(window, *found[window.row])
+                window.encoded.input_ids,
+                window.encoded.token_type_ids,
+                _target(window, *found[window.row]),
             )
             for window in windows
             if found[window.row] is not None
@@ -205,16 +224,21 @@ class AnswerSpans:
 
     @staticmethod
     def collate(examples: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
-        return pad(examples, pad_id) | {"targets": torch.tensor([example.target for example in examples])}
+        return pad(examples, pad_id) | {
+            "targets": torch.tensor([example.target for example in examples])
+        }
 
     @staticmethod
-    def loss(model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None) -> Tensor:
+    def loss(
+        model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None
+    ) -> Tensor:
         """Average the cross-entropies of start and end, each over the window's tokens."""
         inputs = dict(batch)
         targets = inputs.pop("targets")
         logits = model(**inputs)
         value = (
-            F.cross_entropy(logits[..., 0], targets[:, 0]) + F.cross_entropy(logits[..., 1], targets[:, 1])
+            F.cross_entropy(logits[..., 0], targets[:, 0])
+            + F.cross_entropy(logits[..., 1], targets[:, 1])
         ) / 2
         return value if whole is None else value * (len(targets) / len(whole["targets"]))
 
@@ -222,19 +246,24 @@ class AnswerSpans:
         self, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
     ) -> list[Answer]:
         windows, passages = self.windows(rows, tokenizer)
-        logits = predict_logits(model, [window.encoded for window in windows], tokenizer.pad_token_id)
+        logits = predict_logits(
+            model, [window.encoded for window in windows], tokenizer.pad_token_id
+        )
         return self.decode(windows, passages, [values.numpy() for values in logits])
 
     def decode(
         self, windows: Sequence[Window], passages: Sequence[Passage], logits: Sequence[np.ndarray]
     ) -> list[Answer]:
-        """Choose the best span of each row over its windows; its null score is the lowest [CLS] score of any
-        window."""
+        """Choose the best span of each row over its windows; its null score is the lowest [CLS]
+        score of any window."""
         null = np.full(len(passages), np.inf)
         found: list[tuple[float, int, int] | None] = [None] * len(passages)
         for window, values in zip(windows, logits, strict=True):
             null[window.row] = min(null[window.row], float(values[0].sum()))
-            span, before = best_span(values, window, self.n_best, self.max_answer_length), found[window.row]
+            span, before = (
+                best_span(values, window, self.n_best, self.max_answer_length),
+                found[window.row],
+            )
             if span is not None and (before is None or span[0] > before[0]):
                 found[window.row] = span
         null[np.isinf(null)] = 0.0  # an empty passage has no window
@@ -247,8 +276,9 @@ class AnswerSpans:
     def score(self, rows: Sequence[dict], predictions: Sequence[Answer]) -> dict[str, float]:
         """Score answers by exact_match and f1 as the official scripts define them.
 
-        Where some questions are impossible, they are at threshold 0 (no answer if that scores higher), with the
-        scores of both kinds of questions and those at the best threshold ("best_f1", "best_f1_threshold", ...).
+        Where some questions are impossible, they are at threshold 0 (no answer if that scores
+        higher), with the scores of both kinds of questions and those at the best threshold
+        ("best_f1", "best_f1_threshold", ...).
         """
         each = self._each(rows, predictions)
         result = {name: float(each[name].mean()) for name in METRICS}
@@ -271,13 +301,18 @@ class AnswerSpans:
         return scores.squad_scores(_references(rows), _texts(rows, predictions))
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Score on `dev` always giving the answer that is right for most of its questions, normalised as for
-        scoring.
+        """Score on `dev` always giving the answer that is right for most of its questions,
+        normalised as for scoring.
 
-        Of answers that are right for as many, the one that is so in `train`. For impossible questions that is no answer.
+        Of answers that are right for as many, the one that is so in `train`. For impossible
+        questions that is no answer.
         """
         right = [
-            [text for each in _references(rows) for text in set(map(scores.normalise_answer, each))]
+            [
+                text
+                for each in _references(rows)
+                for text in set(map(scores.normalise_answer, each))
+            ]
             for rows in (dev, train)
         ]
         text = scores.most_frequent(sorted(set(right[0])), *right)
@@ -285,7 +320,8 @@ class AnswerSpans:
         return {name: float(each[name].mean()) for name in METRICS}
 
     def columns(self, rows: Sequence[dict], predictions: Sequence[Answer]) -> dict[str, list]:
-        """Make the columns of predictions.tsv. Texts have single spaces, and are "" where there is no answer."""
+        """Make the columns of predictions.tsv. Texts have single spaces, and are "" where there is
+        no answer."""
         texts = _texts(rows, predictions)
         first = ["" if row["impossible"] else row["answers"][0]["text"] for row in rows]
         return {
@@ -323,7 +359,9 @@ def _impossible(rows: Sequence[dict]) -> np.ndarray:
 
 
 def _references(rows: Sequence[dict]) -> list[list[str]]:
-    texts = ([] if row["impossible"] else [answer["text"] for answer in row["answers"]] for row in rows)
+    texts = (
+        [] if row["impossible"] else [answer["text"] for answer in row["answers"]] for row in rows
+    )
     return [[text for text in each if scores.normalise_answer(text)] or [""] for each in texts]
 
 

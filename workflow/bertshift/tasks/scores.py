@@ -17,7 +17,8 @@ def accuracy(gold: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def f1(gold: ArrayLike, predicted: ArrayLike, positive: int = 1) -> float:
-    """Compute F1 of one class, 0 if it is neither gold nor predicted. GLUE's class 1 is duplicate or paraphrase."""
+    """Compute F1 of one class, 0 if it is neither gold nor predicted. GLUE's class 1 is duplicate
+    or paraphrase."""
     gold, predicted = np.asarray(gold) == positive, np.asarray(predicted) == positive
     both, either = np.sum(gold & predicted), np.sum(gold) + np.sum(predicted)
     return float(2 * both / either) if either else 0.0
@@ -29,7 +30,8 @@ def macro_f1(gold: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def mcc(gold: ArrayLike, predicted: ArrayLike) -> float:
-    """Compute the Matthews correlation for any number of classes (Gorodkin 2004); 0 if either side is constant.
+    """Compute the Matthews correlation for any number of classes (Gorodkin 2004); 0 if either side
+    is constant.
 
     It is the correlation of two one-hot matrices, centred by column.
     """
@@ -43,8 +45,8 @@ def mcc(gold: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def pearson(gold: ArrayLike, predicted: ArrayLike) -> float:
-    """Correlate gold and predicted values. Undefined for a constant; here 0, as a model that always says the
-    same explains nothing."""
+    """Correlate gold and predicted values. Undefined for a constant; here 0, as a model that
+    always says the same explains nothing."""
     x, y = np.asarray(gold, float), np.asarray(predicted, float)
     if is_constant(x) or is_constant(y):
         return 0.0
@@ -85,9 +87,11 @@ def pick(names: Iterable[str], known: dict, task: str) -> dict:
 
 
 def normalise_answer(text: str) -> str:
-    """Normalise an answer as the official SQuAD scripts do: lower case, no ASCII punctuation, no articles,
-    single spaces."""
-    letters = "".join(character for character in text.lower() if character not in string.punctuation)
+    """Normalise an answer as the official SQuAD scripts do: lower case, no ASCII punctuation, no
+    articles, single spaces."""
+    letters = "".join(
+        character for character in text.lower() if character not in string.punctuation
+    )
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", letters).split())
 
 
@@ -96,7 +100,8 @@ def exact_match(predicted: str, answer: str) -> float:
 
 
 def token_f1(predicted: str, answer: str) -> float:
-    """Compute F1 of two bags of words; 1 if both are empty, 0 if one is (the rule that SQuAD 2.0 needs)."""
+    """Compute F1 of two bags of words; 1 if both are empty, 0 if one is (the rule that SQuAD 2.0
+    needs)."""
     said, wanted = normalise_answer(predicted).split(), normalise_answer(answer).split()
     if not said or not wanted:
         return float(said == wanted)
@@ -105,22 +110,28 @@ def token_f1(predicted: str, answer: str) -> float:
 
 
 def squad_scores(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, np.ndarray]:
-    """Score each question by exact_match and f1, the best over its reference answers; [""] means: no
-    answer."""
+    """Score each question by exact_match and f1, the best over its reference answers; [""] means:
+    no answer."""
     pairs = list(zip(gold, predicted, strict=True))
     return {
         "exact_match": np.array(
             [max(exact_match(text, answer) for answer in answers) for answers, text in pairs]
         ),
-        "f1": np.array([max(token_f1(text, answer) for answer in answers) for answers, text in pairs]),
+        "f1": np.array(
+            [max(token_f1(text, answer) for answer in answers) for answers, text in pairs]
+        ),
     }
 
 
-def best_threshold(margin: ArrayLike, with_answer: ArrayLike, without: ArrayLike) -> tuple[float, float]:
-    """Find the best mean score over all thresholds, and the threshold: a larger `margin` answers "no answer".
+def best_threshold(
+    margin: ArrayLike, with_answer: ArrayLike, without: ArrayLike
+) -> tuple[float, float]:
+    """Find the best mean score over all thresholds, and the threshold: a larger `margin` answers
+    "no answer".
 
-    `margin` is null score minus best answer's score; `with_answer` and `without` are a question's scores for
-    its best answer and for the empty one. The official SQuAD 2.0 script's search, over the same quantities.
+    `margin` is null score minus best answer's score; `with_answer` and `without` are a question's
+    scores for its best answer and for the empty one. The official SQuAD 2.0 script's search, over
+    the same quantities.
     """
     order = np.argsort(margin, kind="stable")
     margin = np.asarray(margin, float)[order]
@@ -136,23 +147,26 @@ def best_threshold(margin: ArrayLike, with_answer: ArrayLike, without: ArrayLike
 def attachment(
     gold: Sequence[tuple[int, str]], predicted: Sequence[tuple[int, str]]
 ) -> dict[str, np.ndarray]:
-    """Test for each word, given as (head, relation), whether the head is right ("uas"), and the relation too
-    ("las_full").
+    """Test for each word, given as (head, relation), whether the head is right ("uas"), and the
+    relation too ("las_full").
 
-    "las_ud" is blind to what follows a relation's colon, as the scorer of the CoNLL 2017 shared task is.
+    "las_ud" is blind to what follows a relation's colon, as the scorer of the CoNLL 2017 shared
+    task is.
     """
     right = {"uas": [], "las_full": [], "las_ud": []}
     for (head, relation), (said_head, said_relation) in zip(gold, predicted, strict=True):
         found = head == said_head
         right["uas"].append(found)
         right["las_full"].append(found and relation == said_relation)
-        right["las_ud"].append(found and relation.partition(":")[0] == said_relation.partition(":")[0])
+        right["las_ud"].append(
+            found and relation.partition(":")[0] == said_relation.partition(":")[0]
+        )
     return {name: np.array(values, dtype=bool) for name, values in right.items()}
 
 
 def most_frequent(candidates: Iterable, scored: Iterable, trained: Iterable):
-    """Choose the candidate most frequent in `scored`; of those as frequent the one more so in `trained`, then
-    the first."""
+    """Choose the candidate most frequent in `scored`; of those as frequent the one more so in
+    `trained`, then the first."""
     counts, before = Counter(scored), Counter(trained)
     return max(candidates, key=lambda value: (counts[value], before[value]))
 

@@ -6,18 +6,20 @@ from bertshift.data.conllu import tree_fault
 
 
 def best_tree(scores: np.ndarray) -> np.ndarray:
-    """Find the heads [n] of the single-root tree with the highest sum of scores. Heads count from 1; 0 is the root.
+    """Find the heads [n] of the single-root tree with the highest sum of scores. Heads count from
+    1; 0 is the root.
 
-    `scores` [n + 1, n + 1] of n words are finite, [d, h] for head h of dependent d. Row 0, the root's own, and the
-    diagonal are not looked at.
+    `scores` [n + 1, n + 1] of n words are finite, [d, h] for head h of dependent d. Row 0, the
+    root's own, and the diagonal are not looked at.
     """
     scores = np.array(scores, dtype=np.float64)
     np.fill_diagonal(scores, -np.inf)
     scores[0] = -np.inf
     heads = scores.argmax(1)
     if len(scores) > 1 and tree_fault(heads[1:].tolist()):
-        # Every arc from the root made dearer by more than two trees can differ: the best tree then has as few of them
-        # as possible, one (Stanojevic & Cohen 2021), and one search finds what a search for each root would.
+        # Every arc from the root made dearer by more than two trees can differ: the best tree then
+        # has as few of them as possible, one (Stanojevic & Cohen 2021), and one search finds what
+        # a search for each root would.
         finite = scores[np.isfinite(scores)]
         scores[:, 0] -= len(scores) * np.ptp(finite) + 1
         heads = _maximum_arborescence(scores)
@@ -25,7 +27,8 @@ def best_tree(scores: np.ndarray) -> np.ndarray:
 
 
 def _maximum_arborescence(scores: np.ndarray) -> np.ndarray:
-    """Find the best heads (Chu & Liu 1965, Edmonds 1967). A cycle of them is contracted to one node, the last."""
+    """Find the best heads (Chu & Liu 1965, Edmonds 1967). A cycle of them is contracted to one
+    node, the last."""
     heads = scores.argmax(1)
     cycle = _cycle(heads.tolist())
     if not cycle:

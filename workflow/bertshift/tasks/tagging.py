@@ -28,8 +28,8 @@ UNREAD = "_"  # said of a word that the encoder did not see
 class Tagging:
     """Rows are sentences of a treebank: id, words, upos. A word's first piece stands for it.
 
-    A sentence is read up to the last word that fits into `max_length` pieces. `labels` are the tags of the training
-    split, sorted.
+    A sentence is read up to the last word that fits into `max_length` pieces. `labels` are the
+    tags of the training split, sorted.
     """
 
     name: str
@@ -45,8 +45,8 @@ class Tagging:
         return TokenClassifier(encoder, self.labels, seed)
 
     def check(self, rows: dict[str, list[dict]]) -> None:
-        """Raise UserError for a sentence whose words and tags differ in number; unknown tags are counted in
-        the log."""
+        """Raise UserError for a sentence whose words and tags differ in number; unknown tags are
+        counted in the log."""
         for split, members in rows.items():
             for row in members:
                 if len(row["words"]) != len(row["upos"]):
@@ -62,18 +62,25 @@ class Tagging:
                 )  # fmt: skip
 
     def encode(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
-        """Make inputs. The target is a (first token, tag) for every word that is read, NONE for an unknown tag."""
+        """Make inputs. The target is a (first token, tag) for every word that is read, NONE for an
+        unknown tag."""
         number = {tag: i for i, tag in enumerate(self.labels)}
         examples = []
-        for row, pieces in zip(rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True):
+        for row, pieces in zip(
+            rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True
+        ):
             before, after = map(len, layout_of(tokenizer).one)
             starts = list(accumulate(map(len, pieces), initial=before))
             read = sum(end <= self.max_length - after for end in starts[1:])
-            target = [(start, number.get(tag, NONE)) for start, tag in zip(starts[:read], row["upos"])]
+            target = [
+                (start, number.get(tag, NONE)) for start, tag in zip(starts[:read], row["upos"])
+            ]
             examples.append(Encoded(*join(tokenizer, _flat(pieces[:read])), target))
         return examples
 
-    def training_examples(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
+    def training_examples(
+        self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
+    ) -> list[Encoded]:
         examples = [example for example in self.encode(rows, tokenizer) if example.target]
         if not examples:
             raise UserError(
@@ -85,18 +92,24 @@ class Tagging:
     @staticmethod
     def collate(examples: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
         """Pad examples; `targets` are [sentences, longest, 2] as in `encode`, NONE for padding."""
-        targets = [torch.tensor(example.target, dtype=torch.int64).reshape(-1, 2) for example in examples]
+        targets = [
+            torch.tensor(example.target, dtype=torch.int64).reshape(-1, 2) for example in examples
+        ]
         return pad(examples, pad_id) | {
             "targets": pad_sequence(targets, batch_first=True, padding_value=NONE)
         }
 
     @staticmethod
-    def loss(model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None) -> Tensor:
+    def loss(
+        model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None
+    ) -> Tensor:
         """Average the cross-entropy over words."""
         inputs = dict(batch)
         first, tags = inputs.pop("targets").unbind(-1)
         logits = model(**inputs, first=first).float()
-        return cross_entropy(logits.flatten(0, 1), tags.flatten(), whole and whole["targets"][..., 1])
+        return cross_entropy(
+            logits.flatten(0, 1), tags.flatten(), whole and whole["targets"][..., 1]
+        )
 
     @torch.inference_mode()
     def predict(
@@ -128,14 +141,16 @@ class Tagging:
         return dict.fromkeys(self.metrics, right)
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Score on `dev` giving every word the tag most frequent there; of equals, the more frequent in `train`."""
+        """Score on `dev` giving every word the tag most frequent there; of equals, the more
+        frequent in `train`."""
         tag = scores.most_frequent(
             self.labels, *(_flat(row["upos"] for row in rows) for rows in (dev, train))
         )
         return self.score(dev, [[tag] * len(row["words"]) for row in dev])
 
     def columns(self, rows: Sequence[dict], tags: Sequence[Sequence[str]]) -> dict[str, list]:
-        """Make the columns of predictions.tsv: the tags of a sentence, and the share of its words that are right."""
+        """Make the columns of predictions.tsv: the tags of a sentence, and the share of its words
+        that are right."""
         gold = [row["upos"] for row in rows]
         return {
             "gold": list(map(" ".join, gold)),

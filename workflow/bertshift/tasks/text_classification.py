@@ -19,9 +19,13 @@ from bertshift.tasks.inference import predict_logits
 
 
 def encode_pairs(
-    firsts: Sequence[str], seconds: Sequence[str] | None, tokenizer: PreTrainedTokenizerBase, max_length: int
+    firsts: Sequence[str],
+    seconds: Sequence[str] | None,
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
 ) -> list[tuple[list[int], list[int]]]:
-    """Encode one text (`[CLS] a [SEP]`) or two: the tokenizer's (input_ids, token_type_ids), cut to `max_length`."""
+    """Encode one text (`[CLS] a [SEP]`) or two: the tokenizer's (input_ids, token_type_ids), cut
+    to `max_length`."""
     room = max_length - special_tokens(tokenizer, pair=seconds is not None)
     first_ids = pieces(tokenizer, firsts)
     if seconds is None:
@@ -62,7 +66,8 @@ class TextClassification:
         return SequenceClassifier(encoder, 1 if self.labels is None else len(self.labels), seed)
 
     def check(self, rows: dict[str, list[dict]]) -> None:
-        """Raise UserError for an unknown label, or a training split from which nothing can be learned."""
+        """Raise UserError for an unknown label, or a training split from which nothing can be
+        learned."""
         for split, members in rows.items():
             for row in members:
                 self._target(row, split)
@@ -96,9 +101,13 @@ class TextClassification:
         pairs = bool(rows) and "text_b" in rows[0]
         seconds = [row["text_b"] for row in rows] if pairs else None
         inputs = encode_pairs([row["text_a"] for row in rows], seconds, tokenizer, self.max_length)
-        return [Encoded(*each, t) for each, t in zip(inputs, self.targets(rows).tolist(), strict=True)]
+        return [
+            Encoded(*each, t) for each, t in zip(inputs, self.targets(rows).tolist(), strict=True)
+        ]
 
-    def training_examples(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
+    def training_examples(
+        self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
+    ) -> list[Encoded]:
         return self.encode(rows, tokenizer)
 
     @staticmethod
@@ -109,8 +118,11 @@ class TextClassification:
         }
 
     @staticmethod
-    def loss(model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None) -> Tensor:
-        """Average over the batch the cross-entropy over classes, or for a regression the squared error."""
+    def loss(
+        model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None
+    ) -> Tensor:
+        """Average over the batch the cross-entropy over classes, or for a regression the squared
+        error."""
         inputs = dict(batch)
         targets = inputs.pop("targets")
         logits = model(**inputs).float()
@@ -129,7 +141,8 @@ class TextClassification:
         return self.decide(torch.stack(logits).numpy())
 
     def decide(self, logits: np.ndarray) -> np.ndarray:
-        """Turn logits [examples, outputs] into class numbers [examples], or values for a regression."""
+        """Turn logits [examples, outputs] into class numbers [examples], or values for a
+        regression."""
         return logits[:, 0].astype(np.float64) if self.labels is None else logits.argmax(1)
 
     def score(self, rows: Sequence[dict], predictions: np.ndarray) -> dict[str, float]:
@@ -138,18 +151,24 @@ class TextClassification:
         return {name: known[name](gold, predictions) for name in self.metrics}
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Score on `dev` always saying its most frequent label, the most accurate constant; in a regression its mean.
+        """Score on `dev` always saying its most frequent label, the most accurate constant; in a
+        regression its mean.
 
-        Of labels equally frequent on `dev`, the one more frequent in `train` is said, then the first.
+        Of labels equally frequent on `dev`, the one more frequent in `train` is said, then the
+        first.
         """
         targets = self.targets(dev).tolist()
         if self.labels is None:
             constant = scores.mean(targets)
         else:
-            constant = scores.most_frequent(range(len(self.labels)), targets, self.targets(train).tolist())
+            constant = scores.most_frequent(
+                range(len(self.labels)), targets, self.targets(train).tolist()
+            )
         return self.score(dev, np.full(len(dev), constant))
 
     def columns(self, rows: Sequence[dict], predictions: np.ndarray) -> dict[str, list]:
         """Make the columns gold and prediction of predictions.tsv."""
-        said = predictions.tolist() if self.labels is None else [self.labels[i] for i in predictions]
+        said = (
+            predictions.tolist() if self.labels is None else [self.labels[i] for i in predictions]
+        )
         return {"gold": [row["label"] for row in rows], "prediction": said}

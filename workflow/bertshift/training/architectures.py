@@ -7,7 +7,8 @@ from transformers import CONFIG_MAPPING, BertConfig, PreTrainedConfig
 from bertshift.errors import UserError
 from bertshift.models.families import FAMILIES
 
-# Names of other families, where `attribute_map` of their configuration does not tell; a family may have several.
+# Names of other families, where `attribute_map` of their configuration does not tell; a family may
+# have several.
 NAMES = {
     "intermediate_size": ("n_inner", "hidden_dim"),
     "hidden_dropout_prob": ("hidden_dropout", "dropout", "resid_pdrop", "embd_pdrop", "embedding_dropout", "mlp_dropout"),
@@ -24,10 +25,15 @@ PUBLISHED |= {kind: {"type_vocab_size": 1} for kind in ("roberta", "xlm-roberta"
 
 
 def config_of(
-    family: str, architecture: Mapping, vocabulary: int, special: Mapping[str, int | None], longest: int
+    family: str,
+    architecture: Mapping,
+    vocabulary: int,
+    special: Mapping[str, int | None],
+    longest: int,
 ) -> PreTrainedConfig:
-    """Build the configuration of a `family` with the keys of `architecture`, which are those of BertConfig, for
-    `vocabulary` entries with these `special` ids (pad_token_id and so on), and sequences of `longest` tokens.
+    """Build the configuration of a `family` with the keys of `architecture`, which are those of
+    BertConfig, for `vocabulary` entries with these `special` ids (pad_token_id and so on), and
+    sequences of `longest` tokens.
 
     UserError for a key or a length that does not fit.
     """
@@ -64,9 +70,12 @@ def config_of(
 
 
 def _names(kind: type[PreTrainedConfig], known: Mapping, key: str) -> list[str]:
-    """List the configuration's names of `key`; a family without a dropout in some place has no name of it."""
+    """List the configuration's names of `key`; a family without a dropout in some place has no
+    name of it."""
     name = kind.attribute_map.get(key, key)
     found = [name] if name in known else [other for other in NAMES.get(key, ()) if other in known]
     if not found and "dropout" not in key:
-        raise UserError(f"architecture key {key} cannot be set: {kind.model_type} has none; leave it out.")
+        raise UserError(
+            f"architecture key {key} cannot be set: {kind.model_type} has none; leave it out."
+        )
     return found

@@ -35,12 +35,14 @@ SPLITS = ("train", "dev")
 class Inputs:
     """A task's rows as one tokeniser reads them, encoded once for all runs that train on them.
 
-    `task` is the configuration's entry with its name: name, dataset, kind, metrics (headline first), max_length, and
-    perhaps doc_stride, max_query_length, max_train, max_dev (sizes of random samples, the same for every seed).
-    UserError for rows that no model can learn from.
+    `task` is the configuration's entry with its name: name, dataset, kind, metrics (headline
+    first), max_length, and perhaps doc_stride, max_query_length, max_train, max_dev (sizes of
+    random samples, the same for every seed). UserError for rows that no model can learn from.
     """
 
-    def __init__(self, task: Mapping, rows: Mapping[str, Sequence[dict]], sidecar: Mapping, start_dir: Path):
+    def __init__(
+        self, task: Mapping, rows: Mapping[str, Sequence[dict]], sidecar: Mapping, start_dir: Path
+    ):
         self.settings = json.loads(json.dumps(dict(task)))
         self.task = load_task(task, sidecar, rows.get("train", ()))
         self.used = {
@@ -48,7 +50,9 @@ class Inputs:
             for split in SPLITS
         }
         self.sampled = {split: len(self.used[split]) < len(rows[split]) for split in SPLITS}
-        self.described = {split: describe_split(sidecar, split, len(self.used[split])) for split in SPLITS}
+        self.described = {
+            split: describe_split(sidecar, split, len(self.used[split])) for split in SPLITS
+        }
         self.task.check(self.used)
         self.tokenizer = load_tokenizer(start_dir)
 
@@ -61,13 +65,20 @@ class Inputs:
         return blake2b(json.dumps(self.used, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def trainer(start_dir: Path, data_dir: Path) -> Callable[[Mapping, Path | Mapping[int, Path]], dict | None]:
-    """Build a function (run, folder) -> scores, whose runs all start in `start_dir` and learn from `data_dir`.
+def trainer(
+    start_dir: Path, data_dir: Path
+) -> Callable[[Mapping, Path | Mapping[int, Path]], dict | None]:
+    """Build a function (run, folder) -> scores, whose runs all start in `start_dir` and learn from
+    `data_dir`.
 
-    A run is what a rule says of it: `task`, `training`, `variants` (of its model's name) and `seed`. What is read and
-    encoded for the first run serves the others. In the place of a folder may stand those of a run's snapshots.
+    A run is what a rule says of it: `task`, `training`, `variants` (of its model's name) and
+    `seed`. What is read and encoded for the first run serves the others. In the place of a folder
+    may stand those of a run's snapshots.
     """
-    rows, sidecar = {split: read_examples(data_dir, split) for split in SPLITS}, read_sidecar(data_dir)
+    rows, sidecar = (
+        {split: read_examples(data_dir, split) for split in SPLITS},
+        read_sidecar(data_dir),
+    )
 
     @cache
     def inputs(task: str) -> Inputs:
@@ -104,14 +115,17 @@ def finetune(
     finish: Callable[[nn.Module], None] | None = None,
     head_from: Path | None = None,
 ) -> dict:
-    """Fine-tune the encoder of `start_dir` on the training rows, score it on dev, and return what scores.json says.
+    """Fine-tune the encoder of `start_dir` on the training rows, score it on dev, and return what
+    scores.json says.
 
-    `prepare` may change the encoder before training (re-initialise, freeze, truncate, add adapters), and `finish` the
-    model after it (merge adapters); the head is drawn from `seed`, or taken from the fine-tuned model in `head_from`.
+    `prepare` may change the encoder before training (re-initialise, freeze, truncate, add
+    adapters), and `finish` the model after it (merge adapters); the head is drawn from `seed`, or
+    taken from the fine-tuned model in `head_from`.
 
-    Writes into `run_dir` the model folder, steps.tsv, layers.tsv, recipe.json (what made it), predictions.tsv (id,
-    gold, prediction, ...) and, last, scores.json. What an earlier call with the same recipe finished is not done
-    again. UserError for inputs that are too long for the encoder.
+    Writes into `run_dir` the model folder, steps.tsv, layers.tsv, recipe.json (what made it),
+    predictions.tsv (id, gold, prediction, ...) and, last, scores.json. What an earlier call with
+    the same recipe finished is not done again. UserError for inputs that are too long for the
+    encoder.
     """
     start_dir, run_dir = Path(start_dir), Path(run_dir)
     model = starting_model(inputs.task, start_dir, seed, prepare, head_from)
@@ -144,10 +158,12 @@ def write_snapshots(
     finish: Callable[[nn.Module], None] | None = None,
     head_from: Path | None = None,
 ) -> None:
-    """Fine-tune as `finetune` does, and write the model after each share of all steps (percent) into the share's folder.
+    """Fine-tune as `finetune` does, and write the model after each share of all steps (percent)
+    into the share's folder.
 
-    A share means the nearest whole number of steps. A folder holds what `finetune` writes, but no recipe.json. Training
-    ends with the largest share. Until then the weights stand in hidden files of that share's folder.
+    A share means the nearest whole number of steps. A folder holds what `finetune` writes, but no
+    recipe.json. Training ends with the largest share. Until then the weights stand in hidden files
+    of that share's folder.
     """
     batches = _batches(inputs, settings)
     steps = {share: round(settings.total_steps(batches) * share / 100) for share in folders}
@@ -180,7 +196,16 @@ def _train(
     check_lengths(inputs.examples, model)
     collate = partial(inputs.task.collate, pad_id=inputs.tokenizer.pad_token_id)
     frozen = _frozen_digest(model)
-    train(model, inputs.examples, collate, inputs.task.loss, settings, seed, run_dir, snapshots=snapshots)
+    train(
+        model,
+        inputs.examples,
+        collate,
+        inputs.task.loss,
+        settings,
+        seed,
+        run_dir,
+        snapshots=snapshots,
+    )
     if _frozen_digest(model) != frozen:
         raise AssertionError("a frozen tensor changed while training")
 
@@ -210,18 +235,20 @@ def starting_model(
 def evaluate(
     task: Task, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
 ) -> tuple[dict[str, float], dict[str, list]]:
-    """Score a model on `rows`, with the columns of predictions.tsv without ids; float32, on the GPU if there
-    is one."""
+    """Score a model on `rows`, with the columns of predictions.tsv without ids; float32, on the
+    GPU if there is one."""
     predictions = task.predict(model.to(best_device()), rows, tokenizer)
     return task.score(rows, predictions), task.columns(rows, predictions)
 
 
 def _write_scores(run_dir: Path, inputs: Inputs, model: nn.Module, batches: int) -> dict:
-    """Score a run on dev, and write its predictions.tsv and scores.json; `batches`: how many an epoch has."""
+    """Score a run on dev, and write its predictions.tsv and scores.json; `batches`: how many an
+    epoch has."""
     task, used = inputs.task, inputs.used
     scores, columns = evaluate(task, model, used["dev"], inputs.tokenizer)
     write_tsv(
-        run_dir / "predictions.tsv", pd.DataFrame({"id": [row["id"] for row in used["dev"]], **columns})
+        run_dir / "predictions.tsv",
+        pd.DataFrame({"id": [row["id"] for row in used["dev"]], **columns}),
     )
     losses = read_tsv(run_dir / "steps.tsv")["loss"]
     result = {
@@ -249,7 +276,9 @@ def _recipe(inputs: Inputs, settings: TrainSettings, seed: int, model: nn.Module
         "rows": inputs.digest,
         "data": inputs.described,
         "start": weights_digest(model),
-        "frozen": sorted(name for name, weight in model.named_parameters() if not weight.requires_grad),
+        "frozen": sorted(
+            name for name, weight in model.named_parameters() if not weight.requires_grad
+        ),
     }
 
 

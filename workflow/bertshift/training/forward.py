@@ -1,6 +1,7 @@
 """The forward pass of a training step, in few kernels and without waiting for the GPU.
 
-What is done here once a step, transformers does in every layer, and autocast for every matrix. The numbers are the same.
+What is done here once a step, transformers does in every layer, and autocast for every matrix. The
+numbers are the same.
 """
 
 from collections import Counter
@@ -14,7 +15,8 @@ from transformers import PreTrainedModel
 
 from bertshift.models.families import FAMILIES
 
-# Attention kernels read a mask whose rows begin at multiples of so many numbers; they copy any other.
+# Attention kernels read a mask whose rows begin at multiples of so many numbers; they copy any
+# other.
 ROW_ALIGNMENT = 8
 
 
@@ -22,17 +24,23 @@ ROW_ALIGNMENT = 8
 def forward_pass(
     model: nn.Module, loss: Callable[..., Tensor], autocast_to: torch.dtype | None
 ) -> Iterator[Callable[..., Tensor]]:
-    """Yield a function (batch, ...) -> loss(model, batch, ...), computed in `autocast_to` where that is given.
+    """Yield a function (batch, ...) -> loss(model, batch, ...), computed in `autocast_to` where
+    that is given.
 
-    The batch is on the device of `model`, whose parameters that are frozen must not change meanwhile.
+    The batch is on the device of `model`, whose parameters that are frozen must not change
+    meanwhile.
     """
     device = next(model.parameters()).device.type
     encoders = [
         module
         for module in model.modules()
-        if isinstance(module, PreTrainedModel) and module.base_model is module and _takes_bias(module)
+        if isinstance(module, PreTrainedModel)
+        and module.base_model is module
+        and _takes_bias(module)
     ]
-    hooks = [module.register_forward_pre_hook(_mask_to_bias, with_kwargs=True) for module in encoders]
+    hooks = [
+        module.register_forward_pre_hook(_mask_to_bias, with_kwargs=True) for module in encoders
+    ]
     weights = NarrowWeights(model, autocast_to) if autocast_to else None
     whole = _Loss(model, loss)
 
@@ -59,8 +67,8 @@ class _Loss(nn.Module):
 
 
 def padding_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Make, from a mask [inputs, tokens], 0 for padding, what attention adds to its logits: 0 or -inf,
-    [inputs, 1, 1, tokens]."""
+    """Make, from a mask [inputs, tokens], 0 for padding, what attention adds to its logits: 0 or
+    -inf, [inputs, 1, 1, tokens]."""
     inputs, tokens = mask.shape
     width = -(-tokens // ROW_ALIGNMENT) * ROW_ALIGNMENT
     bias = torch.zeros((inputs, 1, 1, width), dtype=dtype, device=mask.device)[..., :tokens]
@@ -68,7 +76,8 @@ def padding_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _takes_bias(encoder: PreTrainedModel) -> bool:
-    """Tell whether every token of every layer sees all real tokens, by one mask that the model hands on as it is."""
+    """Tell whether every token of every layer sees all real tokens, by one mask that the model
+    hands on as it is."""
     config = encoder.config
     family = FAMILIES.get(config.model_type)
     known = family is not None and not family.causal and not getattr(config, "layer_types", None)
@@ -76,8 +85,8 @@ def _takes_bias(encoder: PreTrainedModel) -> bool:
 
 
 def _mask_to_bias(encoder: PreTrainedModel, inputs: tuple, named: dict) -> tuple[tuple, dict]:
-    """Make the bias once, before a forward pass: transformers would ask the GPU whether there is any padding,
-    and torch would make a bias in each layer."""
+    """Make the bias once, before a forward pass: transformers would ask the GPU whether there is
+    any padding, and torch would make a bias in each layer."""
     named = dict(zip(("input_ids", "attention_mask", "token_type_ids"), inputs)) | named
     if (mask := named.get("attention_mask")) is not None:
         device = mask.device.type
@@ -90,8 +99,8 @@ def _mask_to_bias(encoder: PreTrainedModel, inputs: tuple, named: dict) -> tuple
 class NarrowWeights:
     """Copies in `dtype` of the parameters of linear layers, which autocast would cast one by one.
 
-    Their gradients reach the parameters in the parameters' own type. Parameters that are also used elsewhere, as a
-    decoder's that are those of the embeddings, are left to autocast.
+    Their gradients reach the parameters in the parameters' own type. Parameters that are also used
+    elsewhere, as a decoder's that are those of the embeddings, are left to autocast.
     """
 
     def __init__(self, model: nn.Module, dtype: torch.dtype):
@@ -104,7 +113,9 @@ class NarrowWeights:
                     linear[f"{path}.{name}".lstrip(".")] = weight
         linear = {name: weight for name, weight in linear.items() if uses[weight] == 1}
         self.dtype = dtype
-        self.frozen = {name: w.detach().to(dtype) for name, w in linear.items() if not w.requires_grad}
+        self.frozen = {
+            name: w.detach().to(dtype) for name, w in linear.items() if not w.requires_grad
+        }
         self.trained = {name: weight for name, weight in linear.items() if weight.requires_grad}
 
     def copies(self, prefix: str = "") -> dict[str, Tensor]:
@@ -131,7 +142,10 @@ class _Cast(torch.autograd.Function):
 
 def copies_of(tensors: Sequence[Tensor], dtypes: Sequence[torch.dtype]) -> tuple[Tensor, ...]:
     """Copy tensors into these types, in one kernel or a few."""
-    copies = [torch.empty_like(tensor, dtype=dtype) for tensor, dtype in zip(tensors, dtypes, strict=True)]
+    copies = [
+        torch.empty_like(tensor, dtype=dtype)
+        for tensor, dtype in zip(tensors, dtypes, strict=True)
+    ]
     if copies:
         torch._foreach_copy_(copies, tensors)
     return tuple(copies)
@@ -145,8 +159,8 @@ def to_device(batch: dict, device: torch.device) -> dict:
 
 
 def moved(batch: dict, move: Callable[[Tensor], Tensor]) -> dict:
-    """Move a batch's tensors, those of one type put into one for `move`, and taken out of what that
-    returns."""
+    """Move a batch's tensors, those of one type put into one for `move`, and taken out of what
+    that returns."""
     by_type: dict[torch.dtype, dict[str, Tensor]] = {}
     for key, value in batch.items():
         if isinstance(value, Tensor):
@@ -155,5 +169,7 @@ def moved(batch: dict, move: Callable[[Tensor], Tensor]) -> dict:
     for tensors in by_type.values():
         flat = move(torch.cat([tensor.reshape(-1) for tensor in tensors.values()]))
         parts = flat.split([tensor.numel() for tensor in tensors.values()])
-        found |= {key: part.view(tensor.shape) for (key, tensor), part in zip(tensors.items(), parts)}
+        found |= {
+            key: part.view(tensor.shape) for (key, tensor), part in zip(tensors.items(), parts)
+        }
     return found

@@ -46,25 +46,29 @@ def train(
     new_epoch: Callable[[int], Sequence[Encoded]] | None = None,
     snapshots: Mapping[int, Path] | None = None,
 ) -> None:
-    """Train `model` in place on the GPU if there is one; afterwards it is in evaluation mode on that device.
+    """Train `model` in place on the GPU if there is one; afterwards it is in evaluation mode on
+    that device.
 
-    `collate` makes a batch (a dict of CPU tensors and other values) and `loss(model, batch)` its scalar mean loss;
-    `loss(model, part, batch)` is what a batch's part, which `collate` made of some of its examples, adds to that.
-    Epoch 0 reads `examples`; epoch e > 0 reads new_epoch(e) where that is given, else `examples` again.
-    Batches depend on `seed` and the epoch alone, dropout on `seed` and the step.
+    `collate` makes a batch (a dict of CPU tensors and other values) and `loss(model, batch)` its
+    scalar mean loss; `loss(model, part, batch)` is what a batch's part, which `collate` made of
+    some of its examples, adds to that. Epoch 0 reads `examples`; epoch e > 0 reads new_epoch(e)
+    where that is given, else `examples` again. Batches depend on `seed` and the epoch alone,
+    dropout on `seed` and the step.
 
-    Where `snapshots` are given, training ends with the last of these numbers of steps, by the schedule of the whole
-    training. The weights after so many steps are written into each number's file (`checkpoint.weights` reads them).
+    Where `snapshots` are given, training ends with the last of these numbers of steps, by the
+    schedule of the whole training. The weights after so many steps are written into each number's
+    file (`checkpoint.weights` reads them).
 
-    Writes run_dir/steps.tsv (step from 1, loss, learning_rate) and run_dir/layers.tsv (step, layer, and the L2 norms
-    gradient_norm before clipping, update_norm, distance_from_start). A run that was killed goes on from
-    run_dir/.checkpoint and ends with the same weights and files as one that was not (bit for bit on the CPU);
-    a checkpoint of other settings, code, data or starting weights is ignored with a message. On SIGTERM the run writes a
-    checkpoint and exits with status 143. Where memory does not suffice for a batch, it is learnt from part by part,
+    Writes run_dir/steps.tsv (step from 1, loss, learning_rate) and run_dir/layers.tsv (step,
+    layer, and the L2 norms gradient_norm before clipping, update_norm, distance_from_start). A run
+    that was killed goes on from run_dir/.checkpoint and ends with the same weights and files as
+    one that was not (bit for bit on the CPU); a checkpoint of other settings, code, data or
+    starting weights is ignored with a message. On SIGTERM the run writes a checkpoint and exits
+    with status 143. Where memory does not suffice for a batch, it is learnt from part by part,
     with the same gradient, as are all later ones; the log says so.
 
-    Raises UserError for an empty training set, a model without trainable parameters, a loss that is NaN or infinite,
-    and a single example that is too much for the memory.
+    Raises UserError for an empty training set, a model without trainable parameters, a loss that
+    is NaN or infinite, and a single example that is too much for the memory.
     """
     run_dir = Path(run_dir)
     if not len(examples):
@@ -72,7 +76,9 @@ def train(
             f"the training set of {run_dir} is empty; check that its data file has rows of split train."
         )
     if not any(weight.requires_grad for weight in model.parameters()):
-        raise UserError(f"every parameter of the model for {run_dir} is frozen; freeze fewer layers.")
+        raise UserError(
+            f"every parameter of the model for {run_dir} is frozen; freeze fewer layers."
+        )
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     autocast_to = autocast_dtype(settings.precision, device)
@@ -122,14 +128,16 @@ def train(
         return value.detach()
 
     def loss_by_parts(members: list[Encoded]) -> Tensor | None:
-        """Calculate the loss of these examples, part by part. None where memory runs out; all that was
-        allocated is free again when this has returned."""
+        """Calculate the loss of these examples, part by part. None where memory runs out; all that
+        was allocated is free again when this has returned."""
         batch = collate(members)
         try:
             if len(members) <= at.part:
                 return loss_of(batch)
             starts = range(0, len(members), at.part)
-            return sum(loss_of(collate(members[start : start + at.part]), batch) for start in starts)
+            return sum(
+                loss_of(collate(members[start : start + at.part]), batch) for start in starts
+            )
         except torch.cuda.OutOfMemoryError:
             return None
 
@@ -144,7 +152,9 @@ def train(
             at.part = math.ceil(size / 2)
             optimizer.zero_grad(set_to_none=True)
             torch.cuda.empty_cache()
-            torch.manual_seed(seed_from(seed, "dropout", at.step, at.part))  # some of it was drawn in vain
+            torch.manual_seed(
+                seed_from(seed, "dropout", at.step, at.part)
+            )  # some of it was drawn in vain
             print(
                 f"{_title(run_dir)}: out of memory at batches of {size}: going on with "
                 f"{math.ceil(settings.batch_size / at.part)} x {at.part}",
@@ -160,7 +170,9 @@ def train(
         torch.manual_seed(seed_from(seed, "dropout"))
         state = checkpoint.load(saved_at, fingerprint)
         if state is not None and all(
-            checkpoint.load(file, fingerprint) for step, file in snapshots.items() if step <= state["step"]
+            checkpoint.load(file, fingerprint)
+            for step, file in snapshots.items()
+            if step <= state["step"]
         ):
             resume(state)
             print(f"{_title(run_dir)}: resuming after step {at.step} of {total}", file=sys.stderr)
@@ -174,13 +186,17 @@ def train(
             if at.epoch and new_epoch is not None:
                 examples = new_epoch(at.epoch)
             generator = np.random.default_rng(seed_from(seed, "batches", at.epoch))
-            batches = length_bucketed([len(example) for example in examples], settings.batch_size, generator)
+            batches = length_bucketed(
+                [len(example) for example in examples], settings.batch_size, generator
+            )
             for members in batches[at.batch : at.batch + last - at.step]:
                 rate = settings.learning_rate * factor(at.step, total, settings.warmup)
                 log.add(learn_from([examples[i] for i in members]), rate)
                 at.step += 1
                 at.batch += 1
-                with_norms = norms and (at.step % settings.norms_every == 0 or at.step in (1, total))
+                with_norms = norms and (
+                    at.step % settings.norms_every == 0 or at.step in (1, total)
+                )
                 before = norms.before_update() if with_norms else None
                 if settings.max_grad_norm:
                     nn.utils.clip_grad_norm_(trainable, settings.max_grad_norm, foreach=True)
@@ -197,10 +213,14 @@ def train(
                 if told_to_stop():
                     save()
                     print(
-                        f"{_title(run_dir)}: told to stop, saved step {at.step} of {total}", file=sys.stderr
+                        f"{_title(run_dir)}: told to stop, saved step {at.step} of {total}",
+                        file=sys.stderr,
                     )
                     raise SystemExit(128 + signal.SIGTERM)
-                if 0 < settings.checkpoint_minutes * 60 <= time.monotonic() - saved and at.step < total:
+                if (
+                    0 < settings.checkpoint_minutes * 60 <= time.monotonic() - saved
+                    and at.step < total
+                ):
                     save()
                     saved = time.monotonic()
             at.epoch, at.batch = at.epoch + 1, 0
@@ -217,16 +237,18 @@ def train(
 
 
 def on_plateau(losses: Sequence[float], epoch: int, improvement: float) -> bool:
-    """Test whether the mean of the last `epoch` losses is less than `improvement` (a share) below that of two
-    epochs before."""
+    """Test whether the mean of the last `epoch` losses is less than `improvement` (a share) below
+    that of two epochs before."""
     means = np.reshape(losses, (-1, epoch)).mean(1)
     return len(means) > 2 and bool(means[-1] > (1 - improvement) * means[-3])
 
 
 def layer_groups(model: nn.Module) -> dict[str, list[nn.Parameter]]:
-    """Group the parameters by where they sit: "embeddings", "1" to "L", "pooler" and "head" (all others);
-    none is empty."""
-    encoder = model.base_model if isinstance(model, PreTrainedModel) else getattr(model, "encoder", None)
+    """Group the parameters by where they sit: "embeddings", "1" to "L", "pooler" and "head" (all
+    others); none is empty."""
+    encoder = (
+        model.base_model if isinstance(model, PreTrainedModel) else getattr(model, "encoder", None)
+    )
     found = {} if encoder is None else groups(encoder)
     own = {id(weight) for weights in found.values() for weight in weights}
     layers = sorted((key for key in found if key.isdecimal()), key=int)
@@ -242,7 +264,8 @@ def layer_groups(model: nn.Module) -> dict[str, list[nn.Parameter]]:
 
 
 def autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:
-    """Choose bfloat16 where asked for, or with "auto" where the GPU computes in it; None is float32 throughout."""
+    """Choose bfloat16 where asked for, or with "auto" where the GPU computes in it; None is
+    float32 throughout."""
     if precision == "float32":
         return None
     able = device.type == "cpu" or torch.cuda.is_bf16_supported(including_emulation=False)
@@ -284,7 +307,9 @@ class LayerNorms:
 
     @torch.no_grad()
     def before_update(self) -> tuple[Tensor, Sequence[Tensor]]:
-        gradients = [weight.new_zeros(()) if weight.grad is None else weight.grad for weight in self.weights]
+        gradients = [
+            weight.new_zeros(()) if weight.grad is None else weight.grad for weight in self.weights
+        ]
         return self._norms(gradients), self._copy()
 
     @torch.no_grad()
@@ -345,7 +370,11 @@ class _Log:
 
     def write(self, layers: list[str]) -> None:
         self.read()
-        steps = {"step": range(1, len(self.losses) + 1), "loss": self.losses, "learning_rate": self.rates}
+        steps = {
+            "step": range(1, len(self.losses) + 1),
+            "loss": self.losses,
+            "learning_rate": self.rates,
+        }
         write_tsv(self.run_dir / "steps.tsv", pd.DataFrame(steps))
         rows = torch.stack(self.norms).cpu().numpy() if self.norms else np.zeros((0, 1))
         norms = rows[:, 1:].reshape(len(rows), 3, len(layers))
@@ -382,13 +411,16 @@ def _fingerprint(model, examples, settings, seed, total, device, autocast_to) ->
 
 @contextmanager
 def _own_random_state(device: torch.device) -> Iterator[None]:
-    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device.type == "cuda" else []):
+    with torch.random.fork_rng(
+        devices=[torch.cuda.current_device()] if device.type == "cuda" else []
+    ):
         yield
 
 
 @contextmanager
 def _told_to_stop() -> Iterator[Callable[[], bool]]:
-    """Yield a function that says whether SIGTERM has come (cluster schedulers send it before they kill)."""
+    """Yield a function that says whether SIGTERM has come (cluster schedulers send it before they
+    kill)."""
     told = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield told.is_set  # only the main thread may set handlers

@@ -5,16 +5,18 @@ from bertshift.training.settings import TrainSettings
 
 EPSILON = {"adamw": 1e-8, "bertadam": 1e-6}
 
-# So large that 1 - beta ** step is exactly 1 in float32, and that adding 1 leaves a float32 as it is.
+# So large that 1 - beta ** step is exactly 1 in float32, and that adding 1 leaves a float32 as it
+# is.
 _NO_CORRECTION = 1e9
 
 
 class BertAdam(torch.optim.AdamW):
-    """The optimiser of Devlin et al. 2019 (google-research/bert, optimization.py): Adam without bias correction.
+    """The optimiser of Devlin et al. 2019 (google-research/bert, optimization.py): Adam without
+    bias correction.
 
-    m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  w <- w - lr (m / (sqrt(v) + eps) + decay w).
-    AdamW's correction factors 1 - b^step are 1 for a very late step, so starting the count there removes them and
-    keeps torch's fused kernels.
+    m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  w <- w - lr (m / (sqrt(v) + eps) + decay
+    w). AdamW's correction factors 1 - b^step are 1 for a very late step, so starting the count
+    there removes them and keeps torch's fused kernels.
     """
 
     def __init__(self, params, **options):
@@ -30,7 +32,8 @@ class BertAdam(torch.optim.AdamW):
 
 
 def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
-    """Split the trainable parameters in two: decayed ones, then LayerNorm and biases, which are not decayed."""
+    """Split the trainable parameters in two: decayed ones, then LayerNorm and biases, which are
+    not decayed."""
     layer_norms = {
         id(weight)
         for module in model.modules()
@@ -42,14 +45,19 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
         if weight.requires_grad:
             is_plain = id(weight) in layer_norms or name.rpartition(".")[2] == "bias"
             (plain if is_plain else decayed).append(weight)
-    groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": plain, "weight_decay": 0.0}]
+    groups = [
+        {"params": decayed, "weight_decay": weight_decay},
+        {"params": plain, "weight_decay": 0.0},
+    ]
     return [group for group in groups if group["params"]]
 
 
 def build_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Optimizer:
-    """Build `adamw` (Loshchilov & Hutter 2019, with bias correction) or `bertadam` over the trainable parameters.
+    """Build `adamw` (Loshchilov & Hutter 2019, with bias correction) or `bertadam` over the
+    trainable parameters.
 
-    Frozen parameters get neither state nor decay. The learning rate is set by the caller before every step.
+    Frozen parameters get neither state nor decay. The learning rate is set by the caller before
+    every step.
     """
     groups = parameter_groups(model, settings.weight_decay)
     fusible = all(

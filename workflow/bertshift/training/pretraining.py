@@ -1,8 +1,8 @@
 """Pretraining by a family's own objective.
 
-BERT's is that of Devlin et al. 2019 (section 3.1, appendix A): masked words and next sentences, learnt together. Other
-encoders learn masked words alone, drawn anew every epoch (Liu et al. 2019, section 4); decoders learn the next words
-(Radford et al. 2019).
+BERT's is that of Devlin et al. 2019 (section 3.1, appendix A): masked words and next sentences,
+learnt together. Other encoders learn masked words alone, drawn anew every epoch (Liu et al. 2019,
+section 4); decoders learn the next words (Radford et al. 2019).
 """
 
 import operator
@@ -19,7 +19,12 @@ import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor, nn
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, BertForPreTraining, PreTrainedModel
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    BertForPreTraining,
+    PreTrainedModel,
+)
 
 from bertshift.errors import UserError
 from bertshift.files import write_json
@@ -47,9 +52,10 @@ Document = list[list[int]]  # word pieces of each sentence
 class Lengths:
     """The lengths of training sequences in word pieces, special ones included.
 
-    A share `short` of the sequences has `short_length`, or any smaller length where that is None (the original
-    recipe, with short=0.1); the others have `longest`. A small model learns what its neighbours say of a word many
-    times sooner on short sequences; the original too trained most of its steps on 128 of 512 positions.
+    A share `short` of the sequences has `short_length`, or any smaller length where that is None
+    (the original recipe, with short=0.1); the others have `longest`. A small model learns what its
+    neighbours say of a word many times sooner on short sequences; the original too trained most of
+    its steps on 128 of 512 positions.
     """
 
     longest: int
@@ -57,7 +63,8 @@ class Lengths:
     short_length: int | None = None
 
     def draw(self, generator: np.random.Generator, special: int = 3) -> int:
-        """Draw the room for word pieces beside so many special ones: BERT's are [CLS] and two [SEP]."""
+        """Draw the room for word pieces beside so many special ones: BERT's are [CLS] and two
+        [SEP]."""
         if generator.random() >= self.short:
             return self.longest - special
         short = self.short_length or int(generator.integers(5, self.longest + 1))
@@ -97,16 +104,19 @@ def pretrain(
     family: str = "bert",
     masked: float = MASKED,
 ) -> dict:
-    """Train a model of `family` from scratch on `documents` and save it with its tokenizer as a Hugging Face folder.
+    """Train a model of `family` from scratch on `documents` and save it with its tokenizer as a
+    Hugging Face folder.
 
-    `architecture` holds keys of BertConfig (hidden_size, num_hidden_layers, ...), which become the family's own; the
-    vocabulary's size and special ids come from the tokenizer. Sequences and masks, of a share `masked` of the words, are
-    drawn anew every epoch. Different seeds give independent runs on the same held-out documents.
+    `architecture` holds keys of BertConfig (hidden_size, num_hidden_layers, ...), which become the
+    family's own; the vocabulary's size and special ids come from the tokenizer. Sequences and
+    masks, of a share `masked` of the words, are drawn anew every epoch. Different seeds give
+    independent runs on the same held-out documents.
 
-    Writes run_dir/{config.json, model.safetensors, tokenizer files, steps.tsv, layers.tsv, pretraining.json} and
-    returns what pretraining.json holds: `held_out` has the loss (nats) and accuracy of masked or next words, and for
-    BERT the next-sentence accuracy, on 2% of the documents. Raises UserError for fewer than three documents (the next
-    sentence needs another document to be wrong), a longest sequence beyond the positions, an unknown key, and a
+    Writes run_dir/{config.json, model.safetensors, tokenizer files, steps.tsv, layers.tsv,
+    pretraining.json} and returns what pretraining.json holds: `held_out` has the loss (nats) and
+    accuracy of masked or next words, and for BERT the next-sentence accuracy, on 2% of the
+    documents. Raises UserError for fewer than three documents (the next sentence needs another
+    document to be wrong), a longest sequence beyond the positions, an unknown key, and a
     vocabulary that does not fit the family.
     """
     run_dir, tokenizer_dir = Path(run_dir), Path(tokenizer_dir)
@@ -116,12 +126,16 @@ def pretrain(
             "separate its documents by blank lines."
         )
     objective = objective_of(family, tokenizer_dir, lengths, masked)
-    config = config_of(family, architecture, objective.vocabulary, objective.special, lengths.longest)
+    config = config_of(
+        family, architecture, objective.vocabulary, objective.special, lengths.longest
+    )
     training, held_out = split_held_out(objective.encode(documents))
     ids = objective.ids
 
     def draw(epoch: int) -> list[Encoded]:
-        return objective.draw(training, generator=np.random.default_rng(seed_from(seed, "examples", epoch)))
+        return objective.draw(
+            training, generator=np.random.default_rng(seed_from(seed, "examples", epoch))
+        )
 
     torch.manual_seed(seed_from(seed, "weights"))
     model = objective.model(config)
@@ -150,8 +164,9 @@ def pretrain(
 
 @dataclass(frozen=True)
 class Objective:
-    """What a family learns. `encode` cuts documents, `draw(documents, generator=, others=)` makes one epoch's examples of
-    them, of which `ids` makes batches; `predicted` names what is counted on held-out documents."""
+    """What a family learns. `encode` cuts documents, `draw(documents, generator=, others=)` makes
+    one epoch's examples of them, of which `ids` makes batches; `predicted` names what is counted
+    on held-out documents."""
 
     predicted: str
     model: Callable[..., PreTrainedModel]
@@ -163,7 +178,8 @@ class Objective:
 
 
 def objective_of(family: str, tokenizer_dir: Path, lengths: Lengths, masked: float) -> Objective:
-    """Choose the objective of a family. UserError where the vocabulary in `tokenizer_dir` does not fit it."""
+    """Choose the objective of a family. UserError where the vocabulary in `tokenizer_dir` does not
+    fit it."""
     if family == "bert":
         tokenizer = Tokenizer.from_file(str(tokenizer_dir / "tokenizer.json"))
         ids = PieceIds.of(tokenizer)
@@ -188,8 +204,8 @@ def objective_of(family: str, tokenizer_dir: Path, lengths: Lengths, masked: flo
 
 
 def loss(model: nn.Module, batch: dict, whole: dict | None = None) -> Tensor:
-    """Calculate the mean cross-entropy over the words to be predicted, plus BERT's over the next-sentence
-    decisions, in nats."""
+    """Calculate the mean cross-entropy over the words to be predicted, plus BERT's over the
+    next-sentence decisions, in nats."""
     whole = whole or {}
     words, next_sentence = logits(model, batch)
     value = cross_entropy(words.float(), batch["words"], whole.get("words"))
@@ -199,8 +215,8 @@ def loss(model: nn.Module, batch: dict, whole: dict | None = None) -> Tensor:
 
 
 def logits(model: nn.Module, batch: dict) -> tuple[Tensor, Tensor | None]:
-    """Predict ([words of the batch to be predicted, vocabulary], BERT's [batch, 2]); no other word is
-    decoded, which is most of the work."""
+    """Predict ([words of the batch to be predicted, vocabulary], BERT's [batch, 2]); no other word
+    is decoded, which is most of the work."""
     if "is_random" not in batch:
         return _word_logits(model, batch), None
     output = model.bert(
@@ -213,14 +229,17 @@ def logits(model: nn.Module, batch: dict) -> tuple[Tensor, Tensor | None]:
 
 
 def _word_logits(model: PreTrainedModel, batch: dict) -> Tensor:
-    """Decode what the base model puts out, place by place, as every language model of transformers does."""
+    """Decode what the base model puts out, place by place, as every language model of transformers
+    does."""
 
     def keep_predicted(_, __, output) -> None:
         output["last_hidden_state"] = output.last_hidden_state.flatten(0, 1)[batch["masked"]][None]
 
     hook = model.base_model.register_forward_hook(keep_predicted)
     try:
-        return run(model, batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]).logits[0]
+        return run(
+            model, batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]
+        ).logits[0]
     finally:
         hook.remove()
 
@@ -233,8 +252,8 @@ def evaluate(
     settings: TrainSettings,
     predicted: str = "masked_word",
 ) -> dict:
-    """Measure loss and accuracy per predicted word and BERT's next-sentence accuracy, by `model` in
-    evaluation mode."""
+    """Measure loss and accuracy per predicted word and BERT's next-sentence accuracy, by `model`
+    in evaluation mode."""
     device = next(model.parameters()).device
     autocast_to = autocast_dtype(settings.precision, device)
     model.eval()
@@ -248,7 +267,9 @@ def evaluate(
         return (
             F.cross_entropy(word_logits.float(), batch["words"], reduction="sum").item(),
             (word_logits.argmax(-1) == batch["words"]).sum().item(),
-            0 if next_sentence is None else (next_sentence.argmax(-1) == batch["is_random"]).sum().item(),
+            0
+            if next_sentence is None
+            else (next_sentence.argmax(-1) == batch["is_random"]).sum().item(),
             len(batch["words"]),
         )
 
@@ -277,12 +298,17 @@ def evaluate(
 class PieceIds:
     """The numbers of a vocabulary that examples are made with."""
 
-    def __init__(self, pad: int, cls: int | None, sep: int | None, mask: int | None, ordinary: np.ndarray):
+    def __init__(
+        self, pad: int, cls: int | None, sep: int | None, mask: int | None, ordinary: np.ndarray
+    ):
         self.pad, self.cls, self.sep, self.mask, self.ordinary = pad, cls, sep, mask, ordinary
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "PieceIds":
-        special = [tokenizer.token_to_id(token) for token in ("[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]")]
+        special = [
+            tokenizer.token_to_id(token)
+            for token in ("[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]")
+        ]
         if None in special:
             raise UserError(
                 "the vocabulary lacks one of [PAD], [CLS], [SEP], [MASK] and [UNK]; use a BERT tokenizer instead."
@@ -292,13 +318,17 @@ class PieceIds:
         return cls(*special[:4], ordinary)
 
     def collate(self, examples: Sequence[Encoded]) -> dict[str, Tensor | None]:
-        """Make a batch: `pad`'s tensors, and `masked` (positions in the flattened batch), `words` (what is
-        predicted there), and BERT's `is_random`."""
+        """Make a batch: `pad`'s tensors, and `masked` (positions in the flattened batch), `words`
+        (what is predicted there), and BERT's `is_random`."""
         batch = pad(examples, self.pad)
         width = batch["input_ids"].shape[1]
         targets = [example.target for example in examples]
         batch["masked"] = torch.tensor(
-            [row * width + position for row, (positions, *_) in enumerate(targets) for position in positions]
+            [
+                row * width + position
+                for row, (positions, *_) in enumerate(targets)
+                for position in positions
+            ]
         )
         batch["words"] = torch.tensor([word for _, words, *_ in targets for word in words])
         if len(targets[0]) == 3:
@@ -307,8 +337,8 @@ class PieceIds:
 
 
 def encode_documents(documents: Sequence[Sequence[str]], tokenizer: Tokenizer) -> list[Document]:
-    """Cut documents into word pieces without special ones; sentences and documents without any piece are
-    dropped."""
+    """Cut documents into word pieces without special ones; sentences and documents without any
+    piece are dropped."""
     tokenizer.encode_special_tokens = True  # "[MASK]" in a text is three ordinary pieces
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -320,8 +350,8 @@ def encode_documents(documents: Sequence[Sequence[str]], tokenizer: Tokenizer) -
 
 
 def split_held_out(documents: list[Document]) -> tuple[list[Document], list[Document]]:
-    """Split documents into (training, held out): 2% of the documents, at least one, the same ones for every
-    seed."""
+    """Split documents into (training, held out): 2% of the documents, at least one, the same ones
+    for every seed."""
     order = np.random.default_rng(seed_from("held-out documents")).permutation(len(documents))
     held_out = set(order[: max(1, round(HELD_OUT_SHARE * len(documents)))].tolist())
     return (
@@ -338,15 +368,17 @@ def draw_examples(
     others: list[Document] | None = None,
     masked: float = MASKED,
 ) -> list[Encoded]:
-    """Draw one epoch: [CLS] A [SEP] B [SEP] with masked words; target is (masked positions, their pieces,
-    is_random).
+    """Draw one epoch: [CLS] A [SEP] B [SEP] with masked words; target is (masked positions, their
+    pieces, is_random).
 
     A wrong next segment comes from `others` if given, else from another of `documents`.
     """
     return [
         mask(first, second, is_random, ids, masked, generator)
         for number in generator.permutation(len(documents))
-        for first, second, is_random in segment_pairs(documents, number, lengths, generator, others)
+        for first, second, is_random in segment_pairs(
+            documents, number, lengths, generator, others
+        )
     ]
 
 
@@ -357,11 +389,12 @@ def segment_pairs(
     generator: np.random.Generator,
     others: list[Document] | None = None,
 ) -> list[tuple[list[int], list[int], int]]:
-    """Cut document `number` into (first segment, second segment, is_random) that fill a length drawn from `lengths`
-    together. Half of the second segments follow the first in the text; the rest are drawn from another document, and the sentences they displace are used again.
+    """Cut document `number` into (first segment, second segment, is_random) that fill a length
+    drawn from `lengths` together. Half of the second segments follow the first in the text; the
+    rest are drawn from another document, and the sentences they displace are used again.
 
-    Unlike the original code a cut takes two sentences at least, so that pairs of long sentences are not all random:
-    only a document of one sentence is left with no choice.
+    Unlike the original code a cut takes two sentences at least, so that pairs of long sentences
+    are not all random: only a document of one sentence is left with no choice.
     """
     document = documents[number]
     pairs = []
@@ -392,8 +425,8 @@ def _joined(sentences: list[list[int]]) -> list[int]:
 
 
 def _other_text(documents, number, length, generator, others) -> list[int]:
-    """Take at least `length` pieces, where there are as many, from another document, from a random sentence
-    on."""
+    """Take at least `length` pieces, where there are as many, from another document, from a random
+    sentence on."""
     if others is not None:
         document = others[generator.integers(len(others))]
     else:
@@ -407,7 +440,9 @@ def _other_text(documents, number, length, generator, others) -> list[int]:
     return text
 
 
-def _cut_to(first: list[int], second: list[int], room: int, generator) -> tuple[list[int], list[int]]:
+def _cut_to(
+    first: list[int], second: list[int], room: int, generator
+) -> tuple[list[int], list[int]]:
     """Take pieces off the longer segment until both fit, at random from its front and its back."""
     keep_first = min(len(first), max(room - len(second), (room + 1) // 2))
     keep_second = min(len(second), room - keep_first)
@@ -426,18 +461,24 @@ def mask(
     masked: float,
     generator: np.random.Generator,
 ) -> Encoded:
-    """Choose a share `masked` of the pieces, but no special one, and at least one, for prediction; of these 80% become
-    [MASK], 10% a random ordinary piece, and 10% stay."""
+    """Choose a share `masked` of the pieces, but no special one, and at least one, for prediction;
+    of these 80% become [MASK], 10% a random ordinary piece, and 10% stay."""
     row = np.array([ids.cls, *first, ids.sep, *second, ids.sep])
     last_of_first = len(first) + 1
-    candidates = np.concatenate([np.arange(1, last_of_first), np.arange(last_of_first + 1, len(row) - 1)])
+    candidates = np.concatenate(
+        [np.arange(1, last_of_first), np.arange(last_of_first + 1, len(row) - 1)]
+    )
     positions, words = _mask_some(row, candidates, ids, masked, generator)
     segments = [0] * (last_of_first + 1) + [1] * (len(row) - last_of_first - 1)
     return Encoded(row.tolist(), segments, (positions, words, is_random))
 
 
 def _mask_some(
-    row: np.ndarray, candidates: np.ndarray, ids: PieceIds, masked: float, generator: np.random.Generator
+    row: np.ndarray,
+    candidates: np.ndarray,
+    ids: PieceIds,
+    masked: float,
+    generator: np.random.Generator,
 ) -> tuple[list[int], list[int]]:
     """Change `row` as `mask` says: (positions, what stood there)."""
     count = max(1, round(masked * len(row)))
@@ -450,14 +491,18 @@ def _mask_some(
 
 
 class Words:
-    """Examples of masked words or, for a decoder (`causal`), of next words: consecutive sentences of one document, as many
-    as a drawn length takes, joined as the tokenizer joins a text. The target is (positions, the words predicted there).
+    """Examples of masked words or, for a decoder (`causal`), of next words: consecutive sentences
+    of one document, as many as a drawn length takes, joined as the tokenizer joins a text. The
+    target is (positions, the words predicted there).
 
-    A sentence that begins a sequence is cut as at the beginning of a text, any other with a space before it: byte-level
-    vocabularies tell the two apart. UserError for a vocabulary without the special tokens that an encoder needs.
+    A sentence that begins a sequence is cut as at the beginning of a text, any other with a space
+    before it: byte-level vocabularies tell the two apart. UserError for a vocabulary without the
+    special tokens that an encoder needs.
     """
 
-    def __init__(self, tokenizer_dir: Path, lengths: Lengths, causal: bool, masked: float = MASKED):
+    def __init__(
+        self, tokenizer_dir: Path, lengths: Lengths, causal: bool, masked: float = MASKED
+    ):
         self.tokenizer, self.lengths = load_tokenizer(tokenizer_dir), lengths
         self.causal, self.masked = causal, masked
         self.before, self.after = layout_of(self.tokenizer).one
@@ -467,14 +512,19 @@ class Words:
                 "train one of kind wordpiece, or of kind byte_bpe with special: roberta."
             )
         ordinary = np.setdiff1d(np.arange(len(self.tokenizer)), self.tokenizer.all_special_ids)
-        self.ids = PieceIds(self.tokenizer.pad_token_id, None, None, self.tokenizer.mask_token_id, ordinary)
+        self.ids = PieceIds(
+            self.tokenizer.pad_token_id, None, None, self.tokenizer.mask_token_id, ordinary
+        )
 
-    def encode(self, documents: Sequence[Sequence[str]]) -> list[list[tuple[list[int], list[int]]]]:
-        """Cut each sentence in both ways: (its pieces at the beginning of a sequence, those inside one),
-        without special ones."""
+    def encode(
+        self, documents: Sequence[Sequence[str]]
+    ) -> list[list[tuple[list[int], list[int]]]]:
+        """Cut each sentence in both ways: (its pieces at the beginning of a sequence, those inside
+        one), without special ones."""
         texts = list(chain.from_iterable(documents))
         first, later = (
-            iter(pieces_of(self.tokenizer, [space + text for text in texts])) for space in ("", " ")
+            iter(pieces_of(self.tokenizer, [space + text for text in texts]))
+            for space in ("", " ")
         )
         encoded = [[(next(first), next(later)) for _ in document] for document in documents]
         encoded = [[sentence for sentence in document if all(sentence)] for document in encoded]
@@ -492,8 +542,8 @@ class Words:
         return [example for example in examples if example.target[0]]
 
     def texts(self, document: list, generator: np.random.Generator) -> list[list[int]]:
-        """Draw the pieces of each sequence. A last sentence that is cut off begins the next sequence,
-        whole."""
+        """Draw the pieces of each sequence. A last sentence that is cut off begins the next
+        sequence, whole."""
         found, start = [], 0
         while start < len(document):
             room = self.lengths.draw(generator, len(self.before) + len(self.after))
@@ -516,7 +566,8 @@ class Words:
 
 
 def save(model: PreTrainedModel, tokenizer_dir: Path, run_dir: Path) -> None:
-    """Write the model's folder by way of a temporary one, the weights last: where they are, all is complete."""
+    """Write the model's folder by way of a temporary one, the weights last: where they are, all is
+    complete."""
     parts = run_dir / ".saving"
     shutil.rmtree(parts, ignore_errors=True)
     model.save_pretrained(parts)

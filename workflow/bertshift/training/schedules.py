@@ -1,4 +1,5 @@
-"""Learning-rate schedules: pure functions from the number of updates already made to a factor in [0, 1]."""
+"""Learning-rate schedules: pure functions from the number of updates already made to a factor in
+[0, 1]."""
 
 from collections.abc import Callable
 
@@ -15,18 +16,20 @@ def constant(step: int, total: int, warmup: float) -> float:
 
 
 def linear(step: int, total: int, warmup: float) -> float:
-    """Compute a linear rise from 0 over the warmup, then a line from 1 at its end to 0 at `total` (as in run_glue).
+    """Compute a linear rise from 0 over the warmup, then a line from 1 at its end to 0 at `total`
+    (as in run_glue).
 
-    With a warmup of .1 it is the slanted triangle of Hao et al. 2020; the triangle of Howard & Ruder 2018 ends at
-    1/32, not 0.
+    With a warmup of .1 it is the slanted triangle of Hao et al. 2020; the triangle of Howard &
+    Ruder 2018 ends at 1/32, not 0.
     """
     rise = _count(warmup, total)
     return step / rise if step < rise else max(0.0, (total - step) / max(1, total - rise))
 
 
 def bert_linear(step: int, total: int, warmup: float) -> float:
-    """Compute the factor of Devlin et al. 2019 (google-research/bert, optimization.py): as `linear`, but the decay is
-    the line from 1 at step 0, so the rate drops by the warmup fraction when the warmup ends."""
+    """Compute the factor of Devlin et al. 2019 (google-research/bert, optimization.py): as
+    `linear`, but the decay is the line from 1 at step 0, so the rate drops by the warmup fraction
+    when the warmup ends."""
     rise = _count(warmup, total)
     return step / rise if step < rise else max(0.0, 1 - step / total)
 

@@ -24,14 +24,17 @@ from bertshift.training.finetuning import trainer
 def sweep(
     runs: Mapping[str, Mapping], start: Path, data: Path, folder: Path, at_once: int = 1
 ) -> dict[str, dict]:
-    """Make each of `runs` (as `trainer` takes them) in `folder`/<name>, and return the scores by name.
+    """Make each of `runs` (as `trainer` takes them) in `folder`/<name>, and return the scores by
+    name.
 
-    One after the other, or `at_once` side by side in processes of their own, which share out this one's threads; a run is
-    the same either way, to the bit where the number of its threads is. What an earlier, interrupted call finished is
-    kept; of a finished run all but the weights stays on disk, as a row of Merchant et al. 2020, Figure 3, would otherwise
-    hold thirteen copies of BERT.
+    One after the other, or `at_once` side by side in processes of their own, which share out this
+    one's threads; a run is the same either way, to the bit where the number of its threads is.
+    What an earlier, interrupted call finished is kept; of a finished run all but the weights stays
+    on disk, as a row of Merchant et al. 2020, Figure 3, would otherwise hold thirteen copies of
+    BERT.
 
-    The first run that fails ends the row with its error; what the others have done until then is kept.
+    The first run that fails ends the row with its error; what the others have done until then is
+    kept.
     """
     workers = min(at_once, len(runs))
     if workers > 1:
@@ -55,7 +58,8 @@ def _weightless(start: Path, data: Path, folder: Path) -> Callable[[str, Mapping
 def _side_by_side(
     runs: Mapping[str, Mapping], number: int, places: tuple[Path, Path, Path]
 ) -> dict[str, dict]:
-    # Threads of one process would share torch's random state. A forked process cannot use a GPU that this one has used.
+    # Threads of one process would share torch's random state. A forked process cannot use a GPU
+    # that this one has used.
     context = get_context("spawn")
     threads = max(1, torch.get_num_threads() // number)
     left, scores, workers = list(runs.items()), {}, {}
@@ -63,7 +67,8 @@ def _side_by_side(
     def give(connection: Connection) -> None:
         connection.send(left.pop(0) if left else None)
 
-    # A scheduler may tell this process alone to stop: the workers save their checkpoints when they are told in turn.
+    # A scheduler may tell this process alone to stop: the workers save their checkpoints when they
+    # are told in turn.
     previous = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         for _ in range(number):
@@ -109,11 +114,14 @@ def _next_message(connection: Connection, workers: dict[Connection, Process]) ->
 
 
 def _work(connection: Connection, threads: int, places: tuple[Path, Path, Path]) -> None:
-    """Make runs as they come, until there is none; what is printed goes to the process that sends them."""
+    """Make runs as they come, until there is none; what is printed goes to the process that sends
+    them."""
     torch.set_num_threads(threads)
     sys.stderr = _Sent(connection)
     try:
-        with network.as_allowed():  # what the job around them allows holds for its own process alone
+        with (
+            network.as_allowed()
+        ):  # what the job around them allows holds for its own process alone
             run = _weightless(*places)
             while (task := connection.recv()) is not None:
                 connection.send(("done", (task[0], run(*task))))
@@ -145,16 +153,19 @@ def sweep_tables(
     settings: Mapping,
     labels: Sequence[str] | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Tabulate a finished row of runs: scores as `with_blocks` has them, and losses thinned; with position,
-    and layers of the model.
+    """Tabulate a finished row of runs: scores as `with_blocks` has them, and losses thinned; with
+    position, and layers of the model.
 
-    `scores` and `folders` are of each run by name; settings["row"] says which model and replicate it is, and its position.
-    `labels` are the data set's.
+    `scores` and `folders` are of each run by name; settings["row"] says which model and replicate
+    it is, and its position. `labels` are the data set's.
     """
     parts: tuple[list, list] = ([], [])
     for name, one in settings["row"].items():
         outcome = scores[name]
-        provenance = settings["provenance"] | {"model": one["model"], "runs": [[one["init"], one["seed"]]]}
+        provenance = settings["provenance"] | {
+            "model": one["model"],
+            "runs": [[one["init"], one["seed"]]],
+        }
         table = score_table([outcome], provenance)
         place = {"position": one["position"], "layers": settings["layers"]}
         told = table.assign(epochs=outcome["epochs"], loss=outcome["loss"], **place)

@@ -4,7 +4,15 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 from bertshift.errors import UserError
 from bertshift.files import write_json, write_text
@@ -25,13 +33,15 @@ BYTES = 256
 
 
 def train_wordpiece(texts: Iterable[str], size: int, lowercase: bool, directory: Path) -> None:
-    """Train a WordPiece vocabulary of at most `size` entries and save a BERT tokenizer that loads offline.
+    """Train a WordPiece vocabulary of at most `size` entries and save a BERT tokenizer that loads
+    offline.
 
-    Words and letters are split as BERT splits them; pieces are merged by pair counts, as in `tokenizers`' WordPiece
-    trainer, from pairs seen at least twice. The same texts give the same bytes. `directory` receives
-    tokenizer.json and tokenizer_config.json.
+    Words and letters are split as BERT splits them; pieces are merged by pair counts, as in
+    `tokenizers`' WordPiece trainer, from pairs seen at least twice. The same texts give the same
+    bytes. `directory` receives tokenizer.json and tokenizer_config.json.
 
-    Raises UserError where the texts hold no words or `size` leaves no room for 99% of their letters.
+    Raises UserError where the texts hold no words or `size` leaves no room for 99% of their
+    letters.
     """
     normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     splitter = pre_tokenizers.BertPreTokenizer()
@@ -48,7 +58,9 @@ def train_wordpiece(texts: Iterable[str], size: int, lowercase: bool, directory:
         for letter in word:
             letter_counts[letter] += count
     # Rare letters would fill a small vocabulary; words with one become [UNK].
-    alphabet = set(sorted(letter_counts, key=lambda letter: (-letter_counts[letter], letter))[: size // 4])
+    alphabet = set(
+        sorted(letter_counts, key=lambda letter: (-letter_counts[letter], letter))[: size // 4]
+    )
     known = sum(letter_counts[letter] for letter in alphabet) / letter_counts.total()
     if known < LEAST_KNOWN_LETTERS:
         raise UserError(
@@ -56,10 +68,13 @@ def train_wordpiece(texts: Iterable[str], size: int, lowercase: bool, directory:
             f"write a vocabulary size of at least {4 * len(letter_counts)} instead."
         )
     words = {word: count for word, count in words.items() if alphabet.issuperset(word)}
-    # The trainer numbers the letters inside words in the order of a hash table with a random seed, and equal pair
-    # counts are merged in order of these numbers; letters given as special tokens are numbered as listed.
+    # The trainer numbers the letters inside words in the order of a hash table with a random seed,
+    # and equal pair counts are merged in order of these numbers; letters given as special tokens
+    # are numbered as listed.
     letters = sorted(alphabet)
-    inside = ["##" + letter for letter in sorted({letter for word in words for letter in word[1:]})]
+    inside = [
+        "##" + letter for letter in sorted({letter for word in words for letter in word[1:]})
+    ]
     entries = [*SPECIAL_TOKENS, *letters, *inside]
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -72,16 +87,21 @@ def train_wordpiece(texts: Iterable[str], size: int, lowercase: bool, directory:
 
 
 def save_tokenizer(vocabulary: list[str], lowercase: bool, directory: Path) -> None:
-    """Write a folder with a BERT tokenizer whose piece number i is vocabulary[i]; AutoTokenizer loads it."""
+    """Write a folder with a BERT tokenizer whose piece number i is vocabulary[i]; AutoTokenizer
+    loads it."""
     from transformers import BertTokenizerFast
 
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     numbers = {piece: number for number, piece in enumerate(vocabulary)}
     tokenizer = BertTokenizerFast(vocab=numbers, do_lower_case=lowercase)
-    write_text(directory / "tokenizer.json", tokenizer.backend_tokenizer.to_str(pretty=True) + "\n")
+    write_text(
+        directory / "tokenizer.json", tokenizer.backend_tokenizer.to_str(pretty=True) + "\n"
+    )
     names = zip(
-        ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL_TOKENS, strict=True
+        ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"),
+        SPECIAL_TOKENS,
+        strict=True,
     )
     write_json(
         directory / "tokenizer_config.json",
@@ -95,12 +115,16 @@ def save_tokenizer(vocabulary: list[str], lowercase: bool, directory: Path) -> N
     )
 
 
-def train_byte_bpe(texts: Iterable[str], size: int, lowercase: bool, special: str, directory: Path) -> None:
-    """Train a byte-level BPE vocabulary of at most `size` entries and save a tokenizer that loads offline.
+def train_byte_bpe(
+    texts: Iterable[str], size: int, lowercase: bool, special: str, directory: Path
+) -> None:
+    """Train a byte-level BPE vocabulary of at most `size` entries and save a tokenizer that loads
+    offline.
 
-    Pieces are those of Radford et al. 2019, section 2.2: pairs of bytes or pieces that were seen at least twice are merged
-    by their counts. Nothing is unknown, as every byte is an entry. With `special` "roberta" texts become <s> A </s> and
-    <s> A </s></s> B </s>; with "gpt2" nothing is put around or between them. The same texts give the same bytes.
+    Pieces are those of Radford et al. 2019, section 2.2: pairs of bytes or pieces that were seen
+    at least twice are merged by their counts. Nothing is unknown, as every byte is an entry. With
+    `special` "roberta" texts become <s> A </s> and <s> A </s></s> B </s>; with "gpt2" nothing is
+    put around or between them. The same texts give the same bytes.
 
     Raises UserError where the texts are empty or `size` leaves no room for the bytes.
     """
@@ -128,11 +152,16 @@ def train_byte_bpe(texts: Iterable[str], size: int, lowercase: bool, special: st
     tokenizer.train_from_iterator(texts, trainer)
     if special == "roberta":
         first, last = (
-            (token, tokenizer.token_to_id(token)) for token in (names["cls_token"], names["sep_token"])
+            (token, tokenizer.token_to_id(token))
+            for token in (names["cls_token"], names["sep_token"])
         )
-        tokenizer.post_processor = processors.RobertaProcessing(last, first, add_prefix_space=False)
+        tokenizer.post_processor = processors.RobertaProcessing(
+            last, first, add_prefix_space=False
+        )
     else:
         tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
     from transformers import PreTrainedTokenizerFast
 
-    tokenizers_on_disk.save_tokenizer(directory, PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names))
+    tokenizers_on_disk.save_tokenizer(
+        directory, PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
+    )

@@ -1,14 +1,15 @@
 """From a claim and the tables of its figure to a verdict.
 
-A statement, its place and its strength are facts of a paper and stand in its `published.yaml` under `claims`. The paper's
-module `claims` says how each is decided: by one number of one replicate, and the range in which the statement holds. The
-number is averaged over replicates, as the papers average their curves, and has an interval (`rows.estimates`): the
-statement holds, or fails, where the whole interval says so. Else it is undecided, and the reason says which side it leans
-to. Ranges that a paper does not give are ours, set before any result was seen.
+A statement, its place and its strength are facts of a paper and stand in its `published.yaml`
+under `claims`. The paper's module `claims` says how each is decided: by one number of one
+replicate, and the range in which the statement holds. The number is averaged over replicates, as
+the papers average their curves, and has an interval (`rows.estimates`): the statement holds, or
+fails, where the whole interval says so. Else it is undecided, and the reason says which side it
+leans to. Ranges that a paper does not give are ours, set before any result was seen.
 
-A number on a grid, such as the layer of a peak, can be the same in all R runs. Its interval then has no width, which is no
-certainty: where the truth lies at the bound, R runs agree on one side of it by chance with probability 2^-R (the sign
-test). So fewer than AGREEING runs decide nothing.
+A number on a grid, such as the layer of a peak, can be the same in all R runs. Its interval then
+has no width, which is no certainty: where the truth lies at the bound, R runs agree on one side of
+it by chance with probability 2^-R (the sign test). So fewer than AGREEING runs decide nothing.
 """
 
 import re
@@ -41,8 +42,8 @@ def has_width(ours: Estimate) -> bool:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim, decided by `value(evidence)` of one replicate, a number in a range with these `ends`. It holds
-    where low <= value <= high (strictly if `strict`)."""
+    """A claim, decided by `value(evidence)` of one replicate, a number in a range with these
+    `ends`. It holds where low <= value <= high (strictly if `strict`)."""
 
     id: str
     item: str
@@ -60,15 +61,16 @@ class Claim:
     published: Callable[[Mapping], str] | None = None
 
     def holds(self, value: float) -> bool:
-        """Test whether the claim holds of one value; False for NaN, which stands for `there is no such
-        layer`."""
+        """Test whether the claim holds of one value; False for NaN, which stands for `there is no
+        such layer`."""
         if self.strict:
             return bool(self.low < value < self.high)
         # A value that equals a bound may miss it by rounding alone.
         return bool(self.low - statistics.EQUAL <= value <= self.high + statistics.EQUAL)
 
     def decided(self, ours: Estimate, runs: int) -> str:
-        """Decide by the whole interval; where it has no width, by the mean of at least AGREEING `runs`."""
+        """Decide by the whole interval; where it has no width, by the mean of at least AGREEING
+        `runs`."""
         if not has_width(ours):
             if runs < AGREEING:
                 return UNDECIDED
@@ -109,13 +111,15 @@ class Claims:
         self, item: str, id: str, measure: str, number: Callable, cases=("",), *, of=None, printed=None,
         form="{:.2f} (digitised)", published=None, **criterion,
     ) -> None:  # fmt: skip
-        """Register that claim `id` on figure `item` is decided by `number`, called `measure`, once for each case.
+        """Register that claim `id` on figure `item` is decided by `number`, called `measure`, once
+        for each case.
 
-        `number` takes the evidence, or what `of` reads from it, then the words of the case. These are separated by commas; a
-        case is (words, criterion) where its range differs. `of` takes the words too, and so do `printed` and `published`,
-        which take the paper's file in place of the evidence. The paper's number is that of the same function on what
-        `printed` reads, in this `form`, or the text that `published` gives. Without either it is what the file says under
-        the claim's `published`, for all cases or by case.
+        `number` takes the evidence, or what `of` reads from it, then the words of the case. These
+        are separated by commas; a case is (words, criterion) where its range differs. `of` takes
+        the words too, and so do `printed` and `published`, which take the paper's file in place of
+        the evidence. The paper's number is that of the same function on what `printed` reads, in
+        this `form`, or the text that `published` gives. Without either it is what the file says
+        under the claim's `published`, for all cases or by case.
         """
 
         def ours(evidence, parts):
@@ -123,7 +127,9 @@ class Claims:
 
         def theirs(facts, parts):
             return (
-                published(facts, *parts) if published else form.format(number(printed(facts, *parts), *parts))
+                published(facts, *parts)
+                if published
+                else form.format(number(printed(facts, *parts), *parts))
             )
 
         for case in cases:
@@ -133,11 +139,14 @@ class Claims:
             about = {"case": words, "published": text if printed or published else None}
             self.all.append(Claim(id, item, value, measure, **about, **(criterion | own)))
 
-    def decide(self, item: str, tables: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-        """Decide each claim on figure `item` from its tables and the paper's published file, a row (COLUMNS) a claim.
+    def decide(
+        self, item: str, tables: Mapping[str, pd.DataFrame], published: Mapping
+    ) -> pd.DataFrame:
+        """Decide each claim on figure `item` from its tables and the paper's published file, a row
+        (COLUMNS) a claim.
 
-        The rows have the order of the paper's file. The papers speak of BERT, or of the `families` that the claim's entry
-        there names: of another family there is the number, and no verdict.
+        The rows have the order of the paper's file. The papers speak of BERT, or of the `families`
+        that the claim's entry there names: of another family there is the number, and no verdict.
         """
         tables = nulls.with_matched(tables)
         results, order = Results(labelled(nulls.without_nulls(tables))), list(published["claims"])
@@ -146,7 +155,9 @@ class Claims:
             for null in (nulls.NOISE, nulls.MATCHED)
             if (found := nulls.standing_in(tables, null))
         }
-        about = sorted((one for one in self.all if one.item == item), key=lambda one: order.index(one.id))
+        about = sorted(
+            (one for one in self.all if one.item == item), key=lambda one: order.index(one.id)
+        )
         rows = [_decide(one, results, published) for one in about]
         for one, row in zip(about, rows, strict=True):
             row["null"] = ""
@@ -181,7 +192,9 @@ def _decide(one: Claim, results: Results, published: Mapping) -> dict:
     return row | {"verdict": verdict, "reason": " ".join(sentences)}
 
 
-def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None, runs: int) -> tuple[str, str]:
+def _verdict(
+    one: Claim, values: Sequence[float], ours: Estimate | None, runs: int
+) -> tuple[str, str]:
     alone = [one.holds(value) for value in values]
     by_itself = f"In {sum(alone)} of {len(values)} replicates by itself."
     said = "One number, over all replicates." if one.across else by_itself
@@ -190,28 +203,38 @@ def _verdict(one: Claim, values: Sequence[float], ours: Estimate | None, runs: i
     if ours is None:  # some value stands for `there is no such layer`
         fails = not any(alone) and runs >= AGREEING
         return FAILS if fails else UNDECIDED, f"Some replicate has no such layer. {said}"
-    if np.isnan(ours.error):  # over all of fewer than three runs, and not known without each block of inputs
+    if np.isnan(
+        ours.error
+    ):  # over all of fewer than three runs, and not known without each block of inputs
         return UNDECIDED, f"{said} It has no interval."
     if one.across and ours.interval == INPUTS:
-        said += (
-            " Its interval is over inputs alone: fewer than three replicates do not say how much it varies."
-        )
-    if runs == len(values) and statistics.is_far_off(values):  # pairs of runs are more than their runs
+        said += " Its interval is over inputs alone: fewer than three replicates do not say how much it varies."
+    if runs == len(values) and statistics.is_far_off(
+        values
+    ):  # pairs of runs are more than their runs
         said += " One replicate lies far from the others."
     if not has_width(ours):
-        said += f" {runs} runs have the same number; {AGREEING} or more decide." if runs > 1 else ""
+        said += (
+            f" {runs} runs have the same number; {AGREEING} or more decide." if runs > 1 else ""
+        )
     verdict = one.decided(ours, runs)
     if verdict == UNDECIDED:
         holds = one.probability(ours, runs)
         side, share = (HOLDS, holds) if holds > 0.5 else (FAILS, 1 - holds)
-        leans = f"to {side}, with probability {share:.2f}" if round(share, 2) > 0.5 else "to neither side"
+        leans = (
+            f"to {side}, with probability {share:.2f}"
+            if round(share, 2) > 0.5
+            else "to neither side"
+        )
         said = f"Leans {leans}. {said}"
     return verdict, said
 
 
-def _null(one: Claim, results: Results, noise: Mapping[str, Results], numbers: Mapping[str, float]) -> str:
-    """Say of a claim that holds whether its number lies beyond that of noise which changes the last layer as much, or
-    else whether it holds for noise of the size of the change too."""
+def _null(
+    one: Claim, results: Results, noise: Mapping[str, Results], numbers: Mapping[str, float]
+) -> str:
+    """Say of a claim that holds whether its number lies beyond that of noise which changes the
+    last layer as much, or else whether it holds for noise of the size of the change too."""
     with suppress(NotTestableError):
         if nulls.MATCHED in noise and _beyond(one, results, noise[nulls.MATCHED]):
             return BEYOND
@@ -235,8 +258,9 @@ def _in_words(numbers: Mapping[str, float]) -> str:
 
 
 def _beyond(one: Claim, results: Results, matched: Results) -> bool:
-    """Test whether the claim's number is farther within its range than that of matched noise: by the whole interval of their
-    difference over replicates. Only a range with one end says which way is farther."""
+    """Test whether the claim's number is farther within its range than that of matched noise: by
+    the whole interval of their difference over replicates. Only a range with one end says which
+    way is farther."""
     if one.across or np.isfinite(one.low) == np.isfinite(one.high):
         return False
     ours, theirs = _replicates(one, results), _replicates(one, matched)
@@ -248,15 +272,21 @@ def _beyond(one: Claim, results: Results, matched: Results) -> bool:
     left_out, left_out_too = ([left for _, left in side] for side in sides)
     known = min(map(len, left_out + left_out_too))
     blocks = (np.array([left[:known] for left in side]) for side in (left_out, left_out_too))
-    found = estimate(np.subtract(values, others), shared, np.subtract(*blocks) if known > 1 else None)
+    found = estimate(
+        np.subtract(values, others), shared, np.subtract(*blocks) if known > 1 else None
+    )
     return has_width(found) and bool(found.low > 0 if np.isfinite(one.low) else found.high < 0)
 
 
 def _of_others(evidence: Evidence, families: Sequence[str]) -> list[str]:
     """Say that the evidence is of models of other families than the paper's, where it is."""
     models = evidence.results.models
-    found = {one for name in evidence.read for one in models[name]["family"].dropna().unique()} - {*families}
-    paper, ours = (" and ".join(NAMES.get(one, one) for one in some) for some in (families, sorted(found)))
+    found = {one for name in evidence.read for one in models[name]["family"].dropna().unique()} - {
+        *families
+    }
+    paper, ours = (
+        " and ".join(NAMES.get(one, one) for one in some) for some in (families, sorted(found))
+    )
     return [f"The paper speaks of {paper}; this is {ours}."] if found else []
 
 
@@ -268,9 +298,9 @@ def _published(one: Claim, facts: Mapping, published: Mapping) -> str:
 
 
 def _estimate(one: Claim, results: Results) -> tuple[list[float], Estimate | None, int]:
-    """Collect the claim's number for every replicate that has all it needs, their mean with its interval
-    (None where a value is NaN), and the number of independent runs. NotTestableError if no replicate has
-    what it needs.
+    """Collect the claim's number for every replicate that has all it needs, their mean with its
+    interval (None where a value is NaN), and the number of independent runs. NotTestableError if
+    no replicate has what it needs.
     """
     if one.across:
         value, read = _value(one, results)
@@ -289,9 +319,9 @@ def _estimate(one: Claim, results: Results) -> tuple[list[float], Estimate | Non
 def _replicates(one: Claim, results: Results) -> dict[str, tuple[float, list[float]]]:
     """Collect the claim's number by replicate, with the same without each block of inputs.
 
-    Replicates are pretraining runs. If only one has what the claim needs, they are the fine-tuning seeds (or pairs of
-    seeds that are compared) on it; a pretrained model's rows (seed 0) belong to every seed, but do not by themselves
-    make replicates.
+    Replicates are pretraining runs. If only one has what the claim needs, they are the fine-tuning
+    seeds (or pairs of seeds that are compared) on it; a pretrained model's rows (seed 0) belong to
+    every seed, but do not by themselves make replicates.
     """
     replicates, parts = _by_replicate(one, results.pretraining_runs), results.pretraining_runs
     if len(replicates) == 1:
@@ -306,9 +336,11 @@ def _replicates(one: Claim, results: Results) -> dict[str, tuple[float, list[flo
     }
 
 
-def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> tuple[Estimate | None, int]:
-    """Estimate a number that is calculated over all replicates, from its values without each pretraining run,
-    or without each seed of a single one. Return the number of these runs too.
+def _of_all(
+    one: Claim, results: Results, value: float, read: set[str]
+) -> tuple[Estimate | None, int]:
+    """Estimate a number that is calculated over all replicates, from its values without each
+    pretraining run, or without each seed of a single one. Return the number of these runs too.
 
     A run that is left out takes with it every pair of runs that it is one side of.
     """
@@ -323,12 +355,15 @@ def _of_all(one: Claim, results: Results, value: float, read: set[str]) -> tuple
         with suppress(NotTestableError):
             without.append(_value(one, results.part(table[~concerned]))[0])
     whole = without if len(without) == len(runs) else []
-    return estimate_of_all(value, whole, _without_blocks(one, results, read) or None, one.ends), len(runs)
+    return estimate_of_all(
+        value, whole, _without_blocks(one, results, read) or None, one.ends
+    ), len(runs)
 
 
 def _runs_in(table: pd.DataFrame, *kinds: str) -> list[tuple[int, ...]]:
-    """List the runs of a table, by their numbers of these `kinds` (`init`, `seed`), of either side of a pair.
-    A pretrained model has no seed (0), and is none of them where seeds are asked for."""
+    """List the runs of a table, by their numbers of these `kinds` (`init`, `seed`), of either side
+    of a pair. A pretrained model has no seed (0), and is none of them where seeds are asked for.
+    """
     sides = [table.reindex(columns=[f"{side}{kind}" for kind in kinds]) for side in ("", "ref_")]
     numbers = np.concatenate([side.fillna(0).to_numpy(int) for side in sides])
     return [tuple(map(int, run)) for run in np.unique(numbers, axis=0) if run.all()]
@@ -353,7 +388,9 @@ def _value(one: Claim, results: Results) -> tuple[float, set[str]]:
 
 def _left_out(evidence: Evidence) -> Iterator[str]:
     """Say in a sentence how many runs, or pairs of fine-tuned ones, the claim does without."""
-    pairs = sum(ref_seed > 0 for *_, ref_seed in evidence.failed)  # 0 is what it was fine-tuned from
+    pairs = sum(
+        ref_seed > 0 for *_, ref_seed in evidence.failed
+    )  # 0 is what it was fine-tuned from
     counts = {"{} that failed to train": len(evidence.failed) - pairs,
               f"{{}} pair{'s' * (pairs > 1)} of which one or both failed to train": pairs}  # fmt: skip
     words = " and ".join(text.format(count) for text, count in counts.items() if count)
@@ -372,8 +409,8 @@ def _evidence(one: Claim, results: Results) -> Evidence:
 def _by_replicate(
     one: Claim, replicates: Mapping[int | str, Results]
 ) -> dict[int | str, tuple[float, set[str]]]:
-    """Compute the number of every replicate that has one, and name the models that it was read from. Raise
-    NotTestableError if none has."""
+    """Compute the number of every replicate that has one, and name the models that it was read
+    from. Raise NotTestableError if none has."""
     found, missing = {}, []
     for number, results in replicates.items():
         try:

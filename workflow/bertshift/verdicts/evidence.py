@@ -21,21 +21,26 @@ class NotTestableError(Exception):
 
 
 def ratio(value: float, to: float, what: str) -> float:
-    """Express `value` as a share or a multiple of `to`; NotTestableError, which calls it `what`, where `to` is 0."""
+    """Express `value` as a share or a multiple of `to`; NotTestableError, which calls it `what`,
+    where `to` is 0."""
     if abs(to) < statistics.EQUAL:
         raise NotTestableError(f"{what} is 0, and nothing is a share or a multiple of that")
     return value / to
 
 
 def rank_correlation(values: Sequence[float], others: Sequence[float], what: str) -> float:
-    """Compute Spearman's rank correlation; NotTestableError, which calls both `what`, where either is constant."""
+    """Compute Spearman's rank correlation; NotTestableError, which calls both `what`, where either
+    is constant."""
     if min(np.ptp(values), np.ptp(others)) < statistics.EQUAL:
-        raise NotTestableError(f"{what} does not differ between layers, so that there is no rank correlation")
+        raise NotTestableError(
+            f"{what} does not differ between layers, so that there is no rank correlation"
+        )
     return float(spearmanr(values, others).statistic)
 
 
 class Depth(NamedTuple):
-    """Layers `first` to `last` of the paper's model of `of` layers, for a model of `layers` layers."""
+    """Layers `first` to `last` of the paper's model of `of` layers, for a model of `layers`
+    layers."""
 
     first: int
     last: int
@@ -52,8 +57,8 @@ def layers_in_words(first: int, last: int, of: int) -> str:
 class Curve:
     """One replicate's value per layer, and the number of layers (without embeddings) of its model.
 
-    `asked` collects the layers of the paper's model that were asked for, with those of ours that lie at the
-    same depth.
+    `asked` collects the layers of the paper's model that were asked for, with those of ours that
+    lie at the same depth.
     """
 
     values: Mapping[int, float]
@@ -67,7 +72,9 @@ class Curve:
 
     def __sub__(self, other: "Curve") -> "Curve":
         if self.layers != other.layers:
-            raise NotTestableError(f"models of {self.layers} and of {other.layers} layers are not compared")
+            raise NotTestableError(
+                f"models of {self.layers} and of {other.layers} layers are not compared"
+            )
         return self.of({layer: self[layer] - other[layer] for layer in self.values})
 
     def of(self, values: Mapping[int, float]) -> "Curve":
@@ -75,12 +82,15 @@ class Curve:
         return replace(self, values=values)
 
     def part(self, first: int, last: int, of: int) -> list[int]:
-        """List our layers whose share of the depth is wholly within layers first..last of the paper's `of` layers."""
+        """List our layers whose share of the depth is wholly within layers first..last of the
+        paper's `of` layers."""
         low, high = (first - 1) / of - 1e-9, last / of + 1e-9
         n = self.layers
         inside = [k for k in range(1, n + 1) if low <= (k - 1) / n and k / n <= high]
         if not inside:
-            raise NotTestableError(f"no layer of {self.layers} lies within layers {first} to {last} of {of}")
+            raise NotTestableError(
+                f"no layer of {self.layers} lies within layers {first} to {last} of {of}"
+            )
         self.asked[Depth(first, last, of, n)] = inside
         return inside
 
@@ -88,16 +98,19 @@ class Curve:
         return float(np.mean([self[k] for k in self.part(first, last, of)]))
 
     def at(self, layer: int, of: int) -> int:
-        """Find our layer at the same relative depth as `layer` of the paper's `of` layers, if there is one."""
+        """Find our layer at the same relative depth as `layer` of the paper's `of` layers, if
+        there is one."""
         if layer * self.layers % of:
-            raise NotTestableError(f"layer {layer} of {of} falls between two layers of {self.layers}")
+            raise NotTestableError(
+                f"layer {layer} of {of} falls between two layers of {self.layers}"
+            )
         found = layer * self.layers // of
         self.asked[Depth(layer, layer, of, self.layers)] = [found]
         return found
 
     def exactly(self, of: int) -> "Curve":
-        """Return the curve itself, if its model has `of` layers: for statements about a level or a layer number,
-        which another depth cannot confirm or refute."""
+        """Return the curve itself, if its model has `of` layers: for statements about a level or a
+        layer number, which another depth cannot confirm or refute."""
         if self.layers != of:
             raise NotTestableError(f"about a model of {of} layers; this one has {self.layers}")
         return self
@@ -108,26 +121,34 @@ class Curve:
 
 
 def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Put all rows together. `name` says of which model a row is: its tasks (`mrpc`, `mrpc.random`, `wnli+mrpc`),
-    `base` or `randomized`; `rte-mnli` of two fine-tuned models that are compared.
+    """Put all rows together. `name` says of which model a row is: its tasks (`mrpc`,
+    `mrpc.random`, `wnli+mrpc`), `base` or `randomized`; `rte-mnli` of two fine-tuned models that
+    are compared.
 
     Where two models of one metric share a name, the first listed stands for it.
     """
     parts, first = [], {}
     for path, table in tables.items():
-        if "delta" in table and {"before", "baseline"} & {*table}:  # which is what its blocks are of
+        if "delta" in table and {"before", "baseline"} & {
+            *table
+        }:  # which is what its blocks are of
             table = table.assign(value=table["delta"])
         for model, rows in table.groupby("model", sort=False):
             name = _name(style.role_of(model, rows["seed"]))
             if "ref_seed" in rows and rows["ref_seed"].gt(0).any():
                 name += f"-{style.task_of(rows['reference'].iloc[0])}"
-            one = path if "position" in rows else model  # the models of a sweep are variants of one
+            one = (
+                path if "position" in rows else model
+            )  # the models of a sweep are variants of one
             if first.setdefault((rows["metric"].iloc[0], name), one) == one:
                 parts.append(rows.assign(name=name))
     if not parts:
-        raise UserError("claims need the tables of at least one model; list models under 'figures'.")
+        raise UserError(
+            "claims need the tables of at least one model; list models under 'figures'."
+        )
     table = pd.concat(parts, ignore_index=True)
-    # Texts side by side in one array: rows are taken thousands of times, and an array for each column takes most of that time.
+    # Texts side by side in one array: rows are taken thousands of times, and an array for each
+    # column takes most of that time.
     return table.astype(dict.fromkeys(table.select_dtypes("str"), object)).copy()
 
 
@@ -136,7 +157,8 @@ def _name(role: str) -> str:
     return str(Name(name.stages, ("random",) if name.variant("random") else ()))
 
 
-# Rows of runs that did not fail to train; name and statistics.RUN (0 where there is none) of those that did.
+# Rows of runs that did not fail to train; name and statistics.RUN (0 where there is none) of those
+# that did.
 Trained = tuple[pd.DataFrame, frozenset[tuple]]
 
 
@@ -148,14 +170,18 @@ def _divided(rows: pd.DataFrame, bad: np.ndarray) -> Trained:
 
 
 class Results:
-    """Rows of `labelled`, of one replicate or of all. Claims share it: what several of them ask for is looked up once.
+    """Rows of `labelled`, of one replicate or of all. Claims share it: what several of them ask
+    for is looked up once.
 
-    `left_out` has the values without each block of inputs, under the labels of the rows that have them; `failed` says by
-    label which rows are of runs that failed to train.
+    `left_out` has the values without each block of inputs, under the labels of the rows that have
+    them; `failed` says by label which rows are of runs that failed to train.
     """
 
     def __init__(
-        self, table: pd.DataFrame, left_out: pd.DataFrame | None = None, failed: np.ndarray | None = None
+        self,
+        table: pd.DataFrame,
+        left_out: pd.DataFrame | None = None,
+        failed: np.ndarray | None = None,
     ):
         self.table = table.drop(columns=WITHOUT, errors="ignore")
         self._left_out, self._failed = left_out, failed
@@ -175,9 +201,9 @@ class Results:
 
     @cached_property
     def seeds(self) -> dict[str, "Results"]:
-        """Split one pretraining run's results into those of each fine-tuning seed, or pair of seeds. Rows of
-        a pretrained model belong to every one, but its probes are divided among them
-        (`statistics.is_own_probe`)."""
+        """Split one pretraining run's results into those of each fine-tuning seed, or pair of
+        seeds. Rows of a pretrained model belong to every one, but its probes are divided among
+        them (`statistics.is_own_probe`)."""
         table = statistics.with_replicates(self.table)
         shared = self.table[table["seed"] == 0]
         parts, seeds = {}, table["seed"].max()
@@ -192,8 +218,8 @@ class Results:
         return Results(rows, left_out, self._failed)
 
     def without_blocks(self, names: set[str]) -> list["Results"]:
-        """List these results without each block of inputs; empty if the models of these names have no such
-        values."""
+        """List these results without each block of inputs; empty if the models of these names have
+        no such values."""
         return [] if names.isdisjoint(self._with_blocks) else self._changed
 
     @cached_property
@@ -209,7 +235,8 @@ class Results:
         return any((self.models[name]["seed"] != 0).any() for name in names if name in self.models)
 
     def rows(self, name: str, **where) -> pd.DataFrame:
-        """Select the rows of the model `name` that have these values; NotTestableError if there are none."""
+        """Select the rows of the model `name` that have these values; NotTestableError if there
+        are none."""
         key = (name, *where.items())
         if key not in self._chosen:
             self._chosen[key] = self._choose(name, where)
@@ -223,7 +250,9 @@ class Results:
         for column, value in where.items():
             found = found[rows[column].to_numpy()[found] == value]
             if not len(found):
-                raise NotTestableError(f"no {NOUNS.get(column, column)} '{value}' for {style.label_of(name)}")
+                raise NotTestableError(
+                    f"no {NOUNS.get(column, column)} '{value}' for {style.label_of(name)}"
+                )
         return rows.iloc[found] if where else rows
 
     def trained(self, name: str, **where) -> Trained:
@@ -264,9 +293,9 @@ class _Changed(Results):
 class Evidence:
     """What a claim reads of some results. Each number is a mean over the rows that it is about.
 
-    NotTestableError says which rows are missing. `read` collects the names of the models that were asked for. `failed`
-    collects their runs that failed to train and are left out, as `Trained` has them. `asked` collects the layers that
-    the curves were asked for.
+    NotTestableError says which rows are missing. `read` collects the names of the models that were
+    asked for. `failed` collects their runs that failed to train and are left out, as `Trained` has
+    them. `asked` collects the layers that the curves were asked for.
     """
 
     def __init__(self, results: Results):
@@ -276,7 +305,8 @@ class Evidence:
         self.asked: dict[Depth, list[int]] = {}
 
     def layers_here(self) -> Iterator[str]:
-        """Say in a sentence which of our layers stand for the paper's, for models of another depth."""
+        """Say in a sentence which of our layers stand for the paper's, for models of another
+        depth."""
         for depth, here in self.asked.items():
             if depth.layers != depth.of:
                 theirs = layers_in_words(*depth[:3])
@@ -289,8 +319,8 @@ class Evidence:
         return Curve(means, max(means), self.asked)
 
     def curve(self, task: str, variant: str, stimuli: str | None = None) -> Curve:
-        """Read head 0 by layer, of the model of `task`, on `stimuli` or else on the first that its table
-        lists."""
+        """Read head 0 by layer, of the model of `task`, on `stimuli` or else on the first that its
+        table lists."""
         where = {"head": 0, "variant": variant}
         stimuli = stimuli or self.every_row(task, **where)["stimuli"].iloc[0]
         return self.by_layer(task, **where, stimuli=stimuli)
@@ -300,8 +330,8 @@ class Evidence:
         return self._by("layer", self.rows(name, **where))
 
     def spearman(self, name: str, kind: str) -> Curve:
-        """Read the Spearman correlation of a structural probe (`depth`, `distance`) on dev by layer, at the
-        highest rank that was trained."""
+        """Read the Spearman correlation of a structural probe (`depth`, `distance`) on dev by
+        layer, at the highest rank that was trained."""
         where = {"metric": "structural_probe", "measure": "spearman", "split": "dev"}
         rows = self.rows(name, **where, kind=kind)
         return self._by("layer", rows[rows["rank"] == rows["rank"].max()])
@@ -311,17 +341,23 @@ class Evidence:
         return self.rows(name, metric="edge_probe", view="micro_all", variant=variant, **where)
 
     def ablations(self, task: str, metric: str = "ablation") -> pd.DataFrame:
-        """Read the headline rows of heads (or, head 0, layers) that attend alike to all tokens. `delta`, in points,
-        is to the score with nothing disabled.
+        """Read the headline rows of heads (or, head 0, layers) that attend alike to all tokens.
+        `delta`, in points, is to the score with nothing disabled.
 
-        What was run on a sample and again on the complete development set has its complete row alone.
+        What was run on a sample and again on the complete development set has its complete row
+        alone.
         """
         rows = self.rows(task, metric=metric, variant="uniform", headline=True)
         rows = rows.sort_values("sample", kind="stable")  # complete, sample
-        rows, run = rows.drop_duplicates(["init", "seed", "layer", "head"]), ["init", "seed", "sample"]
+        rows, run = (
+            rows.drop_duplicates(["init", "seed", "layer", "head"]),
+            ["init", "seed", "sample"],
+        )
         delta = rows["delta"]
         if metric == "ablation":  # values may be those without a block of inputs
-            base = self.rows(task, metric=metric, variant="none", headline=True).set_index(run)["value"]
+            base = self.rows(task, metric=metric, variant="none", headline=True).set_index(run)[
+                "value"
+            ]
             delta = rows["value"] - base[pd.MultiIndex.from_frame(rows[run])].to_numpy()
         return rows.assign(delta=statistics.POINTS * delta)
 
@@ -333,13 +369,14 @@ class Evidence:
     def attention_to(
         self, task: str, token: str, variant: str = "received", before: bool = False
     ) -> pd.DataFrame:
-        """Read every head's attention (0: their mean) to a kind of token on the task's inputs, of its model
-        or of what that was before fine-tuning."""
+        """Read every head's attention (0: their mean) to a kind of token on the task's inputs, of
+        its model or of what that was before fine-tuning."""
         name = "base" if before else task
         return self.rows(name, metric="attention_to", stimuli=task, token=token, variant=variant)
 
     def scores(self, name: str) -> pd.DataFrame:
-        """Read every metric of a fine-tuned model, in points; `mrpc.random` began with random weights."""
+        """Read every metric of a fine-tuned model, in points; `mrpc.random` began with random
+        weights."""
         rows = self.every_row(name).dropna(subset="majority")
         rows = rows.assign(score=rows["metric"], majority=statistics.POINTS * rows["majority"])
         return statistics.in_points(rows)
@@ -347,7 +384,8 @@ class Evidence:
     def sweep(self, task: str) -> Curve:
         """Read the headline score, in points, by position on the sweep's axis.
 
-        Where layers are frozen or dropped, a replicate whose complete run failed to train has nothing to compare with.
+        Where layers are frozen or dropped, a replicate whose complete run failed to train has
+        nothing to compare with.
         """
         rows = statistics.in_points(self.every_row(task, headline=True))
         rows = rows.assign(failed=statistics.failed_wholes(rows, ["init", "seed"]))
@@ -355,20 +393,25 @@ class Evidence:
         return replace(self._by("position", rows), layers=int(rows["layers"].iloc[0]))
 
     def reinitialised_heads(self, task: str) -> pd.DataFrame:
-        """Read each re-initialised head's headline rows, by layer and head; `delta` is to the plain model's seeds."""
+        """Read each re-initialised head's headline rows, by layer and head; `delta` is to the
+        plain model's seeds."""
         rows = self.every_row(task, metric="reinit_head", headline=True)
         for row in rows.drop_duplicates("init").itertuples():
-            self.failed |= {(task, row.init, f"baseline {n}", 0, 0) for n in range(row.baseline_left_out)}
+            self.failed |= {
+                (task, row.init, f"baseline {n}", 0, 0) for n in range(row.baseline_left_out)
+            }
         return rows.assign(delta=rows["value"])
 
     def rows(self, name: str, **where) -> pd.DataFrame:
-        """Read the rows of the model `name` that have these values, without those of runs that failed to train."""
+        """Read the rows of the model `name` that have these values, without those of runs that
+        failed to train."""
         trained = self.results.trained(name, **where)
         self.read.add(name)
         return self._without_failures(name, trained)
 
     def _without_failures(self, name: str, trained: Trained) -> pd.DataFrame:
-        """Return the rows of a model's runs that did not fail to train, and collect in `failed` those that did."""
+        """Return the rows of a model's runs that did not fail to train, and collect in `failed`
+        those that did."""
         rows, failed = trained
         self.failed |= failed
         if rows.empty:
@@ -376,19 +419,24 @@ class Evidence:
         return rows
 
     def every_row(self, name: str, **where) -> pd.DataFrame:
-        """Read the rows of the model `name` with those of runs that failed, for numbers of which a failure is
-        a result or does not matter."""
+        """Read the rows of the model `name` with those of runs that failed, for numbers of which a
+        failure is a result or does not matter."""
         rows = self.results.rows(name, **where)
         self.read.add(name)
         return rows
 
 
-NOUNS = {"stimuli": "inputs", "task": "probe of", "head": "mean over heads", "token": "attention to"}
+NOUNS = {
+    "stimuli": "inputs",
+    "task": "probe of",
+    "head": "mean over heads",
+    "token": "attention to",
+}
 
 
 def of_checkpoint(rows: pd.DataFrame, checkpoint: str) -> pd.DataFrame:
-    """Select the rows of this checkpoint alone, for what a paper says of heads by number; NotTestableError if there
-    are none."""
+    """Select the rows of this checkpoint alone, for what a paper says of heads by number;
+    NotTestableError if there are none."""
     same = rows[rows["checkpoint"].str.contains(checkpoint, regex=False)]
     if same.empty:
         other = rows["checkpoint"].iloc[0]

@@ -1,13 +1,16 @@
-"""One verdict for each claim, over its cases, and its probability corrected for how many claims were decided.
+"""One verdict for each claim, over its cases, and its probability corrected for how many claims
+were decided.
 
-A statement about several tasks has a case for each of them. It is about `all` of its cases, or about `some` where the
-paper's file says so. With p_k = 1 - probability of case k, of n cases that could be tested:
+A statement about several tasks has a case for each of them. It is about `all` of its cases, or
+about `some` where the paper's file says so. With p_k = 1 - probability of case k, of n cases that
+could be tested:
 
     all    p = max p_k             intersection-union test (Berger 1982): it needs no correction
     some   p = min(1, n min p_k)   Bonferroni
 
-The claims of a paper are decided on the same few runs. Their p are corrected by Holm 1979. No claim that has several
-cases is about their average: where a paper speaks of one, the average is the claim's only number.
+The claims of a paper are decided on the same few runs. Their p are corrected by Holm 1979. No
+claim that has several cases is about their average: where a paper speaks of one, the average is
+the claim's only number.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,7 +30,8 @@ def with_claim_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
     """Add COLUMNS to a paper's rows of `Claims.decide`; cases of one claim share them.
 
     `claim_probability` is that of the claim to hold over all of its cases that could be tested,
-    `adjusted_probability` the same after Holm's correction for the paper's claims. NaN where a case has none.
+    `adjusted_probability` the same after Holm's correction for the paper's claims. NaN where a
+    case has none.
     """
     found = {
         id: (_verdict(cases), _null(cases), _probability(cases))
@@ -40,7 +44,8 @@ def with_claim_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict_over(verdicts: Collection[str], over: str) -> str:
-    """Decide a claim by the verdicts on its cases. A claim over all cases holds only if each was tested."""
+    """Decide a claim by the verdicts on its cases. A claim over all cases holds only if each was
+    tested."""
     tested = {*verdicts} - {UNTESTED}
     if not tested:
         return UNTESTED
@@ -51,7 +56,8 @@ def verdict_over(verdicts: Collection[str], over: str) -> str:
 
 
 def probability_over(probabilities: Sequence[float], over: str) -> float:
-    """Calculate the probability that a claim holds, from those of its cases; NaN where one is NaN or there are none."""
+    """Calculate the probability that a claim holds, from those of its cases; NaN where one is NaN
+    or there are none."""
     doubts = 1 - np.asarray(probabilities, np.float64)
     if not len(doubts):
         return np.nan
@@ -72,8 +78,8 @@ def _verdict(cases: pd.DataFrame) -> str:
 
 
 def _null(cases: pd.DataFrame) -> str:
-    """Say what the claim's `holds` means beside noise: `null` of the cases that hold, if all say the same, or
-    the weaker TOO where one does."""
+    """Say what the claim's `holds` means beside noise: `null` of the cases that hold, if all say
+    the same, or the weaker TOO where one does."""
     found = {*cases.loc[cases["verdict"] == HOLDS, "null"]}
     if _verdict(cases) != HOLDS or not found:
         return ""

@@ -29,7 +29,9 @@ def source(rng: Random) -> Node:
         asked = rng.choice(["subject", "object", None])
         return speaker.question(clause, asked)
     if kind < 0.32:
-        verb = rng.choice(["admire", "injure", "see", "hide", "praise", "criticize", "help", "love", "hate"])
+        verb = rng.choice(
+            ["admire", "injure", "see", "hide", "praise", "criticize", "help", "love", "hate"]
+        )
         subject = (
             sampler.person()
             if rng.random() < 0.4
@@ -86,7 +88,12 @@ def errors(leaves: list[Node], rng: Random) -> list:
             change("determiner", i)
         if tag == "DT" and form in ("a", "every"):
             change("number", i, "two" if form == "a" else "most")
-        if tag == "CD" and form in lex.NUMBERS and "NNS" in tags[i : i + 3] and plural_shows(leaves, i):
+        if (
+            tag == "CD"
+            and form in lex.NUMBERS
+            and "NNS" in tags[i : i + 3]
+            and plural_shows(leaves, i)
+        ):
             change("number", i, rng.choice(["a", "every"]))
         if form in REFLEXIVES:
             change("reflexive", i, rng.choice([r for r in REFLEXIVES if r != form]))
@@ -121,7 +128,10 @@ def errors(leaves: list[Node], rng: Random) -> list:
             and tags[at + 1 : at + 2]
             and tags[at] in ("VBD", "VBZ", "VBP", "VB")
         ):
-            stop = next((j for j in range(at + 1, len(tags)) if tags[j] in ("NN", "NNS", "PRP", "NNP")), None)
+            stop = next(
+                (j for j in range(at + 1, len(tags)) if tags[j] in ("NN", "NNS", "PRP", "NNP")),
+                None,
+            )
             if (
                 stop
                 and tags[stop + 1] in (".", "IN")
@@ -139,7 +149,9 @@ def errors(leaves: list[Node], rng: Random) -> list:
         if end == len(words) - 1:
             found["gap"] = [lambda: [*words[:end], "the", noun, *words[end:]]]
     return [
-        options for kind, options in found.items() for _ in range(3 if kind in ("order", "verb form") else 1)
+        options
+        for kind, options in found.items()
+        for _ in range(3 if kind in ("order", "verb form") else 1)
     ]
 
 
@@ -155,7 +167,12 @@ def stands_alone(leaves: list[Node], i: int) -> bool:
     """Tell whether the noun after this determiner may stand without one."""
     noun = next((leaf for leaf in leaves[i + 1 :] if leaf.label in ("NN", "NNS")), None)
     lemma = noun.lemma if noun else ""
-    return noun is None or noun.label == "NNS" or lemma in lex.MASS or lemma in NAMELIKE | set(lex.MATERIALS)
+    return (
+        noun is None
+        or noun.label == "NNS"
+        or lemma in lex.MASS
+        or lemma in NAMELIKE | set(lex.MATERIALS)
+    )
 
 
 def plural_shows(leaves: list[Node], i: int) -> bool:

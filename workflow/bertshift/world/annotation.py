@@ -37,7 +37,10 @@ def annotate(tree: Node, speaker: Speaker) -> Annotation:
     """Annotate a tree that `speaker` made (the speaker keeps the frames' verbs)."""
     leaves = tree.leaves()
     found = Annotation(
-        forms(leaves), [x.label for x in leaves], [x.upos for x in leaves], [x.lemma for x in leaves]
+        forms(leaves),
+        [x.label for x in leaves],
+        [x.upos for x in leaves],
+        [x.lemma for x in leaves],
     )
     index = {id(leaf): i for i, leaf in enumerate(leaves)}
     found.heads, found.deprels = [0] * len(leaves), ["root"] * len(leaves)
@@ -91,7 +94,9 @@ def proto_roles(frame: Frame, role: str, concept: str | None) -> list[str]:
     )
     human = concept is not None and (concept[0].isupper() or lex.is_a(concept, "person"))
     tags, alone = frame.tags, not any(a[2] == "ARG1" for a in frame.arguments)
-    abstract = concept is not None and any(lex.is_a(concept, kind) for kind in ("topic", "emotion", "idea"))
+    abstract = concept is not None and any(
+        lex.is_a(concept, kind) for kind in ("topic", "emotion", "idea")
+    )
     has = {"existed_before", "existed_during", "existed_after"}
     if not abstract:
         has.add("exists_as_physical")
@@ -120,7 +125,11 @@ def proto_roles(frame: Frame, role: str, concept: str | None) -> list[str]:
         if "create" in tags:
             has = (has - {"existed_before"}) | {"created", "predicate_changed_argument"}
         if "destroy" in tags:
-            has = (has - {"existed_after"}) | {"destroyed", "change_of_state", "predicate_changed_argument"}
+            has = (has - {"existed_after"}) | {
+                "destroyed",
+                "change_of_state",
+                "predicate_changed_argument",
+            }
         if "change" in tags:
             has |= {"change_of_state", "predicate_changed_argument"}
         if "motion" in tags:

@@ -95,7 +95,9 @@ class Discourse:
         if not active:
             spoken.subject = self.mention(clause.subject, False)
         self.last = topic if not topic.many else None
-        return text_of(self.speaker.sentence(spoken, passive=not active, time_first=self.rng.random() < 0.4))
+        return text_of(
+            self.speaker.sentence(spoken, passive=not active, time_first=self.rng.random() < 0.4)
+        )
 
 
 def cast(sampler: Sampler, role: str) -> Thing:
@@ -113,7 +115,9 @@ def script(sampler: Sampler, rng: Random) -> list[Clause]:
     things = {}
     for letter, role in roles.items():
         thing = cast(sampler, role)
-        while any(thing.concept.split()[0] == other.concept.split()[0] for other in things.values()):
+        while any(
+            thing.concept.split()[0] == other.concept.split()[0] for other in things.values()
+        ):
             thing = cast(sampler, role)
         things[letter] = thing
     where = things.pop("L")
@@ -139,7 +143,10 @@ def script(sampler: Sampler, rng: Random) -> list[Clause]:
             clauses.append(Clause("be", thing, state, intensity=rng.choice([None, None, "very"])))
             continue
         clause = Clause(
-            verb, things[subject], things.get(target), things.get(rest[1]) if len(rest) > 1 else None
+            verb,
+            things[subject],
+            things.get(target),
+            things.get(rest[1]) if len(rest) > 1 else None,
         )
         if number == 0 or rng.random() < 0.15:
             clause.place = where if rng.random() < 0.6 and verb != "own" else None
@@ -204,7 +211,9 @@ def definitions(rng: Random) -> list[str]:
     for _ in range(rng.randrange(5, 9)):
         kind = rng.random()
         if kind < 0.35:
-            noun = rng.choice([n for n in lex.PARENT if n not in lex.MASS and lex.PARENT[n] not in lex.MASS])
+            noun = rng.choice(
+                [n for n in lex.PARENT if n not in lex.MASS and lex.PARENT[n] not in lex.MASS]
+            )
             up = lex.PARENT[noun]
             name = sampler.person().concept
             lines.append(rng.choice([
@@ -224,7 +233,10 @@ def definitions(rng: Random) -> list[str]:
                 name = sampler.person().concept
                 lines.append(
                     rng.choice(
-                        [f"{a(word)} is {a(other, False)}.", f"{a(other)} is the same as {a(word, False)}."]
+                        [
+                            f"{a(word)} is {a(other, False)}.",
+                            f"{a(other)} is the same as {a(word, False)}.",
+                        ]
                     )
                 )
                 lines.append(f"{name} saw {a(other, False)}, so {name} saw {a(word, False)}.")
@@ -249,7 +261,9 @@ def definitions(rng: Random) -> list[str]:
     return lines
 
 
-PLURALS = {lex.plural(noun) for noun in lex.PARENT if noun not in ("sheep", "fish", "salmon", "trout")}
+PLURALS = {
+    lex.plural(noun) for noun in lex.PARENT if noun not in ("sheep", "fish", "salmon", "trout")
+}
 
 
 def lower(text: str) -> str:
@@ -285,7 +299,9 @@ def chatter(rng: Random) -> list[str]:
         speaker = Speaker(rng)
         clause = sampler.complex()
         passive = speaker.can_passive(clause) and rng.random() < 0.3
-        plain = clause.verb != "be" and not clause.adjunct and not isinstance(clause.object, Clause)
+        plain = (
+            clause.verb != "be" and not clause.adjunct and not isinstance(clause.object, Clause)
+        )
         kind = rng.random()
         if kind < 0.25 and plain:
             asked = ["subject", None] + (
@@ -293,11 +309,15 @@ def chatter(rng: Random) -> list[str]:
             )
             asked += (["place"] if clause.place else []) + (["time"] if clause.time else [])
             lines.append(text_of(speaker.question(clause, rng.choice(asked))))
-        lines.append(text_of(speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.3)))
+        lines.append(
+            text_of(speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.3))
+        )
         if kind > 0.4:
             other = Speaker(rng, 0.6)
             passive = other.can_passive(clause) and not passive
-            lines.append(text_of(other.sentence(clause, passive=passive, time_first=rng.random() < 0.5)))
+            lines.append(
+                text_of(other.sentence(clause, passive=passive, time_first=rng.random() < 0.5))
+            )
     return without_repeats(lines)
 
 

@@ -29,7 +29,9 @@ def sentence(rng: Random) -> Annotation:
         return annotate(speaker.coordinated(first, rng.choice(["and", "but"]), second), speaker)
     clause = sampler.complex()
     passive = speaker.can_passive(clause) and not clause.adjunct and rng.random() < 0.3
-    return annotate(speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.35), speaker)
+    return annotate(
+        speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.35), speaker
+    )
 
 
 def record(found: Annotation, targets: list[dict], number: int) -> dict:
@@ -52,7 +54,9 @@ def constituents(found: Annotation) -> Iterator[list[dict]]:
 def dependencies(found: Annotation) -> Iterator[list[dict]]:
     """Pair every token with its head; the root is its own head."""
     arcs = enumerate(zip(found.heads, found.deprels, strict=True))
-    yield [span(rel, (i, i + 1), (head - 1, head) if head else (i, i + 1)) for i, (head, rel) in arcs]
+    yield [
+        span(rel, (i, i + 1), (head - 1, head) if head else (i, i + 1)) for i, (head, rel) in arcs
+    ]
 
 
 def entities(found: Annotation) -> Iterator[list[dict]]:
@@ -84,7 +88,9 @@ def spr(found: Annotation) -> Iterator[list[dict]]:
         for _, _, role, head, concept in frame.arguments:
             if role in SPR_ROLES and concept is not None:
                 properties = proto_roles(frame, role, concept)
-                targets.append(span(properties, (frame.predicate, frame.predicate + 1), (head, head + 1)))
+                targets.append(
+                    span(properties, (frame.predicate, frame.predicate + 1), (head, head + 1))
+                )
     yield targets
 
 
@@ -139,7 +145,9 @@ ARGUMENTS = {
     "Product-Producer": "guitar:carpenter clock:engineer chair:company cake:baker shirt:factory novel:novelist bridge:engineer "
     "song:musician",
 }  # fmt: skip
-PAIRS = {name: [tuple(pair.split(":")) for pair in pairs.split()] for name, pairs in ARGUMENTS.items()}
+PAIRS = {
+    name: [tuple(pair.split(":")) for pair in pairs.split()] for name, pairs in ARGUMENTS.items()
+}
 
 
 def relation(rng: Random, label: str) -> dict:
@@ -172,7 +180,11 @@ def relation(rng: Random, label: str) -> dict:
             words[i] = one if item == "{1}" else two
     words = [lex.article(words[i + 1]) if w == "a" else "An" if w == "A" and lex.article(words[i + 1]) == "an" else w
              for i, w in enumerate(words)]  # fmt: skip
-    return {"text": " ".join(words), "info": {}, "targets": [span(label, places["{1}"], places["{2}"])]}
+    return {
+        "text": " ".join(words),
+        "info": {},
+        "targets": [span(label, places["{1}"], places["{2}"])],
+    }
 
 
 def links(rng: Random) -> dict | None:
@@ -181,7 +193,8 @@ def links(rng: Random) -> dict | None:
     sampler, speaker = Sampler(rng), Speaker(rng)
     clause = sampler.simple("itttd", depth=0)
     found = annotate(
-        speaker.sentence(clause, passive=speaker.can_passive(clause) and rng.random() < 0.25), speaker
+        speaker.sentence(clause, passive=speaker.can_passive(clause) and rng.random() < 0.25),
+        speaker,
     )
     if len(found.words) > 12:
         return None

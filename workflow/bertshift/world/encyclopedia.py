@@ -112,7 +112,13 @@ def entry(rng: Random) -> Entry:
     """Generate an entry of three to five sentences: the first introduces, the others come in their usual order."""
     sampler = Sampler(rng)
     subject, templates = rng.choice(
-        [("person", PERSON), ("person", PERSON), ("city", CITY), ("company", COMPANY), ("kind", KIND)]
+        [
+            ("person", PERSON),
+            ("person", PERSON),
+            ("city", CITY),
+            ("company", COMPANY),
+            ("kind", KIND),
+        ]
     )
     founder = sampler.person(1.0)
     he = "he" if founder.gender == "m" else "she"
@@ -184,11 +190,15 @@ def entry(rng: Random) -> Entry:
 
 
 def told(values: dict, templates: list, rng: Random) -> Entry:
-    rest = sorted(rng.sample(range(2, len(templates)), min(len(templates) - 2, rng.randrange(2, 5))))
+    rest = sorted(
+        rng.sample(range(2, len(templates)), min(len(templates) - 2, rng.randrange(2, 5)))
+    )
     result = Entry(str(values["name"]), [], [], [])
     for index in range(2, len(templates)):
         if index not in rest:
-            result.unanswerable += [fill(question, values)[0] for question, _ in templates[index][1]]
+            result.unanswerable += [
+                fill(question, values)[0] for question, _ in templates[index][1]
+            ]
     for number, index in enumerate([rng.randrange(2), *rest]):
         template, asked = templates[index]
         text, starts = fill(template, values)

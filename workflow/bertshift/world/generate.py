@@ -112,7 +112,11 @@ FILES = (
         for task in GLUE
         for name in ("train", "dev_matched" if task == "MNLI" else "dev")
     ),
-    *(f"squad/{split}-{version}.json" for split in ("train", "dev") for version in ("v1.1", "v2.0")),
+    *(
+        f"squad/{split}-{version}.json"
+        for split in ("train", "dev")
+        for version in ("v1.1", "v2.0")
+    ),
     *(f"UD_English-EWT/en_ewt-ud-{split}.conllu" for split in SPLITS),
     *(f"edges/{task}/{split}.jsonl" for task in (*edges.LAYERS, "relations") for split in SPLITS),
 )
@@ -159,7 +163,10 @@ def write_glue(directory: Path, task: str, sizes: dict, seed: int) -> None:
                 "label1 gold_label", "label1 label2 label3 label4 label5 gold_label"
             )
         rows = glue_rows(maker, labels(rng, shares, count), rng, columns, seen)
-        lines = ["\t".join(map(str, [number, *row] if numbered else row)) for number, row in enumerate(rows)]
+        lines = [
+            "\t".join(map(str, [number, *row] if numbered else row))
+            for number, row in enumerate(rows)
+        ]
         if columns_line:
             lines.insert(0, "\t".join(columns_line.split("|" if "|" in columns_line else " ")))
         write_text(directory / "glue" / task / f"{name}.tsv", "\n".join(lines) + "\n")
@@ -171,7 +178,8 @@ def write_squad(directory: Path, sizes: dict, seed: int) -> None:
         first, second = squad(rng, sizes[f"squad_{split}"], 3 if split == "dev" else 1)
         for version, content in (("v1.1", first), ("v2.0", second)):
             write_text(
-                directory / "squad" / f"{split}-{version}.json", json.dumps(content, ensure_ascii=False)
+                directory / "squad" / f"{split}-{version}.json",
+                json.dumps(content, ensure_ascii=False),
             )
 
 
@@ -190,7 +198,8 @@ def write_treebank(directory: Path, sizes: dict, seed: int) -> None:
     for split in SPLITS:
         source = distinct(Random(seed_from(seed, "world", "treebank", split)), seen)
         sentences = (
-            conllu(next(source), f"demo-{split}-{n + 1:05d}") for n in range(sizes[f"treebank_{split}"])
+            conllu(next(source), f"demo-{split}-{n + 1:05d}")
+            for n in range(sizes[f"treebank_{split}"])
         )
         write_text(directory / "UD_English-EWT" / f"en_ewt-ud-{split}.conllu", "".join(sentences))
 
@@ -207,7 +216,9 @@ def write_edges(directory: Path, sizes: dict, seed: int) -> None:
         while any(len(rows) < count for rows in records.values()):
             found = next(source)
             for task, layer in edges.LAYERS.items():
-                records[task] += [edges.record(found, targets, number) for targets in layer(found) if targets]
+                records[task] += [
+                    edges.record(found, targets, number) for targets in layer(found) if targets
+                ]
             number += 1
         for task, rows in records.items():
             write_jsonl(directory / "edges" / task / f"{split}.jsonl", rows[:count])
@@ -234,9 +245,14 @@ def write_links(directory: Path, sizes: dict, seed: int) -> None:
 def write_corpus(directory: Path, sizes: dict, seed: int) -> None:
     rng = Random(seed_from(seed, "world", "documents"))
     pages = documents(rng, sizes["documents"])
-    write_text(directory / "corpus" / "documents.txt", "\n\n".join("\n".join(page) for page in pages) + "\n")
+    write_text(
+        directory / "corpus" / "documents.txt",
+        "\n\n".join("\n".join(page) for page in pages) + "\n",
+    )
     rng = Random(seed_from(seed, "world", "wikipedia"))
-    paragraphs = (" ".join(encyclopedia.entry(rng).sentences) for _ in range(sizes["wikipedia_paragraphs"]))
+    paragraphs = (
+        " ".join(encyclopedia.entry(rng).sentences) for _ in range(sizes["wikipedia_paragraphs"])
+    )
     write_text(directory / "wiki_raw" / "enwiki_sample.txt", "\n".join(paragraphs) + "\n")
 
 

@@ -52,8 +52,16 @@ class Node:
         "upos",
     )
 
-    def __init__(self, label, children=(), head=0, rel="dep", form=None, lemma=None, upos=None, to=None):
-        self.label, self.children, self.head, self.rel, self.to = label, list(children), head, rel, to
+    def __init__(
+        self, label, children=(), head=0, rel="dep", form=None, lemma=None, upos=None, to=None
+    ):
+        self.label, self.children, self.head, self.rel, self.to = (
+            label,
+            list(children),
+            head,
+            rel,
+            to,
+        )
         self.form, self.lemma, self.upos = form, lemma or form, upos or UPOS.get(label)
         self.ref, self.entity, self.concept, self.roles, self.frame = 0, None, None, (), None
 
@@ -64,7 +72,12 @@ class Node:
 
 
 def word(
-    tag: str, form: str, rel: str = "dep", lemma: str | None = None, upos: str | None = None, to=None
+    tag: str,
+    form: str,
+    rel: str = "dep",
+    lemma: str | None = None,
+    upos: str | None = None,
+    to=None,
 ) -> Node:
     return Node(tag, (), 0, rel, form, lemma, upos, to)
 
@@ -105,7 +118,9 @@ class Speaker:
         """Build a noun phrase; `case` picks a pronoun's form: 0 subject, 1 object, 3 reflexive."""
         if thing.det == "pronoun":
             form = PRONOUNS["p" if thing.many else thing.gender][case]
-            node = phrase("NP", 0, word("PRP", form, lemma=PRONOUNS["p" if thing.many else thing.gender][0]))
+            node = phrase(
+                "NP", 0, word("PRP", form, lemma=PRONOUNS["p" if thing.many else thing.gender][0])
+            )
         elif thing.det in ("who", "what", "which"):
             return self.asked(thing, rel)
         elif thing.det == "name":
@@ -120,7 +135,9 @@ class Speaker:
         if not thing.others:
             node.ref = thing.ref
         for other in thing.others:
-            node = Node("NP", [node, word("CC", "and", "cc", to=2), self.noun_phrase(other, "conj", case)])
+            node = Node(
+                "NP", [node, word("CC", "and", "cc", to=2), self.noun_phrase(other, "conj", case)]
+            )
         node.rel, node.ref, node.concept = rel, thing.ref, thing.concept
         return node
 
@@ -165,7 +182,12 @@ class Speaker:
 
     def asked(self, thing: Thing, rel: str) -> Node:
         if thing.det == "which":
-            return Node("WHNP", [word("WDT", "which", "det", upos="DET"), word("NN", thing.concept)], 1, rel)
+            return Node(
+                "WHNP",
+                [word("WDT", "which", "det", upos="DET"), word("NN", thing.concept)],
+                1,
+                rel,
+            )
         return phrase("WHNP", 0, word("WP", thing.det), rel=rel)
 
     def relative(self, thing: Thing, antecedent: Node) -> Node:
@@ -202,7 +224,9 @@ class Speaker:
             node = phrase("NP", 0, word("NN", text), rel="obl:unmarked")
             node.entity = "DATE"
         elif words[0] == "last":
-            node = phrase("NP", 1, word("JJ", "last", "amod"), word("NN", words[1]), rel="obl:unmarked")
+            node = phrase(
+                "NP", 1, word("JJ", "last", "amod"), word("NN", words[1]), rel="obl:unmarked"
+            )
             node.entity = "DATE"
         else:
             date = phrase("NP", 0, word("CD" if words[1].isdigit() else "NNP", words[1]))
@@ -216,7 +240,14 @@ class Speaker:
 
     def frame(self, verb: str, tags=None) -> int:
         self.frames.append(
-            (verb, tags if tags is not None else lex.VERB[verb].tags if verb in lex.VERB else frozenset())
+            (
+                verb,
+                tags
+                if tags is not None
+                else lex.VERB[verb].tags
+                if verb in lex.VERB
+                else frozenset(),
+            )
         )
         return len(self.frames) - 1
 
@@ -226,7 +257,9 @@ class Speaker:
             return auxiliary, "not"
         return CONTRACTED.get(auxiliary, auxiliary), "n't"
 
-    def chain(self, clause: Clause, subject: Thing, passive: bool) -> tuple[list[tuple], str, str | None]:
+    def chain(
+        self, clause: Clause, subject: Thing, passive: bool
+    ) -> tuple[list[tuple], str, str | None]:
         """Return auxiliaries [(form, tag, lemma)], main verb's tag and negation, in agreement with the subject."""
         third, tense = not subject.many, clause.tense
         copular = clause.verb == "be"
@@ -237,7 +270,10 @@ class Speaker:
         elif tense in MODALS:
             auxiliaries, main = [(MODALS[tense], "MD", MODALS[tense])], "VB"
         elif tense == "perfect":
-            auxiliaries, main = [("has" if third else "have", "VBZ" if third else "VBP", "have")], "VBN"
+            auxiliaries, main = (
+                [("has" if third else "have", "VBZ" if third else "VBP", "have")],
+                "VBN",
+            )
         elif tense == "progressive" and not copular:
             auxiliaries, main = [(was, "VBD", "be")], "VBG"
         elif tense == "present":
@@ -262,7 +298,12 @@ class Speaker:
         return auxiliaries, main, negation
 
     def wrap(
-        self, inner: Node, auxiliaries: Sequence[tuple], negation: str | None, frame: int, passive: bool
+        self,
+        inner: Node,
+        auxiliaries: Sequence[tuple],
+        negation: str | None,
+        frame: int,
+        passive: bool,
     ) -> Node:
         """Wrap a verb phrase in auxiliaries, (VP aux (VP aux ... inner)); the innermost one stays the head."""
         for number, (form, tag, lemma) in reversed(list(enumerate(auxiliaries))):
@@ -286,7 +327,12 @@ class Speaker:
         return node
 
     def verb_phrase(
-        self, clause: Clause, subject: Thing, passive: bool, gap: str | None = None, inverted: bool = False
+        self,
+        clause: Clause,
+        subject: Thing,
+        passive: bool,
+        gap: str | None = None,
+        inverted: bool = False,
     ):
         """Build the verb phrase and {"frame": n, "subject": subject's roles, "auxiliary": split off if inverted}."""
         if clause.verb == "be":
@@ -318,7 +364,10 @@ class Speaker:
             double = recipient and gap is None and obj.det != "pronoun" and self.rng.random() < 0.5
             reflexive = (
                 3
-                if obj.det == "pronoun" and obj.ref and clause.subject and obj.ref == clause.subject.ref
+                if obj.det == "pronoun"
+                and obj.ref
+                and clause.subject
+                and obj.ref == clause.subject.ref
                 else 1
             )
             if double:
@@ -335,7 +384,9 @@ class Speaker:
         elif isinstance(obj, Clause):
             body = self.clause(obj)
             if self.rng.random() < 0.75:
-                node = phrase("SBAR", 1, word("IN", "that", "mark", upos="SCONJ"), body, rel="ccomp")
+                node = phrase(
+                    "SBAR", 1, word("IN", "that", "mark", upos="SCONJ"), body, rel="ccomp"
+                )
             else:
                 node = phrase("SBAR", 0, body, rel="ccomp")
             add(node, "ARG1")
@@ -363,7 +414,9 @@ class Speaker:
             return self.wrap(inner, auxiliaries[1:], None, frame, passive), extra
         return self.wrap(inner, auxiliaries, negation, frame, passive), extra
 
-    def front(self, auxiliary: tuple, frame: int, passive: bool, negation: str | None) -> list[Node]:
+    def front(
+        self, auxiliary: tuple, frame: int, passive: bool, negation: str | None
+    ) -> list[Node]:
         form, tag, lemma = auxiliary
         node = word(tag, form, "aux:pass" if passive else "aux", lemma, upos="AUX")
         return [node] + ([word("RB", negation, "advmod", "not", "PART")] if negation else [])
@@ -417,7 +470,11 @@ class Speaker:
         if clause.adjunct:
             conjunction, other = clause.adjunct
             node = phrase(
-                "SBAR", 1, word("IN", conjunction, "mark", upos="SCONJ"), self.clause(other), rel="advcl"
+                "SBAR",
+                1,
+                word("IN", conjunction, "mark", upos="SCONJ"),
+                self.clause(other),
+                rel="advcl",
             )
             role = {"because": "ARGM-CAU", "although": "ARGM-ADV"}.get(conjunction, "ARGM-TMP")
             node.roles = ((extra["frame"], role),)
@@ -473,7 +530,9 @@ class Speaker:
         """Build a yes/no question or a wh-question on `asked`: subject, object, place, time (the gap is left out)."""
         grammatical = clause.object if passive else clause.subject
         if asked == "subject" and not passive:
-            wh = Thing("person", "who") if clause.subject.gender in "mf" else Thing("thing", "what")
+            wh = (
+                Thing("person", "who") if clause.subject.gender in "mf" else Thing("thing", "what")
+            )
             body, extra = self.verb_phrase(clause, wh, False)
             subject = self.asked(wh, "nsubj")
             subject.roles = extra["subject"]
@@ -494,7 +553,9 @@ class Speaker:
             wh = phrase("WHNP", 0, word("WP", "who" if human else "what"), rel="obj")
             wh.roles = ((frame, "ARG1"),)
         else:
-            wh = phrase("WHADVP", 0, word("WRB", "where" if asked == "place" else "when"), rel="advmod")
+            wh = phrase(
+                "WHADVP", 0, word("WRB", "where" if asked == "place" else "when"), rel="advmod"
+            )
             wh.roles = ((frame, "ARGM-LOC" if asked == "place" else "ARGM-TMP"),)
         return phrase("TOP", 0, Node("SBARQ", [wh, inner, stop], 1), rel="root")
 

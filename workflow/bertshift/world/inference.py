@@ -45,10 +45,16 @@ def restriction_below(a: Thing, b: Thing) -> bool:
 def predicate_below(a: Clause, b: Clause) -> bool:
     """Test whether who does a (negation aside) always does b."""
     if a.verb == "be" or b.verb == "be":
-        return a.verb == b.verb and adjective_below(a.object, b.object) and b.intensity in (None, a.intensity)
+        return (
+            a.verb == b.verb
+            and adjective_below(a.object, b.object)
+            and b.intensity in (None, a.intensity)
+        )
     if b.verb not in (a.verb, lex.VERB_PARENT.get(a.verb)):
         return False
-    if isinstance(b.object, Thing) and not (isinstance(a.object, Thing) and thing_below(a.object, b.object)):
+    if isinstance(b.object, Thing) and not (
+        isinstance(a.object, Thing) and thing_below(a.object, b.object)
+    ):
         return False
     same_place = b.place is None or (
         a.place is not None and a.place[0] == b.place[0] and thing_below(a.place[1], b.place[1])
@@ -72,7 +78,11 @@ def relation(p: Clause, h: Clause) -> str | None:
             return None
         same = thing_below(p.subject, h.subject)
         if not same:
-            return NEUTRAL if not thing_below(h.subject, p.subject) or p.negated == h.negated else None
+            return (
+                NEUTRAL
+                if not thing_below(h.subject, p.subject) or p.negated == h.negated
+                else None
+            )
         if not p.negated and not h.negated:
             return ENTAILMENT if up else CONTRADICTION if excludes else NEUTRAL
         if p.negated and h.negated:
@@ -122,7 +132,9 @@ def statement(rng: Random, dets: list[str]) -> Clause:
     sampler = Sampler(rng)
     det = rng.choice(dets)
     if rng.random() < 0.2:
-        subject = sampler.common(["person", "animal", "vehicle", "building", "garment"], "the", modified=0.3)
+        subject = sampler.common(
+            ["person", "animal", "vehicle", "building", "garment"], "the", modified=0.3
+        )
         clause = sampler.state(
             subject, tense="past", negated=False, intensity=rng.choice([None, None, "very"])
         )
@@ -133,7 +145,9 @@ def statement(rng: Random, dets: list[str]) -> Clause:
     else:
         verb = lex.skewed(rng, lex.FREQUENT[rng.choice("itt")])
         subject = sampler.common(lex.VERB[verb].subjects, "the", modified=0.35)
-        clause = sampler.clause(verb, depth=0, subject=subject, tense="past", negated=False, frequency=None)
+        clause = sampler.clause(
+            verb, depth=0, subject=subject, tense="past", negated=False, frequency=None
+        )
         if isinstance(clause.object, Thing):
             if clause.object.entity is None:
                 clause.object = sampler.common(lex.VERB[verb].objects, "a", modified=0.4)
@@ -169,7 +183,9 @@ def edits(rng: Random, clause: Clause) -> list[Callable[[], Clause]]:
         up = [k for k in lex.ancestors(thing.concept)[1:] if k not in lex.MASS]
         down = [k for k in lex.TAXONOMY.get(thing.concept, ())]
         if up and thing.concept not in lex.MASS:
-            allowed = [k for k in up if all(x in lex.adjectives_for(k) for x in thing.adjectives)] or up[:1]
+            allowed = [
+                k for k in up if all(x in lex.adjectives_for(k) for x in thing.adjectives)
+            ] or up[:1]
             found += [put(replace(thing, concept=rng.choice(allowed)))] * 3
         if down:
             found += [put(replace(thing, concept=rng.choice(down)))] * 3
@@ -183,7 +199,9 @@ def edits(rng: Random, clause: Clause) -> list[Callable[[], Clause]]:
         against = sorted(lex.opposites(obj))
         if against:
             found += [lambda: replace(clause, object=rng.choice(against), intensity=None)] * 6
-        found.append(lambda: sampler.state(subject, tense="past", negated=clause.negated, intensity=None))
+        found.append(
+            lambda: sampler.state(subject, tense="past", negated=clause.negated, intensity=None)
+        )
         if clause.intensity:
             found += [lambda: replace(clause, intensity=None)] * 2
         elif obj not in lex.ADJECTIVE_PARENT:
@@ -194,7 +212,9 @@ def edits(rng: Random, clause: Clause) -> list[Callable[[], Clause]]:
             if old:
                 found += [lambda field=field: replace(clause, **{field: None})] * 2
                 found.append(
-                    lambda field=field, draw=draw, old=old: replace(clause, **{field: different(draw, old)})
+                    lambda field=field, draw=draw, old=old: replace(
+                        clause, **{field: different(draw, old)}
+                    )
                 )
             else:
                 found.append(lambda field=field, draw=draw: replace(clause, **{field: draw()}))
@@ -222,7 +242,11 @@ def generalised(rng: Random, clause: Clause) -> Clause:
         return clause
     up = [kind for kind in lex.ancestors(thing.concept)[1:] if kind not in lex.MASS]
     fitting = [kind for kind in up if all(a in lex.adjectives_for(kind) for a in thing.adjectives)]
-    return replace(clause, **{side: replace(thing, concept=rng.choice(fitting))}) if fitting else clause
+    return (
+        replace(clause, **{side: replace(thing, concept=rng.choice(fitting))})
+        if fitting
+        else clause
+    )
 
 
 def pair(rng: Random, label: str, dets: list[str] = ANY) -> tuple[Clause, Clause]:
@@ -247,7 +271,12 @@ def pair(rng: Random, label: str, dets: list[str] = ANY) -> tuple[Clause, Clause
 def speak(rng: Random, clause: Clause, synonyms: float = 0.2) -> str:
     speaker = Speaker(rng, synonyms=synonyms)
     quantified = clause.subject.det in ("every", "some", "no")
-    passive = speaker.can_passive(clause) and not quantified and not clause.negated and rng.random() < 0.25
+    passive = (
+        speaker.can_passive(clause)
+        and not quantified
+        and not clause.negated
+        and rng.random() < 0.25
+    )
     return text_of(
         speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.4 and not quantified)
     )
@@ -279,7 +308,9 @@ def recognition(rng: Random, label: str) -> tuple[str, str]:
     others = []
     for _ in range(rng.choice([1, 2])):
         follow = (
-            premise.subject if rng.random() < 0.5 and lex.is_a(premise.subject.concept, "person") else None
+            premise.subject
+            if rng.random() < 0.5 and lex.is_a(premise.subject.concept, "person")
+            else None
         )
         verb = rng.choice(
             [v for v in lex.FRAMES[rng.choice("it")] if v not in (premise.verb, hypothesis.verb)]

@@ -84,12 +84,18 @@ SYNONYMS = dict(
 )
 CANONICAL = {synonym: word for word, synonym in SYNONYMS.items()}
 
-MASS = set(words("bread soup cheese water milk juice wine coffee tea fruit furniture food damage anger fear"))
+MASS = set(
+    words(
+        "bread soup cheese water milk juice wine coffee tea fruit furniture food damage anger fear"
+    )
+)
 MASS |= set(words("happiness sadness kindness cruelty history music science politics education"))
 MALE = set(words("boy man brother uncle father king fisherman waiter"))
 FEMALE = set(words("girl woman sister aunt grandmother mother queen nurse"))
 AT_PLACES = set(
-    words("school hospital church museum library hotel restaurant station market lake beach lighthouse river")
+    words(
+        "school hospital church museum library hotel restaurant station market lake beach lighthouse river"
+    )
 )
 IRREGULAR_PLURALS = {
     "man": "men", "woman": "women", "child": "children", "fisherman": "fishermen", "wolf": "wolves", "thief": "thieves", "knife": "knives", "sheep": "sheep",
@@ -217,12 +223,17 @@ class Verb:
 
     def __init__(self, line: str):
         self.lemma, self.frame, subjects, objects, tags = line.split()
-        self.subjects, self.objects = subjects.split(","), [] if objects == "-" else objects.split(",")
+        self.subjects, self.objects = (
+            subjects.split(","),
+            [] if objects == "-" else objects.split(","),
+        )
         self.tags = frozenset(tags.split(","))
 
 
 VERB = {verb.lemma: verb for verb in map(Verb, VERBS.strip().splitlines())}
-FRAMES = {frame: [verb.lemma for verb in VERB.values() if verb.frame == frame] for frame in "itdcx"}
+FRAMES = {
+    frame: [verb.lemma for verb in VERB.values() if verb.frame == frame] for frame in "itdcx"
+}
 FREQUENT = {
     frame: Random(3).sample(verbs, len(verbs)) for frame, verbs in FRAMES.items()
 }  # the most frequent first
@@ -272,7 +283,9 @@ soft hard furniture,bread
 dangerous safe animal,place,vehicle,tool,machine
 comfortable uncomfortable furniture,garment,vehicle
 """
-OPPOSITES = [(a, b, kinds.split(",")) for a, b, kinds in map(str.split, OPPOSITES.strip().splitlines())]
+OPPOSITES = [
+    (a, b, kinds.split(",")) for a, b, kinds in map(str.split, OPPOSITES.strip().splitlines())
+]
 PLAIN_ADJECTIVES = {
     "tired": ["person", "animal"], "hungry": ["person", "animal"], "famous": ["person"], "strange": ["person", "document"],
     "red": ["garment", "vehicle", "toy", "flower"], "blue": ["garment", "vehicle", "toy", "bird"],
@@ -338,7 +351,9 @@ _facts = Random(1)  # the world's facts are the same in every world
 COUNTRY_OF = {city: _facts.choice(sorted(COUNTRIES)) for city in CITIES}
 RIVER_OF = {city: _facts.choice(RIVERS) for city in CITIES}
 FOUNDED = {city: _facts.randrange(1100, 1900) for city in CITIES}
-MONTHS = words("January February March April May June July August September October November December")
+MONTHS = words(
+    "January February March April May June July August September October November December"
+)
 DAYS = words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
 NUMBERS = ["two", "three", "four", "five", "six", "ten"]
 
@@ -381,7 +396,9 @@ BROAD = set(
     )
 )
 BROAD |= set(words("jewel insect disaster damage emotion topic part group illness tool"))
-ABSTRACT = set(words("adult official relative expert worker athlete artist fruit vegetable gathering"))
+ABSTRACT = set(
+    words("adult official relative expert worker athlete artist fruit vegetable gathering")
+)
 
 
 @cache
@@ -391,7 +408,9 @@ def opposites(adjective: str) -> frozenset[str]:
     found = {b for a, b in pairs if a == adjective} | {a for a, b in pairs if b == adjective}
     if adjective in ADJECTIVE_PARENT:
         found |= opposites(ADJECTIVE_PARENT[adjective])
-    return frozenset(found | {narrow for narrow, wide in ADJECTIVE_PARENT.items() if wide in found})
+    return frozenset(
+        found | {narrow for narrow, wide in ADJECTIVE_PARENT.items() if wide in found}
+    )
 
 
 @cache
@@ -418,7 +437,14 @@ def plural(noun: str) -> str:
 def inflect(lemma: str, tag: str) -> str:
     """Inflect a verb for a Penn tag: VB VBP VBZ VBD VBN VBG."""
     if lemma == "be":
-        return {"VB": "be", "VBP": "are", "VBZ": "is", "VBD": "was", "VBN": "been", "VBG": "being"}[tag]
+        return {
+            "VB": "be",
+            "VBP": "are",
+            "VBZ": "is",
+            "VBD": "was",
+            "VBN": "been",
+            "VBG": "being",
+        }[tag]
     if tag in ("VB", "VBP"):
         return lemma
     if tag == "VBZ":
@@ -436,5 +462,7 @@ def inflect(lemma: str, tag: str) -> str:
 
 
 def article(following: str) -> str:
-    vowel = following[0].lower() in "aeiou" and not following.lower().startswith(("uni", "eu", "one"))
+    vowel = following[0].lower() in "aeiou" and not following.lower().startswith(
+        ("uni", "eu", "one")
+    )
     return "an" if vowel or following.lower().startswith(("honest", "hour")) else "a"

@@ -46,7 +46,9 @@ class Clause:
     frequency: str | None = None
     place: tuple[str, Thing] | None = None
     time: str | None = None  # "on Monday", "in March", "yesterday"
-    purpose: tuple[str, Thing] | None = None  # any other prepositional phrase: with the hammer, about history
+    purpose: tuple[str, Thing] | None = (
+        None  # any other prepositional phrase: with the hammer, about history
+    )
     adjunct: "tuple[str, Clause] | None" = None  # because, when, before, although
     intensity: str | None = None  # very, really before an adjective
 
@@ -138,12 +140,19 @@ class Sampler:
                 thing.place = (rng.choice([preposition(where.concept), "near"]), where)
             elif depth and self.chance(0.1):
                 thing.relative = self.relative(thing)
-            elif depth and self.chance(0.08) and not lex.is_a(thing.concept, "person") and not thing.plural:
+            elif (
+                depth
+                and self.chance(0.08)
+                and not lex.is_a(thing.concept, "person")
+                and not thing.plural
+            ):
                 thing.owner, thing.det, thing.plural = self.person(0.1), "the", False
         if depth and self.chance(0.06):
             thing.relative = None
             thing.others = (
-                self.thing([lex.ancestors(thing.concept)[-1] if thing.entity is None else "person"], 0),
+                self.thing(
+                    [lex.ancestors(thing.concept)[-1] if thing.entity is None else "person"], 0
+                ),
             )
         return thing
 
@@ -153,11 +162,15 @@ class Sampler:
             verbs = self.verbs_with("subjects", thing.concept, "ti")
             if verbs:
                 return replace(
-                    self.clause(self.rng.choice(verbs), depth=0, subject=thing), subject=None, time=None
+                    self.clause(self.rng.choice(verbs), depth=0, subject=thing),
+                    subject=None,
+                    time=None,
                 )
         verbs = [v for v in self.verbs_with("objects", thing.concept, "t")]
         if verbs:
-            clause = self.clause(self.rng.choice(verbs), depth=0, subject=self.person(0), object=thing)
+            clause = self.clause(
+                self.rng.choice(verbs), depth=0, subject=self.person(0), object=thing
+            )
             return replace(clause, object=None, time=None)
         return None
 
@@ -186,7 +199,9 @@ class Sampler:
     def simple(self, frames: str = "iittttdd", **given) -> Clause:
         return self.clause(lex.skewed(self.rng, lex.FREQUENT[self.rng.choice(frames)]), **given)
 
-    def clause(self, verb: str, depth: int = 1, subject: Thing | None = None, object=None, **given) -> Clause:
+    def clause(
+        self, verb: str, depth: int = 1, subject: Thing | None = None, object=None, **given
+    ) -> Clause:
         """Draw a clause with this verb and with arguments that fit the verb's frame."""
         entry = lex.VERB[verb]
         if subject is None:
@@ -214,11 +229,17 @@ class Sampler:
             verbs = [lemma for lemma in verbs if "volition" in lex.VERB[lemma].tags]
             inner = object or self.clause(self.rng.choice(verbs), depth=0, subject=subject)
             clause.object = replace(
-                inner, subject=subject, tense="infinitive", negated=False, time=None, frequency=None
+                inner,
+                subject=subject,
+                tense="infinitive",
+                negated=False,
+                time=None,
+                frequency=None,
             )
         simple = entry.frame in "it" and depth
         clause.tense = self.rng.choice(
-            ["past"] * 6 + ["present", "present", "future", "perfect", "progressive", "can", "must"]
+            ["past"] * 6
+            + ["present", "present", "future", "perfect", "progressive", "can", "must"]
         )
         if clause.tense == "progressive" and ("aware" in entry.tags or entry.frame == "c"):
             clause.tense = "past"
@@ -255,7 +276,9 @@ class Sampler:
         )
         noun = subject.concept if subject.entity is None else "student"
         choices = [
-            a for a in lex.adjectives_for(noun) if a not in lex.MATERIALS and a not in subject.adjectives
+            a
+            for a in lex.adjectives_for(noun)
+            if a not in lex.MATERIALS and a not in subject.adjectives
         ]
         clause = Clause(
             "be",
@@ -284,7 +307,9 @@ class Sampler:
 
     def again(self, thing: Thing, det: str = "pronoun") -> Thing:
         """Mention the same individual again: by a pronoun, or by a bare definite."""
-        return Thing(thing.concept, det, thing.many, gender=thing.gender, ref=thing.ref, entity=thing.entity)
+        return Thing(
+            thing.concept, det, thing.many, gender=thing.gender, ref=thing.ref, entity=thing.entity
+        )
 
     def complex(self) -> Clause:
         """Draw the clause of a sentence of any form, sometimes with coreference inside it."""
@@ -304,17 +329,34 @@ class Sampler:
             clause = self.simple("itt", depth=0, tense="past", place=None)
             subject = self.again(clause.subject) if self.chance(0.6) else None
             agent = clause.subject.entity == "PERSON" or lex.is_a(clause.subject.concept, "person")
-            verb = rng.choice([v for v in lex.FRAMES[rng.choice("it")] if "person" in lex.VERB[v].subjects])
+            verb = rng.choice(
+                [v for v in lex.FRAMES[rng.choice("it")] if "person" in lex.VERB[v].subjects]
+            )
             if agent or subject is None:
-                second = self.clause(verb, depth=0, subject=subject, tense="past", time=None, frequency=None)
+                second = self.clause(
+                    verb, depth=0, subject=subject, tense="past", time=None, frequency=None
+                )
             else:
                 second = self.state(subject, tense="past")
-            clause.adjunct = (rng.choice(["because", "when", "after", "before", "although"]), second)
+            clause.adjunct = (
+                rng.choice(["because", "when", "after", "before", "although"]),
+                second,
+            )
             clause.frequency = None
         else:
             clause = self.simple("t", depth=0)
             target = clause.object
-            owned = isinstance(target, Thing) and target.entity is None and target.concept not in lex.MASS
-            if owned and clause.subject.entity == "PERSON" and not lex.is_a(target.concept, "person"):
-                clause.object = replace(target, det="the", plural=False, owner=self.again(clause.subject))
+            owned = (
+                isinstance(target, Thing)
+                and target.entity is None
+                and target.concept not in lex.MASS
+            )
+            if (
+                owned
+                and clause.subject.entity == "PERSON"
+                and not lex.is_a(target.concept, "person")
+            ):
+                clause.object = replace(
+                    target, det="the", plural=False, owner=self.again(clause.subject)
+                )
         return clause

@@ -13,7 +13,9 @@ from bertshift.world.meaning import Clause, Sampler, Thing
 def event(rng: Random, frames: str = "ttttdi") -> Clause:
     """Draw a past event such as newswire reports: with people, things, perhaps a place and a time."""
     sampler = Sampler(rng)
-    clause = sampler.simple(frames, depth=0, tense="past", frequency=None, negated=rng.random() < 0.15)
+    clause = sampler.simple(
+        frames, depth=0, tense="past", frequency=None, negated=rng.random() < 0.15
+    )
     if isinstance(clause.object, Thing) and clause.object.others:
         clause.object.others = ()
     if rng.random() < 0.6:
@@ -39,19 +41,29 @@ def changes(rng: Random, clause: Clause) -> dict[str, Clause]:
     """Return clauses that differ from `clause` in one thing that matters; each key says what differs."""
     sampler, found = Sampler(rng), {}
     subject, obj = clause.subject, clause.object
-    if isinstance(obj, Thing) and subject.entity != "ORG" and obj.gender in "mf" and subject.gender in "mf":
+    if (
+        isinstance(obj, Thing)
+        and subject.entity != "ORG"
+        and obj.gender in "mf"
+        and subject.gender in "mf"
+    ):
         found["roles"] = replace(clause, subject=obj, object=subject)
     elif clause.recipient and subject.gender in "mf":
         found["roles"] = replace(clause, subject=clause.recipient, recipient=subject)
     for side, thing in (("subject", subject), ("object", obj), ("recipient", clause.recipient)):
         if isinstance(thing, Thing) and (other := another(sampler, thing)):
             found[side] = replace(clause, **{side: other})
-    if isinstance(obj, Thing) and obj.concept not in lex.MASS and obj.det in ("the", "two", "three"):
+    if (
+        isinstance(obj, Thing)
+        and obj.concept not in lex.MASS
+        and obj.det in ("the", "two", "three")
+    ):
         if obj.det == "the":
             found["number"] = replace(clause, object=replace(obj, plural=not obj.plural))
         else:
             found["number"] = replace(
-                clause, object=replace(obj, det=rng.choice([n for n in lex.NUMBERS if n != obj.det]))
+                clause,
+                object=replace(obj, det=rng.choice([n for n in lex.NUMBERS if n != obj.det])),
             )
     verbs = [v for v in lex.FRAMES[lex.VERB[clause.verb].frame] if related(v, clause)]
     if verbs:
@@ -74,13 +86,19 @@ def different(draw, old):
 def related(verb: str, clause: Clause) -> bool:
     """Tell whether another verb, neither hypernym nor hyponym, fits the same subject and object."""
     entry = lex.VERB[verb]
-    if verb in (clause.verb, lex.VERB_PARENT.get(clause.verb)) or lex.VERB_PARENT.get(verb) == clause.verb:
+    if (
+        verb in (clause.verb, lex.VERB_PARENT.get(clause.verb))
+        or lex.VERB_PARENT.get(verb) == clause.verb
+    ):
         return False
     fits = [(clause.subject, entry.subjects)]
     if isinstance(clause.object, Thing):
         fits.append((clause.object, entry.objects))
     return all(
-        any(kind in (lex.ancestors(thing.concept) if thing.entity is None else ("person",)) for kind in kinds)
+        any(
+            kind in (lex.ancestors(thing.concept) if thing.entity is None else ("person",))
+            for kind in kinds
+        )
         for thing, kinds in fits
     )
 
@@ -88,9 +106,13 @@ def related(verb: str, clause: Clause) -> bool:
 def another(sampler: Sampler, thing: Thing) -> Thing | None:
     """Replace a thing by another of the same kind: another name, or a sister term."""
     if thing.det == "name":
-        make = {"PERSON": sampler.person, "GPE": sampler.city, "ORG": sampler.company}[thing.entity]
+        make = {"PERSON": sampler.person, "GPE": sampler.city, "ORG": sampler.company}[
+            thing.entity
+        ]
         return different_name(make, thing)
-    choices = [s for s in lex.siblings(thing.concept) if (s in lex.MASS) == (thing.concept in lex.MASS)]
+    choices = [
+        s for s in lex.siblings(thing.concept) if (s in lex.MASS) == (thing.concept in lex.MASS)
+    ]
     choices = [s for s in choices if thing.concept not in lex.ancestors(s)]
     if thing.adjectives:
         choices = [s for s in choices if all(a in lex.adjectives_for(s) for a in thing.adjectives)]
@@ -114,7 +136,12 @@ def paraphrase(rng: Random, same: bool) -> tuple[str, str]:
             for _ in range(rng.choice([1, 2])):
                 found = changes(rng, other)
                 other = found[
-                    rng.choice([*found, *(kind for kind in ("subject", "object", "verb") if kind in found)])
+                    rng.choice(
+                        [
+                            *found,
+                            *(kind for kind in ("subject", "object", "verb") if kind in found),
+                        ]
+                    )
                 ]
         first = reword(rng, clause)
         second = reword(rng, other, first)
@@ -150,7 +177,9 @@ def thing_similarity(a, b) -> float:
         value = concept_similarity(a.concept, b.concept)
     same = (a.det in lex.NUMBERS, a.det if a.det in lex.NUMBERS else a.plural) == (
         b.det in lex.NUMBERS, b.det if b.det in lex.NUMBERS else b.plural)  # fmt: skip
-    return value * (1.0 if same else 0.8) * (1.0 if set(a.adjectives) == set(b.adjectives) else 0.85)
+    return (
+        value * (1.0 if same else 0.8) * (1.0 if set(a.adjectives) == set(b.adjectives) else 0.85)
+    )
 
 
 def verb_similarity(a: str, b: str) -> float:
@@ -168,8 +197,12 @@ def similarity(a: Clause, b: Clause) -> float:
     5 * (0.3 verb + 0.25 subject + 0.25 object + 0.1 place + 0.1 time) * (0.6 if one is negated and the other is not);
     subject and object compare crosswise at half value where that is more (roles exchanged).
     """
-    straight = 0.25 * (thing_similarity(a.subject, b.subject) + thing_similarity(a.object, b.object))
-    crossed = 0.125 * (thing_similarity(a.subject, b.object) + thing_similarity(a.object, b.subject))
+    straight = 0.25 * (
+        thing_similarity(a.subject, b.subject) + thing_similarity(a.object, b.object)
+    )
+    crossed = 0.125 * (
+        thing_similarity(a.subject, b.object) + thing_similarity(a.object, b.subject)
+    )
     place = thing_similarity(a.place and a.place[1], b.place and b.place[1])
     total = (
         0.3 * verb_similarity(a.verb, b.verb)
@@ -204,8 +237,16 @@ ADVICE = {
         "What is the best way to {do}?",
         "Is there an easy way to {do}?",
     ],
-    "why": ["Why do people {do}?", "What is the reason that people {do}?", "What makes people {do}?"],
-    "where": ["Where can I {do}?", "What is the best place to {do}?", "Is there a good place to {do}?"],
+    "why": [
+        "Why do people {do}?",
+        "What is the reason that people {do}?",
+        "What makes people {do}?",
+    ],
+    "where": [
+        "Where can I {do}?",
+        "What is the best place to {do}?",
+        "Is there a good place to {do}?",
+    ],
     "cost": [
         "How much does it cost to {do}?",
         "What is the price if I want to {do}?",
@@ -223,7 +264,9 @@ ADVICE = {
 def action(rng: Random) -> Clause:
     sampler = Sampler(rng)
     verbs = [
-        v for v in lex.FRAMES["t"] if "person" in lex.VERB[v].subjects and "volition" in lex.VERB[v].tags
+        v
+        for v in lex.FRAMES["t"]
+        if "person" in lex.VERB[v].subjects and "volition" in lex.VERB[v].tags
     ]
     clause = sampler.clause(
         rng.choice(verbs), depth=0, subject=Thing("person", "bare", True), tense="present"
@@ -263,12 +306,18 @@ def advice(rng: Random, same: bool) -> tuple[str, str]:
     for adjective in clause.object.adjectives:
         against = sorted(lex.opposites(adjective) & set(lex.adjectives_for(clause.object.concept)))
         if against:
-            options.append(replace(clause, object=replace(clause.object, adjectives=(rng.choice(against),))))
+            options.append(
+                replace(clause, object=replace(clause.object, adjectives=(rng.choice(against),)))
+            )
     verbs = [v for v in lex.FRAMES["t"] if related(v, replace(clause, subject=Thing("teacher")))]
     if verbs:
         options.append(replace(clause, verb=rng.choice(verbs)))
     if clause.place:
-        options.append(replace(clause, place=("in", different_name(sampler.city, clause.place[1]))))
+        options.append(
+            replace(clause, place=("in", different_name(sampler.city, clause.place[1])))
+        )
     if not options:
         return advice(rng, same)
-    return first, ask(rng, intent, rng.choice(options), avoid=first if rng.random() < 0.6 else None)
+    return first, ask(
+        rng, intent, rng.choice(options), avoid=first if rng.random() < 0.6 else None
+    )

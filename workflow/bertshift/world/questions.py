@@ -66,7 +66,8 @@ def news(rng: Random) -> Passage:
     while len(clauses) < rng.randrange(3, 6):
         clause = replace(event(rng, "tttti"), negated=False)
         if all(
-            clause.verb != other.verb and clause.subject.concept != other.subject.concept for other in clauses
+            clause.verb != other.verb and clause.subject.concept != other.subject.concept
+            for other in clauses
         ):
             clauses.append(clause)
     for number, clause in enumerate(clauses):
@@ -84,7 +85,10 @@ def news(rng: Random) -> Passage:
                 if (
                     found.words[start].lower() in ("by", "on", "in", "at", "near")
                     and asked != "place"
-                    or (asked == "place" and found.words[start].lower() in ("in", "at", "on", "near"))
+                    or (
+                        asked == "place"
+                        and found.words[start].lower() in ("in", "at", "on", "near")
+                    )
                 ):
                     start += 1
                 answer = passage.sentences[-1][spans[start][0] : spans[end - 1][1]]
@@ -93,7 +97,9 @@ def news(rng: Random) -> Passage:
                 )
                 break
         found_changes = [
-            v for k, v in changes(rng, clause).items() if k in ("roles", "verb", "object", "subject", "place")
+            v
+            for k, v in changes(rng, clause).items()
+            if k in ("roles", "verb", "object", "subject", "place")
         ]
         if found_changes:
             other = rng.choice(found_changes)
@@ -132,16 +138,24 @@ def squad(rng: Random, questions: int, references: int) -> tuple[dict, dict]:
         for fact in facts:
             answer = {"answer_start": page.answer_start(fact), "text": fact.answer}
             answerable.append(
-                {"answers": variants(answer, references), "question": fact.question, "id": identity(rng)}
+                {
+                    "answers": variants(answer, references),
+                    "question": fact.question,
+                    "id": identity(rng),
+                }
             )
-        for question in rng.sample(page.unanswerable, min(len(page.unanswerable), max(1, len(facts) // 2))):
+        for question in rng.sample(
+            page.unanswerable, min(len(page.unanswerable), max(1, len(facts) // 2))
+        ):
             impossible.append(
                 {"question": question, "id": identity(rng), "answers": [], "is_impossible": True}
             )
         paragraph = {"context": page.context, "qas": answerable}
         first.append({"title": page.title, "paragraphs": [paragraph]})
         both = [qa | {"is_impossible": False} for qa in answerable] + impossible
-        second.append({"title": page.title, "paragraphs": [{"context": page.context, "qas": both}]})
+        second.append(
+            {"title": page.title, "paragraphs": [{"context": page.context, "qas": both}]}
+        )
     return {"data": first, "version": "1.1"}, {"data": second, "version": "v2.0"}
 
 
@@ -151,7 +165,10 @@ def variants(answer: dict, references: int) -> list[dict]:
     text = answer["text"]
     for article in ("the ", "a ", "an ", "The ", "A ", "An "):
         if references > 1 and text.startswith(article):
-            result[-1] = {"answer_start": answer["answer_start"] + len(article), "text": text[len(article) :]}
+            result[-1] = {
+                "answer_start": answer["answer_start"] + len(article),
+                "text": text[len(article) :],
+            }
     return result
 
 
@@ -187,6 +204,8 @@ def answerability(rng: Random, answers: bool) -> tuple[str, str]:
         if asked in ("place", "time"):
             options += [replace(clause, **{asked: None})] * 2
         options += [v for k, v in changes(rng, clause).items() if k in ("verb", "roles")]
-        options += [v for k, v in changes(rng, clause).items() if k in ("subject", "object") and k != asked]
+        options += [
+            v for k, v in changes(rng, clause).items() if k in ("subject", "object") and k != asked
+        ]
         if options:
             return question, reword(rng, rng.choice(options))

@@ -20,7 +20,9 @@ def judgement(rng: Random, good: bool) -> str:
     if kind < 0.73:
         return f"{rng.choice(ADVERBS)} {word}"
     if kind < 0.83:
-        return f"{word} and {rng.choice([w for w in (lex.GOOD if good else lex.BAD) if w != word])}"
+        return (
+            f"{word} and {rng.choice([w for w in (lex.GOOD if good else lex.BAD) if w != word])}"
+        )
     if kind < 0.91:
         return f"not {other}" if rng.random() < 0.5 else f"never {other}"
     if kind < 0.96:
@@ -52,7 +54,9 @@ def review(rng: Random, good: bool, sentence: bool = False) -> str:
         article = judgement(rng, good)
         text = f"{lex.article(article)} {article} {rng.choice(TOPICS[:8])}"
         return (
-            text if rng.random() < 0.5 else f"{text} about {lex.article(name := rng.choice(SUBJECTS))} {name}"
+            text
+            if rng.random() < 0.5
+            else f"{text} about {lex.article(name := rng.choice(SUBJECTS))} {name}"
         )
     if kind < 0.8:
         return clause(rng, good) + "."

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from bertshift.errors import UserError
 
-# Ten times what any corpus here takes unpacked. A small archive can hold more than a machine has memory for.
+# Ten times what any corpus here takes unpacked. A small archive can hold more than a machine has
+# memory for.
 LARGEST = 8 << 30  # bytes
 
 
@@ -19,9 +20,11 @@ def within(archive: Path, size: int) -> None:
 
 
 def read_members(archive: Path, wanted: re.Pattern) -> dict[str, str]:
-    """Read the texts of a tar archive, packed in any way, by the first group of `wanted` in the member's whole name.
+    """Read the texts of a tar archive, packed in any way, by the first group of `wanted` in the
+    member's whole name.
 
-    Nothing is unpacked, so no name can lead out of a folder. Raises UserError for a damaged archive.
+    Nothing is unpacked, so no name can lead out of a folder. Raises UserError for a damaged
+    archive.
     """
     texts, size = {}, 0
     try:
@@ -30,6 +33,13 @@ def read_members(archive: Path, wanted: re.Pattern) -> dict[str, str]:
                 if (found := wanted.fullmatch(member.name)) and member.isfile():
                     within(archive, size := size + member.size)
                     texts[found[1]] = tar.extractfile(member).read().decode()
-    except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, OSError, UnicodeDecodeError) as error:
+    except (
+        tarfile.TarError,
+        lzma.LZMAError,
+        zlib.error,
+        EOFError,
+        OSError,
+        UnicodeDecodeError,
+    ) as error:
         raise UserError(f"{archive} is damaged ({error}); delete it and fetch it again.") from None
     return texts

@@ -1,4 +1,5 @@
-"""Bracket notations that several corpora share: parse bits, argument and entity columns, mention columns."""
+"""Bracket notations that several corpora share: parse bits, argument and entity columns, mention
+columns."""
 
 import re
 from collections import Counter, defaultdict
@@ -30,9 +31,11 @@ class Mention(NamedTuple):
 
 
 def spans(cells: Sequence[str], where: str) -> list[tuple[str, int, int]]:
-    """List (label, start, end) in order of opening, from cells such as "(S(NP*", "*", "*))" or "(NP)".
+    """List (label, start, end) in order of opening, from cells such as "(S(NP*", "*", "*))" or
+    "(NP)".
 
-    Spans may nest. Raises UserError beginning with `where` (file and line) for a bracket that does not close or open.
+    Spans may nest. Raises UserError beginning with `where` (file and line) for a bracket that does
+    not close or open.
     """
     found, pending = [], []
     for i, cell in enumerate(cells):
@@ -54,7 +57,8 @@ def spans(cells: Sequence[str], where: str) -> list[tuple[str, int, int]]:
 
 
 def mentions(cells: Iterable[str], where: str) -> list[Mention]:
-    """List mentions by start and end, from cells such as "(3|(7)" and "3)", or "(3-person-new(7-place)" and "3)"."""
+    """List mentions by start and end, from cells such as "(3|(7)" and "3)", or
+    "(3-person-new(7-place)" and "3)"."""
     found, pending = [], defaultdict(list)
     for i, cell in enumerate(cells):
         for mark in MARK.findall(cell):
@@ -71,12 +75,15 @@ def mentions(cells: Iterable[str], where: str) -> list[Mention]:
                 found.append(Mention(start, i + 1, entity, rest))
     for entity, left in pending.items():
         if left:
-            raise UserError(f"{where}: the mention {entity} is never closed; fetch the file again.")
+            raise UserError(
+                f"{where}: the mention {entity} is never closed; fetch the file again."
+            )
     return sorted(set(found))
 
 
 def trees(text: str, where: str) -> Iterator[Tree]:
-    """Yield the trees of a PTB file. Each begins with a bracket in the first column; traces are leaves too."""
+    """Yield the trees of a PTB file. Each begins with a bracket in the first column; traces are
+    leaves too."""
     starts = [match.start() for match in re.finditer(r"^\(", text, re.MULTILINE)]
     line, previous = 1, 0
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
@@ -85,12 +92,15 @@ def trees(text: str, where: str) -> Iterator[Tree]:
         leaves = LEAF.findall(tree)
         bits = re.findall(r"[^*]*\*\)*", re.sub(r"\s", "", LEAF.sub("*", tree)))
         if len(bits) != len(leaves) or not leaves:
-            raise UserError(f"{where}:{line}: this is not a tree in brackets; fetch the file again.")
+            raise UserError(
+                f"{where}:{line}: this is not a tree in brackets; fetch the file again."
+            )
         yield Tree(line, [word for _, word in leaves], [tag for tag, _ in leaves], bits)
 
 
 def bare(label: str) -> str:
-    """Remove function tags and indices from a label: NP-SBJ-1 and NP=2 become NP, but -LRB- and WP-S stay."""
+    """Remove function tags and indices from a label: NP-SBJ-1 and NP=2 become NP, but -LRB- and
+    WP-S stay."""
     first, *others = label.replace("=", "-").replace("|", "-").split("-")
     if not first:
         return label
@@ -102,16 +112,19 @@ def tag_targets(tags: Iterable[str]) -> list[dict]:
 
 
 def constituent_targets(bits: Sequence[str], where: str) -> list[dict]:
-    """Make a target for each bracket, the root's included. A unary chain gives several targets with one span."""
+    """Make a target for each bracket, the root's included. A unary chain gives several targets
+    with one span."""
     found = spans(bits, where)
     if not found or found[0][1:] != (0, len(bits)):
         raise UserError(f"{where}: the tree has several roots or none; fetch the file again.")
     return [target(bare(label), (start, end)) for label, start, end in found]
 
 
-def frame_targets(columns: Iterable[Sequence[str]], where: str, irregular: Counter) -> list[list[dict]]:
-    """Make the targets of each column of a frame: a pair of predicate and argument for every argument. Frames
-    without a verb are counted."""
+def frame_targets(
+    columns: Iterable[Sequence[str]], where: str, irregular: Counter
+) -> list[list[dict]]:
+    """Make the targets of each column of a frame: a pair of predicate and argument for every
+    argument. Frames without a verb are counted."""
     frames = []
     for column in columns:
         found = spans(column, where)
@@ -124,7 +137,8 @@ def frame_targets(columns: Iterable[Sequence[str]], where: str, irregular: Count
 
 
 def pair_targets(found: Sequence[Mention]) -> list[dict]:
-    """Make a target for each pair of mentions, the earlier first: "1" if both are of one entity, else "0"."""
+    """Make a target for each pair of mentions, the earlier first: "1" if both are of one entity,
+    else "0"."""
     return [
         target("1" if a.entity == b.entity else "0", (a.start, a.end), (b.start, b.end))
         for a, b in combinations(found, 2)

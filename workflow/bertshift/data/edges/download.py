@@ -38,16 +38,18 @@ class _Redirects(HTTPRedirectHandler):
 def download(url: str, path: Path, sha256: str | None = None) -> None:
     """Bring the file at `url` to `path`, whole or not at all, with the SHA-256 if one is given.
 
-    Raises UserError for an address that the publisher does not have, and where `ATTEMPTS` attempts brought no
-    connection, part of the file, a web page or another file. Only the address as given is ever printed, without
-    what it may hold of a password: redirects can carry secrets.
+    Raises UserError for an address that the publisher does not have, and where `ATTEMPTS` attempts
+    brought no connection, part of the file, a web page or another file. Only the address as given
+    is ever printed, without what it may hold of a password: redirects can carry secrets.
     """
     parts = urlsplit(url)
     shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     # The opener also opens files and FTP, and takes a password for a port.
     local = parts.scheme == "http" and parts.hostname in HERE
     if not (parts.scheme == "https" or local) or "@" in parts.netloc:
-        raise UserError(f"{shown} is no plain web address; write one with https:// under `download`.")
+        raise UserError(
+            f"{shown} is no plain web address; write one with https:// under `download`."
+        )
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(FIRST_WAIT * 2 ** (attempt - 1))

@@ -8,19 +8,26 @@ from bertshift.data.edges.archive import read_members
 from bertshift.data.edges.records import SPLITS, Split, record, target
 from bertshift.errors import UserError
 
-WANTED = re.compile(r"[^/]*/(splits\.md|dep/.*\.conllu|const/.*\.ptb|coref/ontogum/conll/.*\.conll)")
+WANTED = re.compile(
+    r"[^/]*/(splits\.md|dep/.*\.conllu|const/.*\.ptb|coref/ontogum/conll/.*\.conll)"
+)
 # In a mark of older releases, the type of its entity stands before the number.
 TYPE_FIRST = re.compile(r"(?<![^()])([^\d()-][^()-]*)-(\d+)")
-LAYERS = {"constituents": "const/{}.ptb", "pos": "const/{}.ptb", "coref": "coref/ontogum/conll/{}.conll"}
+LAYERS = {
+    "constituents": "const/{}.ptb",
+    "pos": "const/{}.ptb",
+    "coref": "coref/ontogum/conll/{}.conll",
+}
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
-    """Read the Georgetown University Multilayer corpus (Zeldes 2017) in its own splits from its repository's archive.
+    """Read the Georgetown University Multilayer corpus (Zeldes 2017) in its own splits from its
+    repository's archive.
 
-    Tags and constituents are those of const/. Entities are all mentions in dep/, named or not and nested ones
-    too, with their type. Pairs are those of coref/ontogum, which marks coreference as OntoNotes does: without
-    singletons. Words are those of dep/. Documents whose words are blanked are left out and counted. The split test2
-    is not read.
+    Tags and constituents are those of const/. Entities are all mentions in dep/, named or not and
+    nested ones too, with their type. Pairs are those of coref/ontogum, which marks coreference as
+    OntoNotes does: without singletons. Words are those of dep/. Documents whose words are blanked
+    are left out and counted. The split test2 is not read.
     """
     archive = files["archive"]
     texts = read_members(archive, WANTED)
@@ -32,7 +39,9 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
             splits[split].irregular["documents with blanked words"] += 1
             continue
         layer = LAYERS.get(task, "").format(name)
-        targets = _targets(task, sentences, layer and _text(texts, layer, archive), f"{archive}/{layer}")
+        targets = _targets(
+            task, sentences, layer and _text(texts, layer, archive), f"{archive}/{layer}"
+        )
         for (where, sentence, words, _), found in zip(sentences, targets, strict=True):
             splits[split].source.update(sentences=1, tokens=len(words))
             splits[split].records.append(record(task, where, words, found, sentence=sentence))
@@ -41,7 +50,8 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
 
 
 def documents(text: str, where: str) -> list[tuple[str, str]]:
-    """List (document, split) from the headings and lists of splits.md. Other splits than ours are not read."""
+    """List (document, split) from the headings and lists of splits.md. Other splits than ours are
+    not read."""
     found, split = [], None
     for line in text.splitlines():
         if heading := re.fullmatch(r"##\s*(\S+)\s*", line):
@@ -57,7 +67,9 @@ def documents(text: str, where: str) -> list[tuple[str, str]]:
 
 def _text(texts: Mapping[str, str], name: str, archive: Path) -> str:
     if name not in texts:
-        raise UserError(f"{archive} has no {name}; make the archive of the whole repository again.")
+        raise UserError(
+            f"{archive} has no {name}; make the archive of the whole repository again."
+        )
     return texts[name]
 
 
@@ -84,7 +96,8 @@ def _sentences(text: str, where: str) -> Iterator[tuple[str, str, list[str], lis
 
 
 def _targets(task: str, sentences: list[tuple], layer: str, where: str) -> Iterator[list[dict]]:
-    """Yield the targets of each sentence. UserError where the layer has other sentences or words than dep/."""
+    """Yield the targets of each sentence. UserError where the layer has other sentences or words
+    than dep/."""
     lengths = [len(words) for _, _, words, _ in sentences]
     if task == "entities":
         for place, _, _, marks in sentences:
@@ -110,4 +123,6 @@ def _targets(task: str, sentences: list[tuple], layer: str, where: str) -> Itera
 
 def _same_length(found: int, expected: int, unit: str, where: str) -> None:
     if found != expected:
-        raise UserError(f"{where} has {found} {unit} where dep/ has {expected}; fetch the archive again.")
+        raise UserError(
+            f"{where} has {found} {unit} where dep/ has {expected}; fetch the archive again."
+        )

@@ -32,18 +32,24 @@ FORMATS = {
 }
 
 
-def prepare_edges(name: str, spec: Mapping, root: Path, directory: Path, origin: str = MIRROR) -> None:
-    """Write `directory`/{train,dev,test}.jsonl and, last, edges.json from the files of `spec` below `root`.
+def prepare_edges(
+    name: str, spec: Mapping, root: Path, directory: Path, origin: str = MIRROR
+) -> None:
+    """Write `directory`/{train,dev,test}.jsonl and, last, edges.json from the files of `spec`
+    below `root`.
 
-    `spec` is the edge set's entry in config/edges.yaml, as its schema allows it; `origin` says what `root` is: the generated world, a mirror, or,
-    as HUB, a folder of files under their publishers' addresses. Records without targets are counted, not written.
-    Raises UserError for a missing or damaged file, and for other counts than expected where the entry is strict.
+    `spec` is the edge set's entry in config/edges.yaml, as its schema allows it; `origin` says
+    what `root` is: the generated world, a mirror, or, as HUB, a folder of files under their
+    publishers' addresses. Records without targets are counted, not written. Raises UserError for a
+    missing or damaged file, and for other counts than expected where the entry is strict.
     """
     root, directory = Path(root), Path(directory)
     files = _files(name, spec, root)
     splits = FORMATS[spec["format"]].read(spec["task"], files)
     if spec.get("jiant_compat"):
-        splits = {split: treebank.without_lost_by_jiant(splits[split], files[split]) for split in SPLITS}
+        splits = {
+            split: treebank.without_lost_by_jiant(splits[split], files[split]) for split in SPLITS
+        }
     counts = {split: _counts(splits[split]) for split in SPLITS}
     empty = [split for split in SPLITS if not counts[split]["targets"]]
     if empty:
@@ -93,7 +99,9 @@ def _labels(split: Split) -> Iterator[str]:
             yield from [label] if isinstance(label, str) else label
 
 
-def _differences(expected: Mapping, counts: Mapping[str, Mapping[str, int]], labels: int) -> Iterator[str]:
+def _differences(
+    expected: Mapping, counts: Mapping[str, Mapping[str, int]], labels: int
+) -> Iterator[str]:
     if expected.get("labels", labels) != labels:
         yield f"{labels} labels, {expected['labels']} expected"
     for split in SPLITS:

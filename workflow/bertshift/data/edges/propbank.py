@@ -13,19 +13,24 @@ from bertshift.errors import UserError
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
     """Read the tags, constituents or arguments that PropBank gives the English Web Treebank.
 
-    files["skeletons"] is an archive of PropBank's release, in which words are blanked. files["train"], "dev" and
-    "test" are UD's CoNLL-U files, which have the words. Without skeletons these three hold both joined, in columns
-    separated by tabs: sentence id, index, word, tag, parse bit, lemma, roleset, one for each frame.
+    files["skeletons"] is an archive of PropBank's release, in which words are blanked.
+    files["train"], "dev" and "test" are UD's CoNLL-U files, which have the words. Without
+    skeletons these three hold both joined, in columns separated by tabs: sentence id, index, word,
+    tag, parse bit, lemma, roleset, one for each frame.
     """
     documents = skeletons.read_documents(files["skeletons"]) if "skeletons" in files else None
     return {
-        split: _read_split(task, path, documents) for split, path in files.items() if split != "skeletons"
+        split: _read_split(task, path, documents)
+        for split, path in files.items()
+        if split != "skeletons"
     }
 
 
 def _read_split(task: str, path: Path, documents: Mapping | None) -> Split:
     records, source, irregular = [], Counter(), Counter()
-    sentences = _sentences(path) if documents is None else skeletons.join(path, documents, irregular)
+    sentences = (
+        _sentences(path) if documents is None else skeletons.join(path, documents, irregular)
+    )
     for where, rows in sentences:
         ids, _, words, tags, bits, _, _, *frames = zip(*rows, strict=True)
         source.update(sentences=1, tokens=len(words))
@@ -45,7 +50,9 @@ def _sentences(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
             rows = []
             for number, line in lines:
                 rows.append(line.split("\t"))
-                if rows[-1][:2] != [rows[0][0], str(len(rows) - 1)] or len(rows[-1]) != max(len(rows[0]), 7):
+                if rows[-1][:2] != [rows[0][0], str(len(rows) - 1)] or len(rows[-1]) != max(
+                    len(rows[0]), 7
+                ):
                     raise UserError(
                         f"{path}:{number} is not word {len(rows) - 1} of the sentence {rows[0][0]} in "
                         f"{max(len(rows[0]), 7)} columns; fetch the file again."

@@ -31,21 +31,25 @@ TASKS = {
 
 
 class Split(NamedTuple):
-    """One split as read: its records, what its files hold {unit: number}, and what was left out {reason: number}."""
+    """One split as read: its records, what its files hold {unit: number}, and what was left out
+    {reason: number}."""
 
     records: list[dict]
     source: Counter
     irregular: Counter
 
 
-def target(label: str | list[str], span1: tuple[int, int], span2: tuple[int, int] | None = None) -> dict:
+def target(
+    label: str | list[str], span1: tuple[int, int], span2: tuple[int, int] | None = None
+) -> dict:
     """Make a target of a record; spans are [start, end) in words."""
     second = {} if span2 is None else {"span2": list(span2)}
     return {"span1": list(span1), **second, "label": label}
 
 
 def record(task: str, where: str, words: Sequence[str], targets: list[dict], **info) -> dict:
-    """Make a record {words, info, targets} that the probes of `task` take. A word may hold spaces ("26 000").
+    """Make a record {words, info, targets} that the probes of `task` take. A word may hold spaces
+    ("26 000").
 
     The UserError for a fault begins with `where` (file and line).
     """
@@ -64,7 +68,9 @@ def _fault(words: Sequence[str], targets: list, shape: Shape) -> str | None:
         if fault := _target_fault(each, shape, len(words)):
             return f"target {number} {fault}"
     if shape.tokens:
-        repeated = [start for start, n in Counter(each["span1"][0] for each in targets).items() if n > 1]
+        repeated = [
+            start for start, n in Counter(each["span1"][0] for each in targets).items() if n > 1
+        ]
         if repeated:
             return f"word {repeated[0] + 1} has several targets where each word has one"
     return None
@@ -79,7 +85,11 @@ def _target_fault(found: Mapping, shape: Shape, length: int) -> str | None:
         return f"has {' and '.join(present) or 'no span'} where {' and '.join(expected)} should be"
     for name in expected:
         span = found[name]
-        if not isinstance(span, list) or len(span) != 2 or not all(type(bound) is int for bound in span):
+        if (
+            not isinstance(span, list)
+            or len(span) != 2
+            or not all(type(bound) is int for bound in span)
+        ):
             return f"has the {name} {span}, which is not [start, end)"
         start, end = span
         if start >= end:
@@ -100,18 +110,22 @@ def _target_fault(found: Mapping, shape: Shape, length: int) -> str | None:
 def read_edge_sidecar(directory: Path) -> dict:
     """Read what is known of a prepared edge set.
 
-    Keys: name, task, format, licence, origin, source, source_sha256 {file: sha}, spans (1 or 2), multilabel, labels
-    (sorted, over all splits), counts {split: {unit: number}}, expected (the same form, perhaps with the number of
-    labels, or null), remarks [sentence], irregular {split: {reason: number}}.
+    Keys: name, task, format, licence, origin, source, source_sha256 {file: sha}, spans (1 or 2),
+    multilabel, labels (sorted, over all splits), counts {split: {unit: number}}, expected (the
+    same form, perhaps with the number of labels, or null), remarks [sentence], irregular {split:
+    {reason: number}}.
     """
     path = Path(directory) / SIDECAR
     if not path.is_file():
-        raise UserError(f"{path} does not exist; prepare the edge set {Path(directory).name!r} first.")
+        raise UserError(
+            f"{path} does not exist; prepare the edge set {Path(directory).name!r} first."
+        )
     return read_json(path)
 
 
 def read_edges(directory: Path, split: str) -> list[dict]:
-    """Read the records of one split, each with at least one target. UserError for a split that does not exist."""
+    """Read the records of one split, each with at least one target. UserError for a split that
+    does not exist."""
     splits = read_edge_sidecar(directory)["counts"]
     if split not in splits:
         raise UserError(

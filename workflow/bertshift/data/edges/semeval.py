@@ -15,16 +15,19 @@ SEED, TRAINED = 42, 0.85
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
-    """Read relations between two nominals from the files of SemEval-2010 task 8 (Hendrickx et al. 2010).
+    """Read relations between two nominals from the files of SemEval-2010 task 8 (Hendrickx et al.
+    2010).
 
-    Words are what white space separates, punctuation attached; a span is every word that touches its tag.
+    Words are what white space separates, punctuation attached; a span is every word that touches
+    its tag.
     """
     draw = random.Random(SEED)
     splits = {"train": [], "dev": [], "test": list(_records(task, files["test"]))}
     for each in _records(task, files["train"]):
         splits["train" if draw.random() <= TRAINED else "dev"].append(each)
     return {
-        split: Split(records, Counter(sentences=len(records)), Counter()) for split, records in splits.items()
+        split: Split(records, Counter(sentences=len(records)), Counter())
+        for split, records in splits.items()
     }
 
 
@@ -34,16 +37,25 @@ def _records(task: str, path: Path) -> Iterator[dict]:
     for number, line in enumerate(lines, 1):
         if not line[:1].isdigit():
             continue
-        sentence, label = SENTENCE.fullmatch(line.strip()), "".join(lines[number : number + 1]).strip()
+        sentence, label = (
+            SENTENCE.fullmatch(line.strip()),
+            "".join(lines[number : number + 1]).strip(),
+        )
         if not sentence:
             raise UserError(
                 f'{path}:{number} is not number, tab, "sentence with <e1> and <e2>"; fetch the file again.'
             )
         if not LABEL.fullmatch(label):
-            raise UserError(f"{path}:{number + 1} has no relation but {label[:40]!r}; fetch the file again.")
+            raise UserError(
+                f"{path}:{number + 1} has no relation but {label[:40]!r}; fetch the file again."
+            )
         words, first, second = _spans(*sentence.groups())
         yield record(
-            task, f"{path}:{number}", words, [target(label, first, second)], sentence=line.split("\t")[0]
+            task,
+            f"{path}:{number}",
+            words,
+            [target(label, first, second)],
+            sentence=line.split("\t")[0],
         )
 
 

@@ -8,7 +8,8 @@ from bertshift.errors import UserError
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
-    """Read named entities from Universal NER's IOB2 files (columns: number, word, tag, and two of no use here)."""
+    """Read named entities from Universal NER's IOB2 files (columns: number, word, tag, and two of
+    no use here)."""
     return {split: _read_split(task, path) for split, path in files.items()}
 
 
@@ -38,7 +39,8 @@ def _read_split(task: str, path: Path) -> Split:
 
 
 def entities(tags: list[str]) -> tuple[list[dict], int]:
-    """Make targets of IOB2 tags, and count I- tags that follow no tag of their type. These begin an entity too."""
+    """Make targets of IOB2 tags, and count I- tags that follow no tag of their type. These begin
+    an entity too."""
     targets, bare, previous = [], 0, "O"
     for i, tag in enumerate(tags):
         kind, _, label = tag.partition("-")

@@ -1,4 +1,5 @@
-"""Questions of the papers, put to other models than BERT: figures of ours, and the tables that they read."""
+"""Questions of the papers, put to other models than BERT: figures of ours, and the tables that
+they read."""
 
 from bertshift.papers.beyond.heads import lacking
 from bertshift.papers.figure import Figure

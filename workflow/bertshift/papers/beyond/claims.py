@@ -1,4 +1,5 @@
-"""What papers beside the four say of these figures, and the number of ours that decides it. Of most nothing is stated."""
+"""What papers beside the four say of these figures, and the number of ours that decides it. Of
+most nothing is stated."""
 
 import numpy as np
 
@@ -19,7 +20,9 @@ def within_minus_between(evidence, task):
     def mean(some, others):
         pairs = [(i, j) for i in some for j in others if i != j]
         if missing := [pair for pair in pairs if pair not in cells.index]:
-            raise NotTestableError(f"nothing measured for layers {missing[0][0]} and {missing[0][1]}")
+            raise NotTestableError(
+                f"nothing measured for layers {missing[0][0]} and {missing[0][1]}"
+            )
         return np.mean(cells[pairs])
 
     return float(min(mean(lower, lower), mean(upper, upper)) - mean(upper, lower))

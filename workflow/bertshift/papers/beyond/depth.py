@@ -1,4 +1,5 @@
-"""What fine-tuning changes, over relative depth: attention (JS), similarity (RSA) and hidden states (SVCCA), a line a model."""
+"""What fine-tuning changes, over relative depth: attention (JS), similarity (RSA) and hidden
+states (SVCCA), a line a model."""
 
 from collections.abc import Mapping
 
@@ -25,8 +26,8 @@ OTHERS = [
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Tabulate the means by metric (`panel`), model (`series`), variant and layer, with the layer's `depth`,
-    0 to 1; attention's mean is over heads."""
+    """Tabulate the means by metric (`panel`), model (`series`), variant and layer, with the
+    layer's `depth`, 0 to 1; attention's mean is over heads."""
     parts = []
     for metric, (variants, stimuli, _) in PANELS.items():
         rows = numbers.stack(numbers.of_measure(inputs, metric), metric, variants, stimuli)
@@ -46,13 +47,21 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     figure, grid = style.grid(height, len(tasks), len(PANELS), sharex=True, sharey="col")
     for line, task in zip(grid, tasks, strict=True):
         for axes, (metric, (_, _, label)) in zip(line, PANELS.items(), strict=True):
-            own = table[(table["panel"] == metric) & (table["series"].map(style.stages_of) == task)]
+            own = table[
+                (table["panel"] == metric) & (table["series"].map(style.stages_of) == task)
+            ]
             for series, rows in own.groupby("series", sort=False):
                 base = style.base_of(series)
                 dotted = rows["variant"] == CEILING
                 layers.curve(axes, rows[~dotted], base + style.mark_of(rows), looks[base], "depth")
                 ceiling = rows[dotted].sort_values("depth")
-                axes.plot(ceiling["depth"], ceiling["value"], ":", color=looks[base]["color"], linewidth=0.9)
+                axes.plot(
+                    ceiling["depth"],
+                    ceiling["value"],
+                    ":",
+                    color=looks[base]["color"],
+                    linewidth=0.9,
+                )
             axes.set_xlabel("share of the depth" if axes in grid[-1] else "")
             axes.set(xlim=(-0.03, 1.03), ylabel=label)
         line[0].set_title(style.WORDS.get(task, task) if len(tasks) > 1 else "")

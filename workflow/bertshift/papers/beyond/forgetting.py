@@ -1,4 +1,5 @@
-"""What fine-tuning made models forget, a dot a run, and the pretrained head on every layer's output."""
+"""What fine-tuning made models forget, a dot a run, and the pretrained head on every layer's
+output."""
 
 from collections.abc import Iterator, Mapping
 
@@ -19,9 +20,9 @@ UNIGRAM = {"color": "#666666", "linestyle": ":", "linewidth": 1.0}
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Tabulate runs, and losses by layer. Panel `runs` has for each run (`series`: the model and the run) what it
-    forgot, its RSA and its weights' distance. The panel of each checkpoint has the losses by layer of its models and
-    (`parent`, `unigram`) of its own."""
+    """Tabulate runs, and losses by layer. Panel `runs` has for each run (`series`: the model and
+    the run) what it forgot, its RSA and its weights' distance. The panel of each checkpoint has
+    the losses by layer of its models and (`parent`, `unigram`) of its own."""
     tables = numbers.of_measure(inputs, "forgetting")
     rows = numbers.stack(tables, "forgetting", ["model", "parent", "unigram", FORGOTTEN])
     whole = numbers.stack(tables, "weights_moved", ["whole"]).assign(variant=MOVED)
@@ -64,8 +65,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def _pairs(table: pd.DataFrame) -> pd.DataFrame:
-    """Build a row for each run: `model`, what it forgot, the numbers beside that (BESIDE), and whether it failed to
-    train. RSA is NaN where all tokens of the last layer are alike."""
+    """Build a row for each run: `model`, what it forgot, the numbers beside that (BESIDE), and
+    whether it failed to train. RSA is NaN where all tokens of the last layer are alike."""
     rows = table[table["panel"] == "runs"]
     wide = rows.pivot(index="series", columns="variant", values="value")
     facts = rows[rows["variant"] == FORGOTTEN].set_index("series")[["model", "trained", "failed"]]
@@ -78,7 +79,12 @@ def _dots(axes: Axes, pairs: pd.DataFrame, beside: str, markers: Mapping[str, st
         look = _look(row.model, markers)
         hollow = {"markerfacecolor": "none"} if row.failed and not row.trained else {}
         axes.plot(
-            [getattr(row, beside)], [getattr(row, FORGOTTEN)], linestyle="", markersize=5, **look, **hollow
+            [getattr(row, beside)],
+            [getattr(row, FORGOTTEN)],
+            linestyle="",
+            markersize=5,
+            **look,
+            **hollow,
         )
     axes.set_xlabel(BESIDE[beside])
     # Of one checkpoint's runs: over several it would be mostly what these differ in.

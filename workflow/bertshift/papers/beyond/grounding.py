@@ -1,4 +1,5 @@
-"""Which distance between models tells how differently they behave: rank correlations over pairs of runs, task by task."""
+"""Which distance between models tells how differently they behave: rank correlations over pairs of
+runs, task by task."""
 
 import textwrap
 from collections.abc import Mapping
@@ -27,9 +28,9 @@ LABELS, PANEL, ROW, HEADER, LINE = 1.2, 2.8, 0.21, 0.75, 0.16  # inches
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Tabulate a row for each task, measure, summary of layers and difference in behaviour. It has rho (`value`), its
-    p and q, the numbers of `runs`, `pairs` and `orders` of the runs behind them, and p and orders
-    of seeds alone."""
+    """Tabulate a row for each task, measure, summary of layers and difference in behaviour. It has
+    rho (`value`), its p and q, the numbers of `runs`, `pairs` and `orders` of the runs behind
+    them, and p and orders of seeds alone."""
     parts = []
     for path, table in inputs.items():
         name = path.removeprefix("results/grounding/").removesuffix(".tsv")
@@ -44,8 +45,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw a panel for each task: measures down, differences in behaviour across. Each difference is shown in the
-    last layer and as the mean over layers."""
+    """Draw a panel for each task: measures down, differences in behaviour across. Each difference
+    is shown in the last layer and as the mean over layers."""
     table = tidy(inputs)
     panels = list(table.groupby("panel", sort=False))
     across = min(ACROSS, len(panels))
@@ -79,7 +80,9 @@ def _panel(axes: Axes, name: str, rows: pd.DataFrame, names: bool) -> None:
     behaviours = [one for one in grounding.BEHAVIOURS if (rows["behaviour"] == one).any()]
     columns = [(behaviour, summary) for behaviour in behaviours for summary in SUMMARIES]
     cells = rows.set_index(["variant", "behaviour", "summary"])
-    fills = np.array([[cells.loc[(one, *column), "value"] for column in columns] for one in MEASURES], float)
+    fills = np.array(
+        [[cells.loc[(one, *column), "value"] for column in columns] for one in MEASURES], float
+    )
     look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -1, "vmax": 1}
     down = MEASURES.values() if names else [""] * len(MEASURES)
     grids.coloured_table(axes, fills, [summary for _, summary in columns], down, 7.5, **look)

@@ -9,7 +9,8 @@ from bertshift.replicates import runs_of
 
 
 def headless(model: Model, config: Mapping) -> Path | None:
-    """Find the folder of a checkpoint of the model that surely has no head, as far as files there tell, or None."""
+    """Find the folder of a checkpoint of the model that surely has no head, as far as files there
+    tell, or None."""
     bases = config["bases"]
     for checkpoint in dict.fromkeys(run.checkpoint for run in runs_of(model, config)):
         entries = bases[checkpoint.model.base].get("checkpoints")

@@ -1,4 +1,5 @@
-"""Full fine-tuning and LoRA beside each other: what moves by layer, and the spectra of what is added to the weights."""
+"""Full fine-tuning and LoRA beside each other: what moves by layer, and the spectra of what is
+added to the weights."""
 
 from collections.abc import Mapping
 
@@ -41,9 +42,10 @@ def row_of(model: str) -> str:
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Tabulate what the figure shows. By panel, model (`series`) and layer these are the means of BY_LAYER,
-    for weights over the four matrices; by matrix and `rank`, the singular values, mean over layers. There are
-    also the scores, in points, and by `task` the differences of edge probes, in points, if there are any."""
+    """Tabulate what the figure shows. By panel, model (`series`) and layer these are the means of
+    BY_LAYER, for weights over the four matrices; by matrix and `rank`, the singular values, mean
+    over layers. There are also the scores, in points, and by `task` the differences of edge
+    probes, in points, if there are any."""
     parts = []
     for panel, (variants, stimuli, _) in BY_LAYER.items():
         metric = panel if panel in ("rsa", "js") else "spectra"
@@ -53,7 +55,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     parts.append(_means(spectra.assign(panel="singular", layer=0)))
     scores = numbers.of_measure(inputs, "scores").items()
     scores = pd.concat([table[table["headline"]].assign(table=path) for path, table in scores])
-    scores = scores.assign(panel="score", variant=scores["metric"], layer=0, head=0, stimuli=scores["task"])
+    scores = scores.assign(
+        panel="score", variant=scores["metric"], layer=0, head=0, stimuli=scores["task"]
+    )
     parts.append(_means(statistics.in_points(scores)))
     probes = numbers.of_measure(inputs, "edge_probes")
     deltas = {path: table for path, table in probes.items() if is_pair(path)}
@@ -77,8 +81,8 @@ def _means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw for each task two rows of panels, by layer and by singular value, and one of edge probes where
-    there are any."""
+    """Draw for each task two rows of panels, by layer and by singular value, and one of edge
+    probes where there are any."""
     table = tidy(inputs)
     tasks = list(dict.fromkeys(map(row_of, table["series"])))
     ways = list(dict.fromkeys(map(way_of, map(model_of, table["series"]))))
@@ -86,11 +90,15 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     probed = [task for task in tasks if (_of(table, task)["panel"] == "edges").any()]
     heights = [height for task in tasks for height in [ROW, ROW, *[EDGES_ROW] * (task in probed)]]
     figure = style.blank(0.45 + sum(heights))
-    lines, grid = iter(range(len(heights))), figure.add_gridspec(len(heights), 4, height_ratios=heights)
+    lines, grid = (
+        iter(range(len(heights))),
+        figure.add_gridspec(len(heights), 4, height_ratios=heights),
+    )
     for task in tasks:
         rows = _of(table, task)
         by_layer, spectra = (
-            [figure.add_subplot(grid[line, n]) for n in range(4)] for line in (next(lines), next(lines))
+            [figure.add_subplot(grid[line, n]) for n in range(4)]
+            for line in (next(lines), next(lines))
         )
         _by_layer(by_layer, rows, looks)
         _spectra(spectra, rows, looks)
@@ -122,7 +130,11 @@ def _over(line: list[Axes], title: str) -> None:
     """Write a title over all panels of a line; room for it is made above, not beside the first."""
     for axes in line:
         axes.set_title(" ")
-    place = {"xytext": (0, 6), "textcoords": "offset points", "fontsize": line[0].title.get_fontsize()}
+    place = {
+        "xytext": (0, 6),
+        "textcoords": "offset points",
+        "fontsize": line[0].title.get_fontsize(),
+    }
     line[0].annotate(title, (0, 1), xycoords="axes fraction", **place).set_in_layout(False)
 
 
@@ -168,8 +180,15 @@ def _edges(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, dict]) -> None:
     rows = rows[rows["panel"] == "edges"]
     names, models = style.edge_labels(rows["task"]), list(rows["series"].unique())
     for number, series in enumerate(models):
-        own = rows[rows["series"] == series].set_index("task").reindex(list(names)).dropna(subset="value")
-        x = np.array([list(names).index(task) for task in own.index]) + 0.2 * (number - (len(models) - 1) / 2)
+        own = (
+            rows[rows["series"] == series]
+            .set_index("task")
+            .reindex(list(names))
+            .dropna(subset="value")
+        )
+        x = np.array([list(names).index(task) for task in own.index]) + 0.2 * (
+            number - (len(models) - 1) / 2
+        )
         look = looks[way_of(series)]
         axes.plot(x, own["value"], linestyle="none", **look)
         layers.bars(axes, x, own, horizontal=False, color=look["color"], linewidth=1)

@@ -1,4 +1,5 @@
-"""When the layers change: similarity to the parent over the course of fine-tuning, and the share of training at half of it."""
+"""When the layers change: similarity to the parent over the course of fine-tuning, and the share
+of training at half of it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,9 +31,9 @@ RUN = ["series", "init", "seed"]
 def half_change(shares: Sequence[float], change: Sequence[float]) -> float:
     """Find the share of training after which a layer has made half of its final change.
 
-    `change` is the distance from the parent after each of the ascending `shares`, the last one at the end; between two
-    shares it is a straight line. Where it reaches half of its last value several times, the first counts. NaN where it
-    ends at 0.
+    `change` is the distance from the parent after each of the ascending `shares`, the last one at
+    the end; between two shares it is a straight line. Where it reaches half of its last value
+    several times, the first counts. NaN where it ends at 0.
     """
     half = change[-1] / 2
     if not half > statistics.EQUAL:
@@ -44,11 +45,13 @@ def half_change(shares: Sequence[float], change: Sequence[float]) -> float:
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Tabulate the means by `panel` (a metric, `score`, `loss` or `half of <metric>`), model (`series`),
-    layer and share of the training steps. Noise as large as the change at each share has `half of <metric>` alone.
+    """Tabulate the means by `panel` (a metric, `score`, `loss` or `half of <metric>`), model
+    (`series`), layer and share of the training steps. Noise as large as the change at each share
+    has `half of <metric>` alone.
 
-    `share` is in percent; in `half of <metric>` the value is one. The snapshots of a run that failed to train count as failed,
-    those of any other run do not: before a run has learnt its task, no snapshot of it is above the majority class.
+    `share` is in percent; in `half of <metric>` the value is one. The snapshots of a run that
+    failed to train count as failed, those of any other run do not: before a run has learnt its
+    task, no snapshot of it is above the majority class.
     """
     parts, halves = [], []
     scores = _over_training(inputs, "scores")
@@ -69,10 +72,13 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _placed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add `series`, the model at the end of its training, and `share`, how far on the way to it a row's model
-    was taken."""
+    """Add `series`, the model at the end of its training, and `share`, how far on the way to it a
+    row's model was taken."""
     names = list(map(Name.of, rows["model"].unique()))
-    shares = {str(name): float(found["share"]) if (found := name.variant("at")) else ALL for name in names}
+    shares = {
+        str(name): float(found["share"]) if (found := name.variant("at")) else ALL
+        for name in names
+    }
     series = {str(name): str(name.without("at")) for name in names}
     return rows.assign(series=rows["model"].map(series), share=rows["model"].map(shares))
 
@@ -98,7 +104,9 @@ def _at_end(rows: pd.DataFrame) -> pd.Series:
 
 def _over_training(inputs: Mapping[str, pd.DataFrame], folder: str) -> pd.DataFrame:
     tables = numbers.of_measure(inputs, folder).items()
-    return _placed(pd.concat([table.assign(table=path) for path, table in tables], ignore_index=True))
+    return _placed(
+        pd.concat([table.assign(table=path) for path, table in tables], ignore_index=True)
+    )
 
 
 def _thinned(run: pd.DataFrame) -> pd.DataFrame:
@@ -111,8 +119,8 @@ def _thinned(run: pd.DataFrame) -> pd.DataFrame:
 
 
 def _halves(rows: pd.DataFrame) -> pd.DataFrame:
-    """Find the share of training at half of the change, one row a replicate and layer; where a layer does not
-    change, there is none."""
+    """Find the share of training at half of the change, one row a replicate and layer; where a
+    layer does not change, there is none."""
     if rows["panel"].str.endswith("rsa").all():
         rows = statistics.mapped(rows, lambda similarity: 1 - similarity)
     kept = []
@@ -120,13 +128,17 @@ def _halves(rows: pd.DataFrame) -> pd.DataFrame:
         [*RUN, "ref_init", "ref_seed", "layer"], sort=False
     ):
         known = [name for name in WITHOUT if name in layer and layer[name].notna().all()]
-        value, *left = (half_change(list(layer["share"]), list(layer[name])) for name in ("value", *known))
+        value, *left = (
+            half_change(list(layer["share"]), list(layer[name])) for name in ("value", *known)
+        )
         if np.isnan(left).any():  # without some block the layer does not change
             left = [np.nan] * len(known)
         same = layer.iloc[-1].drop(WITHOUT, errors="ignore").to_dict()
         found = {"value": value, "table": "; ".join(layer["table"])}
         kept.append(same | found | dict(zip(known, left, strict=True)))
-    found = pd.DataFrame(kept).drop(columns=["low", "high"], errors="ignore").dropna(subset="value")
+    found = (
+        pd.DataFrame(kept).drop(columns=["low", "high"], errors="ignore").dropna(subset="value")
+    )
     return ranges.within(found, (0.0, ALL))
 
 
@@ -137,8 +149,8 @@ def _means(rows: pd.DataFrame, ends: pd.Series, at: Sequence[str] = ("share",)) 
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw a column of panels a task: score, loss, a heat map a measure, and the share of training at half of
-    the change."""
+    """Draw a column of panels a task: score, loss, a heat map a measure, and the share of training
+    at half of the change."""
     table = tidy(inputs)
     models = [series for series in dict.fromkeys(table["series"]) if not null_of(series)]
     shares = np.unique(table.loc[table["panel"].isin(MEASURES), "share"])
@@ -153,7 +165,13 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         layers.curve(column[0], own[own["panel"] == "score"], "", look, "share")
         layers.curve(column[1], own[own["panel"] == "loss"], "", look | {"marker": ""}, "share")
         for axes, measure in zip(column[2:], MEASURES):
-            _heat_map(axes, own[own["panel"] == measure], table[table["panel"] == measure], measure, shares)
+            _heat_map(
+                axes,
+                own[own["panel"] == measure],
+                table[table["panel"] == measure],
+                measure,
+                shares,
+            )
         for axes in column[:-1]:
             _share_axis(axes, shares, axes is column[-2])
         _halves_drawn(column[-1], own, table[table["series"] == str(Name.of(model).plus(NOISE))])
@@ -167,7 +185,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     layers.legend_above(grid[-1, len(models) // 2], len(MEASURES))
     scores = table[table["panel"] == "score"].drop_duplicates("series")
     named = zip(
-        scores["variant"].map(lambda name: style.SCORES.get(name, name)), scores["series"].map(style.label_of)
+        scores["variant"].map(lambda name: style.SCORES.get(name, name)),
+        scores["series"].map(style.label_of),
     )
     told = ", ".join(f"{score} ({model})" for score, model in named)
     noise = layers.null_note(table, noise="Dash-dotted")
@@ -186,7 +205,9 @@ def _edges(shares: np.ndarray) -> np.ndarray:
     axis = SymmetricalLogTransform(how["base"], how["linthresh"], how["linscale"])
     at = axis.transform(shares)
     middle = (at[1:] + at[:-1]) / 2
-    return axis.inverted().transform(np.array([2 * at[0] - middle[0], *middle, 2 * at[-1] - middle[-1]]))
+    return axis.inverted().transform(
+        np.array([2 * at[0] - middle[0], *middle, 2 * at[-1] - middle[-1]])
+    )
 
 
 def _share_axis(axes: Axes, shares: np.ndarray, named: bool) -> None:
@@ -199,7 +220,9 @@ def _share_axis(axes: Axes, shares: np.ndarray, named: bool) -> None:
     axes.set_xlabel("share of the training steps (%)" if named else "")
 
 
-def _heat_map(axes: Axes, own: pd.DataFrame, of_all: pd.DataFrame, measure: str, shares: np.ndarray) -> None:
+def _heat_map(
+    axes: Axes, own: pd.DataFrame, of_all: pd.DataFrame, measure: str, shares: np.ndarray
+) -> None:
     cells = own.pivot(index="layer", columns="share", values="value").reindex(columns=shares)
     rows = np.append(cells.index - 0.5, cells.index[-1] + 0.5)
     unchanged, least = (1.0, 0.99) if measure == "rsa" else (0.0, 0.01)
@@ -212,7 +235,9 @@ def _heat_map(axes: Axes, own: pd.DataFrame, of_all: pd.DataFrame, measure: str,
 
 def _halves_drawn(axes: Axes, own: pd.DataFrame, noise: pd.DataFrame) -> None:
     for measure, (_, _, words, _, look) in MEASURES.items():
-        layers.curve(axes, own[own["panel"] == f"half of {measure}"], words.partition(" ")[0], look)
+        layers.curve(
+            axes, own[own["panel"] == f"half of {measure}"], words.partition(" ")[0], look
+        )
     label = style.NULL_WORDS[NOISE]  # once in the legend
     for panel, rows in noise.groupby("panel", sort=False):
         look = MEASURES[panel.removeprefix("half of ")][-1]

@@ -25,8 +25,9 @@ LOOK = {"cmap": "viridis", "vmin": 0, "vmax": 1}
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Tabulate for each model (`series`) three maps (`variant`), and the contrasts of the first two, which
-    stand at `layer` 0 and `ref_layer` 0. Nulls have the contrast of the second alone."""
+    """Tabulate for each model (`series`) three maps (`variant`), and the contrasts of the first
+    two, which stand at `layer` 0 and `ref_layer` 0. Nulls have the contrast of the second alone.
+    """
     rows = numbers.stack(inputs, "layer_cka", [*MAPS])
     rows = rows[rows["tokens"] == TOKENS].assign(series=rows["model"], panel=rows["variant"])
     apart = ["series", "model", "stimuli"]
@@ -37,15 +38,18 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _contrasts(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Calculate the contrast of each replicate and map in which both thirds have layers enough, one row
-    each."""
+    """Calculate the contrast of each replicate and map in which both thirds have layers enough,
+    one row each."""
     runs = rows[rows["variant"].isin(CONTRASTS)].groupby(
         ["model", "variant", "init", "seed", "ref_init", "ref_seed"], sort=False
     )
     measured = ["value", *(name for name in WITHOUT if name in rows)]
     found = [
         run.iloc[:1].assign(
-            variant=CONTRASTS[variant], layer=0, ref_layer=0, **run.set_index(CELL)[measured].apply(contrast)
+            variant=CONTRASTS[variant],
+            layer=0,
+            ref_layer=0,
+            **run.set_index(CELL)[measured].apply(contrast),
         )
         for (_, variant, *_), run in runs
     ]
@@ -104,5 +108,9 @@ def _title(of_model: pd.DataFrame, variant: str) -> str:
     """Write the map's name, and its contrast if it has one."""
     title = MAPS[variant][0]
     for row in of_model[of_model["variant"] == CONTRASTS.get(variant)].itertuples():
-        title += f", Δ = {row.value:+.2f}\n{numbers.spread(row, '{:+.2f}'.format)}".rstrip().replace("-", "−")
+        title += (
+            f", Δ = {row.value:+.2f}\n{numbers.spread(row, '{:+.2f}'.format)}".rstrip().replace(
+                "-", "−"
+            )
+        )
     return title

@@ -9,12 +9,14 @@ from bertshift.papers.tables import each, plain
 
 
 def _chains(wanted: Mapping) -> dict[str, str]:
-    """Name each model after fine-tuning on the task of each other, with each kind of head: {chain: the model
-    alone}."""
+    """Name each model after fine-tuning on the task of each other, with each kind of head: {chain:
+    the model alone}."""
     models = plain(wanted)
     chains = {
         str(replace(final, stages=first.stages + final.stages, variants=variants)): str(final)
-        for variants in ((head,) if head == "carry" else () for head in wanted.get("heads", ["fresh"]))
+        for variants in (
+            (head,) if head == "carry" else () for head in wanted.get("heads", ["fresh"])
+        )
         for final in models
         for first in models
         if first != final

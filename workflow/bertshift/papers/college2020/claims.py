@@ -40,8 +40,8 @@ def _gains(evidence: Evidence, *_) -> Callable[[str, str], float]:
 
 
 def _gains_printed(published: Mapping, *_) -> Callable[[str, str], float]:
-    """Read the paper's gains: gain(final task, intermediate task), from counts of right answers where the
-    decimals give these away."""
+    """Read the paper's gains: gain(final task, intermediate task), from counts of right answers
+    where the decimals give these away."""
     figure = published["figure2"]
 
     def gain(final, first):
@@ -65,7 +65,8 @@ about_gains("C2.4", "largest gain from an intermediate task",
             lambda gain, final: max(gain(final, first) for first in INTERMEDIATE if first != final), ["rte", "wnli"],
             high=0.0)  # fmt: skip
 
-# ---- Figure 3: layers re-initialised. Positions are the first of these, k; one more than the layers is the plain model.
+# ---- Figure 3: layers re-initialised. Positions are the first of these, k; one more than the
+# layers is the plain model.
 
 REINITIALISED = ["rte", "squad2", "stsb", "cola", "mrpc"]
 
@@ -113,9 +114,18 @@ figure3("C3.2", "rank correlation of score and k", lambda evidence: rise_with_k(
         ends=CORRELATION)  # fmt: skip
 figure3("C3.3", "largest score with k up to 8, in points",
         lambda evidence: max(_scores(evidence.sweep("stsb").exactly(12), 1, 8)), high=10.0)  # fmt: skip
-figure3("C3.4", "rise from k = 10 to 11 minus the largest other one, in points", step_at_ten, low=0.0)
+figure3(
+    "C3.4", "rise from k = 10 to 11 minus the largest other one, in points", step_at_ten, low=0.0
+)
 figure3("C3.5", "range of the score over all k, in points", range_over_k, high=0.1, ends=POSITIVE)
-figure3("C3.6", "rank correlation of score and k", rise_with_k, REINITIALISED, low=0.0, ends=CORRELATION)
+figure3(
+    "C3.6",
+    "rank correlation of score and k",
+    rise_with_k,
+    REINITIALISED,
+    low=0.0,
+    ends=CORRELATION,
+)
 figure3("C3.7", "score with all layers re-initialised minus the majority class's, in points",
         lambda evidence, task: _above_majority(evidence, task).get(1, np.nan), REINITIALISED, high=2.0, inputs=False)  # fmt: skip
 figure3("C3.8", "largest distance of the score with any k to the majority class's, in points",
@@ -125,8 +135,8 @@ figure3("C3.8", "largest distance of the score with any k to the majority class'
 
 
 def _differences(rows: pd.DataFrame, *layers: int) -> pd.Series:
-    """Average the difference of each head of these layers over replicates. NotTestableError where none was
-    re-initialised."""
+    """Average the difference of each head of these layers over replicates. NotTestableError where
+    none was re-initialised."""
     rows = rows[rows["layer"].isin(layers)]
     if rows.empty:
         which = f"layer{'s' * (len(layers) > 1)} {' and '.join(map(str, layers))}"
@@ -140,8 +150,8 @@ def least_on_top(rows: pd.DataFrame) -> float:
 
 
 def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> None:
-    """Register the statements on one task's heads, each on one of these figures; `head_1` is the range for
-    C9.3 and C10.3."""
+    """Register the statements on one task's heads, each on one of these figures; `head_1` is the
+    range for C9.3 and C10.3."""
 
     def ours(evidence: Evidence, *_) -> pd.DataFrame:
         return evidence.reinitialised_heads(task)
@@ -153,14 +163,18 @@ def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> N
     def claim_on(figure: str, number: int, *about, **criterion) -> None:
         claim(figure, f"{figure.replace('figure', 'C')}.{number}", *about, **criterion)
 
-    def about_head(number: int, measure: str, statistic: str, cases=("",), head="", **criterion) -> None:
-        """Register a statement whose statistic is taken over layers, of one head: that of the case, such as
-        `head 4`, or else `head`."""
+    def about_head(
+        number: int, measure: str, statistic: str, cases=("",), head="", **criterion
+    ) -> None:
+        """Register a statement whose statistic is taken over layers, of one head: that of the
+        case, such as `head 4`, or else `head`."""
 
         def of_head(evidence, case=head):
             rows = of_checkpoint(evidence.reinitialised_heads(task), "bert-base-cased")
             deltas = rows[rows["head"] == int(case[5:])].groupby("layer")["delta"].mean()
-            return round(deltas.agg(statistic), 9)  # the digits that tables carry: some of the paper's are 0
+            return round(
+                deltas.agg(statistic), 9
+            )  # the digits that tables carry: some of the paper's are 0
 
         def summarised(published, case=head):  # with more digits than the paper's differences have
             return f"{published[by_head]['rows'][statistic][int(case[5:]) - 1]:g}"
@@ -180,7 +194,9 @@ def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> N
     claim_on(by_layer, 1, "third quartile of a layer's differences",
              lambda rows, layer: _differences(rows, int(layer)).quantile(0.75), ["1", "2"], high=0.0, form="{:.4f}",
              **given)  # fmt: skip
-    about_head(1, "largest difference of a head in any layer", "max", ["head 4", "head 9"], high=0.0)
+    about_head(
+        1, "largest difference of a head in any layer", "max", ["head 4", "head 9"], high=0.0
+    )
     about_head(2, "mean difference of head 12", "mean", head="head 12", low=0.0)
     about_head(3, "mean difference of head 1", "mean", head="head 1", **head_1)
 

@@ -1,4 +1,5 @@
-"""BERT Goes to College 2020, Figure 2: scores after an intermediate task, beside those of direct fine-tuning."""
+"""BERT Goes to College 2020, Figure 2: scores after an intermediate task, beside those of direct
+fine-tuning."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -33,11 +34,12 @@ LINE = 0.178  # of a row
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Tabulate the panels `score`, `gain` (over direct fine-tuning), `best_of_two` (where two seeds share a
-    pretraining run) and `majority`; `intermediate` is empty for direct fine-tuning.
+    """Tabulate the panels `score`, `gain` (over direct fine-tuning), `best_of_two` (where two
+    seeds share a pretraining run) and `majority`; `intermediate` is empty for direct fine-tuning.
 
-    p: over examples, of the least certain replicate; p_runs: over replicates; q and q_runs: Benjamini-Hochberg over
-    all chains with the same `heads`. `se` of a published accuracy: binomial, over the examples.
+    p: over examples, of the least certain replicate; p_runs: over replicates; q and q_runs:
+    Benjamini-Hochberg over all chains with the same `heads`. `se` of a published accuracy:
+    binomial, over the examples.
     """
     rows = scores(inputs, published.get("figure2", {}).get("metrics", {}))
     chained = rows[rows["intermediate"] != ""].drop(columns=REFERENCE)
@@ -45,7 +47,12 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
         tests(chained), on=BY
     )
     score = numbers.means_of_all(of_scores(rows), BY, ["model"]).assign(panel="score")
-    best = rows.groupby(["model", "init"])["value"].agg(statistics.best_of_two).groupby("model").mean()
+    best = (
+        rows.groupby(["model", "init"])["value"]
+        .agg(statistics.best_of_two)
+        .groupby("model")
+        .mean()
+    )
     majority = rows.groupby("model")["majority"].first()
     return numbers.join(
         score, gain.assign(panel="gain"), _instead(score, best, "best_of_two"),
@@ -55,9 +62,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 
 
 def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd.DataFrame:
-    """Select one row for each replicate of every model, alone or a chain. It has the score that `metrics` names for
-    the model's task, or else the headline, and the run that a chain's gain is over. A run at the level of the
-    majority class is a result here, and counts."""
+    """Select one row for each replicate of every model, alone or a chain. It has the score that
+    `metrics` names for the model's task, or else the headline, and the run that a chain's gain is
+    over. A run at the level of the majority class is a result here, and counts."""
     parts = []
     for path, table in inputs.items():
         table = table.assign(table=path)
@@ -72,8 +79,8 @@ def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd
 
 
 def of_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Give each row of `scores` the values of its score without each block. A chain's table has those of its gain
-    over a run of the model alone; those of that run are added to them."""
+    """Give each row of `scores` the values of its score without each block. A chain's table has
+    those of its gain over a run of the model alone; those of that run are added to them."""
     without = [name for name in WITHOUT if name in rows]
     alone = rows[rows["intermediate"] == ""].set_index(["final", "init", "seed"])
     keys = pd.MultiIndex.from_frame(rows[["final", *REFERENCE]], names=alone.index.names)
@@ -95,16 +102,22 @@ def tests(chained: pd.DataFrame) -> pd.DataFrame:
 
 
 def _instead(score: pd.DataFrame, values: pd.Series, panel: str) -> pd.DataFrame:
-    """Replace the mean in the rows of `score` by another number of each model, without an interval. Rows of models
-    without such a number are dropped."""
+    """Replace the mean in the rows of `score` by another number of each model, without an
+    interval. Rows of models without such a number are dropped."""
     rows = score.assign(
-        panel=panel, value=score["model"].map(values), low=np.nan, high=np.nan, each="", interval=NONE
+        panel=panel,
+        value=score["model"].map(values),
+        low=np.nan,
+        high=np.nan,
+        each="",
+        interval=NONE,
     )
     return rows.dropna(subset="value")
 
 
 def printed(published: Mapping, tasks: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """Yield the paper's scores and gains, from counts of right answers where its decimals determine these."""
+    """Yield the paper's scores and gains, from counts of right answers where its decimals
+    determine these."""
     paper, entry = published.get("paper", {}), published.get("figure2", {})
     for final, row in entry.get("rows", {}).items():
         if final not in tasks:
@@ -117,29 +130,45 @@ def printed(published: Mapping, tasks: Sequence[str]) -> Iterator[pd.DataFrame]:
             cells = cells.assign(value=share, se=np.sqrt(share * (1 - share) / n), n=n)
         cells = cells[cells["intermediate"].isin(tasks)].replace({"intermediate": {final: ""}})
         direct = cells["intermediate"] == ""
-        gains = cells.assign(value=cells["value"] - cells.loc[direct, "value"].item(), se=np.nan)[~direct]
+        gains = cells.assign(value=cells["value"] - cells.loc[direct, "value"].item(), se=np.nan)[
+            ~direct
+        ]
         yield numbers.published(facts, paper, panel="score", **cells.to_dict("list"))
         yield numbers.published(facts, paper, panel="gain", **gains.to_dict("list"))
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw a matrix of final x intermediate tasks for each kind of head; the paper's numbers are grey."""
+    """Draw a matrix of final x intermediate tasks for each kind of head; the paper's numbers are
+    grey."""
     table = tidy(inputs, published)
     heads = [name for name in TITLES if name in set(table["heads"])]
     tasks = list(table.loc[table["panel"] == "majority", "final"])
-    size = max(style.TEXT_WIDTH, LABELS + CELL * len(tasks)), len(heads) * (HEADER + ROW * len(tasks))
+    size = (
+        max(style.TEXT_WIDTH, LABELS + CELL * len(tasks)),
+        len(heads) * (HEADER + ROW * len(tasks)),
+    )
     figure = Figure(size, layout="constrained")
     for axes, name in zip(figure.subplots(len(heads), 1, squeeze=False)[:, 0], heads):
         matrix(axes, table[table["heads"].isin(["", name])], tasks)
         axes.set_title(TITLES[name], fontweight="bold", pad=24)
-    best = "" if (table["panel"] == "best_of_two").any() else "The better of two runs needs two seeds."
+    best = (
+        ""
+        if (table["panel"] == "best_of_two").any()
+        else "The better of two runs needs two seeds."
+    )
     return style.captioned(figure, table, best, numbers.cited(published, "figure2", table, EXACT))
 
 
 def matrix(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
-    """Draw one kind of head: rows are final tasks, columns intermediate tasks, the diagonal is direct fine-tuning."""
+    """Draw one kind of head: rows are final tasks, columns intermediate tasks, the diagonal is
+    direct fine-tuning."""
     gains = table[(table["source"] == "ours") & (table["panel"] == "gain")]
-    fills = gains.groupby(["final", "intermediate"])["value"].last().unstack().reindex(tasks, columns=tasks)
+    fills = (
+        gains.groupby(["final", "intermediate"])["value"]
+        .last()
+        .unstack()
+        .reindex(tasks, columns=tasks)
+    )
     names = [style.WORDS.get(task, task) for task in tasks]
     majorities = table[table["panel"] == "majority"].itertuples()
     down = [f"{name}\n{style.SCORES.get(row.score, row.score)}\nmajority {number(row.value)}"
@@ -149,9 +178,13 @@ def matrix(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
     for (final, first), rows in table.groupby(["final", "intermediate"]):
         x, y = tasks.index(first or final), tasks.index(final)
         lines = list(lines_of({(row.source, row.panel): row for row in rows.itertuples()}))
-        grids.write(axes, x, y, lines, [LINE * (line - (len(lines) - 1) / 2) for line in range(len(lines))])
+        grids.write(
+            axes, x, y, lines, [LINE * (line - (len(lines) - 1) / 2) for line in range(len(lines))]
+        )
         if x == y:
-            axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, linewidth=1.6, zorder=3))
+            axes.add_patch(
+                Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, linewidth=1.6, zorder=3)
+            )
     axes.tick_params(axis="y", labelsize=7)
     axes.xaxis.set_label_position("top")
     axes.set(xlabel="intermediate task", ylabel="final task")

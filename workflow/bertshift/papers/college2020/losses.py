@@ -1,4 +1,5 @@
-"""BERT Goes to College: training loss after an intermediate task (Figure 1) and with layers re-initialised (Figure 4)."""
+"""BERT Goes to College: training loss after an intermediate task (Figure 1) and with layers
+re-initialised (Figure 4)."""
 
 from collections.abc import Mapping
 
@@ -18,14 +19,19 @@ LOOKS = {"loss": {"alpha": 0.25, "linewidth": 0.6}, "smoothed": {"linewidth": 1.
 
 
 def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw a panel per final task and a line per intermediate task: smoothed, over the loss of every step in pale.
+    """Draw a panel per final task and a line per intermediate task: smoothed, over the loss of
+    every step in pale.
 
-    The table is by final task (`panel`), intermediate task or `direct` (`series`), head and step; variant `loss` or
-    `smoothed`.
+    The table is by final task (`panel`), intermediate task or `direct` (`series`), head and step;
+    variant `loss` or `smoothed`.
     """
-    rows = pd.concat([table.assign(table=path) for path, table in inputs.items()], ignore_index=True)
+    rows = pd.concat(
+        [table.assign(table=path) for path, table in inputs.items()], ignore_index=True
+    )
     earlier, heads = zip(*map(style.intermediate_of, rows["model"]))
-    rows = rows.assign(panel=rows["task"], series=[task or DIRECT for task in earlier], heads=heads)
+    rows = rows.assign(
+        panel=rows["task"], series=[task or DIRECT for task in earlier], heads=heads
+    )
     both = [rows.assign(variant="loss"), rows.assign(variant="smoothed", value=rows["smoothed"])]
     table = numbers.join(
         numbers.means_of_all(pd.concat(both), AFTER_TASKS, AFTER_TASKS[:3]),
@@ -40,15 +46,27 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
             color = _colour(series)
             raw, smoothed = (rows[rows["variant"] == variant] for variant in ("loss", "smoothed"))
             axes.plot(raw["step"], raw["value"], linewidth=0.4, alpha=0.25, zorder=1, color=color)
-            look = {"color": color, "linewidth": 1.1, "linestyle": "--" if heads == "carry" else "-"}
+            look = {
+                "color": color,
+                "linewidth": 1.1,
+                "linestyle": "--" if heads == "carry" else "-",
+            }
             layers.curve(axes, smoothed, series, look, "step", zorder=3)
-        axes.set(title=f"final task: {style.WORDS.get(task, task)}", xlabel="iteration", ylim=(0, None))
+        axes.set(
+            title=f"final task: {style.WORDS.get(task, task)}", xlabel="iteration", ylim=(0, None)
+        )
         if place % 2 == 0:
             axes.set_ylabel("training loss")
     shown = [series for series in (DIRECT, *tasks) if series in set(table["series"])]
-    keys = [Line2D([], [], color=_colour(name), linewidth=1.1, label=_label(name)) for name in shown]
+    keys = [
+        Line2D([], [], color=_colour(name), linewidth=1.1, label=_label(name)) for name in shown
+    ]
     figure.legend(handles=keys, loc="outside upper center", ncols=len(keys))
-    carried = "Dashed: under the head of the intermediate task." if (table["heads"] == "carry").any() else ""
+    carried = (
+        "Dashed: under the head of the intermediate task."
+        if (table["heads"] == "carry").any()
+        else ""
+    )
     return style.captioned(figure, table, carried)
 
 
@@ -61,8 +79,9 @@ def _label(series: str) -> str:
 
 
 def on_common_steps(table: pd.DataFrame) -> pd.DataFrame:
-    """Interpolate every run's losses at the steps of the longest run of its model, up to the run's own end. Runs that
-    stop at a plateau do not all stop at one step, and each is thinned by its own number of steps."""
+    """Interpolate every run's losses at the steps of the longest run of its model, up to the run's
+    own end. Runs that stop at a plateau do not all stop at one step, and each is thinned by its
+    own number of steps."""
     parts = []
     for _, rows in table.groupby("model", sort=False):
         runs = [run.sort_values("step") for _, run in rows.groupby(["init", "seed"])]
@@ -75,17 +94,20 @@ def on_common_steps(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw one panel per task, with a line for each first re-initialised layer; the plain model is black.
+    """Draw one panel per task, with a line for each first re-initialised layer; the plain model is
+    black.
 
-    Losses (`loss`: mean since the step before; `smoothed`: the moving average) are means over the replicates that
-    made this step.
+    Losses (`loss`: mean since the step before; `smoothed`: the moving average) are means over the
+    replicates that made this step.
     """
     parts = []
     for path, table in inputs.items():
         about = {"panel": min(table["model"], key=len), "table": path}
         curves = on_common_steps(table.rename(columns={"value": "loss"}).assign(**about))
         rows = curves.melt([name for name in curves if name not in LOOKS], list(LOOKS), "series")
-        parts.append(numbers.means_of_all(rows, BY_LAYER, ["panel"]).sort_values(BY_LAYER, kind="stable"))
+        parts.append(
+            numbers.means_of_all(rows, BY_LAYER, ["panel"]).sort_values(BY_LAYER, kind="stable")
+        )
     table = numbers.join(*parts, columns=[*BY_LAYER, *numbers.VALUES])
     panels = table.groupby("panel", sort=False)
     columns = min(3, len(panels))
@@ -98,7 +120,11 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         for (position, whole, series), rows in curves.groupby(["position", "layers", "series"]):
             look = {"color": colours(position - 1), "zorder": 2} | LOOKS[series]
             if position > whole:  # none is re-initialised
-                look |= {"color": "black", "zorder": 3, "linestyle": "--" if series == "smoothed" else "-"}
+                look |= {
+                    "color": "black",
+                    "zorder": 3,
+                    "linestyle": "--" if series == "smoothed" else "-",
+                }
             axes.plot(rows["step"], rows["value"], **look)
         axes.set(title=style.label_of(panel), xlabel="step", ylim=(0, None))
         if place % columns == 0:

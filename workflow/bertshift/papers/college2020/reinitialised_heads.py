@@ -1,4 +1,5 @@
-"""BERT Goes to College: what re-initialising one head does to the score (Figures 5 and 6), by layer or by head (7 to 10)."""
+"""BERT Goes to College: what re-initialising one head does to the score (Figures 5 and 6), by
+layer or by head (7 to 10)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -24,14 +25,18 @@ CALCULATED = "derived"
 
 
 def deltas(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Select the headline rows of results/reinit_heads; `value` is the difference from the mean of the baselines."""
-    rows = pd.concat([table.assign(table=path) for path, table in inputs.items()], ignore_index=True)
+    """Select the headline rows of results/reinit_heads; `value` is the difference from the mean of
+    the baselines."""
+    rows = pd.concat(
+        [table.assign(table=path) for path, table in inputs.items()], ignore_index=True
+    )
     rows = rows[rows["headline"]]
     return rows.assign(panel=rows["model"], series=DELTA, value=rows["delta"])
 
 
 def failures(rows: pd.DataFrame) -> str:
-    """Write sentences on the runs among `deltas` and the baselines that failed to train; empty if none did."""
+    """Write sentences on the runs among `deltas` and the baselines that failed to train; empty if
+    none did."""
     baselines = rows.drop_duplicates(["model", "init"])
     left_out, all_failed = baselines["baseline_left_out"].sum(), baselines["baseline_failed"].any()
     said = [
@@ -44,15 +49,17 @@ def failures(rows: pd.DataFrame) -> str:
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd.DataFrame:
-    """Tabulate differences by layer and head with their p and q (the largest of any pretraining run). Add the
-    baselines (layer 0), with the sd between their seeds and their number, and the paper's panel, the figure `key` of
-    its file."""
+    """Tabulate differences by layer and head with their p and q (the largest of any pretraining
+    run). Add the baselines (layer 0), with the sd between their seeds and their number, and the
+    paper's panel, the figure `key` of its file."""
     rows = deltas(inputs)
     # A model at the level of the majority class is a result here.
     mean = numbers.means_of_all(rows, BY, ["panel"])
     chance = rows.groupby(BY, as_index=False)[["p", "q"]].agg(lambda p: p.max(skipna=False))
     base = rows.drop_duplicates(["panel", "init"]).assign(series=BASELINE, layer=0, head=0)
-    base = statistics.with_value(base, base["baseline"], ranges.of(base.assign(metric=base["score"])).T)
+    base = statistics.with_value(
+        base, base["baseline"], ranges.of(base.assign(metric=base["score"])).T
+    )
     used, all_failed = base["baseline_n"], base["baseline_failed"].astype(bool)
     counts = {
         "trained": used.where(~all_failed, 0),
@@ -63,7 +70,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd
     )  # fmt: skip
     base = numbers.means(base.drop(columns="failed"), BY, ["panel"]).drop(columns=list(counts))
     base = base.merge(about, on=BY)
-    return numbers.join(mean.merge(chance, on=BY), base, *printed(rows, published, key), columns=COLUMNS)
+    return numbers.join(
+        mean.merge(chance, on=BY), base, *printed(rows, published, key), columns=COLUMNS
+    )
 
 
 def printed(rows: pd.DataFrame, published: Mapping, key: str) -> Iterator[pd.DataFrame]:
@@ -71,31 +80,49 @@ def printed(rows: pd.DataFrame, published: Mapping, key: str) -> Iterator[pd.Dat
     paper, entry = published.get("paper", {}), published.get(key, {})
     for panel in beside(rows, entry):
         facts = {"panel": panel, "score": entry["metric"]}
-        yield numbers.published(entry, paper, series=BASELINE, value=entry["baseline"], runs=1, **facts)
-        yield numbers.published(entry, paper, series=DELTA, **facts, **cells_of(entry).to_dict("list"))
+        yield numbers.published(
+            entry, paper, series=BASELINE, value=entry["baseline"], runs=1, **facts
+        )
+        yield numbers.published(
+            entry, paper, series=DELTA, **facts, **cells_of(entry).to_dict("list")
+        )
 
 
 def beside(rows: pd.DataFrame, entry: Mapping) -> list[str]:
-    """Find the panel beside which the paper's numbers stand: the first model of the same task, if there is one."""
-    return [panel for panel in rows["panel"].unique() if style.task_of(panel) == entry.get("task")][:1]
+    """Find the panel beside which the paper's numbers stand: the first model of the same task, if
+    there is one."""
+    return [
+        panel for panel in rows["panel"].unique() if style.task_of(panel) == entry.get("task")
+    ][:1]
 
 
 def cells_of(entry: Mapping, down: str = "layer", across: str = "head") -> pd.DataFrame:
-    """List every number of a table that the paper prints, row by row, in the columns `down`, `across` and `value`.
+    """List every number of a table that the paper prints, row by row, in the columns `down`,
+    `across` and `value`.
 
     `layer` and `head` are numbers, counted from 1; `series` is a statistic.
     """
     return pd.DataFrame(
-        {down: int(name.removeprefix("layer_")) if down == "layer" else name, across: other, "value": value}
+        {
+            down: int(name.removeprefix("layer_")) if down == "layer" else name,
+            across: other,
+            "value": value,
+        }
         for name, values in entry["rows"].items()
-        for other, value in zip(range(1, len(values) + 1) if across == "head" else entry["columns"], values)
+        for other, value in zip(
+            range(1, len(values) + 1) if across == "head" else entry["columns"], values
+        )
     )
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> style.Drawn:
     """Draw a heat map of layers x heads with its numbers, and the paper's below it."""
     table = tidy(inputs, published, key)
-    parts = [part for _, panel in table.groupby("panel", sort=False) for _, part in panel.groupby("source")]
+    parts = [
+        part
+        for _, panel in table.groupby("panel", sort=False)
+        for _, part in panel.groupby("source")
+    ]
     heights = [part.loc[part["layer"] > 0, "layer"].nunique() for part in parts]
     height = 0.55 * len(parts) + 0.25 * sum(heights)
     figure, grid = style.grid(height, len(parts), height_ratios=heights)
@@ -138,9 +165,12 @@ def title(part: pd.DataFrame, same: bool) -> str:
 
 
 def comparable(table: pd.DataFrame) -> bool:
-    """Tell whether our numbers and the paper's are of the same layers and heads of the same checkpoint."""
+    """Tell whether our numbers and the paper's are of the same layers and heads of the same
+    checkpoint."""
     both = [set(zip(part["layer"], part["head"])) for _, part in table.groupby("source")]
-    ours, theirs = (table.loc[table["source"] == source, "checkpoint"] for source in ("ours", "published"))
+    ours, theirs = (
+        table.loc[table["source"] == source, "checkpoint"] for source in ("ours", "published")
+    )
     named = len(theirs) and ours.str.contains(theirs.iloc[0], regex=False).all()
     return bool(len(both) == 2 and both[0] == both[1] and named)
 
@@ -161,21 +191,26 @@ def by_chance(table: pd.DataFrame) -> str:
 
 
 def summaries(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Summarise `value`, and the values without each block, by `by` and by `series`, which names the statistic.
-    Standard deviations have ddof 1 (none of one value), quartiles are linear."""
+    """Summarise `value`, and the values without each block, by `by` and by `series`, which names
+    the statistic. Standard deviations have ddof 1 (none of one value), quartiles are linear."""
     groups = rows.groupby(by, sort=False)[["value", *(name for name in WITHOUT if name in rows)]]
     found = {
         "count": groups.count(), "mean": groups.mean(), "std": groups.std(), "min": groups.min(), "max": groups.max(),
         **{f"p{percent}": groups.quantile(percent / 100) for percent in (25, 50, 75)},
     }  # fmt: skip
-    return pd.concat(found, axis=1, names=["series"]).stack("series").dropna(subset="value").reset_index()
+    return (
+        pd.concat(found, axis=1, names=["series"])
+        .stack("series")
+        .dropna(subset="value")
+        .reset_index()
+    )
 
 
 def tidy_summaries(
     inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: str, by: str
 ) -> pd.DataFrame:
-    """Summarise each replicate, and average over replicates. Add the paper's figure `key` as it is printed, and as
-    the paper's differences in its figure `of` give it (provenance `derived`)."""
+    """Summarise each replicate, and average over replicates. Add the paper's figure `key` as it is
+    printed, and as the paper's differences in its figure `of` give it (provenance `derived`)."""
     rows = deltas(inputs)
     ours = summaries(rows, ["panel", "init", "seed", *ORIGIN, "table", by])
     ours = ours.assign(**{"head" if by == "layer" else "layer": 0})
@@ -193,7 +228,10 @@ def printed_summaries(
 ) -> Iterator[pd.DataFrame]:
     paper, entry, source = (published.get(name, {}) for name in ("paper", key, of))
     for panel in beside(rows, entry):
-        derived = entry | {"provenance": CALCULATED, "place": f"{entry['place']}, from {source['place']}"}
+        derived = entry | {
+            "provenance": CALCULATED,
+            "place": f"{entry['place']}, from {source['place']}",
+        }
         down, across = ("layer", "series") if by == "layer" else ("series", "head")
         for facts, cells in (
             (derived, summaries(cells_of(source), [by])), (entry, cells_of(entry, down, across))
@@ -204,7 +242,8 @@ def printed_summaries(
 def draw_summaries(
     inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: str, by: str
 ) -> style.Drawn:
-    """Draw a table of ours and, below it, the paper's, shaped as in the paper: layers down, or heads across."""
+    """Draw a table of ours and, below it, the paper's, shaped as in the paper: layers down, or
+    heads across."""
     table = tidy_summaries(inputs, published, key, of, by)
     parts = []
     for panel, rows in table.groupby("panel", sort=False):
@@ -222,9 +261,14 @@ def draw_summaries(
 
 
 def draw_table(axes: Axes, part: pd.DataFrame, by: str) -> None:
-    """Draw the summaries of `part`, with † where they differ from its column `derived`, if it has one."""
+    """Draw the summaries of `part`, with † where they differ from its column `derived`, if it has
+    one."""
     wrong = differs(part) if "derived" in part else False
-    texts = part["value"].map(number).where(part["series"] != "count", part["value"].map("{:g}".format))
+    texts = (
+        part["value"]
+        .map(number)
+        .where(part["series"] != "count", part["value"].map("{:g}".format))
+    )
     cells = part.assign(text=texts + np.where(wrong, " †", ""))
     values, texts = (
         cells.pivot(index=by, columns="series", values=name).reindex(columns=STATISTICS)
@@ -262,7 +306,8 @@ def differs(cells: pd.DataFrame) -> pd.Series:
 
 
 def corrections(table: pd.DataFrame, by: str) -> str:
-    """Write a sentence on the paper's cells that do not follow from its differences; empty if all do."""
+    """Write a sentence on the paper's cells that do not follow from its differences; empty if all
+    do."""
     cells = with_derived(table)
     said = [
         f"{row.series} of {by} {getattr(row, by)} {row.derived:.4f}".replace("-", "−")

@@ -1,9 +1,12 @@
-"""Hao et al. 2020, Investigating learning dynamics of BERT fine-tuning: its figures and the tables that each one reads."""
+"""Hao et al. 2020, Investigating learning dynamics of BERT fine-tuning: its figures and the tables
+that each one reads."""
 
 from bertshift.papers.figure import Figure
 from bertshift.papers.tables import beside_noise, between_tasks, each
 
-_DOTTED = "Dotted: the distance of independent representations of the same ranks and number of tokens."
+_DOTTED = (
+    "Dotted: the distance of independent representations of the same ranks and number of tokens."
+)
 _TUNED = "the pretrained and the fine-tuned model"
 _SEEDS = "two models that differ in the seed of fine-tuning alone"
 _TASKS = "models fine-tuned on two tasks"

@@ -1,7 +1,8 @@
 """Hao et al. 2020, Figures 1 to 7: how far two models are apart, layer by layer.
 
-The two are a model and its pretrained self, two seeds of a model, or models of two tasks; in Figure 3 a model and itself
-with one layer restored. JS divergence of attention (`attention`), SVCCA distance of hidden states (`hidden_states`).
+The two are a model and its pretrained self, two seeds of a model, or models of two tasks; in
+Figure 3 a model and itself with one layer restored. JS divergence of attention (`attention`),
+SVCCA distance of hidden states (`hidden_states`).
 """
 
 from collections.abc import Mapping
@@ -32,7 +33,8 @@ def named(rows: pd.DataFrame, panel: str) -> pd.DataFrame:
     alone = (rows["ref_seed"] == 0) | (rows["model"] == rows["reference"])
     models = zip(alone, rows["model"], rows["reference"])
     return rows.assign(
-        panel=panel, series=[model if one else pair_name(model, other) for one, model, other in models]
+        panel=panel,
+        series=[model if one else pair_name(model, other) for one, model, other in models],
     )
 
 
@@ -52,7 +54,9 @@ def curves(table: pd.DataFrame) -> tuple[Figure, Axes]:
     """
     nulls = table["series"].map(null_of) != ""
     looks = looks_of(table[~nulls])
-    figure, [[axes]] = style.grid(2.5, width=style.TEXT_WIDTH if len(looks) > 5 else style.COLUMN_WIDTH)
+    figure, [[axes]] = style.grid(
+        2.5, width=style.TEXT_WIDTH if len(looks) > 5 else style.COLUMN_WIDTH
+    )
     paired = any(map(is_pair, looks))
     layers.nulls(axes, table[nulls])
     for series, rows in table[~nulls].groupby("series", sort=False):
@@ -70,8 +74,8 @@ def finished(figure: Figure, axes: Axes, table: pd.DataFrame, *notes: str) -> st
 
 
 def attention(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw the divergence in nats, mean over heads (head 0): one line a comparison, with a band over
-    replicates."""
+    """Draw the divergence in nats, mean over heads (head 0): one line a comparison, with a band
+    over replicates."""
     rows = numbers.stack(inputs, "js", ["nats"])
     table = numbers.join(numbers.ours(named(rows[rows["head"] == 0], "js"), "panel", "series"))
     figure, axes = curves(table)
@@ -80,8 +84,8 @@ def attention(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.D
 
 
 def hidden_states(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw the distance of hidden states: one line a comparison, with a band over replicates and its ceiling
-    under independence."""
+    """Draw the distance of hidden states: one line a comparison, with a band over replicates and
+    its ceiling under independence."""
     table = distances(named(numbers.stack(inputs, "svcca", [DISTANCE, CEILING]), "svcca"))
     figure, axes = curves(table[table["variant"] == DISTANCE])
     ceilings(axes, table[table["variant"] == CEILING])
@@ -90,9 +94,9 @@ def hidden_states(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> sty
 
 
 def distances(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average the distance by comparison (`panel`, `series`) and layer, with 99 % of the variance kept, and
-    what it would be of unrelated representations (provenance `derived`); n tokens and k directions, mean over
-    replicates."""
+    """Average the distance by comparison (`panel`, `series`) and layer, with 99 % of the variance
+    kept, and what it would be of unrelated representations (provenance `derived`); n tokens and k
+    directions, mean over replicates."""
     table = numbers.ours(rows, "panel", "series")
     rows = numbers.trained(rows, ["series", "model", "stimuli"])  # those that the distances are of
     sizes = rows.groupby(["series", "stimuli", "variant", "layer"], as_index=False)[SIZES].mean()
@@ -107,21 +111,25 @@ def ceilings(axes: Axes, rows: pd.DataFrame) -> None:
     for series, own in rows.sort_values("layer").groupby("series", sort=False):
         if null_of(series):  # it has its model's ranks and tokens
             continue
-        axes.plot(own["layer"], own["value"], color=looks[series]["color"], linestyle=":", linewidth=0.9)
+        axes.plot(
+            own["layer"], own["value"], color=looks[series]["color"], linestyle=":", linewidth=0.9
+        )
     axes.plot([], [], color="#666666", linestyle=":", linewidth=0.9, label="unrelated")
 
 
 def ceiling_note(table: pd.DataFrame) -> str:
     """Say between which values the dotted lines are, and on how many tokens."""
     rows = table[table["variant"] == CEILING]
-    reach, tokens = (numbers.reach(rows[column], form) for column, form in (("value", ".2f"), ("n", ".0f")))
+    reach, tokens = (
+        numbers.reach(rows[column], form) for column, form in (("value", ".2f"), ("n", ".0f"))
+    )
     unmatched = ": distances on other numbers are comparable only as far as their dotted lines are"
     return f"The dotted lines are at {reach}. {tokens} tokens{unmatched if rows['n'].nunique() > 1 else ' in every comparison'}."
 
 
 def restored(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw one line per task over the layer restored: the distance of the last hidden states, and the
-    headline score in points beside that of nothing restored (layer 0 of panel `score`)."""
+    """Draw one line per task over the layer restored: the distance of the last hidden states, and
+    the headline score in points beside that of nothing restored (layer 0 of panel `score`)."""
     rows = numbers.rows_of(inputs, "restored").assign(panel="distance")
     scored = numbers.rows_of(inputs, "restored_score")
     scored = statistics.in_points(scored[scored["headline"]].assign(panel="score"))

@@ -16,8 +16,9 @@ BY_MEASURE = [f"{measure}, {task}" for measure in MEASURES for task in TASKS]
 
 
 def claim(item: str, id: str, measure: str, number, cases=TASKS, **criterion) -> None:
-    """Add claim `id` on figure `item`. `number` takes the figure's curve and the words of the case. These words begin
-    with a task, a pair of tasks or, in the control `similarity`, a measure, which a task follows."""
+    """Add claim `id` on figure `item`. `number` takes the figure's curve and the words of the
+    case. These words begin with a task, a pair of tasks or, in the control `similarity`, a
+    measure, which a task follows."""
 
     def curve(evidence, name: str, *words: str) -> Curve:
         if item == "similarity":
@@ -28,7 +29,8 @@ def claim(item: str, id: str, measure: str, number, cases=TASKS, **criterion) ->
     CLAIMS.about(item, id, measure, number, cases, of=curve, **criterion)
 
 
-# ---- Kinds of numbers; layers are those of 24, or of another depth those that lie wholly within the same shares of it
+# ---- Kinds of numbers; layers are those of 24, or of another depth those that lie wholly within
+# the same shares of it
 
 OF_24 = "of 24"
 
@@ -70,8 +72,8 @@ def faster_growth(curve, _, first):
 
 
 def tasks_apart_over_seeds(evidence, pair, _):
-    """Divide the JS between two tasks by the larger JS between seeds of either. Chance alone sets two seeds
-    of one task apart; they are measured on that task's inputs."""
+    """Divide the JS between two tasks by the larger JS between seeds of either. Chance alone sets
+    two seeds of one task apart; they are measured on that task's inputs."""
     tasks = [f"{task}-{task}" for task in pair.split("-")]
     *seeds, apart = (evidence.curve(name, "nats").mean(1, 8, 24) for name in (*tasks, pair))
     return ratio(apart, max(seeds), "JS between seeds in layers 1 to 8")
@@ -79,7 +81,9 @@ def tasks_apart_over_seeds(evidence, pair, _):
 
 def step_between_pairs(variant: str):
     """Find the least step of the mean over layers 12 to 24 from each of PAIRS to the next."""
-    return lambda evidence: min(np.diff([evidence.curve(pair, variant).mean(12, 24, 24) for pair in PAIRS]))
+    return lambda evidence: min(
+        np.diff([evidence.curve(pair, variant).mean(12, 24, 24) for pair in PAIRS])
+    )
 
 
 # ---- Figures 1 to 3, and the control: the pretrained and the fine-tuned model
@@ -91,7 +95,9 @@ OTHERS = ", over all tokens, by PWCCA weighted by the pretrained model, debiased
 claim("figure1", "H1.1", LAST, share_of((20, 24), (1, 12)), low=3.0, ends=POSITIVE)
 claim("figure1", "H1.2", PEAK.format("JS"), depth_of_peak, low=2 / 3, strict=False, ends=SHARE)
 claim("figure2", "H2.1", HALVES, above_minus_below(13), low=0.0)
-claim("figure2", "H2.2", PEAK.format("distance"), depth_of_peak, low=2 / 3, strict=False, ends=SHARE)
+claim(
+    "figure2", "H2.2", PEAK.format("distance"), depth_of_peak, low=2 / 3, strict=False, ends=SHARE
+)
 claim("similarity", "H2.3", HALVES + OTHERS, above_minus_below(13), BY_MEASURE, low=0.0)
 claim(
     "similarity",
@@ -118,17 +124,26 @@ claim("figure4", "H4.2", "first layer with a JS above twice the mean of layers 1
 claim("figure4", "H.1", f"mean JS of layers 1 to 10 over that of layers 11 to 24, {OF_24}", share_of((1, 10), (11, 24)),
       high=1.0, ends=POSITIVE)  # fmt: skip
 claim(
-    "figure5", "H5.1", "rank correlation of distance and layer", growth_with_depth, low=0.9, ends=CORRELATION
+    "figure5",
+    "H5.1",
+    "rank correlation of distance and layer",
+    growth_with_depth,
+    low=0.9,
+    ends=CORRELATION,
 )
 claim("figure5", "H5.2", "mean step of the distance from that layer of 24 on, minus that below", faster_growth,
       ["mnli, 19", "sst2, 19", "mrpc, 13"], low=0.0)  # fmt: skip
 
 # ---- Figures 6 and 7: between models of two tasks
 
-STEP = f"least step of mean {{}} of layers 12 to 24 {OF_24}, from RTE-MNLI to MRPC-RTE to MRPC-SST2"
+STEP = (
+    f"least step of mean {{}} of layers 12 to 24 {OF_24}, from RTE-MNLI to MRPC-RTE to MRPC-SST2"
+)
 claim("figure6", "H6.1", f"mean JS of layers 1 to 8 over that of layers 12 to 24, {OF_24}", share_of((1, 8), (12, 24)),
       PAIRS, high=1.0, ends=POSITIVE)  # fmt: skip
 CLAIMS.about("figure6", "H6.1", f"mean JS of layers 1 to 8 {OF_24}, over the larger between seeds of either task",
              tasks_apart_over_seeds, [f"{pair}, seeds" for pair in PAIRS], high=2.0, across=True, ends=POSITIVE)  # fmt: skip
 CLAIMS.about("figure6", "H6.2", STEP.format("JS"), step_between_pairs("nats"), low=0.0)
-CLAIMS.about("figure7", "H7.1", STEP.format("SVCCA distance"), step_between_pairs("svcca99"), low=0.0)
+CLAIMS.about(
+    "figure7", "H7.1", STEP.format("SVCCA distance"), step_between_pairs("svcca99"), low=0.0
+)

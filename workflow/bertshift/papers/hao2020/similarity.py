@@ -1,4 +1,5 @@
-"""Hao et al. 2020, Figure 2 by other measures than SVCCA, and by class of tokens; a control of ours."""
+"""Hao et al. 2020, Figure 2 by other measures than SVCCA, and by class of tokens; a control of
+ours."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -24,15 +25,19 @@ RUN = ["model", "stimuli", "init", "seed", "ref_init", "ref_seed"]
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Tabulate by `quantity`: distances, and those of unrelated states (`<variant>_null`); each replicate's
-    distance as a share of the latter; and Spearman correlations of two measures over a replicate's layers
-    (layer 0, `<variant> ~ <variant>`)."""
-    kept = [numbers.stack(inputs, metric, [name, f"{name}_null"]) for name, metric in METRICS.items()]
+    """Tabulate by `quantity`: distances, and those of unrelated states (`<variant>_null`); each
+    replicate's distance as a share of the latter; and Spearman correlations of two measures over a
+    replicate's layers (layer 0, `<variant> ~ <variant>`)."""
+    kept = [
+        numbers.stack(inputs, metric, [name, f"{name}_null"]) for name, metric in METRICS.items()
+    ]
     rows = pd.concat(kept, ignore_index=True)
     is_null = rows["variant"].str.endswith("_null")
     related, nulls = rows[~is_null], rows[is_null]
     cell = [*RUN, "tokens", "layer", "variant"]
-    nulls = nulls.assign(variant=nulls["variant"].str.removesuffix("_null")).set_index(cell)["value"]
+    nulls = nulls.assign(variant=nulls["variant"].str.removesuffix("_null")).set_index(cell)[
+        "value"
+    ]
     null = related.join(nulls.rename("null"), on=cell)["null"]
     quantities = {
         "distance": rows,
@@ -60,13 +65,15 @@ def _rank_correlations(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw a panel per class of tokens and task, a line per measure over layers, each as a share of its own
-    null."""
+    """Draw a panel per class of tokens and task, a line per measure over layers, each as a share
+    of its own null."""
     table = tidy(inputs, published)
     shares = table[(table["quantity"] == "share of null") & table["variant"].isin(DRAWN)]
     words = TOKENS | style.special_names(table)
     figure = layers.small_multiples(shares, "tokens", words, DRAWN)
-    figure.set_size_inches(style.TEXT_WIDTH, 0.5 + 1.3 * len(TOKENS))  # one model, too, has this legend
+    figure.set_size_inches(
+        style.TEXT_WIDTH, 0.5 + 1.3 * len(TOKENS)
+    )  # one model, too, has this legend
     for axes in figure.axes:
         axes.axhline(1, color="#666666", linestyle=":", linewidth=0.9)
         axes.set_ylim(0, 1.08)
@@ -80,7 +87,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     )
     pairs = [f"{a} ~ {b}" for a, b in combinations(DRAWN, 2)]
     by_tokens = models[models["variant"].isin(pairs)].groupby("tokens", sort=False)["value"]
-    ranges = ", ".join(f"{numbers.reach(values)} ({words[tokens]})" for tokens, values in by_tokens)
+    ranges = ", ".join(
+        f"{numbers.reach(values)} ({words[tokens]})" for tokens, values in by_tokens
+    )
     return style.captioned(
         figure, table, f"For all tokens the distance of unrelated states is {nulls}.",
         f"Rank correlations over layers of any two of these measures: {ranges}.", layers.null_note(table, "panel", "Dash-dotted"),

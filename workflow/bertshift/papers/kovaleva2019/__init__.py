@@ -1,4 +1,5 @@
-"""Kovaleva et al. 2019, Revealing the dark secrets of BERT: its figures and the tables that each one reads."""
+"""Kovaleva et al. 2019, Revealing the dark secrets of BERT: its figures and the tables that each
+one reads."""
 
 from collections.abc import Mapping
 
@@ -7,7 +8,8 @@ from bertshift.papers.tables import beside_noise, both, each, plain
 
 
 def _by_start(wanted: Mapping) -> list[str]:
-    """Name the tables of each model's scores, of the same model's from random weights, and of its start as it is."""
+    """Name the tables of each model's scores, of the same model's from random weights, and of its
+    start as it is."""
     return [
         path
         for model in plain(wanted)

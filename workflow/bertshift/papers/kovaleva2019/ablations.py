@@ -15,7 +15,17 @@ from bertshift.papers.kovaleva2019 import panels
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import WITHOUT
 
-COLUMNS = ["panel", "series", "score", "variant", "layer", "head", "sample", "significant", *numbers.VALUES]
+COLUMNS = [
+    "panel",
+    "series",
+    "score",
+    "variant",
+    "layer",
+    "head",
+    "sample",
+    "significant",
+    *numbers.VALUES,
+]
 CMAP, BASELINE = "Purples", "#E69F00"  # the paper's own colours
 DISABLED, RATE = "uniform", 0.05
 INFERRED = "; its metrics are inferred from the ranges"
@@ -28,8 +38,8 @@ GAIN, HONEST = "largest_gain", "largest_gain_other_half"
 
 
 def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Stack the headline rows of heads DISABLED and of the model as it is; `panel` is the model. UserError
-    where a table has none."""
+    """Stack the headline rows of heads DISABLED and of the model as it is; `panel` is the model.
+    UserError where a table has none."""
     rows = numbers.rows_of(inputs, "ablation")
     rows = rows[rows["headline"] & rows["variant"].isin([DISABLED, "none"])]
     lacking = set(rows["model"]) - set(rows.loc[rows["variant"] == DISABLED, "model"])
@@ -41,24 +51,29 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average each cell over replicates. `significant` is the share of replicates with q at most RATE, where
-    the seeds of a run are averaged first.
+    """Average each cell over replicates. `significant` is the share of replicates with q at most
+    RATE, where the seeds of a run are averaged first.
 
-    The q of a replicate is that of the complete set where it was run again on it: others were not, being less extreme.
+    The q of a replicate is that of the complete set where it was run again on it: others were not,
+    being less extreme.
     """
     rows = rows.reset_index(drop=True)
     by = ["panel", "series", "score", "variant", "layer", "head", "sample"]
     table = numbers.means(rows, by, ["panel", "sample"])
     cell = ["panel", "variant", "layer", "head", "init", "seed"]
-    q = rows.sort_values("sample", kind="stable").groupby(cell)["q"].transform("first")  # complete, sample
+    q = (
+        rows.sort_values("sample", kind="stable").groupby(cell)["q"].transform("first")
+    )  # complete, sample
     below = statistics.with_value(rows, (q <= RATE).astype(float))
     return table.assign(significant=numbers.means(below, by, ["panel", "sample"])["value"])
 
 
 def of_sweep(rows: pd.DataFrame) -> pd.DataFrame:
-    """Leave out what was run again: keep a panel's rows on a sample where it has some, else those on the
-    complete set."""
-    return rows[rows["sample"] == rows.groupby("panel")["sample"].transform("max")]  # complete, sample
+    """Leave out what was run again: keep a panel's rows on a sample where it has some, else those
+    on the complete set."""
+    return rows[
+        rows["sample"] == rows.groupby("panel")["sample"].transform("max")
+    ]  # complete, sample
 
 
 def run_again(rows: pd.DataFrame) -> pd.DataFrame:
@@ -67,10 +82,13 @@ def run_again(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def published_of(facts: Mapping, item: str, models: Iterable[str]) -> Iterator[pd.DataFrame]:
-    """Read the paper's panels of the same tasks, by layer and head or, in Figure 9, by layer alone."""
+    """Read the paper's panels of the same tasks, by layer and head or, in Figure 9, by layer
+    alone."""
     for model, task in panels.papers(facts, item, models):
         values = np.asarray(task["matrix"] if "matrix" in task else task["layers"])
-        cells = numbers.cells(values.reshape(len(values), -1)) | ({"head": 0} if values.ndim == 1 else {})
+        cells = numbers.cells(values.reshape(len(values), -1)) | (
+            {"head": 0} if values.ndim == 1 else {}
+        )
         score = facts["figure8"]["metrics"][style.task_of(model)]
         for variant, numbered in (("none", {"value": task["baseline"]}), (DISABLED, cells)):
             yield numbers.published(
@@ -85,7 +103,10 @@ def join(*parts: pd.DataFrame) -> pd.DataFrame:
 
 def by_source(table: pd.DataFrame, panel: str) -> list[pd.DataFrame]:
     """Split the rows of a panel into ours and the paper's."""
-    return [table[(table["panel"] == panel) & (table["source"] == name)] for name in ("ours", "published")]
+    return [
+        table[(table["panel"] == panel) & (table["source"] == name)]
+        for name in ("ours", "published")
+    ]
 
 
 def cells_of(rows: pd.DataFrame, variant: str = DISABLED) -> pd.DataFrame:
@@ -95,9 +116,9 @@ def cells_of(rows: pd.DataFrame, variant: str = DISABLED) -> pd.DataFrame:
 
 
 def panel(axes: Axes, rows: pd.DataFrame) -> None:
-    """Draw one panel in colours of its own, which span its cells and the score with nothing disabled: heads,
-    the bar below them, or whole layers, the bar at their right. Dots are on what is significant, frames
-    around what was run again."""
+    """Draw one panel in colours of its own, which span its cells and the score with nothing
+    disabled: heads, the bar below them, or whole layers, the bar at their right. Dots are on what
+    is significant, frames around what was run again."""
     cells = cells_of(rows)
     matrix = panels.matrix_of(cells)
     if cells.empty:
@@ -115,7 +136,9 @@ def panel(axes: Axes, rows: pd.DataFrame) -> None:
         _bar(axes, norm, base, location="bottom", aspect=18)
     marked = cells[cells["significant"] == 1]
     across = marked["head"].clip(lower=1)
-    axes.scatter(across - 0.5, marked["layer"] - 0.5, s=7, color="white", edgecolor="black", linewidth=0.5)
+    axes.scatter(
+        across - 0.5, marked["layer"] - 0.5, s=7, color="white", edgecolor="black", linewidth=0.5
+    )
     again = run_again(rows)
     for place in zip(again["head"] - 1, again["layer"] - 1):
         axes.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor="black", linewidth=0.8))
@@ -134,12 +157,12 @@ def _bar(axes: Axes, norm: Normalize, base: float, **look) -> None:
 
 
 def figure8(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw heat maps of layers x heads, each with its own colours and colour bar, ours and the paper's side
-    by side.
+    """Draw heat maps of layers x heads, each with its own colours and colour bar, ours and the
+    paper's side by side.
 
-    The table has our mean of every head, the score with nothing disabled (variant none) and the `gains`. Its `sample` is
-    `sample` or `complete`; heads that were run again on the complete development set have a row of each, the latter over
-    the replicates in which they were.
+    The table has our mean of every head, the score with nothing disabled (variant none) and the
+    `gains`. Its `sample` is `sample` or `complete`; heads that were run again on the complete
+    development set have a row of each, the latter over the replicates in which they were.
     """
     rows = numbers.first_run(scores(inputs))
     heads = rows[(rows["head"] > 0) | (rows["layer"] == 0)]
@@ -161,14 +184,18 @@ def figure8(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         unused.remove()
     framed = len(run_again(table[table["source"] == "ours"]))
     cited = numbers.cited(published, "figure8", table, INFERRED)
-    return style.captioned(figure, table, FRAMES if framed else "", style.failures(table, "panel"), cited)
+    return style.captioned(
+        figure, table, FRAMES if framed else "", style.failures(table, "panel"), cited
+    )
 
 
 def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Select the rows of GAIN, on the complete development set if heads were run again on it, and HONEST, one
-    a replicate."""
+    """Select the rows of GAIN, on the complete development set if heads were run again on it, and
+    HONEST, one a replicate."""
     tried = heads[heads["head"] > 0]
-    surest = tried[tried["sample"] == tried.groupby("panel")["sample"].transform("min")]  # complete, sample
+    surest = tried[
+        tried["sample"] == tried.groupby("panel")["sample"].transform("min")
+    ]  # complete, sample
     best = surest.sort_values("delta").groupby(["model", "init", "seed"], as_index=False).tail(1)
     without, run = [name for name in WITHOUT if name in heads], ["model", "init", "seed", "sample"]
     base = heads[heads["layer"] == 0].set_index(run)[without]
@@ -181,8 +208,8 @@ def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFra
 
 
 def _titles(label: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[str, str]:
-    """Write both titles: what the best head gains over our panel, and the correlation over heads with ours
-    over the paper's."""
+    """Write both titles: what the best head gains over our panel, and the correlation over heads
+    with ours over the paper's."""
     score = ours["score"].iloc[0]
     best, honest = statistics.POINTS * ours.set_index("variant").loc[[GAIN, HONEST], "value"]
     gained = f"best {best:+.1f}, other half {honest:+.1f}".replace("-", "−")
@@ -191,8 +218,8 @@ def _titles(label: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[str, 
 
 
 def figure9(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw a column of cells per task, layer 1 on top, each with its own colours and colour bar; ours above
-    the paper's."""
+    """Draw a column of cells per task, layer 1 on top, each with its own colours and colour bar;
+    ours above the paper's."""
     rows = scores(inputs)
     rows = of_sweep(rows[rows["head"] == 0])
     table = join(means(rows), *published_of(published, "figure9", rows["panel"].unique()))
@@ -206,6 +233,8 @@ def figure9(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
             if axes.get_subplotspec().is_first_col():
                 axes.set_ylabel(label)
         score = table.loc[table["panel"] == model, "score"].iloc[0]
-        column[0].set_title(f"{style.label_of(model)}\n{style.SCORES.get(score, score)}", fontsize=7.5)
+        column[0].set_title(
+            f"{style.label_of(model)}\n{style.SCORES.get(score, score)}", fontsize=7.5
+        )
     cited = numbers.cited(published, "figure9", table, INFERRED)
     return style.captioned(figure, table, style.failures(table, "panel"), cited)

@@ -1,4 +1,5 @@
-"""Attention maps: typical ones of five classes, the share of each class, all of one input (Figures 1, 2 and 10)."""
+"""Attention maps: typical ones of five classes, the share of each class, all of one input (Figures
+1, 2 and 10)."""
 
 from collections.abc import Mapping
 
@@ -29,7 +30,10 @@ PAPER = "paper"
 BARS = {"classified": "ours", "corrected": "corrected", PAPER: "paper*"}
 MARKS = {
     "classified": ("classifier", {"marker": "o", "markeredgecolor": "black", "markersize": 5}),
-    "corrected": ("corrected for its errors", {"marker": "s", "color": "white", "markeredgecolor": "black"}),
+    "corrected": (
+        "corrected for its errors",
+        {"marker": "s", "color": "white", "markeredgecolor": "black"},
+    ),
     "proposed": ("rule alone", {"marker": "|", "color": "black", "markersize": 6}),
     PAPER: ("paper*", {"marker": "D", "color": "black"}),
 }
@@ -38,8 +42,8 @@ ACROSS = 2
 
 
 def rows_of(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
-    """Stack every map of a variant, one row each; `panel` is its model, `value` how sure the classifier is of
-    `pattern`."""
+    """Stack every map of a variant, one row each; `panel` is its model, `value` how sure the
+    classifier is of `pattern`."""
     rows = numbers.rows_of(inputs, "pattern_map")
     return rows[rows["variant"] == variant].assign(panel=lambda rows: rows["model"])
 
@@ -57,13 +61,17 @@ def matrix_of(row) -> np.ndarray:
 
 
 def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw for each class the map that the classifier is surest of, among all models and replicates: five
-    side by side, each with a scale of its own."""
+    """Draw for each class the map that the classifier is surest of, among all models and
+    replicates: five side by side, each with a scale of its own."""
     rows = rows_of(inputs, "most_confident")
     bad = statistics.failures(rows)
     rows = rows if bad.all() else rows[~bad]
-    table = drawn(rows.sort_values("value", ascending=False, kind="stable").drop_duplicates("pattern"))
-    table = table.sort_values("pattern", key=lambda column: column.map(CLASSES.index), ignore_index=True)
+    table = drawn(
+        rows.sort_values("value", ascending=False, kind="stable").drop_duplicates("pattern")
+    )
+    table = table.sort_values(
+        "pattern", key=lambda column: column.map(CLASSES.index), ignore_index=True
+    )
     figure, [line] = style.grid(1.95, columns=len(CLASSES))
     for axes, row in zip(line, table.itertuples(), strict=True):
         axes.set_title(LABELS[row.pattern], pad=4)
@@ -98,8 +106,8 @@ def class_shares(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.D
 
 
 def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw stacked bars by task, ours, ours corrected and the paper's; below, the same class by class, with
-    intervals."""
+    """Draw stacked bars by task, ours, ours corrected and the paper's; below, the same class by
+    class, with intervals."""
     table = class_shares(inputs, published)
     panels = list(table["panel"].unique())
     heights = [3.3, 0.55 + 0.2 * len(panels), 0.2]
@@ -117,7 +125,8 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     below.legend(handles, labels, loc="center", ncols=len(MARKS), borderaxespad=0)
     one = next(iter(inputs.values())).iloc[0]
     macro, weighted = (
-        [f"{one[f'f1_{mean}_{answer}']:.2f}" for answer in ANSWERS] for mean in ("macro", "weighted")
+        [f"{one[f'f1_{mean}_{answer}']:.2f}" for answer in ANSWERS]
+        for mean in ("macro", "weighted")
     )
     told = (
         f"Classifier: macro F1 {macro[0]} (weighted {weighted[0]}) in a cross-validation by input, {macro[1]} ({weighted[1]}) "
@@ -128,7 +137,9 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         ", in points, from bars that the axis cuts at 94 %, rescaled to the numbers of the text; its F1, on maps labelled by "
         f"hand, is {published['figure2']['printed']['classifier_f1']}"
     )
-    return style.captioned(figure, table, told, numbers.cited(published, "figure2", table, rescaled))
+    return style.captioned(
+        figure, table, told, numbers.cited(published, "figure2", table, rescaled)
+    )
 
 
 def _bars(axes: Axes, table: pd.DataFrame, panels: list[str]) -> None:
@@ -138,10 +149,17 @@ def _bars(axes: Axes, table: pd.DataFrame, panels: list[str]) -> None:
     drawn = [name for name in BARS if name in shares.index.levels[1]]
     width = 0.86 / len(drawn)
     middle = (len(drawn) - 1) / 2
-    x = np.array([panels.index(panel) + (drawn.index(name) - middle) * width for panel, name in shares.index])
+    x = np.array(
+        [
+            panels.index(panel) + (drawn.index(name) - middle) * width
+            for panel, name in shares.index
+        ]
+    )
     feet = np.zeros(len(x))
     for pattern, colour in COLOURS.items():
-        axes.bar(x, shares[pattern], 0.9 * width, feet, color=colour, edgecolor="white", linewidth=0.4)
+        axes.bar(
+            x, shares[pattern], 0.9 * width, feet, color=colour, edgecolor="white", linewidth=0.4
+        )
         feet += shares[pattern]
     axes.grid(False)
     axes.set(xlim=(-0.55, len(panels) - 0.45), ylim=(0, 100), ylabel="% of maps")
@@ -161,9 +179,16 @@ def _intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
     apart = 0.8 / len(MARKS)
     for place, (series, (label, look)) in enumerate(MARKS.items()):
         own = rows[rows["series"] == series]
-        y = np.array([panels.index(panel) for panel in own["panel"]]) + (place - (len(MARKS) - 1) / 2) * apart
+        y = (
+            np.array([panels.index(panel) for panel in own["panel"]])
+            + (place - (len(MARKS) - 1) / 2) * apart
+        )
         layers.bars(axes, y, own, color="#888888", linewidth=1, zorder=1)
-        look = {"color": COLOURS[rows["pattern"].iloc[0]], "markersize": 3.5, "markeredgewidth": 0.6} | look
+        look = {
+            "color": COLOURS[rows["pattern"].iloc[0]],
+            "markersize": 3.5,
+            "markeredgewidth": 0.6,
+        } | look
         if len(own):
             axes.plot(own["value"], y, linestyle="none", label=label, **look)
     axes.set(ylim=(len(panels) - 0.5, -0.5), xlabel="%")
@@ -173,8 +198,8 @@ def _intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
 
 
 def figure10(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw all maps of one input a model, of its first replicate: a grid of layers x heads, all on one
-    scale."""
+    """Draw all maps of one input a model, of its first replicate: a grid of layers x heads, all on
+    one scale."""
     table = drawn(rows_of(inputs, "one_input"))
     models = list(table.groupby("panel", sort=False))
     down = -(-len(models) // ACROSS)
@@ -184,7 +209,9 @@ def figure10(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dr
     for axes, (model, rows) in zip(grid.flat, models):
         _mosaic(axes, rows, norm)
         first = rows.iloc[0]
-        axes.set_title(f"{style.label_of(model)}, {first['example']} ({first['length']} tokens)", pad=4)
+        axes.set_title(
+            f"{style.label_of(model)}, {first['example']} ({first['length']} tokens)", pad=4
+        )
     for axes in grid.flat[len(models) :]:
         axes.axis("off")
     colour_bar(grid, norm, ALL, aspect=20, fraction=0.02, pad=0.01, label="attention")
@@ -204,6 +231,8 @@ def _mosaic(axes: Axes, rows: pd.DataFrame, norm: Normalize) -> None:
     axes.spines[:].set_visible(False)
     axes.imshow(np.ma.masked_invalid(image), colormaps[ALL].with_extremes(bad="#cfcfcf"), norm)
     for axis, count, name in ((axes.xaxis, heads, "head"), (axes.yaxis, depth, "layer")):
-        axis.set_ticks([(number - 1) * step + length / 2 for number in grids.ends(count)], grids.ends(count))
+        axis.set_ticks(
+            [(number - 1) * step + length / 2 for number in grids.ends(count)], grids.ends(count)
+        )
         axis.set_label_text(name)
     axes.tick_params(length=0, pad=2)

@@ -1,7 +1,7 @@
 """Attention to kinds of tokens: Figures 6 and 7 of Kovaleva et al. 2019, and a control of ours.
 
-The control is of section 4.4, of which the paper prints no figure. Beside attention itself it shows the length of what is
-handed over (Kobayashi et al. 2020), as a share of the same total.
+The control is of section 4.4, of which the paper prints no figure. Beside attention itself it
+shows the length of what is handed over (Kobayashi et al. 2020), as a share of the same total.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,9 @@ COLUMNS = ["panel", "when", "token", "variant", "layer", "head", *numbers.VALUES
 BEFORE, AFTER = "before", "after"
 # From top to bottom.
 ROWS = {BEFORE: (BEFORE, "ours"), AFTER: (AFTER, "ours"), "published*": (AFTER, "published")}
-COMPARED = "; r: correlation with ours, after, over the heads of models with as many layers and heads"
+COMPARED = (
+    "; r: correlation with ours, after, over the heads of models with as many layers and heads"
+)
 WORDS = {
     "cls": "[CLS]", "sep": "[SEP]", "punct": "PUNCT", "noun": "NOUN", "verb": "VERB", "pron": "PRON", "subj": "SUBJ",
     "obj": "OBJ", "neg": "NEG",
@@ -36,8 +38,8 @@ KINDS = [
     "sep",
     "punct",
 ]  # of its Figure 7; punctuation is ours
-# Colours and their ends are the paper's own. Its norm of Figure 6 is linear, which shows little of a model whose heads
-# spread their attention.
+# Colours and their ends are the paper's own. Its norm of Figure 6 is linear, which shows little of
+# a model whose heads spread their attention.
 FIGURE6, FIGURE7 = (
     {"cmap": "Greens", "norm": PowerNorm(0.5, 0, 1)},
     {"cmap": "YlGn", "norm": Normalize(0, 0.5)},
@@ -47,7 +49,10 @@ STATISTICS = {
     "mean": ("mean of all heads", {"marker": "o"}),
     "largest": ("the head with most", {"marker": ">", "markerfacecolor": "white"}),
 }
-MOMENTS = {BEFORE: ("#8C8C8C", -0.16), AFTER: ("#0072B2", 0.16)}  # colours, and places beside a word
+MOMENTS = {
+    BEFORE: ("#8C8C8C", -0.16),
+    AFTER: ("#0072B2", 0.16),
+}  # colours, and places beside a word
 
 
 def words_of(table: pd.DataFrame) -> dict[str, str]:
@@ -55,9 +60,11 @@ def words_of(table: pd.DataFrame) -> dict[str, str]:
     return WORDS | style.special_names(table)
 
 
-def rows_of(inputs: Mapping[str, pd.DataFrame], variants: list[str], tokens: Iterable[str]) -> pd.DataFrame:
-    """Stack the rows of these variants and kinds; `panel` is the fine-tuned model, `when` tells it from its
-    reference."""
+def rows_of(
+    inputs: Mapping[str, pd.DataFrame], variants: list[str], tokens: Iterable[str]
+) -> pd.DataFrame:
+    """Stack the rows of these variants and kinds; `panel` is the fine-tuned model, `when` tells it
+    from its reference."""
     kept = []
     for path, table in inputs.items():
         rows = numbers.stack({path: table}, "attention_to", variants)
@@ -66,14 +73,18 @@ def rows_of(inputs: Mapping[str, pd.DataFrame], variants: list[str], tokens: Ite
             raise UserError(
                 f"{path} compares a model with itself; under 'figures' name models and their reference."
             )
-        rows = rows.assign(panel=rows.loc[~itself, "model"].iloc[0], when=np.where(itself, BEFORE, AFTER))
+        rows = rows.assign(
+            panel=rows.loc[~itself, "model"].iloc[0], when=np.where(itself, BEFORE, AFTER)
+        )
         kept.append(rows[rows["token"].isin(list(tokens))])
     return pd.concat(kept, ignore_index=True)
 
 
 def means(rows: pd.DataFrame, by: Iterable[str] = ()) -> pd.DataFrame:
     """Average each cell over replicates."""
-    return numbers.means(rows, ["panel", "when", "token", "variant", "layer", "head", *by], ["panel", "when"])
+    return numbers.means(
+        rows, ["panel", "when", "token", "variant", "layer", "head", *by], ["panel", "when"]
+    )
 
 
 def shown(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
@@ -82,8 +93,8 @@ def shown(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
 
 
 def figure6(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw heat maps of layers x heads per task: for each token before and after fine-tuning, and the
-    published panel, or the repository's of pretrained BERT."""
+    """Draw heat maps of layers x heads per task: for each token before and after fine-tuning, and
+    the published panel, or the repository's of pretrained BERT."""
     rows = rows_of(inputs, ["received"], SPECIAL)
     parts = [means(numbers.first_run(rows[rows["head"] > 0]))]
     after, before = published["figure6"], published["figure6_pretrained_qqp"]
@@ -92,10 +103,14 @@ def figure6(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
             facts = {"panel": panel, "token": token, "variant": "received"}
             for _, theirs in panels.papers(published, "figure6", [panel], token):
                 cells = numbers.cells(theirs["matrix"])
-                parts.append(numbers.published(after, published["paper"], when=AFTER, **facts, **cells))
+                parts.append(
+                    numbers.published(after, published["paper"], when=AFTER, **facts, **cells)
+                )
             if style.task_of(panel) == "qqp":
                 cells = numbers.cells(before[token])
-                parts.append(numbers.published(before, published["paper"], when=BEFORE, **facts, **cells))
+                parts.append(
+                    numbers.published(before, published["paper"], when=BEFORE, **facts, **cells)
+                )
     table = numbers.join(*parts, columns=COLUMNS)
     words = words_of(table)
     rows = {f"{words[token]}\n{label}": (token, *what) for token in SPECIAL for label, what in shown(table).items()}  # fmt: skip
@@ -104,12 +119,14 @@ def figure6(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         label="mean attention to the token", absent="no\nseparators",
     )  # fmt: skip
     cited = numbers.cited(published, "figure6", table, COMPARED)
-    return style.captioned(figure, table, _pretrained(table), cited, style.failures(table, "panel"))
+    return style.captioned(
+        figure, table, _pretrained(table), cited, style.failures(table, "panel")
+    )
 
 
 def _pretrained(table: pd.DataFrame) -> str:
-    """Say how pretrained BERT agrees with the panels of the paper's repository, which the paper does not
-    print."""
+    """Say how pretrained BERT agrees with the panels of the paper's repository, which the paper
+    does not print."""
     before = table[table["when"] == BEFORE]
     theirs = before[before["source"] == "published"]
     if theirs.empty:
@@ -127,8 +144,8 @@ def _pretrained(table: pd.DataFrame) -> str:
 
 
 def figure7(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw heat maps of kinds of tokens x heads of the last layer per task: before and after fine-tuning, and
-    the published strips."""
+    """Draw heat maps of kinds of tokens x heads of the last layer per task: before and after
+    fine-tuning, and the published strips."""
     rows = rows_of(inputs, ["from_cls"], KINDS)
     last = rows.groupby(["panel", "when"])["layer"].transform("max")
     rows = numbers.first_run(rows[(rows["layer"] == last) & (rows["head"] > 0)])
@@ -153,11 +170,14 @@ def figure7(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def linguistic(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw each replicate's mean over all layers and heads, and its largest head. There is a panel per task
-    and weighting: a row a kind of token, before and after fine-tuning, on a logarithmic axis."""
+    """Draw each replicate's mean over all layers and heads, and its largest head. There is a panel
+    per task and weighting: a row a kind of token, before and after fine-tuning, on a logarithmic
+    axis."""
     rows = rows_of(inputs, list(VARIANTS), WORDS)
     heads, each = rows[rows["head"] > 0], ["panel", "when", "token", "variant", "init", "seed"]
-    largest = heads.loc[heads.groupby(each, sort=False)["value"].idxmax()].assign(statistic="largest")
+    largest = heads.loc[heads.groupby(each, sort=False)["value"].idxmax()].assign(
+        statistic="largest"
+    )
     both = pd.concat([rows[rows["head"] == 0].assign(statistic="mean"), largest])
     table = means(both.assign(layer=0, head=0), ["statistic"])
     table = numbers.join(table, columns=["statistic", *COLUMNS])
@@ -172,8 +192,12 @@ def linguistic(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.
             axes.set(xscale="log", xlim=limits, xticks=[0.01, 0.1, 1], xticklabels=["", ".1", "1"])
             axes.minorticks_off()
     panels.label_rows(grid, VARIANTS.values())
-    panels.legend(figure, axes, title="Control, not a figure of the paper: attention to kinds of words")
-    annotators = dict.fromkeys(name for table in inputs.values() for name in table["annotation"].unique())
+    panels.legend(
+        figure, axes, title="Control, not a figure of the paper: attention to kinds of words"
+    )
+    annotators = dict.fromkeys(
+        name for table in inputs.values() for name in table["annotation"].unique()
+    )
     told = f"Words tagged and parsed by {'; '.join(annotators)}, scores on dev."
     return style.captioned(figure, table, told, style.failures(table, "panel"))
 
@@ -183,7 +207,12 @@ def _dots(axes: Axes, rows: pd.DataFrame, words: Mapping[str, str]) -> None:
         for statistic, (label, look) in STATISTICS.items():
             chosen = rows[(rows["when"] == when) & (rows["statistic"] == statistic)]
             y = chosen["token"].map(list(words).index) + shift
-            look = look | {"color": color, "label": f"{when}: {label}", "linestyle": "", "markersize": 3.2}
+            look = look | {
+                "color": color,
+                "label": f"{when}: {label}",
+                "linestyle": "",
+                "markersize": 3.2,
+            }
             axes.plot(chosen["value"], y, **look)
             layers.bars(axes, y, chosen, color=color, linewidth=0.8)
     axes.set_yticks(range(len(words)), words.values())

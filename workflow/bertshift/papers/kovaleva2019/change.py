@@ -1,6 +1,8 @@
-"""How much attention changes: Figure 5 of Kovaleva et al. 2019, by head, and two controls of ours beside it.
+"""How much attention changes: Figure 5 of Kovaleva et al. 2019, by head, and two controls of ours
+beside it.
 
-Do the last layers change most because their steps are larger? And is the change a layer's own, or its input's?
+Do the last layers change most because their steps are larger? And is the change a layer's own, or
+its input's?
 """
 
 from collections.abc import Mapping
@@ -40,17 +42,23 @@ PARTS = {
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Tabulate our mean of every head and layer (head 0), cropped and padded, and the published panels of the same
-    tasks. Where shapes agree, add the correlation over heads of either of ours with the published ones (crop_r,
-    padded_r)."""
+    """Tabulate our mean of every head and layer (head 0), cropped and padded, and the published
+    panels of the same tasks. Where shapes agree, add the correlation over heads of either of ours
+    with the published ones (crop_r, padded_r)."""
     rows = numbers.stack(inputs, "cosine", ["crop", "padded"])
     models = [model for model in rows["model"].unique() if not null_of(model)]
     heads = numbers.first_run(rows[(rows["head"] > 0) & rows["model"].isin(models)], "model")
     parts = [numbers.ours(pd.concat([rows[rows["head"] == 0], heads]), "model", "variant")]
     entry, paper = published["figure5"], published["paper"]
     for model, panel in panels.papers(published, "figure5", models):
-        means = {"layer": [*range(1, len(panel["layer_mean"]) + 1)], "head": 0, "value": panel["layer_mean"]}
-        facts = dict.fromkeys(["series", "variant"], entry["variant"]) | {"stimuli": style.task_of(model)}
+        means = {
+            "layer": [*range(1, len(panel["layer_mean"]) + 1)],
+            "head": 0,
+            "value": panel["layer_mean"],
+        }
+        facts = dict.fromkeys(["series", "variant"], entry["variant"]) | {
+            "stimuli": style.task_of(model)
+        }
         parts += [
             numbers.published(entry, paper, panel=model, **facts, **cells)
             for cells in (numbers.cells(panel["matrix"]), means)
@@ -60,8 +68,16 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 
 
 def correlations(cells: pd.DataFrame) -> list[pd.DataFrame]:
-    """Correlate our heads with the published ones, a row for each panel and variant where shapes agree."""
-    nothing = {"layer": 0, "head": 0, "low": np.nan, "high": np.nan, "each": "", "provenance": "derived"}
+    """Correlate our heads with the published ones, a row for each panel and variant where shapes
+    agree."""
+    nothing = {
+        "layer": 0,
+        "head": 0,
+        "low": np.nan,
+        "high": np.nan,
+        "each": "",
+        "provenance": "derived",
+    }
     found = []
     for _, rows in cells.groupby("panel", sort=False):
         theirs = rows[rows["source"] == "published"]
@@ -74,7 +90,8 @@ def correlations(cells: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw heat maps [layers, heads] per task, ours (cropped, padded) above the published; all layer means below."""
+    """Draw heat maps [layers, heads] per task, ours (cropped, padded) above the published; all
+    layer means below."""
     table = tidy(inputs, published)
     rows = {label: kind for label, kind in ROWS.items() if kind[1] in set(table["source"])}
     figure, grid = panels.heat_maps(
@@ -84,7 +101,11 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     means = dict(list(table[table["head"] == 0].groupby("panel", sort=False)))
     models = [panel for panel in means if not null_of(panel)]
     for axes, model in zip(grid[:, -1], models):
-        profile(axes, means[model], pd.concat([means[panel] for panel in means if model_of(panel) == model]))
+        profile(
+            axes,
+            means[model],
+            pd.concat([means[panel] for panel in means if model_of(panel) == model]),
+        )
     panels.legend(figure, *grid[:, -1])
     more = "; its maps include rows of padding. r: over heads with ours, padded"
     cited = numbers.cited(published, "figure5", table, more)
@@ -94,13 +115,15 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def profile(axes: Axes, means: pd.DataFrame, beside: pd.DataFrame) -> None:
-    """Draw one task's layer means, over relative depth where our model and the paper's differ in number of layers.
-    Nulls are `beside` them."""
+    """Draw one task's layer means, over relative depth where our model and the paper's differ in
+    number of layers. Nulls are `beside` them."""
     depths = means.groupby("source")["layer"].max()
     relative = depths.nunique() > 1
 
     def placed(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.assign(depth=rows["layer"] / rows["source"].map(depths) if relative else rows["layer"])
+        return rows.assign(
+            depth=rows["layer"] / rows["source"].map(depths) if relative else rows["layer"]
+        )
 
     means = placed(means)
     layers.nulls(axes, placed(beside), "panel", "depth", lambda _: NOISE_COLOUR)
@@ -110,7 +133,12 @@ def profile(axes: Axes, means: pd.DataFrame, beside: pd.DataFrame) -> None:
             layers.curve(axes, rows, label, look, "depth", marker="." if len(rows) < 8 else None)
     axes.set(ylim=(0, 1.05), yticks=[0, 0.5, 1])
     if relative:
-        axes.set(xlim=(0, 1.06), xlabel="layer / layers", xticks=[0, 0.5, 1], xticklabels=["0", ".5", "1"])
+        axes.set(
+            xlim=(0, 1.06),
+            xlabel="layer / layers",
+            xticks=[0, 0.5, 1],
+            xticklabels=["0", ".5", "1"],
+        )
     else:
         axes.set(xlabel="layer", xticks=grids.ends(depths.max()))
     axes.tick_params(length=1.5, pad=1)

@@ -23,15 +23,22 @@ claim = CLAIMS.about
 TASKS = ["mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli"]
 CLASSES = [task for task in TASKS if task != "stsb"]
 HEAD = ["layer", "head"]
-NOT_MORE = {"low": -np.inf, "high": 0.0, "strict": False}  # of tasks that the paper calls exceptions
+NOT_MORE = {
+    "low": -np.inf,
+    "high": 0.0,
+    "strict": False,
+}  # of tasks that the paper calls exceptions
 
-# ---- Table 1: what pretraining and fine-tuning add. Each function takes score(column), ours or the paper's, in points.
+# ---- Table 1: what pretraining and fine-tuning add. Each function takes score(column), ours or
+# the paper's, in points.
 
 
 def _points(rows: pd.DataFrame) -> float:
     """Read the accuracy, or the mean of both correlations."""
     means = rows.groupby("score")["value"].mean()
-    return float(means["accuracy"] if "accuracy" in means else means[["pearson", "spearman"]].mean())
+    return float(
+        means["accuracy"] if "accuracy" in means else means[["pearson", "spearman"]].mean()
+    )
 
 
 def _from_random_weights(evidence: Evidence, task: str) -> float:
@@ -84,7 +91,9 @@ in_table_1("K1.2", "points that random weights lack to pretrained ones, both fin
            lambda score, _: score("finetuned") - score("random_init"), TASKS, low=0.0)  # fmt: skip
 in_table_1("K1.3", "points from random weights, fine-tuned, minus those of random heads on the pretrained model",
            lambda score, _: score("random_init") - score("pretrained"), ["stsb", "qnli"], high=0.0)  # fmt: skip
-in_table_1("K1.4", "gain over random heads on the pretrained model, in points", gain, TASKS, low=0.0)
+in_table_1(
+    "K1.4", "gain over random heads on the pretrained model, in points", gain, TASKS, low=0.0
+)
 claim("table1", "K1.5", "accuracy of random heads minus that of the majority class, in points", above_majority,
       CLASSES, high=1.0, strict=False)  # fmt: skip
 
@@ -95,10 +104,12 @@ HETEROGENEOUS = CLASSIFIED | {"pattern": "heterogeneous"}
 
 
 def _labelled_by_hand(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of a classifier that learnt from maps labelled by a person; NotTestableError if it learnt from a
-    rule's labels alone."""
+    """Return rows of a classifier that learnt from maps labelled by a person; NotTestableError if
+    it learnt from a rule's labels alone."""
     if not rows["labels_by_person"].any():
-        raise NotTestableError("about maps labelled by hand; these labels are all a rule's (patterns.labels)")
+        raise NotTestableError(
+            "about maps labelled by hand; these labels are all a rule's (patterns.labels)"
+        )
     return rows
 
 
@@ -108,7 +119,10 @@ def _heterogeneous_in(evidence: Evidence, task: str) -> pd.DataFrame:
 
 def _heterogeneous(evidence: Evidence, *_) -> dict[str, float]:
     """Average the share of the class `heterogeneous` by task, in percent."""
-    return {name: _heterogeneous_in(evidence, name)["value"].mean() * statistics.POINTS for name in TASKS}
+    return {
+        name: _heterogeneous_in(evidence, name)["value"].mean() * statistics.POINTS
+        for name in TASKS
+    }
 
 
 def _heterogeneous_printed(published: Mapping, *_) -> dict[str, float]:
@@ -144,8 +158,8 @@ claim("figure2", "K2.2", "heterogeneous share, in percent", share_in_bert_base,
 claim("figure2", "K2.3", "macro F1 of the classifier", f1_of_classifier, ["cross_validated", "resubstituted"],
       low=0.86, strict=False, across=True, shared=True, ends=SHARE)  # fmt: skip
 
-# ---- Figure 3: heads that relate a predicate and its arguments. Each is one number over all pretraining runs, as the paper
-# has one: what varies here are sentences.
+# ---- Figure 3: heads that relate a predicate and its arguments. Each is one number over all
+# pretraining runs, as the paper has one: what varies here are sentences.
 
 NAMED = {"L1H2": (1, 2), "L7H6": (7, 6)}
 
@@ -168,8 +182,8 @@ def direction(evidence: Evidence) -> float:
 
 
 def above_null(evidence: Evidence, heads: str) -> float:
-    """Measure how far a head's score is above the 99th percentile of its null: for the two best heads the
-    lesser, for all heads the largest, though of 144 one is above without any reason."""
+    """Measure how far a head's score is above the 99th percentile of its null: for the two best
+    heads the lesser, for all heads the largest, though of 144 one is above without any reason."""
     two = heads == "two best heads"
     rows = _two_best(evidence) if two else evidence.relation_heads("base", "max_fe_to_lu")
     excess = (rows["value"] - rows["null_99"]).groupby(rows["init"])
@@ -196,7 +210,9 @@ def _change_printed(published: Mapping, task: str, _) -> Curve:
 
 def lower_minus_last_sixth(curve: Curve, *_) -> float:
     top = curve.part(11, 12, 12)
-    return min(curve[k] for k in range(1, curve.layers + 1) if k not in top) - max(curve[k] for k in top)
+    return min(curve[k] for k in range(1, curve.layers + 1) if k not in top) - max(
+        curve[k] for k in top
+    )
 
 
 def distance_and_change(evidence: Evidence, task: str) -> float:
@@ -207,7 +223,9 @@ def distance_and_change(evidence: Evidence, task: str) -> float:
 
 
 def inherited_minus_own(evidence: Evidence, task: str) -> float:
-    change = partial(evidence.by_layer, task, metric="own_or_inherited", measure="cosine_distance", head=0)
+    change = partial(
+        evidence.by_layer, task, metric="own_or_inherited", measure="cosine_distance", head=0
+    )
     return (change(variant="inherited") - change(variant="own")).mean(11, 12, 12)
 
 
@@ -225,7 +243,15 @@ claim("own_or_inherited", "K5.3", "1 - cosine of the last sixth of the layers by
 
 EXCEPTIONS = ("stsb", "rte", "qnli")
 KINDS = ("pron", "noun", "verb", "obj", "subj", "neg", "cls", "sep")  # of the paper's Figure 7
-NOTICED = ["mrpc, noun", "mrpc, obj", "rte, noun", "rte, obj", "qqp, noun", "qqp, obj", "qnli, neg"]
+NOTICED = [
+    "mrpc, noun",
+    "mrpc, obj",
+    "rte, noun",
+    "rte, obj",
+    "qqp, noun",
+    "qqp, obj",
+    "qnli, neg",
+]
 
 
 def _layer_means(evidence: Evidence, task: str) -> Callable[[str], Sequence[float]]:
@@ -244,25 +270,31 @@ def _centre(weights: Sequence[float]) -> float:
 
 
 def lead_of_sst2(evidence: Evidence, token: str) -> float:
-    """Subtract the largest attention of other tasks to a token from that of SST-2, means over layers and
-    heads. The paper's reason is that inputs of SST-2 have one separator; with `sep_sum`, where two are added
-    up, that reason is gone."""
+    """Subtract the largest attention of other tasks to a token from that of SST-2, means over
+    layers and heads. The paper's reason is that inputs of SST-2 have one separator; with
+    `sep_sum`, where two are added up, that reason is gone."""
     means = {task: _layer_means(evidence, task)(token).mean() for task in TASKS}
     return means.pop("sst2") - max(means.values())
 
 
-def _weights_of_heads(evidence: Evidence, task: str, token: str, before: bool = False) -> pd.Series:
+def _weights_of_heads(
+    evidence: Evidence, task: str, token: str, before: bool = False
+) -> pd.Series:
     rows = evidence.attention_to(task, token, before=before)
     return rows[rows["head"] > 0].groupby(HEAD)["value"].mean()
 
 
 def share_of_special(evidence: Evidence, task: str, token: str) -> float:
     special = max(_weights_of_heads(evidence, task, other).max() for other in ("cls", "sep"))
-    return ratio(_weights_of_heads(evidence, task, token).max(), special, "attention to [CLS] and [SEP]")
+    return ratio(
+        _weights_of_heads(evidence, task, token).max(), special, "attention to [CLS] and [SEP]"
+    )
 
 
 def gain_of_a_head(evidence: Evidence, task: str, token: str) -> float:
-    after, before = (_weights_of_heads(evidence, task, token, before=when) for when in (False, True))
+    after, before = (
+        _weights_of_heads(evidence, task, token, before=when) for when in (False, True)
+    )
     return (after - before).max()
 
 
@@ -276,14 +308,16 @@ claim("figure6", "K6.2",
       "`sep` takes the largest, `sep_sum` the sum)", lead_of_sst2, ["sep", ("sep_sum", NOT_MORE)], low=0.0)  # fmt: skip
 claim("linguistic", "K6.3", "largest head's attention, relative to [CLS] or [SEP]", share_of_special, NOTICED,
       high=0.5, ends=POSITIVE)  # fmt: skip
-claim("linguistic", "K6.4", "largest gain of a head in attention", gain_of_a_head, NOTICED, low=0.01)
+claim(
+    "linguistic", "K6.4", "largest gain of a head in attention", gain_of_a_head, NOTICED, low=0.01
+)
 
 # ---- Figure 7: what [CLS] gives to each kind in the last layer, mean over heads
 
 
 def _weights(evidence: Evidence, task: str, needed: str = "sep") -> dict[str, float]:
-    """Read the weight that [CLS] gives each kind of token in the last layer; kinds that no input has are left
-    out."""
+    """Read the weight that [CLS] gives each kind of token in the last layer; kinds that no input
+    has are left out."""
     found = {}
     for kind in (needed, *KINDS):
         try:
@@ -325,8 +359,8 @@ def _disabled(evidence: Evidence, task: str) -> pd.DataFrame:
 
 
 def _gains_printed(published: Mapping, task: str, item: str = "figure8") -> np.ndarray:
-    """Read the paper's gains in points, [layers, heads] or [layers]; from counts of right answers where the
-    panel gives these away."""
+    """Read the paper's gains in points, [layers, heads] or [layers]; from counts of right answers
+    where the panel gives these away."""
     panel = published[item]["tasks"][task]
     counts = panel.get("exact_correct", panel)
     scores = np.asarray(counts["matrix" if item == "figure8" else "layers"])
@@ -334,10 +368,11 @@ def _gains_printed(published: Mapping, task: str, item: str = "figure8") -> np.n
 
 
 def largest_gain(evidence: Evidence, task: str, chosen: str = "") -> float:
-    """Find the largest gain of a disabled head. With `other half` the head is chosen on one half of the
-    examples and its gain taken on the other.
+    """Find the largest gain of a disabled head. With `other half` the head is chosen on one half
+    of the examples and its gain taken on the other.
 
-    Of heads on the complete development set if there are any: on a sample the largest gain is larger by chance.
+    Of heads on the complete development set if there are any: on a sample the largest gain is
+    larger by chance.
     """
     if chosen:
         return evidence.ablations(task, "ablation_split_half")["delta"].mean()
@@ -356,8 +391,8 @@ def _of_frames_printed(published: Mapping, task: str) -> str:
 
 
 def loss_of_frames(evidence: Evidence, task: str) -> float:
-    """Find the larger loss of two heads named beforehand. They are two tests of each run, not 144: p is
-    corrected for these (Bonferroni)."""
+    """Find the larger loss of two heads named beforehand. They are two tests of each run, not 144:
+    p is corrected for these (Bonferroni)."""
     two = of_bert_base(_disabled(evidence, task)).set_index(HEAD).loc[FRAMES]
     return (-two["delta"]).where(two["p"] <= 0.05 / len(two), 0.0).clip(lower=0.0).max()
 

@@ -1,4 +1,5 @@
-"""Kovaleva et al. 2019, Figure 3: heads that relate frame-evoking words to elements of their frame."""
+"""Kovaleva et al. 2019, Figure 3: heads that relate frame-evoking words to elements of their
+frame."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -22,9 +23,9 @@ BEST = "best_head"
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Tabulate, for the first replicate, every head's score in both readings that are drawn, its null and the
-    null's 99th percentile, and two heads' maps; the best head's score, over all replicates; and the published
-    numbers."""
+    """Tabulate, for the first replicate, every head's score in both readings that are drawn, its
+    null and the null's 99th percentile, and two heads' maps; the best head's score, over all
+    replicates; and the published numbers."""
     if len(inputs) != 1:
         raise UserError(
             f"figures.kovaleva2019.figure3: {len(inputs)} models, but it draws the heads of one; list one."
@@ -67,9 +68,9 @@ def _published(entry: Mapping, paper: Mapping) -> Iterator[pd.DataFrame]:
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw two rows. Above are all heads between the maps of the two best, the frame element's row of each
-    enlarged. Below are the paper's heads, ours calculated alike, and scores against what the positions alone
-    would give."""
+    """Draw two rows. Above are all heads between the maps of the two best, the frame element's row
+    of each enlarged. Below are the paper's heads, ours calculated alike, and scores against what
+    the positions alone would give."""
     table = tidy(inputs, published)
     by_source = dict(list(table.groupby(["panel", "source"])))
     ours, paper = by_source["heads", "ours"], by_source["heads", "published"]
@@ -91,7 +92,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     against_null(figure.add_subplot(grid[2, 2]), ours)
     heads = ours[(ours["variant"] == HEADLINE) & (ours["rank"] > 0)]
     top = ", ".join(
-        f"L{row.layer}H{row.head} {row.value:.3f}" for row in heads.nsmallest(5, "rank").itertuples()
+        f"L{row.layer}H{row.head} {row.value:.3f}"
+        for row in heads.nsmallest(5, "rank").itertuples()
     )
     paired = "; its notebook pairs pieces one by one, as the panel beside it does"
     cited = numbers.cited(published, "figure3", table, paired)
@@ -103,7 +105,9 @@ def _title(ours: pd.DataFrame) -> str:
     drawn = f"all heads, best {ours.loc[ours['variant'] == HEADLINE, 'value'].max():.2f}"
     if best["replicates"] == 1:
         return drawn
-    return f"{drawn}\nbest of {best['replicates']} runs: {numbers.with_spread(best, '{:.2f}'.format)}"
+    return (
+        f"{drawn}\nbest of {best['replicates']} runs: {numbers.with_spread(best, '{:.2f}'.format)}"
+    )
 
 
 def score_map(axes: Axes, cells: pd.DataFrame, title: str) -> None:
@@ -128,8 +132,8 @@ def attention(axes: Axes, cells: pd.DataFrame, title: str) -> None:
 
 
 def enlarged(axes: Axes, cells: pd.DataFrame, paper: pd.DataFrame) -> None:
-    """Draw the row that gives the sentence its score, its weights printed; below it the paper's, if it has
-    that head."""
+    """Draw the row that gives the sentence its score, its weights printed; below it the paper's,
+    if it has that head."""
     pairs = cells[(cells["query_part"] == "argument") & (cells["key_part"] == "predicate")]
     row = cells[cells["query"] == pairs.loc[pairs["value"].idxmax(), "query"]]
     strips = [row, paper] if len(paper) == len(row) else [row]
@@ -137,7 +141,9 @@ def enlarged(axes: Axes, cells: pd.DataFrame, paper: pd.DataFrame) -> None:
     names = [row["query_token"].iloc[0], "paper"][: len(strips)]
     look = {"annot_kws": {"fontsize": 7, "rotation": 90 if len(row) > 9 else 0}}
     printed = np.vectorize(lambda value: f"{value:.2f}".replace("0.", ".", 1))(weights)
-    grids.heat_map(axes, weights, cmap=MAPS, vmin=0, vmax=cells["value"].max(), annot=printed, fmt="", **look)
+    grids.heat_map(
+        axes, weights, cmap=MAPS, vmin=0, vmax=cells["value"].max(), annot=printed, fmt="", **look
+    )
     axes.tick_params(length=0)
     grids.ticks(axes.yaxis, range(1, len(strips) + 1), names)
     grids.ticks(axes.xaxis, row["key"], row["key_token"])
@@ -154,18 +160,30 @@ def embolden(labels: Iterable[Text], parts: Iterable[str]) -> None:
 
 def against_null(axes: Axes, ours: pd.DataFrame) -> None:
     """Draw a dot a head; filled where its score is above the 99th percentile of its null."""
-    heads = ours[ours["head"] > 0].pivot(index=["layer", "head"], columns="variant", values="value")
+    heads = ours[ours["head"] > 0].pivot(
+        index=["layer", "head"], columns="variant", values="value"
+    )
     score, null = heads[HEADLINE], heads["null"]
     above = score > heads["null_99"]
     end = 1.15 * max(score.max(), null.max())
     axes.axline((0, 0), slope=1, color="#999999", linewidth=0.8)
     for chosen, face in ((above, OURS), (~above, "none")):
-        axes.scatter(null[chosen], score[chosen], s=12, facecolor=face, edgecolor=OURS, linewidth=0.7)
-    best = ours[ours["variant"] == HEADLINE].nsmallest(2, "rank").set_index(["layer", "head"]).index
+        axes.scatter(
+            null[chosen], score[chosen], s=12, facecolor=face, edgecolor=OURS, linewidth=0.7
+        )
+    best = (
+        ours[ours["variant"] == HEADLINE].nsmallest(2, "rank").set_index(["layer", "head"]).index
+    )
     for head, down in zip(best, (2, -8)):  # which may lie side by side
         side, across = ("left", 4) if null[head] < end / 2 else ("right", -4)
-        place = {"xy": (null[head], score[head]), "xytext": (across, down), "textcoords": "offset points"}
+        place = {
+            "xy": (null[head], score[head]),
+            "xytext": (across, down),
+            "textcoords": "offset points",
+        }
         axes.annotate("L{}H{}".format(*head), **place, ha=side, fontsize=7)
     axes.set(xlim=(0, end), ylim=(0, end), xlabel="same places, other sentences", ylabel="score")
     axes.set_box_aspect(1)
-    axes.set_title(f"{above.sum()} of {len(above)} heads above\n99% of their null", pad=3, fontsize=7.5)
+    axes.set_title(
+        f"{above.sum()} of {len(above)} heads above\n99% of their null", pad=3, fontsize=7.5
+    )

@@ -1,4 +1,5 @@
-"""Panels that several figures of Kovaleva et al. 2019 share: a column for each model, heat maps, and the paper's beside ours."""
+"""Panels that several figures of Kovaleva et al. 2019 share: a column for each model, heat maps,
+and the paper's beside ours."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,11 +19,15 @@ CELL = ["layer", "head"]
 NOT_COMPARABLE = "not comparable"
 
 
-def papers(published: Mapping, item: str, models: Sequence[str], key: str = "tasks") -> Iterator[tuple]:
-    """Find (model, what figure `item` of the paper has under `key` for the model's task), where it has
-    something."""
+def papers(
+    published: Mapping, item: str, models: Sequence[str], key: str = "tasks"
+) -> Iterator[tuple]:
+    """Find (model, what figure `item` of the paper has under `key` for the model's task), where it
+    has something."""
     tasks = published[item][key]
-    return ((model, tasks[style.task_of(model)]) for model in models if style.task_of(model) in tasks)
+    return (
+        (model, tasks[style.task_of(model)]) for model in models if style.task_of(model) in tasks
+    )
 
 
 def matrix_of(cells: pd.DataFrame, index: str = "layer", columns: str = "head") -> pd.DataFrame:
@@ -30,16 +35,19 @@ def matrix_of(cells: pd.DataFrame, index: str = "layer", columns: str = "head") 
 
 
 def correlation(ours: pd.DataFrame, theirs: pd.DataFrame, index: str = "layer") -> float | None:
-    """Correlate ours with theirs over the cells (`index`, head) that both have; None where their models have
-    different numbers of layers or heads."""
+    """Correlate ours with theirs over the cells (`index`, head) that both have; None where their
+    models have different numbers of layers or heads."""
     if not ours[CELL].max().equals(theirs[CELL].max()):
         return None
     both = ours.merge(theirs, on=[index, "head"])
     return statistics.correlation(both["value_x"], both["value_y"])
 
 
-def agreement(ours: pd.DataFrame, theirs: pd.DataFrame, index: str = "layer", other: str = "") -> str:
-    """Put the `correlation` into words that end with `other`; empty where there is nothing of theirs."""
+def agreement(
+    ours: pd.DataFrame, theirs: pd.DataFrame, index: str = "layer", other: str = ""
+) -> str:
+    """Put the `correlation` into words that end with `other`; empty where there is nothing of
+    theirs."""
     if theirs.empty:
         return ""
     r = correlation(ours, theirs, index)
@@ -47,8 +55,8 @@ def agreement(ours: pd.DataFrame, theirs: pd.DataFrame, index: str = "layer", ot
 
 
 def columns(models: Sequence[str], rows: Mapping[str, float]) -> tuple[Figure, np.ndarray]:
-    """Make a figure with a column of panels for each model, and their axes, [models, rows]; `rows` are
-    heights in inches by label.
+    """Make a figure with a column of panels for each model, and their axes, [models, rows]; `rows`
+    are heights in inches by label.
 
     At most ACROSS columns stand side by side, the others in blocks below them.
     """
@@ -57,7 +65,9 @@ def columns(models: Sequence[str], rows: Mapping[str, float]) -> tuple[Figure, n
     width = max(style.COLUMN_WIDTH, 0.95 + 0.85 * across)
     figure = Figure((width, 0.2 + blocks * sum(rows.values())), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, wspace=0.02)
-    grid = figure.subplots(blocks * len(rows), across, squeeze=False, height_ratios=[*rows.values()] * blocks)
+    grid = figure.subplots(
+        blocks * len(rows), across, squeeze=False, height_ratios=[*rows.values()] * blocks
+    )
     grid = grid.reshape(blocks, len(rows), across).swapaxes(1, 2).reshape(-1, len(rows))
     for unused in grid[len(models) :].flat:
         unused.remove()
@@ -75,9 +85,11 @@ def label_rows(grid: np.ndarray, labels: Sequence[str]) -> None:
             axes.set_ylabel(label if left else "")
 
 
-def heat_map(axes: Axes, matrix: pd.DataFrame, rows: Sequence[str] = (), aspect: float = 1, **look) -> None:
-    """Draw a matrix, its first row on top; with the names of its `rows`, or else the numbers of the first,
-    the middle and the last."""
+def heat_map(
+    axes: Axes, matrix: pd.DataFrame, rows: Sequence[str] = (), aspect: float = 1, **look
+) -> None:
+    """Draw a matrix, its first row on top; with the names of its `rows`, or else the numbers of
+    the first, the middle and the last."""
     axes.set_box_aspect(aspect)
     grids.heat_map(axes, matrix, **look)
     if rows and matrix.size:
@@ -93,10 +105,11 @@ def heat_maps(
 ) -> tuple[Figure, np.ndarray]:  # fmt: skip
     """Draw a column of heat maps for each panel of `table`; with their axes, [panels, rows].
 
-    `rows` says of each row, by its label, what it shows: values of the columns `by`, the last of which is the source.
-    A map has rows of layers, or of the `kinds` of tokens, whose words these are. Above a published map stands its
-    correlation with ours. `absent` stands where ours has nothing. `below` are heights, by label, of further rows, which
-    stay empty. `bar` is for the colour bar.
+    `rows` says of each row, by its label, what it shows: values of the columns `by`, the last of
+    which is the source. A map has rows of layers, or of the `kinds` of tokens, whose words these
+    are. Above a published map stands its correlation with ours. `absent` stands where ours has
+    nothing. `below` are heights, by label, of further rows, which stay empty. `bar` is for the
+    colour bar.
     """
     cells = dict(list(table.groupby(["panel", *by])))
     models, nothing, below = list(table["panel"].unique()), table[:0], below or {}
@@ -127,8 +140,8 @@ def colour_bar(axes: np.ndarray, norm: Normalize, cmap: str | Colormap, **look) 
 
 
 def legend(figure: Figure, *panels: Axes, **look) -> None:
-    """Draw what `panels` show, above all panels, in as many columns as find room; the figure grows by these
-    lines."""
+    """Draw what `panels` show, above all panels, in as many columns as find room; the figure grows
+    by these lines."""
     lines = layers.handles_of(panels)
     columns = int(figure.get_figwidth() // 1.7)
     figure.set_figheight(figure.get_figheight() + 0.16 * -(-len(lines) // columns))

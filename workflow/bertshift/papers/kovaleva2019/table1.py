@@ -1,4 +1,5 @@
-"""Kovaleva et al. 2019, Table 1: scores by initialisation, beside constant answers and linear probes."""
+"""Kovaleva et al. 2019, Table 1: scores by initialisation, beside constant answers and linear
+probes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -16,7 +17,18 @@ from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.origin import ORIGIN
 from bertshift.rows.statistics import POINTS
 
-COLUMNS = ["panel", "series", "model", "score", "sd", "least", "most", "constant", "runs", *numbers.VALUES]
+COLUMNS = [
+    "panel",
+    "series",
+    "model",
+    "score",
+    "sd",
+    "least",
+    "most",
+    "constant",
+    "runs",
+    *numbers.VALUES,
+]
 BY = ["model", "series", "score"]
 GROUPS = {
     "": {"majority": "Majority\nclass"},
@@ -40,10 +52,11 @@ EQUAL = 1e-4  # points; tables carry ten digits
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Tabulate panels `score`, `above_majority` and `gain`: what fine-tuning adds to each column, mean over
-    tasks.
+    """Tabulate panels `score`, `above_majority` and `gain`: what fine-tuning adds to each column,
+    mean over tasks.
 
-    `sd`, `least` and `most` are over all `runs` (heads or replicates), of which `constant` give one answer to every input.
+    `sd`, `least` and `most` are over all `runs` (heads or replicates), of which `constant` give
+    one answer to every input.
     """
     rows = runs(inputs)
     over_runs = rows.groupby(BY, as_index=False).agg(
@@ -51,23 +64,33 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     )  # fmt: skip
     score = numbers.means_of_all(rows, BY, BY[:2]).merge(over_runs, on=BY).assign(panel="score")
     is_majority = score["series"] == "majority"
-    majority = score[is_majority].set_index(["model", "score"])[["value", "table"]].add_prefix("majority_")
-    above = score[~is_majority].join(majority, on=["model", "score"]).assign(panel="above_majority")
-    above["table"] = [numbers.each_once(row) for row in zip(above["table"], above["majority_table"])]
+    majority = (
+        score[is_majority]
+        .set_index(["model", "score"])[["value", "table"]]
+        .add_prefix("majority_")
+    )
+    above = (
+        score[~is_majority].join(majority, on=["model", "score"]).assign(panel="above_majority")
+    )
+    above["table"] = [
+        numbers.each_once(row) for row in zip(above["table"], above["majority_table"])
+    ]
     for column in ("value", "low", "high", "least", "most"):
         above[column] -= above["majority_value"]
     pairs = zip(above["each"], above["majority_value"], strict=True)
-    above["each"] = [statistics.joined(np.subtract(statistics.each_of(each), less)) for each, less in pairs]
+    above["each"] = [
+        statistics.joined(np.subtract(statistics.each_of(each), less)) for each, less in pairs
+    ]
     gain = numbers.means(gains(rows).drop(columns="failed"), BY, ["series"]).assign(panel="gain")
     theirs = printed(published, list(rows["model"].unique()))
     return numbers.join(score, above, gain, *theirs, columns=COLUMNS)
 
 
 def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """List one row a score of a head, a probe or a fine-tuned model, in points: model, series, score, draw,
-    init, seed, value, constant (one answer to every input), train (rows fine-tuned on), failed (missing of
-    what is not fine-tuned), scale, checkpoint, data, and values without each block of examples where these
-    are known.
+    """List one row a score of a head, a probe or a fine-tuned model, in points: model, series,
+    score, draw, init, seed, value, constant (one answer to every input), train (rows fine-tuned
+    on), failed (missing of what is not fine-tuned), scale, checkpoint, data, and values without
+    each block of examples where these are known.
 
     `model` is the fine-tuned one also for its start and for the same from random weights.
     """
@@ -75,8 +98,12 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     frozen = [table for table in inputs.values() if "draw" in table]
     tuned = [table for table in inputs.values() if "majority" in table]
     if not frozen or not tuned:
-        raise UserError(f"no scores in {', '.join(inputs)}; delete them and run their rules again.")
-    frozen, tuned = (statistics.in_points(pd.concat(parts, ignore_index=True)) for parts in (frozen, tuned))
+        raise UserError(
+            f"no scores in {', '.join(inputs)}; delete them and run their rules again."
+        )
+    frozen, tuned = (
+        statistics.in_points(pd.concat(parts, ignore_index=True)) for parts in (frozen, tuned)
+    )
     frozen = frozen.assign(
         model=frozen["child"], series=frozen["variant"], constant=frozen["answer"].fillna("").astype(str) != ""
     )  # fmt: skip
@@ -88,7 +115,9 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         draw=0,
     )
     tuned["constant"] = constants(tuned, answers)
-    majority = tuned[tuned["series"] == "finetuned"].assign(series="majority", constant=False, failed=None)
+    majority = tuned[tuned["series"] == "finetuned"].assign(
+        series="majority", constant=False, failed=None
+    )
     majority = statistics.with_value(
         majority, POINTS * majority["majority"], majority.reindex(columns=ranges.ENDS).to_numpy().T
     )
@@ -104,20 +133,22 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def constants(tuned: pd.DataFrame, answers: pd.DataFrame) -> pd.Series:
-    """Test for each row whether its run has, in every metric, the score of one and the same constant
-    answer."""
+    """Test for each row whether its run has, in every metric, the score of one and the same
+    constant answer."""
     pairs = tuned.reset_index().merge(
         answers[["model", "score", "draw", "init", "value"]], on=["model", "score"], suffixes=("", "_constant")
     )  # fmt: skip
     pairs["same"] = (pairs["value"] - pairs["value_constant"]).abs() < EQUAL
     run = ["model", "series", "init", "seed"]
-    whole = pairs.groupby([*run, "draw_constant", "init_constant"])["same"].all().groupby(run).any()
+    whole = (
+        pairs.groupby([*run, "draw_constant", "init_constant"])["same"].all().groupby(run).any()
+    )
     return tuned.join(whole.rename("same"), on=run)["same"].fillna(False).astype(bool)
 
 
 def gains(rows: pd.DataFrame) -> pd.DataFrame:
-    """Subtract each other column's score from that of every fine-tuned replicate, and average over the tasks;
-    score `mean`, model ``.
+    """Subtract each other column's score from that of every fine-tuned replicate, and average over
+    the tasks; score `mean`, model ``.
 
     Replicates of which some task has nothing are left out.
     """
@@ -141,8 +172,8 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def printed(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """Read the paper's table, its scores in Figure 8 and those of the same checkpoint elsewhere, for the
-    first model of a task."""
+    """Read the paper's table, its scores in Figure 8 and those of the same checkpoint elsewhere,
+    for the first model of a task."""
     paper, one, eight = (published[key] for key in ("paper", "table1", "figure8"))
     elsewhere, names = one["elsewhere"], {"f1_acc": ["f1", "accuracy"]}
     cells = [
@@ -159,23 +190,35 @@ def printed(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]
         for task, facts in eight["tasks"].items()
     ]  # fmt: skip
     first = {style.task_of(model): model for model in reversed(models)}
-    for entry, where, found in ((one, paper, cells), (elsewhere, elsewhere, others), (eight, paper, high)):
+    for entry, where, found in (
+        (one, paper, cells),
+        (elsewhere, elsewhere, others),
+        (eight, paper, high),
+    ):
         found = pd.DataFrame(found)
         found = found.assign(model=found.pop("task").map(first)).dropna(subset="model")
         yield numbers.published(entry, where, panel="score", **found.to_dict("list"))
-    if set(first) == set(one["rows"]) and len(first) == len(models):  # the paper's mean is over its tasks
+    if set(first) == set(one["rows"]) and len(first) == len(
+        models
+    ):  # the paper's mean is over its tasks
         mean = pd.DataFrame(cells).query("score != 'f1'").groupby("series")["value"].mean()
         gain = mean["finetuned"] - mean["random_start"]
         for series, value, provenance in (
             ("random_head", one["mean_gain"]["value"], "printed"), ("random_start", gain, "derived")
         ):  # fmt: skip
-            facts = {"panel": "gain", "series": series, "model": "", "score": "mean", "value": value}
+            facts = {
+                "panel": "gain",
+                "series": series,
+                "model": "",
+                "score": "mean",
+                "value": value,
+            }
             yield numbers.published(one | {"provenance": provenance}, paper, **facts)
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw the table: rows are scores of tasks, columns what they are scores of; the paper's numbers in grey
-    below ours."""
+    """Draw the table: rows are scores of tasks, columns what they are scores of; the paper's
+    numbers in grey below ours."""
     table = tidy(inputs, published)
     shown = [name for name in SERIES if name in set(table["series"])]
     scored = table[(table["panel"] == "score") & (table["source"] == "ours")]
@@ -183,7 +226,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     size = max(style.TEXT_WIDTH, LABELS + CELL * len(shown)), HEADER + ROW * (len(places) + 1.4)
     figure = Figure(size, layout="constrained")
     axes = figure.add_subplot()
-    above = table[table["panel"] == "above_majority"].set_index(["model", "score", "series"])["value"]
+    above = table[table["panel"] == "above_majority"].set_index(["model", "score", "series"])[
+        "value"
+    ]
     fills = [[above.get((*place, name), np.nan) for name in shown] for place in places]
     heads = scored.loc[scored["series"] == "random_head", "runs"].max()
     names = [SERIES[name].format(f"{heads:.0f}") for name in shown]
@@ -224,15 +269,16 @@ def write(axes: Axes, x: float, y: float, cell: pd.DataFrame | None, signed: boo
 
 
 def dagger(row) -> str:
-    """Mark a number by † where it is a constant answer's, with how many are if it is a mean of several that
-    are not."""
+    """Mark a number by † where it is a constant answer's, with how many are if it is a mean of
+    several that are not."""
     if not row.constant > 0:
         return ""
     return " †" if not row.constant < row.runs else f" †{row.constant:.0f}"
 
 
 def fewer_rows(rows: pd.DataFrame) -> str:
-    """Write a warning where random starts were trained on other numbers of rows than pretrained ones."""
+    """Write a warning where random starts were trained on other numbers of rows than pretrained
+    ones."""
     known = rows.dropna(subset="train").astype({"train": int})
     train = known.groupby("series")["train"].agg(lambda sizes: sorted(set(sizes)))
     if "random_start" not in train or train["random_start"] == train["finetuned"]:

@@ -1,10 +1,12 @@
-"""Merchant et al. 2020, What happens to BERT embeddings during fine-tuning?: its figures and the tables that they read."""
+"""Merchant et al. 2020, What happens to BERT embeddings during fine-tuning?: its figures and the
+tables that they read."""
 
 from bertshift.papers.figure import Figure
 from bertshift.papers.tables import beside_noise, both, each, with_reference
 
 _EDGE_PROBES = both(
-    with_reference("edge_probes", ".random"), each("results/edge_probes/{model}_vs_{reference}.tsv")
+    with_reference("edge_probes", ".random"),
+    each("results/edge_probes/{model}_vs_{reference}.tsv"),
 )
 _CELLS = (
     "Below each mean stands its interval or, if there is one run, the sd between probes. Blue is a gain, orange a loss, "

@@ -1,4 +1,5 @@
-"""Merchant et al. 2020, Appendix B: minimum description length of edge probes, and F1 by number of examples."""
+"""Merchant et al. 2020, Appendix B: minimum description length of edge probes, and F1 by number of
+examples."""
 
 from collections.abc import Mapping
 
@@ -16,7 +17,8 @@ RELATIVE, KBITS = "relative code length", "code length (kbit)"
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Code length (kbit, and relative to the pretrained model's), compression, F1 by portion; no published numbers."""
+    """Code length (kbit, and relative to the pretrained model's), compression, F1 by portion; no
+    published numbers."""
     rows = numbers.rows_of(inputs, "mdl")
     length = rows[rows["quantity"] == "codelength"]
     base = length["series"] == "base"
@@ -29,12 +31,15 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         "compression": rows[rows["quantity"] == "compression"],
         "f1": statistics.in_points(rows[rows["quantity"] == "f1"]),
     }
-    means = (numbers.means(rows, KEYS, KEYS[:2]).assign(panel=panel) for panel, rows in panels.items())
+    means = (
+        numbers.means(rows, KEYS, KEYS[:2]).assign(panel=panel) for panel, rows in panels.items()
+    )
     return numbers.join(*means, columns=["panel", *KEYS, *numbers.VALUES])
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw each model's code length relative to the pretrained model's by task; below it F1 by number of examples."""
+    """Draw each model's code length relative to the pretrained model's by task; below it F1 by
+    number of examples."""
     table = tidy(inputs)
     tasks = style.edge_labels(table["task"])
     rows = -(-len(tasks) // ACROSS)
@@ -46,8 +51,12 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         axes = figure.add_subplot(grid[1 + place // ACROSS, place % ACROSS])
         curve = table[(table["panel"] == "f1") & (table["task"] == task)]
         layers.by_model(axes, curve, "examples")
-        ends = sorted({*curve["examples"].agg(["min", "max"])})  # more numbers would lie on each other
-        axes.set(title=title, xscale="log", xticks=ends, xticklabels=[f"{end:.0f}" for end in ends])
+        ends = sorted(
+            {*curve["examples"].agg(["min", "max"])}
+        )  # more numbers would lie on each other
+        axes.set(
+            title=title, xscale="log", xticks=ends, xticklabels=[f"{end:.0f}" for end in ends]
+        )
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_ylabel("F1 (points)" if place % ACROSS == 0 else "")
         axes.set_xlabel("training examples" if place + ACROSS >= len(tasks) else "")
@@ -58,18 +67,26 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 
 def lengths(axes: Axes, table: pd.DataFrame, tasks: Mapping[str, str]) -> None:
-    """Draw point and interval per model and task. 1 is the pretrained model; its kilobits follow the task's name."""
+    """Draw point and interval per model and task. 1 is the pretrained model; its kilobits follow
+    the task's name."""
     ratios = table[table["panel"] == RELATIVE]
     models = list(ratios["series"].unique())
     for order, name in enumerate(models):
         rows = ratios[ratios["series"] == name]
-        y = [list(tasks).index(task) + 0.7 * ((order + 0.5) / len(models) - 0.5) for task in rows["task"]]
+        y = [
+            list(tasks).index(task) + 0.7 * ((order + 0.5) / len(models) - 0.5)
+            for task in rows["task"]
+        ]
         look = style.look_of(style.task_of(name))
         axes.plot(rows["value"], y, linestyle="", **look)
         layers.bars(axes, y, rows, color=look["color"], linewidth=1)
     axes.axvline(1, color="black", linewidth=0.8)
-    kbits = table[(table["panel"] == KBITS) & (table["series"] == "base")].set_index("task")["value"]
-    axes.set_yticks(range(len(tasks)), [f"{words} ({kbits[task]:.3g} kbit)" for task, words in tasks.items()])
+    kbits = table[(table["panel"] == KBITS) & (table["series"] == "base")].set_index("task")[
+        "value"
+    ]
+    axes.set_yticks(
+        range(len(tasks)), [f"{words} ({kbits[task]:.3g} kbit)" for task, words in tasks.items()]
+    )
     axes.set_yticks([place + 0.5 for place in range(len(tasks) - 1)], minor=True)
     axes.tick_params(axis="y", which="both", length=0)
     axes.grid(False, axis="y")

@@ -22,7 +22,8 @@ TASKS = list(style.EDGES)
 
 
 def _first_of_two(there: Iterable[bool]) -> float:
-    """Find the first layer k, from 0, that is `there` together with layer k + 1; NaN if there is none."""
+    """Find the first layer k, from 0, that is `there` together with layer k + 1; NaN if there is
+    none."""
     return next((k for k, both in enumerate(pairwise(there)) if all(both)), np.nan)
 
 
@@ -30,11 +31,13 @@ def _first_of_two(there: Iterable[bool]) -> float:
 
 
 def f1(evidence: Evidence, model: str, task: str, variant: str = "mix") -> float:
-    """Read the F1 of edge probes on a model, in points; `lexical` is the pretrained model's embedding
-    output."""
+    """Read the F1 of edge probes on a model, in points; `lexical` is the pretrained model's
+    embedding output."""
     if model == "lexical":
         model, variant = "base", "lexical"
-    return statistics.POINTS * float(evidence.edge_probes(model, variant, task=task)["value"].mean())
+    return statistics.POINTS * float(
+        evidence.edge_probes(model, variant, task=task)["value"].mean()
+    )
 
 
 def delta(evidence: Evidence, model: str, task: str, variant: str = "mix") -> float:
@@ -50,7 +53,9 @@ def deltas(evidence: Evidence) -> np.ndarray:
 def largest_over_lexical(evidence: Evidence) -> float:
     largest = np.abs(deltas(evidence)).max(axis=0)
     return max(
-        ratio(change, abs(delta(evidence, "lexical", task)), f"Δ of lexical on {style.EDGES[task]}")
+        ratio(
+            change, abs(delta(evidence, "lexical", task)), f"Δ of lexical on {style.EDGES[task]}"
+        )
         for task, change in zip(TASKS, largest, strict=True)
     )
 
@@ -65,7 +70,9 @@ def sd_between_runs(evidence: Evidence, kind: str) -> float:
 
 
 def top_minus_mix(evidence: Evidence, task: str) -> float:
-    top, mix = ([delta(evidence, task, probe, variant) for probe in TASKS] for variant in ("top", "mix"))
+    top, mix = (
+        [delta(evidence, task, probe, variant) for probe in TASKS] for variant in ("top", "mix")
+    )
     return np.mean(top) - np.mean(mix)
 
 
@@ -96,7 +103,12 @@ inclusive("table1", "T1.1", "mean |Δ| over 3 models and 8 tasks, in points", la
 claim("table1", "T1.2", "largest |Δ| over |Δ of lexical| of the same task", largest_over_lexical, high=1.0,
       ends=POSITIVE)  # fmt: skip
 inclusive(
-    "table1", "T1.3", "number of 24 Δ from -2 to 0 points", deltas_between(-2, 0), low=13, ends=(0.0, 24.0)
+    "table1",
+    "T1.3",
+    "number of 24 Δ from -2 to 0 points",
+    deltas_between(-2, 0),
+    low=13,
+    ends=(0.0, 24.0),
 )
 inclusive(
     "table1",
@@ -110,11 +122,23 @@ inclusive("table1", "T1.4", "Δ of MNLI on constituents", lambda e: delta(e, "mn
           high=-1.0)  # fmt: skip
 inclusive("table1", "T1.5", "Δ of SQuAD", lambda e, task: delta(e, "squad", task), ["pos", "dependencies", "srl"],
           low=-3.5, high=-1.0)  # fmt: skip
-inclusive("table1", "T1.6", "Δ of Dep on constituents", lambda e: delta(e, "dep", "constituents"), low=2.0)
+inclusive(
+    "table1",
+    "T1.6",
+    "Δ of Dep on constituents",
+    lambda e: delta(e, "dep", "constituents"),
+    low=2.0,
+)
 claim("table1", "T1.7", "Δ of Dep", lambda e, task: delta(e, "dep", task), ["coref", "spr", "relations"], high=0.0)  # fmt: skip
 claim("table1", "T1.8", "largest F1 of randomized minus lexical over tasks",
       lambda e: max(f1(e, "randomized", task) - f1(e, "lexical", task) for task in TASKS), high=0.0)  # fmt: skip
-inclusive("table1", "T1.9", "Δ of Dep on dependencies", lambda e: delta(e, "dep", "dependencies"), low=-0.5)
+inclusive(
+    "table1",
+    "T1.9",
+    "Δ of Dep on dependencies",
+    lambda e: delta(e, "dep", "dependencies"),
+    low=-0.5,
+)
 inclusive("table1", "T1.11", "sd of F1 between runs of one kind, pooled over models and tasks", sd_between_runs,
           [(kind, {"high": most}) for kind, most in MOST.items()], across=True, ends=POSITIVE)  # fmt: skip
 claim("table1", "T1.12", "least Δ over 3 models and 8 tasks", lambda e: deltas(e).min(), low=-5.0)
@@ -222,7 +246,13 @@ inclusive("figure2", "F2.6a", "RSA of SQuAD at layer 7", lambda e: level(e, "squ
           ends=CORRELATION)  # fmt: skip
 claim("figure2", "F2.6b", "drop of SQuAD from layer 7 to 11 minus twice its drop from 1 to 7", late_drop_of_squad,
       low=0.0)  # fmt: skip
-claim("figure2", "F2.7", "RSA of SQuAD minus MNLI at the second-to-last layer", squad_minus_mnli, high=0.0)
+claim(
+    "figure2",
+    "F2.7",
+    "RSA of SQuAD minus MNLI at the second-to-last layer",
+    squad_minus_mnli,
+    high=0.0,
+)
 
 SINGLE = {"mnli": "mnli_premise", "squad": "squad_question"}
 claim("figure5", "F5.1", "mean RSA of layers 9 to 12 of 12, MNLI pairs minus Wikipedia",
@@ -240,16 +270,16 @@ claim("figure5", "F5.5", "mean RSA of layers 9 to 12 of 12, single sentences min
 
 
 def lost(evidence: Evidence, task: str) -> Curve:
-    """Subtract each score with frozen layers from that with none frozen, in points, by number of frozen
-    layers."""
+    """Subtract each score with frozen layers from that with none frozen, in points, by number of
+    frozen layers."""
     sweep = evidence.sweep(task)
     by_frozen = {last + 1: sweep[NOTHING_FROZEN] - score for last, score in sweep.values.items()}
     return sweep.of({frozen: points for frozen, points in by_frozen.items() if frozen >= 0})
 
 
 def lost_at_depth(frozen: int):
-    """Make a function that reads the loss with `frozen` of 12 layers frozen, or the same share of another
-    number of layers."""
+    """Make a function that reads the loss with `frozen` of 12 layers frozen, or the same share of
+    another number of layers."""
     return lambda lost, _: lost[lost.at(frozen, 12)]
 
 
@@ -258,8 +288,8 @@ def lost_of_twelve(task: str, frozen: int):
 
 
 def dep_minus_the_others(evidence: Evidence, layer: str, unit: str) -> float:
-    """Subtract the larger loss of MNLI and SQuAD from that of dep. `share`: the loss is a share of what each
-    task loses with every layer frozen, as their metrics differ."""
+    """Subtract the larger loss of MNLI and SQuAD from that of dep. `share`: the loss is a share of
+    what each task loses with every layer frozen, as their metrics differ."""
 
     def loss(task):
         points = lost(evidence, task).exactly(12)

@@ -1,4 +1,5 @@
-"""Merchant et al. 2020, Table 1 and Appendix A: F1 of edge probes before and after fine-tuning, tasks x models."""
+"""Merchant et al. 2020, Table 1 and Appendix A: F1 of edge probes before and after fine-tuning,
+tasks x models."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -26,13 +27,16 @@ LEARNED = 1.0  # point of F1 on control labels: below it selectivity is as good 
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, variant: str) -> style.Drawn:
-    """Draw a row per task and a column per model; `variant` is the probe's, `mix` (Table 1) or `top` (Appendix A).
+    """Draw a row per task and a column per model; `variant` is the probe's, `mix` (Table 1) or
+    `top` (Appendix A).
 
-    A grey number stands below ours. With `mix` it is the paper's. With `top` it is that of our probe on a mix of
-    layers, as the paper's appendix is not at hand.
+    A grey number stands below ours. With `mix` it is the paper's. With `top` it is that of our
+    probe on a mix of layers, as the paper's appendix is not at hand.
     """
     ours = tidy(inputs, variant)
-    word, beside = ("paper", printed(published, ours)) if variant == "mix" else ("mix", tidy(inputs, "mix"))
+    word, beside = (
+        ("paper", printed(published, ours)) if variant == "mix" else ("mix", tidy(inputs, "mix"))
+    )
     table = numbers.join(ours, beside, columns=COLUMNS)
     figure = blocks(table[: len(ours)], table[len(ours) :], word)
     scores = numbers.rows_of(inputs, "edge_probe")
@@ -41,9 +45,12 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, variant: str) -
 
 
 def unlearned(ours: pd.DataFrame) -> str:
-    """Name in a sentence the tasks whose control labels are not learned, so that selectivity is F1; empty if none."""
+    """Name in a sentence the tasks whose control labels are not learned, so that selectivity is
+    F1; empty if none."""
     shown = ours[ours["view"] == HEADLINE].set_index(["task", "series"])
-    f1, selectivity = (shown.loc[shown["panel"] == panel, "value"] for panel in ("f1", "selectivity"))
+    f1, selectivity = (
+        shown.loc[shown["panel"] == panel, "value"] for panel in ("f1", "selectivity")
+    )
     low = (f1 - selectivity).dropna() < LEARNED
     said = [
         f"{name} ({low[task].sum()} of {len(low[task])} columns)"
@@ -54,7 +61,8 @@ def unlearned(ours: pd.DataFrame) -> str:
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
-    """Tabulate F1, its difference from the pretrained model, and selectivity, in points, in every view of the score.
+    """Tabulate F1, its difference from the pretrained model, and selectivity, in points, in every
+    view of the score.
 
     The two lexical readings of the pretrained model's table stand beside mix.
     """
@@ -77,7 +85,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
         "selectivity": (selective, _means(selective)),
     }
     return pd.concat(
-        means.merge(statistics.spreads(numbers.trained(rows, APART), KEYS), on=KEYS).assign(panel=panel)
+        means.merge(statistics.spreads(numbers.trained(rows, APART), KEYS), on=KEYS).assign(
+            panel=panel
+        )
         for panel, (rows, means) in panels.items()
     )
 
@@ -87,16 +97,21 @@ def _means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tested(inputs: Mapping[str, pd.DataFrame], variant: str, moved: pd.DataFrame) -> pd.DataFrame:
-    """Average fine-tuned minus pretrained, with the p of the least certain replicate and Holm's over a view's tests.
+    """Average fine-tuned minus pretrained, with the p of the least certain replicate and Holm's
+    over a view's tests.
 
     Replicates that differ in direction are no evidence of either direction: their p is 1.
     """
     rows = statistics.in_points(numbers.rows_of(inputs, "edge_probe_delta"))
     rows = rows[rows["variant"] == variant]
-    beside = moved.drop_duplicates("model").set_index("model")["table"]  # from which the spreads are
+    beside = moved.drop_duplicates("model").set_index("model")[
+        "table"
+    ]  # from which the spreads are
     rows = rows.assign(table=rows["table"] + "; " + rows["model"].map(beside))
     of_cells = numbers.trained(rows, APART).groupby(KEYS, as_index=False)
-    tests = of_cells.agg(p=("p", "max"), n=("n", "min"), least=("value", "min"), most=("value", "max"))
+    tests = of_cells.agg(
+        p=("p", "max"), n=("n", "min"), least=("value", "min"), most=("value", "max")
+    )
     apart = (tests.pop("least") < 0) & (tests.pop("most") > 0)
     tests["p"] = tests["p"].mask(apart & tests["p"].notna(), 1.0)
     tests["p_holm"] = tests.groupby("view")["p"].transform(statistics.holm)
@@ -104,7 +119,8 @@ def _tested(inputs: Mapping[str, pd.DataFrame], variant: str, moved: pd.DataFram
 
 
 def printed(published: Mapping, ours: pd.DataFrame) -> pd.DataFrame:
-    """Place the paper's Table 1 in the columns and rows of `ours`; of two models of one task, beside the first."""
+    """Place the paper's Table 1 in the columns and rows of `ours`; of two models of one task,
+    beside the first."""
     entry = published["table1"]
     series = {style.task_of(name): name for name in reversed(ours["series"].unique())}
     cells = [
@@ -112,12 +128,15 @@ def printed(published: Mapping, ours: pd.DataFrame) -> pd.DataFrame:
         for column, values in {"base": entry["base"], **entry["delta"]}.items() if column in series
         for task, value in values.items() if task in set(ours["task"])
     ]  # fmt: skip
-    rows = pd.DataFrame(cells, columns=["panel", "series", "task", "variant", "value"]).to_dict("list")
+    rows = pd.DataFrame(cells, columns=["panel", "series", "task", "variant", "value"]).to_dict(
+        "list"
+    )
     return numbers.published(entry, published["paper"], **rows, view=HEADLINE)
 
 
 def blocks(shown: pd.DataFrame, beside: pd.DataFrame, word: str) -> Figure:
-    """Draw `shown`, our rows. Below a cell's interval stands the same cell of `beside`, in grey after `word`."""
+    """Draw `shown`, our rows. Below a cell's interval stands the same cell of `beside`, in grey
+    after `word`."""
     shown, beside = (rows[rows["view"] == HEADLINE] for rows in (shown, beside))
     tasks = style.edge_labels(shown["task"])
     present = list(shown["series"].unique())
@@ -145,9 +164,12 @@ def blocks(shown: pd.DataFrame, beside: pd.DataFrame, word: str) -> Figure:
 def _block(
     axes: Axes, shown, beside, word: str, tasks: Mapping[str, str], columns: Mapping[str, str]
 ) -> None:
-    """Draw cells of tasks x `columns`, which map the name of each column to the panel that it shows."""
+    """Draw cells of tasks x `columns`, which map the name of each column to the panel that it
+    shows."""
     key = ["panel", "series", "task"]
-    ours, other = (dict(zip(map(tuple, rows[key].values), rows.itertuples())) for rows in (shown, beside))
+    ours, other = (
+        dict(zip(map(tuple, rows[key].values), rows.itertuples())) for rows in (shown, beside)
+    )
     fills = np.full((len(tasks), len(columns)), np.nan)
     for (y, task), (x, (name, panel)) in product(enumerate(tasks), enumerate(columns.items())):
         cell, grey = ours.get((panel, name, task)), other.get((panel, name, task))
@@ -165,6 +187,8 @@ def _block(
         if grey is not None:
             lines.append((f"{word} {number(grey.value)}", {"color": "#404040"}))
         grids.write(axes, x, y, lines)
-    names = [style.label_of(name) + style.mark_of(shown[shown["series"] == name]) for name in columns]
+    names = [
+        style.label_of(name) + style.mark_of(shown[shown["series"] == name]) for name in columns
+    ]
     look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -SATURATES, "vmax": SATURATES}
     grids.coloured_table(axes, fills, names, tasks.values(), **look)

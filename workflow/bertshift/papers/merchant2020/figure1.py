@@ -7,7 +7,8 @@ import pandas as pd
 from bertshift.figures import layers, numbers, style
 
 KEYS = ["panel", "series", "kind", "measure", "split", "rank", "layer"]
-# The two probes side by side, each with the measure of whole trees that belongs to it below: panel, title, label.
+# The two probes side by side, each with the measure of whole trees that belongs to it below:
+# panel, title, label.
 PANELS = [
     ("depth spearman", "Depth probe", "Spearman"), ("distance spearman", "Distance probe", "Spearman"),
     ("depth root_accuracy", "", "root accuracy"), ("distance uuas", "", "UUAS"),
@@ -15,9 +16,9 @@ PANELS = [
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw one line per model over layers 0 (embeddings) to L, on dev, of probes of the highest rank that was
-    trained. The table has every measure of both probes, on dev and test. The paper prints no number of this
-    figure."""
+    """Draw one line per model over layers 0 (embeddings) to L, on dev, of probes of the highest
+    rank that was trained. The table has every measure of both probes, on dev and test. The paper
+    prints no number of this figure."""
     rows = numbers.rows_of(inputs, "structural_probe")
     rows = rows.assign(panel=rows["kind"] + " " + rows["measure"])
     table = numbers.join(numbers.means(rows, KEYS, ["series"]), columns=[*KEYS, *numbers.VALUES])

@@ -1,4 +1,5 @@
-"""Merchant et al. 2020, Figures 2 and 5: representational similarity (RSA) to the pretrained model, by layer."""
+"""Merchant et al. 2020, Figures 2 and 5: representational similarity (RSA) to the pretrained
+model, by layer."""
 
 from collections.abc import Mapping
 from itertools import chain, zip_longest
@@ -12,9 +13,11 @@ from bertshift.rows.nulls import null_of
 INPUTS = {
     "mnli": "MNLI pairs", "squad": "SQuAD pairs", "dep": "Treebank sentences", "wiki": "Wikipedia sentences"
 }  # fmt: skip
-# The paper shows its two models on all three of its inputs; another model, on its own kind of input and Wikipedia.
+# The paper shows its two models on all three of its inputs; another model, on its own kind of
+# input and Wikipedia.
 SHOWN = {"mnli": ["mnli", "squad", "wiki"], "squad": ["mnli", "squad", "wiki"]}
-# Controls are thin lines, in the colour of Wikipedia or else of the model's own inputs, which they vary.
+# Controls are thin lines, in the colour of Wikipedia or else of the model's own inputs, which they
+# vary.
 CONTROLS = [
     ("{task}_premise", "own, premise or question alone", "--"),
     ("{task}_question", "own, premise or question alone", "--"),
@@ -25,10 +28,14 @@ CONTROLS = [
 
 
 def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw RSA on `wiki`: one line per fine-tuned model, and the published points, at the same distance from
-    the last layer."""
+    """Draw RSA on `wiki`: one line per fine-tuned model, and the published points, at the same
+    distance from the last layer."""
     rows = numbers.stack(inputs, "rsa", ["content"], ["wiki"]).assign(panel="wiki")
-    models = {style.task_of(model): model for model in reversed(rows["model"].unique()) if not null_of(model)}
+    models = {
+        style.task_of(model): model
+        for model in reversed(rows["model"].unique())
+        if not null_of(model)
+    }
     entry = published["figure2"]
     points = [
         numbers.published(
@@ -53,8 +60,8 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw one panel per model, one line per kind of input; controls thin, without bands. The paper prints no
-    number of it."""
+    """Draw one panel per model, one line per kind of input; controls thin, without bands. The
+    paper prints no number of it."""
     measured = list(pd.concat([table["stimuli"] for table in inputs.values()]).unique())
     table = numbers.join(
         numbers.ours(numbers.stack(inputs, "rsa", ["content"], measured), "model", "stimuli")
@@ -68,7 +75,9 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         for stimuli in SHOWN.get(task, [task, "wiki"]):
             if stimuli in curves:
                 look, words = style.look_of(stimuli), INPUTS.get(stimuli, stimuli)
-                layers.curve(axes, curves[stimuli], words, look, linewidth=2.2 if stimuli == task else 1.4)
+                layers.curve(
+                    axes, curves[stimuli], words, look, linewidth=2.2 if stimuli == task else 1.4
+                )
                 thick[words] = Line2D([], [], label=words, **look)
         for template, words, dashes in CONTROLS:
             stimuli = template.format(task=task)
@@ -85,5 +94,7 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     # A legend fills column by column: thick lines are its first row, thin ones its second.
     blank = Line2D([], [], linestyle="", label=" ")
     handles = list(chain(*zip_longest(thick.values(), thin.values(), fillvalue=blank)))
-    figure.legend(handles=handles, loc="outside upper center", ncols=-(-len(handles) // 2), columnspacing=1.2)
+    figure.legend(
+        handles=handles, loc="outside upper center", ncols=-(-len(handles) // 2), columnspacing=1.2
+    )
     return style.captioned(figure, table, style.failures(table, "panel"))

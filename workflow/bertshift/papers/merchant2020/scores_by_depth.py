@@ -24,12 +24,12 @@ SHARE = 0.95
 
 
 def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Stack every run's headline score, in points; `series` is the model that each table varies, itself one
-    of its rows.
+    """Stack every run's headline score, in points; `series` is the model that each table varies,
+    itself one of its rows.
 
-    A frozen or shortened model at the level of the majority class is a result, and counts. A replicate whose complete run
-    failed to train has nothing to compare with: it is left out, unless all of a model's did. `dropped` is how many of the
-    model's replicates are left out.
+    A frozen or shortened model at the level of the majority class is a result, and counts. A
+    replicate whose complete run failed to train has nothing to compare with: it is left out,
+    unless all of a model's did. `dropped` is how many of the model's replicates are left out.
     """
     kept = [
         rows.assign(series=min(rows["model"], key=len), table=path)
@@ -52,23 +52,26 @@ def numbers_of(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def at(rows: pd.DataFrame, there: pd.Series, end: str) -> pd.DataFrame:
-    """Find for each of the `scores` the numbers of the same model and replicate `there` (a mask), at this
-    `end` of the sweep. UserError where there are none."""
+    """Find for each of the `scores` the numbers of the same model and replicate `there` (a mask),
+    at this `end` of the sweep. UserError where there are none."""
     names = list(numbers_of(rows))
     found = rows[RUN].merge(rows.loc[there, [*RUN, *names]], on=RUN, how="left")
     if found["value"].isna().any():
         run = found.loc[found["value"].isna(), RUN].iloc[0].to_dict()
-        raise UserError(f"the sweep of {run} lacks its {end} end; delete its table and run its rule again.")
+        raise UserError(
+            f"the sweep of {run} lacks its {end} end; delete its table and run its rule again."
+        )
     return found[names]
 
 
 def tidy(
     rows: pd.DataFrame, published: Mapping, relative: str, complete: pd.Series, end: str, empty=0
 ) -> pd.DataFrame:
-    """Tabulate the `scores`, the paper's, and in panel `relative` ours in percent of the gain from `empty` to
-    complete runs.
+    """Tabulate the `scores`, the paper's, and in panel `relative` ours in percent of the gain from
+    `empty` to complete runs.
 
-    `complete` (a mask) says which rows are of complete runs, at this `end` of the sweep. `empty` are numbers for each row.
+    `complete` (a mask) says which rows are of complete runs, at this `end` of the sweep. `empty`
+    are numbers for each row.
     """
     gain = at(rows, complete, end) - empty
     percent = 100 * (numbers_of(rows) - empty) / gain.where(gain > 0)
@@ -81,9 +84,13 @@ def tidy(
 
 
 def means(rows: pd.DataFrame, panel: str, found: pd.DataFrame, ends=ranges.ANY) -> pd.DataFrame:
-    """Average numbers, for each of `rows` or NaN, over the replicates that have them, as rows of panel
-    `panel`. `failed` counts also the replicates that are left out."""
-    rows = statistics.with_value(rows, np.nan, ends).assign(panel=panel, **found).dropna(subset="value")
+    """Average numbers, for each of `rows` or NaN, over the replicates that have them, as rows of
+    panel `panel`. `failed` counts also the replicates that are left out."""
+    rows = (
+        statistics.with_value(rows, np.nan, ends)
+        .assign(panel=panel, **found)
+        .dropna(subset="value")
+    )
     if rows.empty:
         return rows
     found = numbers.means_of_all(rows, KEYS, ["series"])
@@ -92,11 +99,13 @@ def means(rows: pd.DataFrame, panel: str, found: pd.DataFrame, ends=ranges.ANY) 
 
 
 def printed(published: Mapping, complete: pd.DataFrame) -> pd.DataFrame:
-    """Read the paper's scores of complete fine-tuning, where ours stand, the rows of `complete`: the first
-    model of a task."""
+    """Read the paper's scores of complete fine-tuning, where ours stand, the rows of `complete`:
+    the first model of a task."""
     entry = published["training"]
     facts = pd.DataFrame(entry["tasks"]).T.rename_axis("task").reset_index()
-    ends = complete.drop_duplicates("task")[["task", "series", "position", "layers"]].merge(facts, on="task")
+    ends = complete.drop_duplicates("task")[["task", "series", "position", "layers"]].merge(
+        facts, on="task"
+    )
     low, high = (ends["value"] + sign * ends["plus_minus"] for sign in (-1, 1))
     columns = ends[["series", "metric", "position", "layers", "value"]].assign(low=low, high=high)
     return numbers.published(entry, published["paper"], panel="score", **columns.to_dict("list"))
@@ -105,8 +114,8 @@ def printed(published: Mapping, complete: pd.DataFrame) -> pd.DataFrame:
 def panels(
     table: pd.DataFrame, relative: str, in_percent_of: str, complete: pd.DataFrame
 ) -> tuple[Figure, Axes, Axes]:
-    """Draw the scores, and beside them the panel `relative`: a line per model over `position`, the paper's
-    scores as stars.
+    """Draw the scores, and beside them the panel `relative`: a line per model over `position`, the
+    paper's scores as stars.
 
     `complete` are the scores of complete runs: a model failed to train if all of these did.
     """
@@ -129,9 +138,11 @@ def panels(
     return figure, left, right
 
 
-def left_out(table: pd.DataFrame, relative: str, complete: pd.DataFrame, end: str, why: str) -> str:
-    """Say which replicates are left out: those whose `complete` run (as in `panels`), called `end`, failed to
-    train, and those that `relative` lacks. Empty if there are none."""
+def left_out(
+    table: pd.DataFrame, relative: str, complete: pd.DataFrame, end: str, why: str
+) -> str:
+    """Say which replicates are left out: those whose `complete` run (as in `panels`), called
+    `end`, failed to train, and those that `relative` lacks. Empty if there are none."""
     failed = style.failures(complete)
     ours = table[table["source"] == "ours"]
     counts = ours.groupby(["panel", "series"])["replicates"].max().groupby("panel").sum()
@@ -144,13 +155,17 @@ def left_out(table: pd.DataFrame, relative: str, complete: pd.DataFrame, end: st
 
 
 def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw scores by frozen layer. The axis is the paper's: -1 with nothing frozen, then the last frozen
-    layer from 0; a hollow marker for embeddings alone."""
+    """Draw scores by frozen layer. The axis is the paper's: -1 with nothing frozen, then the last
+    frozen layer from 0; a hollow marker for embeddings alone."""
     rows = scores(inputs)
     table = tidy(rows, published, OF_UNFROZEN, rows["position"] == NOTHING_FROZEN, "unfrozen")
     embeddings = table["position"] == EMBEDDINGS_ONLY
-    complete = table.query(f"source == 'ours' and panel == 'score' and position == {NOTHING_FROZEN}")
-    figure, left, right = panels(table[~embeddings], OF_UNFROZEN, "score with nothing frozen", complete)
+    complete = table.query(
+        f"source == 'ours' and panel == 'score' and position == {NOTHING_FROZEN}"
+    )
+    figure, left, right = panels(
+        table[~embeddings], OF_UNFROZEN, "score with nothing frozen", complete
+    )
     ticks = range(-1, int(table["layers"].max()))
     for axes, panel in ((left, "score"), (right, OF_UNFROZEN)):
         for point in table[embeddings & (table["panel"] == panel)].itertuples():
@@ -163,8 +178,8 @@ def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw scores by number of layers kept, and how much of the gain from no layer to all of them is reached;
-    layers to 95 % of it, by replicate."""
+    """Draw scores by number of layers kept, and how much of the gain from no layer to all of them
+    is reached; layers to 95 % of it, by replicate."""
     rows = scores(inputs)
     is_complete = rows["position"] == rows["layers"]
     empty = at(rows, rows["position"] == 0, "empty")
@@ -188,4 +203,6 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     words = ", ".join(f"{style.label_of(model)} {kept:.3g}" for model, kept in reached.items())
     enough = f"Layers to 95 % of the gain, mean over replicates: {words or 'no task gains'}."
     why = "in which more layers gain nothing"
-    return style.captioned(figure, table, enough, left_out(table, OF_GAIN, complete, "complete", why))
+    return style.captioned(
+        figure, table, enough, left_out(table, OF_GAIN, complete, "complete", why)
+    )
