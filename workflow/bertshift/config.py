@@ -86,7 +86,8 @@ def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
         file = files["experiments"] = Path(str(named))
         if not file.is_file():
             raise UserError(
-                f"experiments: {file.absolute()} does not exist; name the file that holds the settings."
+                f"experiments: {file.absolute()} does not exist; name the file that holds the"
+                " settings."
             )
         user = merge(
             read_yaml(file), {key: value for key, value in user.items() if key != "experiments"}
@@ -187,7 +188,8 @@ def _read(text: str, place: str):
         node = loader.get_single_node()
         if twice := next(_second_keys(node), None):
             raise UserError(
-                f"{place}, line {twice.start_mark.line + 1}: the key '{twice.value}' stands twice; write it once."
+                f"{place}, line {twice.start_mark.line + 1}: the key '{twice.value}' stands twice;"
+                " write it once."
             )
         return node and loader.construct_document(node)
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not
@@ -203,8 +205,8 @@ def _undefined_alias(error: Exception, text: str) -> str:
     line, column = error.problem_mark.line, error.problem_mark.column
     name = re.match(r"[^\s,\[\]{}]*", text.splitlines()[line][column + 1 :])[0]
     return (
-        f"line {line + 1}: *{name} stands for nothing, as no &{name} is above it; write the value itself, or "
-        f"'{name}: &{name}' with the value under '{ANCHORS}', at the top of the file."
+        f"line {line + 1}: *{name} stands for nothing, as no &{name} is above it; write the value"
+        f" itself, or '{name}: &{name}' with the value under '{ANCHORS}', at the top of the file."
     )
 
 
@@ -254,7 +256,10 @@ def _not_text(value) -> str:
     """Say how YAML came to something else than text, and what to write."""
     if isinstance(value, bool):
         words, word = ("yes, on or true", "yes") if value else ("no, off or false", "no")
-        return f'{value} is not text; YAML reads an unquoted {words} so. Write it in quotes, as "{word}".'
+        return (
+            f"{value} is not text; YAML reads an unquoted {words} so. Write it in quotes, as"
+            f' "{word}".'
+        )
     kind = "a number" if isinstance(value, (int, float)) else f"a {type(value).__name__}"
     return f'{value} is not text; YAML reads it as {kind}. Write it in quotes, as "{value}".'
 
@@ -270,8 +275,8 @@ def _secrets(value, path: str) -> Iterator[str]:
             yield from _secrets(below, f"{path}.{number}")
     elif isinstance(value, str) and (shown := redact(value)) != value:
         yield (
-            f"{path.lstrip('.')}: {shown!r} holds what may be a password or a token, and the configuration stands in tables "
-            "and archives; leave it out."
+            f"{path.lstrip('.')}: {shown!r} holds what may be a password or a token, and the"
+            " configuration stands in tables and archives; leave it out."
         )
 
 
@@ -338,7 +343,10 @@ def _sentence(error: ValidationError) -> str:
         return f"{path}: unknown key {', '.join(hints)}; the keys here are {', '.join(known)}."
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in value]
-        return f"{path}: {', '.join(missing)} is missing; {_meaning(schema.get('properties', {}).get(missing[0], {}))}."
+        return (
+            f"{path}: {', '.join(missing)} is missing;"
+            f" {_meaning(schema.get('properties', {}).get(missing[0], {}))}."
+        )
     meaning = f" ({_meaning(schema)})" if "description" in schema else ""
     if error.validator == "type":
         types = (
@@ -372,7 +380,10 @@ def _sentence(error: ValidationError) -> str:
     if error.validator in _LIMITS:
         limit = _LIMITS[error.validator].format(error.validator_value)
         return f"{path}: {value!r} does not fit; write {limit}{meaning}."
-    return f"{path}: {value!r} does not fit; expected {error.validator} {error.validator_value}{meaning}."
+    return (
+        f"{path}: {value!r} does not fit; expected {error.validator}"
+        f" {error.validator_value}{meaning}."
+    )
 
 
 _LIMITS = {
@@ -464,11 +475,13 @@ def _dangling_references(config: dict) -> list[str]:
             width, heads = base["pretrain"]["width"], base["pretrain"]["heads"]
             if width % heads:
                 problems.append(
-                    f"bases.{name}.pretrain.width: {width} cannot be divided among {heads} heads; write a multiple of {heads}."
+                    f"bases.{name}.pretrain.width: {width} cannot be divided among {heads} heads;"
+                    f" write a multiple of {heads}."
                 )
         if inits_of(base) < 1:
             problems.append(
-                f"bases.{name}.checkpoints: is empty; list one checkpoint for each pretraining run."
+                f"bases.{name}.checkpoints: is empty; list one checkpoint for each pretraining"
+                " run."
             )
         if "parent" in base:
             check(f"bases.{name}.parent", base["parent"], config["bases"], "checkpoint")
@@ -538,7 +551,8 @@ def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
     names = lineage(name, bases)
     if names.count(names[-1]) > 1:
         yield (
-            f"bases.{name}.parent: {', '.join(names)} never ends; leave out the parent of the checkpoint that came first."
+            f"bases.{name}.parent: {', '.join(names)} never ends; leave out the parent of the"
+            " checkpoint that came first."
         )
     if (parent := bases[name]["parent"]) in bases and parent != name:
         ours, theirs = (
@@ -548,8 +562,9 @@ def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
         for key in ("layers", "heads", "vocabulary", "checkpoints"):
             if ours[key] != theirs[key]:
                 yield (
-                    f"bases.{name}.parent: '{name}' has {key}: {ours[key]}, its parent '{parent}' {theirs[key]}; name the "
-                    "checkpoint that it was trained from, with as many checkpoints as it has."
+                    f"bases.{name}.parent: '{name}' has {key}: {ours[key]}, its parent '{parent}'"
+                    f" {theirs[key]}; name the checkpoint that it was trained from, with as many"
+                    " checkpoints as it has."
                 )
 
 
@@ -577,15 +592,27 @@ def _misfits(name: str, task: Mapping, config: Mapping) -> Iterator[str]:
         )
     elif key and key not in spec:
         other = "regression" if key == "labels" else "classification"
-        yield f"tasks.{name}.kind: {kind} needs '{key}', which datasets.{dataset} has not; add it, or write {other}."
+        yield (
+            f"tasks.{name}.kind: {kind} needs '{key}', which datasets.{dataset} has not; add it,"
+            f" or write {other}."
+        )
     elif kind == "classification" and "f1" in task["metrics"] and len(labels) != 2:
-        yield f"tasks.{name}.metrics: f1 needs two labels, datasets.{dataset} has {len(labels)}; write macro_f1."
+        yield (
+            f"tasks.{name}.metrics: f1 needs two labels, datasets.{dataset} has {len(labels)};"
+            " write macro_f1."
+        )
     elif (
         kind == "classification"
         and task["metrics"][0] == "f1"
         and "accuracy" not in task["metrics"]
     ):
-        yield f"tasks.{name}.metrics: f1 does not tell whether a run failed to train; add accuracy after it."
+        yield (
+            f"tasks.{name}.metrics: f1 does not tell whether a run failed to train; add accuracy"
+            " after it."
+        )
     for split in ("train", "dev"):
         if splits and split not in splits:
-            yield f"tasks.{name}.dataset: datasets.{dataset} has no {split} split, only {', '.join(splits)}; add it."
+            yield (
+                f"tasks.{name}.dataset: datasets.{dataset} has no {split} split, only"
+                f" {', '.join(splits)}; add it."
+            )

@@ -67,7 +67,8 @@ def reading(path: str | os.PathLike) -> Iterator[None]:
         raise
     except OSError as error:
         raise UserError(
-            f"{path} cannot be read ({error.strerror}); put a file there that you have the right to read."
+            f"{path} cannot be read ({error.strerror}); put a file there that you have the right"
+            " to read."
         ) from error
 
 
@@ -159,5 +160,6 @@ def read_tsv(path: str | os.PathLike) -> "pd.DataFrame":
 
 def damaged(path: str | os.PathLike, why: object) -> UserError:
     return UserError(
-        f"{path} is damaged ({str(why).strip()}); delete it and call the same command again, which makes it again."
+        f"{path} is damaged ({str(why).strip()}); delete it and call the same command again, which"
+        " makes it again."
     )

@@ -48,21 +48,24 @@ VARIANTS = {
     "reinit": Kind(
         rf"reinit(?P<layer>{_NUMBER})(?P<scheme>[bcd]?)(?P<pooler>p?)",
         ("reinit8",),
-        "draws layers 8 and up, counted from 1, anew; a letter names the scheme, p adds the pooler",
+        "draws layers 8 and up, counted from 1, anew; a letter names the scheme, p adds the"
+        " pooler",
         {"layer": _layers},
         anew=True,
     ),
     "reinit_head": Kind(
         rf"reinitL(?P<layer>{_NUMBER})H(?P<head>{_NUMBER})(?P<scheme>[bcd]?)(?P<output>o?)",
         ("reinitL11H3",),
-        "draws head 3 of layer 11 anew; a letter names the scheme, o adds the head's part of the output projection",
+        "draws head 3 of layer 11 anew; a letter names the scheme, o adds the head's part of the"
+        " output projection",
         {"layer": _layers, "head": _heads},
         anew=True,
     ),
     "freeze": Kind(
         rf"freeze(?P<through>{_NUMBER}|E)",
         ("freeze8", "freezeE"),
-        "freezes the embeddings and layers 0 to 8, counted from 0 as in Merchant et al. 2020; E freezes the embeddings alone",
+        "freezes the embeddings and layers 0 to 8, counted from 0 as in Merchant et al. 2020; E"
+        " freezes the embeddings alone",
         {"through": lambda shape: (0, shape["layers"] - 1)},
     ),
     "keep": Kind(
@@ -93,7 +96,8 @@ VARIANTS = {
     "noise": Kind(
         r"noise(?P<times>[2-9]|[1-9]\d{1,2}|)",
         ("noise", "noise10"),
-        "is what it was trained from, with noise as large as its change; 10 makes it ten times as large",
+        "is what it was trained from, with noise as large as its change; 10 makes it ten times as"
+        " large",
     ),
 }
 
@@ -336,7 +340,8 @@ def parse_variant(text: str) -> Variant:
         if match := re.fullmatch(how.pattern, text):
             return Variant(kind, text, tuple(match.groupdict().items()))
     raise UserError(
-        f"'.{text}' is not a variant of a model; write one of {', '.join(form for how in VARIANTS.values() for form in how.forms)}."
+        f"'.{text}' is not a variant of a model; write one of"
+        f" {', '.join(form for how in VARIANTS.values() for form in how.forms)}."
     )
 
 
@@ -354,7 +359,8 @@ def parse_model(name: str, config: Mapping) -> Model:
     """
     if len(name) > LONGEST:
         raise UserError(
-            f"model '{name[:20]}...' has {len(name)} characters; write a name of {LONGEST} or fewer, as files are named by it."
+            f"model '{name[:20]}...' has {len(name)} characters; write a name of {LONGEST} or"
+            " fewer, as files are named by it."
         )
     tasks, bases = list(config["tasks"]), list(config["bases"])
     spelled = Name.of(name)
@@ -363,18 +369,21 @@ def parse_model(name: str, config: Mapping) -> Model:
     if head in bases:
         if base:
             raise UserError(
-                f"model '{name}': '{head}' is a checkpoint already; write '{head}' without '@{base}'."
+                f"model '{name}': '{head}' is a checkpoint already; write '{head}' without"
+                f" '@{base}'."
             )
         model = Model((), variants, head)
         if variants and [variant.kind for variant in variants] not in (["random"], ["keep"]):
             raise UserError(
-                f"model '{name}': a checkpoint that is not fine-tuned can only be .random or .keep5."
+                f"model '{name}': a checkpoint that is not fine-tuned can only be .random or"
+                " .keep5."
             )
     else:
         for task in spelled.stages:
             if task not in tasks:
                 raise UserError(
-                    f"model '{name}': no task or checkpoint '{task}'; {nearest(task, tasks + bases)}."
+                    f"model '{name}': no task or checkpoint '{task}';"
+                    f" {nearest(task, tasks + bases)}."
                 )
         if base and base not in bases:
             raise UserError(
@@ -388,8 +397,8 @@ def parse_model(name: str, config: Mapping) -> Model:
         _check_share(model, name, config)
     if model.variant("noise") and model.variant("random"):
         raise UserError(
-            f"model '{name}': .random starts from random weights, so there is no change from the parent that noise "
-            f"could imitate; write '{model.without('random')}'."
+            f"model '{name}': .random starts from random weights, so there is no change from the"
+            f" parent that noise could imitate; write '{model.without('random')}'."
         )
     if str(model) != name:
         raise UserError(f"model '{name}' has one name; write '{model}'.")
@@ -403,7 +412,10 @@ def _check_adapters(model: Model, name: str) -> None:
         return
     for other in model.variants:
         if other.kind == "freeze":
-            why = f"LoRA on a frozen layer: .{lora.text} freezes all weights and trains adapters in every layer"
+            why = (
+                f"LoRA on a frozen layer: .{lora.text} freezes all weights and trains adapters in"
+                " every layer"
+            )
         elif VARIANTS[other.kind].anew:
             why = f".{lora.text} would never train the weights that .{other.text} draws"
         elif other.text == "keep0":
@@ -429,7 +441,8 @@ def _check_variants(model: Model, name: str, bases: Mapping) -> None:
         )
     if model.variant("carry") and len(model.tasks) < 2:
         raise UserError(
-            f"model '{name}': .carry keeps the head of an earlier task; name one, as in 'wnli+cola.carry'."
+            f"model '{name}': .carry keeps the head of an earlier task; name one, as in"
+            " 'wnli+cola.carry'."
         )
     shape = shape_of(bases[model.base])
     for variant in model.variants:
@@ -437,8 +450,8 @@ def _check_variants(model: Model, name: str, bases: Mapping) -> None:
             low, high = limits(shape)
             if variant[key] != "E" and not low <= int(variant[key]) <= high:
                 raise UserError(
-                    f"model '{name}': '.{variant.text}' is out of range for '{model.base}', whose {key} here goes from "
-                    f"{low} to {high}."
+                    f"model '{name}': '.{variant.text}' is out of range for '{model.base}', whose"
+                    f" {key} here goes from {low} to {high}."
                 )
 
 
@@ -446,16 +459,19 @@ def _check_share(model: Model, name: str, config: Mapping) -> None:
     share, whole, shares = int(model.variant("at")["share"]), model.trained, config["snapshots"]
     if share >= 100:
         raise UserError(
-            f"model '{name}': shares go from 0 to 99 %; for the model after all steps write '{whole}'."
+            f"model '{name}': shares go from 0 to 99 %; for the model after all steps write"
+            f" '{whole}'."
         )
     if model.variant("plateau"):
         raise UserError(
-            f"model '{name}': .plateau does not know its number of steps beforehand; write '{whole}'."
+            f"model '{name}': .plateau does not know its number of steps beforehand; write"
+            f" '{whole}'."
         )
     if share not in shares:
         raise UserError(
-            f"model '{name}': training leaves no snapshot after {share} % of its steps; add {share} to 'snapshots', or name "
-            f"one of {', '.join(f'.at{each}' for each in shares)}."
+            f"model '{name}': training leaves no snapshot after {share} % of its steps; add"
+            f" {share} to 'snapshots', or name one of"
+            f" {', '.join(f'.at{each}' for each in shares)}."
         )
 
 
@@ -473,7 +489,8 @@ def _check_carried_head(model: Model, name: str, config: Mapping) -> None:
             f"'{task}' ({kind}, {n} labels)" for task, (kind, n) in zip(model.tasks[-2:], heads)
         ]
         raise UserError(
-            f"model '{name}': the head of {words[0]} cannot serve {words[1]}; write '{model.without('carry')}'."
+            f"model '{name}': the head of {words[0]} cannot serve {words[1]}; write"
+            f" '{model.without('carry')}'."
         )
 
 

@@ -63,7 +63,10 @@ def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run
     if model == reference:
         if model.tasks:
             pairs = [(a, b) for a in runs for b in runs if a.init == b.init and a.seed < b.seed]
-            short = f"one seed only; raise 'bases.{model.base}.seeds', or 'seeds' of tasks.{model.task},"
+            short = (
+                f"one seed only; raise 'bases.{model.base}.seeds', or 'seeds' of"
+                f" tasks.{model.task},"
+            )
         else:
             pairs = [(a, b) for a in runs for b in runs if a.init < b.init]
             short = f"one pretraining run only; {MORE_CHECKPOINTS} of bases.{model.base}"
@@ -94,7 +97,8 @@ def check_trained(model: Model) -> None:
     needed."""
     if model.variant("noise"):
         raise UserError(
-            f"'{model}' is made by noise, so it has no head, no score and no training; write '{model.imitated}'."
+            f"'{model}' is made by noise, so it has no head, no score and no training; write"
+            f" '{model.imitated}'."
         )
 
 
@@ -117,7 +121,8 @@ def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
     check_trained(model)
     if model.variant("at"):
         raise UserError(
-            f"'{model}' is a snapshot, and the runs of a row train to the end; write '{model.trained}'."
+            f"'{model}' is a snapshot, and the runs of a row train to the end; write"
+            f" '{model.trained}'."
         )
     shape = shape_of(config["bases"][model.base])
     layers = shape["layers"]

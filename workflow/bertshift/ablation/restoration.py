@@ -55,7 +55,8 @@ def restore(
     """
     if task["kind"] not in KINDS:
         raise UserError(
-            f"tasks.{task['name']}: layers are restored in models of {', '.join(KINDS)}, not of {task['kind']}."
+            f"tasks.{task['name']}: layers are restored in models of {', '.join(KINDS)}, not of"
+            f" {task['kind']}."
         )
     the_task = load_task(task, sidecar)
     limits = [size for size in (task.get("max_dev"), max_dev) if size is not None]

@@ -58,7 +58,8 @@ class Headline(NamedTuple):
                 each = np.array([task.columns(rows, answers)[metric] for answers in predictions])
                 return cls("mean", np.zeros(len(rows)), each, each)
         raise UserError(
-            f"tasks.{task.name}: no test is known for {metric}; ablate models of classification, regression or spans."
+            f"tasks.{task.name}: no test is known for {metric}; ablate models of classification,"
+            " regression or spans."
         )
 
 

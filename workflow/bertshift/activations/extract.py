@@ -291,8 +291,8 @@ def _evaluating(model, max_length: int):
     positions = longest_input(model)
     if max_length > positions:
         raise UserError(
-            f"max_length {max_length} is beyond the model's {positions} positions: write a smaller max_length for these "
-            "stimuli."
+            f"max_length {max_length} is beyond the model's {positions} positions: write a smaller"
+            " max_length for these stimuli."
         )
     return model.eval().float().to("cuda" if torch.cuda.is_available() else "cpu")
 

@@ -162,7 +162,8 @@ class Activations:
         """
         if self._kept is not None:
             raise UserError(
-                f"{self.path} holds {len(self._kept)} of {len(self.token_ids)} tokens, not all: extract it again."
+                f"{self.path} holds {len(self._kept)} of {len(self.token_ids)} tokens, not all:"
+                " extract it again."
             )
         return self._map(hidden_name(layer))
 
@@ -174,8 +175,9 @@ class Activations:
         rows = np.searchsorted(self._kept, positions)
         if not np.array_equal(self._kept.take(rows, mode="clip"), positions):
             raise UserError(
-                f'{self.path} holds the states of other tokens than are compared: a metric that reads "sampled" takes those of '
-                "`two_samples`, as docs/metric.md says; if yours does, delete this file and run its rule again."
+                f"{self.path} holds the states of other tokens than are compared: a metric that"
+                ' reads "sampled" takes those of `two_samples`, as docs/metric.md says; if yours'
+                " does, delete this file and run its rule again."
             )
         return self._map(hidden_name(layer))[rows]
 

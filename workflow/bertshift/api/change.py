@@ -153,11 +153,17 @@ class Change:
         for measure in self.profile.index:
             values = self.by_layer(measure)["value"]
             cells[measure] = {
-                layer: f"{value if abs(value) > statistics.EQUAL else 0:.6g} {self.profile.loc[measure, layer]:4.0%}"
+                layer: (
+                    f"{value if abs(value) > statistics.EQUAL else 0:.6g}"
+                    f" {self.profile.loc[measure, layer]:4.0%}"
+                )
                 for layer, value in values.items()
             }
         lines = [
-            f"{self.model} and {self.reference}: each measure by layer, and its share of the largest change"
+            (
+                f"{self.model} and {self.reference}: each measure by layer, and its share of the"
+                " largest change"
+            )
         ]
         lines.append(
             pd.DataFrame(cells)

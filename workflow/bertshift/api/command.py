@@ -35,7 +35,8 @@ def texts_in(file: Path) -> list[str | tuple[str, ...]]:
             raise UserError(f"{file}:{number} has a carriage return; end lines with LF or CRLF.")
         if line.count("\t") > 1:
             raise UserError(
-                f"{file}:{number} has {line.count(chr(9)) + 1} parts; write a text, or two with a tab between."
+                f"{file}:{number} has {line.count(chr(9)) + 1} parts; write a text, or two with a"
+                " tab between."
             )
     texts = [tuple(line.split("\t")) if "\t" in line else line for line in lines]
     _check_no_labels(file, [text for text in texts if isinstance(text, tuple)])
@@ -50,8 +51,9 @@ def _check_no_labels(file: Path, pairs: list[tuple[str, ...]]) -> None:
             parts
         ):
             raise UserError(
-                f"{file}: what is {side} in its lines looks like labels, such as {parts[0]!r}, not like texts; leave it out, "
-                "or name the columns in a first line and choose them with --columns."
+                f"{file}: what is {side} in its lines looks like labels, such as {parts[0]!r}, not"
+                " like texts; leave it out, or name the columns in a first line and choose them"
+                " with --columns."
             )
 
 
@@ -75,7 +77,8 @@ def table_in(file: Path) -> pd.DataFrame:
     except ValueError as error:
         separator = "commas" if comma else "tabs"
         raise UserError(
-            f"{file} is no table ({str(error).strip()}); write one with {separator} between columns."
+            f"{file} is no table ({str(error).strip()}); write one with {separator} between"
+            " columns."
         ) from None
 
 
@@ -144,15 +147,21 @@ def _parser() -> argparse.ArgumentParser:
         "models",
         nargs="+",
         metavar="MODEL",
-        help="the changed model, or several fine-tuning seeds of one, and then what they are compared with: folders, or names "
-        "on the Hugging Face hub; an adapter alone is compared with its base",
+        help=(
+            "the changed model, or several fine-tuning seeds of one, and then what they are"
+            " compared with: folders, or names on the Hugging Face hub; an adapter alone is"
+            " compared with its base"
+        ),
     )
     options = {
         "texts": ("FILE", Path, "one text a line; a tab stands between two of a pair"),
         "columns": (
             "NAMES",
             _names,
-            "FILE is a table; read the column of this name in its first line, or two, with a comma between, for pairs",
+            (
+                "FILE is a table; read the column of this name in its first line, or two, with a"
+                " comma between, for pairs"
+            ),
         ),
         "out": ("FOLDER", Path, "write change.tsv, change.png and index.html there"),
         "measures": (

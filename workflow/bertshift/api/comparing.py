@@ -87,7 +87,8 @@ def compare(
     references = listed([own_reference(one) for one in models] if reference is None else reference)
     if len(references) not in (1, len(models)):
         raise UserError(
-            f"{len(models)} models have {len(references)} references; give one for all, or one for each."
+            f"{len(models)} models have {len(references)} references; give one for all, or one for"
+            " each."
         )
     names, wanted = short_names(models, references), known(measures)
     draws = _known_draws(null, draws)

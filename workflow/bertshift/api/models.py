@@ -70,7 +70,8 @@ def prepare(model: Any, folder: Path, tokenizer: Any = None) -> None:
             import_checkpoint(beside, folder, local_source(name))
         elif not isinstance(model, (str, Path)):
             raise UserError(
-                f"a model is of type {type(model).__name__}; give a folder, a name on the hub, or a model of transformers."
+                f"a model is of type {type(model).__name__}; give a folder, a name on the hub, or"
+                " a model of transformers."
             )
         else:
             given, origin = _found(model)
@@ -140,7 +141,8 @@ def _check_not_above(folder: Path) -> None:
     if inside and not any((folder / name).exists() for name in DESCRIBE):
         names = ", ".join(sorted(inside, key=lambda name: (len(name), name)))
         raise UserError(
-            f"{folder} holds no model itself, but these folders of models: {names}; name one of them."
+            f"{folder} holds no model itself, but these folders of models: {names}; name one of"
+            " them."
         )
 
 
@@ -173,15 +175,16 @@ def _tokenizer(given: Any, name: str) -> PreTrainedTokenizerBase:
     if isinstance(given, PreTrainedTokenizerBase):
         if not given.is_fast:
             raise UserError(
-                f"the tokenizer of {name} is {type(given).__name__}, which cuts words by code of its own; give one that "
-                "has a tokenizer.json."
+                f"the tokenizer of {name} is {type(given).__name__}, which cuts words by code of"
+                " its own; give one that has a tokenizer.json."
             )
         return given
     if given and Path(given).expanduser().is_dir():
         return load_tokenizer(Path(given).expanduser())
     if not (match := HUB_NAME.fullmatch(str(given))):
         raise UserError(
-            f"nothing says which tokenizer {name} has; write tokenizer= with its folder or a loaded one."
+            f"nothing says which tokenizer {name} has; write tokenizer= with its folder or a"
+            " loaded one."
         )
     return load_tokenizer(_tokenizer_files(match["name"], match["revision"]))
 
@@ -201,7 +204,8 @@ def _tokenizer_files(name: str, revision: str | None) -> Path:
         return Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     except (OSError, ValueError) as error:
         raise UserError(
-            f"{name}: its tokenizer could not be downloaded ({error}); write tokenizer= with a folder or a loaded one."
+            f"{name}: its tokenizer could not be downloaded ({error}); write tokenizer= with a"
+            " folder or a loaded one."
         ) from error
 
 

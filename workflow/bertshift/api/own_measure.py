@@ -39,7 +39,8 @@ def shown(function: Function, name: str, pair: Pair, tokens: int = TOKENS) -> Sh
     same = _value(function, name, y, y)
     if min(abs(same), abs(same - 1)) > SAME:
         raise UserError(
-            f"{name} gives {same:g} for states and themselves; let it give 1 as a similarity, or 0 as a distance."
+            f"{name} gives {same:g} for states and themselves; let it give 1 as a similarity, or 0"
+            " as a distance."
         )
     return Shown(f"Hidden states, {name}", {"variant": VARIANT}, alike=same > 0.5)
 

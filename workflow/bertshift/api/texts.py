@@ -49,7 +49,8 @@ def _row(number: int, text: Any) -> dict:
     parts = text if isinstance(text, tuple) and len(text) == 2 else (text,)
     if not all(isinstance(part, str) for part in parts):
         raise UserError(
-            f"text {number} is {type(text).__name__} {text!r:.40}; give a string, or a tuple of two strings."
+            f"text {number} is {type(text).__name__} {text!r:.40}; give a string, or a tuple of"
+            " two strings."
         )
     if not all(map(is_text, parts)):
         raise UserError(
@@ -90,7 +91,8 @@ def _columns(texts: Any, names: Sequence[str]) -> list:
     for name in names:
         if name not in known:
             raise UserError(
-                f"texts has no column {name!r}, only {', '.join(map(str, known))}; correct columns=."
+                f"texts has no column {name!r}, only {', '.join(map(str, known))}; correct"
+                " columns=."
             )
         if isinstance(texts[name], (str, bytes)):
             raise UserError(
@@ -99,7 +101,8 @@ def _columns(texts: Any, names: Sequence[str]) -> list:
     found = [_listed(texts[name]) for name in names]
     if len({*map(len, found)}) > 1:
         raise UserError(
-            f"the columns of texts have {len(found[0])} and {len(found[1])} rows; give as many of both."
+            f"the columns of texts have {len(found[0])} and {len(found[1])} rows; give as many of"
+            " both."
         )
     return found[0] if len(found) == 1 else list(zip(*found, strict=True))
 
@@ -134,8 +137,8 @@ def check_cut(
     least = special + (2 if pair else 1)
     if not least <= max_length <= room:
         raise UserError(
-            f"max_length is {max_length}, and {name} reads {room} tokens, {special} special ones among them; "
-            f"write {least} to {room}."
+            f"max_length is {max_length}, and {name} reads {room} tokens, {special} special ones"
+            f" among them; write {least} to {room}."
         )
 
 
@@ -145,8 +148,9 @@ def check_lengths(offsets: np.ndarray, room: int, name: str) -> None:
     if (long := lengths > room).any():
         first = int(np.argmax(long))
         raise UserError(
-            f"text {first + 1} has {lengths[first]} tokens, more than the {room} that {name} reads, and {long.sum()} of "
-            f"{len(lengths)} texts are too long; shorten them, or write max_length={room} to cut them there."
+            f"text {first + 1} has {lengths[first]} tokens, more than the {room} that {name}"
+            f" reads, and {long.sum()} of {len(lengths)} texts are too long; shorten them, or"
+            f" write max_length={room} to cut them there."
         )
 
 
@@ -154,6 +158,7 @@ def check_same(ours: dict, theirs: dict, name: str, other: str) -> None:
     """Raise UserError where two tokenizers cut the texts differently."""
     if not all(np.array_equal(ours[key], theirs[key]) for key in ours):
         raise UserError(
-            f"{name} and {other} cut the texts differently ({len(ours['ids'])} and {len(theirs['ids'])} tokens): their "
-            "tokenizers are not the same, so no token of one has its like in the other; compare models of one vocabulary."
+            f"{name} and {other} cut the texts differently ({len(ours['ids'])} and"
+            f" {len(theirs['ids'])} tokens): their tokenizers are not the same, so no token of one"
+            " has its like in the other; compare models of one vocabulary."
         )

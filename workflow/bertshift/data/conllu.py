@@ -22,13 +22,15 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
             fields = line.split("\t")
             if len(fields) != 10:
                 raise UserError(
-                    f"{path}:{number} has {len(fields)} columns where CoNLL-U has 10; correct it or fetch the file again."
+                    f"{path}:{number} has {len(fields)} columns where CoNLL-U has 10; correct it"
+                    " or fetch the file again."
                 )
             if fields[0].isdecimal():
                 words.append(_word(fields, len(words) + 1, f"{path}:{number}"))
             elif not fields[0].replace("-", ".").replace(".", "", 1).isdecimal():
                 raise UserError(
-                    f"{path}:{number} has {fields[0]!r} for a word's number; correct it or fetch the file again."
+                    f"{path}:{number} has {fields[0]!r} for a word's number; correct it or fetch"
+                    " the file again."
                 )
         else:
             if words:

@@ -73,8 +73,8 @@ def _examples_with(directory: Path, split: str) -> Path:
         )
     if sha256(path) != sidecar["examples_sha256"]:
         raise UserError(
-            f"{path} is damaged: {SIDECAR} beside it tells of other bytes; delete both and call the same command again, "
-            "which makes them again."
+            f"{path} is damaged: {SIDECAR} beside it tells of other bytes; delete both and call"
+            " the same command again, which makes them again."
         )
     return path
 

@@ -18,7 +18,10 @@ from tempfile import TemporaryDirectory
 from bertshift.data.edges.archive import within
 from bertshift.errors import UserError
 
-LICENCE = "FrameNet: CC BY 3.0 Unported, ICSI Berkeley; most sentences are of the British National Corpus"
+LICENCE = (
+    "FrameNet: CC BY 3.0 Unported, ICSI Berkeley; most sentences are of the British National"
+    " Corpus"
+)
 WORDS, ELEMENT_WORDS, NEAR = 12, 3, 2
 # What NLTK's reader opens: these, and below them every frame and lexical unit, but none of the
 # full texts.
@@ -127,7 +130,8 @@ def _folder(source: Path) -> Iterator[Path]:
         folder = source if source.is_dir() else Path(unpacked)
         if missing := [name for name in INDEXES if not (folder / name).is_file()]:
             raise UserError(
-                f"{source} is no FrameNet: it has no {missing[0]}; put NLTK's framenet_v17 or framenet_v15 there."
+                f"{source} is no FrameNet: it has no {missing[0]}; put NLTK's framenet_v17 or"
+                " framenet_v15 there."
             )
         yield folder.resolve()
 

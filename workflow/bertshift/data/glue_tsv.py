@@ -50,7 +50,8 @@ def _rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
             yield row
     if len(malformed) > spec.get("tolerate_malformed", 0):
         raise UserError(
-            f"{malformed[0]} ({len(malformed)} such lines in all); correct them or fetch the file again."
+            f"{malformed[0]} ({len(malformed)} such lines in all); correct them or fetch the file"
+            " again."
         )
     if malformed:
         dropped["malformed lines"] = len(malformed)
@@ -68,7 +69,8 @@ def example(fields: Mapping, columns: Mapping[str, str], spec: Mapping, where: s
     for key, text in texts.items():
         if not isinstance(text, str):
             raise UserError(
-                f"{where} has no text in column {columns[key]!r}; correct it or fetch the data again."
+                f"{where} has no text in column {columns[key]!r}; correct it or fetch the data"
+                " again."
             )
     raw = str(fields[columns["label"]])
     if raw in spec.get("unlabelled", ()):
@@ -97,6 +99,7 @@ def _score(raw: str, bounds: tuple[float, float], where: str) -> float:
     score = float(raw) if NUMBER.fullmatch(raw) else math.nan
     if not low <= score <= high:
         raise UserError(
-            f"{where} has the score {raw!r}, expected a number from {low} to {high}; correct it or fetch the data again."
+            f"{where} has the score {raw!r}, expected a number from {low} to {high}; correct it or"
+            " fetch the data again."
         )
     return score

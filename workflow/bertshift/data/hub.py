@@ -145,8 +145,8 @@ def _prepared(hub: Mapping, builder) -> dict[str, tuple]:
         }
     except (DatasetsError, ValueError) as error:
         raise UserError(
-            f"The files of the hub's {hub['id']}@{hub['revision']} are not what its card and `hub` "
-            f"in the catalogue say ({_cause(error)}); correct the entry or pin another revision."
+            f"The files of the hub's {hub['id']}@{hub['revision']} are not what its card and `hub`"
+            f" in the catalogue say ({_cause(error)}); correct the entry or pin another revision."
         ) from error
     return {split: (table, table.features) for split, table in tables.items()}
 
@@ -190,8 +190,8 @@ def _rows(
     missing = sorted(set(columns.values()) - set(features))
     if missing:
         raise UserError(
-            f"The hub's {hub['id']}@{hub['revision']}, split {split}, has no column {missing[0]!r}, "
-            f"only {', '.join(features)}; correct `hub.columns` in the catalogue."
+            f"The hub's {hub['id']}@{hub['revision']}, split {split}, has no column"
+            f" {missing[0]!r}, only {', '.join(features)}; correct `hub.columns` in the catalogue."
         )
     decoded = (
         {column: _decode(row[column], features[column]) for column in columns.values()}

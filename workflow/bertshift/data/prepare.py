@@ -56,7 +56,8 @@ def _first_existing(name: str, split: str, mirror: Path, candidates: Iterable[st
         if (mirror / candidate).is_file():
             return candidate
     raise UserError(
-        f"The mirror {mirror} has no {split} file of {name!r}; put {' or '.join(candidates)} there."
+        f"The mirror {mirror} has no {split} file of {name!r}; put {' or '.join(candidates)}"
+        " there."
     )
 
 
@@ -77,7 +78,8 @@ def _write(
         write_jsonl(examples, _identified(splits, counts))
         if empty := [split for split in splits if not counts[split]]:
             raise UserError(
-                f"The {empty[0]} split of {name!r} from {source} has no rows; add some or fetch it again."
+                f"The {empty[0]} split of {name!r} from {source} has no rows; add some or fetch it"
+                " again."
             )
         digest = sha256(examples)
         (directory / SIDECAR).unlink(missing_ok=True)
@@ -130,4 +132,7 @@ def _remark(split: str, rows: int, published: int | None) -> str:
         return f"{split}: {rows} rows; no published number to compare with"
     if rows < published:
         return f"{split}: a sample, {rows} of {published} published rows"
-    return f"{split}: {rows} rows, {rows - published} more than published; another edition or another split"
+    return (
+        f"{split}: {rows} rows, {rows - published} more than published; another edition or another"
+        " split"
+    )

@@ -80,7 +80,8 @@ def _table_rows(source: Path) -> Iterator[dict]:
         cells = _cells(number, line, source)
         if len(cells) != len(header):
             raise UserError(
-                f"{source}:{number} has {len(cells)} cells under {len(header)} columns; correct it."
+                f"{source}:{number} has {len(cells)} cells under {len(header)} columns;"
+                " correct it."
             )
         row = dict(zip(header, cells, strict=True))
         try:
@@ -98,8 +99,8 @@ def _cells(number: int, line: str, source: Path) -> list[str]:
         return next(csv.reader([line], delimiter="\t", strict=True), [])
     except csv.Error as error:
         raise UserError(
-            f"{source}:{number} is no row of a table ({error}); write a cell with quotation marks as csv does: "
-            '"He said ""no"" ."'
+            f"{source}:{number} is no row of a table ({error}); write a cell with quotation marks"
+            ' as csv does: "He said ""no"" ."'
         ) from None
 
 
@@ -120,9 +121,13 @@ def _check(row: dict, source: Path) -> None:
     except (KeyError, TypeError, ValueError):
         good = False
     if not good:
-        form = '{"id", "text", "predicate": [start, end], "arguments": [{"span": [start, end], "role"}]}'
+        form = (
+            '{"id", "text", "predicate": [start, end], "arguments": [{"span": [start, end],'
+            ' "role"}]}'
+        )
         raise UserError(
-            f"{source}: sentence {row.get('id')!r} does not mark a predicate and arguments inside its text; write "
+            f"{source}: sentence {row.get('id')!r} does not mark a predicate and arguments inside"
+            " its text; write "
             + (", ".join(TABLE) if source.suffix == ".tsv" else form)
             + ", spans in characters."
         )

@@ -98,7 +98,10 @@ def _fault(fields: Mapping) -> str | None:
         values += [("answer's text", text, str), ("answer_start", start, int)]
     for key, value, kind in values:
         if type(value) is not kind or kind is str and not is_text(value):
-            return f"its {key} is {textwrap.shorten(json.dumps(value), 60)}, which is not {_NAMES[kind]}"
+            return (
+                f"its {key} is {textwrap.shorten(json.dumps(value), 60)}, which is not"
+                f" {_NAMES[kind]}"
+            )
     return None
 
 

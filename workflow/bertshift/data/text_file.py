@@ -103,7 +103,8 @@ def _check_start(path: Path, start: bytes) -> None:
         raise UserError(f"{path} is empty; write it or fetch it again.")
     if is_web_page(start):
         raise UserError(
-            f"{path} is a web page, not data; the download was redirected or refused: fetch it again."
+            f"{path} is a web page, not data; the download was redirected or refused: fetch it"
+            " again."
         )
     if start.startswith(b"version https://git-lfs"):
         raise UserError(
@@ -141,8 +142,8 @@ def check_columns(path: Path, header: Sequence[str], wanted: Iterable[str], inst
     for sign, name in ((",", "commas"), (";", "semicolons")):
         if len(header) == 1 and {*wanted} <= {_unquoted(cell) for cell in header[0].split(sign)}:
             raise UserError(
-                f"{path} has {name} where tabs are read; write it with tabs, as pandas does with to_csv(path, "
-                "sep='\\t', index=False)."
+                f"{path} has {name} where tabs are read; write it with tabs, as pandas does with"
+                " to_csv(path, sep='\\t', index=False)."
             )
     for name in wanted:
         if name not in header:

@@ -17,9 +17,13 @@ from bertshift.rows.nulls import MATCHED, NOISE, model_of, null_of
 
 GREY = "#8a8a8a"
 NULL_SENTENCES = {
-    NOISE: "{noise}: the model before fine-tuning with random weights added, in every tensor as large as fine-tuning's "
-    "change (mean, and range of replicates).",
-    MATCHED: "Dashed: such noise of the size that changes the last layer as much as fine-tuning does.",
+    NOISE: (
+        "{noise}: the model before fine-tuning with random weights added, in every tensor as large"
+        " as fine-tuning's change (mean, and range of replicates)."
+    ),
+    MATCHED: (
+        "Dashed: such noise of the size that changes the last layer as much as fine-tuning does."
+    ),
 }
 LEGEND_LETTERS, LEGEND_HANDLE = (
     18,

@@ -42,8 +42,8 @@ def stack(
     for path, table in tables.items():
         if lacks := [name for name in ("metric", "variant", "stimuli") if name not in table]:
             raise UserError(
-                f"{path} has no column '{lacks[0]}'; let its metric give each row one, or delete it and call the same "
-                "command again."
+                f"{path} has no column '{lacks[0]}'; let its metric give each row one, or delete"
+                " it and call the same command again."
             )
         rows = table[(table["metric"] == metric) & table["variant"].isin(list(variants))].assign(
             table=path
@@ -193,7 +193,10 @@ def cited(published_file: Mapping, item: str, table: pd.DataFrame, more: str = "
         return ""
     paper, entry = published_file["paper"], published_file[item]
     tolerance = f" (±{entry['tolerance']})" if "tolerance" in entry else ""
-    said = f"{paper['short']}, {entry['place']}, {paper['checkpoint']}, {entry['provenance']}{tolerance}"
+    said = (
+        f"{paper['short']}, {entry['place']}, {paper['checkpoint']},"
+        f" {entry['provenance']}{tolerance}"
+    )
     return f"Paper: {said}{more}."
 
 

@@ -160,8 +160,8 @@ def failures(table: pd.DataFrame, column: str = "series") -> str:
         f"{label_of(name)} {failed} of {trained + failed}" for name, trained, failed in counts
     )
     return (
-        f"Failed to train (a run, or either of two, at most {MARGIN:g} above the majority class): {words}; left out, or "
-        "drawn and marked where all failed."
+        f"Failed to train (a run, or either of two, at most {MARGIN:g} above the majority class):"
+        f" {words}; left out, or drawn and marked where all failed."
     )
 
 
@@ -175,8 +175,8 @@ def far_off(table: pd.DataFrame) -> str:
     tested = each[each.map(len) >= COMPARABLE]
     far = int(tested.map(is_far_off).sum())
     return (
-        f"One replicate lies far from the others in {far} of {len(tested)} means (Grubbs's test, which "
-        f"finds one by chance in {FAR:.0%} of them)."
+        f"One replicate lies far from the others in {far} of {len(tested)} means (Grubbs's test,"
+        f" which finds one by chance in {FAR:.0%} of them)."
         if far
         else ""
     )
@@ -268,7 +268,10 @@ def origin(table: pd.DataFrame) -> tuple[str, str]:
         _several(ours[column]) for column in ("scale", "checkpoint", "data")
     )
     return (
-        f"Ours: scale {scale}; {checkpoint}; {runs} ({_band([(count, interval) for count, _, interval in kinds])}).",
+        (
+            f"Ours: scale {scale}; {checkpoint}; {runs}"
+            f" ({_band([(count, interval) for count, _, interval in kinds])})."
+        ),
         f"Ours: scale {scale}; checkpoint {checkpoints}; mean of {means}; data {data}.",
     )
 

@@ -177,7 +177,8 @@ def word_of_token(activations: Activations, texts: Sequence[Mapping]) -> np.ndar
     """
     if [str(text["id"]) for text in texts] != activations.ids.tolist():
         raise UserError(
-            f"{activations.path} and its annotations hold different inputs: delete results/annotations and run again."
+            f"{activations.path} and its annotations hold different inputs: delete"
+            " results/annotations and run again."
         )
     found, passed = np.full(len(activations.special), -1), 0
     for example, text in enumerate(texts):

@@ -42,8 +42,8 @@ def compare(
     ]
     if shapes[0] != shapes[1]:
         raise UserError(
-            f"models of {shapes[0][0]} layers x {shapes[0][1]} heads and of {shapes[1][0]} x {shapes[1][1]}: cosine "
-            "compares head by head. Ask for rsa or svcca instead."
+            f"models of {shapes[0][0]} layers x {shapes[0][1]} heads and of {shapes[1][0]} x"
+            f" {shapes[1][1]}: cosine compares head by head. Ask for rsa or svcca instead."
         )
     positions = min(longest_input(one) for one in (model, reference))
     if pad_to > positions:
@@ -94,7 +94,8 @@ def compare_saved(
         ids, others = (encode(tokenizer, rows, pad_to)["token_ids"] for tokenizer in tokenizers)
         if not np.array_equal(ids, others):
             raise UserError(
-                f"{folder} and {reference} cut the inputs into other tokens: name a reference with the model's own tokenizer."
+                f"{folder} and {reference} cut the inputs into other tokens: name a reference with"
+                " the model's own tokenizer."
             )
         parts.append(compare(*models, tokenizers[0], rows, keys, pad_to))
     return pd.concat(parts, ignore_index=True)

@@ -232,7 +232,8 @@ class _Parent:
         causal = family_of(self.encoder).causal
         if not causal and tokenizer.mask_token_id is None:
             raise UserError(
-                f"{folder}: the vocabulary has no mask; leave its models out of figures.beyond.forgetting."
+                f"{folder}: the vocabulary has no mask; leave its models out of"
+                " figures.beyond.forgetting."
             )
         index = encode(tokenizer, rows, min(max_length, longest_input(self.encoder)))
         positions = hidden_words(index, causal, stimuli)

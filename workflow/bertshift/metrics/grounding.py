@@ -200,7 +200,8 @@ def _of_states(x: _Layer, y: _Layer) -> dict[str, float]:
         return dict.fromkeys(STATES[1:], np.nan)
     if not can_be_apart(len(x.states), x.kept, y.kept):
         raise UserError(
-            f"{len(x.states)} tokens cannot tell {x.kept} directions from {y.kept}: ask for more stimuli."
+            f"{len(x.states)} tokens cannot tell {x.kept} directions from {y.kept}: ask for more"
+            " stimuli."
         )
     xy = scatter(x.states, y.states)
     rho, *coordinates = pwcca.variates(x.principal, y.principal, xy, x.kept, y.kept)

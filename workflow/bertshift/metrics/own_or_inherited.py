@@ -50,8 +50,9 @@ def _rows(pairs: list[Pair], folders: Mapping[Path, Path]) -> Iterator[dict]:
         check_same_heads("own_or_inherited", pair, model, reference)
         if model.width != reference.width:
             raise UserError(
-                f"{pair.model} has states of {model.width} numbers, {pair.reference} of {reference.width}: one's layers "
-                "cannot read the other's input. Ask for rsa or svcca instead."
+                f"{pair.model} has states of {model.width} numbers, {pair.reference} of"
+                f" {reference.width}: one's layers cannot read the other's input. Ask for rsa or"
+                " svcca instead."
             )
         ours, theirs = (Rerun(load_encoder(folders[one.path]), one) for one in (model, reference))
         for layer in range(1, model.layers + 1):

@@ -55,9 +55,10 @@ def check_same_tokens(model: Activations, reference: Activations) -> None:
         and np.array_equal(model.token_ids, reference.token_ids)
     ):
         raise UserError(
-            f"{model.path} and {reference.path} do not hold the same tokens ({len(model.token_ids)} and "
-            f"{len(reference.token_ids)}): models with different tokenizers, or files extracted with a different "
-            "max_length, cannot be compared token by token. Name a reference with the model's own tokenizer."
+            f"{model.path} and {reference.path} do not hold the same tokens"
+            f" ({len(model.token_ids)} and {len(reference.token_ids)}): models with different"
+            " tokenizers, or files extracted with a different max_length, cannot be compared"
+            " token by token. Name a reference with the model's own tokenizer."
         )
 
 
@@ -90,7 +91,8 @@ def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
     table = pd.DataFrame(list(rows))
     if table.empty:
         raise UserError(
-            "no layer can be measured, as its tokens are too few or do not differ; ask for more stimuli."
+            "no layer can be measured, as its tokens are too few or do not differ; ask for more"
+            " stimuli."
         )
     without = [blocks.in_columns(table.pop("without"))] if "without" in table else []
     last = [*COLUMNS, *extra]
@@ -137,8 +139,9 @@ def check_same_heads(metric: str, pair: Pair, model: Activations, reference: Act
     shapes = [(one.layers, one.attention(1).heads) for one in (model, reference)]
     if shapes[0] != shapes[1]:
         raise UserError(
-            f"{pair.model} has {shapes[0][0]} layers x {shapes[0][1]} heads and {pair.reference} has "
-            f"{shapes[1][0]} x {shapes[1][1]}: {metric} compares head by head. Ask for rsa or svcca instead."
+            f"{pair.model} has {shapes[0][0]} layers x {shapes[0][1]} heads and {pair.reference}"
+            f" has {shapes[1][0]} x {shapes[1][1]}: {metric} compares head by head. Ask for rsa or"
+            " svcca instead."
         )
 
 

@@ -34,8 +34,8 @@ from bertshift.seeds import seed_from
 
 DRAWS = 1000
 PERCENTILE = 99
-EXAMPLE = (
-    "He was becoming agitated ."  # the paper's; another vocabulary's sentences have their own
+EXAMPLE = (  # the paper's; another vocabulary's sentences have their own
+    "He was becoming agitated ."
 )
 EXAMPLE_HEADS = 2
 FIRST, SEPARATOR = "[first]", "[separator]"  # what special tokens are called, whatever they are

@@ -46,7 +46,8 @@ class Centred:
         rows -= mean  # centred here and by `mean` again, as a large mean has large rounding
         if not differ(np.vdot(rows, rows), len(x) * (mean @ mean), x.dtype):
             raise UserError(
-                "Hidden states do not vary between tokens, so no measure is defined: check the model."
+                "Hidden states do not vary between tokens, so no measure is defined: check the"
+                " model."
             )
         return cls(rows, np.arange(len(x)), blocks)
 

@@ -108,7 +108,8 @@ def _rows(pairs: Sequence[tuple[Path, Path, dict]]) -> Iterator[dict]:
                 weights, others = (projection(one, layer, matrix) for one in (model, reference))
             if weights.shape != others.shape:
                 raise UserError(
-                    f"{folder} and {ref_folder} have a {matrix} of {weights.shape} and {others.shape}: name models of one shape."
+                    f"{folder} and {ref_folder} have a {matrix} of {weights.shape} and"
+                    f" {others.shape}: name models of one shape."
                 )
             place = {"layer": layer, "ref_layer": layer, "head": 0, "matrix": matrix, "sd": np.nan}
             for row in of_matrix(weights, others, vectors(ref_folder, layer, matrix)):
@@ -122,7 +123,8 @@ def _places(pairs: Sequence[tuple[Path, Path, dict]]) -> list[tuple[int, str]]:
         with opened(folder, INSTEAD) as model, opened(ref_folder, INSTEAD) as reference:
             if model.layers > reference.layers:
                 raise UserError(
-                    f"{folder} has {model.layers} layers and {ref_folder} {reference.layers}: name a reference with as many."
+                    f"{folder} has {model.layers} layers and {ref_folder} {reference.layers}: name"
+                    " a reference with as many."
                 )
             layers.append(model.layers)
     return [(layer, matrix) for layer in range(1, min(layers) + 1) for matrix in MATRICES]

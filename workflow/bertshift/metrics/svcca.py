@@ -124,8 +124,8 @@ def distances(
     k_x, k_y = kept or (x.kept(0.99), y.kept(0.99))
     if n - 1 <= max(len(x.directions), len(y.directions)) or not can_be_apart(n, k_x, k_y):
         raise UserError(
-            f"SVCCA of {n} tokens is degenerate at width {len(x.directions)}, where it compares {k_x} directions with "
-            f"{k_y}: ask for more stimuli, best 20 times the width."
+            f"SVCCA of {n} tokens is degenerate at width {len(x.directions)}, where it compares"
+            f" {k_x} directions with {k_y}: ask for more stimuli, best 20 times the width."
         )
     full_x, full_y = len(x.variances), len(y.variances)
     full = can_be_apart(n, full_x, full_y)

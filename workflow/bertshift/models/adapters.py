@@ -16,8 +16,8 @@ from bertshift.files import read_object
 from bertshift.models.loading import read_weights
 from bertshift.models.published import ADAPTER, ADAPTER_WEIGHTS
 
-BELOW = (
-    "base_model.model."  # what PEFT writes in front of the names of the adapted model's weights
+BELOW = (  # what PEFT writes in front of the names of the adapted model's weights
+    "base_model.model."
 )
 WORDS = 7
 
@@ -40,7 +40,8 @@ def base_of(adapter: Path | nn.Module) -> str:
     if not base:
         where = "the loaded adapter" if isinstance(adapter, nn.Module) else adapter / ADAPTER
         raise UserError(
-            f"{where} names no base_model_name_or_path; write the model that the adapter changes there."
+            f"{where} names no base_model_name_or_path; write the model that the adapter changes"
+            " there."
         )
     return f"{base}@{revision}" if revision and not Path(base).expanduser().is_dir() else base
 
@@ -137,7 +138,8 @@ def _cannot_be_merged(name: str, why: str) -> UserError:
 def _need_peft(name: str) -> None:
     if not find_spec("peft"):
         raise UserError(
-            f"{name} is an adapter, which needs the package peft; install it, or give the merged model."
+            f"{name} is an adapter, which needs the package peft; install it, or give the merged"
+            " model."
         )
 
 
@@ -197,5 +199,6 @@ def _fitting(folder: Path) -> Iterator[None]:
     except Exception as error:  # each kind of adapter has its own
         reason = " ".join(str(error).split())
         raise UserError(
-            f"{folder}: the adapter does not fit its base ({reason}); name the base that it was trained on."
+            f"{folder}: the adapter does not fit its base ({reason}); name the base that it was"
+            " trained on."
         ) from error

@@ -47,7 +47,8 @@ def check(model: PreTrainedModel, folder: Path) -> None:
 
     def refuse(why: str) -> None:
         raise UserError(
-            f"{folder}: {why}, so what would be said about this {model.config.model_type} model would be wrong; name another model."
+            f"{folder}: {why}, so what would be said about this {model.config.model_type} model"
+            " would be wrong; name another model."
         )
 
     if len(maps) != len(layers):

@@ -30,7 +30,8 @@ def explore(model: PreTrainedModel) -> Family:
     ]
     if not lists or not count:
         raise UserError(
-            f"'{kind}' models are not known here, and no list of {count} layers is found in this one."
+            f"'{kind}' models are not known here, and no list of {count} layers is found in this"
+            " one."
         )
     layers, record = lists[0], Record("maps", "context")
     calls: list[str] = []
@@ -67,7 +68,8 @@ def explore(model: PreTrainedModel) -> Family:
             else ""
         )
         raise UserError(
-            f"'{kind}' models are not known here, and this one does not run on words alone ({error}).{lacking}"
+            f"'{kind}' models are not known here, and this one does not run on words alone"
+            f" ({error}).{lacking}"
         ) from error
     finally:
         for hook in hooks:
@@ -75,8 +77,8 @@ def explore(model: PreTrainedModel) -> Family:
     maps, contexts = record.kept["maps"], record.kept["context"]
     if len(maps) != count:
         raise UserError(
-            f"'{kind}' models are not known here, and their attention cannot be recorded: it was seen {len(maps)} times in "
-            f"{count} layers."
+            f"'{kind}' models are not known here, and their attention cannot be recorded: it was"
+            f" seen {len(maps)} times in {count} layers."
         )
     own = [name for name in calls if name.startswith(f"{layers}.")]
     begin, end = calls.index(own[0]), len(calls) - calls[::-1].index(own[-1])

@@ -37,8 +37,8 @@ def own_layers(model: PreTrainedModel, what: str) -> list[nn.Module]:
     layers = layers_of(model)
     if len({*layers}) < len(layers):
         raise UserError(
-            f"{what} is not possible: this {model.config.model_type} model runs one layer {len(layers)} times; name a model "
-            "whose layers have weights of their own."
+            f"{what} is not possible: this {model.config.model_type} model runs one layer"
+            f" {len(layers)} times; name a model whose layers have weights of their own."
         )
     return layers
 
@@ -61,15 +61,18 @@ def projections(
     module = own_layers(model, what)[layer - 1]
     if not (family.query or family.fused):
         raise UserError(
-            f"{what} is not possible: which weights of a {kind} model belong to a head is not known."
+            f"{what} is not possible: which weights of a {kind} model belong to a head is not"
+            " known."
         )
     if key_heads(model) < heads_of(model):
         raise UserError(
-            f"{what} is not possible: in this {kind} model one head's keys and values serve others too."
+            f"{what} is not possible: in this {kind} model one head's keys and values serve others"
+            " too."
         )
     if not family.heads_apart:
         raise UserError(
-            f"{what} is not possible: a norm over all heads of this {kind} model would change the others too."
+            f"{what} is not possible: a norm over all heads of this {kind} model would change the"
+            " others too."
         )
     found = {}
     for number, name in enumerate(("query", "key", "value")):
@@ -93,7 +96,8 @@ def output_columns(model: PreTrainedModel, layer: int, head: int, what: str) -> 
     family, width = family_of(model), head_width(model)
     if not family.out:
         raise UserError(
-            f"{what} is not possible: the output projection of a {model.config.model_type} model is not known."
+            f"{what} is not possible: the output projection of a {model.config.model_type} model"
+            " is not known."
         )
     projection = layers_of(model)[layer - 1].get_submodule(family.out)
     return matrix(projection)[:, (head - 1) * width : head * width]
@@ -135,8 +139,8 @@ def run(
         more["token_type_ids"] = token_type_ids
     elif family.segments is None and token_type_ids is not None and token_type_ids.any():
         raise UserError(
-            f"how a {model.config.model_type} model reads which text a token is of is not known, so it cannot read pairs; "
-            "write single texts, or name another model."
+            f"how a {model.config.model_type} model reads which text a token is of is not known,"
+            " so it cannot read pairs; write single texts, or name another model."
         )
     if family.causal:
         more["use_cache"] = False
@@ -155,7 +159,8 @@ def needs_all_tokens(encoder: PreTrainedModel, what: str) -> None:
     """Raise UserError for a decoder, in which a word does not know the words behind it."""
     if family_of(encoder).causal:
         raise UserError(
-            f"{what} needs an encoder: in a {encoder.config.model_type} model a word has not read the words behind it."
+            f"{what} needs an encoder: in a {encoder.config.model_type} model a word has not read"
+            " the words behind it."
         )
 
 

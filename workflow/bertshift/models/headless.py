@@ -39,6 +39,7 @@ def has_no_head(folder: Path) -> bool:
 def no_head(folder: Path, lacks: str = "") -> str:
     """Write the sentence that tells a user that `folder` has no head for words."""
     return (
-        f"{folder} has no head for words{lacks}, so nothing tells what its fine-tuned models forgot; name a checkpoint that "
-        "was published with its head, or leave its models out of figures.beyond.forgetting (null leaves out the figure)."
+        f"{folder} has no head for words{lacks}, so nothing tells what its fine-tuned models"
+        " forgot; name a checkpoint that was published with its head, or leave its models out of"
+        " figures.beyond.forgetting (null leaves out the figure)."
     )

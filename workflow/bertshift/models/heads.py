@@ -144,7 +144,10 @@ class TokenClassifier(LinearHead):
 
     @property
     def outputs(self) -> str:
-        return f"{len(self.labels)} labels ({', '.join(self.labels)}) of width {self.head.in_features}"
+        return (
+            f"{len(self.labels)} labels ({', '.join(self.labels)}) of width"
+            f" {self.head.in_features}"
+        )
 
     def forward(self, first: Tensor, **inputs: Tensor | None) -> Tensor:
         """Compute logits [..., labels]; `first` [sentences, words] is where words begin, negative
@@ -179,7 +182,8 @@ def load_task_model(folder: Path) -> nn.Module:
     kind = (encoder.config.architectures or [""])[0]
     if kind not in HEADS or not head:
         raise UserError(
-            f"{folder} holds no fine-tuned model (architecture {kind!r}); give a folder that fine-tuning wrote."
+            f"{folder} holds no fine-tuned model (architecture {kind!r}); give a folder that"
+            " fine-tuning wrote."
         )
     model = HEADS[kind].rebuilt(encoder, head)
     model.head.load_state_dict(head)
@@ -192,6 +196,7 @@ def take_head(model: nn.Module, folder: Path, task: str) -> None:
     earlier = load_task_model(folder)
     if earlier.outputs != model.outputs:
         raise UserError(
-            f"The head in {folder} has {earlier.outputs}, task {task} needs {model.outputs}; start with a fresh head."
+            f"The head in {folder} has {earlier.outputs}, task {task} needs {model.outputs}; start"
+            " with a fresh head."
         )
     model.head.load_state_dict(earlier.head.state_dict())

@@ -40,8 +40,8 @@ class LanguageHead:
         logits = self.model(input_ids=places).logits[0]
         if self._states:
             raise UserError(
-                f"the head of a {self.model.config.model_type} model cannot be run alone; leave its models out of "
-                "figures.beyond.forgetting."
+                f"the head of a {self.model.config.model_type} model cannot be run alone; leave"
+                " its models out of figures.beyond.forgetting."
             )
         return logits
 
@@ -60,7 +60,8 @@ def load_language_model(folder: Path, encoder: PreTrainedModel) -> PreTrainedMod
     config = load_config(folder)
     if type(config) not in kind._model_mapping:
         raise UserError(
-            f"{folder}: transformers has no head for {what} words of {config.model_type} models; leave its models out of figures.beyond.forgetting."
+            f"{folder}: transformers has no head for {what} words of {config.model_type} models;"
+            " leave its models out of figures.beyond.forgetting."
         )
     check_seal(Path(folder) / WEIGHTS)
     model, report = quietly_read(kind, folder, config)

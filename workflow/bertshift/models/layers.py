@@ -98,7 +98,8 @@ class Layers:
     def __init__(self, model: PreTrainedModel, **inputs: Tensor | None):
         if getattr(getattr(model, "encoder", None), "conv", None) is not None:
             raise UserError(
-                "single layers of a model with a convolution behind its first layer cannot be run; name another model."
+                "single layers of a model with a convolution behind its first layer cannot be run;"
+                " name another model."
             )
         self.model, self.modules, self.given = model, layers_of(model), []
         self.tokens = inputs.get("attention_mask")

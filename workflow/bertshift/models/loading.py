@@ -88,7 +88,8 @@ def load_config(folder: Path) -> PreTrainedConfig:
     if kind not in CONFIG_MAPPING:
         if "auto_map" in values:
             raise UserError(
-                f"{path}: '{kind}' needs code from its repository, which is never run here; name another model."
+                f"{path}: '{kind}' needs code from its repository, which is never run here; name"
+                " another model."
             )
         near = get_close_matches(kind, CONFIG_MAPPING.keys(), n=1) or ["bert"]
         raise UserError(f"{path}: transformers knows no model_type '{kind}'; nearest: {near[0]}.")
@@ -155,7 +156,8 @@ def _check_encoder(folder: Path, config: PreTrainedConfig, weights: Path) -> Non
 def _no_model(path: Path, error: Exception) -> UserError:
     reason = " ".join(f"{type(error).__name__}: {error}".split())
     return UserError(
-        f"{path} describes no model ({reason}); take the config.json that was published with the weights."
+        f"{path} describes no model ({reason}); take the config.json that was published with the"
+        " weights."
     )
 
 
@@ -195,7 +197,8 @@ def _check_names(
         if names:
             others = f" and {len(names) - 1} more" if len(names) > 1 else ""
             raise UserError(
-                f"{path} {what} {min(names)}{others}; config.json and weights must belong together."
+                f"{path} {what} {min(names)}{others}; config.json and weights must belong"
+                " together."
             )
 
 
@@ -249,7 +252,8 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
             raise TypeError("not a mapping of names to tensors")
     except Exception as error:
         raise UserError(
-            f"{path} is broken or holds more than named tensors, which could run code; fetch it again, or give safetensors."
+            f"{path} is broken or holds more than named tensors, which could run code; fetch it"
+            " again, or give safetensors."
         ) from error
     return state
 
@@ -263,11 +267,13 @@ def _in_float32(path: Path, name: str, value: Tensor) -> Tensor:
     if value.ndim and (not value.is_floating_point() or value.element_size() == 1):
         kind = str(value.dtype).removeprefix("torch.")
         raise UserError(
-            f"{path}: {name} holds {kind}, a quantised checkpoint; name the one with all its digits."
+            f"{path}: {name} holds {kind}, a quantised checkpoint; name the one with all its"
+            " digits."
         )
     if not wide.isfinite().all():
         raise UserError(
-            f"{path}: {name} holds NaN or infinite numbers; name a checkpoint of before its training failed."
+            f"{path}: {name} holds NaN or infinite numbers; name a checkpoint of before its"
+            " training failed."
         )
     return wide
 
@@ -410,12 +416,13 @@ def fetch_checkpoint(hub_id: str, revision: str | None, cache: Path | None = Non
             fetch(folder.name, PICKLE, PICKLE_INDEX, "pytorch_model-*.bin")
     except (OSError, ValueError) as error:  # every hub and network error is one of the two
         raise UserError(
-            f"{hub_id} at {revision or 'its newest commit'} could not be downloaded ({error}); check the id and the "
-            "connection, or give a local folder instead."
+            f"{hub_id} at {revision or 'its newest commit'} could not be downloaded ({error});"
+            " check the id and the connection, or give a local folder instead."
         ) from error
     if not has(WEIGHTS, INDEX, ADAPTER, PICKLE, PICKLE_INDEX):
         raise UserError(
-            f"{hub_id} at {folder.name} has neither {WEIGHTS} nor {PICKLE}; convert its weights and give the local folder."
+            f"{hub_id} at {folder.name} has neither {WEIGHTS} nor {PICKLE}; convert its weights"
+            " and give the local folder."
         )
     return folder
 
@@ -430,12 +437,13 @@ def _check_vocabulary(
     tokens, room = len(tokenizer), max(UNUSED, config.vocab_size // 100)
     if not config.vocab_size - room <= tokens <= config.vocab_size:
         raise UserError(
-            f"The vocabulary in {folder} has {tokens} entries, its config.json says vocab_size {config.vocab_size}; "
-            "take the vocabulary that was published with these weights."
+            f"The vocabulary in {folder} has {tokens} entries, its config.json says vocab_size"
+            f" {config.vocab_size}; take the vocabulary that was published with these weights."
         )
     for token, number in tokenizer.get_vocab().items():
         if number >= config.vocab_size:
             raise UserError(
-                f"The vocabulary in {folder} gives {token!r} the number {number}, its config.json says vocab_size "
-                f"{config.vocab_size}; take the vocabulary that was published with these weights."
+                f"The vocabulary in {folder} gives {token!r} the number {number}, its config.json"
+                f" says vocab_size {config.vocab_size}; take the vocabulary that was published"
+                " with these weights."
             )

@@ -28,8 +28,9 @@ def projections_of(model: PreTrainedModel) -> dict[str, nn.Module]:
     inside = [family.fused] if family.fused else [family.query, family.key, family.value]
     if not all(inside) or not family.out:
         raise UserError(
-            f"LoRA is not possible: where the projections of a {model.config.model_type} model are is not known; name a model "
-            "of another family, or fine-tune all weights, without .lora in the name."
+            f"LoRA is not possible: where the projections of a {model.config.model_type} model are"
+            " is not known; name a model of another family, or fine-tune all weights, without"
+            " .lora in the name."
         )
     layers = range(len(model.get_submodule(family.layers)))
     names = [
@@ -52,7 +53,8 @@ def add_adapters(
     most = min(min(module.weight.shape) for module in projections.values())
     if not 1 <= rank <= most:
         raise UserError(
-            f"lora{rank} is not possible: the narrowest projection has width {most}; write a rank from 1 to {most}."
+            f"lora{rank} is not possible: the narrowest projection has width {most}; write a rank"
+            f" from 1 to {most}."
         )
     from peft import LoraConfig, inject_adapter_in_model  # takes seconds, and few jobs need it
 

@@ -51,7 +51,8 @@ def add_noise(
             continue
         if name not in after or after[name].shape != weight.shape:
             raise UserError(
-                f"{name} is not a weight of both models in one shape; noise needs a model and its own parent."
+                f"{name} is not a weight of both models in one shape; noise needs a model and its"
+                " own parent."
             )
         before = _double(weight)
         drawn = noise_like(_double(after[name]) - before, seed_from(seed, name))

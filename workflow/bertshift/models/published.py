@@ -36,8 +36,8 @@ def read_config(folder: Path) -> dict:
             raise UserError(_how_to_convert_googles(googles[0])) from None
         if is_adapter(folder):
             raise UserError(
-                f"{folder} holds an adapter alone; merge it into its base with PEFT, by merge_and_unload() and "
-                "save_pretrained(...), and give that folder."
+                f"{folder} holds an adapter alone; merge it into its base with PEFT, by"
+                " merge_and_unload() and save_pretrained(...), and give that folder."
             ) from None
         raise UserError(
             f"{path} is missing; a checkpoint folder needs {CONFIG}, {WEIGHTS} and a vocabulary."
@@ -62,8 +62,9 @@ def same_shape(folder: Path, real: Mapping[str, int], said: Mapping[str, int]) -
     if said | real != said:
         real = said | real
         raise UserError(
-            f"{folder} has {real['layers']} layers of {real['heads']} heads, the configuration says {said['layers']} of "
-            f"{said['heads']}; write layers: {real['layers']} and heads: {real['heads']} for it under bases."
+            f"{folder} has {real['layers']} layers of {real['heads']} heads, the configuration"
+            f" says {said['layers']} of {said['heads']}; write layers: {real['layers']} and heads:"
+            f" {real['heads']} for it under bases."
         )
 
 
@@ -104,7 +105,8 @@ def parts_of(weights: Path) -> list[Path]:
     for name in sorted({*names}):
         if Path(name).name != name:
             raise UserError(
-                f"{weights} names {name}, which is outside of its folder; write a file beside the index."
+                f"{weights} names {name}, which is outside of its folder; write a file beside the"
+                " index."
             )
         if not (weights.parent / name).exists():
             raise UserError(
@@ -117,8 +119,9 @@ def _how_to_convert(folder: Path) -> str:
     for pattern, option in OTHER_FRAMEWORKS.items():
         if found := sorted(folder.glob(pattern)):
             return (
-                f"{found[0].name} alone is not read; convert it once with transformers 4: AutoModelForPreTraining."
-                f"from_pretrained({str(folder)!r}, {option}=True).save_pretrained(...) writes {WEIGHTS}."
+                f"{found[0].name} alone is not read; convert it once with transformers 4:"
+                f" AutoModelForPreTraining.from_pretrained({str(folder)!r},"
+                f" {option}=True).save_pretrained(...) writes {WEIGHTS}."
             )
     if googles := sorted(folder.glob(GOOGLES)):
         return _how_to_convert_googles(googles[0])
@@ -128,9 +131,10 @@ def _how_to_convert(folder: Path) -> str:
 def _how_to_convert_googles(index: Path) -> str:
     checkpoint = index.with_suffix("")
     return (
-        f"{checkpoint} is a TensorFlow checkpoint, which is not read; convert it once with transformers 4: transformers-cli "
-        f"convert --model_type bert --tf_checkpoint {checkpoint} --config bert_config.json --pytorch_dump_output {PICKLE}, and "
-        f"write bert_config.json as {CONFIG}."
+        f"{checkpoint} is a TensorFlow checkpoint, which is not read; convert it once with"
+        f" transformers 4: transformers-cli convert --model_type bert --tf_checkpoint {checkpoint}"
+        f" --config bert_config.json --pytorch_dump_output {PICKLE}, and write bert_config.json as"
+        f" {CONFIG}."
     )
 
 
@@ -147,5 +151,6 @@ def _check_sizes(path: Path, values: Mapping) -> None:
     (heads, number), (wide, width) = list(sizes.items())[1:]
     if number and width and width % number and "head_dim" not in values:
         raise UserError(
-            f"{path}: {wide} {width} cannot be divided among {heads} {number}; write those of the weights."
+            f"{path}: {wide} {width} cannot be divided among {heads} {number}; write those of the"
+            " weights."
         )

@@ -30,7 +30,8 @@ def reinitialise_layers(
     layers = own_layers(model, f"re-initialising layers {first} and up")
     if not 1 <= first <= len(layers) + 1:
         raise UserError(
-            f"Layers {first} and up cannot be re-initialised: write 1 to {len(layers)}, or {len(layers) + 1} for none."
+            f"Layers {first} and up cannot be re-initialised: write 1 to {len(layers)}, or"
+            f" {len(layers) + 1} for none."
         )
     normal = scheme_named(scheme)
     for number, layer in enumerate(layers[first - 1 :], first):
@@ -45,7 +46,8 @@ def reinitialise_pooler(model: PreTrainedModel, scheme: str = "A", seed: int = 0
     """
     if getattr(model, "pooler", None) is None:
         raise UserError(
-            f"a {model.config.model_type} model has no pooler to draw anew; leave the p out of the name."
+            f"a {model.config.model_type} model has no pooler to draw anew; leave the p out of the"
+            " name."
         )
     fill(model.pooler, seed_from(seed, "pooler"), scheme_named(scheme))
 
@@ -89,5 +91,6 @@ def _check(model: PreTrainedModel, layer: int, head: int) -> None:
     layers, heads = model.config.num_hidden_layers, heads_of(model)
     if not (1 <= layer <= layers and 1 <= head <= heads):
         raise UserError(
-            f"L{layer}H{head} does not exist: the model has layers 1 to {layers} and heads 1 to {heads}."
+            f"L{layer}H{head} does not exist: the model has layers 1 to {layers} and heads 1 to"
+            f" {heads}."
         )

@@ -31,6 +31,7 @@ def every_restoration(model: PreTrainedModel, parent: PreTrainedModel) -> list[R
     ]
     if len(pairs) < len(ours) or shapes[::2] != shapes[1::2]:
         raise UserError(
-            "a layer can only be restored from a model of the same shape: name the model's own parent."
+            "a layer can only be restored from a model of the same shape: name the model's own"
+            " parent."
         )
     return [Restored(number, theirs) for number, (_, theirs) in enumerate(pairs, 1)]

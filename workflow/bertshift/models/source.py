@@ -93,7 +93,8 @@ def _name(records: Sequence[str]) -> str:
     if len(names) > 1:
         (one, first), (other, second) = list(names.items())[:2]
         raise UserError(
-            f"{first} says {one}, {second} says {other}; delete the folder of the one that is not meant, and call again."
+            f"{first} says {one}, {second} says {other}; delete the folder of the one that is not"
+            " meant, and call again."
         )
     return next(iter(names))
 

@@ -264,7 +264,8 @@ def _without_file(
         raise UserError(f"{folder}: {_missing(folder)}")
     if named is None or not named.is_fast:
         raise UserError(
-            f"{folder}: {kind} cuts words by code of its own, which cannot be used here; name a model that has a tokenizer.json."
+            f"{folder}: {kind} cuts words by code of its own, which cannot be used here; name a"
+            " model that has a tokenizer.json."
         )
     if not named.get_vocab().keys() - set(named.all_special_tokens):
         raise UserError(f"{folder}: {_missing(folder)}")
@@ -273,7 +274,10 @@ def _without_file(
 
 def _missing(folder: Path) -> str:
     if list(folder.glob("*.model")):
-        return "a SentencePiece model alone needs the packages sentencepiece and protobuf; install them, or add tokenizer.json."
+        return (
+            "a SentencePiece model alone needs the packages sentencepiece and protobuf; install"
+            " them, or add tokenizer.json."
+        )
     return (
         "there is neither tokenizer.json nor a vocabulary that can be read; add the model's own."
     )
@@ -300,8 +304,8 @@ def _read_fast(path: Path) -> dict | None:
     for token, number in vocabulary.items() if isinstance(vocabulary, dict) else ():
         if (other := tokens.setdefault(number, token)) != token:
             raise UserError(
-                f"{path} gives {other!r} and {token!r} one number, {number}; take the vocabulary that was published with "
-                "the weights."
+                f"{path} gives {other!r} and {token!r} one number, {number}; take the vocabulary"
+                " that was published with the weights."
             )
     return fast
 
@@ -360,8 +364,9 @@ def _wordpiece(folder: Path, config: Mapping, lowercase: bool | None) -> dict:
     vocabulary, said = _read_vocabulary(folder / "vocab.txt"), config.get("do_lower_case")
     if said is None and lowercase is None:
         raise UserError(
-            f"Nothing in {folder} says whether its vocabulary is lowercased; write 'do_lower_case' (true or false) into its "
-            "tokenizer_config.json, or 'lowercase' into the checkpoint's entry under 'bases'."
+            f"Nothing in {folder} says whether its vocabulary is lowercased; write 'do_lower_case'"
+            " (true or false) into its tokenizer_config.json, or 'lowercase' into the"
+            " checkpoint's entry under 'bases'."
         )
     tokenizer = BertTokenizer(
         vocab=vocabulary,
@@ -400,8 +405,9 @@ def _check_lowercase(
             "tokenizer_config.json" if config.get("do_lower_case") is found else "tokenizer.json"
         )
         raise UserError(
-            f"{folder}/{file} says that the vocabulary is {'lowercased' if found else 'cased'}, the checkpoint's entry under "
-            f"'bases' says lowercase: {str(asked).lower()}; write lowercase: {str(found).lower()}, or leave it out."
+            f"{folder}/{file} says that the vocabulary is {'lowercased' if found else 'cased'},"
+            f" the checkpoint's entry under 'bases' says lowercase: {str(asked).lower()}; write"
+            f" lowercase: {str(found).lower()}, or leave it out."
         )
 
 

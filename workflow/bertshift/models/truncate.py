@@ -14,11 +14,13 @@ def keep_layers(model: PreTrainedModel, k: int) -> None:
     layers = own_layers(model, f"keep{k}")
     if not 0 <= k <= len(layers):
         raise UserError(
-            f"keep{k} is not possible: the model has {len(layers)} layers, write 0 to {len(layers)}."
+            f"keep{k} is not possible: the model has {len(layers)} layers, write 0 to"
+            f" {len(layers)}."
         )
     if not k and not family_of(model).without_layers:
         raise UserError(
-            f"keep0 is not possible for a {model.config.model_type} model; write 1 to {len(layers)} layers."
+            f"keep0 is not possible for a {model.config.model_type} model; write 1 to"
+            f" {len(layers)} layers."
         )
     where, _, name = family_of(model).layers.rpartition(".")
     parent = model.get_submodule(where)

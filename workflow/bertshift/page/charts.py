@@ -132,9 +132,11 @@ def _text(table: pd.DataFrame, keys: Sequence[str]) -> dict[str, pd.Series]:
     """Read columns that name something as text; empty where a row has no name."""
     found = {key: table[key] for key in keys if key in table}
     return {
-        key: one.where(one.notna(), "")
-        if one.dtype == object or not pd.api.types.is_numeric_dtype(one)
-        else one.map(lambda number: "" if pd.isna(number) else f"{number:g}")
+        key: (
+            one.where(one.notna(), "")
+            if one.dtype == object or not pd.api.types.is_numeric_dtype(one)
+            else one.map(lambda number: "" if pd.isna(number) else f"{number:g}")
+        )
         for key, one in found.items()
     }
 
@@ -214,8 +216,10 @@ def _row(
         *(shown(row[key]) for key in ("value", "low", "high")),
         0 if pd.isna(row["replicates"]) else int(row["replicates"]),
         "" if run is None or pd.isna(run) else str(run),
-        list(map(shown, statistics.each_of(row["each"])))
-        if isinstance(row.get("each"), str)
-        else [],
+        (
+            list(map(shown, statistics.each_of(row["each"])))
+            if isinstance(row.get("each"), str)
+            else []
+        ),
         *places,
     ]

@@ -61,7 +61,8 @@ def drawable(config: Mapping) -> tuple[Mapping, list[str]]:
         for phrase in filter(None, dict.fromkeys(why.values())):
             without = ", ".join(model for model in why if why[model] == phrase)
             said.append(
-                f"{phrase}, so the figure {name} is {f'drawn without {without}' if kept else 'left out'}."
+                f"{phrase}, so the figure {name} is"
+                f" {f'drawn without {without}' if kept else 'left out'}."
             )
     return {**config, "figures": figures}, said
 

@@ -117,7 +117,7 @@ def plain(wanted: Mapping) -> list[Name]:
     for name in names:
         if name.variants:
             raise UserError(
-                f"'{name}' has .{'.'.join(name.variants)}, and this figure derives other models from each; name a plain "
-                f"task's model, such as '{name.plain}'."
+                f"'{name}' has .{'.'.join(name.variants)}, and this figure derives other models"
+                f" from each; name a plain task's model, such as '{name.plain}'."
             )
     return names

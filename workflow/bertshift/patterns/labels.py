@@ -27,7 +27,8 @@ def read_labels(path: Path, sheet: pd.DataFrame) -> pd.DataFrame:
         reader = csv.DictReader(file, delimiter="\t")
         if lacking := {"map", "label", *PLACE, *FEATURES} - set(reader.fieldnames or ()):
             raise UserError(
-                f"{path}:1 lacks the columns {', '.join(sorted(lacking))}; correct a copy of the sheet's table."
+                f"{path}:1 lacks the columns {', '.join(sorted(lacking))}; correct a copy of the"
+                " sheet's table."
             )
         for row in reader:
             number, label, source = _read(row, known, f"{path}:{reader.line_num}")
@@ -40,7 +41,8 @@ def read_labels(path: Path, sheet: pd.DataFrame) -> pd.DataFrame:
     if missing := [str(number) for number in known if number not in found]:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise UserError(
-            f"{path}:{last} ends without map {', '.join(missing[:5])}{more}; keep every row of the sheet's table."
+            f"{path}:{last} ends without map {', '.join(missing[:5])}{more}; keep every row of the"
+            " sheet's table."
         )
     labels, sources = zip(*(found[number] for number in sheet["map"]), strict=True)
     person = (np.array(sources) == PERSON) | (np.array(labels) != sheet["proposed"])
@@ -71,7 +73,7 @@ def _read(row: dict, known: dict, where: str) -> tuple[int, str, str]:
         ) from None
     if any(row[key] != str(getattr(one, key)) for key in PLACE) or not moved <= MOVED:
         raise UserError(
-            f"{where}: map {number} is another map now, as models or inputs are others than when it was labelled; "
-            "label a copy of the present sheet."
+            f"{where}: map {number} is another map now, as models or inputs are others than when"
+            " it was labelled; label a copy of the present sheet."
         )
     return number, label, source

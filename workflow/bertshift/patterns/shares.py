@@ -61,9 +61,10 @@ def measure(
     table = pd.concat(shares, ignore_index=True).assign(metric="pattern_share")[
         [*COLUMNS, *WITHOUT]
     ]
-    return table.assign(**summary(predictions)), pd.DataFrame(maps).assign(metric="pattern_map")[
-        MAP_COLUMNS
-    ]
+    return (
+        table.assign(**summary(predictions)),
+        pd.DataFrame(maps).assign(metric="pattern_map")[MAP_COLUMNS],
+    )
 
 
 def _replicate(

@@ -90,14 +90,15 @@ def read_task(
         )
         if not len(words[split]):
             raise UserError(
-                f"{folder}/{split}.jsonl has no targets, so {name} cannot be probed: convert it again."
+                f"{folder}/{split}.jsonl has no targets, so {name} cannot be probed: convert it"
+                " again."
             )
     own = words["train"].labels
     unseen = words["test"].labels[:, ~own.any(axis=0)].any(axis=1).sum()
     if unseen:
         print(
-            f"edge_probe: {name}: {unseen} of {len(words['test'])} test targets have a label that no training "
-            "target has; they count as wrong",
+            f"edge_probe: {name}: {unseen} of {len(words['test'])} test targets have a label that"
+            " no training target has; they count as wrong",
             file=sys.stderr,
         )
     labellings = {
@@ -129,14 +130,14 @@ def load_examples(
     for split, targets in pieces.items():
         if targets.dropped:
             print(
-                f"{activations.path}: {targets.dropped} of {len(task.words[split])} targets of {task.name}, split "
-                f"{split}, lie outside the window and are left out",
+                f"{activations.path}: {targets.dropped} of {len(task.words[split])} targets of"
+                f" {task.name}, split {split}, lie outside the window and are left out",
                 file=sys.stderr,
             )
         if not len(targets.kept):
             raise UserError(
-                f"{activations.path} has no target of {task.name}, split {split}, inside its window; extract with a "
-                "larger max_length."
+                f"{activations.path} has no target of {task.name}, split {split}, inside its"
+                " window; extract with a larger max_length."
             )
     spans = {split: SpanTokens(targets) for split, targets in pieces.items()}
     features = Features(

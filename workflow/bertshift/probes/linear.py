@@ -51,9 +51,10 @@ def logistic_regression(
         log_p = log_softmax(model(features), axis=1)
         excess = (np.exp(log_p) - gold) / examples
         gradient = np.vstack([features.T @ excess + l2 * model.weights, excess.sum(0)])
-        return l2 / 2 * np.sum(model.weights**2) - np.sum(
-            gold * log_p
-        ) / examples, gradient.ravel()
+        return (
+            l2 / 2 * np.sum(model.weights**2) - np.sum(gold * log_p) / examples,
+            gradient.ravel(),
+        )
 
     first = (
         np.zeros((width + 1, classes)) if start is None else np.vstack([start.weights, start.bias])

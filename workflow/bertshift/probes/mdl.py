@@ -159,8 +159,8 @@ def _portion(
     ends = block_ends(settings.portions, len(order))
     if list(ends) == [portion]:
         print(
-            f"mdl {name}: no portion of the {len(order)} records but the whole has {MIN_RECORDS} to train a probe on: "
-            "all labels are sent by the uniform code, whatever the model",
+            f"mdl {name}: no portion of the {len(order)} records but the whole has {MIN_RECORDS}"
+            " to train a probe on: all labels are sent by the uniform code, whatever the model",
             file=sys.stderr,
         )
     if portion not in ends:

@@ -184,6 +184,7 @@ def deltas(
         without += [own - other for own, other in means]
     if not rows:
         raise UserError(
-            f"The probes of {model} and {reference} share no task and variant; probe them on the same."
+            f"The probes of {model} and {reference} share no task and variant; probe them on the"
+            " same."
         )
     return pd.concat([pd.DataFrame(rows, columns=DELTA_COLUMNS), in_columns(without)], axis=1)

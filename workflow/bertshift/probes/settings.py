@@ -97,7 +97,8 @@ class ProbeSettings(Seeds):
         for task, own in self.tasks.items():
             if unknown := sorted(set(own) - known):
                 raise UserError(
-                    f"probe settings of task {task}: {unknown[0]!r} is none; write one of {', '.join(sorted(known))}."
+                    f"probe settings of task {task}: {unknown[0]!r} is none; write one of"
+                    f" {', '.join(sorted(known))}."
                 )
 
     @property
@@ -147,7 +148,8 @@ class CodeSettings(ProbeSettings):
             or not all(a < b for a, b in pairwise((0, *self.portions)))
         ):
             raise UserError(
-                f"probe setting portions is {list(self.portions)}; write rising fractions that end with 1."
+                f"probe setting portions is {list(self.portions)}; write rising fractions that end"
+                " with 1."
             )
 
     def learning_from(self, records: float) -> "CodeSettings":
@@ -191,9 +193,11 @@ class StructuralSettings(Seeds):
                 value is None and key in ("rank", "max_train") or value is not None and value >= 1
             ):
                 raise UserError(
-                    f"structural probe setting {key} is {value!r}; write a whole number from 1 up instead."
+                    f"structural probe setting {key} is {value!r}; write a whole number from 1 up"
+                    " instead."
                 )
         if not 0 < self.learning_rate < math.inf:
             raise UserError(
-                f"structural probe setting learning_rate is {self.learning_rate!r}; write a positive number instead."
+                f"structural probe setting learning_rate is {self.learning_rate!r}; write a"
+                " positive number instead."
             )

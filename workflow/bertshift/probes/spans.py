@@ -56,21 +56,23 @@ def read_targets(
         words = tuple(item["words"])
         if words not in rows:
             raise UserError(
-                f"{where}, record {number + 1}: its sentence {' '.join(words)[:60]!r} is not among the stimuli; "
-                "make the stimuli of the probes again."
+                f"{where}, record {number + 1}: its sentence {' '.join(words)[:60]!r} is not among"
+                " the stimuli; make the stimuli of the probes again."
             )
         sentences.append(rows[words])
         for target in item["targets"]:
             given = [target.get(name) for name in names]
             if None in given or not all(0 <= start < end <= len(words) for start, end in given):
                 raise UserError(
-                    f"{where}, record {number + 1}: the target {target} needs {' and '.join(names)} as [start, end) "
-                    f"with 0 <= start < end <= {len(words)} words."
+                    f"{where}, record {number + 1}: the target {target} needs"
+                    f" {' and '.join(names)} as [start, end) with 0 <= start < end <= {len(words)}"
+                    " words."
                 )
             said = [target["label"]] if isinstance(target["label"], str) else target["label"]
             if unknown := sorted(set(said) - column.keys()):
                 raise UserError(
-                    f"{where}, record {number + 1}: label {unknown[0]!r} is not in edges.json; convert it again."
+                    f"{where}, record {number + 1}: label {unknown[0]!r} is not in edges.json;"
+                    " convert it again."
                 )
             record.append(number)
             limits.append(given)

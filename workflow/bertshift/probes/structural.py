@@ -232,8 +232,9 @@ def fit(
             if time.monotonic() - shown > PROGRESS_SECONDS:
                 shown = time.monotonic()
                 print(
-                    f"structural_probe: epoch {epoch} of at most {settings.epochs}, sentence {first} of {len(train)}, "
-                    f"{len(running)} of {len(probes)} probes still learn",
+                    f"structural_probe: epoch {epoch} of at most {settings.epochs}, sentence"
+                    f" {first} of {len(train)}, {len(running)} of {len(probes)} probes still"
+                    " learn",
                     file=sys.stderr,
                     flush=True,
                 )
@@ -338,12 +339,13 @@ def read_splits(
     path, device = activations.path, best_device()
     if [len(row["words"]) for row in rows] != np.diff(activations.word_offsets).tolist():
         raise UserError(
-            f"{path} holds other sentences than the treebank's rows; delete it and run its rule again."
+            f"{path} holds other sentences than the treebank's rows; delete it and run its rule"
+            " again."
         )
     if (settings.rank or 1) > activations.width:
         raise UserError(
-            f"structural probe setting rank is {settings.rank}, but vectors in {path} have {activations.width} "
-            "dimensions; write that number or less."
+            f"structural probe setting rank is {settings.rank}, but vectors in {path} have"
+            f" {activations.width} dimensions; write that number or less."
         )
     whole = np.minimum.reduceat(activations.word_first, activations.word_offsets[:-1]) >= 0
     splits = {}
@@ -353,14 +355,15 @@ def read_splits(
             members = sample(members, settings.max_train, "the treebank", split)
         kept = [number for number in members if whole[number]]
         print(
-            f"structural_probe: {path}: {len(kept)} sentences of {split}, {len(members) - len(kept)} too long for the "
-            "window",
+            f"structural_probe: {path}: {len(kept)} sentences of {split},"
+            f" {len(members) - len(kept)} too long for the window",
             file=sys.stderr,
             flush=True,
         )
         if not kept:
             raise UserError(
-                f"{path} has no whole sentence of split {split}; extract it with a larger max_length."
+                f"{path} has no whole sentence of split {split}; extract it with a larger"
+                " max_length."
             )
         vectors = torch.from_numpy(word_vectors(activations, kept))
         splits[split] = Sentences(vectors, [rows[number] for number in kept], device)

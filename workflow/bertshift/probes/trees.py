@@ -61,8 +61,8 @@ def mean_over_lengths(values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarr
     kept = (lengths >= SHORTEST) & (lengths <= LONGEST)
     if not kept.any():
         raise UserError(
-            f"No sentence has {SHORTEST} to {LONGEST} words, so Spearman's correlation by length is undefined: "
-            "write more sentences for dev and test."
+            f"No sentence has {SHORTEST} to {LONGEST} words, so Spearman's correlation by length"
+            " is undefined: write more sentences for dev and test."
         )
     means = [values[..., lengths == length].mean(axis=-1) for length in np.unique(lengths[kept])]
     return np.mean(means, axis=0), int(kept.sum())

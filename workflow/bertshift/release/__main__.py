@@ -73,7 +73,10 @@ def release(targets: Sequence[str], configfile: Path | None) -> str:
     )
     path = Path(f"{name}-{number}-{config['scale']}.zip")
     archive.write(path, files)
-    said = f"{path}: {len(results)} files of results, {_size(path)}. `make verify ARCHIVE={path}` checks it."
+    said = (
+        f"{path}: {len(results)} files of results, {_size(path)}. `make verify ARCHIVE={path}`"
+        " checks it."
+    )
     tables = {name: Path(name) for name in _tables(all_made, config)}
     alone = path.with_name(f"{path.stem}-tables.zip")
     about_it = {
@@ -81,7 +84,10 @@ def release(targets: Sequence[str], configfile: Path | None) -> str:
         crate.README: contents.readme_of_tables(about).encode(),
     }
     archive.write(alone, tables | about_it)
-    said += f"\n{alone}: the tables alone, {_size(alone)}. `make redraw ARCHIVE={alone}` draws the figures from them."
+    said += (
+        f"\n{alone}: the tables alone, {_size(alone)}. `make redraw ARCHIVE={alone}` draws the"
+        " figures from them."
+    )
     if left := sorted(set(others) - set(files)):
         said += f"\nNot in it, as git does not track them: {', '.join(left)}."
     return said
@@ -123,7 +129,8 @@ def check(path: str | None, configfile: Path | None) -> int:
             keys := verify.other_settings(theirs, load_config(written(configfile), ROOT))
         ):
             print(
-                f"Its configuration is another one than this folder's; other keys: {', '.join(keys)}."
+                "Its configuration is another one than this folder's; other keys:"
+                f" {', '.join(keys)}."
             )
         print(*verify.sentences(found), sep="\n")
         return int(bool(found.other or found.missing))

@@ -92,7 +92,10 @@ def sentences(rows: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
             f"{name} {_number(row, place)}, {row[f'verdict_{place}']}"
             for name, place in zip(names, ("first", "second"))
         )
-        yield f"{row['paper']}/{row['figure']} {row['claim']}, {row['measure']}: {sides} ({row['verdicts']})."
+        yield (
+            f"{row['paper']}/{row['figure']} {row['claim']}, {row['measure']}: {sides}"
+            f" ({row['verdicts']})."
+        )
     for paper, of_paper in rows.groupby("paper", sort=False):
         counts = of_paper["verdicts"].value_counts()
         told = ", ".join(f"{counts[said]} {said}" for said in (AGREE, OPPOSITE, UNDECIDED, NOT_TESTABLE, ALONE) if said in counts)  # fmt: skip

@@ -82,8 +82,9 @@ def _listed(root: Path, *options: str) -> list[str]:
     except (OSError, subprocess.CalledProcessError) as error:
         said = (getattr(error, "stderr", None) or str(error)).strip()
         raise UserError(
-            f"git does not tell which files of {root} belong to the program, so that private ones might be "
-            f"published; make `git status` work there, then call this again. It said: {said}"
+            f"git does not tell which files of {root} belong to the program, so that private ones"
+            " might be published; make `git status` work there, then call this again. It said:"
+            f" {said}"
         ) from None
     return listing.stdout.split("\0")[:-1]
 

@@ -73,8 +73,8 @@ def metadata(
     run["result"] = [described[name] for name in results]
     root["name"] = about["heading"]
     root["description"] = (
-        f"Figures, tables and claims that `{about['command']}` made, its configuration, and the program. {SUMS} has the "
-        "digest of every file."
+        f"Figures, tables and claims that `{about['command']}` made, its configuration, and the"
+        f" program. {SUMS} has the digest of every file."
     )
     root["license"], root["datePublished"], root["mentions"] = licence, ended, run
     root["conformsTo"] = [

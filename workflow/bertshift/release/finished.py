@@ -16,8 +16,9 @@ def summary(targets: Sequence[str], options: Sequence[str] = ()) -> str:
     Raise UserError if it plans no such run."""
     if not any(map(Path.is_file, SNAKEFILES)):
         raise UserError(
-            f"there is no Snakefile in {Path.cwd()}, and an archive holds the program as well; make this run in a clone of its "
-            "own, with this folder's keys in config/experiments.yaml, and archive that."
+            f"there is no Snakefile in {Path.cwd()}, and an archive holds the program as well;"
+            " make this run in a clone of its own, with this folder's keys in"
+            " config/experiments.yaml, and archive that."
         )
     command = [sys.executable, "-m", "snakemake", *targets, "--summary", *options]
     asked = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -42,6 +43,7 @@ def made(summary: str) -> list[str]:
         said = why.get(left[first], f"is out of date ({left[first]})")
         more = f", and so on for {len(left)} files" if len(left) > 1 else ""
         raise UserError(
-            f"the run is not finished: {first} {said}{more}. Finish it first; `snakemake -n` with the same targets says what is left."
+            f"the run is not finished: {first} {said}{more}. Finish it first; `snakemake -n` with"
+            " the same targets says what is left."
         )
     return [name for name, *_, status, _ in files if status != TEMPORARY]

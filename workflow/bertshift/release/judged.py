@@ -98,5 +98,6 @@ def _fit(papers: Papers, paper: str) -> None:
     for one in claims.all:
         if one.item not in PAPERS[paper].FIGURES:
             raise UserError(
-                f"claim {one.id} is of {paper}/{one.item}, which is no figure; write one of {', '.join(PAPERS[paper].FIGURES)}."
+                f"claim {one.id} is of {paper}/{one.item}, which is no figure; write one of"
+                f" {', '.join(PAPERS[paper].FIGURES)}."
             )

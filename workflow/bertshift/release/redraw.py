@@ -74,7 +74,8 @@ def unpack(opened: ZipFile, folder: Path) -> None:
     names = [name for name in opened.namelist() if name != SUMS]
     if outside := [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]:
         raise UserError(
-            f"{opened.filename}: {outside[0]} would lie outside of the archive's folder; fetch it again."
+            f"{opened.filename}: {outside[0]} would lie outside of the archive's folder; fetch it"
+            " again."
         )
     if broken := damages(opened):
         raise UserError(f"{opened.filename}: {broken[0]} Fetch it again.")
@@ -158,7 +159,8 @@ def chosen(config: Mapping, only: Collection[str] = ()) -> list[str]:
         one for one in only if one not in {*names, *(name.split("/")[0] for name in names)}
     ]:
         raise UserError(
-            f"'{unknown[0]}' is no paper and no figure of this archive; there are {', '.join(names)}."
+            f"'{unknown[0]}' is no paper and no figure of this archive; there are"
+            f" {', '.join(names)}."
         )
     return [name for name in names if not only or {name, name.split("/")[0]} & {*only}]
 

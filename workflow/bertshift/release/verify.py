@@ -54,7 +54,10 @@ def differences(theirs: pd.DataFrame, ours: pd.DataFrame) -> Iterator[str]:
         there, here = theirs[column], ours[column]
         differ = ~((there == here) | (there.isna() & here.isna()))
         if differ.any():
-            yield f"`{column}` {_by(there[differ], here[differ])}in {differ.sum()} of {len(ours)} rows"
+            yield (
+                f"`{column}` {_by(there[differ], here[differ])}in {differ.sum()} of {len(ours)}"
+                " rows"
+            )
 
 
 def _by(there: pd.Series, here: pd.Series) -> str:

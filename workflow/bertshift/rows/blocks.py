@@ -146,7 +146,8 @@ def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
     without = _read(beside) if os.path.exists(beside) else np.full((len(table), BLOCKS), np.nan)
     if without.shape != (len(table), BLOCKS):
         raise UserError(
-            f"{beside} holds blocks of {len(without)} rows, {path} has {len(table)}: delete both and run their rule again."
+            f"{beside} holds blocks of {len(without)} rows, {path} has {len(table)}: delete both"
+            " and run their rule again."
         )
     ends = pd.DataFrame(ranges.of(table), columns=ranges.ENDS)
     found = pd.concat([table, pd.DataFrame(without, columns=WITHOUT), ends], axis=1)

@@ -95,7 +95,8 @@ def estimate(
     values = np.asarray(values, dtype=np.float64)
     if values.size == 0 or not np.isfinite(values).all():
         raise UserError(
-            f"a mean needs finite numbers, got {values.tolist()}; look for a failed run in the TSV."
+            f"a mean needs finite numbers, got {values.tolist()}; look for a failed run in the"
+            " TSV."
         )
     runs = _pseudo_values_of_runs(values, names)
     blocks = None if left_out is None else pseudo_values(values, np.asarray(left_out, np.float64))
@@ -121,9 +122,11 @@ def estimate_of_all(
     """Estimate a number that is calculated once, from all replicates, in a range with these
     `ends`. Given are its values without each replicate, and without each block of inputs."""
     runs, blocks = (
-        None
-        if left is None or not len(left)
-        else len(left) * value - (len(left) - 1) * np.asarray(left, np.float64)
+        (
+            None
+            if left is None or not len(left)
+            else len(left) * value - (len(left) - 1) * np.asarray(left, np.float64)
+        )
         for left in (without_run, left_out)
     )
     return _combined(np.float64(value), len(without_run), runs, blocks, ends=ends)

@@ -90,9 +90,9 @@ def check_declared(table: pd.DataFrame, path: str | os.PathLike) -> None:
         row = missing.iloc[0]
         words = "".join(f", {kind} {row[kind]}" for kind in KINDS if kind in row)
         raise UserError(
-            f"{path}: the metric {row['metric']!r}{words} has no range; write one under `ranges` in "
-            f"measures/{row['metric']}.py, or in RANGES of rows/ranges.py if it is not of two models. A number without "
-            "ends has the range ANY."
+            f"{path}: the metric {row['metric']!r}{words} has no range; write one under `ranges`"
+            f" in measures/{row['metric']}.py, or in RANGES of rows/ranges.py if it is not of two"
+            " models. A number without ends has the range ANY."
         )
 
 
@@ -147,8 +147,8 @@ def check(table: pd.DataFrame) -> None:
             row = table[outside].iloc[0]
             path, metric = row.get("table", "a table"), row.get("metric", "a measure")
             raise UserError(
-                f"{path}: {metric} is {row['value']:g}, which lies outside its range from {row[ENDS[0]]:g} to "
-                f"{row[ENDS[1]]:g}; delete the table and run its rule again."
+                f"{path}: {metric} is {row['value']:g}, which lies outside its range from"
+                f" {row[ENDS[0]]:g} to {row[ENDS[1]]:g}; delete the table and run its rule again."
             )
 
 

@@ -76,8 +76,9 @@ def read_scored(
     ]
     if len(said) != outcome["rows"]["dev"] or not all(near):
         raise UserError(
-            f"{predictions} does not hold the predictions that {scores} tells the scores of: one of them is damaged; delete "
-            "both and call the same command again, which makes them again."
+            f"{predictions} does not hold the predictions that {scores} tells the scores of: one"
+            " of them is damaged; delete both and call the same command again, which makes them"
+            " again."
         )
     return outcome, said
 

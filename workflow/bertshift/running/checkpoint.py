@@ -59,7 +59,8 @@ def load(path: Path, fingerprint: str) -> dict[str, Any] | None:
         return None
     if found != fingerprint:
         print(
-            f"{path} belongs to other settings, code, data or starting weights: starting again from step 0.",
+            f"{path} belongs to other settings, code, data or starting weights: starting again"
+            " from step 0.",
             file=sys.stderr,
         )
         return None

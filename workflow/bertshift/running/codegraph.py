@@ -28,8 +28,8 @@ def digest(scripts: Iterable[Path], without: Collection[Path] = ()) -> str:
     scripts = list(scripts)
     if missing := [file for file in scripts if not file.is_file()]:
         raise UserError(
-            f"{missing[0]} does not exist; write this module, or correct its name where a metric's record in "
-            "measures/ or the __init__.py of a paper has it."
+            f"{missing[0]} does not exist; write this module, or correct its name where a metric's"
+            " record in measures/ or the __init__.py of a paper has it."
         )
     whole = sha256()
     for file in code_of(scripts, without):

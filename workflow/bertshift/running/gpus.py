@@ -105,22 +105,23 @@ def unusable(devices: Path = DEVICES, driver: Path = DRIVER) -> str | None:
     oldest = OLDEST_DRIVER.get(build and build.partition(".")[0])
     if build is None:
         remedy = (
-            "Install a build with CUDA: unset pip's index of CPU builds (PIP_EXTRA_INDEX_URL, PIP_INDEX_URL), then "
-            "make clean-venv venv."
+            "Install a build with CUDA: unset pip's index of CPU builds (PIP_EXTRA_INDEX_URL,"
+            " PIP_INDEX_URL), then make clean-venv venv."
         )
     elif known and oldest and int(known[0].partition(".")[0]) < oldest:
         remedy = (
-            f"This CUDA needs driver {oldest} or newer: update it, or install a build of torch for an older CUDA "
-            "(https://pytorch.org/get-started)."
+            f"This CUDA needs driver {oldest} or newer: update it, or install a build of torch for"
+            " an older CUDA (https://pytorch.org/get-started)."
         )
     else:
         remedy = (
-            "See whether `nvidia-smi` shows the GPU on this machine; from a container it is seen with "
-            '--apptainer-args="--nv".'
+            "See whether `nvidia-smi` shows the GPU on this machine; from a container it is seen"
+            ' with --apptainer-args="--nv".'
         )
     return (
-        f"this job was given a GPU ({names[0]}) that torch cannot use: torch is {torch.__version__}, built "
-        f"{f'for CUDA {build}' if build else 'without CUDA'}, and {installed}. {remedy}"
+        f"this job was given a GPU ({names[0]}) that torch cannot use: torch is"
+        f" {torch.__version__}, built {f'for CUDA {build}' if build else 'without CUDA'}, and"
+        f" {installed}. {remedy}"
     )
 
 

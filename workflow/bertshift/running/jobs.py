@@ -51,13 +51,14 @@ def _advice(error: BaseException | None) -> str | None:
             str(error)
         ):
             return (
-                "no space left on the disk; free some and call the same command again: what is finished is kept, and "
-                "training goes on from its last checkpoint."
+                "no space left on the disk; free some and call the same command again: what is"
+                " finished is kept, and training goes on from its last checkpoint."
             )
         if type(error).__name__ == "OutOfMemoryError":  # torch's; not every job has imported torch
             return (
-                "the GPU's memory does not hold this; leave the GPU to this job alone, take one with more, or make "
-                "what it is about smaller (max_length, probes.edge.width, probes.structural.rank)."
+                "the GPU's memory does not hold this; leave the GPU to this job alone, take one"
+                " with more, or make what it is about smaller (max_length, probes.edge.width,"
+                " probes.structural.rank)."
             )
         error = error.__context__
     return None
@@ -74,7 +75,8 @@ def _check_gpu(unusable_gpu: str) -> None:
     if problem := gpus.unusable():
         if unusable_gpu == "stop":
             raise UserError(
-                f"{problem} To compute on the CPU instead, write `unusable_gpu: ignore` in config/experiments.yaml."
+                f"{problem} To compute on the CPU instead, write `unusable_gpu: ignore` in"
+                " config/experiments.yaml."
             )
         print(f"warning: {problem} The job computes on the CPU.", file=sys.stderr)
 
@@ -103,7 +105,8 @@ def _be_alone(log: io.TextIOBase) -> None:
         fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise UserError(
-            "another process is at work on this job; wait until it has ended, or end it, and call the same command again."
+            "another process is at work on this job; wait until it has ended, or end it, and call"
+            " the same command again."
         ) from None
     except OSError:  # a file system without locks
         pass

@@ -55,14 +55,15 @@ def in_parts(
                 done += len(part)
             elif len(part) == 1:
                 raise UserError(
-                    f"{title}: one input is more than the GPU's memory holds; write a smaller max_length, or leave the "
-                    "GPU to this job alone."
+                    f"{title}: one input is more than the GPU's memory holds; write a smaller"
+                    " max_length, or leave the GPU to this job alone."
                 )
             else:
                 parts *= 2
                 torch.cuda.empty_cache()
                 print(
-                    f"{title}: out of memory at batches of {len(part)}: going on with {math.ceil(len(batch) / parts)}",
+                    f"{title}: out of memory at batches of {len(part)}: going on with"
+                    f" {math.ceil(len(batch) / parts)}",
                     file=sys.stderr,
                 )
 

@@ -51,6 +51,6 @@ def as_allowed() -> Iterator[None]:
 def _check(host: str | None) -> None:
     if host not in HERE:
         raise UserError(
-            f"this job asked for {host}, but only those that download may; run 'snakemake data/all' where there is a "
-            "network, then this again."
+            f"this job asked for {host}, but only those that download may; run 'snakemake"
+            " data/all' where there is a network, then this again."
         )

@@ -29,7 +29,10 @@ def misplaced(config: Mapping) -> Iterator[str]:
         if not path.startswith(MAKING_DATA) and any(
             folder in (real, *real.parents) for folder in folders
         ):
-            yield f"{key}: {path} lies where this workflow writes; move yours out of {' and '.join(MADE)}, and write where it is."
+            yield (
+                f"{key}: {path} lies where this workflow writes; move yours out of"
+                f" {' and '.join(MADE)}, and write where it is."
+            )
 
 
 def _configured(config: Mapping) -> Iterator[tuple[str, str]]:

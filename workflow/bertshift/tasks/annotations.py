@@ -45,7 +45,8 @@ def describe(folders: Iterable[Path], scores: Iterable[Mapping]) -> str:
     """Name annotators and dev scores: `upos init1_seed1 (accuracy 0.953), dep init1_seed1 (las_ud
     0.871)`."""
     return ", ".join(
-        f"{folder.parent.name} {folder.name} ({each['metric']} {each['scores'][each['metric']]:.3f})"
+        f"{folder.parent.name} {folder.name} ({each['metric']}"
+        f" {each['scores'][each['metric']]:.3f})"
         for folder, each in zip(folders, scores, strict=True)
     )
 
@@ -69,8 +70,8 @@ def _predicted(folder: Path, kind: type, task: type, sentences: Sequence[dict]) 
     model = load_task_model(folder).to(best_device())
     if not isinstance(model, kind):
         raise UserError(
-            f"{folder} is a {type(model).__name__}, not a {kind.__name__}; under 'annotators' name a task of kind tags "
-            "for tags and one of kind dependencies for trees."
+            f"{folder} is a {type(model).__name__}, not a {kind.__name__}; under 'annotators' name"
+            " a task of kind tags for tags and one of kind dependencies for trees."
         )
     applied = task(str(folder), "annotations", (), longest_input(model.encoder), model.labels)
     return applied.predict(model, sentences, load_tokenizer(folder))

@@ -75,7 +75,8 @@ class DependencyParsing:
             labels = _flat(row["deprels"] for row in members)
             if unknown := set(labels).difference(self.labels):
                 log.warning(
-                    "%s: %d of %d words of split %s have relations that split train lacks (%s); none is ever predicted.",
+                    "%s: %d of %d words of split %s have relations that split train lacks (%s);"
+                    " none is ever predicted.",
                     self.dataset,
                     sum(label in unknown for label in labels),
                     len(labels),
@@ -125,8 +126,8 @@ class DependencyParsing:
             )
         if not whole:
             raise UserError(
-                f"tasks.{self.name}: no sentence of {self.dataset} has at most max_length {self.max_length} pieces; "
-                "write a larger max_length."
+                f"tasks.{self.name}: no sentence of {self.dataset} has at most max_length"
+                f" {self.max_length} pieces; write a larger max_length."
             )
         return whole
 

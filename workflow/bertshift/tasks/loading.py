@@ -28,7 +28,8 @@ def load_task(settings: Mapping, sidecar: Mapping, train: Sequence[dict] = ()) -
         case "classification":
             if not sidecar.get("labels"):
                 raise UserError(
-                    f"datasets.{settings['dataset']} lists no labels; add them, or make the task a regression."
+                    f"datasets.{settings['dataset']} lists no labels; add them, or make the task a"
+                    " regression."
                 )
             return TextClassification(**common, labels=tuple(sidecar["labels"]))
         case "regression":
@@ -41,7 +42,8 @@ def load_task(settings: Mapping, sidecar: Mapping, train: Sequence[dict] = ()) -
         case "tags" | "dependencies":
             if sidecar.get("kind") != "treebank":
                 raise UserError(
-                    f"datasets.{settings['dataset']} is no treebank; write one with kind treebank for this task."
+                    f"datasets.{settings['dataset']} is no treebank; write one with kind treebank"
+                    " for this task."
                 )
             kind, column = (
                 (Tagging, "upos") if settings["kind"] == "tags" else (DependencyParsing, "deprels")

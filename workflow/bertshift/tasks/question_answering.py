@@ -151,8 +151,9 @@ class AnswerSpans:
         scores.pick(self.metrics, dict.fromkeys(METRICS), self.name)
         if self.max_length < self.max_query_length + 4:
             raise UserError(
-                f"tasks.{self.name}: max_length {self.max_length} leaves no room for a passage beside a question of "
-                f"max_query_length {self.max_query_length}; write at least {self.max_query_length + 4}."
+                f"tasks.{self.name}: max_length {self.max_length} leaves no room for a passage"
+                f" beside a question of max_query_length {self.max_query_length}; write at least"
+                f" {self.max_query_length + 4}."
             )
 
     def model(self, encoder: PreTrainedModel, seed: int) -> SpanClassifier:
@@ -163,8 +164,8 @@ class AnswerSpans:
             for row in members:
                 if not row["impossible"] and not row["answers"]:
                     raise UserError(
-                        f"{self.dataset}, split {split}: question {row['id']} has no answers but is not marked "
-                        "impossible; give it one or the other."
+                        f"{self.dataset}, split {split}: question {row['id']} has no answers but"
+                        " is not marked impossible; give it one or the other."
                     )
 
     def windows(
@@ -210,7 +211,8 @@ class AnswerSpans:
             )
         if lost == len(rows):
             raise UserError(
-                f"{self.dataset}, split train: no answer is found at its start; check answer_start there."
+                f"{self.dataset}, split train: no answer is found at its start; check answer_start"
+                " there."
             )
         return [
             Encoded(

@@ -81,7 +81,8 @@ def pick(names: Iterable[str], known: dict, task: str) -> dict:
     for name in names:
         if name not in known:
             raise UserError(
-                f"tasks.{task}.metrics: {name!r} does not suit this task; write one of {', '.join(known)}."
+                f"tasks.{task}.metrics: {name!r} does not suit this task; write one of"
+                f" {', '.join(known)}."
             )
     return {name: known[name] for name in names}
 

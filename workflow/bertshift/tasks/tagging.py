@@ -51,8 +51,8 @@ class Tagging:
             for row in members:
                 if len(row["words"]) != len(row["upos"]):
                     raise UserError(
-                        f"{self.dataset}, split {split}, {row['id']}: {len(row['words'])} words and {len(row['upos'])} "
-                        "tags; fetch the treebank again or correct it."
+                        f"{self.dataset}, split {split}, {row['id']}: {len(row['words'])} words"
+                        f" and {len(row['upos'])} tags; fetch the treebank again or correct it."
                     )
             tags = _flat(row["upos"] for row in members)
             if unknown := set(tags).difference(self.labels):
@@ -84,8 +84,8 @@ class Tagging:
         examples = [example for example in self.encode(rows, tokenizer) if example.target]
         if not examples:
             raise UserError(
-                f"tasks.{self.name}: no word of {self.dataset} fits into max_length {self.max_length}; "
-                "write a larger max_length."
+                f"tasks.{self.name}: no word of {self.dataset} fits into max_length"
+                f" {self.max_length}; write a larger max_length."
             )
         return examples
 

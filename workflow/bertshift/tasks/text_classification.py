@@ -55,11 +55,13 @@ class TextClassification:
         scores.pick(self.metrics, known, self.name)
         if "f1" in self.metrics and len(self.labels) != 2:
             raise UserError(
-                f"tasks.{self.name}.metrics: f1 needs two labels, {self.dataset} has {len(self.labels)}; write macro_f1."
+                f"tasks.{self.name}.metrics: f1 needs two labels, {self.dataset} has"
+                f" {len(self.labels)}; write macro_f1."
             )
         if self.metrics[0] == "f1" and "accuracy" not in self.metrics:
             raise UserError(
-                f"tasks.{self.name}.metrics: f1 does not tell whether a run failed to train; add accuracy after it."
+                f"tasks.{self.name}.metrics: f1 does not tell whether a run failed to train; add"
+                " accuracy after it."
             )
 
     def model(self, encoder: PreTrainedModel, seed: int) -> SequenceClassifier:
@@ -74,8 +76,9 @@ class TextClassification:
         distinct = {row["label"] for row in rows["train"]}
         if len(distinct) < 2:
             raise UserError(
-                f"{self.dataset}, split train: all {len(rows['train'])} examples have the label {distinct.pop()!r}, "
-                "so there is nothing to learn; give a split with several labels, or raise max_train."
+                f"{self.dataset}, split train: all {len(rows['train'])} examples have the label"
+                f" {distinct.pop()!r}, so there is nothing to learn; give a split with several"
+                " labels, or raise max_train."
             )
 
     def _target(self, row: dict, split: str) -> int | float:
@@ -83,13 +86,15 @@ class TextClassification:
         if self.labels is None:
             if isinstance(label, str) or not math.isfinite(label):
                 raise UserError(
-                    f"{self.dataset}, split {split}: label {label!r} of {row['id']} is not a number."
+                    f"{self.dataset}, split {split}: label {label!r} of {row['id']} is not a"
+                    " number."
                 )
             return float(label)
         if label not in self.labels:
             raise UserError(
-                f"{self.dataset}, split {split}: label {label!r} of {row['id']} is not one of "
-                f"{', '.join(self.labels)}; list it under the data set's labels in config/datasets.yaml."
+                f"{self.dataset}, split {split}: label {label!r} of {row['id']} is not one of"
+                f" {', '.join(self.labels)}; list it under the data set's labels in"
+                " config/datasets.yaml."
             )
         return self.labels.index(label)
 

@@ -40,19 +40,21 @@ def config_of(
     unknown = sorted(set(architecture) - set(BertConfig().to_dict()))
     if unknown or "vocab_size" in architecture:
         raise UserError(
-            f"architecture key {(unknown or ['vocab_size'])[0]} cannot be set; write keys of BertConfig such as "
-            "num_hidden_layers, hidden_size, num_attention_heads and intermediate_size (the vocabulary's size comes "
-            "from the tokenizer)."
+            f"architecture key {(unknown or ['vocab_size'])[0]} cannot be set; write keys of"
+            " BertConfig such as num_hidden_layers, hidden_size, num_attention_heads and"
+            " intermediate_size (the vocabulary's size comes from the tokenizer)."
         )
     shape = {key: getattr(BertConfig(), key) for key in ("hidden_size", "num_attention_heads", "max_position_embeddings")}  # fmt: skip
     width, heads, positions = (architecture.get(key, default) for key, default in shape.items())
     if width % heads:
         raise UserError(
-            f"architecture key hidden_size is {width}; write a multiple of num_attention_heads ({heads}) instead."
+            f"architecture key hidden_size is {width}; write a multiple of num_attention_heads"
+            f" ({heads}) instead."
         )
     if not 8 <= longest <= positions:
         raise UserError(
-            f"max_length is {longest}; write a number from 8 to max_position_embeddings ({positions}) instead."
+            f"max_length is {longest}; write a number from 8 to max_position_embeddings"
+            f" ({positions}) instead."
         )
     kind = CONFIG_MAPPING[family]
     known = kind().to_dict()

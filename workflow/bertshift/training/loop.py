@@ -73,7 +73,8 @@ def train(
     run_dir = Path(run_dir)
     if not len(examples):
         raise UserError(
-            f"the training set of {run_dir} is empty; check that its data file has rows of split train."
+            f"the training set of {run_dir} is empty; check that its data file has rows of split"
+            " train."
         )
     if not any(weight.requires_grad for weight in model.parameters()):
         raise UserError(
@@ -146,8 +147,9 @@ def train(
             size = min(at.part, len(members))
             if size == 1:
                 raise UserError(
-                    f"one example of {run_dir} is more than the GPU's memory holds; write a smaller max_length, set "
-                    "precision to bfloat16, or leave the GPU to this job alone (sweeps.runs_at_once 1)."
+                    f"one example of {run_dir} is more than the GPU's memory holds; write a"
+                    " smaller max_length, set precision to bfloat16, or leave the GPU to this job"
+                    " alone (sweeps.runs_at_once 1)."
                 )
             at.part = math.ceil(size / 2)
             optimizer.zero_grad(set_to_none=True)
@@ -271,7 +273,8 @@ def autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:
     able = device.type == "cpu" or torch.cuda.is_bf16_supported(including_emulation=False)
     if precision == "bfloat16" and not able:
         raise UserError(
-            "precision is bfloat16, but this GPU does not compute in it; write auto or float32 instead."
+            "precision is bfloat16, but this GPU does not compute in it; write auto or float32"
+            " instead."
         )
     return torch.bfloat16 if able and (precision == "bfloat16" or device.type == "cuda") else None
 
@@ -347,9 +350,9 @@ class _Log:
         for value in values:
             if not math.isfinite(value):
                 raise UserError(
-                    f"the loss of {self.run_dir} is {value} at step {len(self.losses) + 1} of {self.total}, at "
-                    f"learning rate {self.rates[len(self.losses)]:g}; lower learning_rate, raise warmup, or set "
-                    "precision to float32."
+                    f"the loss of {self.run_dir} is {value} at step {len(self.losses) + 1} of"
+                    f" {self.total}, at learning rate {self.rates[len(self.losses)]:g}; lower"
+                    " learning_rate, raise warmup, or set precision to float32."
                 )
             self.losses.append(value)
         return self.losses

@@ -83,12 +83,14 @@ def read_documents(path: Path) -> list[list[str]]:
                     documents.append([])
     except FileNotFoundError:
         raise UserError(
-            f"there is no corpus {path}; name a text file with one sentence a line and blank lines between documents."
+            f"there is no corpus {path}; name a text file with one sentence a line and blank lines"
+            " between documents."
         ) from None
     documents = [document for document in documents if document]
     if not documents:
         raise UserError(
-            f"the corpus {path} is empty; it needs one sentence a line, blank lines between documents."
+            f"the corpus {path} is empty; it needs one sentence a line, blank lines between"
+            " documents."
         )
     return documents
 
@@ -122,8 +124,8 @@ def pretrain(
     run_dir, tokenizer_dir = Path(run_dir), Path(tokenizer_dir)
     if len(documents) < 3:
         raise UserError(
-            f"pretraining needs three documents or more, and the corpus for {run_dir} has {len(documents)}; "
-            "separate its documents by blank lines."
+            f"pretraining needs three documents or more, and the corpus for {run_dir} has"
+            f" {len(documents)}; separate its documents by blank lines."
         )
     objective = objective_of(family, tokenizer_dir, lengths, masked)
     config = config_of(
@@ -192,8 +194,8 @@ def objective_of(family: str, tokenizer_dir: Path, lengths: Lengths, masked: flo
     words = Words(tokenizer_dir, lengths, causal, masked)
     if family == "mpnet" and words.ids.pad != 1:
         raise UserError(
-            f"mpnet takes number 1 for padding, and the vocabulary in {tokenizer_dir} has it as number {words.ids.pad}; "
-            "train one of kind byte_bpe."
+            f"mpnet takes number 1 for padding, and the vocabulary in {tokenizer_dir} has it as"
+            f" number {words.ids.pad}; train one of kind byte_bpe."
         )
     return Objective(
         "next_word" if causal else "masked_word",
@@ -267,9 +269,11 @@ def evaluate(
         return (
             F.cross_entropy(word_logits.float(), batch["words"], reduction="sum").item(),
             (word_logits.argmax(-1) == batch["words"]).sum().item(),
-            0
-            if next_sentence is None
-            else (next_sentence.argmax(-1) == batch["is_random"]).sum().item(),
+            (
+                0
+                if next_sentence is None
+                else (next_sentence.argmax(-1) == batch["is_random"]).sum().item()
+            ),
             len(batch["words"]),
         )
 
@@ -311,7 +315,8 @@ class PieceIds:
         ]
         if None in special:
             raise UserError(
-                "the vocabulary lacks one of [PAD], [CLS], [SEP], [MASK] and [UNK]; use a BERT tokenizer instead."
+                "the vocabulary lacks one of [PAD], [CLS], [SEP], [MASK] and [UNK]; use a BERT"
+                " tokenizer instead."
             )
         size = tokenizer.get_vocab_size(with_added_tokens=True)
         ordinary = np.setdiff1d(np.arange(size), special)
@@ -508,8 +513,9 @@ class Words:
         self.before, self.after = layout_of(self.tokenizer).one
         if not causal and (self.tokenizer.mask_token_id is None or not self.before):
             raise UserError(
-                f"the vocabulary in {tokenizer_dir} has no mask, or nothing that begins a text, which an encoder needs; "
-                "train one of kind wordpiece, or of kind byte_bpe with special: roberta."
+                f"the vocabulary in {tokenizer_dir} has no mask, or nothing that begins a text,"
+                " which an encoder needs; train one of kind wordpiece, or of kind byte_bpe with"
+                " special: roberta."
             )
         ordinary = np.setdiff1d(np.arange(len(self.tokenizer)), self.tokenizer.all_special_ids)
         self.ids = PieceIds(

@@ -58,7 +58,8 @@ class TrainSettings:
         require(self.batch_size >= 1, "batch_size", "a whole number from 1 up")
         if (self.epochs is None) == (self.steps is None):
             raise UserError(
-                f"training settings have epochs {self.epochs!r} and steps {self.steps!r}; give exactly one of them."
+                f"training settings have epochs {self.epochs!r} and steps {self.steps!r}; give"
+                " exactly one of them."
             )
         require(
             self.epochs is None or 0 < self.epochs < math.inf,

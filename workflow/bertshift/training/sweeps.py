@@ -107,8 +107,8 @@ def _next_message(connection: Connection, workers: dict[Connection, Process]) ->
         worker.join()
         if worker.exitcode:
             raise RuntimeError(
-                f"a worker of the row ended with exit status {worker.exitcode}; was it short of memory? "
-                "Fewer sweeps.runs_at_once take less."
+                f"a worker of the row ended with exit status {worker.exitcode}; was it short of"
+                " memory? Fewer sweeps.runs_at_once take less."
             ) from None
         return "ended", None
 

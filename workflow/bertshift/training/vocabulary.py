@@ -64,8 +64,9 @@ def train_wordpiece(texts: Iterable[str], size: int, lowercase: bool, directory:
     known = sum(letter_counts[letter] for letter in alphabet) / letter_counts.total()
     if known < LEAST_KNOWN_LETTERS:
         raise UserError(
-            f"a vocabulary of {size} entries has room for only {len(alphabet)} of {len(letter_counts)} letters; "
-            f"write a vocabulary size of at least {4 * len(letter_counts)} instead."
+            f"a vocabulary of {size} entries has room for only {len(alphabet)} of"
+            f" {len(letter_counts)} letters; write a vocabulary size of at least"
+            f" {4 * len(letter_counts)} instead."
         )
     words = {word: count for word, count in words.items() if alphabet.issuperset(word)}
     # The trainer numbers the letters inside words in the order of a hash table with a random seed,
@@ -132,8 +133,8 @@ def train_byte_bpe(
     entries = list(dict.fromkeys(names.values()))
     if size < BYTES + len(entries):
         raise UserError(
-            f"a byte-level vocabulary of {size} entries has no room for every byte; write a size of at least "
-            f"{BYTES + len(entries)}."
+            f"a byte-level vocabulary of {size} entries has no room for every byte; write a size"
+            f" of at least {BYTES + len(entries)}."
         )
     texts = [text for text in texts if text.strip()]
     if not texts:

@@ -208,7 +208,10 @@ def _verdict(
     ):  # over all of fewer than three runs, and not known without each block of inputs
         return UNDECIDED, f"{said} It has no interval."
     if one.across and ours.interval == INPUTS:
-        said += " Its interval is over inputs alone: fewer than three replicates do not say how much it varies."
+        said += (
+            " Its interval is over inputs alone: fewer than three replicates do not say how much"
+            " it varies."
+        )
     if runs == len(values) and statistics.is_far_off(
         values
     ):  # pairs of runs are more than their runs

@@ -25,5 +25,6 @@ def check(claims: Claims, stated: Mapping, file: str | Path) -> None:
             raise UserError(f"{file}: claims.{claim}.over is '{over}'; write {ALL} or {SOME}.")
     if undecided := [claim for claim in stated if claim not in decided]:
         raise UserError(
-            f"{file}: no number decides claims.{undecided[0]}; add one to the claims.py of this paper, or leave the claim out."
+            f"{file}: no number decides claims.{undecided[0]}; add one to the claims.py of this"
+            " paper, or leave the claim out."
         )

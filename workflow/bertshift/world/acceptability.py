@@ -157,8 +157,8 @@ def errors(leaves: list[Node], rng: Random) -> list:
 
 NEEDS_OBJECT = set(
     lex.words(
-        "buy destroy repair find lose carry meet love admire rescue hire arrest praise greet injure examine own devour "
-        "wear throw feed chase see"
+        "buy destroy repair find lose carry meet love admire rescue hire arrest praise greet"
+        " injure examine own devour wear throw feed chase see"
     )
 )
 

@@ -154,7 +154,8 @@ def entry(rng: Random) -> Entry:
     if subject == "person":
         wanted = "m" if values["relative"] in lex.MALE else "f"
         values["friend"] = (
-            f"{rng.choice(lex.MALE_NAMES if wanted == 'm' else lex.FEMALE_NAMES)} {rng.choice(lex.SURNAMES)}"
+            f"{rng.choice(lex.MALE_NAMES if wanted == 'm' else lex.FEMALE_NAMES)}"
+            f" {rng.choice(lex.SURNAMES)}"
         )
     cities = rng.sample([c for c in lex.CITIES if c != city], 2)
     values |= {"city": city, "city2": cities[0], "city3": cities[1]}

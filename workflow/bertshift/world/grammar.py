@@ -242,11 +242,13 @@ class Speaker:
         self.frames.append(
             (
                 verb,
-                tags
-                if tags is not None
-                else lex.VERB[verb].tags
-                if verb in lex.VERB
-                else frozenset(),
+                (
+                    tags
+                    if tags is not None
+                    else lex.VERB[verb].tags
+                    if verb in lex.VERB
+                    else frozenset()
+                ),
             )
         )
         return len(self.frames) - 1

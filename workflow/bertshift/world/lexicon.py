@@ -70,16 +70,17 @@ PARENT = {word: kind for kind, words in TAXONOMY.items() for word in words}
 SYNONYMS = dict(
     pair.split(":")
     for pair in words(
-        "car:automobile child:kid doctor:physician lawyer:attorney journalist:reporter thief:robber tourist:traveller "
-        "truck:lorry bicycle:bike sofa:couch coat:jacket phone:telephone shop:store street:road garden:yard "
-        "forest:wood film:movie rabbit:bunny game:match problem:difficulty illness:disease "
-        "chase:pursue buy:purchase cook:prepare build:construct destroy:demolish repair:fix find:discover hide:conceal "
-        "close:shut help:assist hate:detest rescue:save hire:employ arrest:capture greet:welcome injure:hurt "
-        "examine:inspect choose:select collect:gather own:possess leave:depart laugh:chuckle cry:weep "
-        "disappear:vanish give:hand send:mail try:attempt begin:start love:cherish treat:cure "
-        "big:large small:little fast:quick happy:glad sad:unhappy rich:wealthy clever:smart stupid:foolish "
-        "nervous:anxious ill:sick noisy:loud cheap:inexpensive expensive:costly beautiful:lovely strange:odd "
-        "quietly:silently quickly:rapidly"
+        "car:automobile child:kid doctor:physician lawyer:attorney journalist:reporter"
+        " thief:robber tourist:traveller truck:lorry bicycle:bike sofa:couch coat:jacket"
+        " phone:telephone shop:store street:road garden:yard forest:wood film:movie rabbit:bunny"
+        " game:match problem:difficulty illness:disease chase:pursue buy:purchase cook:prepare"
+        " build:construct destroy:demolish repair:fix find:discover hide:conceal close:shut"
+        " help:assist hate:detest rescue:save hire:employ arrest:capture greet:welcome injure:hurt"
+        " examine:inspect choose:select collect:gather own:possess leave:depart laugh:chuckle"
+        " cry:weep disappear:vanish give:hand send:mail try:attempt begin:start love:cherish"
+        " treat:cure big:large small:little fast:quick happy:glad sad:unhappy rich:wealthy"
+        " clever:smart stupid:foolish nervous:anxious ill:sick noisy:loud cheap:inexpensive"
+        " expensive:costly beautiful:lovely strange:odd quietly:silently quickly:rapidly"
     )
 )
 CANONICAL = {synonym: word for word, synonym in SYNONYMS.items()}
@@ -94,7 +95,8 @@ MALE = set(words("boy man brother uncle father king fisherman waiter"))
 FEMALE = set(words("girl woman sister aunt grandmother mother queen nurse"))
 AT_PLACES = set(
     words(
-        "school hospital church museum library hotel restaurant station market lake beach lighthouse river"
+        "school hospital church museum library hotel restaurant station market lake beach"
+        " lighthouse river"
     )
 )
 IRREGULAR_PLURALS = {
@@ -310,14 +312,16 @@ MANNER |= {b: a for a, b in MANNER.items()}
 FREQUENCY = ["often", "rarely", "sometimes", "usually", "never"]
 
 GOOD = words(
-    "good great wonderful excellent brilliant charming delightful funny moving fresh gripping superb touching fascinating "
-    "enjoyable elegant graceful memorable impressive thoughtful witty heartfelt inventive splendid engaging satisfying "
-    "outstanding magnificent thrilling tender refreshing perfect"
+    "good great wonderful excellent brilliant charming delightful funny moving fresh gripping"
+    " superb touching fascinating enjoyable elegant graceful memorable impressive thoughtful witty"
+    " heartfelt inventive splendid engaging satisfying outstanding magnificent thrilling tender"
+    " refreshing perfect"
 )
 BAD = words(
-    "bad terrible awful dull boring tedious clumsy stale bland dreadful predictable mediocre shallow horrible silly lifeless "
-    "pointless annoying disappointing forgettable tiresome unfunny pretentious lazy sloppy empty confusing unpleasant "
-    "miserable dreary ridiculous worthless"
+    "bad terrible awful dull boring tedious clumsy stale bland dreadful predictable mediocre"
+    " shallow horrible silly lifeless pointless annoying disappointing forgettable tiresome"
+    " unfunny pretentious lazy sloppy empty confusing unpleasant miserable dreary ridiculous"
+    " worthless"
 )
 GOOD_NOUNS = words("charm wit warmth energy beauty imagination")
 BAD_NOUNS = words("clichés flaws mistakes nonsense confusion sentimentality")
@@ -329,7 +333,8 @@ FEMALE_NAMES = words(
     "Maria Anna Clara Emma Julia Laura Nora Sofia Helen Alice Martha Ruth Isabella Katherine"
 )
 MALE_NAMES = words(
-    "John Peter David Thomas Paul Robert Henry George Martin Simon Oscar Daniel Sebastian Frederick"
+    "John Peter David Thomas Paul Robert Henry George Martin Simon Oscar Daniel Sebastian"
+    " Frederick"
 )
 _SURNAME = [
     words("Whit Hart Ash Brad Thorn Stan Har Kings Mel Rad"),
@@ -392,7 +397,8 @@ def skewed(rng: Random, items: Sequence[str]) -> str:
 # Kinds too broad to name one thing by at random; as hypernyms they are words like any other.
 BROAD = set(
     words(
-        "person animal vehicle building place plant machine document instrument garment furniture container"
+        "person animal vehicle building place plant machine document instrument garment furniture"
+        " container"
     )
 )
 BROAD |= set(words("jewel insect disaster damage emotion topic part group illness tool"))

@@ -5,7 +5,8 @@ from random import Random
 from bertshift.world import lexicon as lex
 
 TOPICS = lex.words(
-    "film movie story comedy documentary novel concert song cast ending script acting plot dialogue"
+    "film movie story comedy documentary novel concert song cast ending script acting plot"
+    " dialogue"
 )
 ADVERBS = ["very", "really", "truly", "always", "often", "quite"]
 
@@ -37,7 +38,10 @@ def clause(rng: Random, good: bool) -> str:
     if kind < 0.5:
         return f"the {topic} {verb} {judgement(rng, good)}"
     if kind < 0.62:
-        return f"the {topic} {rng.choice(lex.GOOD_VERBS if good else lex.BAD_VERBS)} from start to finish"
+        return (
+            f"the {topic} {rng.choice(lex.GOOD_VERBS if good else lex.BAD_VERBS)} from start to"
+            " finish"
+        )
     if kind < 0.67:
         return f"the {topic} never {rng.choice(lex.BAD_VERBS if good else lex.GOOD_VERBS)}"
     if kind < 0.9:

@@ -15,7 +15,8 @@ def within(archive: Path, size: int) -> None:
     """Raise UserError where an archive's members are too large together."""
     if size > LARGEST:
         raise UserError(
-            f"{archive} holds more than {LARGEST >> 30} GB, so it cannot be the corpus; delete it and fetch it again."
+            f"{archive} holds more than {LARGEST >> 30} GB, so it cannot be the corpus; delete it"
+            " and fetch it again."
         )
 
 

@@ -45,7 +45,8 @@ def spans(cells: Sequence[str], where: str) -> list[tuple[str, int, int]]:
         for _ in range(cell.count(")")):
             if not pending:
                 raise UserError(
-                    f"{where}: word {i + 1} closes a bracket that no word opened; fetch the file again."
+                    f"{where}: word {i + 1} closes a bracket that no word opened; fetch the file"
+                    " again."
                 )
             label, start, _ = found[pending[-1]]
             found[pending.pop()] = (label, start, i + 1)
@@ -68,8 +69,8 @@ def mentions(cells: Iterable[str], where: str) -> list[Mention]:
             if mark.endswith(")"):
                 if not pending[entity]:
                     raise UserError(
-                        f"{where}: word {i + 1} closes the mention {entity}, which no word opened; "
-                        "fetch the file again."
+                        f"{where}: word {i + 1} closes the mention {entity}, which no word opened;"
+                        " fetch the file again."
                     )
                 start, rest = pending[entity].pop()
                 found.append(Mention(start, i + 1, entity, rest))

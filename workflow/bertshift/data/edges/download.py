@@ -62,8 +62,8 @@ def download(url: str, path: Path, sha256: str | None = None) -> None:
         except HTTPError as error:
             if error.code < 500 and error.code not in PASSING:
                 raise UserError(
-                    f"{shown} cannot be had (status {error.code}); correct `download` in config/edges.yaml, or "
-                    "put the file into a mirror directory."
+                    f"{shown} cannot be had (status {error.code}); correct `download` in"
+                    " config/edges.yaml, or put the file into a mirror directory."
                 ) from None
             fault = f"status {error.code}"
         except URLError as error:
@@ -72,8 +72,8 @@ def download(url: str, path: Path, sha256: str | None = None) -> None:
             fault = str(error) or type(error).__name__
         print(f"{shown}: attempt {attempt + 1} of {ATTEMPTS} failed ({fault})", file=sys.stderr)
     raise UserError(
-        f"{shown} did not arrive in {ATTEMPTS} attempts ({fault}); check the connection and try again, or put the "
-        "file into a mirror directory."
+        f"{shown} did not arrive in {ATTEMPTS} attempts ({fault}); check the connection and try"
+        " again, or put the file into a mirror directory."
     )
 
 

@@ -28,6 +28,7 @@ def _record(task: str, where: str, found: dict) -> dict:
     words = text.split()
     if not words or " ".join(words) != text:
         raise UserError(
-            f"{where}: the text {text[:60]!r} is not words with one space between them; correct the file."
+            f"{where}: the text {text[:60]!r} is not words with one space between them; correct"
+            " the file."
         )
     return record(task, where, words, targets) | {"info": found.get("info", {})}

@@ -28,8 +28,8 @@ def _read_split(task: str, folder: Path) -> Split:
     paths = sorted(folder.rglob("*gold_conll"))
     if not paths:
         raise UserError(
-            f"{folder} has no *gold_conll file; merge the words of LDC2013T19 into the *gold_skel files there "
-            "first (skeleton2conll)."
+            f"{folder} has no *gold_conll file; merge the words of LDC2013T19 into the *gold_skel"
+            " files there first (skeleton2conll)."
         )
     records, source, irregular = [], Counter(), Counter()
     for number, path in enumerate(paths, 1):

@@ -58,8 +58,8 @@ def prepare_edges(
     differences = list(_differences(spec.get("expected") or {}, counts, len(labels)))
     if differences and spec.get("strict"):
         raise UserError(
-            f"{name!r} does not have the counts of its entry in the catalogue: {'; '.join(differences)}. Make the "
-            "files again, or set strict to false there."
+            f"{name!r} does not have the counts of its entry in the catalogue:"
+            f" {'; '.join(differences)}. Make the files again, or set strict to false there."
         )
     irregular = {split: Counter(splits[split].irregular) for split in SPLITS}
     # The sidecar takes its name last: where it is, the records are whole.
@@ -74,7 +74,9 @@ def prepare_edges(
         **{key: spec[key] for key in ("task", "format")},
         "licence": spec.get("licence", NOT_STATED),
         "origin": origin,
-        "source": f"{'download' if origin == HUB else origin}:{','.join(str(path.relative_to(root)) for path in files.values())}",
+        "source": (
+            f"{'download' if origin == HUB else origin}:{','.join(str(path.relative_to(root)) for path in files.values())}"
+        ),
         "source_sha256": {str(path.relative_to(root)): _digest(path) for path in files.values()},
         "spans": shape.spans,
         "multilabel": shape.multilabel,
@@ -115,8 +117,8 @@ def _files(name: str, spec: Mapping, root: Path) -> dict[str, Path]:
     for part, path in spec["files"].items():
         if not (root / path).exists():
             raise UserError(
-                f"{root / path} does not exist, which the edge set {name!r} needs ({part}); put it there"
-                + (f" from {spec['url']}." if "url" in spec else ".")
+                f"{root / path} does not exist, which the edge set {name!r} needs ({part}); put it"
+                " there" + (f" from {spec['url']}." if "url" in spec else ".")
             )
     return {part: root / path for part, path in spec["files"].items()}
 

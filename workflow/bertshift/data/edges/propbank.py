@@ -54,7 +54,7 @@ def _sentences(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
                     len(rows[0]), 7
                 ):
                     raise UserError(
-                        f"{path}:{number} is not word {len(rows) - 1} of the sentence {rows[0][0]} in "
-                        f"{max(len(rows[0]), 7)} columns; fetch the file again."
+                        f"{path}:{number} is not word {len(rows) - 1} of the sentence {rows[0][0]}"
+                        f" in {max(len(rows[0]), 7)} columns; fetch the file again."
                     )
             yield f"{path}:{number - len(rows) + 1}", rows

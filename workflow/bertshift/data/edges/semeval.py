@@ -43,7 +43,8 @@ def _records(task: str, path: Path) -> Iterator[dict]:
         )
         if not sentence:
             raise UserError(
-                f'{path}:{number} is not number, tab, "sentence with <e1> and <e2>"; fetch the file again.'
+                f'{path}:{number} is not number, tab, "sentence with <e1> and <e2>"; fetch the'
+                " file again."
             )
         if not LABEL.fullmatch(label):
             raise UserError(

@@ -199,6 +199,7 @@ def _split(where: str, row: Mapping[str, str]) -> str:
 def _number(where: str, row: Mapping[str, str], column: str) -> int:
     if not row[column].isdecimal():
         raise UserError(
-            f"{where} has {row[column]!r} for {column} where a number is due; fetch the file again."
+            f"{where} has {row[column]!r} for {column} where a number is due; fetch the file"
+            " again."
         )
     return int(row[column])

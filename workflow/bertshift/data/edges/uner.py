@@ -24,7 +24,8 @@ def _read_split(task: str, path: Path) -> Split:
             fields = line.split("\t")
             if len(fields) < 3 or not (fields[2] == "O" or fields[2][:2] in ("B-", "I-")):
                 raise UserError(
-                    f"{path}:{number} is not a number, a word and an IOB2 tag; fetch the file again."
+                    f"{path}:{number} is not a number, a word and an IOB2 tag; fetch the file"
+                    " again."
                 )
             start = start if words else number
             words.append(fields[1])

@@ -18,12 +18,15 @@ _CHANGE = with_own_base("js", "rsa", "svcca")
 
 def _shows(which: str, more: str = "") -> str:
     return (
-        f"What fine-tuning changes in {which}: each model is compared with the checkpoint that it was fine-tuned from, layer by "
-        "layer, and its line has that checkpoint's name. Layers stand at their share of the model's depth; 0 is the embeddings. Left: Jensen-Shannon divergence of "
-        "attention on the task's development set, in nats, averaged over heads, tokens and examples. Middle: "
-        "representational similarity (RSA) of the tokens of Wikipedia sentences. Right: SVCCA distance of hidden states on "
-        "the task's development set; dotted, the distance of independent representations of the same ranks and number of "
-        f"tokens. Bands are over replicates. Models cut words differently, so lines can be compared in form alone.{more}"
+        f"What fine-tuning changes in {which}: each model is compared with the checkpoint that it"
+        " was fine-tuned from, layer by layer, and its line has that checkpoint's name. Layers"
+        " stand at their share of the model's depth; 0 is the embeddings. Left: Jensen-Shannon"
+        " divergence of attention on the task's development set, in nats, averaged over heads,"
+        " tokens and examples. Middle: representational similarity (RSA) of the tokens of"
+        " Wikipedia sentences. Right: SVCCA distance of hidden states on the task's development"
+        " set; dotted, the distance of independent representations of the same ranks and number"
+        " of tokens. Bands are over replicates. Models cut words differently, so lines can be"
+        f" compared in form alone.{more}"
     )
 
 

@@ -19,7 +19,10 @@ SUMMARIES = ("last", "mean")
 COLUMNS = ["panel", "series", "variant", "summary", "behaviour", "value", "p", "q", "runs", "pairs", "orders",
            "p_within", "orders_within", *numbers.VALUES[1:]]  # fmt: skip
 OVER = (
-    "Spearman's ρ of the distance of two runs (last layer; mean over layers) with their difference in behaviour",
+    (
+        "Spearman's ρ of the distance of two runs (last layer; mean over layers) with their"
+        " difference in behaviour"
+    ),
     "* p ≤ .05, permuting kinds and seeds    ** false discovery rate ≤ .05",
 )
 LETTERS = 16  # of these lines in an inch

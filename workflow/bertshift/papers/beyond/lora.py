@@ -120,7 +120,8 @@ def _title(task: str, rows: pd.DataFrame) -> str:
     scores = rows[rows["panel"] == "score"]
     name = style.SCORES.get(scores["variant"].iloc[0], scores["variant"].iloc[0])
     each = ", ".join(
-        f"{row.value:.1f} ({way_of(row.series)}{', failed' * bool(style.mark_of(scores[scores['series'] == row.series]))})"
+        f"{row.value:.1f}"
+        f" ({way_of(row.series)}{', failed' * bool(style.mark_of(scores[scores['series'] == row.series]))})"
         for row in scores.itertuples()
     )
     return f"{style.label_of(task)}, {name} in points: {each}"

@@ -62,7 +62,10 @@ def _summary(key: str, task: str, of: str, by: str) -> Figure:
     )  # fmt: skip
 
 
-_REINITIALISED = "Layers from k up are drawn anew before fine-tuning. Dotted: the majority class. Dashed: no layer re-initialised."
+_REINITIALISED = (
+    "Layers from k up are drawn anew before fine-tuning. Dotted: the majority class. Dashed: no"
+    " layer re-initialised."
+)
 
 NAME = "BERT Goes to College 2020"
 FIGURES = {

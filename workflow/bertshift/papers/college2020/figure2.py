@@ -25,8 +25,8 @@ TITLES = {
 }
 RATE = 0.05
 EXACT = (
-    ", one dev set. Where its cut decimals give away the number of right answers, its score is that, ± its binomial "
-    "standard error"
+    ", one dev set. Where its cut decimals give away the number of right answers, its score is"
+    " that, ± its binomial standard error"
 )
 SATURATES = 0.1  # of gain
 LABELS, CELL, ROW, HEADER = 0.95, 1.45, 0.8, 0.6  # inches

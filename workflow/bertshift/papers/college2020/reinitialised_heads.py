@@ -161,7 +161,10 @@ def title(part: pd.DataFrame, same: bool) -> str:
         other = "" if same else "; other heads or another model, not comparable"
         return f"Paper: {score}, one baseline of {short(base['value'])}{other}"
     sd = f" ± {short(base['sd'])} (sd)" if np.isfinite(base["sd"]) else ""
-    return f"{style.label_of(base['panel'])}, ours: {score}, {base['runs']:.0f} baselines of {short(base['value'])}{sd}"
+    return (
+        f"{style.label_of(base['panel'])}, ours: {score}, {base['runs']:.0f} baselines of"
+        f" {short(base['value'])}{sd}"
+    )
 
 
 def comparable(table: pd.DataFrame) -> bool:

@@ -256,8 +256,8 @@ def identity(table: pd.DataFrame, published: Mapping) -> str:
     )
     facts = published["figure3"]["mrpc"]
     return (
-        f"Ours equals the majority class, in every score, for {equal} of {depth} k{most}. "
-        f"The paper's {facts['any_layer'][MEAN]:.6f} for any k "
-        "is exactly that class: 279 of 408 are paraphrases, and the mean of accuracy "
-        f"{facts['majority']['accuracy']:.5f} and F1 {facts['majority']['f1']:.5f} is the same number."
+        f"Ours equals the majority class, in every score, for {equal} of {depth} k{most}. The"
+        f" paper's {facts['any_layer'][MEAN]:.6f} for any k is exactly that class: 279 of 408 are"
+        f" paraphrases, and the mean of accuracy {facts['majority']['accuracy']:.5f} and F1"
+        f" {facts['majority']['f1']:.5f} is the same number."
     )

@@ -12,25 +12,32 @@ _SEEDS = "two models that differ in the seed of fine-tuning alone"
 _TASKS = "models fine-tuned on two tasks"
 _OWN = "Both models see the task's development set."
 _SAMPLE = (
-    "The inputs are a sample of both tasks' development sets (MNLI: matched), as many of each. The sample is drawn "
-    "once, by the names of the tasks, and is the same for every replicate. Dashed: the same between two seeds of one "
-    "task on its own development set"
+    "The inputs are a sample of both tasks' development sets (MNLI: matched), as many of each. The"
+    " sample is drawn once, by the names of the tasks, and is the same for every replicate."
+    " Dashed: the same between two seeds of one task on its own development set"
 )
 _OTHER_INPUTS = "These are other inputs, so that two tasks may lie below two seeds."
 _LEFT_OUT = "are left out and counted. The paper draws curves without numbers."
 _RUNS = f"Bands are over replicates. Runs that failed to train {_LEFT_OUT}"
-_PAIRS = f"Means and bands are over all pairs of seeds. Pairs with a run that failed to train {_LEFT_OUT}"
+_PAIRS = (
+    "Means and bands are over all pairs of seeds. Pairs with a run that failed to train"
+    f" {_LEFT_OUT}"
+)
 
 
 def _attention(models: str) -> str:
     return (
-        f"Jensen-Shannon divergence of attention between {models}, by layer, in nats, averaged over heads, tokens and "
-        "examples. Two disjoint rows of attention would give ln 2 = 0.693 nats."
+        f"Jensen-Shannon divergence of attention between {models}, by layer, in nats, averaged"
+        " over heads, tokens and examples. Two disjoint rows of attention would give ln 2 = 0.693"
+        " nats."
     )
 
 
 def _hidden_states(models: str) -> str:
-    return f"SVCCA distance of hidden states between {models}, on the same tokens, by layer. {_DOTTED}"
+    return (
+        f"SVCCA distance of hidden states between {models}, on the same tokens, by layer."
+        f" {_DOTTED}"
+    )
 
 
 NAME = "Hao et al. 2020"

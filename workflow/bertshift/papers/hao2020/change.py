@@ -124,7 +124,10 @@ def ceiling_note(table: pd.DataFrame) -> str:
         numbers.reach(rows[column], form) for column, form in (("value", ".2f"), ("n", ".0f"))
     )
     unmatched = ": distances on other numbers are comparable only as far as their dotted lines are"
-    return f"The dotted lines are at {reach}. {tokens} tokens{unmatched if rows['n'].nunique() > 1 else ' in every comparison'}."
+    return (
+        f"The dotted lines are at {reach}. {tokens}"
+        f" tokens{unmatched if rows['n'].nunique() > 1 else ' in every comparison'}."
+    )
 
 
 def restored(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:

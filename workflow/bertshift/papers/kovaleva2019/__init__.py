@@ -23,14 +23,14 @@ def _by_start(wanted: Mapping) -> list[str]:
 
 _COSINE = each("results/cosine/{model}_vs_{reference}.tsv")
 _MARKS = (
-    "White dots: different from nothing disabled in every replicate, at a false discovery rate of 5%. The test is the "
-    "exact McNemar test for accuracy and a paired bootstrap for other scores. Orange: the score with nothing disabled. "
-    "Each panel has its own colours; lighter is worse."
+    "White dots: different from nothing disabled in every replicate, at a false discovery rate of"
+    " 5%. The test is the exact McNemar test for accuracy and a paired bootstrap for other scores."
+    " Orange: the score with nothing disabled. Each panel has its own colours; lighter is worse."
 )
 _SHARE_A_NUMBER = "Heads of different pretraining runs share a number, nothing more."
 _FIRST_RUN = (
-    f"{_SHARE_A_NUMBER} Each cell is of the first pretraining run from which fine-tuning learned its task: the mean over "
-    "its fine-tuning seeds, or the one that there is."
+    f"{_SHARE_A_NUMBER} Each cell is of the first pretraining run from which fine-tuning learned"
+    " its task: the mean over its fine-tuning seeds, or the one that there is."
 )
 
 NAME = "Kovaleva et al. 2019"

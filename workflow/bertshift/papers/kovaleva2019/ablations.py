@@ -31,8 +31,8 @@ DISABLED, RATE = "uniform", 0.05
 INFERRED = "; its metrics are inferred from the ranges"
 PAIRS = 2  # of ours and the paper's panel, side by side
 FRAMES = (
-    "Framed: best or worst on a sample of the development set, which the colours show, and run again on the complete set, "
-    "from which their dots and the best gain are."
+    "Framed: best or worst on a sample of the development set, which the colours show, and run"
+    " again on the complete set, from which their dots and the best gain are."
 )
 GAIN, HONEST = "largest_gain", "largest_gain_other_half"
 
@@ -45,7 +45,8 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     lacking = set(rows["model"]) - set(rows.loc[rows["variant"] == DISABLED, "model"])
     if lacking:
         raise UserError(
-            f"results/ablation/{min(lacking)}.tsv has no variant '{DISABLED}'; list it under ablation.variants."
+            f"results/ablation/{min(lacking)}.tsv has no variant '{DISABLED}'; list it under"
+            " ablation.variants."
         )
     return rows.drop(columns=["low", "high"], errors="ignore").assign(panel=rows["model"])
 

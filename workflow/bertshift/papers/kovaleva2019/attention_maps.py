@@ -129,13 +129,13 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         for mean in ("macro", "weighted")
     )
     told = (
-        f"Classifier: macro F1 {macro[0]} (weighted {weighted[0]}) in a cross-validation by input, {macro[1]} ({weighted[1]}) "
-        f"on maps that it was trained on. Of {one['labels']} labels {one['labels_by_person']} are a person's, the rest are "
-        "the rule's."
+        f"Classifier: macro F1 {macro[0]} (weighted {weighted[0]}) in a cross-validation by input,"
+        f" {macro[1]} ({weighted[1]}) on maps that it was trained on. Of {one['labels']} labels"
+        f" {one['labels_by_person']} are a person's, the rest are the rule's."
     )
     rescaled = (
-        ", in points, from bars that the axis cuts at 94 %, rescaled to the numbers of the text; its F1, on maps labelled by "
-        f"hand, is {published['figure2']['printed']['classifier_f1']}"
+        ", in points, from bars that the axis cuts at 94 %, rescaled to the numbers of the text;"
+        f" its F1, on maps labelled by hand, is {published['figure2']['printed']['classifier_f1']}"
     )
     return style.captioned(
         figure, table, told, numbers.cited(published, "figure2", table, rescaled)

@@ -71,7 +71,8 @@ def rows_of(
         itself = rows["model"] == rows["reference"]
         if itself.all():
             raise UserError(
-                f"{path} compares a model with itself; under 'figures' name models and their reference."
+                f"{path} compares a model with itself; under 'figures' name models and their"
+                " reference."
             )
         rows = rows.assign(
             panel=rows.loc[~itself, "model"].iloc[0], when=np.where(itself, BEFORE, AFTER)

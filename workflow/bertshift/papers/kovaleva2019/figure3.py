@@ -28,7 +28,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     replicates; and the published numbers."""
     if len(inputs) != 1:
         raise UserError(
-            f"figures.kovaleva2019.figure3: {len(inputs)} models, but it draws the heads of one; list one."
+            f"figures.kovaleva2019.figure3: {len(inputs)} models, but it draws the heads of one;"
+            " list one."
         )
     rows = numbers.rows_of(inputs, "relation_heads")
     rows = rows[rows["head"] > 0].assign(panel="heads", query=0, key=0, **dict.fromkeys(PLACE, ""))

@@ -294,6 +294,7 @@ def sources(published: Mapping, table: pd.DataFrame) -> str:
     paper, entry = published["paper"], published["table1"]
     eight, elsewhere = published["figure8"], entry["elsewhere"]
     return (
-        f"Paper: {paper['short']}, {entry['place']} ({entry['provenance']}), and Figures 8 and 9 with nothing disabled "
-        f"({eight['provenance']}, metrics inferred). {elsewhere['short']}: {elsewhere['place']}; all {elsewhere['checkpoint']}."
+        f"Paper: {paper['short']}, {entry['place']} ({entry['provenance']}), and Figures 8 and 9"
+        f" with nothing disabled ({eight['provenance']}, metrics inferred). {elsewhere['short']}:"
+        f" {elsewhere['place']}; all {elsewhere['checkpoint']}."
     )
