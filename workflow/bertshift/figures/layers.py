@@ -25,10 +25,9 @@ NULL_SENTENCES = {
         "Dashed: such noise of the size that changes the last layer as much as fine-tuning does."
     ),
 }
-LEGEND_LETTERS, LEGEND_HANDLE = (
-    18,
-    5,
-)  # letters of a legend in an inch, and as many as a handle takes
+# Letters of a legend in an inch, and as many as a handle takes.
+LEGEND_LETTERS = 18
+LEGEND_HANDLE = 5
 
 
 def curve(

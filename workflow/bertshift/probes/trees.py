@@ -12,10 +12,9 @@ from scipy.stats import rankdata
 
 from bertshift.errors import UserError
 
-SHORTEST, LONGEST = (
-    5,
-    50,
-)  # sentences that correlations are averaged over, in words with punctuation
+# Sentences that correlations are averaged over, in words with punctuation.
+SHORTEST = 5
+LONGEST = 50
 
 
 def depths(heads: Sequence[int]) -> np.ndarray:
@@ -106,10 +105,9 @@ def spanning_trees(lengths: np.ndarray) -> np.ndarray:
     edges = np.zeros((k, n, n), bool)
     outside = np.ones((k, n), bool)
     outside[:, :1] = False
-    nearest, via = (
-        rank[:, 0],
-        np.zeros((k, n), int),
-    )  # of each word outside: its edge to the tree, and whereto
+    # Of each word outside: its edge to the tree, and whereto.
+    nearest = rank[:, 0]
+    via = np.zeros((k, n), int)
     for _ in range(n - 1):
         new = np.where(outside, nearest, len(i)).argmin(axis=1)
         old = via[every, new]

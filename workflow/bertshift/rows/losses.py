@@ -39,11 +39,7 @@ def loss_table(
 def moving_average(values: Sequence[float], decay: float = DECAY) -> np.ndarray:
     """Average losses exponentially, divided by the weights given so far, so that the average
     starts at the first value."""
-    sums, total = [], 0.0
-    for value in np.asarray(values, dtype=np.float64):
-        total = decay * total + (1 - decay) * value
-        sums.append(total)
-    return np.array(sums) / (1 - decay ** np.arange(1, len(sums) + 1))
+    return pd.Series(values, dtype=np.float64).ewm(alpha=1 - decay).mean().to_numpy()
 
 
 def thinned(losses: Sequence[float], points: int = POINTS) -> pd.DataFrame:

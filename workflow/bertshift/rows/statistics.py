@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats as distributions
+from scipy import stats
 
 from bertshift.errors import UserError
 from bertshift.rows import blocks, ranges
@@ -47,13 +47,11 @@ def paired_t(differences) -> float:
     chance.
     """
     differences = np.asarray(differences, dtype=np.float64)
-    n, mean = differences.size, differences.mean()
-    if n < 2:
+    if differences.size < 2:
         return np.nan
-    error = differences.std(ddof=1) / np.sqrt(n)
-    if error == 0:
-        return 1.0 if mean == 0 else np.nan
-    return float(2 * distributions.t.sf(abs(mean) / error, n - 1))
+    if differences.std() == 0:
+        return 1.0 if differences.mean() == 0 else np.nan
+    return float(stats.ttest_1samp(differences, 0).pvalue)
 
 
 def is_far_off(values) -> bool:
@@ -63,7 +61,7 @@ def is_far_off(values) -> bool:
     n = values.size
     if n < COMPARABLE:
         return False
-    t = distributions.t.isf(FAR / (2 * n), n - 2)
+    t = stats.t.isf(FAR / (2 * n), n - 2)
     critical = (n - 1) / np.sqrt(n) * t / np.sqrt(n - 2 + t**2)
     return bool(np.abs(values - values.mean()).max() > critical * values.std(ddof=1) + EQUAL)
 
