@@ -1,7 +1,7 @@
 from bertshift.requests import ablation
 
 
-# Every head and every layer of a fine-tuned model disabled, all replicates in one job.
+# Disable each head and each layer of a fine-tuned model. One job does all replicates.
 rule ablation:
     input:
         inputs_of(ablation.ablation),
@@ -26,7 +26,7 @@ rule ablation:
         "../scripts/ablation.py"
 
 
-# Every layer of a fine-tuned model with its parent's weights, one at a time, all replicates in one job.
+# Give each layer of a fine-tuned model its parent's weights, one layer at a time. One job does all replicates.
 rule restored:
     input:
         inputs_of(ablation.restored),

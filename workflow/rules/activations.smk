@@ -3,7 +3,7 @@ from bertshift.requests import activations
 DUMP = directory("results/activations/{kind}/{model}/{stimuli}")
 
 
-# All replicates of a model in one job, so that a job is worth its start.
+# Dump attention maps and hidden states as NPZ. One job does all replicates of a model.
 rule activations:
     input:
         inputs_of(activations.activations),
@@ -28,7 +28,7 @@ rule activations:
         "../scripts/activations.py"
 
 
-# A few short inputs through one replicate and the model that it was fine-tuned from: too little for a GPU.
+# Keep the attention maps of a few short inputs, before and after fine-tuning. This is too little for a GPU.
 rule examples:
     input:
         inputs_of(activations.examples),

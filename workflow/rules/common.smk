@@ -24,7 +24,7 @@ if set("{}") & set(str(ROOT)):
     raise WorkflowError(
         f"{ROOT}: Snakemake takes braces in a path for wildcards; move this folder to a path without them."
     )
-# In a clone, jobs have the library that its rules are read with, whatever is installed.
+# In a clone, jobs import the clone's library, whatever is installed.
 if (LIBRARY / "scripts").is_dir():
     os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
 codegraph.recall()
@@ -44,7 +44,7 @@ def sentences(function):
     return wrapped
 
 
-# `--sdm apptainer` takes an image that holds all environments. Others never hear of it, as Snakemake asks for its file.
+# `--sdm apptainer` takes one image for all rules. Without it, Snakemake must not look for the image's file.
 ASKED = {method.name for method in workflow.deployment_settings.deployment_method}
 if "APPTAINER" in ASKED:
     IMAGE = ROOT / "envs/bertshift.sif"
@@ -57,9 +57,9 @@ if "APPTAINER" in ASKED:
 
 
 EXPERIMENTS = "config/experiments.yaml"
-# A workflow that uses this one hands its configuration over.
+# A workflow that uses this one as a module gives it the configuration.
 ALONE = not workflow.modifier.skip_configfile
-# Snakemake would not say which line is not YAML, and of a key that stands twice it takes the last.
+# Snakemake names no line of a file that is not YAML, and takes the last of two equal keys.
 for file in filter(Path.exists, map(Path, [EXPERIMENTS, *workflow.configfiles] if ALONE else [])):
     sentences(settings.read_yaml)(file)
 
@@ -92,7 +92,7 @@ wildcard_constraints:
     reference=r"[^/]+",
     stimulus=r"[a-z0-9_+]+",
     sweep="|".join(naming.SWEEPS),
-    # Not joined by commas: cluster jobs are told their wildcards as a list.
+    # No commas, as cluster jobs get their wildcards as a list.
     stimuli=r"[a-z0-9_+-]+",
 
 

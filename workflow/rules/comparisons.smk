@@ -3,7 +3,7 @@ from functools import partial
 from bertshift.measures.registry import OF_DUMPS
 from bertshift.requests import comparing, forgetting, grounding
 
-# A metric of two models, for every pair of their replicates: one job a pair of models.
+# Compute a metric of two models, for every pair of their replicates. One job does one pair of models.
 for metric, how in OF_DUMPS.items():
     request = partial(comparing.compare, metric=metric)
 
@@ -38,7 +38,7 @@ for metric, how in OF_DUMPS.items():
             "../scripts/compare.py"
 
 
-# From weights alone, one matrix at a time.
+# Compare the weights of two models, one matrix at a time.
 rule spectra:
     input:
         inputs_of(comparing.spectra),
@@ -63,7 +63,7 @@ rule spectra:
         "../scripts/spectra.py"
 
 
-# Both models side by side on inputs padded to one length: maps of these are too many to be stored.
+# Compare attention maps on padded inputs. Both models run side by side, as the maps are too many to be stored.
 rule cosine_padded:
     input:
         inputs_of(comparing.cosine_padded),
@@ -90,8 +90,8 @@ rule cosine_padded:
         "../scripts/cosine_padded.py"
 
 
-# Every two runs of a task, in distance and in behaviour. It extracts the activations of one pretraining run's runs itself
-# and deletes them: those of all models of a task would fill a disk.
+# Compare every two runs of a task, in distance and in behaviour. The job extracts activations itself and deletes them:
+# those of all models of a task would fill a disk.
 rule grounding:
     input:
         inputs_of(grounding.grounding),
@@ -114,7 +114,7 @@ rule grounding:
         "../scripts/grounding.py"
 
 
-# The checkpoint's own head on a fine-tuned encoder, all replicates in one job; neither states nor logits are stored.
+# Put the checkpoint's own head on a fine-tuned encoder. One job does all replicates and stores no states.
 rule forgetting:
     input:
         inputs_of(forgetting.forgetting),
@@ -141,7 +141,7 @@ rule forgetting:
         "../scripts/forgetting.py"
 
 
-# Who the words of a stimulus are: tags and trees by the annotators' first replicates, one job for both.
+# Annotate the words of a stimulus with POS tags and parses, by the annotators' first replicates.
 rule annotations:
     input:
         inputs_of(comparing.annotations),

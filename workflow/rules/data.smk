@@ -2,7 +2,7 @@ from bertshift.requests import data
 from bertshift.world import generate
 
 
-# Everything that figures/all needs from a network, and nothing else: the rest runs without one.
+# Fetch all that figures/all needs from a network. Everything else runs without one.
 rule:
     name:
         "data/all"
@@ -10,7 +10,7 @@ rule:
         sentences(lambda wildcards: downloads.downloads(config)),
 
 
-# Models of the demo are pretrained on it, whatever data they are fine-tuned on.
+# Generate the demo's world: the texts that its models are pretrained on, and its data sets.
 if "world" in config:
 
     rule world:
@@ -29,8 +29,8 @@ if "world" in config:
             "../scripts/world.py"
 
 
-# Reaches the network, as `checkpoint` and `corpus` do, only where data.source is hub. It runs on a cluster's login node,
-# which has one, and holds a row at a time.
+# Prepare a data set. Where data.source is hub, this reaches a network, as `checkpoint` and `corpus` do. It runs on a
+# cluster's login node, which has a network, and holds one row at a time.
 rule dataset:
     input:
         inputs_of(data.dataset),
@@ -50,7 +50,7 @@ rule dataset:
         "../scripts/dataset.py"
 
 
-# The inputs that models are compared on; those of probes and relations have rules of their own.
+# Draw the inputs that models are compared on. Inputs of probes and relations have rules of their own.
 rule stimuli:
     input:
         inputs_of(data.stimuli),

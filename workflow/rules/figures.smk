@@ -1,7 +1,7 @@
 from bertshift.papers.catalogue import FIGURES, PAPERS
 
 
-# Tables and published numbers become a picture, its numbers and its caption; nothing is computed but means and intervals.
+# Draw a figure from tables and published numbers: a picture, its numbers and its caption.
 rule figure:
     input:
         inputs_of(figures.figure),
@@ -74,7 +74,7 @@ rule all_claims:
 SHOWN = figures.metrics_of(figures.figures_of(PAPERS, config), config)
 
 
-# The page of all papers, and of each: one paper's page needs only that paper's runs.
+# Write the page of all papers, and the page of each. The page of one paper needs that paper's runs alone.
 rule gallery:
     input:
         inputs_of(figures.gallery),

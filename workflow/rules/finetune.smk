@@ -4,7 +4,7 @@ LEFT_BY_TRAINING = [*MODEL_FILES, "scores.json", "predictions.tsv", "steps.tsv",
 SHARES = sorted(config["snapshots"])
 
 
-# One job a run, so that a new seed costs one job and a kill costs one run. What `snapshots` and `noise` make, they make alone.
+# Fine-tune one run, so that a new seed costs one job. Snapshots and noise have rules of their own.
 rule finetune:
     input:
         inputs_of(finetuning.finetune),
@@ -37,8 +37,7 @@ rule finetune:
         "../scripts/finetune.py"
 
 
-# The same run after shares of its steps: all shares in one job, which stops after the largest. It makes no finished model
-# again, and no finished model has to wait for it.
+# Train a run again and keep its weights after shares of its steps. The job stops after the largest share.
 rule snapshots:
     input:
         inputs_of(finetuning.snapshots),
@@ -69,7 +68,7 @@ rule snapshots:
         "../scripts/snapshots.py"
 
 
-# A checkpoint that is not fine-tuned but changed: `base.random`, `base.keep2`.
+# Change a checkpoint without fine-tuning it: `base.random`, `base.keep2`.
 rule derive:
     input:
         inputs_of(pretraining.derive),
@@ -94,7 +93,7 @@ rule derive:
         "../scripts/derive.py"
 
 
-# The parent of a run with noise as large as the run's change: `mnli.noise`.
+# Add noise to the parent of a run, as large as the run's change: `mnli.noise`.
 rule noise:
     input:
         inputs_of(pretraining.noise),
@@ -124,7 +123,7 @@ rule noise:
         "../scripts/noise.py"
 
 
-# What the task gets from the encoder before: under random heads, and under linear probes.
+# Score a task on an encoder that is not fine-tuned, with random heads and with linear probes.
 rule frozen:
     input:
         inputs_of(finetuning.frozen),
@@ -148,7 +147,7 @@ rule frozen:
         "../scripts/frozen.py"
 
 
-# Step sizes by layer, relative to the weights that fine-tuning began with.
+# Tabulate how far each layer moved at each step, relative to the weights before fine-tuning.
 rule steps:
     input:
         inputs_of(finetuning.steps),
@@ -196,7 +195,7 @@ rule scores:
         "../scripts/scores.py"
 
 
-# Two models of one task, tested against each other on its examples: all replicates in one job.
+# Test two models of one task against each other on its examples. One job does all replicates.
 rule gains:
     input:
         inputs_of(finetuning.gains),

@@ -1,7 +1,7 @@
 from bertshift.requests import patterns
 
 
-# Maps for a person to look at, with a proposed class each: of the fine-tuned models of Kovaleva et al. 2019, Figure 2.
+# Choose attention maps for a person to label, with a proposed class each (Kovaleva et al. 2019, Figure 2).
 rule pattern_sheet:
     input:
         inputs_of(patterns.pattern_sheet),
@@ -49,7 +49,7 @@ rule pattern_classifier:
         "../scripts/pattern_classifier.py"
 
 
-# All replicates of a model; beside the shares, the few maps that Figures 1 and 10 draw.
+# Count the classes of a model's maps, and keep the few maps that Figures 1 and 10 draw.
 rule patterns:
     input:
         inputs_of(patterns.patterns),

@@ -22,7 +22,7 @@ rule vocabulary:
         "../scripts/vocabulary.py"
 
 
-# Pretraining from scratch, by the objective of the base's family; one job an independent run.
+# Pretrain from scratch, by the objective of the base's family. One job does one independent run.
 rule pretrain:
     input:
         inputs_of(pretraining.pretrain),
@@ -61,7 +61,7 @@ rule checkpoint:
         model="results/pretrained/{base}/init{init}/model.safetensors",
         tokenizer="results/pretrained/{base}/init{init}/tokenizer.json",
         tokenizer_config="results/pretrained/{base}/init{init}/tokenizer_config.json",
-        # Kept when the rule runs again: it holds the commit of an entry without a revision.
+        # The file is kept when the rule runs again: it holds the commit of an entry without a revision.
         source=update("results/pretrained/{base}/init{init}/source.json"),
     log:
         "logs/checkpoint/{base}_init{init}.log",

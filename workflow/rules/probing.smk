@@ -1,7 +1,7 @@
 from bertshift.requests import probing
 
 
-# A file that a publisher offers. No digest of code: what an address with a commit holds depends on none.
+# Download a publisher's file. There is no digest of code, as the file at an address with a commit cannot change.
 rule corpus:
     input:
         inputs_of(probing.corpus),
@@ -40,7 +40,7 @@ rule trees:
         "../scripts/trees.py"
 
 
-# A corpus as records of edge probing, whatever its publisher's layout.
+# Convert a corpus from its publisher's layout to records of edge probing.
 rule edges:
     input:
         inputs_of(probing.edges),
@@ -67,7 +67,7 @@ rule edges:
         "../scripts/edges.py"
 
 
-# Every sentence of every task once, so that all probes of a model share one forward pass.
+# List each sentence of all edge tasks once, so that all probes of a model share one forward pass.
 rule edge_sentences:
     input:
         inputs_of(probing.edge_sentences),
@@ -92,8 +92,8 @@ rule edge_sentences:
         "../scripts/edge_sentences.py"
 
 
-# Probes extract a replicate's states themselves, read them and delete them: those of all replicates would fill a disk
-# for as long as probes train. What they have finished when they are stopped is kept beside their table.
+# Train edge probes. The job extracts the states of one replicate at a time and deletes them: those of all replicates
+# would fill a disk. What was finished when the job is stopped is kept next to its table.
 rule edge_probes:
     input:
         inputs_of(probing.edge_probes),

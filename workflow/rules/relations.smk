@@ -1,7 +1,7 @@
 from bertshift.requests import relations
 
 
-# Sentences with a predicate and its arguments marked: as annotation, and as inputs that show none of it.
+# Prepare sentences with a predicate and its arguments: the annotation, and the plain sentences as inputs.
 rule relations:
     input:
         inputs_of(relations.relations),

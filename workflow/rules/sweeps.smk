@@ -1,8 +1,8 @@
 from bertshift.requests import sweeps
 
 
-# Runs that differ in one thing, say one layer more frozen each time: a row is one job, as they share data and process.
-# The plain model is taken from `finetune`, where that trains it alike.
+# Train a row of runs that differ in one thing, such as one more frozen layer each. One job does the row, as its runs
+# share data and a process. The plain model comes from `finetune` if that trains it in the same way.
 rule sweep:
     input:
         inputs_of(sweeps.row),
@@ -20,13 +20,13 @@ rule sweep:
         gpu=1,
         mem_mb=memory("sweep"),
         runtime=minutes("sweep"),
-        # Not parameters: the numbers do not depend on them. 0: as many as the GPU's memory holds.
+        # These are no params, as no number depends on them. 0 means as many as the GPU's memory holds.
         runs_at_once=config["sweeps"]["runs_at_once"] or 0,
         run_mb=answer_to(sweeps.largest_run_mb),
     params:
         **settings_of(sweeps.row, "runs models row layers provenance"),
         code=code_for_model("sweep"),
-        # What makes a run another one: a new column of its table does not.
+        # Only this code counts for the runs; a new column of the table trains none again.
         training_code=code_for_model(module="training/finetuning"),
     script:
         "../scripts/sweep.py"
@@ -56,7 +56,7 @@ rule sweep_table:
         "../scripts/sweep_table.py"
 
 
-# Every head of some layers re-initialised, beside the plain model with as many seeds as it takes to know chance.
+# Compare runs with one re-initialised head with several seeds of the plain model.
 rule reinit_heads:
     input:
         inputs_of(sweeps.reinit_heads),
