@@ -464,8 +464,12 @@ def _dangling_references(config: dict) -> list[str]:
             problems.append(f"tasks.{name}: is a checkpoint's name too; give the task another.")
     for name, base in config["bases"].items():
         if "pretrain" in base:
-            check(f"bases.{name}.pretrain.vocabulary", shape_of(base)["vocabulary"], config["vocabularies"],
-                  "vocabulary")  # fmt: skip
+            check(
+                f"bases.{name}.pretrain.vocabulary",
+                shape_of(base)["vocabulary"],
+                config["vocabularies"],
+                "vocabulary",
+            )
             check(
                 f"bases.{name}.pretrain.corpus",
                 base["pretrain"]["corpus"],

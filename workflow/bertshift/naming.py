@@ -506,6 +506,8 @@ def parse_comparison(name: str, reference: str, config: Mapping) -> tuple[Model,
     model, other = parse_model(name, config), parse_model(reference, config)
     vocabularies = [shape_of(config["bases"][each.base])["vocabulary"] for each in (model, other)]
     if vocabularies[0] != vocabularies[1]:
-        raise UserError(f"'{name}' and '{reference}' split words differently (vocabularies "
-                        f"{vocabularies[0]} and {vocabularies[1]}); compare models of one vocabulary.")  # fmt: skip
+        raise UserError(
+            f"'{name}' and '{reference}' split words differently (vocabularies "
+            f"{vocabularies[0]} and {vocabularies[1]}); compare models of one vocabulary."
+        )
     return model, other

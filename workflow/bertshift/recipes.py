@@ -54,8 +54,22 @@ def task_settings(model: Model, config: Mapping) -> dict:
         "max_train",
         "max_dev",
     )
-    how = ("batch_size", "epochs", "learning_rate", "warmup", "schedule", "optimizer", "weight_decay", "beta2", "epsilon",
-           "max_grad_norm", "precision", "norms_every", "checkpoint_minutes", "plateau")  # fmt: skip
+    how = (
+        "batch_size",
+        "epochs",
+        "learning_rate",
+        "warmup",
+        "schedule",
+        "optimizer",
+        "weight_decay",
+        "beta2",
+        "epsilon",
+        "max_grad_norm",
+        "precision",
+        "norms_every",
+        "checkpoint_minutes",
+        "plateau",
+    )
     return {
         "task": {
             "name": model.task,

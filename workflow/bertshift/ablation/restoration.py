@@ -148,5 +148,12 @@ def scores(
             for kept in outside(len(rows))
         ]
         for name, value in task.score(rows, said).items():
-            yield {"metric": "restored_score", "variant": name, "headline": name == task.metrics[0], "layer": layer,
-                   "value": value, "n": len(rows), "without": [rest.get(name, np.nan) for rest in rests]}  # fmt: skip
+            yield {
+                "metric": "restored_score",
+                "variant": name,
+                "headline": name == task.metrics[0],
+                "layer": layer,
+                "value": value,
+                "n": len(rows),
+                "without": [rest.get(name, np.nan) for rest in rests],
+            }

@@ -158,9 +158,17 @@ def replicate(
         )
         best.append(
             group.loc[group["delta"].idxmax()].to_dict()
-            | {"metric": "ablation_split_half", "value": base + gains.mean(), "delta": gains.mean(), "sd": gains.std(),
-               "n": len(rows) // 2, "p": np.nan, "q": np.nan} | dict.fromkeys(WITHOUT, np.nan)
-        )  # fmt: skip
+            | {
+                "metric": "ablation_split_half",
+                "value": base + gains.mean(),
+                "delta": gains.mean(),
+                "sd": gains.std(),
+                "n": len(rows) // 2,
+                "p": np.nan,
+                "q": np.nan,
+            }
+            | dict.fromkeys(WITHOUT, np.nan)
+        )
     return pd.concat([table, pd.DataFrame(best)], ignore_index=True)
 
 
@@ -183,12 +191,24 @@ def tested(
     """
     scores = [task.score(rows, said) for said in predictions.values()]
     table = pd.DataFrame(
-        {"metric": "ablation", "variant": one.variant, "layer": one.layer, "head": one.head, "score": name,
-         "headline": name == task.metrics[0], "value": score[name], "delta": score[name] - scores[0][name],
-         "p": np.nan, "q": np.nan, "sd": np.nan, "n": len(rows), "number": number}
+        {
+            "metric": "ablation",
+            "variant": one.variant,
+            "layer": one.layer,
+            "head": one.head,
+            "score": name,
+            "headline": name == task.metrics[0],
+            "value": score[name],
+            "delta": score[name] - scores[0][name],
+            "p": np.nan,
+            "q": np.nan,
+            "sd": np.nan,
+            "n": len(rows),
+            "number": number,
+        }
         for number, (one, score) in enumerate(zip(predictions, scores, strict=True))
         for name in task.metrics
-    )  # fmt: skip
+    )
     without = in_columns(without_blocks(headline)).iloc[table["number"]].reset_index(drop=True)
     table = pd.concat([table, without.where(table["headline"])], axis=1)
     disabled = table[table["headline"] & (table["layer"] > 0)]
@@ -235,8 +255,28 @@ def with_provenance(
     used = table[table["metric"] == "ablation"].groupby("sample")["n"].first()
     data = {name: describe_split(sidecar, "dev", n) for name, n in used.items()}
     trained = next(iter(outcomes.values()))["data"]["train"]
-    columns = ["metric", "model", "task", "init", "seed", "failed", "variant", "layer", "head", "sample", "score", "headline",
-               "value", "delta", "p", "q", "sd", "n", *ORIGIN, *WITHOUT]  # fmt: skip
+    columns = [
+        "metric",
+        "model",
+        "task",
+        "init",
+        "seed",
+        "failed",
+        "variant",
+        "layer",
+        "head",
+        "sample",
+        "score",
+        "headline",
+        "value",
+        "delta",
+        "p",
+        "q",
+        "sd",
+        "n",
+        *ORIGIN,
+        *WITHOUT,
+    ]
     return table.assign(
         failed=[failed(outcomes[run]) for run in zip(table["init"], table["seed"], strict=True)],
         scale=settings["scale"],

@@ -33,9 +33,12 @@ def page(change: Change) -> str:
         for name, line in pair["measures"].items():
             line["noise"] = {"layers": _noise_layers(change.by_layer(name))}
     pair["made"] = {
-        "scale": [], "checkpoint": list(change.about["checkpoints"]), "data": [f"{change.about['texts']} texts"],
-        "left_out": [f"{measure}: {why}" for measure, why in change.left_out.items()], "tables": [],
-    }  # fmt: skip
+        "scale": [],
+        "checkpoint": list(change.about["checkpoints"]),
+        "data": [f"{change.about['texts']} texts"],
+        "left_out": [f"{measure}: {why}" for measure, why in change.left_out.items()],
+        "tables": [],
+    }
     found = data.page([], pd.DataFrame(), {}, {compared: pair}, {})
     found |= {
         "title": f"{change.model} and {change.reference}",

@@ -117,8 +117,11 @@ def tokens_of(tokenizer: PreTrainedTokenizerBase, rows: Sequence[dict]) -> dict[
     """Cut the texts, however long: the tokens' spelling, and where each text begins."""
     index = encode(tokenizer, rows, sys.maxsize)
     kinds, places = np.unique(index["token_ids"], return_inverse=True)
-    return {"tokens": np.array(tokenizer.convert_ids_to_tokens(kinds.tolist()))[places],
-            "ids": index["token_ids"], "offsets": index["example_offsets"]}  # fmt: skip
+    return {
+        "tokens": np.array(tokenizer.convert_ids_to_tokens(kinds.tolist()))[places],
+        "ids": index["token_ids"],
+        "offsets": index["example_offsets"],
+    }
 
 
 def check_count(key: str, value: Any, least: int) -> None:

@@ -82,8 +82,15 @@ def over(axes: Axes, title: str, columns: Iterable[int], above: float = 17) -> N
     columns = list(columns)
     if columns:
         place = {"xy": ((columns[0] + columns[-1]) / 2, 1), "xycoords": ("data", "axes fraction")}
-        axes.annotate(title, **place, xytext=(0, above), textcoords="offset points", ha="center", fontsize=8,
-                      fontweight="bold")  # fmt: skip
+        axes.annotate(
+            title,
+            **place,
+            xytext=(0, above),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+            fontweight="bold",
+        )
 
 
 def number(value: float, signed: bool) -> str:

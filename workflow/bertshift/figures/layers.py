@@ -254,7 +254,17 @@ def legend_over(figure: Figure, *handles: Artist) -> None:
 def star(axes: Axes, x: float, point, label: str | None = None) -> None:
     """Draw a published `point` (series, value, low, high) at `x`, in the colour of its task."""
     axes.errorbar(
-        x, point.value, [[point.value - point.low], [point.high - point.value]], label=label, fmt="*", markersize=7,
-        markeredgecolor="black", markeredgewidth=0.5, ecolor="black", elinewidth=0.8, capsize=2, zorder=5,
+        x,
+        point.value,
+        [[point.value - point.low], [point.high - point.value]],
+        label=label,
+        fmt="*",
+        markersize=7,
+        markeredgecolor="black",
+        markeredgewidth=0.5,
+        ecolor="black",
+        elinewidth=0.8,
+        capsize=2,
+        zorder=5,
         color=style.look_of(style.task_of(point.series))["color"],
-    )  # fmt: skip
+    )

@@ -11,15 +11,62 @@ from bertshift.models.source import BERT
 from bertshift.rows import statistics
 from bertshift.rows.origin import ORIGIN, distinct
 
-VALUES = ["value", "low", "high", "each", "replicates", "unit", "interval", "trained", "failed", "source", "provenance", "citation",
-          *ORIGIN, "table"]  # fmt: skip
+VALUES = [
+    "value",
+    "low",
+    "high",
+    "each",
+    "replicates",
+    "unit",
+    "interval",
+    "trained",
+    "failed",
+    "source",
+    "provenance",
+    "citation",
+    *ORIGIN,
+    "table",
+]
 # Of a figure over layers and heads.
 COLUMNS = ["panel", "series", "stimuli", "variant", "layer", "head", *VALUES]
-WHOLE = {"layer", "ref_layer", "head", "replicates", "trained", "failed", "rank", "position", "layers",
-         "step"}  # fmt: skip
-NUMBERS = {"value", "low", "high", "p", "p_holm", "n", "k_model", "k_reference", "examples", "portion", "sd_probe",
-           "sd_finetuning", "sd_pretraining", "sd", "least", "most", "constant", "runs", "q", "p_runs", "q_runs",
-           "se", "share", "changed"}  # fmt: skip
+WHOLE = {
+    "layer",
+    "ref_layer",
+    "head",
+    "replicates",
+    "trained",
+    "failed",
+    "rank",
+    "position",
+    "layers",
+    "step",
+}
+NUMBERS = {
+    "value",
+    "low",
+    "high",
+    "p",
+    "p_holm",
+    "n",
+    "k_model",
+    "k_reference",
+    "examples",
+    "portion",
+    "sd_probe",
+    "sd_finetuning",
+    "sd_pretraining",
+    "sd",
+    "least",
+    "most",
+    "constant",
+    "runs",
+    "q",
+    "p_runs",
+    "q_runs",
+    "se",
+    "share",
+    "changed",
+}
 
 
 def of_measure(inputs: Mapping[str, pd.DataFrame], name: str) -> dict[str, pd.DataFrame]:
@@ -50,8 +97,11 @@ def stack(
         )
         rows = rows[rows["stimuli"].isin(list(stimuli) or rows["stimuli"].head(1))]
         if rows.empty:
-            raise UserError(f"{path} has no rows of metric '{metric}', variant {' or '.join(variants)}"
-                            f"{', inputs ' + ' or '.join(stimuli) if stimuli else ''}; delete it and run its rule again.")  # fmt: skip
+            raise UserError(
+                f"{path} has no rows of metric '{metric}', variant"
+                f" {' or '.join(variants)}{', inputs ' + ' or '.join(stimuli) if stimuli else ''};"
+                " delete it and run its rule again."
+            )
         kept.append(rows)
     if not kept:
         raise UserError(
@@ -152,9 +202,13 @@ def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:
     as scalars or lists."""
     one_row = not any(isinstance(values, list) for values in columns.values())
     return pd.DataFrame(columns, index=[0] if one_row else None).assign(
-        source="published", provenance=entry["provenance"], citation=f"{paper['short']}, {entry['place']}",
-        scale="published", checkpoint=paper["checkpoint"], family=BERT
-    )  # fmt: skip
+        source="published",
+        provenance=entry["provenance"],
+        citation=f"{paper['short']}, {entry['place']}",
+        scale="published",
+        checkpoint=paper["checkpoint"],
+        family=BERT,
+    )
 
 
 def spread(row, number: Callable[[float], str]) -> str:

@@ -27,43 +27,90 @@ COLUMN_WIDTH, TEXT_WIDTH = 3.35, 6.9  # inches: one and two columns of a confere
 
 SHEET = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so every machine draws the same letters
-    "font.size": 7.5, "axes.titlesize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
-    "legend.frameon": False, "legend.handlelength": 1.8,
-    "axes.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False,
-    "axes.grid": True, "axes.axisbelow": True, "grid.color": "#e6e6e6", "grid.linewidth": 0.5,
-    "xtick.major.width": 0.6, "ytick.major.width": 0.6, "lines.linewidth": 1.4, "lines.markersize": 3.5,
+    "font.size": 7.5,
+    "axes.titlesize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "legend.handlelength": 1.8,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 3.5,
     "savefig.dpi": 220,
     "pdf.fonttype": 42,  # TrueType: letters stay letters
-}  # fmt: skip
+}
 
 # Okabe and Ito's colours, safe for the common colour deficiencies; a marker each, for print in
 # grey.
 PALETTE = {
-    "mnli": ("#0072B2", "o"), "squad": ("#D55E00", "s"), "dep": ("#009E73", "^"), "rte": ("#E69F00", "D"),
-    "sst2": ("#56B4E9", "v"), "mrpc": ("#CC79A7", "P"), "qqp": ("#000000", "X"), "stsb": ("#7F6A00", "<"),
-    "qnli": ("#5E4FA2", ">"), "cola": ("#8C510A", "h"), "wnli": ("#666666", "d"), "squad2": ("#A6300B", "8"),
-    "wiki": ("#000000", "D"), "base": ("#000000", ".")
-}  # fmt: skip
+    "mnli": ("#0072B2", "o"),
+    "squad": ("#D55E00", "s"),
+    "dep": ("#009E73", "^"),
+    "rte": ("#E69F00", "D"),
+    "sst2": ("#56B4E9", "v"),
+    "mrpc": ("#CC79A7", "P"),
+    "qqp": ("#000000", "X"),
+    "stsb": ("#7F6A00", "<"),
+    "qnli": ("#5E4FA2", ">"),
+    "cola": ("#8C510A", "h"),
+    "wnli": ("#666666", "d"),
+    "squad2": ("#A6300B", "8"),
+    "wiki": ("#000000", "D"),
+    "base": ("#000000", "."),
+}
 OTHER = ("#999999", ".")
 
 WORDS = {
-    "mnli": "MNLI", "squad": "SQuAD", "squad2": "SQuAD 2.0", "dep": "Dep", "rte": "RTE", "sst2": "SST-2", "mrpc": "MRPC",
-    "qqp": "QQP", "stsb": "STS-B", "qnli": "QNLI", "cola": "CoLA", "wnli": "WNLI",
-    "base": "Base", "lexical": "Lexical", "word_only": "Word only", "randomized": "Randomized",
-}  # fmt: skip
+    "mnli": "MNLI",
+    "squad": "SQuAD",
+    "squad2": "SQuAD 2.0",
+    "dep": "Dep",
+    "rte": "RTE",
+    "sst2": "SST-2",
+    "mrpc": "MRPC",
+    "qqp": "QQP",
+    "stsb": "STS-B",
+    "qnli": "QNLI",
+    "cola": "CoLA",
+    "wnli": "WNLI",
+    "base": "Base",
+    "lexical": "Lexical",
+    "word_only": "Word only",
+    "randomized": "Randomized",
+}
 
 NULL_WORDS = {NOISE: "noise of the same size", MATCHED: "matched noise"}
 
 SCORES = {
-    "f1": "F1", "macro_f1": "macro-F1", "accuracy": "accuracy", "pearson": "Pearson", "spearman": "Spearman", "mcc": "Matthews",
-    "las_ud": "LAS"
-}  # fmt: skip
+    "f1": "F1",
+    "macro_f1": "macro-F1",
+    "accuracy": "accuracy",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "mcc": "Matthews",
+    "las_ud": "LAS",
+}
 
 # Tasks of the edge probes, in the order of Table 1 of Merchant et al. 2020.
 EDGES = {
-    "pos": "POS", "constituents": "Constituents", "dependencies": "Dependencies", "entities": "Entities", "srl": "SRL",
-    "coref": "Coreference", "spr": "SPR", "relations": "Relations",
-}  # fmt: skip
+    "pos": "POS",
+    "constituents": "Constituents",
+    "dependencies": "Dependencies",
+    "entities": "Entities",
+    "srl": "SRL",
+    "coref": "Coreference",
+    "spr": "SPR",
+    "relations": "Relations",
+}
 
 
 def styled(function):

@@ -144,9 +144,16 @@ def token_kinds(activations: Activations, texts: Sequence[Mapping]) -> dict[str,
     which it begins."""
     word = word_of_token(activations, texts)
     columns = {
-        name: np.array([value for text in texts for part in SEGMENTS for value in text.get(part, {}).get(name, ())])
+        name: np.array(
+            [
+                value
+                for text in texts
+                for part in SEGMENTS
+                for value in text.get(part, {}).get(name, ())
+            ]
+        )
         for name in ("words", "upos", "deprels")
-    }  # fmt: skip
+    }
     relation = np.char.partition(columns["deprels"].astype(str), ":")[:, 0]
     spelled = np.char.replace(np.char.lower(columns["words"].astype(str)), "’", "'")
     kinds = {

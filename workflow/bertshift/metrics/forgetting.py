@@ -238,8 +238,12 @@ class _Parent:
         index = encode(tokenizer, rows, min(max_length, longest_input(self.encoder)))
         positions = hidden_words(index, causal, stimuli)
         self.losses = partial(
-            losses, head=self.head, index=index, positions=positions, mask=None if causal else tokenizer.mask_token_id
-        )  # fmt: skip
+            losses,
+            head=self.head,
+            index=index,
+            positions=positions,
+            mask=None if causal else tokenizer.mask_token_id,
+        )
         offsets = index["example_offsets"]
         self.block = block_of(len(offsets) - 1)[
             np.searchsorted(offsets, positions, side="right") - 1
@@ -277,4 +281,11 @@ class _Parent:
 
 def _row(variant: str, layer: int, values: np.ndarray) -> dict:
     spread = values.std(ddof=1) if len(values) > 1 else np.nan
-    return {"metric": "forgetting", "variant": variant, "layer": layer, "value": values.mean(), "sd": spread, "n": len(values)}  # fmt: skip
+    return {
+        "metric": "forgetting",
+        "variant": variant,
+        "layer": layer,
+        "value": values.mean(),
+        "sd": spread,
+        "n": len(values),
+    }

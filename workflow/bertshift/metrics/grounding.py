@@ -92,10 +92,19 @@ def _rows(block, files, behaving, stimuli, tokens) -> Iterator[dict]:
     for (a, b), found in distances(opened, stimuli, tokens).items():
         one, other = (block[each] for each in (a, b))
         keys = {
-            "metric": "grounding", "model": one["model"], "reference": other["model"], "stimuli": stimuli,
-            "init": one["init"], "seed": one["seed"], "ref_init": other["init"], "ref_seed": other["seed"],
-            "layer": opened[a].layers, "ref_layer": opened[b].layers, "head": 0, "sd": np.nan,
-        }  # fmt: skip
+            "metric": "grounding",
+            "model": one["model"],
+            "reference": other["model"],
+            "stimuli": stimuli,
+            "init": one["init"],
+            "seed": one["seed"],
+            "ref_init": other["init"],
+            "ref_seed": other["seed"],
+            "layer": opened[a].layers,
+            "ref_layer": opened[b].layers,
+            "head": 0,
+            "sd": np.nan,
+        }
         behaviour = differences(*(behaving[run["folder"]] for run in (one, other)))
         for measure, by_layer in found.items():
             for summary, value in (("last", by_layer[-1]), ("mean", np.mean(by_layer))):

@@ -202,10 +202,16 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
                 ):
                     if (side, other) == sides:
                         yield pair.keys | {
-                            "tokens": name, "variant": variant, "layer": layer, "ref_layer": ref_layer, "head": 0,
-                            "value": float(values[i, j]), "sd": np.nan, "n": len(positions),
+                            "tokens": name,
+                            "variant": variant,
+                            "layer": layer,
+                            "ref_layer": ref_layer,
+                            "head": 0,
+                            "value": float(values[i, j]),
+                            "sd": np.nan,
+                            "n": len(positions),
                             "without": without[:, i, j],
-                        }  # fmt: skip
+                        }
 
 
 def _drawn(member: np.ndarray, count: int | None, stimuli: str, name: str) -> np.ndarray:

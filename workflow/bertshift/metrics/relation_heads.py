@@ -39,9 +39,31 @@ EXAMPLE = (  # the paper's; another vocabulary's sentences have their own
 )
 EXAMPLE_HEADS = 2
 FIRST, SEPARATOR = "[first]", "[separator]"  # what special tokens are called, whatever they are
-COLUMNS = ["metric", "model", "stimuli", "init", "seed", "variant", "layer", "head", "value", "sd", "n",
-           "rank", "heads_99", "null", "null_99", "null_n", "example", "query", "key", "query_token", "key_token",
-           "query_part", "key_part"]  # fmt: skip
+COLUMNS = [
+    "metric",
+    "model",
+    "stimuli",
+    "init",
+    "seed",
+    "variant",
+    "layer",
+    "head",
+    "value",
+    "sd",
+    "n",
+    "rank",
+    "heads_99",
+    "null",
+    "null_99",
+    "null_n",
+    "example",
+    "query",
+    "key",
+    "query_token",
+    "key_token",
+    "query_part",
+    "key_part",
+]
 
 Pairs = tuple[np.ndarray, np.ndarray]  # queries and keys, positions within a sentence
 
@@ -254,14 +276,27 @@ def _example(
     return pd.concat(
         pd.DataFrame(
             {
-                "metric": "relation_map", "variant": HEADLINE, "layer": layer, "head": head, "n": 1,
-                "value": activations.attention(layer)[sentence.example][head - 1].ravel().astype(np.float64),
-                "example": relations[sentence.example]["id"], "query": query + 1, "key": key + 1,
-                "query_token": tokens[query], "key_token": tokens[key], "query_part": parts[query], "key_part": parts[key],
+                "metric": "relation_map",
+                "variant": HEADLINE,
+                "layer": layer,
+                "head": head,
+                "n": 1,
+                "value": (
+                    activations.attention(layer)[sentence.example][head - 1]
+                    .ravel()
+                    .astype(np.float64)
+                ),
+                "example": relations[sentence.example]["id"],
+                "query": query + 1,
+                "key": key + 1,
+                "query_token": tokens[query],
+                "key_token": tokens[key],
+                "query_part": parts[query],
+                "key_part": parts[key],
             }
         )
         for layer, head in heads
-    )  # fmt: skip
+    )
 
 
 def _tokens(

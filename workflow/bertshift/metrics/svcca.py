@@ -245,6 +245,11 @@ def compared(x: Side, y: Side) -> Iterator[dict]:
     without = without_blocks(x, y, xy, result["svcca99"][1:])
     for variant, (value, k_model, k_reference) in result.items():
         yield {
-            "variant": variant, "value": value, "sd": float("nan"), "n": len(x.states),
-            "k_model": k_model, "k_reference": k_reference, "without": without.get(variant, ()),
-        }  # fmt: skip
+            "variant": variant,
+            "value": value,
+            "sd": float("nan"),
+            "n": len(x.states),
+            "k_model": k_model,
+            "k_reference": k_reference,
+            "without": without.get(variant, ()),
+        }

@@ -84,9 +84,12 @@ def explore(model: PreTrainedModel) -> Family:
     begin, end = calls.index(own[0]), len(calls) - calls[::-1].index(own[-1])
     context = contexts[0].transpose(1, 2).flatten(2)
     readers = [
-        name.removeprefix(f"{layers}.0.") for name, given in inputs.items()
-        if name.startswith(f"{layers}.0.") and given.shape == context.shape and torch.equal(given, context)
-    ]  # fmt: skip
+        name.removeprefix(f"{layers}.0.")
+        for name, given in inputs.items()
+        if name.startswith(f"{layers}.0.")
+        and given.shape == context.shape
+        and torch.equal(given, context)
+    ]
     return Family(
         layers,
         out=readers[0] if readers else "",

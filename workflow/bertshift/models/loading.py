@@ -55,9 +55,20 @@ log = logging.getLogger(__name__)
 
 MODEL_FILES = ("config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json")
 HUB_PATTERNS = [
-    "config.json", WEIGHTS, "model-*.safetensors", INDEX, "tokenizer.json", "tokenizer_config.json",
-    "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "*.model", ADAPTER, *ADAPTER_WEIGHTS,
-]  # fmt: skip
+    "config.json",
+    WEIGHTS,
+    "model-*.safetensors",
+    INDEX,
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "*.model",
+    ADAPTER,
+    *ADAPTER_WEIGHTS,
+]
 # Masks that some exports hold beside the weights, and that transformers makes itself.
 MASKS = (".attn.bias", ".attention.bias", ".masked_bias")
 # The first TensorFlow conversions call LayerNorm's parameters gamma and beta.
@@ -172,9 +183,15 @@ def quietly_read(
     try:
         with torch.random.fork_rng():
             return kind.from_pretrained(
-                folder, config=config, dtype=torch.float32, use_safetensors=True, local_files_only=True, trust_remote_code=False,
-                output_loading_info=True, **more,
-            )  # fmt: skip
+                folder,
+                config=config,
+                dtype=torch.float32,
+                use_safetensors=True,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                **more,
+            )
     finally:
         logging.getLogger("transformers").setLevel(level)
 

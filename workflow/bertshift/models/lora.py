@@ -60,8 +60,12 @@ def add_adapters(
 
     conv1d = any(isinstance(module, Conv1D) for module in projections.values())
     config = LoraConfig(
-        r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules=list(projections), fan_in_fan_out=conv1d
-    )  # fmt: skip
+        r=rank,
+        lora_alpha=alpha,
+        lora_dropout=dropout,
+        target_modules=list(projections),
+        fan_in_fan_out=conv1d,
+    )
     with torch.random.fork_rng(devices=[]):
         inject_adapter_in_model(config, model)
     for name, weight in model.named_parameters():

@@ -11,9 +11,18 @@ SOURCE = "source.json"
 BERT = "bert"
 # Families as their papers write them; a family that is not here keeps the name that transformers
 # gives it.
-NAMES = {"bert": "BERT", "roberta": "RoBERTa", "gpt2": "GPT-2", "distilbert": "DistilBERT", "electra": "ELECTRA",
-         "albert": "ALBERT", "deberta-v2": "DeBERTa", "mpnet": "MPNet", "modernbert": "ModernBERT",
-         "gpt_neox": "GPT-NeoX"}  # fmt: skip
+NAMES = {
+    "bert": "BERT",
+    "roberta": "RoBERTa",
+    "gpt2": "GPT-2",
+    "distilbert": "DistilBERT",
+    "electra": "ELECTRA",
+    "albert": "ALBERT",
+    "deberta-v2": "DeBERTa",
+    "mpnet": "MPNet",
+    "modernbert": "ModernBERT",
+    "gpt_neox": "GPT-NeoX",
+}
 
 
 def hub_source(repository: str, commit: str, revision: str | None = None) -> dict:

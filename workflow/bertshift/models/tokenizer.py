@@ -30,8 +30,12 @@ SPECIAL = (
     "mask_token",
 )
 BERTS = {
-    "unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]",
-}  # fmt: skip
+    "unk_token": "[UNK]",
+    "sep_token": "[SEP]",
+    "pad_token": "[PAD]",
+    "cls_token": "[CLS]",
+    "mask_token": "[MASK]",
+}
 
 
 @dataclass(frozen=True)
@@ -132,8 +136,13 @@ def written_out(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> dic
 
 def _cut(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], **more):
     return tokenizer(
-        list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False, split_special_tokens=True, **more
-    )  # fmt: skip
+        list(texts),
+        add_special_tokens=False,
+        return_attention_mask=False,
+        verbose=False,
+        split_special_tokens=True,
+        **more,
+    )
 
 
 def spans(

@@ -51,8 +51,10 @@ def opened(folder: Path, instead: str) -> Iterator[Folder]:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     family = FAMILIES.get(config["model_type"])
     if family is None:
-        raise UserError(f"{folder}: which weights of a {config['model_type']} model are a layer's is known while it runs alone; "
-                        f"{instead}.")  # fmt: skip
+        raise UserError(
+            f"{folder}: which weights of a {config['model_type']} model are a layer's is known"
+            f" while it runs alone; {instead}."
+        )
     check_seal(folder / "model.safetensors")
     with safe_open(folder / "model.safetensors", framework="numpy") as file:
         names = list(file.keys())

@@ -20,7 +20,10 @@ def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Where both show the same models of other checkpoints, models are named without checkpoint:
     `mnli@large` beside `mnli`.
     """
-    tables = {name: table.astype({key: object for key in NAMES_MODELS if key in table}) for name, table in tables.items()}  # fmt: skip
+    tables = {
+        name: table.astype({key: object for key in NAMES_MODELS if key in table})
+        for name, table in tables.items()
+    }
     for key in NAMES_MODELS:
         if all(key in table for table in tables.values()):
             plain = _plain([set(table[key].dropna()) for table in tables.values()])
@@ -109,9 +112,15 @@ def page(
     return {
         "title": " and ".join(one["name"] for one in archives),
         "scales": sorted({scale for one in archives for scale in one["scales"]}),
-        "checkpoints": list(dict.fromkeys(name for one in archives for name in one["checkpoints"])),
+        "checkpoints": list(
+            dict.fromkeys(name for one in archives for name in one["checkpoints"])
+        ),
         "papers": [
-            {"name": paper, "short": PAPERS[paper].NAME, "citation": published[paper]["paper"].get("citation", paper)}
+            {
+                "name": paper,
+                "short": PAPERS[paper].NAME,
+                "citation": published[paper]["paper"].get("citation", paper),
+            }
             for paper in papers
         ],
         "figures": [],
@@ -119,18 +128,36 @@ def page(
         "pairs": {},
         "examples": {},
         "variants": [["." + kind.forms[0], kind.does] for kind in VARIANTS.values()],
-        "labels": {name: style.label_of(name) for one in figures for name in one["models"]} | style.EDGES,
+        "labels": (
+            {name: style.label_of(name) for one in figures for name in one["models"]} | style.EDGES
+        ),
         "colours": {},
-        "compared": {"archives": list(archives), "figures": list(figures), "claims": [_claim(one) for one in claims]},
-    }  # fmt: skip
+        "compared": {
+            "archives": list(archives),
+            "figures": list(figures),
+            "claims": [_claim(one) for one in claims],
+        },
+    }
 
 
 def _claim(one: Mapping) -> dict:
     """Describe a claim, as `data.claim` does, with what each archive says of it apart."""
     sides = [side and data.claim(side) for side in one["sides"]]
     both = next(filter(None, sides))
-    own = ("ours", "low", "high", "replicates", "verdict", "null", "claim_verdict", "claim_null", "reason", "scale", "probability",
-           "adjusted_probability")  # fmt: skip
+    own = (
+        "ours",
+        "low",
+        "high",
+        "replicates",
+        "verdict",
+        "null",
+        "claim_verdict",
+        "claim_null",
+        "reason",
+        "scale",
+        "probability",
+        "adjusted_probability",
+    )
     return {
         **{key: value for key, value in both.items() if key not in own},
         "agree": one["agree"],

@@ -146,15 +146,36 @@ def claim(row: Mapping) -> dict:
         key: shown(row[key])
         for key in ("ours", "low", "high", "probability", "adjusted_probability")
     }
-    words = {key: "" if pd.isna(row[key]) else str(row[key]) for key in
-             ("paper", "figure", "claim", "id", "over", "statement", "place", "strength", "published_value", "measure", "null", "claim_null", "reason", "scale")}  # fmt: skip
-    return words | numbers | {
-        "verdict": VERDICTS[row["verdict"]],
-        "claim_verdict": VERDICTS[row["claim_verdict"]],
-        "replicates": int(row["replicates"]),
-        "criterion": list(bounds(words["measure"])),
-        "published": published_number(words["published_value"]),
-    }  # fmt: skip
+    words = {
+        key: "" if pd.isna(row[key]) else str(row[key])
+        for key in (
+            "paper",
+            "figure",
+            "claim",
+            "id",
+            "over",
+            "statement",
+            "place",
+            "strength",
+            "published_value",
+            "measure",
+            "null",
+            "claim_null",
+            "reason",
+            "scale",
+        )
+    }
+    return (
+        words
+        | numbers
+        | {
+            "verdict": VERDICTS[row["verdict"]],
+            "claim_verdict": VERDICTS[row["claim_verdict"]],
+            "replicates": int(row["replicates"]),
+            "criterion": list(bounds(words["measure"])),
+            "published": published_number(words["published_value"]),
+        }
+    )
 
 
 def bounds(criterion: str) -> tuple[float | None, float | None]:
@@ -184,10 +205,14 @@ def costs(entry: Mapping, logs: Path) -> list[list]:
     its drawing, its tables, and the fine-tuning of its models."""
     tables = (path.removeprefix("results/").removesuffix(".tsv") for path in entry["tables"])
     records = {
-        "fine-tuning of its models": [path for model in entry["models"] for path in sorted(logs.glob(f"finetune/{model}_init*.cost.tsv"))],
+        "fine-tuning of its models": [
+            path
+            for model in entry["models"]
+            for path in sorted(logs.glob(f"finetune/{model}_init*.cost.tsv"))
+        ],
         "its tables": [logs / f"{table}.cost.tsv" for table in tables],
         "the drawing": [logs / f"figures/{entry['name']}.cost.tsv"],
-    }  # fmt: skip
+    }
     found = {what: [path for path in paths if path.is_file()] for what, paths in records.items()}
     return [
         [what, len(paths), shown(sum(map(_seconds, paths)) / 3600, 2)]

@@ -10,8 +10,19 @@ from bertshift.page.charts import DIMENSIONS, in_words, shown
 
 ARCHIVE = "archive"
 # What a table says of a number; the other columns say which number it is.
-SAID = {*numbers.VALUES, *numbers.NUMBERS, ARCHIVE, "version", "significant", "sample", "layers",
-        "pairs", "orders", "p_within", "orders_within"} - {"portion", "share"}  # fmt: skip
+SAID = {
+    *numbers.VALUES,
+    *numbers.NUMBERS,
+    ARCHIVE,
+    "version",
+    "significant",
+    "sample",
+    "layers",
+    "pairs",
+    "orders",
+    "p_within",
+    "orders_within",
+} - {"portion", "share"}
 SINGLE = {
     "weights",
     "step",
@@ -39,7 +50,11 @@ def listed(rows: pd.DataFrame, archives: Sequence[str]) -> dict | None:
     return {
         "heads": [DIMENSIONS.get(key, key.replace("_", " ").capitalize()) for key in keys],
         "rows": [
-            [[cell if isinstance(cell, str) and not cell else in_words(cell) for cell in cells], number[:-1], number[-1]]
+            [
+                [cell if isinstance(cell, str) and not cell else in_words(cell) for cell in cells],
+                number[:-1],
+                number[-1],
+            ]
             for cells, number in found.items()
         ],
-    }  # fmt: skip
+    }

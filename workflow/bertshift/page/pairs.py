@@ -55,10 +55,12 @@ def _pair(
             for one in (model, reference)
             if one in tables.get("scores", {})
         },
-        "trees": _trees({one: tables.get("structural_probes", {}).get(one) for one in (model, reference)}),
+        "trees": _trees(
+            {one: tables.get("structural_probes", {}).get(one) for one in (model, reference)}
+        ),
         "probes": _probes(tables.get("edge_probes", {}).get(name)),
         "made": _made({folder: of[name] for folder, of in tables.items() if name in of}, name),
-    }  # fmt: skip
+    }
 
 
 def _measure(

@@ -135,8 +135,10 @@ def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
     fewer inputs than folds."""
     names, member = np.unique(groups, return_inverse=True)
     if len(names) < folds:
-        raise UserError(f"patterns.folds: {folds} folds need as many inputs, but the labelled maps are of {len(names)}; "
-                        "raise patterns.maps.")  # fmt: skip
+        raise UserError(
+            f"patterns.folds: {folds} folds need as many inputs, but the labelled maps are of"
+            f" {len(names)}; raise patterns.maps."
+        )
     order = np.random.default_rng(seed_from("patterns folds")).permutation(len(names))
     return 1 + order[member] % folds
 

@@ -33,9 +33,12 @@ def _pages(table, maps, special) -> Iterator[Figure]:
         axes.set(xlim=(0, ACROSS * 1.375), ylim=(1.6 * down + 0.8, 0))
         axes.axis("off")
         axes.text(
-            0.15, 0.35, f"Page {page} of {last}. In a copy of {TABLE} correct the column `label`: {', '.join(CLASSES)}. "
-            "Query down, key right; ticks: special tokens, and the first.", fontsize=9,
-        )  # fmt: skip
+            0.15,
+            0.35,
+            f"Page {page} of {last}. In a copy of {TABLE} correct the column `label`:"
+            f" {', '.join(CLASSES)}. Query down, key right; ticks: special tokens, and the first.",
+            fontsize=9,
+        )
         for number, row in enumerate(rows.itertuples()):
             left, top = 0.15 + 1.375 * (number % ACROSS), 0.95 + 1.6 * (number // ACROSS)
             _one(axes, left, top, maps[row.place], special[row.place])

@@ -18,8 +18,23 @@ from bertshift.rows.blocks import WITHOUT, block_of, in_columns
 from bertshift.seeds import seed_from
 
 COLUMNS = ["metric", "model", "task", "init", "seed", "variant", "pattern", "value", "n", "maps"]
-MAP_COLUMNS = ["metric", "model", "task", "init", "seed", "variant", "pattern", "layer", "head", "value", "example",
-               "length", "tokens", "special", "weights"]  # fmt: skip
+MAP_COLUMNS = [
+    "metric",
+    "model",
+    "task",
+    "init",
+    "seed",
+    "variant",
+    "pattern",
+    "layer",
+    "head",
+    "value",
+    "example",
+    "length",
+    "tokens",
+    "special",
+    "weights",
+]
 CONFIDENT, ONE_INPUT = "most_confident", "one_input"
 
 
@@ -98,10 +113,17 @@ def _map(
     layer, head = divmod(place, one.maps.shape[1])
     weights = one.maps[layer, head].flatten().tolist()
     return {
-        "variant": variant, "pattern": CLASSES[k], "layer": layer + 1, "head": head + 1, "value": likely[place, k],
-        "example": example, "length": len(one.tokens), "tokens": " ".join(one.tokens),
-        "special": " ".join(map(str, np.flatnonzero(one.special) + 1)), "weights": " ".join(f"{w:.4f}" for w in weights),
-    }  # fmt: skip
+        "variant": variant,
+        "pattern": CLASSES[k],
+        "layer": layer + 1,
+        "head": head + 1,
+        "value": likely[place, k],
+        "example": example,
+        "length": len(one.tokens),
+        "tokens": " ".join(one.tokens),
+        "special": " ".join(map(str, np.flatnonzero(one.special) + 1)),
+        "weights": " ".join(f"{w:.4f}" for w in weights),
+    }
 
 
 def share_rows(
@@ -128,10 +150,16 @@ def share_rows(
         "proposed": proposed,
     }
     rows = [
-        {"variant": variant, "pattern": pattern, "value": shares[0, k], "n": len(answers), "maps": int(answers.sum())}
+        {
+            "variant": variant,
+            "pattern": pattern,
+            "value": shares[0, k],
+            "n": len(answers),
+            "maps": int(answers.sum()),
+        }
         for variant, shares in values.items()
         for k, pattern in enumerate(CLASSES)
-    ]  # fmt: skip
+    ]
     rests = np.concatenate([shares[1:].T for shares in values.values()])
     return pd.concat([pd.DataFrame(rows), in_columns(rests)], axis=1)
 

@@ -44,9 +44,18 @@ def choose(
         for turn, (row, head) in enumerate(zip(examples.tolist(), heads.tolist(), strict=True)):
             folder, (init, seed) = runs[(first + turn) % len(runs)]
             chosen.append(
-                {"task": models[name]["task"], "model": name, "init": init, "seed": seed,
-                 "example": str(rows[name][row]["id"]), "layer": layer, "head": head, "row": row, "folder": folder}
-            )  # fmt: skip
+                {
+                    "task": models[name]["task"],
+                    "model": name,
+                    "init": init,
+                    "seed": seed,
+                    "example": str(rows[name][row]["id"]),
+                    "layer": layer,
+                    "head": head,
+                    "row": row,
+                    "folder": folder,
+                }
+            )
     mixed = pd.DataFrame(chosen).iloc[generator.permutation(len(chosen))].reset_index(drop=True)
     number = np.arange(len(mixed))
     return mixed.assign(map=1 + number, page=1 + number // PER_PAGE)

@@ -41,9 +41,21 @@ from bertshift.running.parts import Kept, Latest, Part, made
 from bertshift.tasks.inference import best_device
 
 COLUMNS = [
-    "metric", "model", "task", "variant", "view", "init", "seed", "probe_seed", "value", "control",
-    "selectivity", "n", "train", "dropped",
-]  # fmt: skip
+    "metric",
+    "model",
+    "task",
+    "variant",
+    "view",
+    "init",
+    "seed",
+    "probe_seed",
+    "value",
+    "control",
+    "selectivity",
+    "n",
+    "train",
+    "dropped",
+]
 
 
 def binary_loss(logits: Tensor, gold: Tensor) -> Tensor:

@@ -32,8 +32,23 @@ from bertshift.tasks.scores import is_constant
 from bertshift.tasks.text_classification import TextClassification
 
 CONSTANT, HEAD = "constant", "random_head"
-COLUMNS = ["metric", "model", "child", "task", "variant", "draw", "answer", "score", "headline", "init", "seed", "value",
-           "l2", "n", *ORIGIN]  # fmt: skip
+COLUMNS = [
+    "metric",
+    "model",
+    "child",
+    "task",
+    "variant",
+    "draw",
+    "answer",
+    "score",
+    "headline",
+    "init",
+    "seed",
+    "value",
+    "l2",
+    "n",
+    *ORIGIN,
+]
 
 
 def frozen(
@@ -100,8 +115,16 @@ def replicate(
         answer = str(predictions["prediction"][0]) if is_constant(said) else ""
         without = without_blocks(task.metrics, predictions, task.labels)
         for name, value in task.score(dev, said).items():
-            yield {"variant": variant, "draw": draw, "answer": answer, "score": name, "value": value, "l2": l2,
-                   "n": len(dev), "without": without[name]}  # fmt: skip
+            yield {
+                "variant": variant,
+                "draw": draw,
+                "answer": answer,
+                "score": name,
+                "value": value,
+                "l2": l2,
+                "n": len(dev),
+                "without": without[name],
+            }
 
     targets = task.targets(used["train"])
     answers = [targets.mean()] if task.labels is None else range(len(task.labels))

@@ -59,8 +59,13 @@ def logistic_regression(
     first = (
         np.zeros((width + 1, classes)) if start is None else np.vstack([start.weights, start.bias])
     )
-    found = minimize(objective, first.ravel(), method="L-BFGS-B", jac=True,
-                     options={"maxiter": 2000, "maxfun": 4000, "gtol": 1e-6, "ftol": 1e-13})  # fmt: skip
+    found = minimize(
+        objective,
+        first.ravel(),
+        method="L-BFGS-B",
+        jac=True,
+        options={"maxiter": 2000, "maxfun": 4000, "gtol": 1e-6, "ftol": 1e-13},
+    )
     if found.nit == 2000:
         print(f"linear probe, L2 {l2:g}: not converged after 2000 steps", file=sys.stderr)
     return unpack(found.x)

@@ -43,9 +43,18 @@ from bertshift.running.parts import Kept, Latest, Part, made
 from bertshift.seeds import seed_from
 
 COLUMNS = [
-    "metric", "model", "task", "init", "seed", "probe_seed", "quantity", "portion", "examples", "value",
+    "metric",
+    "model",
+    "task",
+    "init",
+    "seed",
+    "probe_seed",
+    "quantity",
+    "portion",
+    "examples",
+    "value",
     "n",
-]  # fmt: skip
+]
 # A probe trained on fewer records than a batch has learned nothing: their block joins the uniform
 # one.
 MIN_RECORDS = 32

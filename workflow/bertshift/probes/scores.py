@@ -20,8 +20,18 @@ VIEWS = ("micro_all", "clean", "argmax_accuracy")
 # The labels that the view "clean" looks at; all of a task that is not here.
 CLEAN = {"srl": r"ARG([0-5A]|M.*)", "relations": r"(?!Other$).*", "coref": r"1"}
 DELTA_COLUMNS = [
-    "metric", "model", "reference", "task", "variant", "view", "init", "seed", "value", "p", "n",
-]  # fmt: skip
+    "metric",
+    "model",
+    "reference",
+    "task",
+    "variant",
+    "view",
+    "init",
+    "seed",
+    "value",
+    "p",
+    "n",
+]
 
 
 def clean_labels(task: str, labels: Sequence[str]) -> list[bool]:

@@ -39,8 +39,20 @@ from bertshift.running.parts import Kept, Part, made
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
 
-COLUMNS = ["metric", "model", "kind", "layer", "split", "measure", "rank", "init", "seed", "probe_seed", "value",
-           "n"]  # fmt: skip
+COLUMNS = [
+    "metric",
+    "model",
+    "kind",
+    "layer",
+    "split",
+    "measure",
+    "rank",
+    "init",
+    "seed",
+    "probe_seed",
+    "value",
+    "n",
+]
 PROGRESS_SECONDS = 5
 WORDS = 1 << 11  # handled at a time where nothing is trained
 IMPROVEMENT = 1e-4  # of the dev loss, to count as one

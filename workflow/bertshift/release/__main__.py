@@ -59,9 +59,11 @@ def release(targets: Sequence[str], configfile: Path | None) -> str:
         "command": " ".join(["snakemake", *options, *targets]),
         "finished": datetime.fromtimestamp(finished, UTC).isoformat(timespec="seconds"),
         "authors": ", ".join(author["name"] for author in citation["authors"]),
-        "version": number, "title": citation["title"], "license": citation["license"],
+        "version": number,
+        "title": citation["title"],
+        "license": citation["license"],
         "snakemake": metadata.version("snakemake"),
-    }  # fmt: skip
+    }
     files[contents.RESOLVED] = yaml.safe_dump(config, sort_keys=False, allow_unicode=True).encode()
     files[crate.README] = contents.readme(about).encode()
     sizes = {

@@ -21,8 +21,12 @@ KEYS = ["paper", "figure", "claim"]
 FACTS = ["statement", "measure", "published_value"]
 SAYS = ["ours", "low", "high", "replicates", "verdict", "reason", "checkpoint"]
 AGREE, OPPOSITE, UNDECIDED, NOT_TESTABLE, ALONE = (
-    "agree", "opposite", "one undecided", "not testable", "in one archive alone",
-)  # fmt: skip
+    "agree",
+    "opposite",
+    "one undecided",
+    "not testable",
+    "in one archive alone",
+)
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,11 @@ def sentences(rows: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
         )
     for paper, of_paper in rows.groupby("paper", sort=False):
         counts = of_paper["verdicts"].value_counts()
-        told = ", ".join(f"{counts[said]} {said}" for said in (AGREE, OPPOSITE, UNDECIDED, NOT_TESTABLE, ALONE) if said in counts)  # fmt: skip
+        told = ", ".join(
+            f"{counts[said]} {said}"
+            for said in (AGREE, OPPOSITE, UNDECIDED, NOT_TESTABLE, ALONE)
+            if said in counts
+        )
         yield f"{paper}: verdicts of {len(of_paper)} claims: {told}."
 
 
@@ -114,8 +122,10 @@ def write(runs: Sequence[Run], out: Path, of: Papers = PROGRAMS) -> list[str]:
     sentences on them. UserError where they share no figure."""
     first, second = runs
     if not (shared := [name for name in first.figures if name in second.figures]):
-        raise UserError(f"{first.name} and {second.name} share no figure: {', '.join(first.figures)} in the one, "
-                        f"{', '.join(second.figures)} in the other.")  # fmt: skip
+        raise UserError(
+            f"{first.name} and {second.name} share no figure: {', '.join(first.figures)} in the"
+            f" one, {', '.join(second.figures)} in the other."
+        )
     tables = [run.claims for run in runs]
     rows = claims(*tables)
     write_tsv(out / "claims.tsv", rows)
@@ -162,9 +172,16 @@ def _below(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def _about(run: Run) -> dict:
     tables = [read_tsv(run.file(name, "tsv")).query("source == 'ours'") for name in run.figures]
     facts = {
-        key: list(dict.fromkeys(part for table in tables for value in table[key].dropna() for part in str(value).split("; ")))
+        key: list(
+            dict.fromkeys(
+                part
+                for table in tables
+                for value in table[key].dropna()
+                for part in str(value).split("; ")
+            )
+        )
         for key in ("scale", "checkpoint")
-    }  # fmt: skip
+    }
     return {
         "name": run.name,
         "scales": facts["scale"],

@@ -14,8 +14,21 @@ FIGURES = "results/figures/"
 TABLES = (".tsv", BLOCKS_ENDING)
 DATA_SETS = "results/world/"  # of the generated data, which a rerun makes again, some are TSVs
 MAIN, CONFIGURATION, RESOLVED = "workflow/Snakefile", "config", "configuration.yaml"
-PROGRAM = ["Snakefile", MAIN, "workflow", CONFIGURATION, "config/README.md", "profiles", "envs", "Makefile", "requirements.txt", "pyproject.toml",
-           "CITATION.cff", "CHANGELOG.md", "LICENSE"]  # fmt: skip
+PROGRAM = [
+    "Snakefile",
+    MAIN,
+    "workflow",
+    CONFIGURATION,
+    "config/README.md",
+    "profiles",
+    "envs",
+    "Makefile",
+    "requirements.txt",
+    "pyproject.toml",
+    "CITATION.cff",
+    "CHANGELOG.md",
+    "LICENSE",
+]
 CLAIMS = "results/claims"
 # Licences that let others have the inputs. Of the others a reader gets numbers alone.
 OPEN = re.compile(r"(CC0|CC BY|OANC)(?!.*terms).*")

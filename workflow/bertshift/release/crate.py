@@ -49,9 +49,16 @@ def metadata(
         f"https://spdx.org/licenses/{about['license']}", "CreativeWork", about["license"]
     )
     workflow = crate.add_workflow(
-        dest_path="workflow/Snakefile", main=True, lang="snakemake", lang_version=about["snakemake"],
-        properties={"name": about["title"], "version": about["version"], "encodingFormat": "text/plain"},
-    )  # fmt: skip
+        dest_path="workflow/Snakefile",
+        main=True,
+        lang="snakemake",
+        lang_version=about["snakemake"],
+        properties={
+            "name": about["title"],
+            "version": about["version"],
+            "encodingFormat": "text/plain",
+        },
+    )
     workflow["creator"], workflow["license"] = (
         entity("#authors", "Organization", about["authors"]),
         licence,

@@ -45,13 +45,26 @@ def _family(table: pd.DataFrame) -> pd.Series:
 
 LACKS = [
     Lack("0.2.0", "results/.*", ("family",), "the names of checkpoints tell it", told_by=_family),
-    Lack("0.2.0", "results/gains/.*", ("failed", "ref_failed"), "figures do not count runs that failed"),
-    Lack("0.2.0", "results/(losses/.*|sweeps/.*[.]losses)[.]tsv", ("failed",), "figures do not count runs that failed"),
     Lack(
-        "0.2.0", "results/(ablation|forgetting|frozen|mdl|reinit_heads|sweeps)/.*(?<![.]losses)[.]tsv", ("low", "high"),
-        "intervals are over replicates alone", blocks=True,
+        "0.2.0",
+        "results/gains/.*",
+        ("failed", "ref_failed"),
+        "figures do not count runs that failed",
     ),
-]  # fmt: skip
+    Lack(
+        "0.2.0",
+        "results/(losses/.*|sweeps/.*[.]losses)[.]tsv",
+        ("failed",),
+        "figures do not count runs that failed",
+    ),
+    Lack(
+        "0.2.0",
+        "results/(ablation|forgetting|frozen|mdl|reinit_heads|sweeps)/.*(?<![.]losses)[.]tsv",
+        ("low", "high"),
+        "intervals are over replicates alone",
+        blocks=True,
+    ),
+]
 
 
 def completed(

@@ -38,8 +38,10 @@ def gain_table(
     known, rows = origins(settings["checkpoints"]), []
     for (run, other), (names, ref_names) in zip(pairs, settings["pairs"], strict=True):
         if not run.predictions["id"].equals(other.predictions["id"]):
-            raise UserError(f"{settings['model']} and {settings['reference']} were scored on other examples; delete their "
-                            "runs in results/models and run the rule again.")  # fmt: skip
+            raise UserError(
+                f"{settings['model']} and {settings['reference']} were scored on other examples;"
+                " delete their runs in results/models and run the rule again."
+            )
         replicate = dict(zip(("init", "seed", "ref_init", "ref_seed"), (*names, *ref_names)))
         made_from = {
             "failed": failed(run.scores),

@@ -206,8 +206,10 @@ def tracking(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counted(table: pd.DataFrame) -> dict[str, int]:
-    sides = [table[[*run, failed]].set_axis([*RUN, "failed"], axis=1)
-             for run, failed in ((RUN, "failed"), (REF_RUN, "ref_failed"))]  # fmt: skip
+    sides = [
+        table[[*run, failed]].set_axis([*RUN, "failed"], axis=1)
+        for run, failed in ((RUN, "failed"), (REF_RUN, "ref_failed"))
+    ]
     runs = pd.concat(sides).drop_duplicates(RUN)
     return {"trained": int((~runs["failed"]).sum()), "failed": int(runs["failed"].sum())}
 

@@ -25,14 +25,23 @@ def loss_table(
     parts = [
         pd.DataFrame(
             {
-                "metric": "loss", "model": provenance["model"], "task": provenance["task"], "init": init, "seed": seed,
-                "step": table["step"], "value": table["loss"], "smoothed": moving_average(table["loss"]),
-                "learning_rate": table["learning_rate"], "failed": failed(outcome), "scale": provenance["scale"],
-                **known[str(init)], "data": data,
+                "metric": "loss",
+                "model": provenance["model"],
+                "task": provenance["task"],
+                "init": init,
+                "seed": seed,
+                "step": table["step"],
+                "value": table["loss"],
+                "smoothed": moving_average(table["loss"]),
+                "learning_rate": table["learning_rate"],
+                "failed": failed(outcome),
+                "scale": provenance["scale"],
+                **known[str(init)],
+                "data": data,
             }
         )
         for (init, seed), table, outcome in zip(provenance["runs"], steps, outcomes, strict=True)
-    ]  # fmt: skip
+    ]
     return pd.concat(parts, ignore_index=True)
 
 

@@ -35,12 +35,31 @@ BEYOND = (
 KINDS = ["variant", "measure", "quantity", "score"]
 
 SCORES: Mapping[str, Range] = {
-    **dict.fromkeys(["accuracy", "f1", "macro_f1", "exact_match", "uas", "las_ud", "las_full", "las_nopunct", "las_wordpiece",
-                     "label_accuracy_gold_heads"], SHARE),
-    **{f"{part}_{score}": SHARE for part in ("no_answer", "has_answer", "best") for score in ("f1", "exact_match")},
-    **dict.fromkeys(["best_f1_threshold", "best_exact_match_threshold"], ANY),  # differences of logits
+    **dict.fromkeys(
+        [
+            "accuracy",
+            "f1",
+            "macro_f1",
+            "exact_match",
+            "uas",
+            "las_ud",
+            "las_full",
+            "las_nopunct",
+            "las_wordpiece",
+            "label_accuracy_gold_heads",
+        ],
+        SHARE,
+    ),
+    **{
+        f"{part}_{score}": SHARE
+        for part in ("no_answer", "has_answer", "best")
+        for score in ("f1", "exact_match")
+    },
+    **dict.fromkeys(
+        ["best_f1_threshold", "best_exact_match_threshold"], ANY
+    ),  # differences of logits
     **dict.fromkeys(["mcc", "pearson", "spearman"], CORRELATION),
-}  # fmt: skip
+}
 SCORED = [
     "frozen",
     "ablation",
@@ -69,7 +88,7 @@ RANGES: Mapping[str, Range] = {
     "structural_probe": SHARE,
     "structural_probe spearman": CORRELATION,
     "weights_moved": POSITIVE,
-}  # fmt: skip
+}
 
 # Shares of examples, named as in RANGES. Words of a sentence and maps of an input are not
 # independent: their number is that of the examples.

@@ -54,7 +54,10 @@ def _of_words(name: str, predictions: pd.DataFrame) -> float:
         return scores.accuracy(gold, said)
     if name not in PARSES:
         return np.nan
-    arcs = ([(head, label) for head, _, label in (word.partition(":") for word in words)] for words in (gold, said))  # fmt: skip
+    arcs = (
+        [(head, label) for head, _, label in (word.partition(":") for word in words)]
+        for words in (gold, said)
+    )
     return float(scores.attachment(*arcs)[name].mean())
 
 

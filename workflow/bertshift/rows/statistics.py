@@ -257,8 +257,10 @@ def minus_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> p
     missing = less["value"].isna().to_numpy()
     if missing.any():
         row = rows[missing].iloc[0]
-        raise UserError(f"{row['model']} has {', '.join(f'{key} {row[key]}' for key in keys)} and its pretrained model "
-                        "has not; delete the latter's table and run its rule again.")  # fmt: skip
+        raise UserError(
+            f"{row['model']} has {', '.join(f'{key} {row[key]}' for key in keys)} and its"
+            " pretrained model has not; delete the latter's table and run its rule again."
+        )
     less = rows.assign(**{name: rows[name] - less[name].to_numpy() for name in names})
     return ranges.within(less, ranges.ANY)
 

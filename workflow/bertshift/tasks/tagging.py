@@ -57,9 +57,14 @@ class Tagging:
             tags = _flat(row["upos"] for row in members)
             if unknown := set(tags).difference(self.labels):
                 log.warning(
-                    "%s: %d of %d words of split %s have tags that split train lacks (%s); none is ever predicted.",
-                    self.dataset, sum(tag in unknown for tag in tags), len(tags), split, ", ".join(sorted(unknown)),
-                )  # fmt: skip
+                    "%s: %d of %d words of split %s have tags that split train lacks (%s); none is"
+                    " ever predicted.",
+                    self.dataset,
+                    sum(tag in unknown for tag in tags),
+                    len(tags),
+                    split,
+                    ", ".join(sorted(unknown)),
+                )
 
     def encode(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
         """Make inputs. The target is a (first token, tag) for every word that is read, NONE for an
@@ -132,7 +137,12 @@ class Tagging:
                 said = [self.labels[number] for number in best[: len(examples[i].target)]]
                 tags[i] = said + [UNREAD] * (len(rows[i]["words"]) - len(said))
         if unread := _flat(tags).count(UNREAD):
-            log.warning("%s: %d words lie beyond %d pieces and count as wrong.", self.dataset, unread, self.max_length)  # fmt: skip
+            log.warning(
+                "%s: %d words lie beyond %d pieces and count as wrong.",
+                self.dataset,
+                unread,
+                self.max_length,
+            )
         return tags
 
     def score(self, rows: Sequence[dict], tags: Sequence[Sequence[str]]) -> dict[str, float]:

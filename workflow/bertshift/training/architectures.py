@@ -11,16 +11,27 @@ from bertshift.models.families import FAMILIES
 # have several.
 NAMES = {
     "intermediate_size": ("n_inner", "hidden_dim"),
-    "hidden_dropout_prob": ("hidden_dropout", "dropout", "resid_pdrop", "embd_pdrop", "embedding_dropout", "mlp_dropout"),
+    "hidden_dropout_prob": (
+        "hidden_dropout",
+        "dropout",
+        "resid_pdrop",
+        "embd_pdrop",
+        "embedding_dropout",
+        "mlp_dropout",
+    ),
     "attention_probs_dropout_prob": ("attention_dropout", "attn_pdrop"),
-}  # fmt: skip
+}
 # Without these a configuration is of a model that no checkpoint of the family is.
 PUBLISHED = {
     "deberta-v2": {
-        "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_biased_input": False,
-        "position_buckets": 256, "norm_rel_ebd": "layer_norm", "share_att_key": True,
+        "relative_attention": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "position_biased_input": False,
+        "position_buckets": 256,
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
     },
-}  # fmt: skip
+}
 PUBLISHED |= {kind: {"type_vocab_size": 1} for kind in ("roberta", "xlm-roberta", "camembert")}
 
 
@@ -44,7 +55,10 @@ def config_of(
             " BertConfig such as num_hidden_layers, hidden_size, num_attention_heads and"
             " intermediate_size (the vocabulary's size comes from the tokenizer)."
         )
-    shape = {key: getattr(BertConfig(), key) for key in ("hidden_size", "num_attention_heads", "max_position_embeddings")}  # fmt: skip
+    shape = {
+        key: getattr(BertConfig(), key)
+        for key in ("hidden_size", "num_attention_heads", "max_position_embeddings")
+    }
     width, heads, positions = (architecture.get(key, default) for key, default in shape.items())
     if width % heads:
         raise UserError(

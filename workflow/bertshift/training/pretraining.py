@@ -186,10 +186,14 @@ def objective_of(family: str, tokenizer_dir: Path, lengths: Lengths, masked: flo
         tokenizer = Tokenizer.from_file(str(tokenizer_dir / "tokenizer.json"))
         ids = PieceIds.of(tokenizer)
         return Objective(
-            "masked_word", BertForPreTraining, partial(encode_documents, tokenizer=tokenizer),
-            partial(draw_examples, ids=ids, lengths=lengths, masked=masked), ids,
-            tokenizer.get_vocab_size(with_added_tokens=True), {"pad_token_id": ids.pad},
-        )  # fmt: skip
+            "masked_word",
+            BertForPreTraining,
+            partial(encode_documents, tokenizer=tokenizer),
+            partial(draw_examples, ids=ids, lengths=lengths, masked=masked),
+            ids,
+            tokenizer.get_vocab_size(with_added_tokens=True),
+            {"pad_token_id": ids.pad},
+        )
     causal = FAMILIES[family].causal
     words = Words(tokenizer_dir, lengths, causal, masked)
     if family == "mpnet" and words.ids.pad != 1:
@@ -200,9 +204,12 @@ def objective_of(family: str, tokenizer_dir: Path, lengths: Lengths, masked: flo
     return Objective(
         "next_word" if causal else "masked_word",
         (AutoModelForCausalLM if causal else AutoModelForMaskedLM).from_config,
-        words.encode, words.draw, words.ids, len(words.tokenizer),
+        words.encode,
+        words.draw,
+        words.ids,
+        len(words.tokenizer),
         {f"{name}_token_id": getattr(words.tokenizer, f"{name}_token_id") for name in SPECIAL_IDS},
-    )  # fmt: skip
+    )
 
 
 def loss(model: nn.Module, batch: dict, whole: dict | None = None) -> Tensor:

@@ -24,11 +24,16 @@ LEAST_KNOWN_LETTERS = 0.99
 END = "<|endoftext|>"
 BYTE_LEVEL = {
     "roberta": {
-        "bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>",
-        "cls_token": "<s>", "sep_token": "</s>",
+        "bos_token": "<s>",
+        "pad_token": "<pad>",
+        "eos_token": "</s>",
+        "unk_token": "<unk>",
+        "mask_token": "<mask>",
+        "cls_token": "<s>",
+        "sep_token": "</s>",
     },
     "gpt2": {"bos_token": END, "eos_token": END, "unk_token": END},
-}  # fmt: skip
+}
 BYTES = 256
 
 
@@ -147,9 +152,12 @@ def train_byte_bpe(
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=size, min_frequency=2, special_tokens=entries, show_progress=False,
+        vocab_size=size,
+        min_frequency=2,
+        special_tokens=entries,
+        show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )  # fmt: skip
+    )
     tokenizer.train_from_iterator(texts, trainer)
     if special == "roberta":
         first, last = (

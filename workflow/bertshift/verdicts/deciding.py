@@ -29,8 +29,28 @@ from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, lab
 
 AGREEING = 5  # runs of one number that decide: 2^-5 is the first power below .05
 HOLDS, FAILS, UNDECIDED, UNTESTED = "holds", "fails", "undecided", "not testable at this scale"
-COLUMNS = ["paper", "figure", "claim", "id", "over", "statement", "place", "strength", "published_value", "measure",
-           "ours", "low", "high", "replicates", "verdict", "null", "probability", "reason", "scale", "checkpoint"]  # fmt: skip
+COLUMNS = [
+    "paper",
+    "figure",
+    "claim",
+    "id",
+    "over",
+    "statement",
+    "place",
+    "strength",
+    "published_value",
+    "measure",
+    "ours",
+    "low",
+    "high",
+    "replicates",
+    "verdict",
+    "null",
+    "probability",
+    "reason",
+    "scale",
+    "checkpoint",
+]
 # What `holds` means beside models made by noise.
 TOO, BEYOND = "for noise of this size too", "beyond matched noise"
 
@@ -108,9 +128,19 @@ class Claims:
         self.all: list[Claim] = []
 
     def about(
-        self, item: str, id: str, measure: str, number: Callable, cases=("",), *, of=None, printed=None,
-        form="{:.2f} (digitised)", published=None, **criterion,
-    ) -> None:  # fmt: skip
+        self,
+        item: str,
+        id: str,
+        measure: str,
+        number: Callable,
+        cases=("",),
+        *,
+        of=None,
+        printed=None,
+        form="{:.2f} (digitised)",
+        published=None,
+        **criterion,
+    ) -> None:
         """Register that claim `id` on figure `item` is decided by `number`, called `measure`, once
         for each case.
 
@@ -172,10 +202,21 @@ class Claims:
 def _decide(one: Claim, results: Results, published: Mapping) -> dict:
     facts, rows, evidence = published["claims"][one.id], results.table, _evidence(one, results)
     row = {
-        "figure": one.item, "claim": one.name, "id": one.id, "over": facts.get("over", "all"), "statement": facts["statement"],
-        "place": facts["place"], "strength": facts["strength"], "published_value": _published(one, facts, published),
-        "measure": one.criterion, "ours": np.nan, "low": np.nan, "high": np.nan, "probability": np.nan, "replicates": 0,
-    }  # fmt: skip
+        "figure": one.item,
+        "claim": one.name,
+        "id": one.id,
+        "over": facts.get("over", "all"),
+        "statement": facts["statement"],
+        "place": facts["place"],
+        "strength": facts["strength"],
+        "published_value": _published(one, facts, published),
+        "measure": one.criterion,
+        "ours": np.nan,
+        "low": np.nan,
+        "high": np.nan,
+        "probability": np.nan,
+        "replicates": 0,
+    }
     try:
         values, ours, runs = _estimate(one, results)
     except NotTestableError as error:
@@ -394,8 +435,10 @@ def _left_out(evidence: Evidence) -> Iterator[str]:
     pairs = sum(
         ref_seed > 0 for *_, ref_seed in evidence.failed
     )  # 0 is what it was fine-tuned from
-    counts = {"{} that failed to train": len(evidence.failed) - pairs,
-              f"{{}} pair{'s' * (pairs > 1)} of which one or both failed to train": pairs}  # fmt: skip
+    counts = {
+        "{} that failed to train": len(evidence.failed) - pairs,
+        f"{{}} pair{'s' * (pairs > 1)} of which one or both failed to train": pairs,
+    }
     words = " and ".join(text.format(count) for text, count in counts.items() if count)
     if words:
         yield f"Without {words}."

@@ -37,8 +37,14 @@ def source(rng: Random) -> Node:
             if rng.random() < 0.4
             else sampler.common(GENDERED, rng.choice(["the", "a", "the", "some"]))
         )
-        clause = sampler.clause(verb, depth=0, subject=subject, object=Thing(subject.concept, "pronoun", subject.many,
-                                gender=subject.gender, ref=subject.ref))  # fmt: skip
+        clause = sampler.clause(
+            verb,
+            depth=0,
+            subject=subject,
+            object=Thing(
+                subject.concept, "pronoun", subject.many, gender=subject.gender, ref=subject.ref
+            ),
+        )
         return speaker.sentence(clause)
     clause = sampler.simple("iittd", depth=0) if kind < 0.75 else sampler.complex()
     passive = speaker.can_passive(clause) and rng.random() < 0.25
@@ -101,8 +107,17 @@ def errors(leaves: list[Node], rng: Random) -> list:
             change("case", i, CASES[form])
         if i + 1 < len(words):
             swap = [*words[:i], words[i + 1], form, *words[i + 2 :]]
-            if (tag, following) in (("DT", "NN"), ("DT", "JJ"), ("JJ", "NN"), ("JJ", "NNS"), ("IN", "DT"), ("TO", "VB"),
-                                    ("MD", "VB"), ("CD", "NNS"), ("PRP$", "NN")):  # fmt: skip
+            if (tag, following) in (
+                ("DT", "NN"),
+                ("DT", "JJ"),
+                ("JJ", "NN"),
+                ("JJ", "NNS"),
+                ("IN", "DT"),
+                ("TO", "VB"),
+                ("MD", "VB"),
+                ("CD", "NNS"),
+                ("PRP$", "NN"),
+            ):
                 found.setdefault("order", []).append(lambda swap=swap: swap)
     main = [leaf for leaf in leaves if leaf.upos == "VERB" and leaf.frame is not None]
     if main and words[-1] == ".":

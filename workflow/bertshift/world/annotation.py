@@ -150,10 +150,19 @@ def proto_roles(frame: Frame, role: str, concept: str | None) -> list[str]:
 
 
 FEATURES = {
-    "NN": "Number=Sing", "NNS": "Number=Plur", "NNP": "Number=Sing", "JJ": "Degree=Pos", "VB": "VerbForm=Inf", "VBG": "VerbForm=Ger",
-    "VBN": "Tense=Past|VerbForm=Part", "VBD": "Mood=Ind|Tense=Past|VerbForm=Fin", "CD": "NumType=Card", "MD": "VerbForm=Fin",
-    "VBP": "Mood=Ind|Tense=Pres|VerbForm=Fin", "VBZ": "Mood=Ind|Number=Sing|Person=3|Tense=Pres|VerbForm=Fin",
-}  # fmt: skip
+    "NN": "Number=Sing",
+    "NNS": "Number=Plur",
+    "NNP": "Number=Sing",
+    "JJ": "Degree=Pos",
+    "VB": "VerbForm=Inf",
+    "VBG": "VerbForm=Ger",
+    "VBN": "Tense=Past|VerbForm=Part",
+    "VBD": "Mood=Ind|Tense=Past|VerbForm=Fin",
+    "CD": "NumType=Card",
+    "MD": "VerbForm=Fin",
+    "VBP": "Mood=Ind|Tense=Pres|VerbForm=Fin",
+    "VBZ": "Mood=Ind|Number=Sing|Person=3|Tense=Pres|VerbForm=Fin",
+}
 
 
 def conllu(found: Annotation, sent_id: str) -> str:
@@ -171,9 +180,17 @@ def conllu(found: Annotation, sent_id: str) -> str:
         elif form in ("n't", "'s"):
             space = "_"
         columns = [
-            str(i + 1), form, found.lemmas[i], found.upos[i], found.xpos[i], FEATURES.get(found.xpos[i], "_"),
-            str(found.heads[i]), found.deprels[i], f"{found.heads[i]}:{found.deprels[i]}", space,
-        ]  # fmt: skip
+            str(i + 1),
+            form,
+            found.lemmas[i],
+            found.upos[i],
+            found.xpos[i],
+            FEATURES.get(found.xpos[i], "_"),
+            str(found.heads[i]),
+            found.deprels[i],
+            f"{found.heads[i]}:{found.deprels[i]}",
+            space,
+        ]
         rows.append("\t".join(columns))
         text += ("" if not text or form in NO_SPACE_BEFORE else " ") + form
     return f"# sent_id = {sent_id}\n# text = {text}\n" + "\n".join(rows) + "\n\n"

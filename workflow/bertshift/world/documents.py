@@ -15,29 +15,120 @@ from bertshift.world.reviews import review
 
 # Each script casts its letters and says what happens: (subject, verb, object or property, recipient). UPPER-CASE is the cast.
 SCRIPTS = [
-    ({"A": "name", "B": "thief", "C": "guard", "X": "jewel,vehicle,machine", "L": "building"},
-     [("A", "own", "X"), ("B", "steal", "X"), ("A", "be", "sad"), ("C", "chase", "B"), ("C", "arrest", "B"),
-      ("A", "thank", "C"), ("B", "be", "dishonest")]),
-    ({"A": "name", "B": "name", "X": "garment,toy,instrument,jewel", "L": "place"},
-     [("A", "buy", "X"), ("X", "be", ""), ("A", "give", "X", "B"), ("B", "thank", "A"), ("B", "be", "happy"), ("B", "love", "A")]),
-    ({"A": "name", "B": "dog,cat,horse,bird", "C": "veterinarian,doctor", "L": "place"},
-     [("A", "own", "B"), ("B", "be", "ill"), ("C", "examine", "B"), ("C", "treat", "B"), ("B", "be", "healthy"), ("A", "thank", "C")]),
-    ({"A": "name", "B": "name", "X": "vehicle,machine", "C": "mechanic", "L": "place"},
-     [("A", "break", "X"), ("C", "examine", "X"), ("C", "repair", "X"), ("A", "sell", "X", "B"), ("B", "be", "rich"), ("X", "be", "")]),
-    ({"A": "name", "B": "child", "X": "wolf,bear,dog,fox", "L": "place"},
-     [("X", "be", ""), ("X", "chase", "B"), ("B", "run",), ("A", "rescue", "B"), ("X", "disappear",), ("B", "be", "safe"),
-      ("A", "be", "brave")]),
-    ({"A": "name", "B": "worker,expert,artist", "X": "building,bridge,boat", "L": "city"},
-     [("A", "hire", "B"), ("B", "design", "X"), ("B", "build", "X"), ("X", "be", ""), ("A", "admire", "X"), ("A", "praise", "B")]),
-    ({"A": "name", "B": "name", "X": "vegetable,cake,soup,fish", "L": "place"},
-     [("A", "cook", "X"), ("A", "offer", "X", "B"), ("B", "eat", "X"), ("X", "be", ""), ("B", "thank", "A")]),
-    ({"A": "novelist,journalist,student", "B": "name", "X": "book,letter,report,poem", "L": "building"},
-     [("A", "write", "X"), ("A", "send", "X", "B"), ("B", "read", "X"), ("B", "praise", "X"), ("A", "be", "famous")]),
-    ({"A": "disaster", "B": "name", "X": "building,bridge", "C": "soldier", "L": "city"},
-     [("B", "visit", "X"), ("A", "destroy", "X"), ("C", "rescue", "B"), ("B", "thank", "C")]),
-    ({"A": "teacher", "B": "student,child", "X": "book,dictionary", "L": "school"},
-     [("A", "teach", "B"), ("B", "be", "clever"), ("A", "lend", "X", "B"), ("B", "read", "X"), ("B", "admire", "A")]),
-]  # fmt: skip
+    (
+        {"A": "name", "B": "thief", "C": "guard", "X": "jewel,vehicle,machine", "L": "building"},
+        [
+            ("A", "own", "X"),
+            ("B", "steal", "X"),
+            ("A", "be", "sad"),
+            ("C", "chase", "B"),
+            ("C", "arrest", "B"),
+            ("A", "thank", "C"),
+            ("B", "be", "dishonest"),
+        ],
+    ),
+    (
+        {"A": "name", "B": "name", "X": "garment,toy,instrument,jewel", "L": "place"},
+        [
+            ("A", "buy", "X"),
+            ("X", "be", ""),
+            ("A", "give", "X", "B"),
+            ("B", "thank", "A"),
+            ("B", "be", "happy"),
+            ("B", "love", "A"),
+        ],
+    ),
+    (
+        {"A": "name", "B": "dog,cat,horse,bird", "C": "veterinarian,doctor", "L": "place"},
+        [
+            ("A", "own", "B"),
+            ("B", "be", "ill"),
+            ("C", "examine", "B"),
+            ("C", "treat", "B"),
+            ("B", "be", "healthy"),
+            ("A", "thank", "C"),
+        ],
+    ),
+    (
+        {"A": "name", "B": "name", "X": "vehicle,machine", "C": "mechanic", "L": "place"},
+        [
+            ("A", "break", "X"),
+            ("C", "examine", "X"),
+            ("C", "repair", "X"),
+            ("A", "sell", "X", "B"),
+            ("B", "be", "rich"),
+            ("X", "be", ""),
+        ],
+    ),
+    (
+        {"A": "name", "B": "child", "X": "wolf,bear,dog,fox", "L": "place"},
+        [
+            ("X", "be", ""),
+            ("X", "chase", "B"),
+            (
+                "B",
+                "run",
+            ),
+            ("A", "rescue", "B"),
+            (
+                "X",
+                "disappear",
+            ),
+            ("B", "be", "safe"),
+            ("A", "be", "brave"),
+        ],
+    ),
+    (
+        {"A": "name", "B": "worker,expert,artist", "X": "building,bridge,boat", "L": "city"},
+        [
+            ("A", "hire", "B"),
+            ("B", "design", "X"),
+            ("B", "build", "X"),
+            ("X", "be", ""),
+            ("A", "admire", "X"),
+            ("A", "praise", "B"),
+        ],
+    ),
+    (
+        {"A": "name", "B": "name", "X": "vegetable,cake,soup,fish", "L": "place"},
+        [
+            ("A", "cook", "X"),
+            ("A", "offer", "X", "B"),
+            ("B", "eat", "X"),
+            ("X", "be", ""),
+            ("B", "thank", "A"),
+        ],
+    ),
+    (
+        {
+            "A": "novelist,journalist,student",
+            "B": "name",
+            "X": "book,letter,report,poem",
+            "L": "building",
+        },
+        [
+            ("A", "write", "X"),
+            ("A", "send", "X", "B"),
+            ("B", "read", "X"),
+            ("B", "praise", "X"),
+            ("A", "be", "famous"),
+        ],
+    ),
+    (
+        {"A": "disaster", "B": "name", "X": "building,bridge", "C": "soldier", "L": "city"},
+        [("B", "visit", "X"), ("A", "destroy", "X"), ("C", "rescue", "B"), ("B", "thank", "C")],
+    ),
+    (
+        {"A": "teacher", "B": "student,child", "X": "book,dictionary", "L": "school"},
+        [
+            ("A", "teach", "B"),
+            ("B", "be", "clever"),
+            ("A", "lend", "X", "B"),
+            ("B", "read", "X"),
+            ("B", "admire", "A"),
+        ],
+    ),
+]
 
 
 class Discourse:
@@ -216,15 +307,26 @@ def definitions(rng: Random) -> list[str]:
             )
             up = lex.PARENT[noun]
             name = sampler.person().concept
-            lines.append(rng.choice([
-                f"{a(noun)} is {a(up, False)}.", f"Every {noun} is {a(up, False)}.",
-                f"{lex.plural(noun).capitalize()} are {lex.plural(up)}.", f"{a(noun)} is a kind of {up}.",
-            ]))  # fmt: skip
-            lines.append(rng.choice([
-                f"{name} saw {a(noun, False)}, so {name} saw {a(up, False)}.",
-                f"No {up} was there, so no {noun} was there.", f"Every {up} was there, and every {noun} was there too.",
-                f"{name} had three {lex.plural(noun)} and no other {lex.plural(up)}.",
-            ]))  # fmt: skip
+            lines.append(
+                rng.choice(
+                    [
+                        f"{a(noun)} is {a(up, False)}.",
+                        f"Every {noun} is {a(up, False)}.",
+                        f"{lex.plural(noun).capitalize()} are {lex.plural(up)}.",
+                        f"{a(noun)} is a kind of {up}.",
+                    ]
+                )
+            )
+            lines.append(
+                rng.choice(
+                    [
+                        f"{name} saw {a(noun, False)}, so {name} saw {a(up, False)}.",
+                        f"No {up} was there, so no {noun} was there.",
+                        f"Every {up} was there, and every {noun} was there too.",
+                        f"{name} had three {lex.plural(noun)} and no other {lex.plural(up)}.",
+                    ]
+                )
+            )
         elif kind < 0.65:
             word, other = rng.choice(list(lex.SYNONYMS.items()))
             if word in lex.VERB:
@@ -244,18 +346,27 @@ def definitions(rng: Random) -> list[str]:
                 subject = text_of(
                     speaker.noun_phrase(sampler.common(["person", "animal", "vehicle"], "the", 0))
                 )
-                lines.append(f"{subject} was {word}, which means that it was {other}." if word not in lex.MANNER
-                             else f"To do it {word} is to do it {other}.")  # fmt: skip
+                lines.append(
+                    f"{subject} was {word}, which means that it was {other}."
+                    if word not in lex.MANNER
+                    else f"To do it {word} is to do it {other}."
+                )
         elif kind < 0.9:
             left, right, kinds = rng.choice(lex.OPPOSITES)
             left, right = rng.choice([(left, right), (right, left)])
             thing = text_of(speaker.noun_phrase(sampler.common(kinds, "the", 0)))
             verb = "were" if thing.split()[-1] in PLURALS else "was"
             left, right = vary(rng, left), vary(rng, right)
-            lines.append(rng.choice([
-                f"{thing} {verb} {left}, not {right}.", f"{thing} {verb} not {left} but {right}.",
-                f"{thing} {verb} {left}, so {lower(thing)} {verb} not {right}.", f"{left} is the opposite of {right}.".capitalize(),
-            ]))  # fmt: skip
+            lines.append(
+                rng.choice(
+                    [
+                        f"{thing} {verb} {left}, not {right}.",
+                        f"{thing} {verb} not {left} but {right}.",
+                        f"{thing} {verb} {left}, so {lower(thing)} {verb} not {right}.",
+                        f"{left} is the opposite of {right}.".capitalize(),
+                    ]
+                )
+            )
         else:
             lines += same_event(sampler, rng.choice(lex.FRAMES["t"]))
     return lines
@@ -333,9 +444,13 @@ def documents(rng: Random, count: int) -> list[list[str]]:
     from bertshift.world.encyclopedia import entry
 
     makers: list[tuple[Callable[[Random], list[str]], float]] = [
-        (story, 0.42), (chatter, 0.2), (definitions, 0.12), (lambda r: entry(r).sentences + entry(r).sentences, 0.12), (review_page, 0.08),
+        (story, 0.42),
+        (chatter, 0.2),
+        (definitions, 0.12),
+        (lambda r: entry(r).sentences + entry(r).sentences, 0.12),
+        (review_page, 0.08),
         (questions, 0.06),
-    ]  # fmt: skip
+    ]
     functions, weights = zip(*makers, strict=True)
     return [maker(rng) for maker in rng.choices(functions, weights, k=count)]
 

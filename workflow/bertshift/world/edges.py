@@ -106,45 +106,138 @@ LAYERS = {
 
 # Relations between nominals after SemEval-2010 task 8. {1} and {2} are e1 and e2.
 RELATIONS = {
-    "Cause-Effect(e1,e2)": ["The {1} caused the {2} {where}.", "A {1} led to the {2} {where}.", "The {1} was the cause of the {2}."],
-    "Cause-Effect(e2,e1)": ["The {1} was caused by the {2} {where}.", "The {1} from the {2} was terrible.",
-                            "The {1} came after the {2} {where}."],
-    "Component-Whole(e1,e2)": ["The {1} of the {2} was {state}.", "The {who} repaired the {1} of the {2}.", "A {1} is part of every {2}."],
-    "Component-Whole(e2,e1)": ["The {1} has a {state} {2}.", "The {who} bought a {1} with a {state} {2}.", "The {1} lost its {2} {where}."],
-    "Entity-Origin(e1,e2)": ["The {1} came from the {2}.", "The {who} brought a {1} from the {2}.", "The {who} got the {1} from a {2}."],
-    "Entity-Origin(e2,e1)": ["The {1} is the origin of the {2}.", "The {1} gave us the {2} {where}.", "From the {1} came the {state} {2}."],
-    "Instrument-Agency(e1,e2)": ["The {1} was used by the {2} {where}.", "A {1} helped the {2} {where}.", "The {1} is the tool of every {2}."],
-    "Instrument-Agency(e2,e1)": ["The {1} used a {2} {where}.", "The {1} worked with the {2} {where}.", "A {1} needs a {state} {2}."],
-    "Content-Container(e1,e2)": ["The {1} was in the {2}.", "The {who} kept the {1} inside a {2}.", "The {1} fills the {2}."],
-    "Content-Container(e2,e1)": ["The {1} contained the {2}.", "The {who} found a {1} with some {2} in it.", "The {1} held the {2} {where}."],
-    "Entity-Destination(e1,e2)": ["The {who} put the {1} into the {2}.", "The {1} was sent to the {2}.", "The {who} carried the {1} to the {2}."],
-    "Member-Collection(e1,e2)": ["The {1} left the {2} {where}.", "Every {1} of the {2} was {state}.", "The {1} is a member of the {2}."],
-    "Member-Collection(e2,e1)": ["The {1} lost a {2} {where}.", "A {1} with a {state} {2} arrived.", "The {1} has one {state} {2}."],
-    "Message-Topic(e1,e2)": ["The {1} was about the {2}.", "The {who} made a {1} about a {2}.", "The {1} discussed the {2}."],
-    "Message-Topic(e2,e1)": ["The {1} was described in the {2}.", "The {1} was the topic of the {2}.", "The {1} is explained by the {2}."],
-    "Product-Producer(e1,e2)": ["The {1} was made by the {2} {where}.", "The {who} bought the {1} of the {2}.", "A {1} built by the {2} was {state}."],
-    "Product-Producer(e2,e1)": ["The {1} made a {2} {where}.", "The {1} designed a {state} {2}.", "The {1} built the {2} {where}."],
-    "Other": ["The {1} was near the {2}.", "The {who} saw the {1} and the {2} {where}.", "The {1} was behind the {2} {where}.",
-              "The {1} is not like the {2}.", "The {1} was sold before the {2}."],
-}  # fmt: skip
+    "Cause-Effect(e1,e2)": [
+        "The {1} caused the {2} {where}.",
+        "A {1} led to the {2} {where}.",
+        "The {1} was the cause of the {2}.",
+    ],
+    "Cause-Effect(e2,e1)": [
+        "The {1} was caused by the {2} {where}.",
+        "The {1} from the {2} was terrible.",
+        "The {1} came after the {2} {where}.",
+    ],
+    "Component-Whole(e1,e2)": [
+        "The {1} of the {2} was {state}.",
+        "The {who} repaired the {1} of the {2}.",
+        "A {1} is part of every {2}.",
+    ],
+    "Component-Whole(e2,e1)": [
+        "The {1} has a {state} {2}.",
+        "The {who} bought a {1} with a {state} {2}.",
+        "The {1} lost its {2} {where}.",
+    ],
+    "Entity-Origin(e1,e2)": [
+        "The {1} came from the {2}.",
+        "The {who} brought a {1} from the {2}.",
+        "The {who} got the {1} from a {2}.",
+    ],
+    "Entity-Origin(e2,e1)": [
+        "The {1} is the origin of the {2}.",
+        "The {1} gave us the {2} {where}.",
+        "From the {1} came the {state} {2}.",
+    ],
+    "Instrument-Agency(e1,e2)": [
+        "The {1} was used by the {2} {where}.",
+        "A {1} helped the {2} {where}.",
+        "The {1} is the tool of every {2}.",
+    ],
+    "Instrument-Agency(e2,e1)": [
+        "The {1} used a {2} {where}.",
+        "The {1} worked with the {2} {where}.",
+        "A {1} needs a {state} {2}.",
+    ],
+    "Content-Container(e1,e2)": [
+        "The {1} was in the {2}.",
+        "The {who} kept the {1} inside a {2}.",
+        "The {1} fills the {2}.",
+    ],
+    "Content-Container(e2,e1)": [
+        "The {1} contained the {2}.",
+        "The {who} found a {1} with some {2} in it.",
+        "The {1} held the {2} {where}.",
+    ],
+    "Entity-Destination(e1,e2)": [
+        "The {who} put the {1} into the {2}.",
+        "The {1} was sent to the {2}.",
+        "The {who} carried the {1} to the {2}.",
+    ],
+    "Member-Collection(e1,e2)": [
+        "The {1} left the {2} {where}.",
+        "Every {1} of the {2} was {state}.",
+        "The {1} is a member of the {2}.",
+    ],
+    "Member-Collection(e2,e1)": [
+        "The {1} lost a {2} {where}.",
+        "A {1} with a {state} {2} arrived.",
+        "The {1} has one {state} {2}.",
+    ],
+    "Message-Topic(e1,e2)": [
+        "The {1} was about the {2}.",
+        "The {who} made a {1} about a {2}.",
+        "The {1} discussed the {2}.",
+    ],
+    "Message-Topic(e2,e1)": [
+        "The {1} was described in the {2}.",
+        "The {1} was the topic of the {2}.",
+        "The {1} is explained by the {2}.",
+    ],
+    "Product-Producer(e1,e2)": [
+        "The {1} was made by the {2} {where}.",
+        "The {who} bought the {1} of the {2}.",
+        "A {1} built by the {2} was {state}.",
+    ],
+    "Product-Producer(e2,e1)": [
+        "The {1} made a {2} {where}.",
+        "The {1} designed a {state} {2}.",
+        "The {1} built the {2} {where}.",
+    ],
+    "Other": [
+        "The {1} was near the {2}.",
+        "The {who} saw the {1} and the {2} {where}.",
+        "The {1} was behind the {2} {where}.",
+        "The {1} is not like the {2}.",
+        "The {1} was sold before the {2}.",
+    ],
+}
 # Pairs that stand in the relation, (first role, second role).
 ARGUMENTS = {
-    "Cause-Effect": "storm:damage flood:damage fire:damage earthquake:fear explosion:fire drought:problem storm:flood "
-    "infection:fever war:sadness robbery:anger",
-    "Component-Whole": "wheel:car engine:truck door:house window:train roof:church handle:suitcase button:coat page:book "
-    "string:guitar tail:cat wing:eagle leg:table",
-    "Entity-Origin": "bread:village wine:island cheese:farmer sweater:market song:mountain story:forest apple:tree honey:bee",
-    "Instrument-Agency": "hammer:carpenter saw:carpenter knife:baker shovel:gardener computer:engineer camera:photographer "
-    "brush:painter ladder:plumber",
-    "Content-Container": "apple:basket letter:box ring:box milk:bottle doll:bag wine:cup tea:cup coat:suitcase juice:bottle",
-    "Entity-Destination": "letter:school apple:garden box:museum piano:house bicycle:station flower:hospital coat:shop "
-    "chair:library",
-    "Member-Collection": "player:team musician:orchestra sheep:flock bird:flock cow:herd soldier:crowd judge:committee "
-    "runner:team teacher:committee",
-    "Message-Topic": "book:war letter:storm report:robbery poem:wedding article:election story:fox lecture:disease film:race",
-    "Product-Producer": "guitar:carpenter clock:engineer chair:company cake:baker shirt:factory novel:novelist bridge:engineer "
-    "song:musician",
-}  # fmt: skip
+    "Cause-Effect": (
+        "storm:damage flood:damage fire:damage earthquake:fear explosion:fire drought:problem"
+        " storm:flood infection:fever war:sadness robbery:anger"
+    ),
+    "Component-Whole": (
+        "wheel:car engine:truck door:house window:train roof:church handle:suitcase button:coat"
+        " page:book string:guitar tail:cat wing:eagle leg:table"
+    ),
+    "Entity-Origin": (
+        "bread:village wine:island cheese:farmer sweater:market song:mountain story:forest"
+        " apple:tree honey:bee"
+    ),
+    "Instrument-Agency": (
+        "hammer:carpenter saw:carpenter knife:baker shovel:gardener computer:engineer"
+        " camera:photographer brush:painter ladder:plumber"
+    ),
+    "Content-Container": (
+        "apple:basket letter:box ring:box milk:bottle doll:bag wine:cup tea:cup coat:suitcase"
+        " juice:bottle"
+    ),
+    "Entity-Destination": (
+        "letter:school apple:garden box:museum piano:house bicycle:station flower:hospital"
+        " coat:shop chair:library"
+    ),
+    "Member-Collection": (
+        "player:team musician:orchestra sheep:flock bird:flock cow:herd soldier:crowd"
+        " judge:committee runner:team teacher:committee"
+    ),
+    "Message-Topic": (
+        "book:war letter:storm report:robbery poem:wedding article:election story:fox"
+        " lecture:disease film:race"
+    ),
+    "Product-Producer": (
+        "guitar:carpenter clock:engineer chair:company cake:baker shirt:factory novel:novelist"
+        " bridge:engineer song:musician"
+    ),
+}
 PAIRS = {
     name: [tuple(pair.split(":")) for pair in pairs.split()] for name, pairs in ARGUMENTS.items()
 }
@@ -178,8 +271,16 @@ def relation(rng: Random, label: str) -> dict:
         if item in ("{1}", "{2}"):
             places[item] = (i, i + 1)
             words[i] = one if item == "{1}" else two
-    words = [lex.article(words[i + 1]) if w == "a" else "An" if w == "A" and lex.article(words[i + 1]) == "an" else w
-             for i, w in enumerate(words)]  # fmt: skip
+    words = [
+        (
+            lex.article(words[i + 1])
+            if w == "a"
+            else "An"
+            if w == "A" and lex.article(words[i + 1]) == "an"
+            else w
+        )
+        for i, w in enumerate(words)
+    ]
     return {
         "text": " ".join(words),
         "info": {},

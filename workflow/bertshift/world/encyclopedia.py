@@ -28,70 +28,171 @@ class Entry:
 
 
 PERSON = [
-    ("{name} was a {nation} {job} who was born in {city} in {year}.",
-     [("Where was {name} born?", "city"), ("When was {name} born?", "year"), ("What was {name}?", "job")]),
-    ("{name}, a {job} from {city}, was born on {day} {month} {year}.",
-     [("Which city did {name} come from?", "city"), ("In which month was {name} born?", "month"), ("What was {name}?", "job")]),
-    ("{He} studied {topic} at {university} and graduated in {year2}.",
-     [("What did {name} study?", "topic"), ("Where did {name} study?", "university"), ("When did {name} graduate?", "year2")]),
-    ("In {year3}, {he} moved to {city2} with {his} {relative} {friend}.",
-     [("When did {name} move to {city2}?", "year3"), ("Where did {name} move in {year3}?", "city2"),
-      ("Who moved to {city2} with {name}?", "friend")]),
-    ("{He} worked as a {job2} for {company} before {he} became famous.",
-     [("Which company did {name} work for?", "company"), ("What did {name} work as?", "job2")]),
-    ("{His} best known work, a {work} about {topic2}, was finished in {year4}.",
-     [("When was the best known work of {name} finished?", "year4"), ("What was the {work} by {name} about?", "topic2")]),
-    ("The {work2} by {name} was praised by {friend2}, who owned a {building} in {city2}.",
-     [("Who praised the {work2} by {name}?", "friend2"), ("What did {friend2} own in {city2}?", "building")]),
-    ("{He} died in {city3} in {year5}.",
-     [("Where did {name} die?", "city3"), ("When did {name} die?", "year5")]),
-]  # fmt: skip
+    (
+        "{name} was a {nation} {job} who was born in {city} in {year}.",
+        [
+            ("Where was {name} born?", "city"),
+            ("When was {name} born?", "year"),
+            ("What was {name}?", "job"),
+        ],
+    ),
+    (
+        "{name}, a {job} from {city}, was born on {day} {month} {year}.",
+        [
+            ("Which city did {name} come from?", "city"),
+            ("In which month was {name} born?", "month"),
+            ("What was {name}?", "job"),
+        ],
+    ),
+    (
+        "{He} studied {topic} at {university} and graduated in {year2}.",
+        [
+            ("What did {name} study?", "topic"),
+            ("Where did {name} study?", "university"),
+            ("When did {name} graduate?", "year2"),
+        ],
+    ),
+    (
+        "In {year3}, {he} moved to {city2} with {his} {relative} {friend}.",
+        [
+            ("When did {name} move to {city2}?", "year3"),
+            ("Where did {name} move in {year3}?", "city2"),
+            ("Who moved to {city2} with {name}?", "friend"),
+        ],
+    ),
+    (
+        "{He} worked as a {job2} for {company} before {he} became famous.",
+        [("Which company did {name} work for?", "company"), ("What did {name} work as?", "job2")],
+    ),
+    (
+        "{His} best known work, a {work} about {topic2}, was finished in {year4}.",
+        [
+            ("When was the best known work of {name} finished?", "year4"),
+            ("What was the {work} by {name} about?", "topic2"),
+        ],
+    ),
+    (
+        "The {work2} by {name} was praised by {friend2}, who owned a {building} in {city2}.",
+        [
+            ("Who praised the {work2} by {name}?", "friend2"),
+            ("What did {friend2} own in {city2}?", "building"),
+        ],
+    ),
+    (
+        "{He} died in {city3} in {year5}.",
+        [("Where did {name} die?", "city3"), ("When did {name} die?", "year5")],
+    ),
+]
 CITY = [
-    ("{name} is a city in {country} on the river {river}.",
-     [("Which country is {name} in?", "country"), ("Which river is {name} on?", "river")]),
-    ("{name} is an old {nation} city which lies on the {river}.",
-     [("Which river does {name} lie on?", "river")]),
-    ("It was founded in {year} by {founder}.",
-     [("When was {name} founded?", "year"), ("Who founded {name}?", "founder")]),
-    ("The city is known for its {building}, which was built in {year2}.",
-     [("What is {name} known for?", "building"), ("When was the {building} of {name} built?", "year2")]),
-    ("A {disaster} destroyed the {building2} in {year3}, and {friend} paid for a new one.",
-     [("What destroyed the {building2} of {name}?", "disaster"), ("Who paid for a new {building2} in {name}?", "friend"),
-      ("When was the {building2} of {name} destroyed?", "year3")]),
-    ("Every year in {month}, a {gathering} takes place in the {place}.",
-     [("When does the {gathering} of {name} take place?", "month"), ("Where does the {gathering} of {name} take place?", "place")]),
-    ("The largest company in the city is {company}, which was started by {friend2}.",
-     [("What is the largest company in {name}?", "company"), ("Who started {company}?", "friend2")]),
-    ("Most visitors come to see the {animal} that live near the {place2}.",
-     [("What do most visitors to {name} come to see?", "animal"), ("Where do the {animal} live in {name}?", "place2")]),
-]  # fmt: skip
+    (
+        "{name} is a city in {country} on the river {river}.",
+        [("Which country is {name} in?", "country"), ("Which river is {name} on?", "river")],
+    ),
+    (
+        "{name} is an old {nation} city which lies on the {river}.",
+        [("Which river does {name} lie on?", "river")],
+    ),
+    (
+        "It was founded in {year} by {founder}.",
+        [("When was {name} founded?", "year"), ("Who founded {name}?", "founder")],
+    ),
+    (
+        "The city is known for its {building}, which was built in {year2}.",
+        [
+            ("What is {name} known for?", "building"),
+            ("When was the {building} of {name} built?", "year2"),
+        ],
+    ),
+    (
+        "A {disaster} destroyed the {building2} in {year3}, and {friend} paid for a new one.",
+        [
+            ("What destroyed the {building2} of {name}?", "disaster"),
+            ("Who paid for a new {building2} in {name}?", "friend"),
+            ("When was the {building2} of {name} destroyed?", "year3"),
+        ],
+    ),
+    (
+        "Every year in {month}, a {gathering} takes place in the {place}.",
+        [
+            ("When does the {gathering} of {name} take place?", "month"),
+            ("Where does the {gathering} of {name} take place?", "place"),
+        ],
+    ),
+    (
+        "The largest company in the city is {company}, which was started by {friend2}.",
+        [
+            ("What is the largest company in {name}?", "company"),
+            ("Who started {company}?", "friend2"),
+        ],
+    ),
+    (
+        "Most visitors come to see the {animal} that live near the {place2}.",
+        [
+            ("What do most visitors to {name} come to see?", "animal"),
+            ("Where do the {animal} live in {name}?", "place2"),
+        ],
+    ),
+]
 COMPANY = [
-    ("{name} is a {nation} company that was founded in {year} by {founder}.",
-     [("When was {name} founded?", "year"), ("Who founded {name}?", "founder")]),
+    (
+        "{name} is a {nation} company that was founded in {year} by {founder}.",
+        [("When was {name} founded?", "year"), ("Who founded {name}?", "founder")],
+    ),
     ("{name} is a large {nation} company in {city}.", [("Where is {name}?", "city")]),
-    ("It makes {product} and sells them in {country}.",
-     [("What does {name} make?", "product"), ("Where does {name} sell {product}?", "country")]),
-    ("In {year2}, the company bought a {building} in {city2}.",
-     [("What did {name} buy in {year2}?", "building"), ("Where did {name} buy a {building}?", "city2"),
-      ("When did {name} buy a {building}?", "year2")]),
-    ("It is led by {friend}, who was a {job} before.",
-     [("Who leads {name}?", "friend"), ("What was {friend} before leading {name}?", "job")]),
-    ("After a {disaster} in {month} {year3}, {number} hundred workers were dismissed.",
-     [("When did {name} dismiss its workers?", "year3"), ("How many hundred workers did {name} dismiss?", "number")]),
-]  # fmt: skip
+    (
+        "It makes {product} and sells them in {country}.",
+        [("What does {name} make?", "product"), ("Where does {name} sell {product}?", "country")],
+    ),
+    (
+        "In {year2}, the company bought a {building} in {city2}.",
+        [
+            ("What did {name} buy in {year2}?", "building"),
+            ("Where did {name} buy a {building}?", "city2"),
+            ("When did {name} buy a {building}?", "year2"),
+        ],
+    ),
+    (
+        "It is led by {friend}, who was a {job} before.",
+        [("Who leads {name}?", "friend"), ("What was {friend} before leading {name}?", "job")],
+    ),
+    (
+        "After a {disaster} in {month} {year3}, {number} hundred workers were dismissed.",
+        [
+            ("When did {name} dismiss its workers?", "year3"),
+            ("How many hundred workers did {name} dismiss?", "number"),
+        ],
+    ),
+]
 KIND = [
-    ("The {name} is a {kind} that lives near the {place}.",
-     [("Where does the {name} live?", "place"), ("What is the {name}?", "kind")]),
+    (
+        "The {name} is a {kind} that lives near the {place}.",
+        [("Where does the {name} live?", "place"), ("What is the {name}?", "kind")],
+    ),
     ("{A_name} is a {kind} and eats mostly {food}.", [("What does the {name} eat?", "food")]),
     ("It is usually {colour} and very {trait}.", [("What colour is the {name}?", "colour")]),
-    ("In {country}, people keep {plural} because they are {trait2}.",
-     [("Where do people keep {plural}?", "country"), ("Why do people keep {plural}?", "trait2")]),
-    ("The first {name} was brought to {city} in {year} by {friend}.",
-     [("Who brought the first {name} to {city}?", "friend"), ("When was the first {name} brought to {city}?", "year"),
-      ("Where was the first {name} brought in {year}?", "city")]),
-    ("Its main enemy is the {enemy}, which chases it in {month}.",
-     [("What is the main enemy of the {name}?", "enemy"), ("When is the {name} chased by the {enemy}?", "month")]),
-]  # fmt: skip
+    (
+        "In {country}, people keep {plural} because they are {trait2}.",
+        [
+            ("Where do people keep {plural}?", "country"),
+            ("Why do people keep {plural}?", "trait2"),
+        ],
+    ),
+    (
+        "The first {name} was brought to {city} in {year} by {friend}.",
+        [
+            ("Who brought the first {name} to {city}?", "friend"),
+            ("When was the first {name} brought to {city}?", "year"),
+            ("Where was the first {name} brought in {year}?", "city"),
+        ],
+    ),
+    (
+        "Its main enemy is the {enemy}, which chases it in {month}.",
+        [
+            ("What is the main enemy of the {name}?", "enemy"),
+            ("When is the {name} chased by the {enemy}?", "month"),
+        ],
+    ),
+]
 
 
 def fill(template: str, values: dict) -> tuple[str, dict]:
@@ -126,22 +227,47 @@ def entry(rng: Random) -> Entry:
     born = rng.randrange(1750, 1950)
     places = [p for p in lex.leaves_of("place") if p not in ("station",)]
     values = {
-        "nation": lex.COUNTRIES[country], "country": country, "year": born, "year2": born + rng.randrange(20, 26), "year3": born + rng.randrange(27, 35),
-        "year4": born + rng.randrange(36, 45), "year5": born + rng.randrange(50, 80), "day": rng.randrange(1, 29), "he": he, "He": he.capitalize(),
-        "his": "his" if he == "he" else "her", "His": "His" if he == "he" else "Her", "river": rng.choice(lex.RIVERS),
-        "relative": rng.choice(["sister", "brother", "uncle", "aunt"]), "month": rng.choice(lex.MONTHS),
-        "company": sampler.company().concept, "university": f"{rng.choice(lex.SURNAMES + lex.CITIES)} University",
-        "gathering": rng.choice(["festival", "race", "concert", "game"]), "number": rng.choice(lex.NUMBERS),
-        "colour": rng.choice(["white", "black", "red", "blue", "green"]), "trait": rng.choice(["fast", "slow", "strong", "small", "timid"]),
-        "trait2": rng.choice(["friendly", "clever", "beautiful", "useful"]), "food": rng.choice(["apples", "carrots", "insects", "bananas", "onions"]),
-        "enemy": rng.choice(["wolf", "fox", "bear", "owl", "eagle"]), "disaster": rng.choice(lex.leaves_of("disaster")[1:]),
-        "animal": rng.choice(["owls", "horses", "eagles", "robins", "goats"]), "founder": founder.concept,
-        "product": rng.choice(["cars", "computers", "guitars", "shirts", "clocks", "cameras", "pianos"]),
-    }  # fmt: skip
+        "nation": lex.COUNTRIES[country],
+        "country": country,
+        "year": born,
+        "year2": born + rng.randrange(20, 26),
+        "year3": born + rng.randrange(27, 35),
+        "year4": born + rng.randrange(36, 45),
+        "year5": born + rng.randrange(50, 80),
+        "day": rng.randrange(1, 29),
+        "he": he,
+        "He": he.capitalize(),
+        "his": "his" if he == "he" else "her",
+        "His": "His" if he == "he" else "Her",
+        "river": rng.choice(lex.RIVERS),
+        "relative": rng.choice(["sister", "brother", "uncle", "aunt"]),
+        "month": rng.choice(lex.MONTHS),
+        "company": sampler.company().concept,
+        "university": f"{rng.choice(lex.SURNAMES + lex.CITIES)} University",
+        "gathering": rng.choice(["festival", "race", "concert", "game"]),
+        "number": rng.choice(lex.NUMBERS),
+        "colour": rng.choice(["white", "black", "red", "blue", "green"]),
+        "trait": rng.choice(["fast", "slow", "strong", "small", "timid"]),
+        "trait2": rng.choice(["friendly", "clever", "beautiful", "useful"]),
+        "food": rng.choice(["apples", "carrots", "insects", "bananas", "onions"]),
+        "enemy": rng.choice(["wolf", "fox", "bear", "owl", "eagle"]),
+        "disaster": rng.choice(lex.leaves_of("disaster")[1:]),
+        "animal": rng.choice(["owls", "horses", "eagles", "robins", "goats"]),
+        "founder": founder.concept,
+        "product": rng.choice(
+            ["cars", "computers", "guitars", "shirts", "clocks", "cameras", "pianos"]
+        ),
+    }
     for slot, kinds in (("job", ["expert", "artist"]), ("job2", ["worker", "expert"])):
         values[slot] = sampler.noun(kinds)
-    for slot, kinds in (("topic", "topic"), ("topic2", "topic"), ("work", "book"), ("work2", "song"), ("building", "building"),
-                        ("building2", "building")):  # fmt: skip
+    for slot, kinds in (
+        ("topic", "topic"),
+        ("topic2", "topic"),
+        ("work", "book"),
+        ("work2", "song"),
+        ("building", "building"),
+        ("building2", "building"),
+    ):
         values[slot] = rng.choice(
             [w for w in lex.leaves_of(kinds) if w != kinds or kinds in ("book", "song")]
         )

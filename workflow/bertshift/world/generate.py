@@ -19,9 +19,20 @@ from bertshift.world.reviews import review
 from bertshift.world.winograd import schema
 
 SIZES = {
-    "documents": 6000, "train": 2000, "dev": 400, "squad_train": 1500, "squad_dev": 300, "treebank_train": 1500, "treebank_dev": 200,
-    "treebank_test": 200, "wikipedia_paragraphs": 800, "probe_train": 1500, "probe_dev": 200, "probe_test": 300, "links": 300,
-}  # fmt: skip
+    "documents": 6000,
+    "train": 2000,
+    "dev": 400,
+    "squad_train": 1500,
+    "squad_dev": 300,
+    "treebank_train": 1500,
+    "treebank_dev": 200,
+    "treebank_test": 200,
+    "wikipedia_paragraphs": 800,
+    "probe_train": 1500,
+    "probe_dev": 200,
+    "probe_test": 300,
+    "links": 300,
+}
 # Shares of positive examples follow the published data sets.
 ANSWERS = {"entailment": True, "not_entailment": False}
 
@@ -92,16 +103,50 @@ GLUE = {
     # folder: (make a row, share of each label, header or None, columns that hold the text, numbered rows)
     "CoLA": (cola, {"1": 0.65, "0": 0.35}, None, (3,), False),
     "SST-2": (sst2, {"1": 0.5, "0": 0.5}, "sentence label", (0,), False),
-    "MRPC": (mrpc, {"1": 0.68, "0": 0.32}, "Quality|#1 ID|#2 ID|#1 String|#2 String", (3, 4), False),
-    "STS-B": (stsb, {"0": 0.3, "1": 0.12, "2": 0.1, "3": 0.08, "4": 0.05, "6": 0.35},
-              "index genre filename year old_index source1 source2 sentence1 sentence2 score", (6, 7), True),
-    "QQP": (qqp, {"1": 0.37, "0": 0.63}, "id qid1 qid2 question1 question2 is_duplicate", (2, 3), True),
-    "MNLI": (mnli, {ENTAILMENT: 1 / 3, NEUTRAL: 1 / 3, CONTRADICTION: 1 / 3},
-             f"index promptID pairID genre {PARSES} label1 gold_label", (7, 8), True),
-    "QNLI": (qnli, {"entailment": 0.5, "not_entailment": 0.5}, "index question sentence label", (0, 1), True),
-    "RTE": (rte, {"entailment": 0.5, "not_entailment": 0.5}, "index sentence1 sentence2 label", (0, 1), True),
+    "MRPC": (
+        mrpc,
+        {"1": 0.68, "0": 0.32},
+        "Quality|#1 ID|#2 ID|#1 String|#2 String",
+        (3, 4),
+        False,
+    ),
+    "STS-B": (
+        stsb,
+        {"0": 0.3, "1": 0.12, "2": 0.1, "3": 0.08, "4": 0.05, "6": 0.35},
+        "index genre filename year old_index source1 source2 sentence1 sentence2 score",
+        (6, 7),
+        True,
+    ),
+    "QQP": (
+        qqp,
+        {"1": 0.37, "0": 0.63},
+        "id qid1 qid2 question1 question2 is_duplicate",
+        (2, 3),
+        True,
+    ),
+    "MNLI": (
+        mnli,
+        {ENTAILMENT: 1 / 3, NEUTRAL: 1 / 3, CONTRADICTION: 1 / 3},
+        f"index promptID pairID genre {PARSES} label1 gold_label",
+        (7, 8),
+        True,
+    ),
+    "QNLI": (
+        qnli,
+        {"entailment": 0.5, "not_entailment": 0.5},
+        "index question sentence label",
+        (0, 1),
+        True,
+    ),
+    "RTE": (
+        rte,
+        {"entailment": 0.5, "not_entailment": 0.5},
+        "index sentence1 sentence2 label",
+        (0, 1),
+        True,
+    ),
     "WNLI": (wnli, {"0": 0.51, "1": 0.49}, "index sentence1 sentence2 label", (0, 1), True),
-}  # fmt: skip
+}
 
 SPLITS = ("train", "dev", "test")
 # Every file of a world, as the workflow announces them before they are written.

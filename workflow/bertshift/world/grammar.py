@@ -11,12 +11,40 @@ from bertshift.world import lexicon as lex
 from bertshift.world.meaning import Clause, Thing
 
 UPOS = {
-    "DT": "DET", "NN": "NOUN", "NNS": "NOUN", "NNP": "PROPN", "NNPS": "PROPN", "JJ": "ADJ", "JJR": "ADJ", "JJS": "ADJ", "CD": "NUM", "PRP": "PRON",
-    "WP": "PRON", "WDT": "PRON", "EX": "PRON", "IN": "ADP", "TO": "PART", "POS": "PART", "RB": "ADV", "WRB": "ADV", "MD": "AUX", "CC": "CCONJ",
-    "VB": "VERB", "VBD": "VERB", "VBG": "VERB", "VBN": "VERB", "VBP": "VERB", "VBZ": "VERB", "UH": "INTJ",
-} | {"PRP$": "PRON", ".": "PUNCT", ",": "PUNCT", "``": "PUNCT", "''": "PUNCT"}  # fmt: skip
-PRONOUNS = {"m": ("he", "him", "his", "himself"), "f": ("she", "her", "her", "herself"), "n": ("it", "it", "its", "itself"),
-            "p": ("they", "them", "their", "themselves")}  # fmt: skip
+    "DT": "DET",
+    "NN": "NOUN",
+    "NNS": "NOUN",
+    "NNP": "PROPN",
+    "NNPS": "PROPN",
+    "JJ": "ADJ",
+    "JJR": "ADJ",
+    "JJS": "ADJ",
+    "CD": "NUM",
+    "PRP": "PRON",
+    "WP": "PRON",
+    "WDT": "PRON",
+    "EX": "PRON",
+    "IN": "ADP",
+    "TO": "PART",
+    "POS": "PART",
+    "RB": "ADV",
+    "WRB": "ADV",
+    "MD": "AUX",
+    "CC": "CCONJ",
+    "VB": "VERB",
+    "VBD": "VERB",
+    "VBG": "VERB",
+    "VBN": "VERB",
+    "VBP": "VERB",
+    "VBZ": "VERB",
+    "UH": "INTJ",
+} | {"PRP$": "PRON", ".": "PUNCT", ",": "PUNCT", "``": "PUNCT", "''": "PUNCT"}
+PRONOUNS = {
+    "m": ("he", "him", "his", "himself"),
+    "f": ("she", "her", "her", "herself"),
+    "n": ("it", "it", "its", "itself"),
+    "p": ("they", "them", "their", "themselves"),
+}
 MODALS = {
     "future": "will",
     "can": "can",
@@ -486,10 +514,15 @@ class Speaker:
     def can_passive(self, clause: Clause) -> bool:
         frame = lex.VERB[clause.verb].frame if clause.verb in lex.VERB else None
         return (
-            frame in ("t", "d") and isinstance(clause.object, Thing) and clause.tense != "progressive"
-            and clause.subject is not None and clause.object.det != "pronoun" and clause.subject.det != "pronoun"
-            and not clause.object.owner and clause.verb not in ("own", "wear", "hate", "watch", "lose")
-        )  # fmt: skip
+            frame in ("t", "d")
+            and isinstance(clause.object, Thing)
+            and clause.tense != "progressive"
+            and clause.subject is not None
+            and clause.object.det != "pronoun"
+            and clause.subject.det != "pronoun"
+            and not clause.object.owner
+            and clause.verb not in ("own", "wear", "hate", "watch", "lose")
+        )
 
     def sentence(
         self, clause: Clause, passive: bool = False, time_first: bool = False, mark: str = "."
@@ -522,11 +555,21 @@ class Speaker:
         """Join two clauses by a conjunction, (TOP (S (S ...) , but (S ...) .))."""
         left, right = self.clause(first), self.clause(second)
         return phrase(
-            "TOP", 0,
-            Node("S", [left, word(",", ",", "punct", to=3), word("CC", conjunction, "cc", to=3), related(right, "conj"),
-                       word(".", ".", "punct")], 0),
+            "TOP",
+            0,
+            Node(
+                "S",
+                [
+                    left,
+                    word(",", ",", "punct", to=3),
+                    word("CC", conjunction, "cc", to=3),
+                    related(right, "conj"),
+                    word(".", ".", "punct"),
+                ],
+                0,
+            ),
             rel="root",
-        )  # fmt: skip
+        )
 
     def question(self, clause: Clause, asked: str | None = None, passive: bool = False) -> Node:
         """Build a yes/no question or a wh-question on `asked`: subject, object, place, time (the gap is left out)."""

@@ -11,11 +11,16 @@ def words(text: str) -> list[str]:
 
 # hypernym -> hyponyms. A concept is known by its first (most frequent) word.
 TAXONOMY = {
-    "person": "artist worker expert athlete child adult official relative student thief tourist soldier guard visitor "
-    "neighbor customer prisoner king queen",
+    "person": (
+        "artist worker expert athlete child adult official relative student thief tourist soldier"
+        " guard visitor neighbor customer prisoner king queen"
+    ),
     "artist": "painter singer musician poet actor dancer sculptor novelist",
     "worker": "farmer baker carpenter plumber waiter gardener fisherman mechanic bookseller",
-    "expert": "doctor lawyer teacher engineer scientist dentist nurse veterinarian photographer journalist pharmacist",
+    "expert": (
+        "doctor lawyer teacher engineer scientist dentist nurse veterinarian photographer"
+        " journalist pharmacist"
+    ),
     "athlete": "runner swimmer boxer cyclist goalkeeper wrestler",
     "child": "boy girl toddler teenager",
     "adult": "man woman",
@@ -45,8 +50,14 @@ TAXONOMY = {
     "jewel": "ring necklace bracelet diamond",
     "toy": "doll ball kite puzzle",
     "machine": "computer phone camera clock radio refrigerator",
-    "building": "house school hospital church museum library hotel shop restaurant factory castle lighthouse",
-    "place": "park garden street village beach forest river lake mountain field market island bridge station",
+    "building": (
+        "house school hospital church museum library hotel shop restaurant factory castle"
+        " lighthouse"
+    ),
+    "place": (
+        "park garden street village beach forest river lake mountain field market island bridge"
+        " station"
+    ),
     "plant": "tree flower",
     "tree": "oak pine",
     "flower": "rose tulip daisy",
@@ -63,7 +74,7 @@ TAXONOMY = {
     "group": "team orchestra flock herd crowd committee",
     "emotion": "happiness sadness anger fear kindness cruelty",
     "topic": "history music science politics education",
-}  # fmt: skip
+}
 TAXONOMY = {kind: words(below) for kind, below in TAXONOMY.items()}
 PARENT = {word: kind for kind, words in TAXONOMY.items() for word in words}
 
@@ -100,9 +111,20 @@ AT_PLACES = set(
     )
 )
 IRREGULAR_PLURALS = {
-    "man": "men", "woman": "women", "child": "children", "fisherman": "fishermen", "wolf": "wolves", "thief": "thieves", "knife": "knives", "sheep": "sheep",
-    "fish": "fish", "salmon": "salmon", "trout": "trout", "scarf": "scarves", "lorry": "lorries",
-}  # fmt: skip
+    "man": "men",
+    "woman": "women",
+    "child": "children",
+    "fisherman": "fishermen",
+    "wolf": "wolves",
+    "thief": "thieves",
+    "knife": "knives",
+    "sheep": "sheep",
+    "fish": "fish",
+    "salmon": "salmon",
+    "trout": "trout",
+    "scarf": "scarves",
+    "lorry": "lorries",
+}
 
 # word frame subjects objects tags. Frames: i(ntransitive) t(ransitive) d(itransitive) c(lause) x (open clause).
 VERBS = """
@@ -216,8 +238,15 @@ promise x person - volition
 plan x person - volition
 begin x person - volition
 """
-VERB_PARENT = {"devour": "eat", "sprint": "run", "stroll": "walk", "whisper": "speak", "shout": "speak",
-               "smash": "break", "scrub": "clean"}  # fmt: skip
+VERB_PARENT = {
+    "devour": "eat",
+    "sprint": "run",
+    "stroll": "walk",
+    "whisper": "speak",
+    "shout": "speak",
+    "smash": "break",
+    "scrub": "clean",
+}
 
 
 class Verb:
@@ -289,16 +318,28 @@ OPPOSITES = [
     (a, b, kinds.split(",")) for a, b, kinds in map(str.split, OPPOSITES.strip().splitlines())
 ]
 PLAIN_ADJECTIVES = {
-    "tired": ["person", "animal"], "hungry": ["person", "animal"], "famous": ["person"], "strange": ["person", "document"],
-    "red": ["garment", "vehicle", "toy", "flower"], "blue": ["garment", "vehicle", "toy", "bird"],
-    "green": ["garment", "vehicle", "container"], "white": ["animal", "garment", "building", "flower"],
-    "black": ["animal", "garment", "vehicle"], "wooden": ["furniture", "toy", "container", "building"],
-    "broken": ["machine", "toy", "furniture", "vehicle"], "secret": ["document", "idea"],
-    "huge": ["animal", "building", "container"], "tiny": ["animal", "container", "toy"],
-}  # fmt: skip
+    "tired": ["person", "animal"],
+    "hungry": ["person", "animal"],
+    "famous": ["person"],
+    "strange": ["person", "document"],
+    "red": ["garment", "vehicle", "toy", "flower"],
+    "blue": ["garment", "vehicle", "toy", "bird"],
+    "green": ["garment", "vehicle", "container"],
+    "white": ["animal", "garment", "building", "flower"],
+    "black": ["animal", "garment", "vehicle"],
+    "wooden": ["furniture", "toy", "container", "building"],
+    "broken": ["machine", "toy", "furniture", "vehicle"],
+    "secret": ["document", "idea"],
+    "huge": ["animal", "building", "container"],
+    "tiny": ["animal", "container", "toy"],
+}
 ADJECTIVE_PARENT = {"huge": "big", "tiny": "small"}
-MATERIALS = {"leather": ["sofa", "bag", "coat", "glove"], "glass": ["bottle", "table", "door"],
-             "stone": ["bridge", "house", "church", "wall"], "silver": ["ring", "cup", "bracelet"]}  # fmt: skip
+MATERIALS = {
+    "leather": ["sofa", "bag", "coat", "glove"],
+    "glass": ["bottle", "table", "door"],
+    "stone": ["bridge", "house", "church", "wall"],
+    "silver": ["ring", "cup", "bracelet"],
+}
 ADJECTIVES_OF: dict[str, list[str]] = {}
 for _a, _b, _kinds in OPPOSITES:
     for _kind in _kinds:
@@ -346,8 +387,16 @@ _CITY = [
     words("bridge ton haven port minster dale"),
 ]
 CITIES = [a + b for a in _CITY[0] for b in _CITY[1]]
-COUNTRIES = {"Valdoria": "Valdorian", "Norland": "Norlandish", "Estania": "Estanian", "Karvia": "Karvian",
-             "Belmark": "Belmarkian", "Sorania": "Soranian", "Tuvalia": "Tuvalian", "Ostrova": "Ostrovan"}  # fmt: skip
+COUNTRIES = {
+    "Valdoria": "Valdorian",
+    "Norland": "Norlandish",
+    "Estania": "Estanian",
+    "Karvia": "Karvian",
+    "Belmark": "Belmarkian",
+    "Sorania": "Soranian",
+    "Tuvalia": "Tuvalian",
+    "Ostrova": "Ostrovan",
+}
 SECTORS = ["Foods", "Motors", "Industries", "Bank", "University", "Airlines"]
 FIRMS = [sector for sector in SECTORS if sector != "University"]
 NATIONALITIES = set(COUNTRIES.values())

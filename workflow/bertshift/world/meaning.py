@@ -191,10 +191,17 @@ class Sampler:
 
     def when(self) -> str:
         rng = self.rng
-        return rng.choice([
-            f"on {rng.choice(lex.DAYS)}", f"in {rng.choice(lex.MONTHS)}", f"in {rng.randrange(1950, 2020)}",
-            f"in {rng.choice(lex.MONTHS)} {rng.randrange(1950, 2020)}", "yesterday", "last week", "last year",
-        ])  # fmt: skip
+        return rng.choice(
+            [
+                f"on {rng.choice(lex.DAYS)}",
+                f"in {rng.choice(lex.MONTHS)}",
+                f"in {rng.randrange(1950, 2020)}",
+                f"in {rng.choice(lex.MONTHS)} {rng.randrange(1950, 2020)}",
+                "yesterday",
+                "last week",
+                "last year",
+            ]
+        )
 
     def simple(self, frames: str = "iittttdd", **given) -> Clause:
         return self.clause(lex.skewed(self.rng, lex.FREQUENT[self.rng.choice(frames)]), **given)

@@ -176,7 +176,9 @@ def thing_similarity(a, b) -> float:
     else:
         value = concept_similarity(a.concept, b.concept)
     same = (a.det in lex.NUMBERS, a.det if a.det in lex.NUMBERS else a.plural) == (
-        b.det in lex.NUMBERS, b.det if b.det in lex.NUMBERS else b.plural)  # fmt: skip
+        b.det in lex.NUMBERS,
+        b.det if b.det in lex.NUMBERS else b.plural,
+    )
     return (
         value * (1.0 if same else 0.8) * (1.0 if set(a.adjectives) == set(b.adjectives) else 0.85)
     )

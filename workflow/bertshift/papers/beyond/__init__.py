@@ -34,68 +34,90 @@ NAME = "Beyond the papers"
 FIGURES = {
     "encoders": Figure("Change by depth in encoders", _CHANGE, _shows("encoders"), "depth"),
     "decoders": Figure(
-        "Change by depth in decoders", _CHANGE,
-        _shows("a decoder, beside BERT", " In a decoder a token sees the tokens before it alone, and the last one is classified."),
+        "Change by depth in decoders",
+        _CHANGE,
+        _shows(
+            "a decoder, beside BERT",
+            " In a decoder a token sees the tokens before it alone, and the last one is"
+            " classified.",
+        ),
         "depth",
     ),
     "grounding": Figure(
-        "Which measure tracks behaviour", grounded,
-        "Does a distance between two models tell how differently they behave? Spearman's rank correlation, over all pairs of "
-        "runs of a task, of the distance by each measure with the difference in behaviour on the development set: the share of "
-        "examples predicted otherwise, the difference of scores, and the divergence (JS) of output distributions, which for a "
-        "regression is the mean difference of outputs. Last: distance in the last layer; mean: over all layers. 1: the further "
-        "apart two runs are, the more differently they behave. Runs are seeds of the plain model and of models that were "
-        "fine-tuned on another task before, frozen, shortened or re-initialised; both runs of a pair have the same pretraining "
-        "run. "
-        "One star: p of at most .05 by a one-sided Mantel test, which permutes the kinds "
-        "(models) as wholes, and the seeds alike in all kinds: runs of a kind and runs of a "
-        "seed are similar, and this alone gives no star. Two stars: the same at a false "
-        "discovery rate of .05 within the task. Too few runs to test: there are fewer than 20 "
-        "orders, so p cannot be .05. A dash: no correlation, as all pairs are alike or runs are "
-        "too few. "
-        "Measures that rank high here say more of behaviour in these runs; a pair of runs may differ in other ways.",
+        "Which measure tracks behaviour",
+        grounded,
+        "Does a distance between two models tell how differently they behave? Spearman's rank"
+        " correlation, over all pairs of runs of a task, of the distance by each measure with the"
+        " difference in behaviour on the development set: the share of examples predicted"
+        " otherwise, the difference of scores, and the divergence (JS) of output distributions,"
+        " which for a regression is the mean difference of outputs. Last: distance in the last"
+        " layer; mean: over all layers. 1: the further apart two runs are, the more differently"
+        " they behave. Runs are seeds of the plain model and of models that were fine-tuned on"
+        " another task before, frozen, shortened or re-initialised; both runs of a pair have the"
+        " same pretraining run. One star: p of at most .05 by a one-sided Mantel test, which"
+        " permutes the kinds (models) as wholes, and the seeds alike in all kinds: runs of a kind"
+        " and runs of a seed are similar, and this alone gives no star. Two stars: the same at a"
+        " false discovery rate of .05 within the task. Too few runs to test: there are fewer than"
+        " 20 orders, so p cannot be .05. A dash: no correlation, as all pairs are alike or runs"
+        " are too few. Measures that rank high here say more of behaviour in these runs; a pair of"
+        " runs may differ in other ways.",
     ),
     "where": Figure(
-        "Every layer with every layer", beside_noise(with_own_base("layer_cka"), "layer_cka"),
-        "Which layers are alike: linear CKA (debiased) of each layer with each other, over content tokens of the task's "
-        "development set. Layer 0 is the embeddings. Before: the pretrained model with itself. After: the fine-tuned model "
-        "with itself. Across: the fine-tuned model with the pretrained one. Bright squares along the diagonal are groups of "
-        "like layers (Phang, Liu and Bowman 2021). Δ is the mean CKA of two layers of the upper third, minus that of a layer "
-        "of the upper and one of the lower third, [interval].",
+        "Every layer with every layer",
+        beside_noise(with_own_base("layer_cka"), "layer_cka"),
+        "Which layers are alike: linear CKA (debiased) of each layer with each other, over content"
+        " tokens of the task's development set. Layer 0 is the embeddings. Before: the pretrained"
+        " model with itself. After: the fine-tuned model with itself. Across: the fine-tuned model"
+        " with the pretrained one. Bright squares along the diagonal are groups of like layers"
+        " (Phang, Liu and Bowman 2021). Δ is the mean CKA of two layers of the upper third, minus"
+        " that of a layer of the upper and one of the lower third, [interval].",
     ),
     "forgetting": Figure(
-        "What was forgotten", both(alone("forgetting"), with_own_base("rsa")),
-        "What fine-tuning made models forget of pretraining: the pretrained head on the fine-tuned encoder, on Wikipedia "
-        "sentences of which 15 % of the words are hidden (a decoder predicts as many words from those before). Above: the loss "
-        "in nats, less that of the pretrained model; a dot a run, hollow where it failed to train. Left, beside the similarity "
-        "(RSA) of the last layer to the pretrained model's. Right, beside the distance of the encoder's weights from the "
-        "pretrained ones, relative to their size. Below: the same head on the output of each layer, a panel a checkpoint. "
-        "Dashed, the pretrained model; dotted, a model that knows how frequent words are and nothing else. Models cut words "
-        "differently, so losses of different checkpoints do not compare.",
+        "What was forgotten",
+        both(alone("forgetting"), with_own_base("rsa")),
+        "What fine-tuning made models forget of pretraining: the pretrained head on the fine-tuned"
+        " encoder, on Wikipedia sentences of which 15 % of the words are hidden (a decoder"
+        " predicts as many words from those before). Above: the loss in nats, less that of the"
+        " pretrained model; a dot a run, hollow where it failed to train. Left, beside the"
+        " similarity (RSA) of the last layer to the pretrained model's. Right, beside the distance"
+        " of the encoder's weights from the pretrained ones, relative to their size. Below: the"
+        " same head on the output of each layer, a panel a checkpoint. Dashed, the pretrained"
+        " model; dotted, a model that knows how frequent words are and nothing else. Models cut"
+        " words differently, so losses of different checkpoints do not compare.",
         lacking=lacking,
     ),
     "lora": Figure(
         "Full fine-tuning and LoRA",
-        both(beside_noise(with_own_base("rsa", "js", "spectra"), "rsa", "js"), alone("scores"), probed),
-        "Full fine-tuning beside low-rank adapters (LoRA, merged after training), each compared with the checkpoint that it was "
-        "fine-tuned from; above each pair of rows the scores on the development set. First row, by layer: representational "
-        "similarity (RSA) of the tokens of Wikipedia sentences, 0 is the embeddings; Jensen-Shannon divergence of attention on "
-        "the task's development set, in nats; the Frobenius norm of the change of the query, key, value and output matrices, as a "
-        "share of the old matrix's, mean of the four; and their intruder dimensions: of the 10 leading left singular vectors of "
-        "the new matrix, how many have no cosine above 0.5 with any of the old one's. Second row, by matrix: the leading 64 "
-        "singular values of the change, as shares of the old matrix's Frobenius norm, mean over layers; those that are rounding "
-        "(below 1e-6) are not drawn. Where there is a third row: the change of F1 of edge probes. Bands and bars are over "
-        "replicates.",
+        both(
+            beside_noise(with_own_base("rsa", "js", "spectra"), "rsa", "js"),
+            alone("scores"),
+            probed,
+        ),
+        "Full fine-tuning beside low-rank adapters (LoRA, merged after training), each compared"
+        " with the checkpoint that it was fine-tuned from; above each pair of rows the scores on"
+        " the development set. First row, by layer: representational similarity (RSA) of the"
+        " tokens of Wikipedia sentences, 0 is the embeddings; Jensen-Shannon divergence of"
+        " attention on the task's development set, in nats; the Frobenius norm of the change of"
+        " the query, key, value and output matrices, as a share of the old matrix's, mean of the"
+        " four; and their intruder dimensions: of the 10 leading left singular vectors of the new"
+        " matrix, how many have no cosine above 0.5 with any of the old one's. Second row, by"
+        " matrix: the leading 64 singular values of the change, as shares of the old matrix's"
+        " Frobenius norm, mean over layers; those that are rounding (below 1e-6) are not drawn."
+        " Where there is a third row: the change of F1 of edge probes. Bands and bars are over"
+        " replicates.",
     ),
     "when": Figure(
-        "Change over the course of training", over_training("rsa", "svcca", "js"),
-        "When fine-tuning changes the layers: models are compared with the checkpoint that they were fine-tuned from, after "
-        "shares of their training steps (0: the checkpoint under a new head). Their axis is linear up to the first share above 0, "
-        "and logarithmic from there. Above: the score on the development set, and the training loss (a moving average "
-        "with weight 0.98). Heat maps: representational similarity (RSA) of the tokens of Wikipedia sentences, SVCCA "
-        "distance and Jensen-Shannon divergence of attention on the task's development set, by layer (0: the "
-        "embeddings). Below: the share of the steps after which a layer has made half of its final change, that is of "
-        "1 − RSA or of the distance, with straight lines between shares. A layer that does not change has no point. "
-        "Bands are over replicates.",
+        "Change over the course of training",
+        over_training("rsa", "svcca", "js"),
+        "When fine-tuning changes the layers: models are compared with the checkpoint that they"
+        " were fine-tuned from, after shares of their training steps (0: the checkpoint under a"
+        " new head). Their axis is linear up to the first share above 0, and logarithmic from"
+        " there. Above: the score on the development set, and the training loss (a moving average"
+        " with weight 0.98). Heat maps: representational similarity (RSA) of the tokens of"
+        " Wikipedia sentences, SVCCA distance and Jensen-Shannon divergence of attention on the"
+        " task's development set, by layer (0: the embeddings). Below: the share of the steps"
+        " after which a layer has made half of its final change, that is of 1 − RSA or of the"
+        " distance, with straight lines between shares. A layer that does not change has no point."
+        " Bands are over replicates.",
     ),
-}  # fmt: skip
+}

@@ -28,6 +28,12 @@ def within_minus_between(evidence, task):
     return float(min(mean(lower, lower), mean(upper, upper)) - mean(upper, lower))
 
 
-CLAIMS.about("where", "W.1",
-             "mean CKA of two layers of one third, of the upper or the lower the less, minus that between them",
-             within_minus_between, ["mnli"], low=0.0)  # fmt: skip
+CLAIMS.about(
+    "where",
+    "W.1",
+    "mean CKA of two layers of one third, of the upper or the lower the less, minus that between"
+    " them",
+    within_minus_between,
+    ["mnli"],
+    low=0.0,
+)

@@ -15,9 +15,10 @@ PANELS = {
     "svcca": ([DISTANCE, CEILING], [], "SVCCA distance"),
 }
 LOOKS = {
-    "base": {"color": "#000000", "marker": "o"}, "roberta": {"color": "#0072B2", "marker": "s"},
+    "base": {"color": "#000000", "marker": "o"},
+    "roberta": {"color": "#0072B2", "marker": "s"},
     "gpt2": {"color": "#D55E00", "marker": "^"},
-}  # fmt: skip
+}
 OTHERS = [
     {"color": "#009E73", "marker": "D"},
     {"color": "#CC79A7", "marker": "v"},

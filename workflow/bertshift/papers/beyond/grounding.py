@@ -13,11 +13,32 @@ from bertshift.rows import grounding
 from bertshift.rows.origin import joined
 
 LEVEL = 0.05
-MEASURES = {"rsa": "RSA", "svcca": "SVCCA", "pwcca": "PWCCA", "cka": "CKA", "procrustes": "Procrustes",
-            "js": "JS of attention", "cosine": "cosine of attention"}  # fmt: skip
+MEASURES = {
+    "rsa": "RSA",
+    "svcca": "SVCCA",
+    "pwcca": "PWCCA",
+    "cka": "CKA",
+    "procrustes": "Procrustes",
+    "js": "JS of attention",
+    "cosine": "cosine of attention",
+}
 SUMMARIES = ("last", "mean")
-COLUMNS = ["panel", "series", "variant", "summary", "behaviour", "value", "p", "q", "runs", "pairs", "orders",
-           "p_within", "orders_within", *numbers.VALUES[1:]]  # fmt: skip
+COLUMNS = [
+    "panel",
+    "series",
+    "variant",
+    "summary",
+    "behaviour",
+    "value",
+    "p",
+    "q",
+    "runs",
+    "pairs",
+    "orders",
+    "p_within",
+    "orders_within",
+    *numbers.VALUES[1:],
+]
 OVER = (
     (
         "Spearman's ρ of the distance of two runs (last layer; mean over layers) with their"
@@ -40,10 +61,19 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         rows = grounding.tracking(table).rename(columns={"rho": "value"})
         parts.append(
             rows.assign(
-                panel=name, series=name, table=path, replicates=table["init"].nunique(), unit="pretraining run",
-                interval="none", low=np.nan, high=np.nan, source="ours", provenance="measured", **joined(table),
+                panel=name,
+                series=name,
+                table=path,
+                replicates=table["init"].nunique(),
+                unit="pretraining run",
+                interval="none",
+                low=np.nan,
+                high=np.nan,
+                source="ours",
+                provenance="measured",
+                **joined(table),
             )
-        )  # fmt: skip
+        )
     return numbers.join(*parts, columns=COLUMNS)
 
 

@@ -23,9 +23,11 @@ BY_LAYER = {
     "intruders": (["intruders"], [], "intruders of 10"),
 }
 LOOKS = [
-    {"color": "#000000", "marker": "o"}, {"color": "#D55E00", "marker": "s"}, {"color": "#0072B2", "marker": "^"},
+    {"color": "#000000", "marker": "o"},
+    {"color": "#D55E00", "marker": "s"},
+    {"color": "#0072B2", "marker": "^"},
     {"color": "#009E73", "marker": "D"},
-]  # fmt: skip
+]
 LEAST = 1e-6  # singular values below it are rounding
 ROW, EDGES_ROW = 1.4, 1.5  # inches
 

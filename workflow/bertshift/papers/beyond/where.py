@@ -68,7 +68,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         of_model = table[table["series"] == model]
         layers = range(int(of_model["layer"].max()) + 1)
         for axes, variant in zip(column, MAPS, strict=True):
-            cells = of_model[of_model["variant"] == variant].pivot(index="layer", columns="ref_layer", values="value")  # fmt: skip
+            cells = of_model[of_model["variant"] == variant].pivot(
+                index="layer", columns="ref_layer", values="value"
+            )
             _map(axes, cells.reindex(index=layers, columns=range(int(cells.columns.max()) + 1)))
             axes.set_title(_title(of_model, variant), pad=3)
             _, rows, columns = MAPS[variant]

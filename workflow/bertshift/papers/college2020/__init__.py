@@ -38,28 +38,34 @@ def _gains(wanted: Mapping) -> list[str]:
 
 def _one_head(key: str, task: str) -> Figure:
     return Figure(
-        f"One head re-initialised ({task} in the report)", each("results/reinit_heads/{model}.tsv"),
-        "Score with one head re-initialised before fine-tuning, minus the plain model's. Green is better. Our "
-        "plain score is the mean of the baselines: the plain model with other seeds, of the same pretraining run and on "
-        "the same samples. One star: the chance that one more such seed differs as much is at most .05 (t test, n − 1 "
-        "degrees of freedom). Two stars: the same at a false discovery rate of .05 among the heads shown. With several "
-        "pretraining runs, a star needs all of them. "
-        f"Below are the report's differences to its one plain run, on {task}. Heads of the same number in two models are "
-        "not the same head.",
-        "reinitialised_heads", {"key": key},
-    )  # fmt: skip
+        f"One head re-initialised ({task} in the report)",
+        each("results/reinit_heads/{model}.tsv"),
+        "Score with one head re-initialised before fine-tuning, minus the plain model's. Green is"
+        " better. Our plain score is the mean of the baselines: the plain model with other seeds,"
+        " of the same pretraining run and on the same samples. One star: the chance that one more"
+        " such seed differs as much is at most .05 (t test, n − 1 degrees of freedom). Two stars:"
+        " the same at a false discovery rate of .05 among the heads shown. With several"
+        " pretraining runs, a star needs all of them. Below are the report's differences to its"
+        f" one plain run, on {task}. Heads of the same number in two models are not the same"
+        " head.",
+        "reinitialised_heads",
+        {"key": key},
+    )
 
 
 def _summary(key: str, task: str, of: str, by: str) -> Figure:
     """Describe the figure that summarises the differences in figure `of`, by `layer` or by `head`."""
     shown = of.replace("figure", "Figure ")
     return Figure(
-        f"One head re-initialised, by {by} ({task} in the report)", each("results/reinit_heads/{model}.tsv"),
-        f"The differences of {shown}, summarised by {by}, beside the report's summaries, of {task}. Standard deviations "
-        "divide by n − 1, quartiles are linear, and several replicates give the mean of their summaries. Green is better "
-        f"than the plain model. † marks a summary that does not follow from the report's own {shown}.",
-        "reinitialised_heads.draw_summaries", {"key": key, "of": of, "by": by},
-    )  # fmt: skip
+        f"One head re-initialised, by {by} ({task} in the report)",
+        each("results/reinit_heads/{model}.tsv"),
+        f"The differences of {shown}, summarised by {by}, beside the report's summaries, of"
+        f" {task}. Standard deviations divide by n − 1, quartiles are linear, and several"
+        " replicates give the mean of their summaries. Green is better than the plain model. †"
+        f" marks a summary that does not follow from the report's own {shown}.",
+        "reinitialised_heads.draw_summaries",
+        {"key": key, "of": of, "by": by},
+    )
 
 
 _REINITIALISED = (
@@ -70,49 +76,63 @@ _REINITIALISED = (
 NAME = "BERT Goes to College 2020"
 FIGURES = {
     "figure1": Figure(
-        "Training loss after an intermediate task", _losses,
-        "Training loss of the last stage on each of four tasks, directly and after each of the others as an "
-        "intermediate task. Pale: the loss of every step. Thick: its moving average (decay 0.98). Every stage begins a "
-        "new optimiser and schedule. The paper draws curves without numbers.",
+        "Training loss after an intermediate task",
+        _losses,
+        "Training loss of the last stage on each of four tasks, directly and after each of the"
+        " others as an intermediate task. Pale: the loss of every step. Thick: its moving average"
+        " (decay 0.98). Every stage begins a new optimiser and schedule. The paper draws curves"
+        " without numbers.",
         "losses.figure1",
     ),
     "figure2": Figure(
-        "Scores after an intermediate task", _gains,
-        "Development scores of four tasks, fine-tuned directly (boxed) and after each of the others as an intermediate "
-        "task. Each cell has the mean over replicates and Δ, its difference to direct fine-tuning. Blue is a gain, "
-        "orange a loss, and both are full at 0.1. * the examples tell the two models apart in every replicate (exact "
-        "McNemar test of accuracy, paired bootstrap of other scores). † the replicates tell them apart (paired t test). "
-        "Each is at a false discovery rate of 5% over all chains of a panel. All runs count, also those that score no "
-        "more than the majority class. Best of 2: what the better of two runs scores on average; the paper prints the "
-        "better of two runs. Grey: the paper, with the binomial standard error of its accuracies.",
+        "Scores after an intermediate task",
+        _gains,
+        "Development scores of four tasks, fine-tuned directly (boxed) and after each of the"
+        " others as an intermediate task. Each cell has the mean over replicates and Δ, its"
+        " difference to direct fine-tuning. Blue is a gain, orange a loss, and both are full at"
+        " 0.1. * the examples tell the two models apart in every replicate (exact McNemar test of"
+        " accuracy, paired bootstrap of other scores). † the replicates tell them apart (paired t"
+        " test). Each is at a false discovery rate of 5% over all chains of a panel. All runs"
+        " count, also those that score no more than the majority class. Best of 2: what the better"
+        " of two runs scores on average; the paper prints the better of two runs. Grey: the paper,"
+        " with the binomial standard error of its accuracies.",
     ),
     "figure3": Figure(
-        "Scores with the upper layers re-initialised", each("results/sweeps/{model}.reinit.tsv"),
-        "Scores of fine-tuned models whose upper layers were re-initialised, by task; the last place is the plain model. "
-        "Dots are replicates, bands are intervals over them. " + _REINITIALISED + " Stars: the report's scores of complete "
-        "models and, for MRPC, its one score for any k; its curves carry no other numbers. Do not "
-        "compare with a star of another model or of another score (the report does not say which correlation it used).",
+        "Scores with the upper layers re-initialised",
+        each("results/sweeps/{model}.reinit.tsv"),
+        "Scores of fine-tuned models whose upper layers were re-initialised, by task; the last"
+        " place is the plain model. Dots are replicates, bands are intervals over them. "
+        + _REINITIALISED
+        + " Stars: the report's scores of complete models and, for MRPC, its one score for any k;"
+        " its curves carry no other numbers. Do not compare with a star of another model or of"
+        " another score (the report does not say which correlation it used).",
         "reinitialised_layers.figure3",
     ),
     "table_mrpc": Figure(
-        "MRPC with the upper layers re-initialised", each("results/sweeps/{model}.reinit.tsv"),
-        "MRPC by the first re-initialised layer k: accuracy, F1, the mean of both and the training loss of the last "
-        "epoch. Beside them stand the majority class and the report's scores, which for any k are those of the majority "
-        "class.",
+        "MRPC with the upper layers re-initialised",
+        each("results/sweeps/{model}.reinit.tsv"),
+        "MRPC by the first re-initialised layer k: accuracy, F1, the mean of both and the training"
+        " loss of the last epoch. Beside them stand the majority class and the report's scores,"
+        " which for any k are those of the majority class.",
         "reinitialised_layers.table_mrpc",
     ),
     "schemes": Figure(
         "Ways to re-initialise layers",
-        each(*(f"results/sweeps/{{model}}.{kind}.tsv" for kind in ("reinit", "reinitb", "reinitd"))),
-        "A control of ours: three ways to read how the report drew its weights anew. A: BERT's own truncated normal, as "
-        "the report's section 4.4 says. B: the call that its section 5.3.2 prints, as scipy reads its bounds. D: code of "
-        "the same group, which writes weights of almost 0. " + _REINITIALISED,
+        each(
+            *(f"results/sweeps/{{model}}.{kind}.tsv" for kind in ("reinit", "reinitb", "reinitd"))
+        ),
+        "A control of ours: three ways to read how the report drew its weights anew. A: BERT's own"
+        " truncated normal, as the report's section 4.4 says. B: the call that its section 5.3.2"
+        " prints, as scipy reads its bounds. D: code of the same group, which writes weights of"
+        " almost 0. " + _REINITIALISED,
         "reinitialised_layers.schemes",
     ),
     "figure4": Figure(
-        "Training loss with layers re-initialised", each("results/sweeps/{model}.reinit.losses.tsv"),
-        "Training loss of models whose layers from k up were re-initialised. Thick: its moving average (decay 0.98). "
-        "Faint: the loss itself. Black, dashed: no layer re-initialised. The paper's curves carry no numbers.",
+        "Training loss with layers re-initialised",
+        each("results/sweeps/{model}.reinit.losses.tsv"),
+        "Training loss of models whose layers from k up were re-initialised. Thick: its moving"
+        " average (decay 0.98). Faint: the loss itself. Black, dashed: no layer re-initialised."
+        " The paper's curves carry no numbers.",
         "losses.figure4",
     ),
     "figure5": _one_head("figure5", "CoLA"),
@@ -121,4 +141,4 @@ FIGURES = {
     "figure8": _summary("figure8", "STS-B", of="figure6", by="layer"),
     "figure9": _summary("figure9", "CoLA", of="figure5", by="head"),
     "figure10": _summary("figure10", "STS-B", of="figure6", by="head"),
-}  # fmt: skip
+}

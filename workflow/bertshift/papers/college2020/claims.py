@@ -52,18 +52,43 @@ def _gains_printed(published: Mapping, *_) -> Callable[[str, str], float]:
     return gain
 
 
-claim("figure1", "C1.1", "fall of the mean loss from the last but one to the last sixth of the steps, as a share",
-      last_fall_of_loss, INTERMEDIATE, high=0.1, strict=False)  # fmt: skip
+claim(
+    "figure1",
+    "C1.1",
+    "fall of the mean loss from the last but one to the last sixth of the steps, as a share",
+    last_fall_of_loss,
+    INTERMEDIATE,
+    high=0.1,
+    strict=False,
+)
 about_gains = partial(claim, "figure2", of=_gains, printed=_gains_printed, form="{:+.3f}")
-about_gains("C2.1", "gain from WNLI as intermediate task", lambda gain, final: gain(final, "wnli"),
-            ["cola", "mrpc", "rte"], low=0.0)  # fmt: skip
-about_gains("C2.2", "gain of CoLA from this intermediate task", lambda gain, first: gain("cola", first),
-            ["rte", "wnli"], low=0.0)  # fmt: skip
-about_gains("C2.3", "score of CoLA after WNLI minus after RTE",
-            lambda gain: gain("cola", "wnli") - gain("cola", "rte"), low=0.0)  # fmt: skip
-about_gains("C2.4", "largest gain from an intermediate task",
-            lambda gain, final: max(gain(final, first) for first in INTERMEDIATE if first != final), ["rte", "wnli"],
-            high=0.0)  # fmt: skip
+about_gains(
+    "C2.1",
+    "gain from WNLI as intermediate task",
+    lambda gain, final: gain(final, "wnli"),
+    ["cola", "mrpc", "rte"],
+    low=0.0,
+)
+about_gains(
+    "C2.2",
+    "gain of CoLA from this intermediate task",
+    lambda gain, first: gain("cola", first),
+    ["rte", "wnli"],
+    low=0.0,
+)
+about_gains(
+    "C2.3",
+    "score of CoLA after WNLI minus after RTE",
+    lambda gain: gain("cola", "wnli") - gain("cola", "rte"),
+    low=0.0,
+)
+about_gains(
+    "C2.4",
+    "largest gain from an intermediate task",
+    lambda gain, final: max(gain(final, first) for first in INTERMEDIATE if first != final),
+    ["rte", "wnli"],
+    high=0.0,
+)
 
 # ---- Figure 3: layers re-initialised. Positions are the first of these, k; one more than the
 # layers is the plain model.
@@ -108,12 +133,25 @@ def farthest_from_majority(evidence: Evidence) -> float:
 
 
 figure3 = partial(claim, "figure3")
-figure3("C3.1", "least score with k = 8 to 12 minus that with no layer re-initialised, in points",
-        gain_of_upper_layers, low=0.0)  # fmt: skip
-figure3("C3.2", "rank correlation of score and k", lambda evidence: rise_with_k(evidence, "squad2"), low=0.0,
-        ends=CORRELATION)  # fmt: skip
-figure3("C3.3", "largest score with k up to 8, in points",
-        lambda evidence: max(_scores(evidence.sweep("stsb").exactly(12), 1, 8)), high=10.0)  # fmt: skip
+figure3(
+    "C3.1",
+    "least score with k = 8 to 12 minus that with no layer re-initialised, in points",
+    gain_of_upper_layers,
+    low=0.0,
+)
+figure3(
+    "C3.2",
+    "rank correlation of score and k",
+    lambda evidence: rise_with_k(evidence, "squad2"),
+    low=0.0,
+    ends=CORRELATION,
+)
+figure3(
+    "C3.3",
+    "largest score with k up to 8, in points",
+    lambda evidence: max(_scores(evidence.sweep("stsb").exactly(12), 1, 8)),
+    high=10.0,
+)
 figure3(
     "C3.4", "rise from k = 10 to 11 minus the largest other one, in points", step_at_ten, low=0.0
 )
@@ -126,10 +164,22 @@ figure3(
     low=0.0,
     ends=CORRELATION,
 )
-figure3("C3.7", "score with all layers re-initialised minus the majority class's, in points",
-        lambda evidence, task: _above_majority(evidence, task).get(1, np.nan), REINITIALISED, high=2.0, inputs=False)  # fmt: skip
-figure3("C3.8", "largest distance of the score with any k to the majority class's, in points",
-        farthest_from_majority, high=0.1, ends=POSITIVE, inputs=False)  # fmt: skip
+figure3(
+    "C3.7",
+    "score with all layers re-initialised minus the majority class's, in points",
+    lambda evidence, task: _above_majority(evidence, task).get(1, np.nan),
+    REINITIALISED,
+    high=2.0,
+    inputs=False,
+)
+figure3(
+    "C3.8",
+    "largest distance of the score with any k to the majority class's, in points",
+    farthest_from_majority,
+    high=0.1,
+    ends=POSITIVE,
+    inputs=False,
+)
 
 # ---- Heads
 
@@ -191,9 +241,16 @@ def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> N
         form="{:.3f}",
         **given,
     )
-    claim_on(by_layer, 1, "third quartile of a layer's differences",
-             lambda rows, layer: _differences(rows, int(layer)).quantile(0.75), ["1", "2"], high=0.0, form="{:.4f}",
-             **given)  # fmt: skip
+    claim_on(
+        by_layer,
+        1,
+        "third quartile of a layer's differences",
+        lambda rows, layer: _differences(rows, int(layer)).quantile(0.75),
+        ["1", "2"],
+        high=0.0,
+        form="{:.4f}",
+        **given,
+    )
     about_head(
         1, "largest difference of a head in any layer", "max", ["head 4", "head 9"], high=0.0
     )

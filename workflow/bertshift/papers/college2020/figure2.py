@@ -15,8 +15,21 @@ from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.estimates import NONE
 from bertshift.rows.significance import benjamini_hochberg
 
-COLUMNS = ["panel", "final", "intermediate", "heads", "score", "p", "q", "p_runs", "q_runs", "changed", "n", "se",
-           *numbers.VALUES]  # fmt: skip
+COLUMNS = [
+    "panel",
+    "final",
+    "intermediate",
+    "heads",
+    "score",
+    "p",
+    "q",
+    "p_runs",
+    "q_runs",
+    "changed",
+    "n",
+    "se",
+    *numbers.VALUES,
+]
 BY = ["model", "final", "intermediate", "heads", "score"]
 REFERENCE = ["ref_init", "ref_seed"]
 TITLES = {
@@ -55,10 +68,15 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     )
     majority = rows.groupby("model")["majority"].first()
     return numbers.join(
-        score, gain.assign(panel="gain"), _instead(score, best, "best_of_two"),
-        _instead(score[score["intermediate"] == ""], majority, "majority").assign(trained=0, failed=0),
-        *printed(published, list(rows.loc[rows["intermediate"] == "", "final"])), columns=COLUMNS
-    )  # fmt: skip
+        score,
+        gain.assign(panel="gain"),
+        _instead(score, best, "best_of_two"),
+        _instead(score[score["intermediate"] == ""], majority, "majority").assign(
+            trained=0, failed=0
+        ),
+        *printed(published, list(rows.loc[rows["intermediate"] == "", "final"])),
+        columns=COLUMNS,
+    )
 
 
 def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd.DataFrame:
@@ -171,8 +189,10 @@ def matrix(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
     )
     names = [style.WORDS.get(task, task) for task in tasks]
     majorities = table[table["panel"] == "majority"].itertuples()
-    down = [f"{name}\n{style.SCORES.get(row.score, row.score)}\nmajority {number(row.value)}"
-            for name, row in zip(names, majorities)]  # fmt: skip
+    down = [
+        f"{name}\n{style.SCORES.get(row.score, row.score)}\nmajority {number(row.value)}"
+        for name, row in zip(names, majorities)
+    ]
     look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -SATURATES, "vmax": SATURATES}
     grids.coloured_table(axes, fills.to_numpy(), names, down, **look)
     for (final, first), rows in table.groupby(["final", "intermediate"]):

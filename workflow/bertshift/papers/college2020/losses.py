@@ -130,8 +130,11 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         if place % columns == 0:
             axes.set_ylabel("training loss")
     bar = figure.colorbar(
-        ScalarMappable(BoundaryNorm(np.arange(depth + 1) + 0.5, depth), colours), ax=figure.axes, fraction=0.03, pad=0.02,
+        ScalarMappable(BoundaryNorm(np.arange(depth + 1) + 0.5, depth), colours),
+        ax=figure.axes,
+        fraction=0.03,
+        pad=0.02,
         ticks=range(1, depth + 1, 1 if depth <= 12 else 3),
-    )  # fmt: skip
+    )
     bar.set_label("first re-initialised layer")
     return style.captioned(figure, table)

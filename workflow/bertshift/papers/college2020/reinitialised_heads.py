@@ -40,11 +40,15 @@ def failures(rows: pd.DataFrame) -> str:
     baselines = rows.drop_duplicates(["model", "init"])
     left_out, all_failed = baselines["baseline_left_out"].sum(), baselines["baseline_failed"].any()
     said = [
-        f"{rows['failed'].sum()} of {len(rows)} runs with a head re-initialised failed to train and count as they are."
-        if rows["failed"].any() else "",
+        (
+            f"{rows['failed'].sum()} of {len(rows)} runs with a head re-initialised failed to"
+            " train and count as they are."
+            if rows["failed"].any()
+            else ""
+        ),
         f"Left out of the baselines: {left_out} that failed to train." if left_out else "",
         "Every baseline of a pretraining run failed to train." if all_failed else "",
-    ]  # fmt: skip
+    ]
     return " ".join(filter(None, said))
 
 
@@ -65,9 +69,16 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd
         "trained": used.where(~all_failed, 0),
         "failed": base["baseline_left_out"].where(~all_failed, used),
     }
-    about = base.assign(**counts).groupby(BY, as_index=False).agg(
-        sd=("baseline_sd", "mean"), runs=("baseline_n", "sum"), trained=("trained", "sum"), failed=("failed", "sum")
-    )  # fmt: skip
+    about = (
+        base.assign(**counts)
+        .groupby(BY, as_index=False)
+        .agg(
+            sd=("baseline_sd", "mean"),
+            runs=("baseline_n", "sum"),
+            trained=("trained", "sum"),
+            failed=("failed", "sum"),
+        )
+    )
     base = numbers.means(base.drop(columns="failed"), BY, ["panel"]).drop(columns=list(counts))
     base = base.merge(about, on=BY)
     return numbers.join(
@@ -142,10 +153,19 @@ def draw_cells(figure: Figure, axes: Axes, cells: pd.DataFrame) -> None:
     grid = cells.set_index(["layer", "head"])[["value", "text"]].unstack()
     largest = max(cells["value"].abs().max(), 1e-4)
     grids.heat_map(
-        axes, grid["value"], cmap=CMAP, vmin=-largest, vmax=largest, linecolor="white", linewidths=0.5, annot=grid["text"],
-        fmt="", annot_kws={"fontsize": 7}, xticklabels=list(grid["value"]),
+        axes,
+        grid["value"],
+        cmap=CMAP,
+        vmin=-largest,
+        vmax=largest,
+        linecolor="white",
+        linewidths=0.5,
+        annot=grid["text"],
+        fmt="",
+        annot_kws={"fontsize": 7},
+        xticklabels=list(grid["value"]),
         yticklabels=[f"layer {layer}" for layer in grid.index],
-    )  # fmt: skip
+    )
     axes.tick_params(length=0, rotation=0)
     ticks = [-largest, 0, largest]
     bar = figure.colorbar(axes.collections[0], ax=axes, fraction=0.025, pad=0.01, ticks=ticks)
@@ -198,9 +218,13 @@ def summaries(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     the statistic. Standard deviations have ddof 1 (none of one value), quartiles are linear."""
     groups = rows.groupby(by, sort=False)[["value", *(name for name in WITHOUT if name in rows)]]
     found = {
-        "count": groups.count(), "mean": groups.mean(), "std": groups.std(), "min": groups.min(), "max": groups.max(),
+        "count": groups.count(),
+        "mean": groups.mean(),
+        "std": groups.std(),
+        "min": groups.min(),
+        "max": groups.max(),
         **{f"p{percent}": groups.quantile(percent / 100) for percent in (25, 50, 75)},
-    }  # fmt: skip
+    }
     return (
         pd.concat(found, axis=1, names=["series"])
         .stack("series")
@@ -237,8 +261,9 @@ def printed_summaries(
         }
         down, across = ("layer", "series") if by == "layer" else ("series", "head")
         for facts, cells in (
-            (derived, summaries(cells_of(source), [by])), (entry, cells_of(entry, down, across))
-        ):  # fmt: skip
+            (derived, summaries(cells_of(source), [by])),
+            (entry, cells_of(entry, down, across)),
+        ):
             yield numbers.published(facts, paper, panel=panel, **cells.to_dict("list"))
 
 

@@ -101,11 +101,20 @@ def printed(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
         complete = known.get(task, {}).get("correlation" if score in CORRELATIONS else score)
         any_layer = three.get(task, {}).get("any_layer", {}).get(score)
         for entry, positions, value in (
-            (known, [depth + 1], complete), (three, list(range(1, depth + 1)), any_layer)
-        ):  # fmt: skip
+            (known, [depth + 1], complete),
+            (three, list(range(1, depth + 1)), any_layer),
+        ):
             if value is not None:
-                yield numbers.published(entry, paper, panel=panel, series=PAPER, score=score, layers=depth,
-                                        position=positions, value=value)  # fmt: skip
+                yield numbers.published(
+                    entry,
+                    paper,
+                    panel=panel,
+                    series=PAPER,
+                    score=score,
+                    layers=depth,
+                    position=positions,
+                    value=value,
+                )
 
 
 def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
@@ -156,9 +165,10 @@ def draw_panel(axes: Axes, table: pd.DataFrame, looks: Mapping[str, tuple[str, d
     axes.set_xticks(ticks, [*ticks[:-1], "none"])
     score = ours["score"].iloc[0]
     axes.set(
-        xlim=(0.6, depth + 1.6), xlabel="first re-initialised layer k",
+        xlim=(0.6, depth + 1.6),
+        xlabel="first re-initialised layer k",
         title=f"{style.label_of(ours['panel'].iloc[0])} ({style.SCORES.get(score, score)})",
-    )  # fmt: skip
+    )
 
 
 def schemes(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
@@ -201,14 +211,21 @@ def printed_of_mrpc(table: pd.DataFrame, published: Mapping) -> Iterator[pd.Data
     for panel in panels[:1]:
         depth = int(table.loc[table["panel"] == panel, "layers"].iloc[0])
         for key, positions, provenance in (
-            ("any_layer", list(range(1, depth + 1)), "printed"), ("no_reinit", [depth + 1], "printed"),
+            ("any_layer", list(range(1, depth + 1)), "printed"),
+            ("no_reinit", [depth + 1], "printed"),
             ("majority", [0], "derived"),
-        ):  # fmt: skip
+        ):
             for score, value in entry.get("mrpc", {}).get(key, {}).items():
                 yield numbers.published(
-                    entry | {"provenance": provenance, "place": "table of MRPC"}, paper, panel=panel, series=PAPER,
-                    score=score, layers=depth, position=positions, value=value,
-                )  # fmt: skip
+                    entry | {"provenance": provenance, "place": "table of MRPC"},
+                    paper,
+                    panel=panel,
+                    series=PAPER,
+                    score=score,
+                    layers=depth,
+                    position=positions,
+                    value=value,
+                )
 
 
 def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:

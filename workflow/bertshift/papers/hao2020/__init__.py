@@ -43,45 +43,60 @@ def _hidden_states(models: str) -> str:
 NAME = "Hao et al. 2020"
 FIGURES = {
     "figure1": Figure(
-        "Change of attention by layer", beside_noise(each("results/js/{model}_vs_{reference}.tsv"), "js"),
-        f"{_attention(_TUNED)} {_RUNS}", "change.attention",
+        "Change of attention by layer",
+        beside_noise(each("results/js/{model}_vs_{reference}.tsv"), "js"),
+        f"{_attention(_TUNED)} {_RUNS}",
+        "change.attention",
     ),
     "figure2": Figure(
-        "Change of hidden states by layer", beside_noise(each("results/svcca/{model}_vs_{reference}.tsv"), "svcca"),
-        f"{_hidden_states(_TUNED)} {_RUNS}", "change.hidden_states",
+        "Change of hidden states by layer",
+        beside_noise(each("results/svcca/{model}_vs_{reference}.tsv"), "svcca"),
+        f"{_hidden_states(_TUNED)} {_RUNS}",
+        "change.hidden_states",
     ),
     "similarity": Figure(
         "Change of hidden states by other measures",
         beside_noise(each("results/similarity/{model}_vs_{reference}.tsv"), "similarity"),
-        "A control of ours for Figure 2. Distance between the hidden states of the pretrained and the fine-tuned model "
-        "by layer, by SVCCA, PWCCA (weighted by the pretrained model), debiased CKA and Procrustes distance. Each is "
-        "divided by what the same tokens give when those of one model are permuted (unrelated). Rows tell all tokens, "
-        "content tokens, first tokens and separators apart. BERT's first token, [CLS], is the same in all embeddings, "
-        "and canonical correlations need "
-        "more tokens than both models have directions. Bands are over replicates. The table holds distances, nulls and "
-        "the rank correlations between measures.",
+        "A control of ours for Figure 2. Distance between the hidden states of the pretrained and"
+        " the fine-tuned model by layer, by SVCCA, PWCCA (weighted by the pretrained model),"
+        " debiased CKA and Procrustes distance. Each is divided by what the same tokens give when"
+        " those of one model are permuted (unrelated). Rows tell all tokens, content tokens, first"
+        " tokens and separators apart. BERT's first token, [CLS], is the same in all embeddings,"
+        " and canonical correlations need more tokens than both models have directions. Bands are"
+        " over replicates. The table holds distances, nulls and the rank correlations between"
+        " measures.",
     ),
     "figure3": Figure(
-        "Output and score with one layer restored", each("results/restored/{model}.tsv"),
-        "Each layer of a fine-tuned model gets back, alone, the weights that it was fine-tuned from; embeddings, pooler "
-        "and head stay. Left: SVCCA distance between the last hidden states of the model and of the changed model, on the "
-        f"same development inputs. {_DOTTED} Right: the task's score with that layer restored; dashed, with none. {_RUNS}",
+        "Output and score with one layer restored",
+        each("results/restored/{model}.tsv"),
+        "Each layer of a fine-tuned model gets back, alone, the weights that it was fine-tuned"
+        " from; embeddings, pooler and head stay. Left: SVCCA distance between the last hidden"
+        f" states of the model and of the changed model, on the same development inputs. {_DOTTED}"
+        f" Right: the task's score with that layer restored; dashed, with none. {_RUNS}",
         "change.restored",
     ),
     "figure4": Figure(
-        "Attention of two seeds", each("results/js/{model}_vs_{model}.tsv"),
-        f"{_attention(_SEEDS)} {_OWN} {_PAIRS}", "change.attention",
+        "Attention of two seeds",
+        each("results/js/{model}_vs_{model}.tsv"),
+        f"{_attention(_SEEDS)} {_OWN} {_PAIRS}",
+        "change.attention",
     ),
     "figure5": Figure(
-        "Hidden states of two seeds", each("results/svcca/{model}_vs_{model}.tsv"),
-        f"{_hidden_states(_SEEDS)} {_OWN} {_PAIRS}", "change.hidden_states",
+        "Hidden states of two seeds",
+        each("results/svcca/{model}_vs_{model}.tsv"),
+        f"{_hidden_states(_SEEDS)} {_OWN} {_PAIRS}",
+        "change.hidden_states",
     ),
     "figure6": Figure(
-        "Attention of models of two tasks", between_tasks("js"),
-        f"{_attention(_TASKS)} {_SAMPLE}. {_OTHER_INPUTS} {_RUNS}", "change.attention",
+        "Attention of models of two tasks",
+        between_tasks("js"),
+        f"{_attention(_TASKS)} {_SAMPLE}. {_OTHER_INPUTS} {_RUNS}",
+        "change.attention",
     ),
     "figure7": Figure(
-        "Hidden states of models of two tasks", between_tasks("svcca"),
-        f"{_hidden_states(_TASKS)} {_SAMPLE}. {_OTHER_INPUTS} {_RUNS}", "change.hidden_states",
+        "Hidden states of models of two tasks",
+        between_tasks("svcca"),
+        f"{_hidden_states(_TASKS)} {_SAMPLE}. {_OTHER_INPUTS} {_RUNS}",
+        "change.hidden_states",
     ),
-}  # fmt: skip
+}

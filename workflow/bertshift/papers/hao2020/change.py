@@ -19,9 +19,12 @@ from bertshift.rows.nulls import null_of
 
 # Pairs of tasks, in colours that no task of theirs has.
 PAIRS = [
-    {"color": "#D55E00", "marker": "s"}, {"color": "#009E73", "marker": "^"}, {"color": "#000000", "marker": "X"},
-    {"color": "#5E4FA2", "marker": ">"}, {"color": "#8C510A", "marker": "h"},
-]  # fmt: skip
+    {"color": "#D55E00", "marker": "s"},
+    {"color": "#009E73", "marker": "^"},
+    {"color": "#000000", "marker": "X"},
+    {"color": "#5E4FA2", "marker": ">"},
+    {"color": "#8C510A", "marker": "h"},
+]
 DISTANCE, CEILING = "svcca99", "svcca99_null"
 SIZES = ["n", "k_model", "k_reference"]  # what a distance depends on beside the hidden states
 COLUMNS = [*numbers.COLUMNS, *SIZES]

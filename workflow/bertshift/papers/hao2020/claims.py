@@ -109,20 +109,46 @@ claim(
     strict=False,
     ends=SHARE,
 )
-claim("figure3", "H3.1", "largest distance of layers 1 to 11 over the largest of all 24", lower_layers_restored,
-      high=0.5, ends=SHARE)  # fmt: skip
-claim("figure3", "H3.2",
-      f"mean distance of the output with one of layers 12 to 24 restored minus that with one of 1 to 11, {OF_24}",
-      above_minus_below(12), low=0.0)  # fmt: skip
+claim(
+    "figure3",
+    "H3.1",
+    "largest distance of layers 1 to 11 over the largest of all 24",
+    lower_layers_restored,
+    high=0.5,
+    ends=SHARE,
+)
+claim(
+    "figure3",
+    "H3.2",
+    "mean distance of the output with one of layers 12 to 24 restored minus that with one of 1 to"
+    f" 11, {OF_24}",
+    above_minus_below(12),
+    low=0.0,
+)
 
 # ---- Figures 4 and 5: two seeds
 
-claim("figure4", "H4.1", LAST, share_of((20, 24), (1, 12)), ["mnli", "sst2"], low=3.0,
-      ends=POSITIVE)  # fmt: skip
-claim("figure4", "H4.2", "first layer with a JS above twice the mean of layers 1 to 8", where_seeds_part, ["mrpc"],
-      low=9, high=10, strict=False)  # fmt: skip
-claim("figure4", "H.1", f"mean JS of layers 1 to 10 over that of layers 11 to 24, {OF_24}", share_of((1, 10), (11, 24)),
-      high=1.0, ends=POSITIVE)  # fmt: skip
+claim(
+    "figure4", "H4.1", LAST, share_of((20, 24), (1, 12)), ["mnli", "sst2"], low=3.0, ends=POSITIVE
+)
+claim(
+    "figure4",
+    "H4.2",
+    "first layer with a JS above twice the mean of layers 1 to 8",
+    where_seeds_part,
+    ["mrpc"],
+    low=9,
+    high=10,
+    strict=False,
+)
+claim(
+    "figure4",
+    "H.1",
+    f"mean JS of layers 1 to 10 over that of layers 11 to 24, {OF_24}",
+    share_of((1, 10), (11, 24)),
+    high=1.0,
+    ends=POSITIVE,
+)
 claim(
     "figure5",
     "H5.1",
@@ -131,18 +157,39 @@ claim(
     low=0.9,
     ends=CORRELATION,
 )
-claim("figure5", "H5.2", "mean step of the distance from that layer of 24 on, minus that below", faster_growth,
-      ["mnli, 19", "sst2, 19", "mrpc, 13"], low=0.0)  # fmt: skip
+claim(
+    "figure5",
+    "H5.2",
+    "mean step of the distance from that layer of 24 on, minus that below",
+    faster_growth,
+    ["mnli, 19", "sst2, 19", "mrpc, 13"],
+    low=0.0,
+)
 
 # ---- Figures 6 and 7: between models of two tasks
 
 STEP = (
     f"least step of mean {{}} of layers 12 to 24 {OF_24}, from RTE-MNLI to MRPC-RTE to MRPC-SST2"
 )
-claim("figure6", "H6.1", f"mean JS of layers 1 to 8 over that of layers 12 to 24, {OF_24}", share_of((1, 8), (12, 24)),
-      PAIRS, high=1.0, ends=POSITIVE)  # fmt: skip
-CLAIMS.about("figure6", "H6.1", f"mean JS of layers 1 to 8 {OF_24}, over the larger between seeds of either task",
-             tasks_apart_over_seeds, [f"{pair}, seeds" for pair in PAIRS], high=2.0, across=True, ends=POSITIVE)  # fmt: skip
+claim(
+    "figure6",
+    "H6.1",
+    f"mean JS of layers 1 to 8 over that of layers 12 to 24, {OF_24}",
+    share_of((1, 8), (12, 24)),
+    PAIRS,
+    high=1.0,
+    ends=POSITIVE,
+)
+CLAIMS.about(
+    "figure6",
+    "H6.1",
+    f"mean JS of layers 1 to 8 {OF_24}, over the larger between seeds of either task",
+    tasks_apart_over_seeds,
+    [f"{pair}, seeds" for pair in PAIRS],
+    high=2.0,
+    across=True,
+    ends=POSITIVE,
+)
 CLAIMS.about("figure6", "H6.2", STEP.format("JS"), step_between_pairs("nats"), low=0.0)
 CLAIMS.about(
     "figure7", "H7.1", STEP.format("SVCCA distance"), step_between_pairs("svcca99"), low=0.0

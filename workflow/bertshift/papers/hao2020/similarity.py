@@ -10,8 +10,14 @@ from bertshift.figures import layers, numbers, style
 from bertshift.rows import ranges, statistics
 from bertshift.rows.nulls import null_of
 
-METRICS = {"svcca99": "svcca", "pwcca_reference": "pwcca", "pwcca_model": "pwcca", "cka_debiased": "cka",
-           "cka_biased": "cka", "procrustes": "procrustes"}  # fmt: skip
+METRICS = {
+    "svcca99": "svcca",
+    "pwcca_reference": "pwcca",
+    "pwcca_model": "pwcca",
+    "cka_debiased": "cka",
+    "cka_biased": "cka",
+    "procrustes": "procrustes",
+}
 # Those of METRICS that are drawn; the rest is in the table.
 DRAWN = {
     "svcca99": ("SVCCA", {"color": "#000000", "marker": "o"}),
@@ -91,7 +97,10 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         f"{numbers.reach(values)} ({words[tokens]})" for tokens, values in by_tokens
     )
     return style.captioned(
-        figure, table, f"For all tokens the distance of unrelated states is {nulls}.",
-        f"Rank correlations over layers of any two of these measures: {ranges}.", layers.null_note(table, "panel", "Dash-dotted"),
-        style.failures(table, "panel")
-    )  # fmt: skip
+        figure,
+        table,
+        f"For all tokens the distance of unrelated states is {nulls}.",
+        f"Rank correlations over layers of any two of these measures: {ranges}.",
+        layers.null_note(table, "panel", "Dash-dotted"),
+        style.failures(table, "panel"),
+    )

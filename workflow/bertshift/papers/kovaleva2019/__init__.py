@@ -36,110 +36,138 @@ _FIRST_RUN = (
 NAME = "Kovaleva et al. 2019"
 FIGURES = {
     "table1": Figure(
-        "Scores by initialisation", _by_start,
-        "Scores on the development sets, in points, by how the encoder starts. The pretrained encoder as it is stands "
-        "under heads that were never trained and under linear probes. The fine-tuned encoder begins with random weights "
-        "or with the pretrained ones. The majority class stands beside both. Grey: the paper. The last columns check "
-        "the fine-tuned models: the paper's own models of Figures 8 and 9, whose scores are not those of its table, and "
-        "published scores of the same checkpoint. Random heads: mean ± sd, [least, most]. Others: mean, [interval]. † "
-        "marks the score of one answer to every input; a number behind † says in how many heads or runs. Blue is above "
-        "the majority class, orange below, and both are full at 50 points. The mean gain is of accuracy and, for STS-B, "
-        "of the mean of both correlations; the paper has one correlation there and does not say which. The optimiser as "
-        "published (.bertadam) is not shown.",
+        "Scores by initialisation",
+        _by_start,
+        "Scores on the development sets, in points, by how the encoder starts. The pretrained"
+        " encoder as it is stands under heads that were never trained and under linear probes. The"
+        " fine-tuned encoder begins with random weights or with the pretrained ones. The majority"
+        " class stands beside both. Grey: the paper. The last columns check the fine-tuned models:"
+        " the paper's own models of Figures 8 and 9, whose scores are not those of its table, and"
+        " published scores of the same checkpoint. Random heads: mean ± sd, [least, most]. Others:"
+        " mean, [interval]. † marks the score of one answer to every input; a number behind † says"
+        " in how many heads or runs. Blue is above the majority class, orange below, and both are"
+        " full at 50 points. The mean gain is of accuracy and, for STS-B, of the mean of both"
+        " correlations; the paper has one correlation there and does not say which. The optimiser"
+        " as published (.bertadam) is not shown.",
     ),
     "figure1": Figure(
-        "Typical attention maps", each("results/patterns/maps/{model}.tsv"),
-        "A typical attention map of each of five classes. Of all maps of the fine-tuned models, over all inputs, "
-        "layers, heads and runs, it is the one that the classifier puts in the class with the highest probability p. "
-        "Queries run down, keys right. Each map has its own scale, from 0. The paper chose its maps by eye.",
+        "Typical attention maps",
+        each("results/patterns/maps/{model}.tsv"),
+        "A typical attention map of each of five classes. Of all maps of the fine-tuned models,"
+        " over all inputs, layers, heads and runs, it is the one that the classifier puts in the"
+        " class with the highest probability p. Queries run down, keys right. Each map has its own"
+        " scale, from 0. The paper chose its maps by eye.",
         "attention_maps.figure1",
     ),
     "figure2": Figure(
-        "Shares of five classes of attention maps", each("results/patterns/{model}.tsv"),
-        "Shares of five classes of attention maps over all heads and layers, by task. Three bars stand side by side: as "
-        "the classifier answers, corrected for its cross-validated errors, and as published. Below, class by class, "
-        "stand the same shares with intervals, and those of the rule that proposes labels. The classifier learns from "
-        "labelled maps. Unless a person has corrected the labels, they are that rule's. The correction takes the "
-        "cross-validated confusion; for classes with few labels it says little. Columns of separators make a map "
-        "vertical, so this figure and Figure 6 are not independent.",
+        "Shares of five classes of attention maps",
+        each("results/patterns/{model}.tsv"),
+        "Shares of five classes of attention maps over all heads and layers, by task. Three bars"
+        " stand side by side: as the classifier answers, corrected for its cross-validated errors,"
+        " and as published. Below, class by class, stand the same shares with intervals, and those"
+        " of the rule that proposes labels. The classifier learns from labelled maps. Unless a"
+        " person has corrected the labels, they are that rule's. The correction takes the"
+        " cross-validated confusion; for classes with few labels it says little. Columns of"
+        " separators make a map vertical, so this figure and Figure 6 are not independent.",
         "attention_maps.figure2",
     ),
     "figure3": Figure(
-        "Heads for predicates and arguments", each("results/relation_heads/{model}.tsv"),
-        "Heads that relate frame-evoking words to core elements of their frame. A head's score on a sentence is the "
-        "largest weight from a piece of a frame element to one of the frame-evoking word, averaged over sentences of "
-        "FrameNet (in the demo: from arguments to predicates of generated sentences). Beside all heads stand the maps "
-        "of the two best for one sentence. Below: the paper's heads, ours calculated as in its notebook, and every "
-        "score against its null. The null is the score of the same pairs of positions in other sentences of as many "
-        f"tokens. {_SHARE_A_NUMBER} Drawn are those of the first one.",
+        "Heads for predicates and arguments",
+        each("results/relation_heads/{model}.tsv"),
+        "Heads that relate frame-evoking words to core elements of their frame. A head's score on"
+        " a sentence is the largest weight from a piece of a frame element to one of the"
+        " frame-evoking word, averaged over sentences of FrameNet (in the demo: from arguments to"
+        " predicates of generated sentences). Beside all heads stand the maps of the two best for"
+        " one sentence. Below: the paper's heads, ours calculated as in its notebook, and every"
+        " score against its null. The null is the score of the same pairs of positions in other"
+        f" sentences of as many tokens. {_SHARE_A_NUMBER} Drawn are those of the first one.",
     ),
     "figure5": Figure(
         "How much each head's attention changes",
-        both(beside_noise(_COSINE, "cosine"), each("results/cosine_padded/{model}_vs_{reference}.tsv")),
-        "Cosine similarity of every head's attention maps before and after fine-tuning, averaged over examples. "
-        "Columns are heads, rows are layers, layer 1 is on top, and darker means more change. The top maps "
-        "are of the real tokens alone. Below them are maps of inputs filled up to one length, with the rows of padded "
-        "queries, as the paper made its panels; these stand next. At the bottom is the mean over heads and runs by layer. r: "
-        "correlation of padded and published cells. " + _FIRST_RUN,
+        both(
+            beside_noise(_COSINE, "cosine"),
+            each("results/cosine_padded/{model}_vs_{reference}.tsv"),
+        ),
+        "Cosine similarity of every head's attention maps before and after fine-tuning, averaged"
+        " over examples. Columns are heads, rows are layers, layer 1 is on top, and darker means"
+        " more change. The top maps are of the real tokens alone. Below them are maps of inputs"
+        " filled up to one length, with the rows of padded queries, as the paper made its panels;"
+        " these stand next. At the bottom is the mean over heads and runs by layer. r: correlation"
+        " of padded and published cells. " + _FIRST_RUN,
         "change.figure5",
     ),
     "figure8": Figure(
-        "Scores with one head disabled", each("results/ablation/{model}.tsv"),
-        "Score of a fine-tuned model with one attention head disabled: its tokens attend alike to all tokens. "
-        "Columns are heads, layer 1 is on top. The paper's panel stands beside ours. Best: the largest "
-        "gain, in points. Other half: the gain of the head that is best on one half of the examples, taken on the "
-        "other. " + _MARKS + " " + _FIRST_RUN,
+        "Scores with one head disabled",
+        each("results/ablation/{model}.tsv"),
+        "Score of a fine-tuned model with one attention head disabled: its tokens attend alike to"
+        " all tokens. Columns are heads, layer 1 is on top. The paper's panel stands beside ours."
+        " Best: the largest gain, in points. Other half: the gain of the head that is best on one"
+        " half of the examples, taken on the other. " + _MARKS + " " + _FIRST_RUN,
         "ablations.figure8",
     ),
     "figure9": Figure(
-        "Scores with one layer disabled", each("results/ablation/{model}.tsv"),
-        "Score of a fine-tuned model with all heads of one layer disabled: its tokens attend alike to all tokens. Mean "
-        "over replicates; layer 1 is on top. The paper's panels stand below ours. " + _MARKS,
+        "Scores with one layer disabled",
+        each("results/ablation/{model}.tsv"),
+        "Score of a fine-tuned model with all heads of one layer disabled: its tokens attend alike"
+        " to all tokens. Mean over replicates; layer 1 is on top. The paper's panels stand below"
+        " ours. " + _MARKS,
         "ablations.figure9",
     ),
     "figure6": Figure(
-        "Attention to separators and to the first token", each("results/attention_to/{model}_vs_{reference}.tsv"),
-        "Attention to the separators and to the first token (BERT's [SEP] and [CLS]) by every head, before and after "
-        "fine-tuning, and the paper's panel. Mean over queries and examples. Rows are layers, layer 1 is on top, columns "
-        "are heads, and darker means more. Where an input has several separators, the largest attention counts. " + _FIRST_RUN,
+        "Attention to separators and to the first token",
+        each("results/attention_to/{model}_vs_{reference}.tsv"),
+        "Attention to the separators and to the first token (BERT's [SEP] and [CLS]) by every"
+        " head, before and after fine-tuning, and the paper's panel. Mean over queries and"
+        " examples. Rows are layers, layer 1 is on top, columns are heads, and darker means more."
+        " Where an input has several separators, the largest attention counts. " + _FIRST_RUN,
         "attention_to.figure6",
     ),
     "figure7": Figure(
-        "What the first token attends to in the last layer", each("results/attention_to/{model}_vs_{reference}.tsv"),
-        "What the last layer's heads attend to for the first token (BERT's [CLS]), before and after fine-tuning, and the "
-        "paper's strips. Columns are heads. Of each kind the token that gets most counts: mean over the examples that "
-        "have one. Blank: no example has one, or the paper does not show it. Punctuation is ours. " + _FIRST_RUN,
+        "What the first token attends to in the last layer",
+        each("results/attention_to/{model}_vs_{reference}.tsv"),
+        "What the last layer's heads attend to for the first token (BERT's [CLS]), before and"
+        " after fine-tuning, and the paper's strips. Columns are heads. Of each kind the token"
+        " that gets most counts: mean over the examples that have one. Blank: no example has one,"
+        " or the paper does not show it. Punctuation is ours. " + _FIRST_RUN,
         "attention_to.figure7",
     ),
     "linguistic": Figure(
-        "Attention to kinds of words, and its weight", each("results/attention_to/{model}_vs_{reference}.tsv"),
-        "A control of ours; the paper tells of it in words alone (section 4.4). Attention to kinds of words beside "
-        "attention to special tokens, before and after fine-tuning, over all layers and heads. Of each kind the token "
-        "that gets most counts: mean over queries and over examples that have one. Below, attention is multiplied by "
-        "the length of the vector that the head hands over for the token, as a share of the sum over the input's tokens.",
+        "Attention to kinds of words, and its weight",
+        each("results/attention_to/{model}_vs_{reference}.tsv"),
+        "A control of ours; the paper tells of it in words alone (section 4.4). Attention to kinds"
+        " of words beside attention to special tokens, before and after fine-tuning, over all"
+        " layers and heads. Of each kind the token that gets most counts: mean over queries and"
+        " over examples that have one. Below, attention is multiplied by the length of the vector"
+        " that the head hands over for the token, as a share of the sum over the input's tokens.",
         "attention_to.linguistic",
     ),
     "figure10": Figure(
-        "All attention maps of one input", each("results/patterns/maps/{model}.tsv"),
-        "The attention maps of all heads (columns) in all layers (rows, layer 1 on top) for one development example of "
-        "a task, drawn at random. In each cell queries run down, keys right. All maps have one scale.",
+        "All attention maps of one input",
+        each("results/patterns/maps/{model}.tsv"),
+        "The attention maps of all heads (columns) in all layers (rows, layer 1 on top) for one"
+        " development example of a task, drawn at random. In each cell queries run down, keys"
+        " right. All maps have one scale.",
         "attention_maps.figure10",
     ),
     "steps": Figure(
-        "Step sizes by layer beside the change of attention", both(each("results/steps/{model}.tsv"), _COSINE),
-        "A control of ours, not a figure of the paper. It asks whether the last layers change most because their steps "
-        "are larger. By layer: the mean gradient of a step before clipping, the mean update of a step, and how far the "
-        "weights end from their start. Each is a norm over all weights of the layer, relative to the norm of its "
-        "weights before fine-tuning. Below is the change of attention of Figure 5, mean over heads. If its curve does "
-        "not follow the others, larger steps alone do not move a layer's attention.",
+        "Step sizes by layer beside the change of attention",
+        both(each("results/steps/{model}.tsv"), _COSINE),
+        "A control of ours, not a figure of the paper. It asks whether the last layers change most"
+        " because their steps are larger. By layer: the mean gradient of a step before clipping,"
+        " the mean update of a step, and how far the weights end from their start. Each is a norm"
+        " over all weights of the layer, relative to the norm of its weights before fine-tuning."
+        " Below is the change of attention of Figure 5, mean over heads. If its curve does not"
+        " follow the others, larger steps alone do not move a layer's attention.",
         "change.steps",
     ),
     "own_or_inherited": Figure(
         "Change of attention by a layer's own weights and by its input",
-        beside_noise(each("results/own_or_inherited/{model}_vs_{reference}.tsv"), "own_or_inherited"),
-        "A control of ours, not a figure of the paper. Change of each layer's attention, mean over heads, if its query "
-        "and key weights, its input, or both are those of the fine-tuned model. The rest is the pretrained model's. The "
-        "two parts need not add up to the whole.",
+        beside_noise(
+            each("results/own_or_inherited/{model}_vs_{reference}.tsv"), "own_or_inherited"
+        ),
+        "A control of ours, not a figure of the paper. Change of each layer's attention, mean over"
+        " heads, if its query and key weights, its input, or both are those of the fine-tuned"
+        " model. The rest is the pretrained model's. The two parts need not add up to the whole.",
         "change.own_or_inherited",
     ),
-}  # fmt: skip
+}

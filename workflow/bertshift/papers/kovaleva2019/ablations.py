@@ -93,8 +93,14 @@ def published_of(facts: Mapping, item: str, models: Iterable[str]) -> Iterator[p
         score = facts["figure8"]["metrics"][style.task_of(model)]
         for variant, numbered in (("none", {"value": task["baseline"]}), (DISABLED, cells)):
             yield numbers.published(
-                facts[item], facts["paper"], panel=model, series="paper", score=score, variant=variant, **numbered
-            )  # fmt: skip
+                facts[item],
+                facts["paper"],
+                panel=model,
+                series="paper",
+                score=score,
+                variant=variant,
+                **numbered,
+            )
 
 
 def join(*parts: pd.DataFrame) -> pd.DataFrame:
@@ -149,9 +155,13 @@ def _bar(axes: Axes, norm: Normalize, base: float, **look) -> None:
     """Draw a colour bar with five ticks, and a line where nothing is disabled."""
     digits = 3 if norm.vmax - norm.vmin >= 0.004 else 4
     bar = panels.colour_bar(
-        np.array([axes]), norm, CMAP, ticks=np.linspace(norm.vmin, norm.vmax, 5),
-        format=FuncFormatter(lambda value, _: f"{value:.{digits}f}".replace("0.", ".", 1)), **look,
-    )  # fmt: skip
+        np.array([axes]),
+        norm,
+        CMAP,
+        ticks=np.linspace(norm.vmin, norm.vmax, 5),
+        format=FuncFormatter(lambda value, _: f"{value:.{digits}f}".replace("0.", ".", 1)),
+        **look,
+    )
     bar.ax.tick_params(length=1.5, pad=1, labelsize=7)
     line = bar.ax.axvline if bar.orientation == "horizontal" else bar.ax.axhline
     line(base, color=BASELINE, linewidth=1.8)

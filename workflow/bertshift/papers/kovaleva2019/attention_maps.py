@@ -16,12 +16,24 @@ from bertshift.patterns.scores import ANSWERS
 from bertshift.rows import statistics
 
 COLUMNS = [
-    "panel", "pattern", "layer", "head", "example", "length", "tokens", "special", "weights", *numbers.VALUES
-]  # fmt: skip
+    "panel",
+    "pattern",
+    "layer",
+    "head",
+    "example",
+    "length",
+    "tokens",
+    "special",
+    "weights",
+    *numbers.VALUES,
+]
 LABELS = {
-    "vertical": "Vertical", "diagonal": "Diagonal", "vertical_diagonal": "Vertical + diagonal", "block": "Block",
-    "heterogeneous": "Heterogeneous"
-}  # fmt: skip
+    "vertical": "Vertical",
+    "diagonal": "Diagonal",
+    "vertical_diagonal": "Vertical + diagonal",
+    "block": "Block",
+    "heterogeneous": "Heterogeneous",
+}
 SHARES = ["panel", "series", "pattern", *numbers.VALUES]
 # From the foot of a bar to its top, in the paper's order and colours.
 COLOURS = dict(zip(LABELS, colormaps["Accent"].colors[:5], strict=True))

@@ -23,9 +23,16 @@ COMPARED = (
     "; r: correlation with ours, after, over the heads of models with as many layers and heads"
 )
 WORDS = {
-    "cls": "[CLS]", "sep": "[SEP]", "punct": "PUNCT", "noun": "NOUN", "verb": "VERB", "pron": "PRON", "subj": "SUBJ",
-    "obj": "OBJ", "neg": "NEG",
-}  # fmt: skip
+    "cls": "[CLS]",
+    "sep": "[SEP]",
+    "punct": "PUNCT",
+    "noun": "NOUN",
+    "verb": "VERB",
+    "pron": "PRON",
+    "subj": "SUBJ",
+    "obj": "OBJ",
+    "neg": "NEG",
+}
 SPECIAL = ["sep", "cls"]  # the rows of the paper's Figure 6
 KINDS = [
     "pron",
@@ -114,11 +121,20 @@ def figure6(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
                 )
     table = numbers.join(*parts, columns=COLUMNS)
     words = words_of(table)
-    rows = {f"{words[token]}\n{label}": (token, *what) for token in SPECIAL for label, what in shown(table).items()}  # fmt: skip
+    rows = {
+        f"{words[token]}\n{label}": (token, *what)
+        for token in SPECIAL
+        for label, what in shown(table).items()
+    }
     figure, _ = panels.heat_maps(
-        table, ["token", "when", "source"], rows, **FIGURE6, ticks=[0, 0.1, 0.25, 0.5, 1],
-        label="mean attention to the token", absent="no\nseparators",
-    )  # fmt: skip
+        table,
+        ["token", "when", "source"],
+        rows,
+        **FIGURE6,
+        ticks=[0, 0.1, 0.25, 0.5, 1],
+        label="mean attention to the token",
+        absent="no\nseparators",
+    )
     cited = numbers.cited(published, "figure6", table, COMPARED)
     return style.captioned(
         figure, table, _pretrained(table), cited, style.failures(table, "panel")
@@ -153,19 +169,31 @@ def figure7(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     paper = published["paper"]
     strips = [
         numbers.published(
-            published["figure7"], paper, panel=panel, when=AFTER, token=token, variant="from_cls", layer=paper["layers"],
-            head=list(range(1, len(strip) + 1)), value=strip,
+            published["figure7"],
+            paper,
+            panel=panel,
+            when=AFTER,
+            token=token,
+            variant="from_cls",
+            layer=paper["layers"],
+            head=list(range(1, len(strip) + 1)),
+            value=strip,
         )
         for panel, kinds in panels.papers(published, "figure7", rows["panel"].unique())
         for token, strip in kinds.items()
-    ]  # fmt: skip
+    ]
     table = numbers.join(means(rows), *strips, columns=COLUMNS)
     words = words_of(table)
     figure, _ = panels.heat_maps(
-        table, ["when", "source"], shown(table), **FIGURE7, aspect=1.6,
-        kinds={token: words[token] for token in KINDS}, ticks=[0, 0.05, 0.125, 0.25, 0.5],
+        table,
+        ["when", "source"],
+        shown(table),
+        **FIGURE7,
+        aspect=1.6,
+        kinds={token: words[token] for token in KINDS},
+        ticks=[0, 0.05, 0.125, 0.25, 0.5],
         label=f"attention of {words['cls']} in the last layer",
-    )  # fmt: skip
+    )
     cited = numbers.cited(published, "figure7", table, COMPARED)
     return style.captioned(figure, table, cited, style.failures(table, "panel"))
 

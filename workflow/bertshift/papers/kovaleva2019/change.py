@@ -25,13 +25,16 @@ CURVES = {
 }
 NOISE_COLOUR = "#D55E00"  # dashed, ours are blue
 ROWS = {
-    "ours\nlayer": ("crop", "ours"), "ours, padded\nlayer": ("padded", "ours"),
+    "ours\nlayer": ("crop", "ours"),
+    "ours, padded\nlayer": ("padded", "ours"),
     "published*\nlayer": ("padded", "published"),
-}  # fmt: skip
+}
 QUANTITIES = {
-    "gradient": "gradient", "update": "update", "displacement": "distance from start",
-    "attention": "1 − cosine\nof attention"
-}  # fmt: skip
+    "gradient": "gradient",
+    "update": "update",
+    "displacement": "distance from start",
+    "attention": "1 − cosine\nof attention",
+}
 LINES = {name: (name, {"color": "#0072B2", "marker": "o"}) for name in QUANTITIES}
 MEASURES = {"cosine_distance": "1 − cosine", "js": "JS divergence (nats)"}
 PARTS = {
@@ -95,9 +98,15 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     table = tidy(inputs, published)
     rows = {label: kind for label, kind in ROWS.items() if kind[1] in set(table["source"])}
     figure, grid = panels.heat_maps(
-        table[table["head"] > 0], ["variant", "source"], rows, Normalize(0, 1), CMAP, below={"mean of\nheads": 0.95},
-        ticks=[0, 0.5, 1], label="cosine",
-    )  # fmt: skip
+        table[table["head"] > 0],
+        ["variant", "source"],
+        rows,
+        Normalize(0, 1),
+        CMAP,
+        below={"mean of\nheads": 0.95},
+        ticks=[0, 0.5, 1],
+        label="cosine",
+    )
     means = dict(list(table[table["head"] == 0].groupby("panel", sort=False)))
     models = [panel for panel in means if not null_of(panel)]
     for axes, model in zip(grid[:, -1], models):

@@ -85,17 +85,41 @@ def above_majority(evidence: Evidence, task: str) -> float:
     return _scores(evidence, task)("pretrained") - answers.max()
 
 
-claim("table1", "K1.1", "mean gain over 7 tasks, in points",
-      lambda evidence: np.mean([gain(_scores(evidence, task)) for task in TASKS]), low=30.9, high=40.9, strict=False)  # fmt: skip
-in_table_1("K1.2", "points that random weights lack to pretrained ones, both fine-tuned",
-           lambda score, _: score("finetuned") - score("random_init"), TASKS, low=0.0)  # fmt: skip
-in_table_1("K1.3", "points from random weights, fine-tuned, minus those of random heads on the pretrained model",
-           lambda score, _: score("random_init") - score("pretrained"), ["stsb", "qnli"], high=0.0)  # fmt: skip
+claim(
+    "table1",
+    "K1.1",
+    "mean gain over 7 tasks, in points",
+    lambda evidence: np.mean([gain(_scores(evidence, task)) for task in TASKS]),
+    low=30.9,
+    high=40.9,
+    strict=False,
+)
+in_table_1(
+    "K1.2",
+    "points that random weights lack to pretrained ones, both fine-tuned",
+    lambda score, _: score("finetuned") - score("random_init"),
+    TASKS,
+    low=0.0,
+)
+in_table_1(
+    "K1.3",
+    "points from random weights, fine-tuned, minus those of random heads on the pretrained model",
+    lambda score, _: score("random_init") - score("pretrained"),
+    ["stsb", "qnli"],
+    high=0.0,
+)
 in_table_1(
     "K1.4", "gain over random heads on the pretrained model, in points", gain, TASKS, low=0.0
 )
-claim("table1", "K1.5", "accuracy of random heads minus that of the majority class, in points", above_majority,
-      CLASSES, high=1.0, strict=False)  # fmt: skip
+claim(
+    "table1",
+    "K1.5",
+    "accuracy of random heads minus that of the majority class, in points",
+    above_majority,
+    CLASSES,
+    high=1.0,
+    strict=False,
+)
 
 # ---- Figure 2: classes of attention maps
 
@@ -150,13 +174,37 @@ def f1_of_classifier(evidence: Evidence, answer: str) -> float:
     return np.mean(rows[f"f1_macro_{answer}"])
 
 
-claim("figure2", "K2.1", "heterogeneous share minus that of the next task, in points", distance_to_the_next,
-      [("mrpc, lowest", {"high": 0.0}), ("qqp, highest", {"low": 0.0})], strict=False, of=_heterogeneous,
-      printed=_heterogeneous_printed, form="{:.1f} (digitised)")  # fmt: skip
-claim("figure2", "K2.2", "heterogeneous share, in percent", share_in_bert_base,
-      [("mrpc", {"low": 27.0, "high": 37.0}), ("qqp", {"low": 56.0, "high": 66.0})], ends=(0.0, 100.0))  # fmt: skip
-claim("figure2", "K2.3", "macro F1 of the classifier", f1_of_classifier, ["cross_validated", "resubstituted"],
-      low=0.86, strict=False, across=True, shared=True, ends=SHARE)  # fmt: skip
+claim(
+    "figure2",
+    "K2.1",
+    "heterogeneous share minus that of the next task, in points",
+    distance_to_the_next,
+    [("mrpc, lowest", {"high": 0.0}), ("qqp, highest", {"low": 0.0})],
+    strict=False,
+    of=_heterogeneous,
+    printed=_heterogeneous_printed,
+    form="{:.1f} (digitised)",
+)
+claim(
+    "figure2",
+    "K2.2",
+    "heterogeneous share, in percent",
+    share_in_bert_base,
+    [("mrpc", {"low": 27.0, "high": 37.0}), ("qqp", {"low": 56.0, "high": 66.0})],
+    ends=(0.0, 100.0),
+)
+claim(
+    "figure2",
+    "K2.3",
+    "macro F1 of the classifier",
+    f1_of_classifier,
+    ["cross_validated", "resubstituted"],
+    low=0.86,
+    strict=False,
+    across=True,
+    shared=True,
+    ends=SHARE,
+)
 
 # ---- Figure 3: heads that relate a predicate and its arguments. Each is one number over all
 # pretraining runs, as the paper has one: what varies here are sentences.
@@ -191,13 +239,27 @@ def above_null(evidence: Evidence, heads: str) -> float:
 
 
 about_relations = partial(claim, "figure3", across=True)
-about_relations("K3.1", "rank among 144 heads, as the figure takes the score", rank_in_the_figure, NAMED, high=2,
-                strict=False)  # fmt: skip
-about_relations("K3.2",
-                "score of the two best heads from predicate to argument minus that from argument to predicate",
-                direction, low=0.0)  # fmt: skip
-about_relations("K3.3", "score minus the 99th percentile of the same places in other sentences", above_null,
-                ["two best heads", "some head"], low=0.0)  # fmt: skip
+about_relations(
+    "K3.1",
+    "rank among 144 heads, as the figure takes the score",
+    rank_in_the_figure,
+    NAMED,
+    high=2,
+    strict=False,
+)
+about_relations(
+    "K3.2",
+    "score of the two best heads from predicate to argument minus that from argument to predicate",
+    direction,
+    low=0.0,
+)
+about_relations(
+    "K3.3",
+    "score minus the 99th percentile of the same places in other sentences",
+    above_null,
+    ["two best heads", "some head"],
+    low=0.0,
+)
 
 # ---- Figure 5, and controls beside it: change of attention
 
@@ -229,15 +291,40 @@ def inherited_minus_own(evidence: Evidence, task: str) -> float:
     return (change(variant="inherited") - change(variant="own")).mean(11, 12, 12)
 
 
-claim("figure5", "K5.1", "least cosine below the last sixth of the layers minus the largest within it", lower_minus_last_sixth,
-      [(f"{task}, {way}", NOT_MORE if task == "qqp" else {}) for task in sorted(TASKS, key="qqp".__eq__) for way in ("crop", "padded")],
-      low=0.0, of=Evidence.curve, printed=_change_printed, form="{:.3f} (digitised, padded)")  # fmt: skip
-claim("steps", "K5.2",
-      "rank correlation over layers of two measures: how far the layer's weights end from their start (L2, relative to their "
-      "norm), and 1 - cosine of its attention before and after, mean over heads, without padding",
-      distance_and_change, TASKS, low=0.0, ends=CORRELATION)  # fmt: skip
-claim("own_or_inherited", "K5.3", "1 - cosine of the last sixth of the layers by their input, minus that by their weights",
-      inherited_minus_own, TASKS, low=0.0)  # fmt: skip
+claim(
+    "figure5",
+    "K5.1",
+    "least cosine below the last sixth of the layers minus the largest within it",
+    lower_minus_last_sixth,
+    [
+        (f"{task}, {way}", NOT_MORE if task == "qqp" else {})
+        for task in sorted(TASKS, key="qqp".__eq__)
+        for way in ("crop", "padded")
+    ],
+    low=0.0,
+    of=Evidence.curve,
+    printed=_change_printed,
+    form="{:.3f} (digitised, padded)",
+)
+claim(
+    "steps",
+    "K5.2",
+    "rank correlation over layers of two measures: how far the layer's weights end from their"
+    " start (L2, relative to their norm), and 1 - cosine of its attention before and after, mean"
+    " over heads, without padding",
+    distance_and_change,
+    TASKS,
+    low=0.0,
+    ends=CORRELATION,
+)
+claim(
+    "own_or_inherited",
+    "K5.3",
+    "1 - cosine of the last sixth of the layers by their input, minus that by their weights",
+    inherited_minus_own,
+    TASKS,
+    low=0.0,
+)
 
 # ---- Figure 6: attention to special tokens; and words, of which there is no figure
 
@@ -298,16 +385,35 @@ def gain_of_a_head(evidence: Evidence, task: str, token: str) -> float:
     return (after - before).max()
 
 
-claim("figure6", "K6.1",
-      "centre of attention to [SEP] minus that to [CLS], in layers (the mean layer, weighted by the attention that its heads "
-      "give the token on average)",
-      lambda means, _: _centre(means("sep")) - _centre(means("cls")), TASKS, low=0.0, of=_layer_means,
-      printed=_layer_means_printed)  # fmt: skip
-claim("figure6", "K6.2",
-      "[SEP] weight of SST-2 minus the largest of other tasks (attention to [SEP], mean over layers and heads; of several [SEP] "
-      "`sep` takes the largest, `sep_sum` the sum)", lead_of_sst2, ["sep", ("sep_sum", NOT_MORE)], low=0.0)  # fmt: skip
-claim("linguistic", "K6.3", "largest head's attention, relative to [CLS] or [SEP]", share_of_special, NOTICED,
-      high=0.5, ends=POSITIVE)  # fmt: skip
+claim(
+    "figure6",
+    "K6.1",
+    "centre of attention to [SEP] minus that to [CLS], in layers (the mean layer, weighted by the"
+    " attention that its heads give the token on average)",
+    lambda means, _: _centre(means("sep")) - _centre(means("cls")),
+    TASKS,
+    low=0.0,
+    of=_layer_means,
+    printed=_layer_means_printed,
+)
+claim(
+    "figure6",
+    "K6.2",
+    "[SEP] weight of SST-2 minus the largest of other tasks (attention to [SEP], mean over layers"
+    " and heads; of several [SEP] `sep` takes the largest, `sep_sum` the sum)",
+    lead_of_sst2,
+    ["sep", ("sep_sum", NOT_MORE)],
+    low=0.0,
+)
+claim(
+    "linguistic",
+    "K6.3",
+    "largest head's attention, relative to [CLS] or [SEP]",
+    share_of_special,
+    NOTICED,
+    high=0.5,
+    ends=POSITIVE,
+)
 claim(
     "linguistic", "K6.4", "largest gain of a head in attention", gain_of_a_head, NOTICED, low=0.01
 )
@@ -340,12 +446,25 @@ def _lead(weights: Mapping[str, float], kind: str) -> float:
 
 
 OF_LAST = "in the last layer, mean over heads, minus the largest to another kind"
-claim("figure7", "K7.1",
-      f"attention of [CLS] to [SEP] {OF_LAST} (pronouns, nouns, verbs, objects, subjects, negation, [CLS])",
-      lambda weights, _: _lead(weights, "sep"), [(task, NOT_MORE) if task in EXCEPTIONS else task for task in TASKS],
-      low=0.0, of=_weights, printed=_weights_printed)  # fmt: skip
-claim("figure7", "K7.2", f"attention of [CLS] to punctuation {OF_LAST} (those of K7.1, and [SEP])",
-      lambda evidence, task: _lead(_weights(evidence, task, "punct"), "punct"), EXCEPTIONS, low=0.0)  # fmt: skip
+claim(
+    "figure7",
+    "K7.1",
+    f"attention of [CLS] to [SEP] {OF_LAST} (pronouns, nouns, verbs, objects, subjects, negation,"
+    " [CLS])",
+    lambda weights, _: _lead(weights, "sep"),
+    [(task, NOT_MORE) if task in EXCEPTIONS else task for task in TASKS],
+    low=0.0,
+    of=_weights,
+    printed=_weights_printed,
+)
+claim(
+    "figure7",
+    "K7.2",
+    f"attention of [CLS] to punctuation {OF_LAST} (those of K7.1, and [SEP])",
+    lambda evidence, task: _lead(_weights(evidence, task, "punct"), "punct"),
+    EXCEPTIONS,
+    low=0.0,
+)
 
 # ---- Figures 8 and 9: heads, and layers, disabled. All gains are in points.
 
@@ -421,21 +540,72 @@ def _whole_layers_printed(published: Mapping, task: str = "rte") -> Curve:
     return Curve(dict(enumerate(gains, 1)), len(gains))
 
 
-claim("figure8", "K8.1", "largest gain from disabling one head, in points", largest_gain,
-      [(task, {"low": 0.1}) for task in TASKS] + [(f"{task}, {OTHER_HALF}", {"low": 0.0, "strict": True}) for task in TASKS],
-      strict=False, published=_largest_printed)  # fmt: skip
-claim("figure8", "K8.2", "mean gain over all heads, in points", lambda gains, _: gains.mean(), ["mrpc", "rte"],
-      low=0.0, printed=_gains_printed, of=lambda evidence, task: _disabled(evidence, task)["delta"])  # fmt: skip
-claim("figure8", "K8.3",
-      "largest significant (p ≤ .05 over both heads and all runs) loss from disabling L1H2 or L7H6, in points",
-      loss_of_frames, TASKS, high=0.0, strict=False, across=True, published=_of_frames_printed, inputs=False)  # fmt: skip
-claim("figure8", "K8.4", "rank of the less important of L4H1 and L2H12 among 144 heads", rank_of_the_shared,
-      ["stsb", "rte"], high=14, strict=False, of=_gains_of_heads, printed=_gains_of_heads_printed,
-      form="{} (digitised)", inputs=False)  # fmt: skip
+claim(
+    "figure8",
+    "K8.1",
+    "largest gain from disabling one head, in points",
+    largest_gain,
+    [(task, {"low": 0.1}) for task in TASKS]
+    + [(f"{task}, {OTHER_HALF}", {"low": 0.0, "strict": True}) for task in TASKS],
+    strict=False,
+    published=_largest_printed,
+)
+claim(
+    "figure8",
+    "K8.2",
+    "mean gain over all heads, in points",
+    lambda gains, _: gains.mean(),
+    ["mrpc", "rte"],
+    low=0.0,
+    printed=_gains_printed,
+    of=lambda evidence, task: _disabled(evidence, task)["delta"],
+)
+claim(
+    "figure8",
+    "K8.3",
+    "largest significant (p ≤ .05 over both heads and all runs) loss from disabling L1H2 or L7H6,"
+    " in points",
+    loss_of_frames,
+    TASKS,
+    high=0.0,
+    strict=False,
+    across=True,
+    published=_of_frames_printed,
+    inputs=False,
+)
+claim(
+    "figure8",
+    "K8.4",
+    "rank of the less important of L4H1 and L2H12 among 144 heads",
+    rank_of_the_shared,
+    ["stsb", "rte"],
+    high=14,
+    strict=False,
+    of=_gains_of_heads,
+    printed=_gains_of_heads_printed,
+    form="{} (digitised)",
+    inputs=False,
+)
 figure9 = partial(claim, "figure9", of=_whole_layers, printed=_whole_layers_printed)
-figure9("K9.1", "gain from disabling layer 1 of 12 in RTE, in points", lambda gains: gains.mean(1, 1, 12), low=1.6,
-        strict=False)  # fmt: skip
-figure9("K9.2", "least gain from disabling one layer, in points", lambda gains, _: min(gains.values.values()),
-        ["qnli", "mnli"], low=-0.2, strict=False)  # fmt: skip
-figure9("K9.3", "largest gain from disabling one layer, in points", lambda gains, _: max(gains.values.values()),
-        TASKS[:5], low=0.0)  # fmt: skip
+figure9(
+    "K9.1",
+    "gain from disabling layer 1 of 12 in RTE, in points",
+    lambda gains: gains.mean(1, 1, 12),
+    low=1.6,
+    strict=False,
+)
+figure9(
+    "K9.2",
+    "least gain from disabling one layer, in points",
+    lambda gains, _: min(gains.values.values()),
+    ["qnli", "mnli"],
+    low=-0.2,
+    strict=False,
+)
+figure9(
+    "K9.3",
+    "largest gain from disabling one layer, in points",
+    lambda gains, _: max(gains.values.values()),
+    TASKS[:5],
+    low=0.0,
+)

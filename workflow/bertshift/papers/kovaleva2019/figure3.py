@@ -14,8 +14,23 @@ from bertshift.metrics.relation_heads import FIRST, SEPARATOR
 from bertshift.papers.kovaleva2019 import panels
 from bertshift.rows import statistics
 
-COLUMNS = ["panel", "series", "stimuli", "variant", "layer", "head", "rank", "example", "query", "key", "query_token",
-           "key_token", "query_part", "key_part", *numbers.VALUES]  # fmt: skip
+COLUMNS = [
+    "panel",
+    "series",
+    "stimuli",
+    "variant",
+    "layer",
+    "head",
+    "rank",
+    "example",
+    "query",
+    "key",
+    "query_token",
+    "key_token",
+    "query_part",
+    "key_part",
+    *numbers.VALUES,
+]
 PLACE = ["example", "query_token", "key_token", "query_part", "key_part"]
 HEADLINE, OF_THE_FIGURE = "max_fe_to_lu", "code_zip"
 SCORES, MAPS, OURS = "YlOrRd", "Reds", "#0072B2"  # the maps' colours are the paper's own
@@ -49,9 +64,11 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     shown = shown[(shown["init"] == run["init"]) & (shown["seed"] == run["seed"])]
     by = [column for column in COLUMNS if column not in numbers.VALUES]
     return numbers.join(
-        numbers.means(shown, by, ["variant"]), numbers.means(best, by, ["variant"]),
-        *_published(published["figure3"], published["paper"]), columns=COLUMNS
-    ).astype({"query": int, "key": int})  # fmt: skip
+        numbers.means(shown, by, ["variant"]),
+        numbers.means(best, by, ["variant"]),
+        *_published(published["figure3"], published["paper"]),
+        columns=COLUMNS,
+    ).astype({"query": int, "key": int})
 
 
 def _published(entry: Mapping, paper: Mapping) -> Iterator[pd.DataFrame]:
@@ -62,10 +79,19 @@ def _published(entry: Mapping, paper: Mapping) -> Iterator[pd.DataFrame]:
     tokens = example["tokens"]
     for layer, head in ((1, 2), (7, 6)):
         yield numbers.published(
-            entry | example, paper, panel="map", series="paper", variant=HEADLINE, layer=layer, head=head,
-            query=1 + tokens.index(example["query"]), query_token=example["query"], key=[*range(1, len(tokens) + 1)],
-            key_token=tokens, value=example[f"L{layer}H{head}"],
-        )  # fmt: skip
+            entry | example,
+            paper,
+            panel="map",
+            series="paper",
+            variant=HEADLINE,
+            layer=layer,
+            head=head,
+            query=1 + tokens.index(example["query"]),
+            query_token=example["query"],
+            key=[*range(1, len(tokens) + 1)],
+            key_token=tokens,
+            value=example[f"L{layer}H{head}"],
+        )
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:

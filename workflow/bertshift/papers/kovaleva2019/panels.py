@@ -99,10 +99,17 @@ def heat_map(
 
 
 def heat_maps(
-    table: pd.DataFrame, by: Sequence[str], rows: Mapping[str, tuple], norm: Normalize, cmap: str, aspect: float = 1,
-    kinds: Mapping[str, str] | None = None, below: Mapping[str, float] | None = None,
-    absent: str = "none", **bar,
-) -> tuple[Figure, np.ndarray]:  # fmt: skip
+    table: pd.DataFrame,
+    by: Sequence[str],
+    rows: Mapping[str, tuple],
+    norm: Normalize,
+    cmap: str,
+    aspect: float = 1,
+    kinds: Mapping[str, str] | None = None,
+    below: Mapping[str, float] | None = None,
+    absent: str = "none",
+    **bar,
+) -> tuple[Figure, np.ndarray]:
     """Draw a column of heat maps for each panel of `table`; with their axes, [panels, rows].
 
     `rows` says of each row, by its label, what it shows: values of the columns `by`, the last of

@@ -33,12 +33,16 @@ BY = ["model", "series", "score"]
 GROUPS = {
     "": {"majority": "Majority\nclass"},
     "Pretrained, as it is": {
-        "random_head": "{} random\nheads", "linear_probe_pooled": "linear probe,\npooled",
+        "random_head": "{} random\nheads",
+        "linear_probe_pooled": "linear probe,\npooled",
         "linear_probe_mean": "linear probe,\nmean of tokens",
     },
     "Fine-tuned": {"random_start": "from random\nweights", "finetuned": "from the\npretrained"},
-    "Fine-tuned, elsewhere": {"figures_8_9": "the paper's\nFigures 8, 9", "transformers": "Transformers\nexamples"},
-}  # fmt: skip
+    "Fine-tuned, elsewhere": {
+        "figures_8_9": "the paper's\nFigures 8, 9",
+        "transformers": "Transformers\nexamples",
+    },
+}
 SERIES = {name: words for group in GROUPS.values() for name, words in group.items()}
 PAPER = {"pretrained": "random_head", "random_init": "random_start", "finetuned": "finetuned"}
 CORRELATIONS, CORRELATION = ("pearson", "spearman"), "correlation"
@@ -60,8 +64,12 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     """
     rows = runs(inputs)
     over_runs = rows.groupby(BY, as_index=False).agg(
-        sd=("value", "std"), least=("value", "min"), most=("value", "max"), constant=("constant", "sum"), runs=("value", "size")
-    )  # fmt: skip
+        sd=("value", "std"),
+        least=("value", "min"),
+        most=("value", "max"),
+        constant=("constant", "sum"),
+        runs=("value", "size"),
+    )
     score = numbers.means_of_all(rows, BY, BY[:2]).merge(over_runs, on=BY).assign(panel="score")
     is_majority = score["series"] == "majority"
     majority = (
@@ -105,8 +113,10 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         statistics.in_points(pd.concat(parts, ignore_index=True)) for parts in (frozen, tuned)
     )
     frozen = frozen.assign(
-        model=frozen["child"], series=frozen["variant"], constant=frozen["answer"].fillna("").astype(str) != ""
-    )  # fmt: skip
+        model=frozen["child"],
+        series=frozen["variant"],
+        constant=frozen["answer"].fillna("").astype(str) != "",
+    )
     answers = frozen[frozen["series"] == "constant"]
     names = tuned["model"].map(Name.of)
     tuned = tuned.rename(columns={"metric": "score"}).assign(
@@ -121,9 +131,7 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     majority = statistics.with_value(
         majority, POINTS * majority["majority"], majority.reindex(columns=ranges.ENDS).to_numpy().T
     )
-    columns = [
-        *BY, "draw", "init", "seed", "constant", "train", "failed", *ORIGIN, "table"
-    ]  # fmt: skip
+    columns = [*BY, "draw", "init", "seed", "constant", "train", "failed", *ORIGIN, "table"]
     rows = pd.concat([majority, frozen[frozen["series"].isin(SERIES)], tuned], ignore_index=True)
     rows = rows.reindex(columns=[*columns, *MEASURED])
     correlations = rows[rows["score"].isin(CORRELATIONS)].assign(score=CORRELATION)
@@ -136,8 +144,10 @@ def constants(tuned: pd.DataFrame, answers: pd.DataFrame) -> pd.Series:
     """Test for each row whether its run has, in every metric, the score of one and the same
     constant answer."""
     pairs = tuned.reset_index().merge(
-        answers[["model", "score", "draw", "init", "value"]], on=["model", "score"], suffixes=("", "_constant")
-    )  # fmt: skip
+        answers[["model", "score", "draw", "init", "value"]],
+        on=["model", "score"],
+        suffixes=("", "_constant"),
+    )
     pairs["same"] = (pairs["value"] - pairs["value_constant"]).abs() < EQUAL
     run = ["model", "series", "init", "seed"]
     whole = (
@@ -153,9 +163,12 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
     Replicates of which some task has nothing are left out.
     """
     main = {
-        model: next((name for name in ("accuracy", CORRELATION) if name in set(group["score"])), group["score"].iloc[0])
+        model: next(
+            (name for name in ("accuracy", CORRELATION) if name in set(group["score"])),
+            group["score"].iloc[0],
+        )
         for model, group in rows.groupby("model")
-    }  # fmt: skip
+    }
     rows = rows[rows["score"] == rows["model"].map(main)]
     mine = rows[rows["series"] == "finetuned"]
     parts = []
@@ -177,18 +190,33 @@ def printed(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]
     paper, one, eight = (published[key] for key in ("paper", "table1", "figure8"))
     elsewhere, names = one["elsewhere"], {"f1_acc": ["f1", "accuracy"]}
     cells = [
-        {"task": task, "series": series, "score": name, "value": value, "constant": column in one["constant"].get(task, {})}
-        for task, facts in one["rows"].items() for column, series in PAPER.items()
-        for name, value in zip(names.get(facts["metric"], [facts["metric"]]), np.ravel(facts[column]))
-    ]  # fmt: skip
+        {
+            "task": task,
+            "series": series,
+            "score": name,
+            "value": value,
+            "constant": column in one["constant"].get(task, {}),
+        }
+        for task, facts in one["rows"].items()
+        for column, series in PAPER.items()
+        for name, value in zip(
+            names.get(facts["metric"], [facts["metric"]]), np.ravel(facts[column])
+        )
+    ]
     others = [
         {"task": task, "series": "transformers", "score": name, "value": value}
-        for task, facts in elsewhere["rows"].items() for name, value in facts.items()
-    ]  # fmt: skip
+        for task, facts in elsewhere["rows"].items()
+        for name, value in facts.items()
+    ]
     high = [
-        {"task": task, "series": "figures_8_9", "score": eight["metrics"][task], "value": POINTS * facts["baseline"]}
+        {
+            "task": task,
+            "series": "figures_8_9",
+            "score": eight["metrics"][task],
+            "value": POINTS * facts["baseline"],
+        }
         for task, facts in eight["tasks"].items()
-    ]  # fmt: skip
+    ]
     first = {style.task_of(model): model for model in reversed(models)}
     for entry, where, found in (
         (one, paper, cells),
@@ -204,8 +232,9 @@ def printed(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]
         mean = pd.DataFrame(cells).query("score != 'f1'").groupby("series")["value"].mean()
         gain = mean["finetuned"] - mean["random_start"]
         for series, value, provenance in (
-            ("random_head", one["mean_gain"]["value"], "printed"), ("random_start", gain, "derived")
-        ):  # fmt: skip
+            ("random_head", one["mean_gain"]["value"], "printed"),
+            ("random_start", gain, "derived"),
+        ):
             facts = {
                 "panel": "gain",
                 "series": series,

@@ -98,10 +98,22 @@ def deltas_between(least: float, most: float):
 
 
 MOST = {"probes": 0.8, "fine-tuning": 1.1, "pretraining": 1.5}
-inclusive("table1", "T1.1", "mean |Δ| over 3 models and 8 tasks, in points", lambda e: np.abs(deltas(e)).mean(),
-          high=1.5, ends=POSITIVE)  # fmt: skip
-claim("table1", "T1.2", "largest |Δ| over |Δ of lexical| of the same task", largest_over_lexical, high=1.0,
-      ends=POSITIVE)  # fmt: skip
+inclusive(
+    "table1",
+    "T1.1",
+    "mean |Δ| over 3 models and 8 tasks, in points",
+    lambda e: np.abs(deltas(e)).mean(),
+    high=1.5,
+    ends=POSITIVE,
+)
+claim(
+    "table1",
+    "T1.2",
+    "largest |Δ| over |Δ of lexical| of the same task",
+    largest_over_lexical,
+    high=1.0,
+    ends=POSITIVE,
+)
 inclusive(
     "table1",
     "T1.3",
@@ -118,10 +130,23 @@ inclusive(
     low=16,
     ends=(0.0, 24.0),
 )
-inclusive("table1", "T1.4", "Δ of MNLI on constituents", lambda e: delta(e, "mnli", "constituents"), low=-3.5,
-          high=-1.0)  # fmt: skip
-inclusive("table1", "T1.5", "Δ of SQuAD", lambda e, task: delta(e, "squad", task), ["pos", "dependencies", "srl"],
-          low=-3.5, high=-1.0)  # fmt: skip
+inclusive(
+    "table1",
+    "T1.4",
+    "Δ of MNLI on constituents",
+    lambda e: delta(e, "mnli", "constituents"),
+    low=-3.5,
+    high=-1.0,
+)
+inclusive(
+    "table1",
+    "T1.5",
+    "Δ of SQuAD",
+    lambda e, task: delta(e, "squad", task),
+    ["pos", "dependencies", "srl"],
+    low=-3.5,
+    high=-1.0,
+)
 inclusive(
     "table1",
     "T1.6",
@@ -129,9 +154,21 @@ inclusive(
     lambda e: delta(e, "dep", "constituents"),
     low=2.0,
 )
-claim("table1", "T1.7", "Δ of Dep", lambda e, task: delta(e, "dep", task), ["coref", "spr", "relations"], high=0.0)  # fmt: skip
-claim("table1", "T1.8", "largest F1 of randomized minus lexical over tasks",
-      lambda e: max(f1(e, "randomized", task) - f1(e, "lexical", task) for task in TASKS), high=0.0)  # fmt: skip
+claim(
+    "table1",
+    "T1.7",
+    "Δ of Dep",
+    lambda e, task: delta(e, "dep", task),
+    ["coref", "spr", "relations"],
+    high=0.0,
+)
+claim(
+    "table1",
+    "T1.8",
+    "largest F1 of randomized minus lexical over tasks",
+    lambda e: max(f1(e, "randomized", task) - f1(e, "lexical", task) for task in TASKS),
+    high=0.0,
+)
 inclusive(
     "table1",
     "T1.9",
@@ -139,16 +176,41 @@ inclusive(
     lambda e: delta(e, "dep", "dependencies"),
     low=-0.5,
 )
-inclusive("table1", "T1.11", "sd of F1 between runs of one kind, pooled over models and tasks", sd_between_runs,
-          [(kind, {"high": most}) for kind, most in MOST.items()], across=True, ends=POSITIVE)  # fmt: skip
+inclusive(
+    "table1",
+    "T1.11",
+    "sd of F1 between runs of one kind, pooled over models and tasks",
+    sd_between_runs,
+    [(kind, {"high": most}) for kind, most in MOST.items()],
+    across=True,
+    ends=POSITIVE,
+)
 claim("table1", "T1.12", "least Δ over 3 models and 8 tasks", lambda e: deltas(e).min(), low=-5.0)
-claim("appendix_a", "A.1",
-      "mean Δ over 8 tasks of top-layer probes minus that of mix probes (Δ: F1 minus that of the pretrained model by the same "
-      "kind of probe, in points)", top_minus_mix, ["mnli", "squad"], high=0.0)  # fmt: skip
-inclusive("appendix_b", "B.1", "share of 24 code lengths within 10 % of base", hardly_other_lengths, low=0.6,
-          ends=SHARE)  # fmt: skip
-claim("appendix_b", "B.2", "code length of Dep over base on dependencies",
-      lambda e: relative_length(e, "dep", "dependencies"), high=0.95, ends=POSITIVE)  # fmt: skip
+claim(
+    "appendix_a",
+    "A.1",
+    "mean Δ over 8 tasks of top-layer probes minus that of mix probes (Δ: F1 minus that of the"
+    " pretrained model by the same kind of probe, in points)",
+    top_minus_mix,
+    ["mnli", "squad"],
+    high=0.0,
+)
+inclusive(
+    "appendix_b",
+    "B.1",
+    "share of 24 code lengths within 10 % of base",
+    hardly_other_lengths,
+    low=0.6,
+    ends=SHARE,
+)
+claim(
+    "appendix_b",
+    "B.2",
+    "code length of Dep over base on dependencies",
+    lambda e: relative_length(e, "dep", "dependencies"),
+    high=0.95,
+    ends=POSITIVE,
+)
 
 # ---- Figure 1
 
@@ -169,13 +231,34 @@ def headroom(evidence: Evidence, kind: str) -> float:
 
 PROBES = ["depth", "distance"]
 KEPT = [f"{task}, {kind}" for task in ("mnli", "squad") for kind in PROBES]
-inclusive("figure1", "F1.1", "first of two layers at which Dep is 0.01 above base", first_lift_of_dep, PROBES, low=4,
-          high=6)  # fmt: skip
-inclusive("figure1", "F1.2", "largest |difference to base| in Spearman correlation, from layer 0 to the last but one",
-          lambda lift, *_: max(abs(lift[k]) for k in range(lift.layers)), KEPT, of=lift, high=0.03,
-          ends=POSITIVE)  # fmt: skip
-claim("figure1", "F1.3", "difference to base at the last layer", lambda lift, *_: lift[lift.layers], KEPT, of=lift,
-      high=0.0)  # fmt: skip
+inclusive(
+    "figure1",
+    "F1.1",
+    "first of two layers at which Dep is 0.01 above base",
+    first_lift_of_dep,
+    PROBES,
+    low=4,
+    high=6,
+)
+inclusive(
+    "figure1",
+    "F1.2",
+    "largest |difference to base| in Spearman correlation, from layer 0 to the last but one",
+    lambda lift, *_: max(abs(lift[k]) for k in range(lift.layers)),
+    KEPT,
+    of=lift,
+    high=0.03,
+    ends=POSITIVE,
+)
+claim(
+    "figure1",
+    "F1.3",
+    "difference to base at the last layer",
+    lambda lift, *_: lift[lift.layers],
+    KEPT,
+    of=lift,
+    high=0.0,
+)
 claim("figure1", "F1.4", "best layer of Dep minus best layer of base", headroom, PROBES, low=0.0)
 
 # ---- Figures 2 and 5
@@ -232,20 +315,61 @@ def dev_minus_train(evidence: Evidence, task: str) -> float:
     return max(abs(dev[k] - train[k]) for k in range(dev.layers + 1))
 
 
-claim("figure2", "F2.1", "mean RSA of layers 1 to 4 of 12 minus that of layers 9 to 12",
-      lambda curve, _: curve.mean(1, 4, 12) - curve.mean(9, 12, 12), FINETUNED, of=rsa, low=0.0)  # fmt: skip
-inclusive("figure2", "F2.2", "first of two layers at which Dep is 0.05 below MNLI and SQuAD", where_dep_departs,
-          low=4, high=6)  # fmt: skip
-inclusive("figure2", "F2.3", "largest RSA of Dep minus the lower of MNLI and SQuAD, layers 6 to 11",
-          dep_above_the_lower, high=0.02)  # fmt: skip
-inclusive("figure2", "F2.4", "RSA of MNLI at layer 11", lambda e: level(e, "mnli", 11), low=0.78, high=0.90,
-          ends=CORRELATION)  # fmt: skip
-inclusive("figure2", "F2.5", "least RSA of MNLI minus the higher of SQuAD and Dep, layers 1 to 11",
-          mnli_below_the_higher, low=-0.02)  # fmt: skip
-inclusive("figure2", "F2.6a", "RSA of SQuAD at layer 7", lambda e: level(e, "squad", 7), low=0.9,
-          ends=CORRELATION)  # fmt: skip
-claim("figure2", "F2.6b", "drop of SQuAD from layer 7 to 11 minus twice its drop from 1 to 7", late_drop_of_squad,
-      low=0.0)  # fmt: skip
+claim(
+    "figure2",
+    "F2.1",
+    "mean RSA of layers 1 to 4 of 12 minus that of layers 9 to 12",
+    lambda curve, _: curve.mean(1, 4, 12) - curve.mean(9, 12, 12),
+    FINETUNED,
+    of=rsa,
+    low=0.0,
+)
+inclusive(
+    "figure2",
+    "F2.2",
+    "first of two layers at which Dep is 0.05 below MNLI and SQuAD",
+    where_dep_departs,
+    low=4,
+    high=6,
+)
+inclusive(
+    "figure2",
+    "F2.3",
+    "largest RSA of Dep minus the lower of MNLI and SQuAD, layers 6 to 11",
+    dep_above_the_lower,
+    high=0.02,
+)
+inclusive(
+    "figure2",
+    "F2.4",
+    "RSA of MNLI at layer 11",
+    lambda e: level(e, "mnli", 11),
+    low=0.78,
+    high=0.90,
+    ends=CORRELATION,
+)
+inclusive(
+    "figure2",
+    "F2.5",
+    "least RSA of MNLI minus the higher of SQuAD and Dep, layers 1 to 11",
+    mnli_below_the_higher,
+    low=-0.02,
+)
+inclusive(
+    "figure2",
+    "F2.6a",
+    "RSA of SQuAD at layer 7",
+    lambda e: level(e, "squad", 7),
+    low=0.9,
+    ends=CORRELATION,
+)
+claim(
+    "figure2",
+    "F2.6b",
+    "drop of SQuAD from layer 7 to 11 minus twice its drop from 1 to 7",
+    late_drop_of_squad,
+    low=0.0,
+)
 claim(
     "figure2",
     "F2.7",
@@ -255,16 +379,46 @@ claim(
 )
 
 SINGLE = {"mnli": "mnli_premise", "squad": "squad_question"}
-claim("figure5", "F5.1", "mean RSA of layers 9 to 12 of 12, MNLI pairs minus Wikipedia",
-      lambda e: minus_wikipedia(e, "mnli", "mnli"), high=0.0)  # fmt: skip
-claim("figure5", "F5.2", "mean RSA of layers 9 to 12 of 12, SQuAD pairs minus Wikipedia",
-      lambda e: minus_wikipedia(e, "squad", "squad"), high=0.0)  # fmt: skip
-claim("figure5", "F5.3", "RSA of layer 12 of 12 minus that of layer 6", last_minus_middle,
-      [f"{task}, {inputs}" for task in SINGLE for inputs in (*SINGLE, "wiki")], of=rsa, high=0.0)  # fmt: skip
-inclusive("figure5", "F5.4", "largest |RSA of dev minus train inputs| over layers", dev_minus_train, SINGLE,
-          high=0.03, ends=POSITIVE)  # fmt: skip
-claim("figure5", "F5.5", "mean RSA of layers 9 to 12 of 12, single sentences minus Wikipedia",
-      lambda e, task: minus_wikipedia(e, task, SINGLE[task]), SINGLE, high=0.0)  # fmt: skip
+claim(
+    "figure5",
+    "F5.1",
+    "mean RSA of layers 9 to 12 of 12, MNLI pairs minus Wikipedia",
+    lambda e: minus_wikipedia(e, "mnli", "mnli"),
+    high=0.0,
+)
+claim(
+    "figure5",
+    "F5.2",
+    "mean RSA of layers 9 to 12 of 12, SQuAD pairs minus Wikipedia",
+    lambda e: minus_wikipedia(e, "squad", "squad"),
+    high=0.0,
+)
+claim(
+    "figure5",
+    "F5.3",
+    "RSA of layer 12 of 12 minus that of layer 6",
+    last_minus_middle,
+    [f"{task}, {inputs}" for task in SINGLE for inputs in (*SINGLE, "wiki")],
+    of=rsa,
+    high=0.0,
+)
+inclusive(
+    "figure5",
+    "F5.4",
+    "largest |RSA of dev minus train inputs| over layers",
+    dev_minus_train,
+    SINGLE,
+    high=0.03,
+    ends=POSITIVE,
+)
+claim(
+    "figure5",
+    "F5.5",
+    "mean RSA of layers 9 to 12 of 12, single sentences minus Wikipedia",
+    lambda e, task: minus_wikipedia(e, task, SINGLE[task]),
+    SINGLE,
+    high=0.0,
+)
 
 # ---- Figure 3: it counts layers from 0, so that 9 layers are frozen through layer 8
 
@@ -300,16 +454,60 @@ def dep_minus_the_others(evidence: Evidence, layer: str, unit: str) -> float:
     return loss("dep") - max(loss("mnli"), loss("squad"))
 
 
-inclusive("figure3", "F3.1", "points lost, frozen through layer 8 of 12", lost_at_depth(9), ["mnli", "squad"],
-          of=lost, high=3.0)  # fmt: skip
-inclusive("figure3", "F3.2a", "points that MNLI loses, frozen through layer 9", lost_of_twelve("mnli", 10), high=1.0)  # fmt: skip
-inclusive("figure3", "F3.2b", "points that MNLI loses, frozen through layer 11", lost_of_twelve("mnli", 12), low=3.0)  # fmt: skip
-claim("figure3", "F3.3a", "points that SQuAD loses, frozen through layer 8", lost_of_twelve("squad", 9), low=1.0)  # fmt: skip
-inclusive("figure3", "F3.3b", "points that SQuAD loses, frozen through layer 6", lost_of_twelve("squad", 7),
-          high=1.0)  # fmt: skip
-claim("figure3", "F3.4", "loss of Dep minus the larger of MNLI and SQuAD, frozen through this layer",
-      dep_minus_the_others, ["4, points", "4, share", "6, points", "6, share"], low=0.0)  # fmt: skip
-inclusive("figure3", "F3.5", "points lost with every layer frozen", lost_at_depth(12), FINETUNED, of=lost, low=5.0)  # fmt: skip
+inclusive(
+    "figure3",
+    "F3.1",
+    "points lost, frozen through layer 8 of 12",
+    lost_at_depth(9),
+    ["mnli", "squad"],
+    of=lost,
+    high=3.0,
+)
+inclusive(
+    "figure3",
+    "F3.2a",
+    "points that MNLI loses, frozen through layer 9",
+    lost_of_twelve("mnli", 10),
+    high=1.0,
+)
+inclusive(
+    "figure3",
+    "F3.2b",
+    "points that MNLI loses, frozen through layer 11",
+    lost_of_twelve("mnli", 12),
+    low=3.0,
+)
+claim(
+    "figure3",
+    "F3.3a",
+    "points that SQuAD loses, frozen through layer 8",
+    lost_of_twelve("squad", 9),
+    low=1.0,
+)
+inclusive(
+    "figure3",
+    "F3.3b",
+    "points that SQuAD loses, frozen through layer 6",
+    lost_of_twelve("squad", 7),
+    high=1.0,
+)
+claim(
+    "figure3",
+    "F3.4",
+    "loss of Dep minus the larger of MNLI and SQuAD, frozen through this layer",
+    dep_minus_the_others,
+    ["4, points", "4, share", "6, points", "6, share"],
+    low=0.0,
+)
+inclusive(
+    "figure3",
+    "F3.5",
+    "points lost with every layer frozen",
+    lost_at_depth(12),
+    FINETUNED,
+    of=lost,
+    low=5.0,
+)
 
 # ---- Figure 4
 
@@ -332,9 +530,25 @@ def more_layers_for_dep(evidence: Evidence) -> float:
     return needed("dep") - max(needed("mnli"), needed("squad"))
 
 
-inclusive("figure4", "F4.1", "points that MNLI lacks to all layers", below_all_layers("mnli"),
-          [("3 layers", {"high": 8.0}), ("6 layers", {"high": 4.0})])  # fmt: skip
-inclusive("figure4", "F4.2", "points that SQuAD lacks to all layers", below_all_layers("squad"),
-          [("5 layers", {"high": 8.0}), ("6 layers", {"high": 5.0})])  # fmt: skip
-inclusive("figure4", "F4.3", "layers to 95 % of the gain from none to all, Dep minus the larger of MNLI and SQuAD",
-          more_layers_for_dep, low=0.0, inputs=False)  # fmt: skip
+inclusive(
+    "figure4",
+    "F4.1",
+    "points that MNLI lacks to all layers",
+    below_all_layers("mnli"),
+    [("3 layers", {"high": 8.0}), ("6 layers", {"high": 4.0})],
+)
+inclusive(
+    "figure4",
+    "F4.2",
+    "points that SQuAD lacks to all layers",
+    below_all_layers("squad"),
+    [("5 layers", {"high": 8.0}), ("6 layers", {"high": 5.0})],
+)
+inclusive(
+    "figure4",
+    "F4.3",
+    "layers to 95 % of the gain from none to all, Dep minus the larger of MNLI and SQuAD",
+    more_layers_for_dep,
+    low=0.0,
+    inputs=False,
+)

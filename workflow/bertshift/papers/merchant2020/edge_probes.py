@@ -14,8 +14,19 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import statistics
 
-COLUMNS = ["panel", "series", "task", "variant", "view", *numbers.VALUES[:6], "p", "p_holm", "n", *statistics.SPREADS,
-           *numbers.VALUES[6:]]  # fmt: skip
+COLUMNS = [
+    "panel",
+    "series",
+    "task",
+    "variant",
+    "view",
+    *numbers.VALUES[:6],
+    "p",
+    "p_holm",
+    "n",
+    *statistics.SPREADS,
+    *numbers.VALUES[6:],
+]
 APART = ["series", "task"]
 KEYS = [*APART, "variant", "view"]
 HEADLINE = "micro_all"
@@ -54,8 +65,9 @@ def unlearned(ours: pd.DataFrame) -> str:
     low = (f1 - selectivity).dropna() < LEARNED
     said = [
         f"{name} ({low[task].sum()} of {len(low[task])} columns)"
-        for task, name in style.edge_labels(low.reset_index()["task"]).items() if low[task].any()
-    ]  # fmt: skip
+        for task, name in style.edge_labels(low.reset_index()["task"]).items()
+        if low[task].any()
+    ]
     known = "Control labels are not learned (F1 below 1), so that selectivity is F1"
     return f"{known}: {', '.join(said)}." if said else ""
 
@@ -72,8 +84,10 @@ def tidy(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
     scores = scores[(scores["variant"] == variant) | (lexical & (variant == "mix"))]
     is_base = scores["series"] == "base"
     if not is_base.any():
-        raise UserError(f"no edge probes of kind '{variant}' on the pretrained model in {', '.join(inputs)}; "
-                        "list the model as 'reference' and run its rule again.")  # fmt: skip
+        raise UserError(
+            f"no edge probes of kind '{variant}' on the pretrained model in {', '.join(inputs)}; "
+            "list the model as 'reference' and run its rule again."
+        )
     moved = statistics.minus_parents(scores[~is_base], scores[is_base], ["task", "view"])
     moved["table"] += "; " + numbers.each_once(scores.loc[is_base, "table"])
     baselines = _means(moved[moved["series"].isin(BASELINES)])
@@ -124,10 +138,18 @@ def printed(published: Mapping, ours: pd.DataFrame) -> pd.DataFrame:
     entry = published["table1"]
     series = {style.task_of(name): name for name in reversed(ours["series"].unique())}
     cells = [
-        ("f1" if column == "base" else "delta", series[column], task, "lexical" if column == "lexical" else "mix", value)
-        for column, values in {"base": entry["base"], **entry["delta"]}.items() if column in series
-        for task, value in values.items() if task in set(ours["task"])
-    ]  # fmt: skip
+        (
+            "f1" if column == "base" else "delta",
+            series[column],
+            task,
+            "lexical" if column == "lexical" else "mix",
+            value,
+        )
+        for column, values in {"base": entry["base"], **entry["delta"]}.items()
+        if column in series
+        for task, value in values.items()
+        if task in set(ours["task"])
+    ]
     rows = pd.DataFrame(cells, columns=["panel", "series", "task", "variant", "value"]).to_dict(
         "list"
     )

@@ -10,9 +10,11 @@ KEYS = ["panel", "series", "kind", "measure", "split", "rank", "layer"]
 # The two probes side by side, each with the measure of whole trees that belongs to it below:
 # panel, title, label.
 PANELS = [
-    ("depth spearman", "Depth probe", "Spearman"), ("distance spearman", "Distance probe", "Spearman"),
-    ("depth root_accuracy", "", "root accuracy"), ("distance uuas", "", "UUAS"),
-]  # fmt: skip
+    ("depth spearman", "Depth probe", "Spearman"),
+    ("distance spearman", "Distance probe", "Spearman"),
+    ("depth root_accuracy", "", "root accuracy"),
+    ("distance uuas", "", "UUAS"),
+]
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:

@@ -11,8 +11,11 @@ from bertshift.figures import layers, numbers, style
 from bertshift.rows.nulls import null_of
 
 INPUTS = {
-    "mnli": "MNLI pairs", "squad": "SQuAD pairs", "dep": "Treebank sentences", "wiki": "Wikipedia sentences"
-}  # fmt: skip
+    "mnli": "MNLI pairs",
+    "squad": "SQuAD pairs",
+    "dep": "Treebank sentences",
+    "wiki": "Wikipedia sentences",
+}
 # The paper shows its two models on all three of its inputs; another model, on its own kind of
 # input and Wikipedia.
 SHOWN = {"mnli": ["mnli", "squad", "wiki"], "squad": ["mnli", "squad", "wiki"]}
@@ -39,13 +42,20 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     entry = published["figure2"]
     points = [
         numbers.published(
-            entry | {"place": point["place"]}, published["paper"], panel="wiki", series=models[point["task"]],
-            stimuli=point["stimuli"], variant=f"layer {point['layer']} of {point['layers']}",
-            layer=rows["layer"].max() - (point["layers"] - point["layer"]), value=point["value"],
-            low=point["value"] - point["plus_minus"], high=point["value"] + point["plus_minus"],
+            entry | {"place": point["place"]},
+            published["paper"],
+            panel="wiki",
+            series=models[point["task"]],
+            stimuli=point["stimuli"],
+            variant=f"layer {point['layer']} of {point['layers']}",
+            layer=rows["layer"].max() - (point["layers"] - point["layer"]),
+            value=point["value"],
+            low=point["value"] - point["plus_minus"],
+            high=point["value"] + point["plus_minus"],
         )
-        for point in entry["points"] if point["task"] in models
-    ]  # fmt: skip
+        for point in entry["points"]
+        if point["task"] in models
+    ]
     table = numbers.join(numbers.ours(rows, "panel", "model"), *points)
     figure, [[axes]] = style.grid(2.5, width=style.COLUMN_WIDTH)
     layers.by_model(axes, table)

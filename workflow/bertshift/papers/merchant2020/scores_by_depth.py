@@ -33,8 +33,9 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     kept = [
         rows.assign(series=min(rows["model"], key=len), table=path)
-        for path, rows in inputs.items() if len(rows)
-    ]  # fmt: skip
+        for path, rows in inputs.items()
+        if len(rows)
+    ]
     if not kept:
         raise UserError(f"{', '.join(inputs)} hold no run; delete them and run their rules again.")
     rows = pd.concat(kept, ignore_index=True)
@@ -77,10 +78,11 @@ def tidy(
     percent = 100 * (numbers_of(rows) - empty) / gain.where(gain > 0)
     scores = numbers_of(rows).join(rows.reindex(columns=[ranges.SHARE_OF]))
     return numbers.join(
-        means(rows, "score", scores, rows.reindex(columns=ranges.ENDS).to_numpy().T), printed(published, rows[complete]),
+        means(rows, "score", scores, rows.reindex(columns=ranges.ENDS).to_numpy().T),
+        printed(published, rows[complete]),
         means(rows, relative, percent),
-        columns=COLUMNS
-    )  # fmt: skip
+        columns=COLUMNS,
+    )
 
 
 def means(rows: pd.DataFrame, panel: str, found: pd.DataFrame, ends=ranges.ANY) -> pd.DataFrame:
