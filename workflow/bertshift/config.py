@@ -182,7 +182,8 @@ def on_command_line(entries: Iterable[str]) -> dict:
 
 
 def _read(text: str, place: str):
-    """Read a text in YAML. Raise UserError, with the place, if it is not YAML or has a key twice."""
+    """Read a text in YAML. Raise UserError, with the place, if it is not YAML or has a key
+    twice."""
     try:
         loader = _Loader(text)
         node = loader.get_single_node()

@@ -176,7 +176,8 @@ class Name:
 
 
 def noise_variants(times: Iterable[int]) -> list[str]:
-    """Name the variants with noise of these sizes, as multiples of the change: `noise`, `noise10`."""
+    """Name the variants with noise of these sizes, as multiples of the change: `noise`,
+    `noise10`."""
     return ["noise" if size == 1 else f"noise{size}" for size in times]
 
 
@@ -251,7 +252,8 @@ class Model:
 
     @property
     def imitated(self) -> "Model":
-        """The model whose change has the size of the noise (`.noise`); any other model is itself."""
+        """The model whose change has the size of the noise (`.noise`); any other model is
+        itself."""
         return self.without("noise")
 
     def without(self, kind: str) -> "Model":

@@ -198,7 +198,8 @@ def extract(
 def _extract_batch(
     model, index, batch: list[int], writer: Writer, attention: bool, file: str
 ) -> None:
-    """Write a layer's states and maps as soon as they are known, so that memory holds one layer's."""
+    """Write a layer's states and maps as soon as they are known, so that memory holds one
+    layer's."""
 
     def states(layer: int, found: torch.Tensor) -> None:
         if not found.isfinite().all():

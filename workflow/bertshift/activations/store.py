@@ -245,7 +245,8 @@ def _member_starts(path: Path) -> dict[str, int]:
 
 
 class _Member:
-    """A .npy file of known shape whose rows are written in any order, with nothing kept in memory."""
+    """A .npy file of known shape whose rows are written in any order, with nothing kept in
+    memory."""
 
     def __init__(self, file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype):
         self._file, self._dtype = file, dtype
@@ -288,7 +289,8 @@ class Writer:
             self._hidden[layer].put(start, values)
 
     def attention(self, layer: int, example: int, values: np.ndarray) -> None:
-        """Write an example's attention maps, values [heads, length, length]; layers count from 1."""
+        """Write an example's attention maps, values [heads, length, length]; layers count from
+        1."""
         self._attention[layer - 1].put(int(self._maps[example]), values)
 
 

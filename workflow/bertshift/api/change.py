@@ -97,7 +97,8 @@ class Change:
         return pd.DataFrame(shares).T.rename_axis(index="measure", columns="layer")
 
     def by_layer(self, measure: str) -> pd.DataFrame:
-        """Select the rows of `table` for a measure's first variant, all heads together, by layer."""
+        """Select the rows of `table` for a measure's first variant, all heads together, by
+        layer."""
         rows, variant = self.table, self.shown[measure].rows["variant"]
         return rows[
             (rows["measure"] == measure) & (rows["variant"] == variant) & (rows["head"] == 0)

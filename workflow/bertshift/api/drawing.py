@@ -36,7 +36,8 @@ def has(modules: Sequence[str]) -> bool:
 
 
 def left_out() -> str:
-    """Say which files cannot be written, and how to install what is missing; empty if nothing is."""
+    """Say which files cannot be written, and how to install what is missing; empty if nothing
+    is."""
     files = [
         name
         for name, modules in (("change.png", PICTURE), ("index.html", PAGE))

@@ -39,7 +39,8 @@ def listed(models: Any) -> list:
 
 
 def name_of(model: Any) -> str:
-    """Call a model by its folder, its name on the hub, or what a loaded one remembers of either."""
+    """Call a model by its folder, its name on the hub, or what a loaded one remembers of
+    either."""
     if isinstance(model, (str, Path)):
         return str(model).rstrip("/") or "/"
     return getattr(model, "name_or_path", "") or type(model).__name__
@@ -136,7 +137,8 @@ def _merge(adapter: Path, folder: Path, tokenizer: Any) -> None:
 
 
 def _check_not_above(folder: Path) -> None:
-    """Raise UserError for a folder that has no model but folders of models, as a training leaves."""
+    """Raise UserError for a folder that has no model but folders of models, as a training
+    leaves."""
     inside = {file.parent.name for name in DESCRIBE for file in folder.glob(f"*/{name}")}
     if inside and not any((folder / name).exists() for name in DESCRIBE):
         names = ", ".join(sorted(inside, key=lambda name: (len(name), name)))

@@ -152,7 +152,8 @@ def _prepared(hub: Mapping, builder) -> dict[str, tuple]:
 
 
 def _declared_checksums(hub: Mapping, paths: list[str]) -> dict[str, str]:
-    """Read the SHA-256 by which the hub stores large files; small ones it keeps in git, without."""
+    """Read the SHA-256 by which the hub stores large files; small ones it keeps in git,
+    without."""
     from huggingface_hub import HfApi
 
     found = HfApi().get_paths_info(hub["id"], paths, revision=hub["revision"], repo_type="dataset")

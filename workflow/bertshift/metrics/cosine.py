@@ -26,7 +26,8 @@ def quotient(dot, p_square, q_square):
 
 
 def per_map(p: Maps, q: Maps) -> np.ndarray:
-    """Compute the cosine [n, heads] of each flattened map of one layer with the other model's map."""
+    """Compute the cosine [n, heads] of each flattened map of one layer with the other model's
+    map."""
     return quotient(
         *map_sums(_products, p.flat, q.flat, np.repeat(p.lengths, p.heads) ** 2)
     ).reshape(-1, p.heads)

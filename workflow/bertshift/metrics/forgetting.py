@@ -1,4 +1,5 @@
-"""What fine-tuning made a model forget: the loss of the pretrained head on the fine-tuned encoder.
+"""What fine-tuning made a model forget: the loss of the pretrained head on the fine-tuned
+encoder.
 
     loss = mean over hidden words w of -ln p(w),   forgotten = loss of the model - loss of its checkpoint
 

@@ -49,7 +49,8 @@ def terms(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def per_map(p: Maps, q: Maps) -> np.ndarray:
-    """Average JS over the query rows of two layers' maps of the same examples: [n, heads] in nats."""
+    """Average JS over the query rows of two layers' maps of the same examples: [n, heads] in
+    nats."""
     lengths = np.repeat(p.lengths, p.heads)
     total = map_sums(terms, p.flat, q.flat, lengths**2).sum(axis=0)
     return np.maximum(total / (2 * lengths), 0).reshape(-1, p.heads)

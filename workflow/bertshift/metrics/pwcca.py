@@ -37,5 +37,6 @@ def weights(side: Principal, coordinates: np.ndarray) -> np.ndarray:
 
 
 def distance(rho: np.ndarray, alpha: np.ndarray) -> float:
-    """Measure the PWCCA distance, from 0 to 1, given correlations rho [c] and weights alpha [c]."""
+    """Measure the PWCCA distance, from 0 to 1, given correlations rho [c] and weights alpha
+    [c]."""
     return float(1 - rho @ alpha)

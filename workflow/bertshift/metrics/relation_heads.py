@@ -1,4 +1,5 @@
-"""Attention between predicates and their arguments (Kovaleva et al. 2019, section 4.2, figure 3).
+"""Attention between predicates and their arguments (Kovaleva et al. 2019, section 4.2, figure
+3).
 
     score(layer, head) = mean over sentences of the largest A[query, key] over pairs of a piece of an argument (in
                          FrameNet: a core frame element) and a piece of the predicate (the frame-evoking word)
@@ -302,7 +303,8 @@ def _example(
 def _tokens(
     activations: Activations, text: str, sentence: Sentence
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Name each token of a sentence for a reader, and the part of the relation that it belongs to."""
+    """Name each token of a sentence for a reader, and the part of the relation that it belongs
+    to."""
     own = slice(*activations.offsets[sentence.example : sentence.example + 2])
     spans = zip(activations.char_start[own], activations.char_end[own], strict=True)
     tokens = np.array([text[start:end] for start, end in spans], object)

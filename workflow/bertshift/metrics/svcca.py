@@ -161,7 +161,8 @@ class Side:
 
     @cached_property
     def without(self) -> list[Principal | None]:
-        """The principal directions of the tokens outside each block; None where these do not vary."""
+        """The principal directions of the tokens outside each block; None where these do not
+        vary."""
         own = self.scattered
         return on_each_core(
             lambda block: Principal.of(own.without(block)) if own.rest_varies(block) else None,

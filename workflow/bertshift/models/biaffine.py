@@ -1,4 +1,5 @@
-"""The parser of Dozat & Manning 2017 on top of an encoder, which Merchant et al. 2020 fine-tune."""
+"""The parser of Dozat & Manning 2017 on top of an encoder, which Merchant et al. 2020
+fine-tune."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,5 @@
-"""The parts of a model, found by the row of its family, or by `explore` where `families` has none."""
+"""The parts of a model, found by the row of its family, or by `explore` where `families` has
+none."""
 
 from torch import Tensor, nn
 from transformers import PreTrainedModel

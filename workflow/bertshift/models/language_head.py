@@ -1,4 +1,5 @@
-"""The head with which a checkpoint was pretrained, on hidden states of any encoder of its width."""
+"""The head with which a checkpoint was pretrained, on hidden states of any encoder of its
+width."""
 
 from pathlib import Path
 

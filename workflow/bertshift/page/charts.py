@@ -1,4 +1,5 @@
-"""What of a figure's table a reader can explore: values over layers, and maps of layers and heads."""
+"""What of a figure's table a reader can explore: values over layers, and maps of layers and
+heads."""
 
 from collections.abc import Mapping, Sequence
 

@@ -87,7 +87,8 @@ def _each(column: pd.Series) -> list[str]:
 
 
 def _runs(ours: pd.DataFrame) -> list[dict]:
-    """Count the numbers by how many replicates they have, of which unit, and with which interval."""
+    """Count the numbers by how many replicates they have, of which unit, and with which
+    interval."""
     found = ours.groupby(["unit", "interval", "replicates"], sort=False, dropna=False).size()
     return [
         {

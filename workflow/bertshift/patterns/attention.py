@@ -35,7 +35,8 @@ class Attended:
 
 
 def attend(folder: Path, rows: Sequence[dict], max_length: int) -> Iterator[Attended]:
-    """Yield the maps of every row once, the longest row first. Raises UserError as `extract` does."""
+    """Yield the maps of every row once, the longest row first. Raises UserError as `extract`
+    does."""
     done, shown = 0, time.monotonic()
     model, tokenizer = load_encoder(folder), load_tokenizer(folder)
     for batch, index, maps in unpadded_attention(model, tokenizer, rows, max_length):

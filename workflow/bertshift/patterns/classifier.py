@@ -46,7 +46,8 @@ class ClassifierSettings:
 
 
 class PatternClassifier(nn.Module):
-    """[n, 1, size, size] resampled maps -> [n, classes] logits; `widths` of pairs of convolutions."""
+    """[n, 1, size, size] resampled maps -> [n, classes] logits; `widths` of pairs of
+    convolutions."""
 
     def __init__(self, size: int, widths: Sequence[int], generator: torch.Generator | None = None):
         super().__init__()

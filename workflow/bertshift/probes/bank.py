@@ -80,7 +80,8 @@ class Features:
 
 @dataclass(frozen=True)
 class Examples:
-    """One split of one task for one model: labels [labellings, T, C] bool, on the probes' device."""
+    """One split of one task for one model: labels [labellings, T, C] bool, on the probes'
+    device."""
 
     spans: SpanTokens
     features: Features

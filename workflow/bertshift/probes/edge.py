@@ -172,7 +172,8 @@ def word_vectors(folder: Path) -> np.ndarray:
 
 
 def variant_layers(variant: str, layers: int) -> tuple[int, ...]:
-    """Select the rows of Features that a variant's probe mixes, for an encoder of `layers` layers."""
+    """Select the rows of Features that a variant's probe mixes, for an encoder of `layers`
+    layers."""
     return {
         "mix": tuple(range(layers + 1)),
         "top": (layers,),

@@ -113,7 +113,8 @@ def squared_lengths(z: Tensor) -> Tensor:
 
 
 def squared_distances(z: Tensor) -> Tensor:
-    """Square the distances between vectors: [..., n, r] -> [..., n, n], exactly 0 on the diagonal."""
+    """Square the distances between vectors: [..., n, r] -> [..., n, n], exactly 0 on the
+    diagonal."""
     gram = z @ z.mT
     own = gram.diagonal(dim1=-2, dim2=-1)
     return (own[..., :, None] + own[..., None, :] - 2 * gram).clamp_(min=0)
@@ -201,7 +202,8 @@ def projected(batch: Batch, probes: Sequence[Probe], weights: Sequence[Tensor]) 
 def losses_and_gradients(
     batch: Batch, probes: Sequence[Probe]
 ) -> Iterator[tuple[Probe, Tensor, Tensor]]:
-    """Calculate for each probe its mean loss over the batch, and that loss's gradient by z [W, r]."""
+    """Calculate for each probe its mean loss over the batch, and that loss's gradient by z [W,
+    r]."""
     for kind, loss in LOSS.items():
         if own := of_kind(kind, probes):
             yield from zip(

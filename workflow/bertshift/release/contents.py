@@ -134,7 +134,8 @@ the figures from them, decides the claims and makes the page. `sha256sum -c {SUM
 
 
 def readme(about: Mapping[str, str]) -> str:
-    """Write the README of an archive, which a person reads first; `about` as for `crate.metadata`."""
+    """Write the README of an archive, which a person reads first; `about` as for
+    `crate.metadata`."""
     return f"""# {about["heading"]}
 
 `{about["command"]}` made these results; the last was finished at {about["finished"]}.

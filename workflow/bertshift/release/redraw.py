@@ -128,7 +128,8 @@ def configuration(opened: ZipFile, options: Mapping) -> dict:
 
 
 def _own_configuration(opened: ZipFile) -> dict:
-    """Read what the archive's run was configured with. UserError where that is of another program."""
+    """Read what the archive's run was configured with. UserError where that is of another
+    program."""
     whose = f"{opened.filename}: {RESOLVED}"
     try:
         theirs = yaml.safe_load(read(opened, RESOLVED))
@@ -295,7 +296,8 @@ def _page(
 
 
 def lay_out(folder: Path, out: Path) -> None:
-    """Copy what was drawn below `folder` to `out`: a folder a paper, the page, claims and scores."""
+    """Copy what was drawn below `folder` to `out`: a folder a paper, the page, claims and
+    scores."""
     shutil.copytree(folder / "results/figures", out, dirs_exist_ok=True)
     for name in (CLAIMS, SCORES):
         if (folder / name).is_file():

@@ -68,7 +68,8 @@ class Estimate:
         return self._below(high) - self._below(low)
 
     def _errors(self, tail: float) -> float | np.ndarray:
-        """Find how many standard errors from the mean a share `tail` of the distribution begins."""
+        """Find how many standard errors from the mean a share `tail` of the distribution
+        begins."""
         return sum(weight * distributions.t.isf(tail, freedom) for weight, freedom in self.parts)
 
     def _below(self, value: float) -> float:

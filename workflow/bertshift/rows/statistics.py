@@ -179,7 +179,8 @@ def joined(values) -> str:
 
 
 def each_of(text: str) -> list[float]:
-    """Split a text of `joined` into the replicates' values; none where the column `each` is empty."""
+    """Split a text of `joined` into the replicates' values; none where the column `each` is
+    empty."""
     return [float(value) for value in text.split("; ")] if text else []
 
 

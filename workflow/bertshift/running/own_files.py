@@ -36,7 +36,8 @@ def misplaced(config: Mapping) -> Iterator[str]:
 
 
 def _configured(config: Mapping) -> Iterator[tuple[str, str]]:
-    """Yield (key, path) of all that the configuration wants read, and of where downloads are kept."""
+    """Yield (key, path) of all that the configuration wants read, and of where downloads are
+    kept."""
     data = config["data"]
     for base, spec in config["bases"].items():
         paths = [entry.get("path") for entry in spec.get("checkpoints", [])]

@@ -335,7 +335,8 @@ class AnswerSpans:
 
 
 def read_passages(contexts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[Passage]:
-    """Cut contexts into passages; contexts that several questions share are cut into pieces once."""
+    """Cut contexts into passages; contexts that several questions share are cut into pieces
+    once."""
     distinct = list(dict.fromkeys(contexts))
     if not distinct:
         return []

@@ -1,4 +1,5 @@
-"""The configuration of a model that is pretrained here: one set of names for all families, BERT's."""
+"""The configuration of a model that is pretrained here: one set of names for all families,
+BERT's."""
 
 from collections.abc import Mapping
 

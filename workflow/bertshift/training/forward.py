@@ -152,7 +152,8 @@ def copies_of(tensors: Sequence[Tensor], dtypes: Sequence[torch.dtype]) -> tuple
 
 
 def to_device(batch: dict, device: torch.device) -> dict:
-    """Move a batch's tensors to the device: one copy for all of a type, which nothing waits for."""
+    """Move a batch's tensors to the device: one copy for all of a type, which nothing waits
+    for."""
     if device.type == "cpu":
         return batch
     return moved(batch, lambda values: values.pin_memory().to(device, non_blocking=True))

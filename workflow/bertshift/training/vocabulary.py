@@ -1,4 +1,5 @@
-"""Vocabularies trained here: BERT's word pieces, and the byte-level pieces of RoBERTa and GPT-2."""
+"""Vocabularies trained here: BERT's word pieces, and the byte-level pieces of RoBERTa and
+GPT-2."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -314,7 +314,8 @@ class Evidence:
                 yield f"{theirs.capitalize()}: here {ours}."
 
     def _by(self, column: str, rows: pd.DataFrame) -> Curve:
-        """Average rows by the numbers in a column, the largest of which is the number of layers."""
+        """Average rows by the numbers in a column, the largest of which is the number of
+        layers."""
         means = {int(key): value for key, value in rows.groupby(column)["value"].mean().items()}
         return Curve(means, max(means), self.asked)
 
@@ -362,7 +363,8 @@ class Evidence:
         return rows.assign(delta=statistics.POINTS * delta)
 
     def relation_heads(self, name: str, variant: str) -> pd.DataFrame:
-        """Read every head's score for predicates and their arguments, with its rank and its null."""
+        """Read every head's score for predicates and their arguments, with its rank and its
+        null."""
         rows = self.every_row(name, metric="relation_heads", variant=variant)
         return rows[rows["head"] > 0]
 

@@ -1,4 +1,5 @@
-"""CKA of every layer with every layer: before fine-tuning, after it, and across; a column a model."""
+"""CKA of every layer with every layer: before fine-tuning, after it, and across; a column a
+model."""
 
 from collections.abc import Iterator, Mapping
 

@@ -54,7 +54,8 @@ def _one_head(key: str, task: str) -> Figure:
 
 
 def _summary(key: str, task: str, of: str, by: str) -> Figure:
-    """Describe the figure that summarises the differences in figure `of`, by `layer` or by `head`."""
+    """Describe the figure that summarises the differences in figure `of`, by `layer` or by
+    `head`."""
     shown = of.replace("figure", "Figure ")
     return Figure(
         f"One head re-initialised, by {by} ({task} in the report)",

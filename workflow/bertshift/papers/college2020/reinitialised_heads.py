@@ -322,7 +322,8 @@ def number(value: float) -> str:
 
 
 def with_derived(table: pd.DataFrame) -> pd.DataFrame:
-    """Select the paper's cells as printed; add as `derived` what the paper's own differences give."""
+    """Select the paper's cells as printed; add as `derived` what the paper's own differences
+    give."""
     theirs = table[table["source"] == "published"]
     calculated = theirs["provenance"] == CALCULATED
     derived = theirs[calculated].rename(columns={"value": "derived"})

@@ -32,7 +32,8 @@ FLOOR = {"linestyle": "--", "linewidth": 0.9, "marker": ""}
 
 
 def named(rows: pd.DataFrame, panel: str) -> pd.DataFrame:
-    """Name the `series` of rows: the model, or both models where two fine-tuned ones are compared."""
+    """Name the `series` of rows: the model, or both models where two fine-tuned ones are
+    compared."""
     alone = (rows["ref_seed"] == 0) | (rows["model"] == rows["reference"])
     models = zip(alone, rows["model"], rows["reference"])
     return rows.assign(

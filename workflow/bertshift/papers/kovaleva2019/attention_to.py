@@ -96,7 +96,8 @@ def means(rows: pd.DataFrame, by: Iterable[str] = ()) -> pd.DataFrame:
 
 
 def shown(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """Select those of ROWS that the table has: of tasks that the paper lacks nothing is published."""
+    """Select those of ROWS that the table has: of tasks that the paper lacks nothing is
+    published."""
     return {label: what for label, what in ROWS.items() if what[1] in set(table["source"])}
 
 

@@ -48,7 +48,8 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def numbers_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Select the value of rows, and what it is without each block of examples where that is known."""
+    """Select the value of rows, and what it is without each block of examples where that is
+    known."""
     return rows[[name for name in ("value", *WITHOUT) if name in rows]]
 
 
