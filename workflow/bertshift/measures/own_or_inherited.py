@@ -10,8 +10,4 @@ METRIC = Metric(
         "inherited": Shown("Attention, JS by the layer's input", {"measure": "js", "variant": "inherited"}),
     },
     place=7,
-    products=4,
-    elements=8,
-    variants=6,
-    seconds=1,
 )

@@ -12,7 +12,6 @@ from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import rows
 from bertshift.requests.runs import files, runs_and_parents, unique
-from bertshift.requests.work import BATCH_TOKENS, Sizes, Work
 from bertshift.running import codegraph
 
 SCRIPT = codegraph.PACKAGE.parent / "scripts/activations.py"
@@ -60,24 +59,6 @@ def activations(config: Mapping, kind: str, model: str, stimuli: str) -> Request
     return Request(
         {"models": files(runs), "stimuli": list(map(rows, stimuli.split("-")))},
         {"runs": {run.name: run.folder for run in runs}, **how_dumped(kind, config)},
-        lambda sizes: extracted(sizes, model, stimuli.split("-"), how_dumped(kind, config)) * len(runs),
-    )
-
-
-def extracted(sizes: Sizes, model: str, stimuli: Iterable[str], how: Mapping) -> Work:
-    """Say what one replicate's dump takes."""
-    shape, inputs = sizes.shape(model), sizes.inputs(stimuli, how["max_length"])
-    each = shape.dump(inputs, how)
-    # A batch's maps of all layers, and a member that is written twice before its part file goes.
-    batch = (
-        4 * BATCH_TOKENS * shape.layers * shape.heads * max(length for _, length in inputs) * how["attention"]
-    )
-    return shape.passes(inputs) + Work(
-        disk=each,
-        moved=3 * each,
-        scratch=each / shape.layers,
-        device=4 * shape.parameters + batch,
-        memory=batch,
     )
 
 

@@ -21,11 +21,9 @@ from bertshift.requests.runs import (
     scored_model,
     training_scores,
 )
-from bertshift.requests.work import Sizes, Work
 from bertshift.suggestions import nearest
 
 PADDED = "cosine"  # cosine_padded looks at the inputs of this metric
-PADDED_AT_ONCE = 8  # of which it reads so many at a time
 
 
 def compare(config: Mapping, model: str, reference: str, metric: str) -> Request:
@@ -48,9 +46,7 @@ def compare(config: Mapping, model: str, reference: str, metric: str) -> Request
         # Its table has rows of the reference by itself.
         of_reference = [run for run in runs if run.model == other]
         settings["reference_checkpoints"] = checkpoints_of(of_reference, config)
-    return asked.plus(inputs, **settings).costing(
-        lambda sizes: sizes.shape(model).compared(sizes.inputs(stimuli), how, len(pairs), settings["tokens"])
-    )
+    return asked.plus(inputs, **settings)
 
 
 def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
@@ -58,15 +54,7 @@ def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
     runs, samples = in_pairs(pairs), config["samples"]
     inputs = {"models": files(runs), "stimuli": list(map(rows, asked.settings["stimuli"]))}
     padded = {"inputs": samples["padded"], "pad_to": samples["padded_length"]}
-    first, length = asked.settings["stimuli"][:1], padded["pad_to"]
-
-    def work(sizes: Sizes) -> Work:
-        shape, number = sizes.shape(model), padded["inputs"] or sizes.inputs(first)[0][0]
-        # Both models' maps of a batch, while the next is made, and a layer's in float64.
-        maps = 24 * min(number, PADDED_AT_ONCE) * shape.layers * shape.heads * length**2
-        return shape.passes([(number, length)], 2 * len(pairs)) + Work(device=4 * shape.parameters + maps)
-
-    return asked.plus(inputs, **padded, folders=folders(one, other, runs)).costing(work)
+    return asked.plus(inputs, **padded, folders=folders(one, other, runs))
 
 
 def spectra(config: Mapping, model: str, reference: str) -> Request:
@@ -74,9 +62,7 @@ def spectra(config: Mapping, model: str, reference: str) -> Request:
     one, other, pairs, asked = _of_pairs(config, model, reference)
     same = {"metric": "spectra", "model": str(one), "reference": str(other)}
     compared = [[run.folder, ref.folder, same | numbers_of(run, ref)] for run, ref in pairs]
-    return asked.plus({"weights": files(in_pairs(pairs), WEIGHTS)}, folders=compared).costing(
-        lambda sizes: sizes.shape(model).compared([(0, 0)], METRICS["spectra"], len(pairs))
-    )
+    return asked.plus({"weights": files(in_pairs(pairs), WEIGHTS)}, folders=compared)
 
 
 def _of_pairs(
@@ -119,7 +105,6 @@ def annotations(config: Mapping, stimulus: str) -> Request:
     return Request(
         {"rows": rows(stimulus), "models": files(runs), "scores": files(runs, ["scores.json"])},
         {"folders": [run.folder for run in runs]},
-        lambda sizes: sizes.shape(runs[0].model.base).passes(sizes.inputs([stimulus]), len(runs)),
     )
 
 

@@ -1,7 +1,6 @@
 """Data sets, and the inputs that models are compared on."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from bertshift.errors import UserError
@@ -9,7 +8,6 @@ from bertshift.naming import Model
 from bertshift.recipes import train_size
 from bertshift.requests import Request
 from bertshift.requests.runs import unique
-from bertshift.requests.work import Work
 from bertshift.world import generate
 
 WORLD = "results/world"
@@ -60,14 +58,7 @@ def dataset(config: Mapping, dataset: str) -> Request:
         "mirror": {"world": WORLD, "mirror": data.get("mirror"), "hub": None}[source],
         "cache": data["cache"] if source == "hub" else None,
     }
-    return Request(
-        {"files": mirror_files(dataset, config)}, settings, lambda sizes: _lines(sizes.bytes(dataset))
-    )
-
-
-def _lines(size: float) -> Work:
-    """Say what it takes to make and hold JSON lines of `size` bytes."""
-    return Work(text=size, disk=size, memory=4 * size)
+    return Request({"files": mirror_files(dataset, config)}, settings)
 
 
 def mirror_of(config: Mapping) -> Path:
@@ -164,6 +155,4 @@ def stimuli(config: Mapping, stimulus: str) -> Request:
             "number": config["samples"][size],
             "max_train": {name: train_size(name, config) for name, split in sources if split == "train"},
         },
-        # Those that are only read.
-        lambda sizes: replace(_lines(sum(sizes.bytes(*source) for source in sources)) * 0.25, disk=0),
     )

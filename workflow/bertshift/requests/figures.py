@@ -7,13 +7,10 @@ from pathlib import Path
 from bertshift.errors import UserError
 from bertshift.files import blocks_beside
 from bertshift.measures.registry import METRICS
-from bertshift.naming import named_in, parse_model
 from bertshift.papers.catalogue import FIGURES, PAPERS, nearest_figures, needs
-from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import EXAMPLES, examples_of
 from bertshift.requests.runs import unique
-from bertshift.requests.work import Sizes, Work
 
 # As seen from the folder that is worked in: a clone that is moved with its results stays finished.
 LIBRARY = Path(os.path.relpath(Path(__file__).parents[1]))
@@ -98,18 +95,7 @@ def claims(config: Mapping, paper: str) -> Request:
     return Request(
         {**_read(read), "published": PUBLISHED.format(paper=paper)},
         {"tables": tables},
-        lambda sizes: _held(read, config, sizes),
     )
-
-
-def _held(tables: Iterable[str], config: Mapping, sizes: Sizes) -> Work:
-    """Say what rows take as text and in memory. Tables of metrics of single heads have by far the most rows."""
-    rows = 0.0
-    for _, folder, file in (Path(table).parts for table in tables if table.split("/")[1] in METRICS):
-        model, metric = named_in(file)[0], METRICS[folder]
-        shape, runs = sizes.shape(model), len(runs_of(parse_model(model, config), config))
-        rows += metric.variants * runs * shape.layers * (shape.heads + 1 if metric.by_heads else 1)
-    return Work(text=400 * rows, memory=2800 * rows)
 
 
 def gallery(config: Mapping, paper: str | None = None) -> Request:

@@ -22,7 +22,6 @@ from bertshift.requests.runs import (
     training_scores,
     unique,
 )
-from bertshift.requests.work import Sizes, Work
 from bertshift.seeds import seed_from
 
 
@@ -31,37 +30,16 @@ def finetune(config: Mapping, model: str, init: str, seed: str) -> Request:
     if not run.model.tasks:
         raise UserError(f"'{run.model}' is not fine-tuned and has no seed; ask for init{init}.")
     check_trained(run.model)
-    how = settings_of_run(run, config)
     return Request(
         {"start": files([run.parent]), **task_data(run.model, config)},
-        how,
-        lambda sizes: trained(sizes, model, how) + sizes.shape(model).weights(),
+        settings_of_run(run, config),
     )
-
-
-def trained(sizes: Sizes, model: str, how: Mapping) -> Work:
-    """Say what one fine-tuning with these settings computes."""
-    shape, training, data = sizes.shape(model, how["variants"]), how["training"], how["task"]["dataset"]
-    (rows, length), dev = sizes.split(how["task"], "train"), sizes.split(how["task"], "dev")
-    examples = rows * training["epochs"]
-    work = shape.updates(examples, length, examples / training["batch_size"]) + shape.passes([dev])
-    # Rows, and encoded examples: lists of Python's integers.
-    return work + Work(memory=3.5 * sizes.bytes(data, "train", "dev") + rows * (44 * length + 250))
 
 
 def snapshots(config: Mapping, stem: str, checkpoint: str, init: str, seed: str) -> Request:
     """Ask for snapshots of the run of model `<stem><checkpoint>`; settings["shares"]: percent of its steps, in ascending order."""
-    model, shares = stem + checkpoint, sorted(config["snapshots"])
-    asked = finetune(config, model, init, seed).plus(shares=shares)
-    how = asked.settings["training"]
-    part = asked.settings | {"training": how | {"epochs": how["epochs"] * max(shares) / 100}}
-    return asked.costing(
-        lambda sizes: (
-            trained(sizes, model, part)
-            + sizes.shape(model).weights(len(shares))
-            + sizes.shape(model).passes([sizes.split(part["task"], "dev")], len(shares) - 1)
-        )
-    )
+    asked = finetune(config, stem + checkpoint, init, seed)
+    return asked.plus(shares=sorted(config["snapshots"]))
 
 
 def settings_of_run(run: Run, config: Mapping) -> dict:
@@ -150,17 +128,6 @@ def frozen(config: Mapping, model: str) -> Request:
     heads = range(1, config["frozen"]["heads"] + 1)
     seeds = {start: [finetune_seed(model, start.init, head) for head in heads] for start in starts}
     task, most = task_settings(model, config)["task"], config["frozen"]["max_train"]
-
-    def work(sizes: Sizes) -> Work:
-        """Say what two linear probes take. Each is fitted with many strengths, in hundreds of steps that wait for
-        memory (measured)."""
-        shape, read = (
-            sizes.shape(str(model.parent)),
-            [sizes.split(task, "train", most), sizes.split(task, "dev")],
-        )
-        inputs = sum(number for number, _ in read) * shape.width
-        return (shape.passes(read) + Work(host=1e5 * inputs, memory=24 * inputs)) * len(starts)
-
     return Request(
         {"starts": files(starts), **task_data(model, config)},
         {
@@ -175,5 +142,4 @@ def frozen(config: Mapping, model: str) -> Request:
                 for start in starts
             },
         },
-        work,
     )

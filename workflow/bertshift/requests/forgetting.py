@@ -32,7 +32,4 @@ def forgetting(config: Mapping, model: str) -> Request:
     if corpus:
         read["corpus"] = config["corpora"][corpus]
     compared = against(checkpoints[0].model, one, [(run, run.checkpoint) for run in runs], config)
-    asked = compared.plus(read, corpus=corpus, stimuli=STIMULI, max_length=config["samples"]["max_length"])
-    # The head on every layer's output takes half as long as the encoder.
-    times = 1.5 * (len(runs) + len(checkpoints))
-    return asked.costing(lambda sizes: sizes.shape(model).passes(sizes.inputs([STIMULI]), times))
+    return compared.plus(read, corpus=corpus, stimuli=STIMULI, max_length=config["samples"]["max_length"])

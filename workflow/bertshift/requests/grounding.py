@@ -1,17 +1,13 @@
 """Which runs of a task are compared in distance and in behaviour: `results/grounding/<plain model>.tsv`."""
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 
 from bertshift.errors import UserError
-from bertshift.measures.metric import Metric
 from bertshift.measures.registry import METRICS
 from bertshift.naming import Model, Run, parse_model
 from bertshift.recipes import task_settings
 from bertshift.replicates import check_trained, runs_of
 from bertshift.requests import Request
-from bertshift.requests.activations import extracted, how_dumped
 from bertshift.requests.data import description, rows, task_data
 from bertshift.requests.runs import (
     checkpoints_of,
@@ -22,7 +18,6 @@ from bertshift.requests.runs import (
     training_scores,
     unique,
 )
-from bertshift.requests.work import Sizes, Work
 
 FEWEST = 3  # runs, as of rows.grounding, whose libraries take too long to import here
 
@@ -53,20 +48,7 @@ def grounding(config: Mapping, model: str) -> Request:
             "scale": config["scale"],
             "checkpoints": checkpoints_of(runs_of(plain, config), config),
         },
-        lambda sizes: _work(config, plain, runs, sizes),
     )
-
-
-EACH = Metric(products=7, decompositions=3, elements=2, variants=14)  # what every two runs cost
-
-
-def _work(config: Mapping, plain: Model, runs: list[Run], sizes: Sizes) -> Work:
-    """Say what the comparison takes. The dumps of all runs of one pretraining run are there at a time."""
-    dumped = extracted(sizes, str(plain), [plain.task], how_dumped("attention", config))
-    blocks = Counter(run.init for run in runs).values()
-    pairs, tokens = sum(n * (n - 1) // 2 for n in blocks), config["samples"]["tokens"]
-    compared = sizes.shape(str(plain)).compared(sizes.inputs([plain.task]), EACH, pairs, tokens)
-    return replace(dumped, disk=0, scratch=dumped.disk * max(blocks)) * len(runs) + compared
 
 
 def group(name: str, config: Mapping) -> tuple[Model, list[Model]]:

@@ -9,7 +9,6 @@ from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described, description, rows
 from bertshift.requests.runs import by_folder, files, model_of_task, of_table, provenance
-from bertshift.requests.work import Sizes, Work
 
 
 def labelled_models(config: Mapping) -> list[Model]:
@@ -59,19 +58,7 @@ def pattern_classifier(config: Mapping) -> Request:
     return Request(
         {"sheet": "results/patterns/sheet", "labels": [path] if path else []},
         how,
-        lambda sizes: _classified(
-            config, 3 * config["patterns"]["maps"] * how["epochs"] * (how["folds"] + 1)
-        ),
     )
-
-
-def _classified(config: Mapping, maps: float) -> Work:
-    """Say what `maps` maps take in convolutions of 3 x 3 that halve a map's sides.
-    These run at two fifths of the speed of other products."""
-    how = config["patterns"]["classifier"]
-    channels = zip([1, *how["widths"]], how["widths"])
-    flops = 2.5 * sum(18 * a * b * how["size"] ** 2 / 4**depth for depth, (a, b) in enumerate(channels))
-    return Work(flops * maps, len(how["widths"]) * maps / 64, max(how["widths"]))
 
 
 def patterns(config: Mapping, model: str) -> Request:
@@ -79,17 +66,10 @@ def patterns(config: Mapping, model: str) -> Request:
     read = {"models": files(runs)} | described("stimuli", model.task)
     read["classifier"] = "results/patterns/classifier/classifier.safetensors"
     read["predictions"] = "results/patterns/classifier/predictions.tsv"
-
-    def work(sizes: Sizes) -> Work:
-        shape, [(inputs, length)] = sizes.shape(str(model)), sizes.inputs([model.task])
-        read = min(inputs, config["patterns"]["max_examples"] or inputs) * len(runs)
-        return shape.passes([(read, length)]) + _classified(config, read * shape.layers * shape.heads)
-
-    asked = of_table(model, config).plus(
+    return of_table(model, config).plus(
         read,
         task=model.task,
         runs=by_folder(runs),
         max_examples=config["patterns"]["max_examples"],
         max_length=config["samples"]["max_length"],
     )
-    return asked.costing(work)

@@ -9,7 +9,6 @@ from bertshift.models.families import FAMILIES
 from bertshift.models.source import as_asked_before
 from bertshift.requests import Request
 from bertshift.requests.runs import WEIGHTS, files, run_named
-from bertshift.requests.work import Shape, Sizes, Work
 from bertshift.running.own_files import contents
 from bertshift.seeds import seed_from
 
@@ -59,24 +58,7 @@ def pretrain(config: Mapping, base: str, init: str) -> Request:
             "how": {key: value for key, value in how.items() if key != "runs"},
             "seed": seed_from("pretrain", base, init),
         },
-        lambda sizes: _pretrained(config, base, sizes),
     )
-
-
-def _pretrained(config: Mapping, base: str, sizes: Sizes) -> Work:
-    """Say what pretraining computes: a text has four letters a token, and a length of null is random, as the original BERT's."""
-    how, shape = config["bases"][base]["pretrain"], sizes.shape(base)
-    corpus, documents = (
-        Path(config["corpora"][how["corpus"]]),
-        config.get("world", {}).get("sizes", {}).get("documents", 0),
-    )
-    text = corpus.stat().st_size / 4 if corpus.is_file() else documents * sizes.tokens("documents")
-    tokens, length = how["epochs"] * text, how.get("lengths", {}).get("short_length") or 128
-    # The logits of masked words, or of a decoder's next words.
-    share = 1 if FAMILIES[how["family"]].causal else how["masked"]
-    logits = Work(flops=6 * share * tokens * shape.width * shape.vocabulary)
-    steps = tokens / length / how["batch_size"]
-    return shape.updates(tokens / length, length, steps) + shape.weights() + logits
 
 
 def _check_vocabulary(base: str, how: Mapping, vocabulary: Mapping) -> None:
@@ -110,8 +92,6 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
             raise UserError(f"bases.{base}.checkpoints: there is no folder {folder}.")
         published.check(folder, shape)
         files = [str(file) for file in sorted(folder.iterdir()) if file.is_file()]
-    # A copy stays as it was downloaded.
-    copies = 2 if "hub" in source else 1
     return Request(
         settings={
             "source": source,
@@ -119,7 +99,6 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
             "cache": config["data"]["cache"],
             "contents": contents(files),
         },
-        work=lambda sizes: sizes.shape(base).weights(copies),
     )
 
 
@@ -128,7 +107,6 @@ def derive(config: Mapping, model: str, init: str) -> Request:
     return Request(
         {"start": files([run.checkpoint])},
         {"variants": [variant.text for variant in run.model.variants]},
-        lambda sizes: sizes.shape(model).weights(),
     )
 
 
@@ -140,11 +118,4 @@ def noise(config: Mapping, model: str, init: str, seed: str) -> Request:
     return Request(
         {"start": files([run.parent]), "changed": files([changed], WEIGHTS)},
         {"seed": draw, "times": int(run.model.variant("noise")["times"] or 1)},
-        lambda sizes: _noise(sizes.shape(model)),
     )
-
-
-def _noise(shape: Shape) -> Work:
-    """Say what noise takes: two models in memory, and the largest tensor a few times over in float64 (measured)."""
-    held = 4 * shape.parameters + 32 * shape.vocabulary * shape.width
-    return shape.weights() + Work(moved=35 * shape.parameters, memory=held)

@@ -1,7 +1,6 @@
 """Rows of runs that differ in one thing, say one layer more frozen each time."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
 from bertshift.errors import UserError
 from bertshift.files import blocks_beside
@@ -9,9 +8,9 @@ from bertshift.naming import Model, Run, parse_model, shape_of
 from bertshift.replicates import runs_of, sweep_of, sweep_runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import task_data
-from bertshift.requests.finetuning import settings_of_run, trained
+from bertshift.requests.finetuning import settings_of_run
 from bertshift.requests.runs import checkpoints_of, files, provenance, run_named, scored_model, unique
-from bertshift.requests.work import Sizes, Work
+from bertshift.requests.shapes import shape_of_model
 
 
 def samples(task: str, config: Mapping) -> dict[str, int]:
@@ -71,27 +70,16 @@ def row(config: Mapping, model: str, sweep: str, init: str, seed: str) -> Reques
                 "checkpoints": checkpoints_of([run.parent], config),
             },
         },
-        lambda sizes: _trained(config, model, runs.values(), sizes),
     )
-
-
-def _trained(config: Mapping, model: str, runs: Collection[Mapping], sizes: Sizes) -> Work:
-    """Say what training a row takes. With runs_at_once null, as many runs train at once as a GPU holds, at most one
-    a thread. A dry run may have fewer threads than the job."""
-    work = sum((trained(sizes, model, run) for run in runs), Work())
-    at_once = max(1, min(len(runs), config["sweeps"]["runs_at_once"] or config["threads"]["train"]))
-    held = {key: getattr(work, key) * at_once for key in ("memory", "device", "scratch")}
-    return replace(work, processes=at_once, **held)
 
 
 def largest_run_mb(config: Mapping, model: str, sweep: str, init: str, seed: str) -> int:
     """Estimate the most MB of a GPU that a run of a row takes: with every input of a batch as long as can be."""
-    sizes = Sizes(config, known={})
     largest = 0.0
     for run in row(config, model, sweep, init, seed).settings["runs"].values():
-        length, batch = run["task"]["max_length"], run["training"]["batch_size"]
-        shape = sizes.shape(model, run["variants"])
-        largest = max(largest, shape.updates(batch, length, steps=1).device)
+        shape = shape_of_model(model, config, run["variants"])
+        tokens = run["training"]["batch_size"] * run["task"]["max_length"]
+        largest = max(largest, shape.training_bytes(tokens, run["task"]["max_length"]))
     return round(largest / 1e6)
 
 
