@@ -16,8 +16,8 @@ from bertshift.models.loading import save_model
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.rows.blocks import BLOCKS, WITHOUT
 from bertshift.rows.significance import benjamini_hochberg, mcnemar
-from bertshift.tasks.loading import load_task
 from bertshift.tasks.dependency_parsing import DependencyParsing
+from bertshift.tasks.loading import load_task
 from bertshift.tasks.question_answering import Answer, AnswerSpans
 from bertshift.tasks.text_classification import TextClassification
 

@@ -108,7 +108,7 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
     [
         # From another dump: metrics on the same dump run again with it.
         ("layer_cka", 'Metric(reads="sampled", ', "beyond/where", "hao2020/figure1"),
-        ("spectra", "Metric(seconds=7, ", "beyond/lora", "beyond/where"),
+        ("spectra", "Metric(tokens=None, ", "beyond/lora", "beyond/where"),
     ],
 )
 def test_the_record_of_a_metric_is_of_its_metric_and_its_figures_alone(project, metric, instead, drawn, kept):

@@ -16,8 +16,8 @@ from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_encoder, save_model
 from bertshift.models.tokenizer import word_pieces
 from bertshift.rows.failure import failed
-from bertshift.tasks.loading import load_task
 from bertshift.tasks.dependency_parsing import METRICS, UNREAD, Parse, best_parses
+from bertshift.tasks.loading import load_task
 from bertshift.training.finetuning import starting_model
 from bertshift.training.settings import TrainSettings
 from bertshift.world.edges import sentence

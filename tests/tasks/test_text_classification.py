@@ -5,9 +5,9 @@ from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.errors import UserError
 from bertshift.rows.failure import failed
-from bertshift.tasks.loading import load_task
 from bertshift.tasks.batching import Encoded
 from bertshift.tasks.inference import predict_logits, token_batches
+from bertshift.tasks.loading import load_task
 from bertshift.tasks.text_classification import encode_pairs, longest_first
 
 torch.set_num_threads(1)
