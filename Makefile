@@ -3,11 +3,15 @@ VENV := .venv
 READY := $(VENV)/.installed
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: envs figures test guide rehearse release verify redraw compare site venv clean-venv
+.PHONY: envs figures plan test guide rehearse release verify redraw compare site venv clean-venv
 
 # The environment, then every figure at the scale that config/experiments.yaml names.
 figures: $(READY)
 	PATH="$(BIN):$$PATH" snakemake figures/all
+
+# What is left of figures/all, and what it will cost; runs nothing. OPTIONS: those of snakemake, such as --profile slurm.
+plan: $(READY)
+	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.planning $(OPTIONS)
 
 # The environment, then the whole test suite.
 test: $(READY)

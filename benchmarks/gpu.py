@@ -10,17 +10,17 @@ tiny models, on any machine.
 """
 
 import argparse
-import json
 import os
 import resource
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +41,7 @@ try:
     from torch.optim.optimizer import register_optimizer_step_pre_hook
     from torch.utils.flop_counter import FlopCounterMode
 
+    from bertshift import planning
     from bertshift.ablation.predictions import under_every_ablation
     from bertshift.ablation.table import ablate
     from bertshift.activations.source import Source, dump
@@ -51,10 +52,9 @@ try:
     from bertshift.models.loading import load_encoder, save_model
     from bertshift.models.noise import add_noise
     from bertshift.models.tokenizer import load_tokenizer
-    from bertshift.planning import costs as planning
     from bertshift.probes import edge, mdl, structural
     from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
-    from bertshift.requests.work import Shape, Work
+    from bertshift.requests.shapes import Shape
     from bertshift.running import gpus
     from bertshift.running.parts import Kept
     from bertshift.tasks.batching import Encoded
@@ -424,9 +424,30 @@ def rate(job: Callable[[int], None], few: int, more: int) -> dict:
     }
 
 
+def passed(shape: Shape, length: int, times: float = 1) -> dict:
+    """The plan's work of an input that passes through a model."""
+    flops = times * shape.operations(1, length)
+    return {
+        "flops": flops,
+        "passes": times * shape.layers,
+        "width": shape.width,
+        "moved": 0.0,
+        "device": 0.0,
+    }
+
+
+def learned(shape: Shape, batch: int, length: int) -> dict:
+    """The plan's work of a step of training."""
+    held = shape.training_bytes(batch * length, length)
+    return passed(shape, length, 3) | {
+        "flops": 3 * shape.operations(batch, length),
+        "device": held,
+    }
+
+
 def measured(
     bench: Bench,
-) -> Iterator[tuple[str, Callable, tuple[int, int], int, str, Work | None]]:
+) -> Iterator[tuple[str, Callable, tuple[int, int], int, str, dict | None]]:
     """What is timed: its name, a job of so many steps or inputs, how many, inputs in one, precision, and the plan's work."""
     sizes, data, start, shape = (
         bench.sizes,
@@ -442,19 +463,23 @@ def measured(
         ("questions", "base", sizes.batch, sizes.questions),
         ("questions", "large", sizes.batch, sizes.questions),
     ):
-        job, work = (
-            training(bench, model, batch, length, what == "questions"),
-            bench.shape(model).updates,
-        )
+        job = training(bench, model, batch, length, what == "questions")
         name = f"training, {what}, {model}, {batch} x {length}"
-        yield name, job, sizes.steps, batch, bench.precision, work(batch, length, steps=1)
+        yield (
+            name,
+            job,
+            sizes.steps,
+            batch,
+            bench.precision,
+            learned(bench.shape(model), batch, length),
+        )
 
     texts = np.random.default_rng(0).choice(WORDS, (sum(sizes.inputs), sizes.words))
     rows = [
         {"id": str(i), "text_a": " ".join(words), "label": "ab"[i % 2]}
         for i, words in enumerate(texts)
     ]
-    inputs = [(1, sizes.words + 2)]
+    length = sizes.words + 2
     for name, kind in {
         "maps and states": (True, "float32"),
         "states for probes": (False, "float16"),
@@ -463,16 +488,10 @@ def measured(
         def job(number: int, kind=kind) -> None:
             dump(start, {bench.folder() / "run.npz": rows[:number]}, 128, *kind)
 
-        stored = shape.dump(inputs, {"attention": kind[0], "precision": kind[1], "sample": None})
-        work = shape.passes(inputs) + Work(moved=3 * stored)
-        yield (
-            f"extraction, {name}, base, {inputs[0][1]} tokens",
-            job,
-            sizes.inputs,
-            1,
-            "float32",
-            work,
-        )
+        states = length * (shape.layers + 1) * shape.width * (2 if kind[1] == "float16" else 4)
+        stored = states + 4 * length**2 * shape.layers * shape.heads * kind[0]
+        work = passed(shape, length) | {"moved": 3.0 * stored}
+        yield f"extraction, {name}, base, {length} tokens", job, sizes.inputs, 1, "float32", work
 
     sentences, code = data / "examples.jsonl", partial(CodeSettings, portions=(1,))
     kinds = {
@@ -494,8 +513,8 @@ def measured(
         )
         under_every_ablation(task, model, rows[:number], load_tokenizer(start), ["uniform"])
 
-    work = shape.passes(inputs, shape.layers * (shape.heads + 1) / 2)
-    name = f"ablation of {shape.layers * shape.heads} heads, base, {inputs[0][1]} tokens"
+    work = passed(shape, length, shape.layers * (shape.heads + 1) / 2)
+    name = f"ablation of {shape.layers * shape.heads} heads, base, {length} tokens"
     yield name, job, sizes.inputs, 1, "float32", work
 
 
@@ -509,11 +528,23 @@ def speed(bench: Bench) -> Iterator[dict]:
             traceback.print_exc()
             yield {"what": what, "precision": "failed, see log.txt"}
             continue
-        work = work or Work(found["counted"], 3, ProbeSettings().width)
+        width = ProbeSettings().width
+        probe = {
+            "flops": found["counted"],
+            "passes": 3,
+            "width": width,
+            "moved": 0.0,
+            "device": 0.0,
+        }
+        work = work or probe
         share = found["TFLOP/s"] / bench.peak[precision == "float32"] if bench.peak else None
         row = {"what": what, "precision": precision, "inputs/s": inputs / found["seconds"]} | found
-        planned = {key: getattr(work, key) for key in ("flops", "passes", "width", "moved")}
-        yield row | {"share of peak": share, "GPU MB planned": work.device / 1e6 or None} | planned
+        planned = {key: work[key] for key in ("flops", "passes", "width", "moved")}
+        yield (
+            row
+            | {"share of peak": share, "GPU MB planned": work["device"] / 1e6 or None}
+            | planned
+        )
 
 
 @contextmanager
@@ -604,41 +635,45 @@ def costs(bench: Bench) -> Iterator[dict]:
     card = read_tsv(bench.out / "machine.tsv").loc[0, "card"]
     own["origin"] = f"Times on a GPU were measured by benchmarks/gpu.py on {card}."
     write_text(bench.out / "gpu.yaml", yaml.safe_dump({"gpu": own}, sort_keys=False, width=110))
-    nothing = {"other": dict.fromkeys(("seconds", "memory_mb", "disk_mb"), 0)}
     for row in rows.to_dict("records"):
-        work = Work(row["flops"], row["passes"], int(row["width"]), moved=row["moved"])
-        job, expected = planning.Job(0, "none", work, gpu=True), {}
+        expected = {}
         for name, gpu in {"shipped": machines["gpu"], "fitted": own}.items():
-            using = {"rules": nothing, "machines": machines | {"gpu": gpu}}
-            expected[name] = planning.of_job(job, using, has_gpu=True).seconds / row["seconds"]
+            products = row["flops"] * (1 + gpu["half_width"] / row["width"]) / gpu["flops"]
+            seconds = (
+                products + row["passes"] * gpu["pass"] + row["moved"] / machines["cpu"]["moved"]
+            )
+            expected[name] = seconds / row["seconds"]
         yield {"what": row["what"], "measured": row["seconds"]} | expected
 
 
 def plan(bench: Bench) -> Iterator[dict]:
     """Hours that the scale `paper` takes on one such GPU, by config/costs.yaml and by what is fitted above"""
-    from snakemake.cli import main as snakemake
-
-    cores = int(read_tsv(bench.out / "machine.tsv").loc[0, "cores"])
-    asked, limits = [], planning.Resources(cores=cores, gpus=1, has_gpu=True)
-    quietly = ["--dry-run", "--cores", "1", "--quiet", "rules", "progress"]
-    with (
-        mock.patch.object(planning, "plan", lambda *plan: asked.append(plan) or ""),
-        mock.patch.dict(os.environ, BERTSHIFT_PLAN=json.dumps(vars(limits))),
-        redirect_stdout(sys.stderr),
-        chdir(ROOT),
-        suppress(SystemExit),
-    ):
-        snakemake(["figures/all", "--config", "scale=paper", *quietly])
-    jobs, config, shipped, _ = asked[0]
-    own = yaml.safe_load((bench.out / "gpu.yaml").read_text(encoding="utf-8"))
-    tables = {"shipped": shipped, "fitted": shipped | {"machines": shipped["machines"] | own}}
-    texts = [planning.plan(jobs, config, table, limits) for table in tables.values()]
-    write_text(bench.out / "plan.txt", "\n\n".join(texts))
-    for name, table in tables.items():
-        taken = planning.shipped(jobs, table, has_gpu=True)
-        of_gpu = sum(taken[job.number].seconds for job in jobs if job.needed and job.gpu)
-        until_end, _ = planning.simulate(jobs, taken, limits)
+    room = {"cores": int(read_tsv(bench.out / "machine.tsv").loc[0, "cores"]), "GPUs": 1}
+    options = ["--config", "scale=paper"]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "figures/all",
+        "--dry-run",
+        "--cores",
+        "1",
+        *options,
+    ]
+    with chdir(ROOT):
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        jobs, (config, _) = planning.jobs_of(printed), planning.asked(options)
+    shipped = yaml.safe_load((ROOT / "config/costs.yaml").read_text(encoding="utf-8"))
+    own, texts = yaml.safe_load((bench.out / "gpu.yaml").read_text(encoding="utf-8")), []
+    for name, machines in {"shipped": {}, "fitted": own}.items():
+        table = shipped | {"machines": shipped["machines"] | machines}
+        estimate = planning.Estimate(config, table, has_gpu=True)
+        texts.append(planning.plan(jobs, jobs, estimate, room))
+        seconds = {key: estimate.cost(job).seconds for key, job in jobs.items()}
+        of_gpu = sum(seconds[key] for key, job in jobs.items() if job.gpu)
+        until_end = planning.until_end(jobs, seconds, room)
         yield {"table": name, "of the GPU": of_gpu / 3600, "until the end": until_end / 3600}
+    write_text(bench.out / "plan.txt", "\n\n".join(texts))
 
 
 SECTIONS = {

@@ -12,9 +12,9 @@ a dry run; nothing is trained for them.
 """
 
 import argparse
-import json
 import math
 import os
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -32,6 +32,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import BertConfig, BertModel
 
 from bertshift import naming
+from bertshift.config import read_yaml
 from bertshift.models.heads import (
     DependencyParser,
     SequenceClassifier,
@@ -39,8 +40,9 @@ from bertshift.models.heads import (
     TokenClassifier,
 )
 from bertshift.models.variants import apply_variants
-from bertshift.planning import costs
+from bertshift.planning import Estimate, asked, jobs_of
 from bertshift.requests import finetuning, sweeps
+from bertshift.requests.shapes import shape_of_model
 from bertshift.tasks.batching import Encoded
 from bertshift.tasks.dependency_parsing import NONE, DependencyParsing
 from bertshift.tasks.question_answering import AnswerSpans
@@ -189,30 +191,33 @@ def step(
 
 def trainings(scale: str) -> Counter:
     """{(kind, layers, variant, norms_every): steps} of all fine-tunings and sweeps of a dry run of figures/all."""
-    seen, found, trained = {}, Counter(), finetuning.trained
-
-    def noted(sizes, model, run):
-        if "shares" not in run:  # of a run again, for its snapshots
-            seen[id(run)] = model, sizes, run  # asked more than once
-        return trained(sizes, model, run)
-
-    # The plan of the workflow, which asks what each training costs and prints nothing.
-    from snakemake.cli import main as snakemake
-
-    finetuning.trained = sweeps.trained = noted
-    costs.plan = lambda *plan: ""
-    os.environ["BERTSHIFT_PLAN"] = json.dumps({"cores": 1})
     os.chdir(ROOT)
-    quietly = ["--dry-run", "--cores", "1", "--quiet", "rules", "progress"]
-    try:
-        snakemake(["figures/all", "--config", f"scale={scale}", *quietly])
-    except SystemExit:
-        pass
-    for model, sizes, run in seen.values():
-        how, (rows, _) = run["training"], sizes.split(run["task"], "train")
-        variant = next((v for v in run["variants"] if v.startswith(("keep", "freeze"))), "")
-        key = run["task"]["kind"], sizes.shape(model).layers, variant, how["norms_every"]
-        found[key] += math.ceil(rows / how["batch_size"]) * how["epochs"]
+    options, found = ["--config", f"scale={scale}"], Counter()
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "figures/all",
+        "--dry-run",
+        "--cores",
+        "1",
+        *options,
+    ]
+    jobs = jobs_of(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    config, _ = asked(options)
+    estimate = Estimate(config, read_yaml(ROOT / "config/costs.yaml"), has_gpu=True)
+    for job in jobs.values():
+        runs = []
+        if job.rule == "finetune":
+            runs = [finetuning.finetune(config, **job.wildcards).settings]
+        if job.rule == "sweep":
+            runs = sweeps.row(config, **job.wildcards).settings["runs"].values()
+        for run in runs:
+            how, (rows, _) = run["training"], estimate.split(run["task"], "train")
+            variant = next((v for v in run["variants"] if v.startswith(("keep", "freeze"))), "")
+            layers = shape_of_model(job.wildcards["model"], config, run["variants"]).layers
+            key = run["task"]["kind"], layers, variant, how["norms_every"]
+            found[key] += math.ceil(rows / how["batch_size"]) * how["epochs"]
     return found
 
 

@@ -195,7 +195,3 @@ def minutes(kind):
 def memory(kind):
     """Megabytes that a job of this kind asks a cluster for, in the way of `minutes`."""
     return lambda wildcards, attempt: math.ceil(1000 * config["cluster"][kind]["gb"]) * attempt
-
-
-# Snakemake's linter wants functions apart from rules.
-include: "planning.smk"

@@ -1,5 +1,7 @@
-"""What is known of each metric of two models, apart from how it is computed: a record each, in the module of its name.
+"""What is known of each metric of two models, apart from how it is computed: a record each, in the
+module of its name.
 
-Rules, figures, the page and the plan are made from these records. No module imports a record by its name: it is among the
-code of its metric's rule and of what is drawn from that metric, so an edited record makes no other metric again.
+Rules, figures, the page and the plan are made from these records. No module imports a record by
+its name: it is among the code of its metric's rule and of what is drawn from that metric, so an
+edited record makes no other metric again.
 """

@@ -10,8 +10,4 @@ METRIC = Metric(
         "attention_to from_cls_norm": POSITIVE,
         "attention_to received_norm": POSITIVE,
     },
-    products=4,
-    elements=4,
-    variants=75,
-    seconds=1.2,
 )

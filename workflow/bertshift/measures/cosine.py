@@ -6,6 +6,4 @@ METRIC = Metric(
     ranges={"cosine": SHARE},  # attention is nowhere below 0
     shown={"cosine": Shown("Attention, cosine of maps", {"variant": "crop"}, alike=True)},
     place=6,
-    elements=1,
-    seconds=0.2,
 )

@@ -6,7 +6,4 @@ METRIC = Metric(
     ranges={"js": NATS, "js bits": SHARE},
     shown={"js": Shown("Attention, JS divergence in nats", {"variant": "nats"})},
     place=5,
-    elements=1,
-    variants=2,
-    seconds=0.2,
 )

@@ -18,7 +18,8 @@ NATS = (0.0, math.log(2))  # of a divergence of two distributions from their mea
 class Shown:
     """A line of the page: the rows of a metric's table that it has.
 
-    null: the variant of what unrelated models give; alike: whether 1 is no change, so that change is 1 minus the value.
+    null: the variant of what unrelated models give; alike: whether 1 is no change, so that change
+    is 1 minus the value.
     """
 
     title: str
@@ -31,17 +32,13 @@ class Shown:
 class Metric:
     """A metric whose tables are `results/<name of the record>/<model>_vs_<model>.tsv`.
 
-    reads: a kind of dump, "attention" with all states and maps or "sampled" with the states of a sample of tokens; or
-    "inputs" or "weights" of a metric with a rule of its own.
-    module: in metrics/; its `compare` takes the pairs of dumps and what is named here. tokens: the key of `samples` that
-    says how many tokens are compared; weights: whether `compare` takes the models' folders; annotations: whether it takes
-    the words' tags and trees. by_heads: whether its table has a row for each head; all_layers: whether it holds the states
-    of all layers at a time.
-    ranges: by the column `metric`, or this and a word of one of the columns rows.ranges.KINDS. shown: lines of the page, by
-    key; place: where these stand there.
-    What a job costs, of each pair of replicates and layer: products of its states with their transpose, decompositions of a
-    matrix as wide as the model, elements: how often it reads a pair of maps; variants: rows of the table. seconds: of a
-    job beside these.
+    reads: a kind of dump, "attention" with all states and maps or "sampled" with the states of a
+    sample of tokens; or "inputs" or "weights" of a metric with a rule of its own. module: in
+    metrics/; its `compare` takes the pairs of dumps and what is named here. tokens: the key of
+    `samples` that says how many tokens are compared; weights: whether `compare` takes the models'
+    folders; annotations: whether it takes the words' tags and trees. by_heads: whether its table
+    has a row for each head. ranges: by the column `metric`, or this and a word of one of the
+    columns rows.ranges.KINDS. shown: lines of the page, by key; place: where these stand there.
     """
 
     reads: str = "attention"
@@ -50,15 +47,9 @@ class Metric:
     weights: bool = False
     annotations: bool = False
     by_heads: bool = False
-    all_layers: bool = False
     ranges: Mapping[str, Range] = field(default_factory=dict)
     shown: Mapping[str, Shown] = field(default_factory=dict)
     place: int = 99
-    products: float = 0
-    decompositions: float = 0
-    elements: float = 0
-    variants: int = 1
-    seconds: float = 0.5
 
     def __post_init__(self):
         if self.reads not in READS:
@@ -67,6 +58,7 @@ class Metric:
             )
         if self.reads == "sampled" and self.tokens != SAMPLED_TOKENS:
             raise UserError(
-                f"a record in measures/ has reads='sampled' and tokens={self.tokens!r}; such a dump holds as many tokens "
-                f"as samples.{SAMPLED_TOKENS} says, so write tokens={SAMPLED_TOKENS!r}, or reads='attention'."
+                f"a record in measures/ has reads='sampled' and tokens={self.tokens!r}; such a"
+                f" dump holds as many tokens as samples.{SAMPLED_TOKENS} says, so write"
+                f" tokens={SAMPLED_TOKENS!r}, or reads='attention'."
             )

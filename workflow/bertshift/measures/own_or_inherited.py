@@ -6,12 +6,12 @@ METRIC = Metric(
     by_heads=True,
     ranges={"own_or_inherited": SHARE, "own_or_inherited js": NATS},
     shown={
-        "own": Shown("Attention, JS by the layer's own weights", {"measure": "js", "variant": "own"}),
-        "inherited": Shown("Attention, JS by the layer's input", {"measure": "js", "variant": "inherited"}),
+        "own": Shown(
+            "Attention, JS by the layer's own weights", {"measure": "js", "variant": "own"}
+        ),
+        "inherited": Shown(
+            "Attention, JS by the layer's input", {"measure": "js", "variant": "inherited"}
+        ),
     },
     place=7,
-    products=4,
-    elements=8,
-    variants=6,
-    seconds=1,
 )

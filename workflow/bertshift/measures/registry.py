@@ -1,4 +1,5 @@
-"""All metrics of two models, as the records beside this module tell; imports none of the modules that compute them."""
+"""All metrics of two models, as the records beside this module tell; imports none of the modules
+that compute them."""
 
 from importlib import import_module
 from pathlib import Path

@@ -7,6 +7,4 @@ METRIC = Metric(
     ranges={"rsa": CORRELATION},
     shown={"rsa": Shown("Hidden states, RSA similarity", {"variant": "content"}, alike=True)},
     place=1,
-    products=12,
-    variants=2,
 )

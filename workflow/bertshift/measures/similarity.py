@@ -19,8 +19,4 @@ METRIC = Metric(
         "procrustes": _content("procrustes", "Procrustes distance"),
     },
     place=3,
-    products=24,
-    decompositions=168,  # of two sets of tokens fourteen, and seven for each block that is left out
-    variants=36,
-    seconds=4,
 )

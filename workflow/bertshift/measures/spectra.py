@@ -8,6 +8,4 @@ METRIC = Metric(
         "intruders": Shown("Weights, intruder dimensions", {"variant": "intruders"}),
     },
     place=8,
-    decompositions=24,  # of four matrices
-    variants=276,
 )

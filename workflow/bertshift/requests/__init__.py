@@ -1,29 +1,25 @@
 """From a name to a job: the files that it reads and the settings that it works by.
 
-Each rule has one function here, of the configuration and the rule's wildcards, that returns a Request. The function raises
-UserError, which says what to write instead, where a name cannot be served. Nothing here knows Snakemake.
+Each rule has one function here, of the configuration and the rule's wildcards, that returns a
+Request. The function raises UserError, which says what to write instead, where a name cannot be
+served. Nothing here knows Snakemake.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-
-from bertshift.requests.work import Sizes, Work
 
 
 @dataclass(frozen=True)
 class Request:
-    """inputs: the files that the rule's script reads, by the script's names for them; settings: all else that its output
-    depends on, as JSON can hold it; work: what a job computes and writes, of the sizes of all data and models."""
+    """inputs: the files that the rule's script reads, by the script's names for them; settings:
+    all else that its output depends on, as JSON can hold it."""
 
     inputs: dict[str, str | list[str]] = field(default_factory=dict)
     settings: dict | list = field(default_factory=dict)
-    work: Callable[[Sizes], Work] = field(default=lambda sizes: Work(), compare=False)
 
     def plus(self, files: Mapping = MappingProxyType({}), /, **settings) -> "Request":
         """Add files and settings, or put others in the place of some."""
-        return replace(self, inputs={**self.inputs, **files}, settings={**self.settings, **settings})
-
-    def costing(self, work: Callable[[Sizes], Work]) -> "Request":
-        """Say what a job of this request computes."""
-        return replace(self, work=work)
+        return replace(
+            self, inputs={**self.inputs, **files}, settings={**self.settings, **settings}
+        )

@@ -12,19 +12,19 @@ from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import rows
 from bertshift.requests.runs import files, runs_and_parents, unique
-from bertshift.requests.work import BATCH_TOKENS, Sizes, Work
 from bertshift.running import codegraph
 
 SCRIPT = codegraph.PACKAGE.parent / "scripts/activations.py"
-# The name says what a dump holds. All metrics on the same inputs share a dump, as its extraction costs more than they do.
-# Where one of these metrics must be computed again, the deleted dump is made again too, and all of them run again.
-# `stimuli` lists one or several input sets, joined by hyphens: one job reads a model once for all of them.
+# The name says what a dump holds. All metrics on the same inputs share a dump, as its extraction
+# costs more than they do. Where one of these metrics must be computed again, the deleted dump is
+# made again too, and all of them run again. `stimuli` lists one or several input sets, joined by
+# hyphens: one job reads a model once for all of them.
 DUMP = "results/activations/{kind}/{model}/{stimuli}"
 KINDS = {
     # Attention maps and hidden states.
     "attention": {"attention": True, "precision": "float32", "sample": None},
-    # Hidden states of a sample of tokens, as many as samples.tokens says, for RSA and other metrics: those of all tokens of
-    # eleven sets of stimuli would fill a disk.
+    # Hidden states of a sample of tokens, as many as samples.tokens says, for RSA and other
+    # metrics: those of all tokens of eleven sets of stimuli would fill a disk.
     "sampled": {"attention": False, "precision": "float32", "sample": SAMPLED_TOKENS},
     # Hidden states as probes read them; never a file of its own.
     "states16": {"attention": False, "precision": "float16", "sample": None},
@@ -33,8 +33,8 @@ KINDS = {
 WRITTEN = ["attention", "sampled"]
 
 EXAMPLES = "results/examples/{model}.json"
-# Tokens of an example. All tasks of Kovaleva et al. but MRPC, whose pairs are longer, have two inputs as short as this; at
-# the scale `paper` two of each of 14 models take 3 to 4 MB.
+# Tokens of an example. All tasks of Kovaleva et al. but MRPC, whose pairs are longer, have two
+# inputs as short as this; at the scale `paper` two of each of 14 models take 3 to 4 MB.
 SHORT = 20
 # Tables of single heads' attention, or of what single heads do.
 BY_HEAD = {name for name, metric in METRICS.items() if metric.by_heads} | {"ablation", "patterns"}
@@ -51,7 +51,8 @@ def how_dumped(kind: str, config: Mapping) -> dict:
 
 
 def recipe(kind: str, config: Mapping) -> dict:
-    """Describe how a dump is made. Each reader has this as a setting, as the deleted dump could not show a change."""
+    """Describe how a dump is made. Each reader has this as a setting, as the deleted dump could
+    not show a change."""
     return {"code": codegraph.digest([SCRIPT]), **how_dumped(kind, config)}
 
 
@@ -60,33 +61,17 @@ def activations(config: Mapping, kind: str, model: str, stimuli: str) -> Request
     return Request(
         {"models": files(runs), "stimuli": list(map(rows, stimuli.split("-")))},
         {"runs": {run.name: run.folder for run in runs}, **how_dumped(kind, config)},
-        lambda sizes: extracted(sizes, model, stimuli.split("-"), how_dumped(kind, config)) * len(runs),
-    )
-
-
-def extracted(sizes: Sizes, model: str, stimuli: Iterable[str], how: Mapping) -> Work:
-    """Say what one replicate's dump takes."""
-    shape, inputs = sizes.shape(model), sizes.inputs(stimuli, how["max_length"])
-    each = shape.dump(inputs, how)
-    # A batch's maps of all layers, and a member that is written twice before its part file goes.
-    batch = (
-        4 * BATCH_TOKENS * shape.layers * shape.heads * max(length for _, length in inputs) * how["attention"]
-    )
-    return shape.passes(inputs) + Work(
-        disk=each,
-        moved=3 * each,
-        scratch=each / shape.layers,
-        device=4 * shape.parameters + batch,
-        memory=batch,
     )
 
 
 def examples(config: Mapping, model: str) -> Request:
-    """Ask for the maps of a few inputs before and after fine-tuning, of the model's first replicate."""
+    """Ask for the maps of a few inputs before and after fine-tuning, of the model's first
+    replicate."""
     number = config["samples"]["examples"]
     if not number:
         raise UserError(
-            f"{EXAMPLES.format(model=model)}: samples.examples is 0; write how many inputs it shows, such as 2."
+            f"{EXAMPLES.format(model=model)}: samples.examples is 0; write how many inputs it"
+            " shows, such as 2."
         )
     run, parent = _after_and_before(config, model)
     return Request(
@@ -104,8 +89,9 @@ def examples(config: Mapping, model: str) -> Request:
 
 
 def examples_of(config: Mapping, figures: Iterable[str]) -> list[str]:
-    """List the models of those `figures` (`<paper>/<item>`, all in the configuration) that show heads, each once.
-    Models that `examples` refuses are left out. The list is empty where samples.examples is 0."""
+    """List the models of those `figures` (`<paper>/<item>`, all in the configuration) that show
+    heads, each once. Models that `examples` refuses are left out. The list is empty where
+    samples.examples is 0."""
     shown = []
     for name in figures if config["samples"]["examples"] else []:
         if BY_HEAD & {table.split("/")[1] for table in needs(name, config)}:
@@ -123,9 +109,12 @@ def _after_and_before(config: Mapping, name: str) -> tuple[Run, Run]:
     model, path = parse_model(name, config), EXAMPLES.format(model=name)
     if not model.tasks:
         raise UserError(
-            f"{path}: '{model}' is not fine-tuned, so it has no before and after; name a task's model."
+            f"{path}: '{model}' is not fine-tuned, so it has no before and after; name a task's"
+            " model."
         )
     kept = model.variant("keep")
     if kept and kept["layers"] == "0":
-        raise UserError(f"{path}: '{model}' has no layer, so no head; name one that keeps a layer.")
+        raise UserError(
+            f"{path}: '{model}' has no layer, so no head; name one that keeps a layer."
+        )
     return runs_and_parents(name, config)[1][0]

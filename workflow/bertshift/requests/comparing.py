@@ -21,18 +21,19 @@ from bertshift.requests.runs import (
     scored_model,
     training_scores,
 )
-from bertshift.requests.work import Sizes, Work
 from bertshift.suggestions import nearest
 
 PADDED = "cosine"  # cosine_padded looks at the inputs of this metric
-PADDED_AT_ONCE = 8  # of which it reads so many at a time
 
 
 def compare(config: Mapping, model: str, reference: str, metric: str) -> Request:
     """Ask for one metric of two models, on dumps of both, for every pair of replicates."""
     one, other, pairs, asked = _of_pairs(config, model, reference, metric)
     how, runs, stimuli = METRICS[metric], in_pairs(pairs), asked.settings["stimuli"]
-    inputs = {side: dump(how.reads, each, stimuli) for side, each in (("model", one), ("reference", other))}
+    inputs = {
+        side: dump(how.reads, each, stimuli)
+        for side, each in (("model", one), ("reference", other))
+    }
     settings = {
         "module": how.module,
         "dump": recipe(how.reads, config),
@@ -48,9 +49,7 @@ def compare(config: Mapping, model: str, reference: str, metric: str) -> Request
         # Its table has rows of the reference by itself.
         of_reference = [run for run in runs if run.model == other]
         settings["reference_checkpoints"] = checkpoints_of(of_reference, config)
-    return asked.plus(inputs, **settings).costing(
-        lambda sizes: sizes.shape(model).compared(sizes.inputs(stimuli), how, len(pairs), settings["tokens"])
-    )
+    return asked.plus(inputs, **settings)
 
 
 def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
@@ -58,15 +57,7 @@ def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
     runs, samples = in_pairs(pairs), config["samples"]
     inputs = {"models": files(runs), "stimuli": list(map(rows, asked.settings["stimuli"]))}
     padded = {"inputs": samples["padded"], "pad_to": samples["padded_length"]}
-    first, length = asked.settings["stimuli"][:1], padded["pad_to"]
-
-    def work(sizes: Sizes) -> Work:
-        shape, number = sizes.shape(model), padded["inputs"] or sizes.inputs(first)[0][0]
-        # Both models' maps of a batch, while the next is made, and a layer's in float64.
-        maps = 24 * min(number, PADDED_AT_ONCE) * shape.layers * shape.heads * length**2
-        return shape.passes([(number, length)], 2 * len(pairs)) + Work(device=4 * shape.parameters + maps)
-
-    return asked.plus(inputs, **padded, folders=folders(one, other, runs)).costing(work)
+    return asked.plus(inputs, **padded, folders=folders(one, other, runs))
 
 
 def spectra(config: Mapping, model: str, reference: str) -> Request:
@@ -74,9 +65,7 @@ def spectra(config: Mapping, model: str, reference: str) -> Request:
     one, other, pairs, asked = _of_pairs(config, model, reference)
     same = {"metric": "spectra", "model": str(one), "reference": str(other)}
     compared = [[run.folder, ref.folder, same | numbers_of(run, ref)] for run, ref in pairs]
-    return asked.plus({"weights": files(in_pairs(pairs), WEIGHTS)}, folders=compared).costing(
-        lambda sizes: sizes.shape(model).compared([(0, 0)], METRICS["spectra"], len(pairs))
-    )
+    return asked.plus({"weights": files(in_pairs(pairs), WEIGHTS)}, folders=compared)
 
 
 def _of_pairs(
@@ -84,9 +73,9 @@ def _of_pairs(
 ) -> tuple[Model, Model, list[tuple[Run, Run]], Request]:
     """Return both models, their pairs of runs, and what every comparison asks for.
 
-    It asks for the files that say what its rows were made from and which runs failed to train; for which
-    replicate meets which, by name; for the provenance that every row carries; and for the `metric`'s inputs, if it
-    looks at some."""
+    It asks for the files that say what its rows were made from and which runs failed to train; for
+    which replicate meets which, by name; for the provenance that every row carries; and for the
+    `metric`'s inputs, if it looks at some."""
     one, other = parse_comparison(model, reference, config)
     pairs = pair_runs(one, other, config)
     runs = in_pairs(pairs)
@@ -111,7 +100,10 @@ def _of_pairs(
 def folders(model: Model, reference: Model, runs: list[Run]) -> dict[str, dict[str, str]]:
     """Name the folders of the runs' weights, by side and run."""
     sides = {"model": model, "reference": reference}
-    return {side: {run.name: run.folder for run in runs if run.model == one} for side, one in sides.items()}
+    return {
+        side: {run.name: run.folder for run in runs if run.model == one}
+        for side, one in sides.items()
+    }
 
 
 def annotations(config: Mapping, stimulus: str) -> Request:
@@ -119,7 +111,6 @@ def annotations(config: Mapping, stimulus: str) -> Request:
     return Request(
         {"rows": rows(stimulus), "models": files(runs), "scores": files(runs, ["scores.json"])},
         {"folders": [run.folder for run in runs]},
-        lambda sizes: sizes.shape(runs[0].model.base).passes(sizes.inputs([stimulus]), len(runs)),
     )
 
 
@@ -128,5 +119,6 @@ def check_analyses(config: Mapping) -> None:
     for metric in config["analyses"]:
         if metric not in OF_DUMPS:
             raise UserError(
-                f"analyses.{metric}: no metric of this name looks at inputs; {nearest(metric, sorted(OF_DUMPS))}."
+                f"analyses.{metric}: no metric of this name looks at inputs;"
+                f" {nearest(metric, sorted(OF_DUMPS))}."
             )

@@ -1,7 +1,6 @@
 """Data sets, and the inputs that models are compared on."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from bertshift.errors import UserError
@@ -9,11 +8,11 @@ from bertshift.naming import Model
 from bertshift.recipes import train_size
 from bertshift.requests import Request
 from bertshift.requests.runs import unique
-from bertshift.requests.work import Work
 from bertshift.world import generate
 
 WORLD = "results/world"
-# Stimuli with rules of their own: the sentences of all edge tasks, the treebank's, and those with relations marked.
+# Stimuli with rules of their own: the sentences of all edge tasks, the treebank's, and those with
+# relations marked.
 OF_PROBES = ["edges", "trees", "relations"]
 
 
@@ -60,18 +59,12 @@ def dataset(config: Mapping, dataset: str) -> Request:
         "mirror": {"world": WORLD, "mirror": data.get("mirror"), "hub": None}[source],
         "cache": data["cache"] if source == "hub" else None,
     }
-    return Request(
-        {"files": mirror_files(dataset, config)}, settings, lambda sizes: _lines(sizes.bytes(dataset))
-    )
-
-
-def _lines(size: float) -> Work:
-    """Say what it takes to make and hold JSON lines of `size` bytes."""
-    return Work(text=size, disk=size, memory=4 * size)
+    return Request({"files": mirror_files(dataset, config)}, settings)
 
 
 def mirror_of(config: Mapping) -> Path:
-    """Return the folder of the user's own data. Raise UserError where data come from it and it is no folder."""
+    """Return the folder of the user's own data. Raise UserError where data come from it and it is
+    no folder."""
     data = config["data"]
     folder = Path(data.get("mirror") or "")
     if data["source"] == "mirror" and not folder.is_dir():
@@ -82,31 +75,41 @@ def mirror_of(config: Mapping) -> Path:
 
 
 def mirror_files(name: str, config: Mapping) -> list[str]:
-    """List one file a split: the first candidate in the generated world, the first that exists in a user's mirror."""
+    """List one file a split: the first candidate in the generated world, the first that exists in
+    a user's mirror."""
     spec, data = config["datasets"].get(name), config["data"]
     if spec is None:
-        raise UserError(f"no data set '{name}'; config/datasets.yaml has {', '.join(config['datasets'])}.")
+        raise UserError(
+            f"no data set '{name}'; config/datasets.yaml has {', '.join(config['datasets'])}."
+        )
     if data["source"] == "hub":
         if "hub" not in spec:
             raise UserError(
-                f"config/datasets.yaml: '{name}' has no 'hub'; write where on the hub it is, or set data.source to mirror."
+                f"config/datasets.yaml: '{name}' has no 'hub'; write where on the hub it is, or"
+                " set data.source to mirror."
             )
         return []
-    splits, instead = spec.get("mirror", {}), ", or set data.source to hub" if "hub" in spec else ""
+    splits, instead = (
+        spec.get("mirror", {}),
+        ", or set data.source to hub" if "hub" in spec else "",
+    )
     if data["source"] == "world":
         files = [candidates[0] for candidates in splits.values()]
         if not files or not set(files) <= set(generate.FILES):
             raise UserError(
-                f"the generated world has no '{name}'; set data.source to mirror or hub (scale: small)."
+                f"the generated world has no '{name}'; set data.source to mirror or hub (scale:"
+                " small)."
             )
         return [f"{WORLD}/{file}" for file in files]
     if not splits:
         raise UserError(
-            f"config/datasets.yaml: '{name}' has no 'mirror'; write which files below data.mirror hold its splits{instead}."
+            f"config/datasets.yaml: '{name}' has no 'mirror'; write which files below data.mirror"
+            f" hold its splits{instead}."
         )
     root = mirror_of(config)
     found = {
-        split: [root / file for file in files if (root / file).is_file()] for split, files in splits.items()
+        split: [root / file for file in files if (root / file).is_file()]
+        for split, files in splits.items()
     }
     if missing := [split for split, files in found.items() if not files]:
         files = "; none of ".join(
@@ -117,11 +120,11 @@ def mirror_files(name: str, config: Mapping) -> list[str]:
 
 
 def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> list[str]:
-    """Name the input sets on which `metric` compares two models: the model's own list under `analyses` if there
-    is one, else the metric's list there, by default `own`.
+    """Name the input sets on which `metric` compares two models: the model's own list under
+    `analyses` if there is one, else the metric's list there, by default `own`.
 
-    `own` becomes the task last fine-tuned on; for two models of two tasks, both (`rte+mnli`, Hao et al. 2020,
-    section 4.2); for two pretrained checkpoints, the first text stimulus.
+    `own` becomes the task last fine-tuned on; for two models of two tasks, both (`rte+mnli`, Hao
+    et al. 2020, section 4.2); for two pretrained checkpoints, the first text stimulus.
     """
     tasks = sorted({each.task for each in (model, reference) if each.task})
     own = "+".join(tasks) or next(iter(config["stimuli"]))
@@ -131,7 +134,8 @@ def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> 
 
 
 def sources_of(stimulus: str, config: Mapping) -> list[tuple[str, str]]:
-    """List (data set, split) of every source of an input set, first the one that inputs are drawn from.
+    """List (data set, split) of every source of an input set, first the one that inputs are drawn
+    from.
 
     Raise UserError for a name that is neither stimulus nor task.
     """
@@ -144,7 +148,8 @@ def sources_of(stimulus: str, config: Mapping) -> list[tuple[str, str]]:
         if part not in config["tasks"]:
             known = ", ".join([*config["stimuli"], *config["tasks"]])
             raise UserError(
-                f"stimuli '{stimulus}': '{part}' is neither a stimulus nor a task; write one of {known}."
+                f"stimuli '{stimulus}': '{part}' is neither a stimulus nor a task; write one of"
+                f" {known}."
             )
     return [(config["tasks"][part]["dataset"], "dev") for part in parts]
 
@@ -162,8 +167,8 @@ def stimuli(config: Mapping, stimulus: str) -> Request:
             "sources": sources,
             "form": form,
             "number": config["samples"][size],
-            "max_train": {name: train_size(name, config) for name, split in sources if split == "train"},
+            "max_train": {
+                name: train_size(name, config) for name, split in sources if split == "train"
+            },
         },
-        # Those that are only read.
-        lambda sizes: replace(_lines(sum(sizes.bytes(*source) for source in sources)) * 0.25, disk=0),
     )

@@ -1,4 +1,5 @@
-"""Data sets, corpora and checkpoints: what all figures are made from, and what of it is missing."""
+"""Data sets, corpora and checkpoints: what all figures are made from, and what of it is
+missing."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -36,7 +37,8 @@ def downloads(config: Mapping) -> list[str]:
 
 
 def with_all_missing(error: UserError, config: Mapping) -> UserError:
-    """Add to an error about missing data all else that is missing. Return another error as it is."""
+    """Add to an error about missing data all else that is missing. Return another error as it
+    is."""
     try:
         downloads(config)
     except UserError as missing:
@@ -48,7 +50,9 @@ def with_all_missing(error: UserError, config: Mapping) -> UserError:
 
 def _sources(config: Mapping) -> Iterator[Callable[[], list[str]]]:
     """Yield for each data set, corpus and checkpoint a function that names its files."""
-    tables = unique(table for figure in figures_of(PAPERS, config) for table in needs(figure, config))
+    tables = unique(
+        table for figure in figures_of(PAPERS, config) for table in needs(figure, config)
+    )
     kinds = {table.split("/")[1] for table in tables}
     models = unique(model for table in tables for model in _models(table, config))
     if any(kind in METRICS and METRICS[kind].annotations for kind in kinds):
@@ -66,7 +70,8 @@ def _sources(config: Mapping) -> Iterator[Callable[[], list[str]]]:
 
 
 def _models(table: str, config: Mapping) -> list[Model]:
-    """Read the models in a table's name: `results/rsa/mnli_vs_base.tsv`, `results/sweeps/mnli.freeze.tsv`."""
+    """Read the models in a table's name: `results/rsa/mnli_vs_base.tsv`,
+    `results/sweeps/mnli.freeze.tsv`."""
     name = Path(table).name.removesuffix(".tsv").removesuffix(".losses")
     if table.split("/")[1] == "sweeps":
         name = name.rpartition(".")[0]

@@ -7,13 +7,10 @@ from pathlib import Path
 from bertshift.errors import UserError
 from bertshift.files import blocks_beside
 from bertshift.measures.registry import METRICS
-from bertshift.naming import named_in, parse_model
 from bertshift.papers.catalogue import FIGURES, PAPERS, nearest_figures, needs
-from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import EXAMPLES, examples_of
 from bertshift.requests.runs import unique
-from bertshift.requests.work import Sizes, Work
 
 # As seen from the folder that is worked in: a clone that is moved with its results stays finished.
 LIBRARY = Path(os.path.relpath(Path(__file__).parents[1]))
@@ -45,7 +42,9 @@ OF_PAIRS = {name for name, metric in METRICS.items() if metric.shown} | {
 def measured(tables: Iterable[str]) -> list[str]:
     """Select the tables whose values are also known without each block of inputs."""
     scores = (table for table in tables if not table.endswith(".losses.tsv"))
-    return [table for table in scores if table.removeprefix("results/").rpartition("/")[0] in MEASURED]
+    return [
+        table for table in scores if table.removeprefix("results/").rpartition("/")[0] in MEASURED
+    ]
 
 
 def _read(tables: Iterable[str]) -> dict[str, list[str]]:
@@ -55,10 +54,15 @@ def _read(tables: Iterable[str]) -> dict[str, list[str]]:
 
 
 def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
-    """List, as `<paper>/<item>`, the figures that the configuration has models for; null leaves a figure out."""
+    """List, as `<paper>/<item>`, the figures that the configuration has models for; null leaves a
+    figure out."""
     papers, wanted = list(papers), config["figures"]
     names = (name.split("/") for name in FIGURES)
-    return [f"{paper}/{item}" for paper, item in names if paper in papers and wanted.get(paper, {}).get(item)]
+    return [
+        f"{paper}/{item}"
+        for paper, item in names
+        if paper in papers and wanted.get(paper, {}).get(item)
+    ]
 
 
 def metrics_of(figures: Iterable[str], config: Mapping) -> set[str]:
@@ -76,8 +80,8 @@ def _check_drawn(config: Mapping, paper: str, item: str) -> None:
         raise UserError(f"results/figures/{paper}: there is no {item}; write {near} instead.")
     state = "null" if item in config["figures"].get(paper, {}) else "missing"
     raise UserError(
-        f"figures.{paper}.{item} is {state}; write there which models it shows, e.g. '{{models: [mnli, squad], reference: "
-        "base}'."
+        f"figures.{paper}.{item} is {state}; write there which models it shows, e.g. '{{models:"
+        " [mnli, squad], reference: base}'."
     )
 
 
@@ -98,18 +102,7 @@ def claims(config: Mapping, paper: str) -> Request:
     return Request(
         {**_read(read), "published": PUBLISHED.format(paper=paper)},
         {"tables": tables},
-        lambda sizes: _held(read, config, sizes),
     )
-
-
-def _held(tables: Iterable[str], config: Mapping, sizes: Sizes) -> Work:
-    """Say what rows take as text and in memory. Tables of metrics of single heads have by far the most rows."""
-    rows = 0.0
-    for _, folder, file in (Path(table).parts for table in tables if table.split("/")[1] in METRICS):
-        model, metric = named_in(file)[0], METRICS[folder]
-        shape, runs = sizes.shape(model), len(runs_of(parse_model(model, config), config))
-        rows += metric.variants * runs * shape.layers * (shape.heads + 1 if metric.by_heads else 1)
-    return Work(text=400 * rows, memory=2800 * rows)
 
 
 def gallery(config: Mapping, paper: str | None = None) -> Request:
@@ -118,7 +111,8 @@ def gallery(config: Mapping, paper: str | None = None) -> Request:
     papers = [paper] if paper else list(PAPERS)
     names = figures_of(papers, config)
     entries = [
-        {"name": name, "models": models_of(config, name), "tables": needs(name, config)} for name in names
+        {"name": name, "models": models_of(config, name), "tables": needs(name, config)}
+        for name in names
     ]
     tables = unique(table for entry in entries for table in entry["tables"])
     return Request(
@@ -137,7 +131,8 @@ def gallery(config: Mapping, paper: str | None = None) -> Request:
 
 
 def models_of(config: Mapping, name: str) -> list[str]:
-    """List the models that figure `<paper>/<item>` names, and those that they are compared with."""
+    """List the models that figure `<paper>/<item>` names, and those that they are compared
+    with."""
     paper, item = name.split("/")
     wanted = config["figures"][paper][item]
     pairs = (model for pair in wanted.get("pairs", []) for model in pair)

@@ -1,4 +1,5 @@
-"""Fine-tuning, and the tables made of what it leaves: scores, losses, gains, step sizes; and what a frozen encoder gives."""
+"""Fine-tuning, and the tables made of what it leaves: scores, losses, gains, step sizes; and what
+a frozen encoder gives."""
 
 from collections.abc import Mapping
 
@@ -22,7 +23,6 @@ from bertshift.requests.runs import (
     training_scores,
     unique,
 )
-from bertshift.requests.work import Sizes, Work
 from bertshift.seeds import seed_from
 
 
@@ -31,44 +31,25 @@ def finetune(config: Mapping, model: str, init: str, seed: str) -> Request:
     if not run.model.tasks:
         raise UserError(f"'{run.model}' is not fine-tuned and has no seed; ask for init{init}.")
     check_trained(run.model)
-    how = settings_of_run(run, config)
     return Request(
         {"start": files([run.parent]), **task_data(run.model, config)},
-        how,
-        lambda sizes: trained(sizes, model, how) + sizes.shape(model).weights(),
+        settings_of_run(run, config),
     )
-
-
-def trained(sizes: Sizes, model: str, how: Mapping) -> Work:
-    """Say what one fine-tuning with these settings computes."""
-    shape, training, data = sizes.shape(model, how["variants"]), how["training"], how["task"]["dataset"]
-    (rows, length), dev = sizes.split(how["task"], "train"), sizes.split(how["task"], "dev")
-    examples = rows * training["epochs"]
-    work = shape.updates(examples, length, examples / training["batch_size"]) + shape.passes([dev])
-    # Rows, and encoded examples: lists of Python's integers.
-    return work + Work(memory=3.5 * sizes.bytes(data, "train", "dev") + rows * (44 * length + 250))
 
 
 def snapshots(config: Mapping, stem: str, checkpoint: str, init: str, seed: str) -> Request:
-    """Ask for snapshots of the run of model `<stem><checkpoint>`; settings["shares"]: percent of its steps, in ascending order."""
-    model, shares = stem + checkpoint, sorted(config["snapshots"])
-    asked = finetune(config, model, init, seed).plus(shares=shares)
-    how = asked.settings["training"]
-    part = asked.settings | {"training": how | {"epochs": how["epochs"] * max(shares) / 100}}
-    return asked.costing(
-        lambda sizes: (
-            trained(sizes, model, part)
-            + sizes.shape(model).weights(len(shares))
-            + sizes.shape(model).passes([sizes.split(part["task"], "dev")], len(shares) - 1)
-        )
-    )
+    """Ask for snapshots of the run of model `<stem><checkpoint>`; settings["shares"]: percent of
+    its steps, in ascending order."""
+    asked = finetune(config, stem + checkpoint, init, seed)
+    return asked.plus(shares=sorted(config["snapshots"]))
 
 
 def settings_of_run(run: Run, config: Mapping) -> dict:
     return {
         **task_settings(run.model, config),
         "variants": [variant.text for variant in run.model.variants],
-        # Without the variants and earlier tasks: runs that are compared see the same batches and draw the same head.
+        # Without the variants and earlier tasks: runs that are compared see the same batches and
+        # draw the same head.
         "seed": finetune_seed(run.model, run.init, run.seed),
     }
 
@@ -105,8 +86,8 @@ def steps(config: Mapping, model: str) -> Request:
     model, pairs = runs_and_parents(model, config)
     if model.variant("lora"):
         raise UserError(
-            f"results/steps/{model}.tsv: only the adapters of '{model}' make steps; ask for results/spectra/{model}_vs_"
-            f"{model.parent}.tsv, which compares the weights."
+            f"results/steps/{model}.tsv: only the adapters of '{model}' make steps; ask for"
+            f" results/spectra/{model}_vs_{model.parent}.tsv, which compares the weights."
         )
     logs = files([run for run, _ in pairs], ["layers.tsv"])
     starts = files(unique(parent for _, parent in pairs), WEIGHTS)
@@ -114,13 +95,14 @@ def steps(config: Mapping, model: str) -> Request:
 
 
 def gains(config: Mapping, model: str, reference: str) -> Request:
-    """Ask for the predictions of two models of one task, to be tested against each other example by example."""
+    """Ask for the predictions of two models of one task, to be tested against each other example
+    by example."""
     one, other = parse_model(model, config), parse_model(reference, config)
     kind = config["tasks"].get(one.task, {}).get("kind")
     if one.task != other.task or kind not in ["classification", "regression", "spans"]:
         raise UserError(
-            f"results/gains/{one}_vs_{other}.tsv: only two models of one task that classifies, rates or answers "
-            "can be tested on its examples; write e.g. 'wnli+rte_vs_rte'."
+            f"results/gains/{one}_vs_{other}.tsv: only two models of one task that classifies,"
+            " rates or answers can be tested on its examples; write e.g. 'wnli+rte_vs_rte'."
         )
     check_trained(one)
     check_trained(other)
@@ -135,7 +117,10 @@ def gains(config: Mapping, model: str, reference: str) -> Request:
             "sources": records(runs_of(one, config)),
         },
         provenance(one, config)
-        | {"reference": str(other), "pairs": [[[run.init, run.seed] for run in pair] for pair in pairs]},
+        | {
+            "reference": str(other),
+            "pairs": [[[run.init, run.seed] for run in pair] for pair in pairs],
+        },
     )
 
 
@@ -144,23 +129,13 @@ def frozen(config: Mapping, model: str) -> Request:
     if model.variants:
         plain = Model(model.tasks, (), model.base)
         raise UserError(
-            f"results/frozen/{model}.tsv: an encoder is taken as it is, without variants; write '{plain}'."
+            f"results/frozen/{model}.tsv: an encoder is taken as it is, without variants; write"
+            f" '{plain}'."
         )
     starts = unique(run.parent for run in runs_of(model, config))
     heads = range(1, config["frozen"]["heads"] + 1)
     seeds = {start: [finetune_seed(model, start.init, head) for head in heads] for start in starts}
     task, most = task_settings(model, config)["task"], config["frozen"]["max_train"]
-
-    def work(sizes: Sizes) -> Work:
-        """Say what two linear probes take. Each is fitted with many strengths, in hundreds of steps that wait for
-        memory (measured)."""
-        shape, read = (
-            sizes.shape(str(model.parent)),
-            [sizes.split(task, "train", most), sizes.split(task, "dev")],
-        )
-        inputs = sum(number for number, _ in read) * shape.width
-        return (shape.passes(read) + Work(host=1e5 * inputs, memory=24 * inputs)) * len(starts)
-
     return Request(
         {"starts": files(starts), **task_data(model, config)},
         {
@@ -175,5 +150,4 @@ def frozen(config: Mapping, model: str) -> Request:
                 for start in starts
             },
         },
-        work,
     )

@@ -15,13 +15,13 @@ STIMULI = "wiki"  # the text that RSA compares models on
 
 
 def forgetting(config: Mapping, model: str) -> Request:
-    """Ask for what a model forgot. Raise UserError for a model that was not fine-tuned from a checkpoint, and,
-    as far as files that are there tell, for a checkpoint without a head."""
+    """Ask for what a model forgot. Raise UserError for a model that was not fine-tuned from a
+    checkpoint, and, as far as files that are there tell, for a checkpoint without a head."""
     one = parse_model(model, config)
     if not one.tasks or one.variant("random"):
         raise UserError(
-            f"results/forgetting/{model}.tsv: '{model}' was not fine-tuned from a checkpoint, so there is nothing that it can "
-            "have forgotten; name a task's model."
+            f"results/forgetting/{model}.tsv: '{model}' was not fine-tuned from a checkpoint, so"
+            " there is nothing that it can have forgotten; name a task's model."
         )
     runs = runs_of(one, config)
     checkpoints = unique(run.checkpoint for run in runs)
@@ -32,7 +32,6 @@ def forgetting(config: Mapping, model: str) -> Request:
     if corpus:
         read["corpus"] = config["corpora"][corpus]
     compared = against(checkpoints[0].model, one, [(run, run.checkpoint) for run in runs], config)
-    asked = compared.plus(read, corpus=corpus, stimuli=STIMULI, max_length=config["samples"]["max_length"])
-    # The head on every layer's output takes half as long as the encoder.
-    times = 1.5 * (len(runs) + len(checkpoints))
-    return asked.costing(lambda sizes: sizes.shape(model).passes(sizes.inputs([STIMULI]), times))
+    return compared.plus(
+        read, corpus=corpus, stimuli=STIMULI, max_length=config["samples"]["max_length"]
+    )

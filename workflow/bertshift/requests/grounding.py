@@ -1,17 +1,14 @@
-"""Which runs of a task are compared in distance and in behaviour: `results/grounding/<plain model>.tsv`."""
+"""Which runs of a task are compared in distance and in behaviour: `results/grounding/<plain
+model>.tsv`."""
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 
 from bertshift.errors import UserError
-from bertshift.measures.metric import Metric
 from bertshift.measures.registry import METRICS
 from bertshift.naming import Model, Run, parse_model
 from bertshift.recipes import task_settings
 from bertshift.replicates import check_trained, runs_of
 from bertshift.requests import Request
-from bertshift.requests.activations import extracted, how_dumped
 from bertshift.requests.data import description, rows, task_data
 from bertshift.requests.runs import (
     checkpoints_of,
@@ -22,7 +19,6 @@ from bertshift.requests.runs import (
     training_scores,
     unique,
 )
-from bertshift.requests.work import Sizes, Work
 
 FEWEST = 3  # runs, as of rows.grounding, whose libraries take too long to import here
 
@@ -53,34 +49,22 @@ def grounding(config: Mapping, model: str) -> Request:
             "scale": config["scale"],
             "checkpoints": checkpoints_of(runs_of(plain, config), config),
         },
-        lambda sizes: _work(config, plain, runs, sizes),
     )
 
 
-EACH = Metric(products=7, decompositions=3, elements=2, variants=14)  # what every two runs cost
-
-
-def _work(config: Mapping, plain: Model, runs: list[Run], sizes: Sizes) -> Work:
-    """Say what the comparison takes. The dumps of all runs of one pretraining run are there at a time."""
-    dumped = extracted(sizes, str(plain), [plain.task], how_dumped("attention", config))
-    blocks = Counter(run.init for run in runs).values()
-    pairs, tokens = sum(n * (n - 1) // 2 for n in blocks), config["samples"]["tokens"]
-    compared = sizes.shape(str(plain)).compared(sizes.inputs([plain.task]), EACH, pairs, tokens)
-    return replace(dumped, disk=0, scratch=dumped.disk * max(blocks)) * len(runs) + compared
-
-
 def group(name: str, config: Mapping) -> tuple[Model, list[Model]]:
-    """Return the plain model of a task and checkpoint, and a list: this model and the others of both in `grounded`.
+    """Return the plain model of a task and checkpoint, and a list: this model and the others of
+    both in `grounded`.
 
-    Raise UserError for a model that is not plain, or whose task has no output that can be compared example
-    by example.
+    Raise UserError for a model that is not plain, or whose task has no output that can be compared
+    example by example.
     """
     model = rated_model("results/grounding", name, config)
     plain = Model((model.task,), (), model.base)
     if model != plain:
         raise UserError(
-            f"results/grounding/{model}.tsv: a table has all models of a task and is named by the plain one; write "
-            f"'{plain}', and list '{model}' under 'grounded'."
+            f"results/grounding/{model}.tsv: a table has all models of a task and is named by the"
+            f" plain one; write '{plain}', and list '{model}' under 'grounded'."
         )
     others = [parse_model(each, config) for each in config["grounded"]]
     same = [each for each in others if (each.task, each.base) == (plain.task, plain.base)]
@@ -95,10 +79,12 @@ def _runs(plain: Model, models: list[Model], config: Mapping) -> list[Run]:
     most = max(map(inits.count, inits))
     if most < FEWEST:
         raise UserError(
-            f"results/grounding/{plain}.tsv: a rank correlation over pairs needs {FEWEST} runs of one pretraining run, and "
-            f"{', '.join(map(str, models))} has {most}; list more models of {plain.task} under 'grounded', or raise "
-            f"bases.{plain.base}.seeds."
+            f"results/grounding/{plain}.tsv: a rank correlation over pairs needs {FEWEST} runs of"
+            f" one pretraining run, and {', '.join(map(str, models))} has {most}; list more models"
+            f" of {plain.task} under 'grounded', or raise bases.{plain.base}.seeds."
         )
-    if empty := [str(model) for model in models if (kept := model.variant("keep")) and kept["layers"] == "0"]:
+    if empty := [
+        str(model) for model in models if (kept := model.variant("keep")) and kept["layers"] == "0"
+    ]:
         raise UserError(f"grounded: '{empty[0]}' has no layer to compare; keep one or more.")
     return sorted(runs, key=lambda run: (run.init, models.index(run.model), run.seed))

@@ -1,4 +1,5 @@
-"""Attention maps sorted into classes: the sheet that a person labels, the classifier, and the shares of each class."""
+"""Attention maps sorted into classes: the sheet that a person labels, the classifier, and the
+shares of each class."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,6 @@ from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described, description, rows
 from bertshift.requests.runs import by_folder, files, model_of_task, of_table, provenance
-from bertshift.requests.work import Sizes, Work
 
 
 def labelled_models(config: Mapping) -> list[Model]:
@@ -17,12 +17,14 @@ def labelled_models(config: Mapping) -> list[Model]:
     names = (config["figures"].get("kovaleva2019", {}).get("figure2") or {}).get("models")
     if not names:
         raise UserError(
-            "results/patterns: maps to be labelled come from the models of figures.kovaleva2019.figure2, which lists none."
+            "results/patterns: maps to be labelled come from the models of"
+            " figures.kovaleva2019.figure2, which lists none."
         )
     models = [parse_model(name, config) for name in names]
     if plain := [str(model) for model in models if not model.tasks]:
         raise UserError(
-            f"figures.kovaleva2019.figure2: {plain[0]} is not fine-tuned and has no inputs of its own; name a task's model."
+            f"figures.kovaleva2019.figure2: {plain[0]} is not fine-tuned and has no inputs of its"
+            " own; name a task's model."
         )
     return models
 
@@ -32,7 +34,12 @@ def pattern_sheet(config: Mapping) -> Request:
         shape, kept = shape_of(config["bases"][model.base]), model.variant("keep")
         layers = int(kept["layers"]) if kept else shape["layers"]
         runs = by_folder(runs_of(model, config))
-        return {**provenance(model, config), "layers": layers, "heads": shape["heads"], "runs": runs}
+        return {
+            **provenance(model, config),
+            "layers": layers,
+            "heads": shape["heads"],
+            "runs": runs,
+        }
 
     models = labelled_models(config)
     return Request(
@@ -54,24 +61,13 @@ def pattern_classifier(config: Mapping) -> Request:
     path, how = config["patterns"]["labels"], config["patterns"]["classifier"]
     if path and not Path(path).is_file():
         raise UserError(
-            f"patterns.labels: {path} does not exist; copy results/patterns/sheet/maps.tsv there and correct the labels."
+            f"patterns.labels: {path} does not exist; copy results/patterns/sheet/maps.tsv there"
+            " and correct the labels."
         )
     return Request(
         {"sheet": "results/patterns/sheet", "labels": [path] if path else []},
         how,
-        lambda sizes: _classified(
-            config, 3 * config["patterns"]["maps"] * how["epochs"] * (how["folds"] + 1)
-        ),
     )
-
-
-def _classified(config: Mapping, maps: float) -> Work:
-    """Say what `maps` maps take in convolutions of 3 x 3 that halve a map's sides.
-    These run at two fifths of the speed of other products."""
-    how = config["patterns"]["classifier"]
-    channels = zip([1, *how["widths"]], how["widths"])
-    flops = 2.5 * sum(18 * a * b * how["size"] ** 2 / 4**depth for depth, (a, b) in enumerate(channels))
-    return Work(flops * maps, len(how["widths"]) * maps / 64, max(how["widths"]))
 
 
 def patterns(config: Mapping, model: str) -> Request:
@@ -79,17 +75,10 @@ def patterns(config: Mapping, model: str) -> Request:
     read = {"models": files(runs)} | described("stimuli", model.task)
     read["classifier"] = "results/patterns/classifier/classifier.safetensors"
     read["predictions"] = "results/patterns/classifier/predictions.tsv"
-
-    def work(sizes: Sizes) -> Work:
-        shape, [(inputs, length)] = sizes.shape(str(model)), sizes.inputs([model.task])
-        read = min(inputs, config["patterns"]["max_examples"] or inputs) * len(runs)
-        return shape.passes([(read, length)]) + _classified(config, read * shape.layers * shape.heads)
-
-    asked = of_table(model, config).plus(
+    return of_table(model, config).plus(
         read,
         task=model.task,
         runs=by_folder(runs),
         max_examples=config["patterns"]["max_examples"],
         max_length=config["samples"]["max_length"],
     )
-    return asked.costing(work)

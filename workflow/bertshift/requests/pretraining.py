@@ -1,4 +1,5 @@
-"""Vocabularies, pretraining, checkpoints that were pretrained elsewhere, and models that nothing trains."""
+"""Vocabularies, pretraining, checkpoints that were pretrained elsewhere, and models that nothing
+trains."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,6 @@ from bertshift.models.families import FAMILIES
 from bertshift.models.source import as_asked_before
 from bertshift.requests import Request
 from bertshift.requests.runs import WEIGHTS, files, run_named
-from bertshift.requests.work import Shape, Sizes, Work
 from bertshift.running.own_files import contents
 from bertshift.seeds import seed_from
 
@@ -25,7 +25,8 @@ def pretrained_elsewhere(config: Mapping) -> list[str]:
 
 
 def with_known_commits(config: dict) -> dict:
-    """Restore each checkpoint's entry as it was when its folder was made, if it still means the same commit."""
+    """Restore each checkpoint's entry as it was when its folder was made, if it still means the
+    same commit."""
     for name in pretrained_elsewhere(config):
         entries = config["bases"][name]["checkpoints"]
         entries[:] = [
@@ -36,16 +37,22 @@ def with_known_commits(config: dict) -> dict:
 
 
 def vocabulary_files(name: str) -> list[str]:
-    return [f"results/vocabularies/{name}/{file}" for file in ("tokenizer.json", "tokenizer_config.json")]
+    return [
+        f"results/vocabularies/{name}/{file}"
+        for file in ("tokenizer.json", "tokenizer_config.json")
+    ]
 
 
 def vocabulary(config: Mapping, vocabulary: str) -> Request:
     if vocabulary not in config["vocabularies"]:
-        raise UserError(f"no vocabulary '{vocabulary}'; known: {', '.join(config['vocabularies'])}.")
+        raise UserError(
+            f"no vocabulary '{vocabulary}'; known: {', '.join(config['vocabularies'])}."
+        )
     how = config["vocabularies"][vocabulary]
     if "special" in how and how["kind"] == "wordpiece":
         raise UserError(
-            f"vocabularies.{vocabulary}.special: word pieces have BERT's special tokens; write kind: byte_bpe, or leave it out."
+            f"vocabularies.{vocabulary}.special: word pieces have BERT's special tokens; write"
+            " kind: byte_bpe, or leave it out."
         )
     return Request({"corpus": config["corpora"][how["corpus"]]}, {"how": how})
 
@@ -54,29 +61,15 @@ def pretrain(config: Mapping, base: str, init: str) -> Request:
     how = config["bases"][base]["pretrain"]
     _check_vocabulary(base, how, config["vocabularies"][how["vocabulary"]])
     return Request(
-        {"corpus": config["corpora"][how["corpus"]], "tokenizer": vocabulary_files(how["vocabulary"])},
+        {
+            "corpus": config["corpora"][how["corpus"]],
+            "tokenizer": vocabulary_files(how["vocabulary"]),
+        },
         {
             "how": {key: value for key, value in how.items() if key != "runs"},
             "seed": seed_from("pretrain", base, init),
         },
-        lambda sizes: _pretrained(config, base, sizes),
     )
-
-
-def _pretrained(config: Mapping, base: str, sizes: Sizes) -> Work:
-    """Say what pretraining computes: a text has four letters a token, and a length of null is random, as the original BERT's."""
-    how, shape = config["bases"][base]["pretrain"], sizes.shape(base)
-    corpus, documents = (
-        Path(config["corpora"][how["corpus"]]),
-        config.get("world", {}).get("sizes", {}).get("documents", 0),
-    )
-    text = corpus.stat().st_size / 4 if corpus.is_file() else documents * sizes.tokens("documents")
-    tokens, length = how["epochs"] * text, how.get("lengths", {}).get("short_length") or 128
-    # The logits of masked words, or of a decoder's next words.
-    share = 1 if FAMILIES[how["family"]].causal else how["masked"]
-    logits = Work(flops=6 * share * tokens * shape.width * shape.vocabulary)
-    steps = tokens / length / how["batch_size"]
-    return shape.updates(tokens / length, length, steps) + shape.weights() + logits
 
 
 def _check_vocabulary(base: str, how: Mapping, vocabulary: Mapping) -> None:
@@ -91,7 +84,8 @@ def _check_vocabulary(base: str, how: Mapping, vocabulary: Mapping) -> None:
     else:
         return
     raise UserError(
-        f"bases.{base}.pretrain.vocabulary: '{name}' does not fit family {family}; name a vocabulary of {fitting}."
+        f"bases.{base}.pretrain.vocabulary: '{name}' does not fit family {family}; name a"
+        f" vocabulary of {fitting}."
     )
 
 
@@ -99,7 +93,9 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
     entry = config["bases"][base]
     sources = entry["checkpoints"]
     if not 1 <= int(init) <= len(sources):
-        raise UserError(f"bases.{base}.checkpoints lists {len(sources)} run(s); there is no init{init}.")
+        raise UserError(
+            f"bases.{base}.checkpoints lists {len(sources)} run(s); there is no init{init}."
+        )
     shape = {key: entry[key] for key in ("layers", "heads")}
     # Another label is no other checkpoint.
     source = {key: value for key, value in sources[int(init) - 1].items() if key != "label"}
@@ -110,8 +106,6 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
             raise UserError(f"bases.{base}.checkpoints: there is no folder {folder}.")
         published.check(folder, shape)
         files = [str(file) for file in sorted(folder.iterdir()) if file.is_file()]
-    # A copy stays as it was downloaded.
-    copies = 2 if "hub" in source else 1
     return Request(
         settings={
             "source": source,
@@ -119,7 +113,6 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
             "cache": config["data"]["cache"],
             "contents": contents(files),
         },
-        work=lambda sizes: sizes.shape(base).weights(copies),
     )
 
 
@@ -128,23 +121,16 @@ def derive(config: Mapping, model: str, init: str) -> Request:
     return Request(
         {"start": files([run.checkpoint])},
         {"variants": [variant.text for variant in run.model.variants]},
-        lambda sizes: sizes.shape(model).weights(),
     )
 
 
 def noise(config: Mapping, model: str, init: str, seed: str) -> Request:
-    """Ask for a run's parent with noise. Noise of any size has the same draws, so no seed depends on `times`."""
+    """Ask for a run's parent with noise. Noise of any size has the same draws, so no seed depends
+    on `times`."""
     run = run_named(config, model, init, seed)
     changed = run.imitated
     draw = seed_from("noise", str(changed.model), changed.init, changed.seed, run.draw)
     return Request(
         {"start": files([run.parent]), "changed": files([changed], WEIGHTS)},
         {"seed": draw, "times": int(run.model.variant("noise")["times"] or 1)},
-        lambda sizes: _noise(sizes.shape(model)),
     )
-
-
-def _noise(shape: Shape) -> Work:
-    """Say what noise takes: two models in memory, and the largest tensor a few times over in float64 (measured)."""
-    held = 4 * shape.parameters + 32 * shape.vocabulary * shape.width
-    return shape.weights() + Work(moved=35 * shape.parameters, memory=held)

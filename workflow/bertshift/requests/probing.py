@@ -1,26 +1,18 @@
 """Corpora of edge tasks, sentences for probes, and probes."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.naming import parse_comparison, parse_model
-from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
 from bertshift.replicates import pair_runs, runs_of
 from bertshift.requests import Request
-from bertshift.requests.activations import extracted, how_dumped
 from bertshift.requests.data import WORLD, dataset_files, described, mirror_of
 from bertshift.requests.runs import files, of_table, replicates_of, unique
-from bertshift.requests.work import Shape, Sizes, Work
 from bertshift.world import generate
 
 # The fewest probes of a pretrained model: their noise is in every difference to it.
 PARENT_SEEDS = 3
-# A probe that may train for long finds its best weights after so many validations, a structural one after so many epochs.
-BEST_VALIDATIONS, BEST_EPOCHS = 30, 12
-# Of an edge probe's record, the share of tokens that lie in a target's spans, and the spans of a target.
-INSIDE, SPANS = 0.7, 1.6
 EDGES = "results/edges/{task}"
 CORPORA = "results/corpora"
 
@@ -32,7 +24,9 @@ def place(address: str) -> str:
 
 def downloads(config: Mapping) -> dict[str, dict]:
     """Collect the downloads of the catalogue's entries, by their places."""
-    each = [one for spec in config["edge_sets"].values() for one in spec.get("download", {}).values()]
+    each = [
+        one for spec in config["edge_sets"].values() for one in spec.get("download", {}).values()
+    ]
     return {place(one["url"]): one for one in [*each, config["relations"]["download"]]}
 
 
@@ -49,15 +43,21 @@ def generated(name: str, config: Mapping) -> bool:
 
 
 def check_generated(config: Mapping) -> None:
-    """Raise UserError for edge sets that the generated world does not have, of all edge tasks at once."""
-    absent = {task: name for task, name in config["edge_tasks"].items() if not generated(name, config)}
+    """Raise UserError for edge sets that the generated world does not have, of all edge tasks at
+    once."""
+    absent = {
+        task: name for task, name in config["edge_tasks"].items() if not generated(name, config)
+    }
     if absent:
         tasks = [config["edge_sets"][name]["task"] for name in absent.values()]
         sets = config["edge_sets"].items()
-        instead = [name for name, spec in sets if generated(name, config) and spec["task"] in tasks]
+        instead = [
+            name for name, spec in sets if generated(name, config) and spec["task"] in tasks
+        ]
         raise UserError(
-            f"edge_tasks.{', '.join(absent)}: the generated world has no {', '.join(unique(absent.values()))}; write "
-            f"{', '.join(instead)}, or set data.source to mirror or hub (scale: small)."
+            f"edge_tasks.{', '.join(absent)}: the generated world has no"
+            f" {', '.join(unique(absent.values()))}; write {', '.join(instead)}, or set"
+            " data.source to mirror or hub (scale: small)."
         )
 
 
@@ -117,7 +117,8 @@ def edge_sidecars(config: Mapping) -> list[str]:
 
 def edge_sentences(config: Mapping) -> Request:
     return Request(
-        {"sidecars": edge_sidecars(config)}, {"tasks": edge_tasks(config), "probe": config["probes"]["edge"]}
+        {"sidecars": edge_sidecars(config)},
+        {"tasks": edge_tasks(config), "probe": config["probes"]["edge"]},
     )
 
 
@@ -127,30 +128,23 @@ def trees(config: Mapping) -> Request:
 
 
 def parent_seeds(config: Mapping, base: str) -> int:
-    """Count the probe seeds of a checkpoint: one for each fine-tuning seed, at least PARENT_SEEDS."""
+    """Count the probe seeds of a checkpoint: one for each fine-tuning seed, at least
+    PARENT_SEEDS."""
     own = config["bases"][base]["seeds"]
     return max(PARENT_SEEDS, *(task.get("seeds") or own for task in config["tasks"].values()))
 
 
-def _probe(
-    config: Mapping, kind: str, model: str, stimuli: str, trained: Callable[[Sizes, Shape, Mapping], Work]
-) -> Request:
-    """Ask for what every kind of probe needs; trained: what the probes of one run compute."""
+def _probe(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
+    """Ask for what every kind of probe needs."""
     model = parse_model(model, config)
     runs = runs_of(model, config)
-    # Online codes are made of edge probes, and trained as these unless the configuration says otherwise.
+    # Online codes are made of edge probes, and trained as these unless the configuration says
+    # otherwise.
     shared = config["probes"]["edge"] if kind == "mdl" else {}
     labels = {"edges": edge_sidecars(config)} if stimuli == "edges" else {}
     seeds = {"parent_seeds": parent_seeds(config, model.base), "pretrained": model.is_checkpoint}
     probe = {**shared, **config["probes"][kind], **seeds}
-
-    def work(sizes: Sizes) -> Work:
-        """Say what each run's states and probes take. The states are deleted before those of the next are made."""
-        shape = sizes.shape(str(model))
-        states = extracted(sizes, str(model), [stimuli], how_dumped("states16", config))
-        return (replace(states, disk=0, scratch=states.disk) + trained(sizes, shape, probe)) * len(runs)
-
-    asked = of_table(model, config).plus(
+    return of_table(model, config).plus(
         described("sentences", stimuli) | {"models": files(runs)} | labels,
         probe=probe,
         tasks=edge_tasks(config),
@@ -158,40 +152,11 @@ def _probe(
         folders={run.name: run.folder for run in runs},
         max_length=config["samples"]["max_length"],
     )
-    return asked.costing(work)
 
 
 def edge_probes(config: Mapping, model: str) -> Request:
     lexical = ["lexical", "word_only"] if parse_model(model, config).is_checkpoint else []
-    variants = ["mix", "top", *lexical]
-
-    def trained(sizes: Sizes, shape: Shape, probe: Mapping) -> Work:
-        """Say what the probes take, each beside one of its control task."""
-        return _edge_probes(sizes, shape, ProbeSettings(**probe), 2 * len(variants))
-
-    return _probe(config, "edge", model, "edges", trained).plus(variants=variants)
-
-
-def _edge_probes(sizes: Sizes, shape: Shape, probes: ProbeSettings, beside: int = 1) -> Work:
-    """Say what the edge probes of one run compute: `beside` of each task and seed side by side, on the states of tokens in
-    spans."""
-    whole, beside, work = sizes.tokens("edges"), beside * len(probes.seeds_of(1)), Work()
-    tokens = INSIDE * whole
-    for task in sizes.config["edge_tasks"]:
-        one, (records, targets, sentences) = probes.of(task), sizes.records(task, probes)
-        # A mix of layers, two projections of each token, and a layer of each target.
-        projected = 2 * SPANS * one.width * (tokens * shape.width + targets * one.width)
-        forward = 2 * tokens * (shape.layers + 1) * shape.width + projected
-        parts = [one.learning_from(share * records["train"]) for share in getattr(one, "portions", ())]
-        for each in parts or [one]:
-            steps = min(each.max_steps, each.validate_every * (BEST_VALIDATIONS + each.patience))
-            read = 3 * steps * each.batch_records + steps / each.validate_every * records["dev"]
-            work += Work((read + records["test"]) * forward * beside, 3 * steps, one.width)
-        # Of all tokens, as in some tasks spans hold every one.
-        states = 2 * sentences * whole * (shape.layers + 1) * shape.width
-        held = 32 * SPANS * one.width * (shape.width + one.width) * beside
-        work += Work(device=states + held, memory=1000 * sum(records.values()) * targets)
-    return work
+    return _probe(config, "edge", model, "edges").plus(variants=["mix", "top", *lexical])
 
 
 def edge_probe_deltas(config: Mapping, model: str, reference: str) -> Request:
@@ -205,21 +170,8 @@ def edge_probe_deltas(config: Mapping, model: str, reference: str) -> Request:
 
 
 def mdl(config: Mapping, model: str) -> Request:
-    def trained(sizes: Sizes, shape: Shape, probe: Mapping) -> Work:
-        return _edge_probes(sizes, shape, CodeSettings(**probe))
-
-    return _probe(config, "mdl", model, "edges", trained)
+    return _probe(config, "mdl", model, "edges")
 
 
 def structural_probes(config: Mapping, model: str) -> Request:
-    def trained(sizes: Sizes, shape: Shape, probe: Mapping) -> Work:
-        """Say what the probes take: words into a probe's space and back, and the products of a sentence's words with
-        each other."""
-        one, [(sentences, pieces)] = StructuralSettings(**probe), sizes.inputs(["trees"])
-        each = pieces * (one.rank or shape.width) * (4 * shape.width + 6 * pieces)
-        read = min(one.epochs, BEST_EPOCHS + one.patience) * sentences
-        states = 2 * sentences * pieces * (shape.layers + 1) * shape.width
-        flops = each * read * 2 * (shape.layers + 1) * len(one.seeds_of(1))
-        return Work(flops, 8 * read / one.batch_size, shape.width, memory=states)
-
-    return _probe(config, "structural", model, "trees", trained)
+    return _probe(config, "structural", model, "trees")

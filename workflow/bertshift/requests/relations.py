@@ -14,13 +14,15 @@ from bertshift.requests.runs import of_table, replicates_of
 
 
 def relation_source(config: Mapping) -> tuple[str, str]:
-    """Locate sentences with relations marked, of FrameNet, a user or the generated world: (file, origin)."""
+    """Locate sentences with relations marked, of FrameNet, a user or the generated world: (file,
+    origin)."""
     spec, data = config["relations"], config["data"]
     address = place(spec["download"]["url"])
     if spec["source"]:
         if not Path(spec["source"]).exists():
             raise UserError(
-                f"relations.source: {spec['source']} does not exist; write where the sentences are."
+                f"relations.source: {spec['source']} does not exist; write where the sentences"
+                " are."
             )
         return spec["source"], "mirror"
     if data["source"] == "world":
@@ -33,8 +35,9 @@ def relation_source(config: Mapping) -> tuple[str, str]:
     if data["source"] == "hub":
         return f"{CORPORA}/{address}", "hub"
     raise UserError(
-        f"data.mirror: {mirror} has none of {', '.join(spec['files'])}; fetch FrameNet 1.7 (python -m nltk.downloader -d FOLDER framenet_v17) and put it there, or set "
-        "relations.source to where it is."
+        f"data.mirror: {mirror} has none of {', '.join(spec['files'])}; fetch FrameNet 1.7 (python"
+        " -m nltk.downloader -d FOLDER framenet_v17) and put it there, or set relations.source to"
+        " where it is."
     )
 
 
@@ -45,7 +48,10 @@ def relations(config: Mapping) -> Request:
 
 def relation_heads(config: Mapping, model: str) -> Request:
     one = parse_model(model, config)
-    read = {"dump": dump("attention", model, ["relations"]), "relations": "results/relations/relations.jsonl"}
+    read = {
+        "dump": dump("attention", model, ["relations"]),
+        "relations": "results/relations/relations.jsonl",
+    }
     return of_table(one, config).plus(
         read | described("sentences", "relations"),
         task=one.task,

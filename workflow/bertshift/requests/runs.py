@@ -32,20 +32,22 @@ def run_named(config: Mapping, model: str, init: str, seed: str = "0") -> Run:
         if run.name == wanted.name:
             return run
     raise UserError(
-        f"'{found}' has no replicate {wanted.name} at this scale; {MORE_RUNS}, of bases.{found.base}."
+        f"'{found}' has no replicate {wanted.name} at this scale; {MORE_RUNS}, of"
+        f" bases.{found.base}."
     )
 
 
 def scored_model(name: str, config: Mapping) -> tuple[Model, list[Run]]:
-    """Return the model of this name and its replicates. Raise UserError for a model that was not fine-tuned,
-    and for one that is made by noise."""
+    """Return the model of this name and its replicates. Raise UserError for a model that was not
+    fine-tuned, and for one that is made by noise."""
     model, runs = model_of_task(name, config)
     check_trained(model)
     return model, runs
 
 
 def model_of_task(name: str, config: Mapping) -> tuple[Model, list[Run]]:
-    """Return the model of this name and its replicates. Raise UserError for a model that has no task."""
+    """Return the model of this name and its replicates. Raise UserError for a model that has no
+    task."""
     model = parse_model(name, config)
     if not model.tasks:
         raise UserError(f"'{model}' is not fine-tuned, so it has no score; name a task's model.")
@@ -60,7 +62,8 @@ def runs_and_parents(name: str, config: Mapping) -> tuple[Model, list[tuple[Run,
     model, runs = scored_model(name, config)
     if drawn := [variant.text for variant in model.variants if VARIANTS[variant.kind].anew]:
         raise UserError(
-            f"'{model}' was fine-tuned from weights drawn anew, which are not kept; name it without .{drawn[0]}."
+            f"'{model}' was fine-tuned from weights drawn anew, which are not kept; name it"
+            f" without .{drawn[0]}."
         )
     return model, [(run, run.parent) for run in runs]
 
@@ -71,12 +74,14 @@ def in_pairs(pairs: Iterable[tuple[Run, Run]]) -> list[Run]:
 
 
 def outcomes(runs: Iterable[Run]) -> list[str]:
-    """Name the scores.json of each run that ends in a fine-tuning; noise has that of the run that it imitates."""
+    """Name the scores.json of each run that ends in a fine-tuning; noise has that of the run that
+    it imitates."""
     return files([run.imitated for run in runs if run.model.tasks], ["scores.json"])
 
 
 def names_of(runs: Iterable[Run]) -> list[list]:
-    """List (model, init, seed) of each run that ends in a fine-tuning, in the order of `outcomes`."""
+    """List (model, init, seed) of each run that ends in a fine-tuning, in the order of
+    `outcomes`."""
     return [[str(run.model), run.init, run.seed] for run in runs if run.model.tasks]
 
 
@@ -97,7 +102,8 @@ def records(runs: Iterable[Run]) -> list[str]:
 
 
 def checkpoints_of(runs: Iterable[Run], config: Mapping) -> dict[str, dict]:
-    """List by pretraining run the records of its replicates' weights, and the user's own label of the checkpoint."""
+    """List by pretraining run the records of its replicates' weights, and the user's own label of
+    the checkpoint."""
     found = {}
     for run in runs:
         entries = config["bases"][run.model.base].get("checkpoints")
@@ -108,11 +114,15 @@ def checkpoints_of(runs: Iterable[Run], config: Mapping) -> dict[str, dict]:
 
 
 def _label(entry: Mapping, config: Mapping) -> str | None:
-    """Return the user's own name of a checkpoint, or one that tells its folder from others of its name; else None."""
+    """Return the user's own name of a checkpoint, or one that tells its folder from others of its
+    name; else None."""
     if "label" in entry or "path" not in entry:
         return entry.get("label")
     others = (
-        one for base in config["bases"].values() for one in base.get("checkpoints", ()) if "path" in one
+        one
+        for base in config["bases"].values()
+        for one in base.get("checkpoints", ())
+        if "path" in one
     )
     folder = Path(entry["path"])
     name = names_apart(Path(one["path"]) for one in others)[folder]
@@ -132,24 +142,47 @@ def provenance(model: Model, config: Mapping) -> dict:
 
 
 def of_table(model: Model, config: Mapping) -> Request:
-    """Ask for what a table of one model needs: the files that say what its rows were made from, and which
-    runs failed to train."""
+    """Ask for what a table of one model needs: the files that say what its rows were made from,
+    and which runs failed to train."""
     runs = runs_of(model, config)
-    inputs = {"scores": training_scores(config, model), "outcomes": outcomes(runs), "sources": records(runs)}
-    about = {"model": str(model), "scale": config["scale"], "checkpoints": checkpoints_of(runs, config)}
+    inputs = {
+        "scores": training_scores(config, model),
+        "outcomes": outcomes(runs),
+        "sources": records(runs),
+    }
+    about = {
+        "model": str(model),
+        "scale": config["scale"],
+        "checkpoints": checkpoints_of(runs, config),
+    }
     return Request(inputs, about | {"trained": names_of(runs)})
 
 
 def numbers_of(run: Run, reference: Run) -> dict[str, int]:
     """Return the numbers of a row's replicate, and of the one that it is compared with."""
-    return {"init": run.init, "seed": run.seed, "ref_init": reference.init, "ref_seed": reference.seed}
+    return {
+        "init": run.init,
+        "seed": run.seed,
+        "ref_init": reference.init,
+        "ref_seed": reference.seed,
+    }
 
 
-def against(reference: Model, model: Model, pairs: list[tuple[Run, Run]], config: Mapping) -> Request:
-    """Ask for what `of_table` asks for, of a table that compares each replicate of `model` with an earlier run, of `reference`."""
-    compared = [{"folder": run.folder, "parent": to.folder} | numbers_of(run, to) for run, to in pairs]
+def against(
+    reference: Model, model: Model, pairs: list[tuple[Run, Run]], config: Mapping
+) -> Request:
+    """Ask for what `of_table` asks for, of a table that compares each replicate of `model` with an
+    earlier run, of `reference`."""
+    compared = [
+        {"folder": run.folder, "parent": to.folder} | numbers_of(run, to) for run, to in pairs
+    ]
     both = in_pairs(pairs)
-    about = {"task": model.task, "reference": str(reference), "runs": compared, "trained": names_of(both)}
+    about = {
+        "task": model.task,
+        "reference": str(reference),
+        "runs": compared,
+        "trained": names_of(both),
+    }
     return of_table(model, config).plus({"outcomes": outcomes(both)}, **about)
 
 
@@ -162,8 +195,12 @@ def rated_model(path: str, name: str, config: Mapping) -> Model:
     """Return the model of this name, whose table is below `path`.
     Raise UserError if its task gives a text no output to compare."""
     model = parse_model(name, config)
-    if not model.tasks or config["tasks"][model.task]["kind"] not in ("classification", "regression"):
+    if not model.tasks or config["tasks"][model.task]["kind"] not in (
+        "classification",
+        "regression",
+    ):
         raise UserError(
-            f"{path}/{model}.tsv: '{model}' is not fine-tuned to classify or to rate a text; write e.g. 'mrpc'."
+            f"{path}/{model}.tsv: '{model}' is not fine-tuned to classify or to rate a text; write"
+            " e.g. 'mrpc'."
         )
     return model

@@ -1,0 +1,382 @@
+"""What is left of all figures, and what it will take: `make plan`, or `python -m
+bertshift.planning [OPTION ...]`.
+
+The options are snakemake's. Dry runs tell the jobs, config/costs.yaml tells what a job of each
+rule takes.
+"""
+
+import argparse
+import math
+import os
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache, reduce
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from bertshift.config import load_config, merge, read_yaml
+from bertshift.naming import parse_comparison, parse_model
+from bertshift.probes.settings import ProbeSettings
+from bertshift.recipes import task_settings
+from bertshift.replicates import pair_runs
+from bertshift.requests import sweeps
+from bertshift.requests.activations import how_dumped
+from bertshift.requests.shapes import Shape, shape_of_model
+from bertshift.running import gpus
+from bertshift.version import ROOT
+
+MB, GB, BATCH_TOKENS = 1e6, 1e9, 2048  # a model reads batches of so many tokens
+UNKNOWN_ROWS, UNKNOWN_TOKENS = 10_000, 40  # of a user's own data set
+
+
+class Job(NamedTuple):
+    """A job as a dry run prints it."""
+
+    rule: str
+    wildcards: Mapping[str, str]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    log: str
+    threads: int
+    gpu: bool
+
+
+class Cost(NamedTuple):
+    """Bytes in memory and on disk; temporary: whether the disk is free again once all have read
+    it."""
+
+    seconds: float
+    operations: float
+    memory: float
+    disk: float
+    temporary: bool
+
+
+def jobs_of(printed: str) -> dict[str, Job]:
+    """Read the jobs that a dry run has printed, by their first output. Those of a group stand
+    indented."""
+    jobs = {}
+    for rule, block in re.findall(
+        r"^ *(?:local)?rule (\S+):\n((?: +\w+: .*\n)+)", printed, re.MULTILINE
+    ):
+        told = defaultdict(str, re.findall(r"^ +(\w+): (.*)$", block, re.MULTILINE))
+        inputs, outputs = (tuple(told[key].split(", ")) for key in ("input", "output"))
+        wildcards = dict(re.findall(r"(\w+)=([^,]*)", told["wildcards"]))
+        threads, gpu = (
+            int(told["threads"] or 1),
+            bool(re.search(r"\bgpu=[1-9]", told["resources"])),
+        )
+        jobs[outputs[0]] = Job(rule, wildcards, inputs, outputs, told["log"], threads, gpu)
+    jobs.pop("", None)  # names of targets
+    return jobs
+
+
+class Estimate:
+    """What jobs take by the table of costs, before anything has run."""
+
+    def __init__(self, config: Mapping, table: Mapping, has_gpu: bool):
+        self.config, self.table, self.has_gpu = config, table, has_gpu
+        self.data = "world" if config["data"]["source"] == "world" else "real"
+        self.rows, self.tokens = table["rows"][self.data], table["tokens"][self.data]
+
+    def cost(self, job: Job) -> Cost:
+        """Add up what the keys of the rule say; config/costs.yaml explains them."""
+        rule = self.table["rules"]["other"] | self.table["rules"].get(job.rule, {})
+        rule = {
+            key: value[self.data] if isinstance(value, dict) else value
+            for key, value in rule.items()
+        }
+        cpu, gpu = (self.table["machines"][name] for name in ("cpu", "gpu"))
+        machine, cores = (gpu, 1) if job.gpu and self.has_gpu else (cpu, job.threads)
+        shape = shape_of_model(self.model(job), self.config)
+        inputs, trained = self.inputs(job), self.trainings(job, rule["trains"])
+        scales = self.scales(job, shape)
+        dump = self.dump(job, rule["dumps"], shape) * scales["runs"] if rule["dumps"] else 0.0
+        # On a GPU: operations of a model, and batches that pass through a layer.
+        products, passes = self.probes(rule["probes"], shape) if rule["probes"] else (0.0, 0.0)
+        if rule["reads"] == "dev":
+            rows, length = self.split(self.task(job)["task"], "dev")
+            inputs = [(min(rows, self.config["ablation"]["max_dev"] or rows), length)]
+        for number, length in inputs:
+            products += shape.operations(number, length)
+            passes += shape.layers * math.ceil(number * length / BATCH_TOKENS)
+        for number, length, batch in trained:
+            products += 3 * shape.operations(number, length)
+            passes += 3 * shape.layers * number / batch
+        times = math.prod([rule["times"], *(scales[each] for each in rule["by"])])
+        speed = cores * machine["flops"] / (1 + machine["half_width"] / shape.width)
+        seconds = rule["seconds"] + times * (products / speed + passes * machine["pass"])
+        # On a CPU wherever a job runs: operations of a metric, and bytes that are written and
+        # read.
+        compared = scales[rule["compares"]] * (shape.layers + 1) * max(1, len(inputs))
+        on_cpu = rule["products"] * shape.width**2 + rule["decompositions"] * shape.width**3
+        seconds += compared * on_cpu / cpu["flops"] / job.threads + 3 * dump / cpu["moved"]
+        trained_bytes = [
+            shape.training_bytes(batch * length, length) for _, length, batch in trained
+        ]
+        memory = (rule["memory_mb"] + machine["memory_mb"]) * MB
+        memory += max(trained_bytes, default=4 * shape.parameters * bool(times))
+        memory *= min(
+            len(trained) or 1,
+            self.config["sweeps"]["runs_at_once"] or self.config["threads"]["train"],
+        )
+        disk = rule["disk_mb"] * MB + rule["models"] * 4 * shape.parameters
+        disk += compared * rule["row_bytes"] + dump * (rule["dumps"] == "kind")
+        temporary = bool(rule["kept_by"]) and not self.config.get(rule["kept_by"])
+        return Cost(seconds, times * products + compared * on_cpu, memory, disk, temporary)
+
+    def model(self, job: Job) -> str:
+        """Name the model that a job is about; `snapshots` has two wildcards for it, `annotations`
+        none."""
+        name, stem, checkpoint, base = map(
+            job.wildcards.get, ("model", "stem", "checkpoint", "base")
+        )
+        return name or base or (stem + checkpoint if stem else self.config["annotators"]["tags"])
+
+    def task(self, job: Job) -> dict:
+        return task_settings(parse_model(self.model(job), self.config), self.config)
+
+    def scales(self, job: Job, shape: Shape) -> dict[str, float]:
+        """Count what a job's work grows with, by the names in the table."""
+        folders = {Path(file).parent for file in job.inputs if file.endswith("/model.safetensors")}
+        pairs, inits = folders, Counter(folder.name.partition("_")[0] for folder in folders)
+        if {"model", "reference"} <= job.wildcards.keys():
+            compared = parse_comparison(
+                job.wildcards["model"], job.wildcards["reference"], self.config
+            )
+            pairs = pair_runs(*compared, self.config)
+        return {
+            "nothing": 0,
+            "runs": len(folders),
+            "pairs": len(pairs),
+            "every two": sum(number * (number - 1) // 2 for number in inits.values()),
+            "parts": shape.layers * (shape.heads + 1),
+            "ablations": len(self.config["ablation"]["variants"]),
+        }
+
+    def trainings(self, job: Job, data: str) -> list[tuple[float, float, int]]:
+        """List (examples of all epochs, tokens of each, batch size) of the runs that a job
+        trains."""
+        if data == "corpus":
+            how = self.config["bases"][job.wildcards["base"]]["pretrain"]
+            corpus, (number, length) = (
+                Path(self.config["corpora"][how["corpus"]]),
+                self.size("documents"),
+            )
+            tokens = corpus.stat().st_size / 4 if corpus.is_file() else number * length
+            return [(how["epochs"] * tokens / length, length, how["batch_size"])]
+        settings = [self.task(job)] if data == "task" else []
+        if data == "row":
+            settings = sweeps.row(self.config, **job.wildcards).settings["runs"].values()
+        each = [(self.split(one["task"], "train"), one["training"]) for one in settings]
+        return [
+            (number * how["epochs"], length, how["batch_size"]) for (number, length), how in each
+        ]
+
+    def probes(self, beside: int, shape: Shape) -> tuple[float, float]:
+        """Count operations and batches of edge probes, whose best weights are found after 30
+        validations."""
+        probes, (_, length) = ProbeSettings(**self.config["probes"]["edge"]), self.size("edges")
+        steps = 0
+        for one in map(probes.of, self.config["edge_tasks"]):
+            steps += 3 * min(one.max_steps, one.validate_every * (30 + one.patience))
+        tokens = steps * probes.batch_records * length * probes.probe_seeds * beside
+        return 2.6 * tokens * shape.width * probes.width, steps  # with two projections of a token
+
+    def inputs(self, job: Job) -> list[tuple[float, float]]:
+        """List (number, tokens of each) of the sets of inputs that a job reads, or that its dumps
+        are of."""
+        files = "\n".join(job.inputs)
+        names = re.findall(
+            r"^results/(?:stimuli/|activations/.*/)([^/]+?)(?:\.jsonl)?$", files, re.MULTILINE
+        )
+        sets = dict.fromkeys(name for joined in names for name in joined.split("-"))
+        return [self.size(name) for name in sets if not name.endswith(".json")]
+
+    def size(self, name: str) -> tuple[float, float]:
+        """Return (inputs, tokens of each) of a stimulus or of tasks."""
+        samples, entry, tasks = (
+            self.config["samples"],
+            self.config["stimuli"].get(name),
+            name.split("+"),
+        )
+        if name in self.rows:
+            return self.rows[name], min(self.tokens[name], samples["max_length"])
+        datasets = [(entry or self.config["tasks"][task])["dataset"] for task in tasks]
+        length = max(self.tokens.get(dataset, UNKNOWN_TOKENS) for dataset in datasets)
+        text = entry and entry["form"] in ("sentences", "consecutive_pairs")
+        number = (
+            len(tasks) * samples["combined"]
+            if len(tasks) > 1
+            else samples["text" if text else "task"]
+        )
+        return number, min(length, samples["max_length"])
+
+    def split(self, task: Mapping, split: str) -> tuple[float, float]:
+        """Return (inputs, tokens of each) of a split that a task reads."""
+        dataset = task["dataset"]
+        published = self.config["datasets"][dataset].get("published", {}).get(split, UNKNOWN_ROWS)
+        rows = self.rows.get(dataset) or self.rows.get("others") or published
+        length = min(self.tokens.get(dataset, UNKNOWN_TOKENS), task["max_length"])
+        return min(rows, task.get(f"max_{split}") or rows), length
+
+    def dump(self, job: Job, kind: str, shape: Shape) -> float:
+        """Estimate the bytes of a replicate's dump: hidden states of all layers, and maps of all
+        heads."""
+        how, size = how_dumped(job.wildcards.get(kind, kind), self.config), 0.0
+        for number, length in self.inputs(job):
+            tokens = min(number * length, how["sample"] or math.inf)
+            size += (
+                tokens
+                * (shape.layers + 1)
+                * shape.width
+                * (2 if how["precision"] == "float16" else 4)
+            )
+            size += 4 * number * length**2 * shape.layers * shape.heads * how["attention"]
+        return size
+
+
+def ratios_of(finished: Sequence[tuple[Job, Cost]]) -> dict[str, tuple[int, float]]:
+    """Return (finished jobs, their time relative to the expected one) by rule; of all jobs for
+    other rules."""
+    took, expected = defaultdict(list), defaultdict(float)
+    for job, cost in finished:
+        try:
+            text = Path(job.log).with_suffix(".cost.tsv").read_text(encoding="utf-8")
+            seconds = float(text.splitlines()[1].split("\t")[0])
+        except (OSError, IndexError, ValueError):
+            continue  # nothing tells
+        for rule in (job.rule, "all"):
+            took[rule].append(seconds)
+            expected[rule] += cost.seconds
+    ratios = {rule: (len(took[rule]), sum(took[rule]) / expected[rule]) for rule in took}
+    return defaultdict(lambda: (0, ratios.get("all", (0, 1.0))[1]), ratios)
+
+
+def until_end(
+    jobs: Mapping[str, Job], seconds: Mapping[str, float], room: Mapping[str, int]
+) -> float:
+    """Estimate the seconds until the last job ends: all work in the room, but at least the longest
+    chain."""
+    maker = {file: name for name, job in jobs.items() for file in job.outputs}
+    work: Counter = Counter()
+    for name, job in jobs.items():
+        kind = "jobs" if "jobs" in room else "GPUs" if job.gpu and "GPUs" in room else "cores"
+        work[kind] += (
+            seconds[name] * (min(job.threads, room[kind]) if kind == "cores" else 1) / room[kind]
+        )
+
+    @cache
+    def chain(name: str) -> float:
+        return seconds[name] + max(
+            (chain(maker[file]) for file in jobs[name].inputs if file in maker), default=0
+        )
+
+    return max([*work.values(), *map(chain, jobs)], default=0.0)
+
+
+def plan(
+    jobs: dict[str, Job], left: dict[str, Job], estimate: Estimate, room: Mapping[str, int]
+) -> str:
+    """Tabulate by stage what is left of all jobs, and say when it ends."""
+    costs = {name: estimate.cost(job) for name, job in jobs.items()}
+    ratios = ratios_of([(job, costs[name]) for name, job in jobs.items() if name not in left])
+    seconds = {name: costs[name].seconds * ratios[job.rule][1] for name, job in left.items()}
+    stages = {rule: stage for stage, rules in estimate.table["stages"].items() for rule in rules}
+    rows = [
+        [
+            "stage",
+            "jobs",
+            "GPU-hours",
+            "CPU-hours",
+            "operations",
+            "disk",
+            "memory",
+            "estimated from",
+        ]
+    ]
+    for stage in [*estimate.table["stages"], "other", "total"]:
+        rules = {
+            job.rule for job in jobs.values() if stage in ("total", stages.get(job.rule, "other"))
+        }
+        names = [name for name, job in left.items() if job.rule in rules]
+        on_gpu = {name for name in names if left[name].gpu and estimate.has_gpu}
+        own = sum(ratios[rule][0] for rule in rules & ratios.keys())
+        cells = [
+            f"{len(names):,}",
+            f"{sum(seconds[name] for name in on_gpu) / 3600:,.2f}",
+            (
+                f"{sum(seconds[name] * left[name].threads for name in names if name not in on_gpu) / 3600:,.2f}"
+            ),
+            f"{sum(costs[name].operations for name in names):.1e}",
+            f"{sum(costs[name].disk for name in names if not costs[name].temporary) / GB:,.2f} GB",
+            f"{max((costs[name].memory for name in names), default=0) / GB:.1f} GB",
+            f"{own:,} of your own jobs" if own else "costs.yaml",
+        ]
+        rows += [[stage, *cells]] if rules else []
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    temporary = sum(costs[name].disk for name in left if costs[name].temporary) / GB
+    end, limits = (
+        until_end(left, seconds, room) / 3600,
+        [f"{number} {kind}" for kind, number in room.items()],
+    )
+    notes = [
+        f"About {end:,.1f} hours with {' and '.join(limits)} at a time.",
+        f"Temporary files take up to {temporary:,.1f} GB more. Memory is that of the largest job.",
+        *(estimate.table["machines"][name]["origin"] for name in ("cpu", "gpu")),
+    ]
+    return "\n".join(
+        [f"Left to do at the scale {estimate.config['scale']}:", "", *lines, "", *notes]
+    )
+
+
+def asked(options: Sequence[str]) -> tuple[dict, dict[str, int]]:
+    """Return the configuration and the room for jobs that snakemake has with these options."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for names in (["--config", "-C"], ["--configfile", "--configfiles"], ["--profile"]):
+        parser.add_argument(*names, nargs="+", action="extend", default=[])
+    for names in (
+        ["--cores", "-c"],
+        ["--jobs", "-j"],
+        ["--executor", "-e"],
+        ["--directory", "-d"],
+    ):
+        parser.add_argument(*names, nargs="?", const="all")
+    given, _ = parser.parse_known_args(options)
+    files = [Path(given.directory or ".") / "config/experiments.yaml", *given.configfile]
+    typed = [yaml.safe_load(entry.replace("=", ": ", 1)) for entry in given.config]
+    user = reduce(merge, [*map(read_yaml, map(Path, files)), *typed])
+    profiles = [Path(name).expanduser() / "config.yaml" for name in given.profile]
+    profile = reduce(merge, map(read_yaml, filter(Path.is_file, profiles)), {})
+    os.chdir(given.directory or ".")
+    if (given.executor or profile.get("executor", "local")) != "local":
+        return load_config(user, ROOT), {"jobs": int(given.jobs or profile.get("jobs", 1))}
+    cores = given.cores or given.jobs or profile.get("cores", "all")
+    room = {"cores": len(os.sched_getaffinity(0)) if cores == "all" else int(cores)}
+    return load_config(user, ROOT), room | ({"GPUs": len(gpus.given())} if gpus.given() else {})
+
+
+def main(options: Sequence[str]) -> None:
+    command, runs = [sys.executable, "-m", "snakemake", "figures/all", "--dry-run"], []
+    for more in ([], ["--forceall"]):
+        run = subprocess.run(
+            [*command, *more, *options], check=False, capture_output=True, text=True
+        )
+        if run.returncode:
+            sys.exit(run.stdout + run.stderr)
+        runs.append(jobs_of(run.stdout))
+    (left, jobs), (config, room) = runs, asked(options)
+    estimate = Estimate(
+        config, read_yaml(ROOT / "config/costs.yaml"), has_gpu=room.keys() != {"cores"}
+    )
+    print(plan(jobs, left, estimate, room))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
