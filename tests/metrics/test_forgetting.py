@@ -99,8 +99,8 @@ def test_a_share_of_content_words_is_hidden():
     content = [np.count_nonzero(~index["special"][a:b]) for a, b in pairwise(index["example_offsets"])]
     assert not index["special"][positions].any() and (np.diff(positions) > 0).all()
     assert len(positions) == sum(max(1, round(0.15 * n)) for n in content)
-    assert np.array_equal(positions, hidden_words(index, False, "wiki"))
-    assert not np.array_equal(positions, hidden_words(index, False, "other"))
+    again, other = (hidden_words(index, False, name) for name in ("wiki", "other"))
+    assert np.array_equal(positions, again) and not np.array_equal(positions, other)
     firsts = index_of("gpt2")["example_offsets"][:-1]
     assert not np.isin(firsts, hidden_words(index_of("gpt2"), True, "wiki")).any()
     with pytest.raises(UserError, match="no input has a word to be hidden"):
@@ -155,17 +155,16 @@ def test_what_is_forgotten_is_the_difference_of_losses_without_each_input_too(tm
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_how_far_weights_moved(kind):
     parent, model = model_of(kind), model_of(kind)
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if ".2." in name:  # the third layer
-                weight *= 1.1
+    for name, weight in model.named_parameters():
+        if ".2." in name:  # the third layer
+            weight.data *= 1.1
     found = {(variant, layer): value for variant, layer, value in moved(model, parent)}
     assert [found["part", layer] for layer in range(5)] == pytest.approx([0, 0, 0, 0.1, 0], abs=1e-7)
-    both = [
+    new, old = (
         torch.cat([w.double().flatten() for name, w in one.named_parameters() if "pooler" not in name])
         for one in (model, parent)
-    ]
-    assert found["whole", 4] == pytest.approx(((both[0] - both[1]).norm() / both[1].norm()).item())
+    )
+    assert found["whole", 4] == pytest.approx(((new - old).norm() / old.norm()).item())
 
 
 @pytest.mark.parametrize("kind", ["roberta", "gpt2"])

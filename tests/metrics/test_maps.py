@@ -94,59 +94,50 @@ def test_small_divergences_keep_their_digits(size):
     assert jensen_shannon.terms(p, q).sum() / 2 == pytest.approx(float(exact), rel=1e-7)
 
 
-def padded_toys(**sizes):
+def padded_toys(letters="abc", heads=2):
     torch.set_num_threads(1)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c"]
-    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2} | sizes
-    config = BertConfig(
-        vocab_size=8,
-        intermediate_size=16,
-        max_position_embeddings=12,
-        initializer_range=0.5,
-        attn_implementation="eager",
-        **shape,
-    )
-    rows = [{"id": str(i), "text_a": text} for i, text in enumerate(["a b", "c c a b", "b"])]
-    return BertModel(config).eval(), BertTokenizer(vocab={w: i for i, w in enumerate(words)}), rows
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]
+    config = BertConfig(vocab_size=8, hidden_size=16, num_hidden_layers=2, num_attention_heads=heads, intermediate_size=16,
+                        max_position_embeddings=12, initializer_range=0.5, attn_implementation="eager")  # fmt: skip
+    return BertModel(config).eval(), BertTokenizer(vocab={word: i for i, word in enumerate(words)})
+
+
+PADDED = [{"id": text, "text_a": text} for text in ("a b", "c c a b", "b")]
 
 
 def test_padded_is_the_cosine_of_the_padded_maps(tmp_path):
-    (model, tokenizer, rows), (reference, _, _) = padded_toys(), padded_toys()
-    table = cosine_padded.compare(model, reference, tokenizer, rows, {"model": "x"}, pad_to=12, batch_size=2)
-    batch = tokenizer(
-        [row["text_a"] for row in rows], padding="max_length", max_length=12, return_tensors="pt"
+    (model, tokenizer), (reference, _) = padded_toys(), padded_toys()
+    table = cosine_padded.compare(
+        model, reference, tokenizer, PADDED, {"model": "x"}, pad_to=12, batch_size=2
     )
+    texts = [row["text_a"] for row in PADDED]
+    batch = tokenizer(texts, padding="max_length", max_length=12, return_tensors="pt")
     with torch.inference_mode():
-        maps = [one(**batch, output_attentions=True).attentions for one in (model, reference)]
-    for layer in (1, 2):
-        pairs = zip(maps[0][layer - 1].numpy(), maps[1][layer - 1].numpy(), strict=True)
-        expected = np.mean([cosines(a, b) for a, b in pairs], axis=0)
-        np.testing.assert_allclose(
-            table[(table.layer == layer) & (table["head"] > 0)].value, expected, rtol=1e-6
-        )
+        maps = [
+            torch.stack(one(**batch, output_attentions=True).attentions).numpy() for one in (model, reference)
+        ]
+    expected = [np.mean(list(map(cosines, *layers)), axis=0) for layers in zip(*maps, strict=True)]
+    heads = table[table["head"] > 0].pivot(index="layer", columns="head", values="value")
+    np.testing.assert_allclose(heads, expected, rtol=1e-6)
     assert set(table.variant) == {"padded"} and (table.n == 3).all()
-    for name, one in (("model", model), ("reference", reference)):
-        save_model(tmp_path / name, one, tokenizer)
-    pair = (tmp_path / "model", tmp_path / "reference", {"model": "x", "stimuli": "toys"})
-    saved = cosine_padded.compare_saved([pair, pair], {"toys": rows}, 12)
+    folders = tmp_path / "model", tmp_path / "reference"
+    for folder, one in zip(folders, (model, reference), strict=True):
+        save_model(folder, one, tokenizer)
+    pair = (*folders, {"model": "x", "stimuli": "toys"})
+    saved = cosine_padded.compare_saved([pair, pair], {"toys": PADDED}, 12)
     assert saved["value"].to_numpy() == pytest.approx([*table["value"]] * 2, rel=1e-6)
 
 
 def test_padded_models_must_cut_inputs_alike(tmp_path):
-    model, tokenizer, rows = padded_toys()
-    words = [word for word, _ in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])]
-    save_model(tmp_path / "model", model, tokenizer)
-    other = BertTokenizer(vocab={word: i for i, word in enumerate([*words[:5], *words[:4:-1]])})
-    save_model(tmp_path / "other", model, other)
-    with pytest.raises(UserError, match="model and .*other cut the inputs into other tokens"):
-        cosine_padded.compare_saved(
-            [(tmp_path / "model", tmp_path / "other", {"stimuli": "toys"})], {"toys": rows}, 12
-        )
+    for letters in ("abc", "cba"):
+        save_model(tmp_path / letters, *padded_toys(letters))
+    pair = (tmp_path / "abc", tmp_path / "cba", {"stimuli": "toys"})
+    with pytest.raises(UserError, match="abc and .*cba cut the inputs into other tokens"):
+        cosine_padded.compare_saved([pair], {"toys": PADDED}, 12)
 
 
-def test_padded_models_must_have_the_same_heads_and_enough_positions():
-    (model, tokenizer, rows), (other, _, _) = padded_toys(), padded_toys(num_attention_heads=4)
-    with pytest.raises(UserError, match="2 layers x 2 heads and of 2 x 4"):
-        cosine_padded.compare(model, other, tokenizer, rows, {}, pad_to=12)
-    with pytest.raises(UserError, match="samples.padded_length: 13 is beyond 12"):
-        cosine_padded.compare(model, model, tokenizer, rows, {}, pad_to=13)
+@pytest.mark.parametrize(("heads", "length", "told"), [(4, 12, "2 x 4"), (2, 13, "13 is beyond 12")])
+def test_padded_models_must_have_the_same_heads_and_enough_positions(heads, length, told):
+    (model, tokenizer), (other, _) = padded_toys(), padded_toys(heads=heads)
+    with pytest.raises(UserError, match=told):
+        cosine_padded.compare(model, other, tokenizer, PADDED, {}, pad_to=length)

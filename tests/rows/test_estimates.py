@@ -53,14 +53,6 @@ def test_examples_that_are_all_right_have_an_interval():
     assert estimate(values[:, 0], ends=(0, 1), examples=150).low == 1  # nothing is known of its inputs
 
 
-def test_arrays_are_estimated_cell_by_cell():
-    cells = [made(3, 20, (1, 1, 1), seed) for seed in range(4)]
-    values, left_out = (np.stack([cell[i] for cell in cells], axis=-1) for i in (1, 2))
-    whole = estimate(values, left_out=left_out)
-    single = [estimate(cell[1], left_out=cell[2]).high for cell in cells]
-    assert whole.high == pytest.approx(single) and whole.replicates == 3
-
-
 def test_a_pair_of_runs_alone_is_sure_of_nothing():
     assert np.isnan(estimate([1.0], ["init1-2"]).high)
     sharing = estimate([1.0, 2.0], ["seed1-2", "seed1-3"])  # without seed 1 there is nothing
