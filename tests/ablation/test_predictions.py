@@ -44,32 +44,6 @@ def test_every_ablation_predicts_what_the_changed_model_predicts(monkeypatch, ki
     )  # so that equality says something
 
 
-@pytest.mark.parametrize("kind", CASES)
-@torch.inference_mode()
-def test_resumed_at_any_layer_an_unchanged_model_predicts_the_same(kind):
-    task, rows = CASES[kind]
-    model = model_of(task)
-    plain = task.predict(model, rows, TOKENIZER)
-    with resuming(model) as encoder:
-        for layer in (1, 2, 3):
-            assert encoder.layer == layer and same(task.predict(model, rows, TOKENIZER), plain)
-            encoder.advance()
-
-
-def test_a_layers_attention_runs_once_for_all_its_ablations(monkeypatch):
-    task, rows = CASES["classification"]
-    model = model_of(task)
-    calls = [0, 0, 0]
-    for number, layer in enumerate(model.encoder.encoder.layer):
-        layer.attention.self.register_forward_hook(
-            lambda *_, number=number: calls.__setitem__(number, calls[number] + 1)
-        )
-    under_every_ablation(task, model, rows, TOKENIZER, ["uniform"])
-    # The plain model; this layer as it is and uniform; and once for each of the 5 ablations of every layer below, but
-    # that the last layer then runs for [CLS] alone, outside its module.
-    assert calls == [1 + 2, 1 + 2 + 5, 1 + 2]
-
-
 def test_an_encoder_refuses_what_it_cannot_resume():
     task, rows = CASES["classification"]
     model = model_of(task)

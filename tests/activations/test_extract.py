@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, BertTokenizer
 
-from bertshift.activations.extract import encode, extract, padded_attention, unpadded_attention
+from bertshift.activations.extract import encode, extract, unpadded_attention
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 
@@ -80,14 +80,6 @@ def test_same_bytes_again_and_nothing_left_behind(path, model, tokenizer, tmp_pa
     extract(model, tokenizer, ROWS, again, max_length=14, attention=True, batch_tokens=8)
     assert again.read_bytes() == path.read_bytes()
     assert list(tmp_path.iterdir()) == [again]
-
-
-def test_padded_maps_are_the_real_ones_in_the_corner(path, model, tokenizer):
-    (maps,) = ([layer.numpy() for layer in batch] for batch in padded_attention(model, tokenizer, ROWS, 14))
-    for layer, values in enumerate(maps, 1):
-        np.testing.assert_allclose(values[1, :, :4, :4], Activations(path).attention(layer)[1], atol=1e-6)
-        assert np.all(values[1, :, :, 4:] == 0)
-        np.testing.assert_allclose(values.sum(-1), 1, atol=1e-5)
 
 
 def test_streamed_maps_are_those_of_the_file(path, model, tokenizer):

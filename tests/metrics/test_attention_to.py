@@ -77,20 +77,19 @@ def test_same_as_its_definition():
     rng = np.random.default_rng(0)
     maps = [rng.dirichlet(np.ones(n), (3, n)).astype(np.float32) for n in LENGTHS]
     norms = rng.uniform(0.1, 3, size=(3, sum(LENGTHS)))
-    flat = Maps(np.concatenate([one.ravel() for one in maps]), np.array([0, 121, 130]), np.array(LENGTHS))
-    found = per_kind(flat, norms, {kind: np.array(places, int) for kind, places in KINDS.items()})
+    flat = np.concatenate([one.ravel() for one in maps])
+    kinds = {kind: np.array(places, int) for kind, places in KINDS.items()}
+    found = per_kind(Maps(flat, np.array([0, 121, 130]), np.array(LENGTHS)), norms, kinds)
     assert len(found) == 6 * 9 and ("obj", "received") not in found
     for (kind, variant), values in found.items():
-        name, _, weighed = variant.partition("_norm") if "_norm" in variant else (variant, "", None)
-        combine, places = (sum, KINDS["sep"]) if kind == "sep_sum" else (max, KINDS[kind])
+        combine, places = (sum, kinds["sep"]) if kind == "sep_sum" else (max, kinds[kind])
         expected = []
         for start, one in ((0, maps[0]), (11, maps[1])):
             own = [j - start for j in places if start <= j < start + one.shape[1]]
             each = []
             for a, f in zip(one.astype(float), norms[:, start:], strict=True):
-                m = a.mean(axis=0) if name == "received" else a[0]
-                if weighed is not None:
-                    m = m * f[: len(m)]
-                each.append([m[j] / (sum(m) if weighed else 1) for j in own])
-            expected += [list(map(combine, each))] if own else []
+                m = a.mean(axis=0) if variant.startswith("received") else a[0]
+                m = m * f[: len(m)] if "_norm" in variant else m
+                each.append(combine(m[own] / m.sum() if "_share" in variant else m[own]) if own else 0)
+            expected += [each] if own else []
         np.testing.assert_allclose(values, expected, rtol=1e-12)

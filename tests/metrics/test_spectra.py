@@ -79,22 +79,20 @@ def test_matrices_read_from_a_file_are_the_models(kind, tmp_path):
     with opened(tmp_path, "nothing") as folder:
         assert folder.layers == len(layers)
         for number, layer in enumerate(layers, 1):
-            found = {name: projection(folder, number, name) for name in MATRICES}
+            *found, output = (projection(folder, number, name) for name in MATRICES)
             out = matrix(layer.get_submodule(family.out)).detach().double()
-            assert np.array_equal(found["output"], out) and out.shape[1] == len(found["query"])
+            assert np.array_equal(output, out) and out.shape[1] == len(found[0])
             if not family.fused:
-                for name in MATRICES[:3]:
-                    assert np.array_equal(
-                        found[name], layer.get_submodule(getattr(family, name)).weight.detach()
-                    )
-                continue
-            whole = matrix(layer.get_submodule(family.fused)).detach().numpy()
-            width = len(whole) // 12  # of each of four heads
-            starts = [width * (3 * head if family.order == "head,qkv" else head) for head in range(4)]
-            step = width if family.order == "head,qkv" else 4 * width
-            for part, name in enumerate(MATRICES[:3]):
-                rows = [whole[start + part * step : start + part * step + width] for start in starts]
-                assert np.array_equal(found[name], np.concatenate(rows))
+                expected = [
+                    layer.get_submodule(getattr(family, name)).weight.detach() for name in MATRICES[:3]
+                ]
+            else:  # of each of four heads, or of all heads' queries, keys and values
+                whole = matrix(layer.get_submodule(family.fused)).detach()
+                order = (4, 3, -1) if family.order == "head,qkv" else (3, 4, -1)
+                parts = whole.reshape(*order, whole.shape[1])
+                parts = parts.transpose(0, 1) if family.order == "head,qkv" else parts
+                expected = parts.reshape(3, -1, whole.shape[1])
+            assert all(map(np.array_equal, found, expected))
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])

@@ -1,6 +1,3 @@
-import shutil
-import weakref
-
 import numpy as np
 import pytest
 import torch
@@ -10,7 +7,6 @@ from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.files import write_tsv
 from bertshift.models.loading import load_encoder, save_model
-from bertshift.probes import frozen as frozen_module
 from bertshift.probes.frozen import features, frozen, with_provenance
 from bertshift.tasks import load_task
 from bertshift.tasks.scores import accuracy, f1
@@ -112,18 +108,3 @@ def test_the_same_bytes_twice_and_where_they_come_from(start, tmp_path):
     text = (tmp_path / "a").read_text()
     assert text == (tmp_path / "b").read_text()
     assert "toys dev 40 of 160 (mirror); linear probes on toys train 30 of 480 (mirror)" in text
-
-
-def test_an_encoder_is_freed_before_the_next_is_loaded(start, tmp_path, monkeypatch):
-    alive, most = weakref.WeakSet(), []
-
-    def watched(*arguments, **options):
-        most.append(len(alive))
-        model = load_encoder(*arguments, **options)
-        alive.add(model)
-        return model
-
-    monkeypatch.setattr(frozen_module, "load_encoder", watched)
-    shutil.copytree(start, tmp_path / "other")
-    table_of(CLASSES, start, tmp_path / "other", rows=FEW)
-    assert most == [0, 0]

@@ -1,5 +1,4 @@
 import math
-import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,7 @@ import torch
 from probes.edge_world import make, random_sentences, record
 
 from bertshift.errors import UserError
-from bertshift.probes import edge, mdl
+from bertshift.probes import mdl
 from bertshift.probes.bank import Progress, train
 from bertshift.probes.mdl import COLUMNS, CodeSettings, block_ends, describe, nats
 from bertshift.rows.blocks import WITHOUT
@@ -67,14 +66,6 @@ def test_a_probe_that_knows_nothing_costs_the_uniform_code(made, edges, kept, mo
         coded = table[(table.task == task) & (table.quantity == "codelength")]
         np.testing.assert_allclose(coded[["value", *WITHOUT]], np.full((2, 21), bits), rtol=1e-6)
         assert coded[["n", "examples", "portion"]].to_numpy().tolist() == [[n, 130, 1]] * 2
-
-
-def test_each_seed_has_a_probe_of_its_own(made, edges, kept):
-    tuned = replace(SETTINGS, max_steps=2, probe_seeds=1, parent_seeds=3, portions=(0.6, 1))
-    for settings, seed, expected in ((tuned, 2, [2]), (replace(tuned, pretrained=True), 0, [1, 2, 3])):
-        sources = {(1, seed): made.source}
-        table = describe("made", sources, {"pos": edges["pos"]}, made.sentences, settings, kept)
-        assert totals(table, "pos").index.tolist() == expected
 
 
 def test_what_a_probe_can_learn_costs_less_and_more_of_it_helps(made, edges, kept):
@@ -153,19 +144,3 @@ def test_stopped_work_goes_on_and_gives_the_same_table(made, edges, kept, tmp_pa
     assert len(learned) == 1 + 2 * 2 * 3  # replicates, tasks and portions that are large enough, each once
     describe("mnli", sources, edges, made.sentences, replace(SHORT, tasks={"spr": {"width": 8}}), kept)
     assert set(learned[13:]) == {f"mdl spr {portion}" for portion in (0.3, 0.6, 1)}
-
-
-def test_states_are_freed_before_others_are_read(made, edges, kept, monkeypatch):
-    alive, most = weakref.WeakSet(), []
-
-    class Watched(edge.Features):
-        def __init__(self, *arguments):
-            most.append(len(alive))
-            super().__init__(*arguments)
-            alive.add(self)
-
-    monkeypatch.setattr(edge, "Features", Watched)
-    sources = {(1, 1): made.source, (1, 2): made.source}
-    describe("mnli", sources, edges, made.sentences, SHORT, kept)
-    edge.probe("mnli", sources, edges, made.sentences, SHORT, Kept(kept.folder / "edge", "code"))
-    assert most == [0] * 8 and not alive  # replicates and tasks, of either method

