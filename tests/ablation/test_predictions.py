@@ -12,18 +12,21 @@ from bertshift.models.ablate import NOTHING, Ablation, averaging, every_ablation
 torch.set_num_threads(1)
 
 
-def numbers(predictions):
-    if isinstance(predictions, np.ndarray):
-        return predictions
-    return [(answer.text, pytest.approx(answer.margin, abs=1e-4)) for answer in predictions]
+def same(ours, theirs):
+    if isinstance(theirs, np.ndarray):
+        return ours.dtype == theirs.dtype and ours == pytest.approx(theirs, abs=1e-5)
+    return [tuple(answer) for answer in ours] == [
+        (answer.text, pytest.approx(answer.margin, abs=1e-4)) for answer in theirs
+    ]
 
 
-@pytest.mark.parametrize("kind", CASES)
-@pytest.mark.parametrize("characters", [20, 10**6], ids=["many chunks", "one chunk"])
+@pytest.mark.parametrize(
+    ("kind", "characters"), [("classification", 30), ("regression", 10**6), ("spans", 30)]
+)
 def test_every_ablation_predicts_what_the_changed_model_predicts(monkeypatch, kind, characters):
-    monkeypatch.setattr(predictions, "CHARACTERS", {"cpu": characters})
+    monkeypatch.setattr(predictions, "CHARACTERS", {"cpu": characters})  # of a chunk
     task, rows = CASES[kind]
-    model = model_of(task)
+    model, rows = model_of(task), rows[:6]
     encoder, before = model.encoder, {name: value.clone() for name, value in model.state_dict().items()}
     found = under_every_ablation(task, model, rows, TOKENIZER)
     assert model.encoder is encoder
@@ -33,47 +36,12 @@ def test_every_ablation_predicts_what_the_changed_model_predicts(monkeypatch, ki
         plain = task.predict(model, rows, TOKENIZER)
     assert list(found) == [NOTHING, *every_ablation(model.encoder)]
     assert np.array_equal(found[NOTHING], plain) if kind != "spans" else found[NOTHING] == plain
-    different = 0
     for ablation, ours in found.items():
         with disabled(model.encoder, ablation, means):
-            theirs = task.predict(model, rows, TOKENIZER)
-        if kind == "spans":
-            assert numbers(theirs) == [tuple(answer) for answer in ours]
-        else:
-            assert ours.dtype == theirs.dtype and ours == pytest.approx(theirs, abs=1e-5)
-        different += not np.array_equal(ours, plain)
-    assert different > 20  # so that equality says something
-
-
-@pytest.mark.parametrize("kind", CASES)
-@torch.inference_mode()
-def test_resumed_at_any_layer_an_unchanged_model_predicts_the_same(kind):
-    task, rows = CASES[kind]
-    model = model_of(task)
-    plain = task.predict(model, rows, TOKENIZER)
-    with resuming(model) as encoder:
-        for layer in (1, 2, 3):
-            assert encoder.layer == layer
-            resumed = task.predict(model, rows, TOKENIZER)
-            if kind == "spans":
-                assert numbers(plain) == [tuple(answer) for answer in resumed]
-            else:
-                assert resumed == pytest.approx(plain, abs=1e-5)
-            encoder.advance()
-
-
-def test_a_layers_attention_runs_once_for_all_its_ablations(monkeypatch):
-    task, rows = CASES["classification"]
-    model = model_of(task)
-    calls = [0, 0, 0]
-    for number, layer in enumerate(model.encoder.encoder.layer):
-        layer.attention.self.register_forward_hook(
-            lambda *_, number=number: calls.__setitem__(number, calls[number] + 1)
-        )
-    under_every_ablation(task, model, rows, TOKENIZER, ["uniform"])
-    # The plain model; this layer as it is and uniform; and once for each of the 5 ablations of every layer below, but
-    # that the last layer then runs for [CLS] alone, outside its module.
-    assert calls == [1 + 2, 1 + 2 + 5, 1 + 2]
+            assert same(ours, task.predict(model, rows, TOKENIZER))
+    assert (
+        sum(not np.array_equal(ours, plain) for ours in found.values()) > 20
+    )  # so that equality says something
 
 
 def test_an_encoder_refuses_what_it_cannot_resume():
@@ -81,7 +49,7 @@ def test_an_encoder_refuses_what_it_cannot_resume():
     model = model_of(task)
     with resuming(model) as encoder:
         encoder.ablation = Ablation("zero", 2, 1)
-        with pytest.raises(ValueError, match="while the inputs of layer 1 are kept"):
+        with pytest.raises(ValueError, match="inputs of layer 1 are kept"):
             task.predict(model, rows, TOKENIZER)
         encoder.forget()
         task.predict(model, rows[:5], TOKENIZER)

@@ -13,8 +13,8 @@ from bertshift.errors import UserError
 from bertshift.models.loading import save_model
 from bertshift.models.truncate import keep_layers
 
-# Encoders; one layer again and again; attention seen by hooks; windows; a decoder; two whose heads share keys; one unknown.
-KINDS = ["bert", "albert", "deberta-v2", "modernbert", "gpt2", "llama", "qwen3", "phi3"]
+# Encoders; one layer again and again; attention seen by hooks; windows; a decoder; one whose heads share keys; one unknown.
+KINDS = ["bert", "albert", "deberta-v2", "modernbert", "gpt2", "llama", "phi3"]
 ROWS = [{"id": str(number), "text_a": text} for number, text in enumerate(TEXTS)]
 ROWS[1]["text_b"] = "a dog"
 LONGEST = 60

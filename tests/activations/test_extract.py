@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, BertTokenizer
 
-from bertshift.activations.extract import encode, extract, padded_attention, unpadded_attention
+from bertshift.activations.extract import encode, extract, unpadded_attention
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 
@@ -32,16 +32,8 @@ def tokenizer():
 def model():
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=18,
-        hidden_size=16,
-        num_hidden_layers=3,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=24,
-        initializer_range=0.5,
-        attn_implementation="eager",
-    )
+    config = BertConfig(vocab_size=18, hidden_size=16, num_hidden_layers=3, num_attention_heads=2, intermediate_size=32,
+                        max_position_embeddings=24, initializer_range=0.5, attn_implementation="eager")  # fmt: skip
     return BertModel(config).train()  # extract itself must turn dropout off
 
 
@@ -55,45 +47,32 @@ def path(model, tokenizer, tmp_path_factory):
 def test_encoding_cuts_the_longest_text_and_keeps_spans(tokenizer):
     index = encode(tokenizer, ROWS, max_length=14)
     assert index["example_offsets"].tolist() == [0, 14, 18, 32, 36]
-    third = slice(18, 32)
-    assert (
-        index["segment"][third].tolist() == [0] * 8 + [1] * 6
-    )  # 6 + 5 pieces: the tie is cut from the second
+    third = slice(18, 32)  # 6 + 5 pieces: the tie is cut from the second
+    assert index["segment"][third].tolist() == [0] * 8 + [1] * 6
     assert np.flatnonzero(index["special"][third]).tolist() == [0, 7, 13]
-    pieces = [
-        row["text_b" if segment else "text_a"][start:end]
-        for row, segment, start, end in zip(
-            [ROWS[0]] * 14, index["segment"], index["char_start"], index["char_end"], strict=False
-        )
-    ]
+    spans = zip(index["segment"][:14], index["char_start"], index["char_end"], strict=False)
+    pieces = [ROWS[0]["text_b" if segment else "text_a"][start:end] for segment, start, end in spans]
     assert pieces == ["", "The", "cat", "s", "sat", ".", "", "a", "dog", "ran", "un", "able", "s", ""]
 
 
 def test_same_as_the_model_on_one_unpadded_example_at_a_time(path, model, tokenizer):
     activations = Activations(path)
     assert (activations.layers, activations.heads, activations.width, activations.examples) == (3, 2, 16, 4)
-    assert activations.ids.tolist() == ["dev-0", "dev-1", "dev-2", "dev-3"]
+    assert activations.ids.tolist() == [row["id"] for row in ROWS]
     for example in range(4):
-        tokens = slice(activations.offsets[example], activations.offsets[example + 1])
+        tokens = slice(*activations.offsets[example : example + 2])
+        ids, segment = (
+            torch.from_numpy(one[None, tokens].astype(int))
+            for one in (activations.token_ids, activations.segment)
+        )
         with torch.inference_mode():
             output = model.eval()(
-                input_ids=torch.from_numpy(activations.token_ids[None, tokens].astype(int)),
-                token_type_ids=torch.from_numpy(activations.segment[None, tokens].astype(int)),
-                output_hidden_states=True,
-                output_attentions=True,
+                ids, token_type_ids=segment, output_hidden_states=True, output_attentions=True
             )
-        for layer in range(4):
-            expected = output.hidden_states[layer][0]
-            np.testing.assert_allclose(activations.hidden(layer)[tokens], expected, atol=2e-6)
-        for layer in range(1, 4):
-            expected = output.attentions[layer - 1][0]
-            np.testing.assert_allclose(activations.attention(layer)[example], expected, atol=1e-6)
-
-
-def test_plain_numpy_opens_the_file(path):
-    with np.load(path) as archive:
-        assert archive["hidden_03"].shape == (36, 16) and archive["attention_01"].dtype == np.float32
-        np.testing.assert_array_equal(archive["hidden_02"], Activations(path).hidden(2))
+        for layer, expected in enumerate(output.hidden_states):
+            np.testing.assert_allclose(activations.hidden(layer)[tokens], expected[0], atol=2e-6)
+        for layer, expected in enumerate(output.attentions, 1):
+            np.testing.assert_allclose(activations.attention(layer)[example], expected[0], atol=1e-6)
 
 
 def test_same_bytes_again_and_nothing_left_behind(path, model, tokenizer, tmp_path):
@@ -101,14 +80,6 @@ def test_same_bytes_again_and_nothing_left_behind(path, model, tokenizer, tmp_pa
     extract(model, tokenizer, ROWS, again, max_length=14, attention=True, batch_tokens=8)
     assert again.read_bytes() == path.read_bytes()
     assert list(tmp_path.iterdir()) == [again]
-
-
-def test_padded_maps_are_the_real_ones_in_the_corner(path, model, tokenizer):
-    (maps,) = ([layer.numpy() for layer in batch] for batch in padded_attention(model, tokenizer, ROWS, 14))
-    for layer, values in enumerate(maps, 1):
-        np.testing.assert_allclose(values[1, :, :4, :4], Activations(path).attention(layer)[1], atol=1e-6)
-        assert np.all(values[1, :, :, 4:] == 0)
-        np.testing.assert_allclose(values.sum(-1), 1, atol=1e-5)
 
 
 def test_streamed_maps_are_those_of_the_file(path, model, tokenizer):
@@ -126,18 +97,9 @@ def test_words_are_cut_one_by_one_and_none_gets_lost(tokenizer):
     words = [["Cats", "\u200b", "[MASK]", "unables"], ["dog", "ran"], ["unables"] * 5]
     index = encode(tokenizer, [{"id": "a", "words": each} for each in words], max_length=9)
     pieces = tokenizer.convert_ids_to_tokens(index["token_ids"])
-    first = [
-        "[CLS]",
-        "cat",
-        "##s",
-        "[UNK]",
-        "[UNK]",
-        "[UNK]",
-        "[UNK]",
-        "un",
-        "[SEP]",
-    ]  # "[", "mask", "]" unknown
-    assert pieces[:9] == first and pieces[9:13] == ["[CLS]", "dog", "ran", "[SEP]"]
+    # "[", "mask", "]" are unknown.
+    expected = "[CLS] cat ##s [UNK] [UNK] [UNK] [UNK] un [SEP] [CLS] dog ran [SEP]"
+    assert pieces[:13] == expected.split()
     assert index["word_offsets"].tolist() == [0, 4, 6, 11]
     assert index["word_first"].tolist() == [1, 3, 4, -1, 1, 2, 1, 4, -1, -1, -1]
     assert index["word_last"].tolist() == [2, 3, 6, -1, 1, 2, 3, 6, -1, -1, -1]
@@ -150,15 +112,13 @@ def test_states_can_be_stored_in_half_the_space(path, model, tokenizer, tmp_path
     extract(model, tokenizer, ROWS, small, max_length=14, attention=True, batch_tokens=8, dtype="float16")
     stored = Activations(small)
     for layer in range(4):
-        assert stored.hidden(layer).dtype == np.float16
         np.testing.assert_array_equal(
             stored.hidden(layer), Activations(path).hidden(layer).astype(np.float16)
         )
-    assert stored.attention(1).flat.dtype == np.float32
+    assert (stored.hidden(0).dtype, stored.attention(1).flat.dtype) == (np.float16, np.float32)
+    scaled = copy.deepcopy(model)
+    torch.nn.init.constant_(scaled.embeddings.LayerNorm.weight, 1e5)
     with pytest.raises(UserError, match="beyond float16"):
-        with torch.no_grad():
-            scaled = type(model)(model.config)
-            scaled.embeddings.LayerNorm.weight.fill_(1e5)
         extract(scaled, tokenizer, ROWS, small, max_length=14, attention=False, dtype="float16")
 
 
@@ -177,13 +137,13 @@ def test_only_a_sample_of_tokens_is_stored(path, model, tokenizer, tmp_path):
 
 
 def test_refusals(model, tokenizer, tmp_path):
-    with pytest.raises(UserError, match="24 positions"):
-        extract(model, tokenizer, ROWS, tmp_path / "x.npz", max_length=25, attention=False)
-    with pytest.raises(UserError, match="no stimuli"):
-        extract(model, tokenizer, [], tmp_path / "x.npz", max_length=20, attention=False)
     broken = copy.deepcopy(model)
-    with torch.no_grad():
-        broken.encoder.layer[1].output.LayerNorm.bias[0] = float("nan")
-    with pytest.raises(UserError, match=r"x\.npz: hidden states of layer 2 are not finite"):
-        extract(broken, tokenizer, ROWS, tmp_path / "x.npz", max_length=14, attention=False)
+    torch.nn.init.constant_(broken.encoder.layer[1].output.LayerNorm.bias, float("nan"))
+    for one, rows, length, told in (
+        (model, ROWS, 25, "24 positions"),
+        (model, [], 20, "no stimuli"),
+        (broken, ROWS, 14, r"x\.npz: hidden states of layer 2 are not finite"),
+    ):
+        with pytest.raises(UserError, match=told):
+            extract(one, tokenizer, rows, tmp_path / "x.npz", max_length=length, attention=False)
     assert not list(tmp_path.iterdir())

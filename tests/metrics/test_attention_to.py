@@ -3,13 +3,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bertshift.activations.store import Activations
+from bertshift.activations.store import Maps
 from bertshift.errors import UserError
-from bertshift.metrics import attention_to
-from bertshift.metrics.attention_to import compare, per_kind, token_kinds, word_of_token
-from bertshift.metrics.pairs import Pair
-
-ANNOTATOR = "upos init1_seed1 (accuracy 0.950)"
+from bertshift.metrics.attention_to import per_kind, token_kinds, word_of_token
 
 
 def text(words, upos, deprels):
@@ -76,104 +72,24 @@ def test_a_decoders_first_token_is_of_no_other_kind(tokens):
     }  # fmt: skip
 
 
-def brute_force(maps, norms, kinds, ends):
-    """One cell at a time, from the definitions."""
-    found = {}
-    for kind, places in [*kinds.items(), ("sep_sum", kinds["sep"])]:
-        combine = sum if kind == "sep_sum" else max
-        for name in ("received", "from_cls"):
-            for weight in ("", "_norm", "_norm_share"):
-                rows = []
-                for n, end in enumerate(ends):
-                    start = end - LENGTHS[n]
-                    own = [j - start for j in places if start <= j < end]
-                    if not own:
-                        continue
-                    row = []
-                    for h in range(maps[n].shape[0]):
-                        a, f = maps[n][h].astype(float), norms[h, start:end]
-                        m = [sum(a[i, j] for i in range(len(a))) / len(a) if name == "received" else a[0, j]
-                             for j in range(len(a))]  # fmt: skip
-                        if weight:
-                            m = [x * y for x, y in zip(m, f)]
-                        if weight == "_norm_share":
-                            m = [x / sum(m) for x in m]
-                        row.append(combine(m[j] for j in own))
-                    rows.append(row)
-                if rows:
-                    found[kind, name + weight] = np.array(rows)
-    return found
-
-
-def softmax(rng, heads, length):
-    p = np.exp(2 * rng.normal(size=(heads, length, length)))
-    return (p / p.sum(-1, keepdims=True)).astype(np.float32)
-
-
-@pytest.fixture
-def file(make_file):
+def test_same_as_its_definition():
+    """One example, head and token at a time."""
     rng = np.random.default_rng(0)
-    maps = [[softmax(rng, 3, n) for n in LENGTHS] for _ in range(2)]
-    hidden = rng.normal(size=(3, sum(LENGTHS), 6)).astype(np.float32)
-    return make_file("model.npz", hidden, LENGTHS, maps), maps, rng
-
-
-def test_same_as_brute_force(file):
-    path, maps, rng = file
+    maps = [rng.dirichlet(np.ones(n), (3, n)).astype(np.float32) for n in LENGTHS]
     norms = rng.uniform(0.1, 3, size=(3, sum(LENGTHS)))
-    found = per_kind(Activations(path).attention(2), norms, {k: np.array(v, int) for k, v in KINDS.items()})
-    expected = brute_force(maps[1], norms, KINDS, np.cumsum(LENGTHS))
-    assert set(found) == set(expected) and ("obj", "received") not in found
-    for key, values in expected.items():
-        np.testing.assert_allclose(found[key], values, rtol=1e-12)
-        assert found[key].dtype == np.float64
-
-
-def test_all_tokens_together_receive_everything(file):
-    """Over kinds that part the tokens, summed weights and shares are 1, whatever the norms."""
-    path, _, rng = file
-    parts = {str(j): np.array([j, 11 + j]) for j in range(3)}
-    parts |= {str(j): np.array([j]) for j in range(3, 11)}
-    norms = rng.uniform(0.1, 3, size=(3, sum(LENGTHS)))
-    found = per_kind(Activations(path).attention(1), norms, {"sep": np.array([10]), **parts})
-    for variant in ("received", "from_cls", "received_norm_share", "from_cls_norm_share"):
-        total = sum(np.resize(found[part, variant][0], 3) for part in parts)
-        np.testing.assert_allclose(total, 1, rtol=1e-6)
-
-
-def test_both_models_stand_in_one_table_once(make_file, monkeypatch, capsys):
-    rng = np.random.default_rng(1)
-    paths = {
-        name: make_file(f"{name}.npz", np.zeros((2, 14, 4), np.float32), LENGTHS, [[softmax(rng, 2, n) for n in LENGTHS]])
-        for name in ("s1", "s2", "base")
-    }  # fmt: skip
-    monkeypatch.setattr(attention_to, "load_encoder", lambda folder: folder)
-    monkeypatch.setattr(attention_to, "Rerun", lambda folder, file: folder)
-    monkeypatch.setattr(
-        attention_to, "value_norms", lambda folder, layer, states: np.full((2, 14), float(folder.name))
-    )
-    monkeypatch.setattr(
-        attention_to,
-        "token_kinds",
-        lambda activations, texts: {k: np.array(v, int) for k, v in KINDS.items()},
-    )
-    pairs = [
-        Pair(paths[f"s{seed}"], paths["base"], {"metric": "attention_to", "model": "rte", "reference": "base", "stimuli":
-             "rte", "init": 1, "seed": seed, "ref_init": 1, "ref_seed": 0}) for seed in (1, 2)
-    ]  # fmt: skip
-    folders = {path: path.with_name(str(number)) for number, path in enumerate(paths.values(), 1)}
-    table = compare(pairs, {"rte": (TEXTS, ANNOTATOR)}, folders)
-    runs = table.drop_duplicates(["model", "seed"])[["model", "seed"]].to_numpy().tolist()
-    assert runs == [["rte", 1], ["base", 0], ["rte", 2]]
-    assert not table.duplicated(["model", "seed", "variant", "token", "layer", "head"]).any()
-    assert set(table["annotation"]) == {ANNOTATOR} and (table["reference"] == "base").all()
-    counts = table.groupby("token")["n"].unique()
-    assert counts["punct"] == [2] and counts["verb"] == [1] and "obj" not in counts
-    assert "no input of 'rte' has: obj" in capsys.readouterr().err
-    by = ["model", "seed", "token", "layer", "head"]
-    plain = table[table["variant"] == "received"].set_index(by)["value"]
-    norm = table[table["variant"] == "received_norm"].set_index(by)["value"]
-    scale = plain.index.get_level_values("seed").map(
-        {1: 1.0, 2: 2.0, 0: 3.0}
-    )  # each model by its own weights
-    np.testing.assert_allclose(norm, plain * scale, rtol=1e-9)
+    flat = np.concatenate([one.ravel() for one in maps])
+    kinds = {kind: np.array(places, int) for kind, places in KINDS.items()}
+    found = per_kind(Maps(flat, np.array([0, 121, 130]), np.array(LENGTHS)), norms, kinds)
+    assert len(found) == 6 * 9 and ("obj", "received") not in found
+    for (kind, variant), values in found.items():
+        combine, places = (sum, kinds["sep"]) if kind == "sep_sum" else (max, kinds[kind])
+        expected = []
+        for start, one in ((0, maps[0]), (11, maps[1])):
+            own = [j - start for j in places if start <= j < start + one.shape[1]]
+            each = []
+            for a, f in zip(one.astype(float), norms[:, start:], strict=True):
+                m = a.mean(axis=0) if variant.startswith("received") else a[0]
+                m = m * f[: len(m)] if "_norm" in variant else m
+                each.append(combine(m[own] / m.sum() if "_share" in variant else m[own]) if own else 0)
+            expected += [each] if own else []
+        np.testing.assert_allclose(values, expected, rtol=1e-12)

@@ -73,15 +73,24 @@ def test_the_loss_is_transformers_own(kind, tmp_path):
     assert found.shape == (encoder.config.num_hidden_layers + 1, len(positions))
     assert found[-1].mean() == pytest.approx(own_loss(parent, kind, positions), rel=1e-5)
     # A tuned encoder below the head of the parent, which has the parent's matrix of words.
-    tuned = with_head(kind, seed=1)
-    words = deepcopy(parent.get_output_embeddings())
-    state = {name: value for name, value in tuned.base_model.state_dict().items() if "pooler" not in name}
-    whole = deepcopy(parent)
-    whole.set_output_embeddings(words)
-    whole.base_model.load_state_dict(state, strict=False)
+    tuned = with_head(kind, seed=1).base_model.state_dict()
+    state = {name: value for name, value in tuned.items() if "pooler" not in name}
+    parent.set_output_embeddings(deepcopy(parent.get_output_embeddings()))
+    parent.base_model.load_state_dict(state, strict=False)
     encoder.load_state_dict(state, strict=False)
     found = losses(encoder, head, index, positions, mask)[-1].mean()
-    assert found == pytest.approx(own_loss(whole, kind, positions), rel=1e-5)
+    assert found == pytest.approx(own_loss(parent, kind, positions), rel=1e-5)
+    # Whether there is a head is known before a model is read.
+    assert not has_no_head(tmp_path) and has_no_head(tmp_path / "bare") == (not causal)
+    if not causal:
+        with pytest.raises(UserError, match="bare has no head for words"):
+            load_language_model(tmp_path / "bare", load_encoder(tmp_path / "bare"))
+
+
+def test_where_there_are_no_weights_a_missing_head_is_not_known(tmp_path):
+    saved("bert", tmp_path)
+    (tmp_path / "bare/model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n")
+    assert not has_no_head(tmp_path / "bare") and not has_no_head(tmp_path / "none")
 
 
 def test_a_share_of_content_words_is_hidden():
@@ -90,8 +99,8 @@ def test_a_share_of_content_words_is_hidden():
     content = [np.count_nonzero(~index["special"][a:b]) for a, b in pairwise(index["example_offsets"])]
     assert not index["special"][positions].any() and (np.diff(positions) > 0).all()
     assert len(positions) == sum(max(1, round(0.15 * n)) for n in content)
-    assert np.array_equal(positions, hidden_words(index, False, "wiki"))
-    assert not np.array_equal(positions, hidden_words(index, False, "other"))
+    again, other = (hidden_words(index, False, name) for name in ("wiki", "other"))
+    assert np.array_equal(positions, again) and not np.array_equal(positions, other)
     firsts = index_of("gpt2")["example_offsets"][:-1]
     assert not np.isin(firsts, hidden_words(index_of("gpt2"), True, "wiki")).any()
     with pytest.raises(UserError, match="no input has a word to be hidden"):
@@ -111,75 +120,51 @@ def test_frequencies_of_words_are_of_other_inputs(tmp_path):
     found = np.exp(-unigram_losses(index, np.array([1, 7]), 10, counts))
     assert found == pytest.approx([6.2 / 10, 0.2 / 10])
     (tmp_path / "corpus.txt").write_text("the river\nthe river\n\nthe house\n")
-    tokenizer = tokenizer_of("bert")
-    counts = counted(tmp_path / "corpus.txt", tokenizer)
-    known = {word: counts[tokenizer.get_vocab()[word]] for word in ("the", "river", "house")}
-    assert known == {"the": 3, "river": 2, "house": 1} and counts.sum() == 6
+    counts = counted(tmp_path / "corpus.txt", tokenizer_of("bert"))
+    known = tokenizer_of("bert").convert_tokens_to_ids(["the", "river", "house"])
+    assert counts[known].tolist() == [3, 2, 1] and counts.sum() == 6
 
 
-def test_blocks_are_of_whole_inputs(tmp_path):
-    """Fewer than 20 inputs: each is a block."""
+def test_what_is_forgotten_is_the_difference_of_losses_without_each_input_too(tmp_path):
+    """Fewer than 20 inputs: each is a block. The checkpoint itself has forgotten nothing and moved nowhere."""
     saved("bert", tmp_path), saved("bert", tmp_path / "tuned", seed=1)
-    facts = {"init": 1, "seed": 1, "ref_init": 1, "ref_seed": 0}
-    run = {"folder": str(tmp_path / "tuned"), "parent": str(tmp_path), **facts}
-    table = forgetting([run], ROWS, LENGTH, "wiki").set_index(["variant", "layer"])
+    facts = {"parent": str(tmp_path), "init": 1, "ref_init": 1, "ref_seed": 0}
+    runs = [
+        {"folder": str(tmp_path / each), "seed": seed, **facts} for seed, each in enumerate((".", "tuned"))
+    ]
+    table = (
+        forgetting(runs, ROWS, LENGTH, "wiki").set_index(["seed", "metric", "variant", "layer"]).sort_index()
+    )
     index = index_of("bert")
     positions = hidden_words(index, False, "wiki")
     head = LanguageHead(load_language_model(tmp_path, load_encoder(tmp_path)))
     mask = tokenizer_of("bert").mask_token_id
-    theirs, own = (
-        losses(load_encoder(f), head, index, positions, mask)[-1] for f in (run["folder"], tmp_path)
-    )
+    own, theirs = (losses(load_encoder(run["folder"]), head, index, positions, mask)[-1] for run in runs)
+    row = table.loc[1, "forgetting", "forgotten", 4]
+    assert row["value"] == pytest.approx((theirs - own).mean())
+    assert row["sd"] == pytest.approx((theirs - own).std(ddof=1)) and row["n"] == len(positions)
     for number, (first, end) in enumerate(pairwise(index["example_offsets"]), 1):
         rest = (positions < first) | (positions >= end)
-        assert table.loc[("forgotten", 4), f"without{number}"] == pytest.approx((theirs - own)[rest].mean())
-
-
-def test_nothing_is_forgotten_and_nothing_moved_by_the_checkpoint_itself(tmp_path):
-    saved("bert", tmp_path)
-    run = {
-        "folder": str(tmp_path),
-        "parent": str(tmp_path),
-        "init": 1,
-        "seed": 1,
-        "ref_init": 1,
-        "ref_seed": 0,
-    }
-    table = (
-        forgetting([run], ROWS, LENGTH, "wiki")
-        .set_index(["metric", "variant", "layer"])["value"]
-        .sort_index()
-    )
-    assert table["forgetting", "forgotten", 4] == 0 and (table["weights_moved"] == 0).all()
-    assert table["forgetting", "model"].equals(table["forgetting", "parent"])
-    assert set(table["weights_moved", "part"].index) == {0, 1, 2, 3, 4}
+        assert row[f"without{number}"] == pytest.approx((theirs - own)[rest].mean())
+    same = table.loc[0, "value"]
+    assert same["forgetting", "forgotten", 4] == 0 and (same["weights_moved"] == 0).all()
+    assert same["forgetting", "model"].equals(same["forgetting", "parent"])
+    assert [*same["weights_moved", "part"].index] == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_how_far_weights_moved(kind):
     parent, model = model_of(kind), model_of(kind)
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if ".2." in name:  # the third layer
-                weight *= 1.1
+    for name, weight in model.named_parameters():
+        if ".2." in name:  # the third layer
+            weight.data *= 1.1
     found = {(variant, layer): value for variant, layer, value in moved(model, parent)}
     assert [found["part", layer] for layer in range(5)] == pytest.approx([0, 0, 0, 0.1, 0], abs=1e-7)
-    both = [
+    new, old = (
         torch.cat([w.double().flatten() for name, w in one.named_parameters() if "pooler" not in name])
         for one in (model, parent)
-    ]
-    assert found["whole", 4] == pytest.approx(((both[0] - both[1]).norm() / both[1].norm()).item())
-
-
-@pytest.mark.parametrize("kind", ENCODERS)
-def test_an_encoder_alone_is_told_before_and_while_it_is_read(kind, tmp_path):
-    saved(kind, tmp_path)
-    assert not has_no_head(tmp_path) and has_no_head(tmp_path / "bare") and not has_no_head(tmp_path / "none")
-    with pytest.raises(UserError, match="bare has no head for words, as it lacks .*; name a checkpoint that"):
-        load_language_model(tmp_path / "bare", load_encoder(tmp_path / "bare"))
-    # A pointer to a file that was not fetched.
-    (tmp_path / "bare/model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n")
-    assert not has_no_head(tmp_path / "bare")
+    )
+    assert found["whole", 4] == pytest.approx(((new - old).norm() / old.norm()).item())
 
 
 @pytest.mark.parametrize("kind", ["roberta", "gpt2"])

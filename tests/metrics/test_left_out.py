@@ -5,62 +5,62 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bertshift.metrics import cosine, jensen_shannon, layer_cka, rsa, similarity, svcca
+from bertshift.metrics import cosine, jensen_shannon, layer_cka, linear_cka, rsa, scatter, similarity, svcca
 from bertshift.metrics.pairs import Pair, head_rows
-from bertshift.metrics.scatter import Centred, scatter
+from bertshift.metrics.scatter import Centred
 from bertshift.rows.blocks import BLOCKS, WITHOUT, block_of
 
-EXAMPLES, WIDTH, KEYS = 53, 6, ["variant", "layer", "head"]
+EXAMPLES, WIDTH = 53, 6
+METRICS = {
+    "cosine": cosine.compare,
+    "js": jensen_shannon.compare,
+    "rsa": rsa.compare,
+    **{
+        metric.__name__.rpartition(".")[2]: partial(metric.compare, tokens=None)
+        for metric in (svcca, similarity, linear_cka, layer_cka)
+    },
+}
 
 
 @pytest.fixture
 def files(make_file):
-    """files(kept [examples] bool) -> a Pair of those examples alone; states anisotropic, tokens of an example alike."""
+    """files(kept [examples] bool, offsets) -> a Pair of those examples alone; states anisotropic, tokens of an example alike."""
     rng = np.random.default_rng(0)
     lengths = rng.integers(4, 12, size=EXAMPLES)
     example = np.repeat(np.arange(EXAMPLES), lengths)
     base = rng.normal(size=(2, len(example), WIDTH)) * np.geomspace(3, 0.05, WIDTH) + 1
     base += rng.normal(size=(2, EXAMPLES, WIDTH))[:, example]
-    moved = base + 0.3 * rng.normal(size=base.shape)
+    states = base + 0.3 * rng.normal(size=base.shape), base
     maps = [[rng.dirichlet(np.ones(n), size=(3, n)).astype(np.float32) for n in lengths] for _ in "ab"]
 
-    def make(kept):
-        name, tokens = f"{kept.sum()}{np.argmin(kept)}", kept[example]
-        paths = [
-            make_file(f"{side}{name}.npz", states[:, tokens].astype(np.float32), lengths[kept],
-                      [[one for one, there in zip(of, kept, strict=True) if there]])
-            for side, states, of in (("model", moved, maps[0]), ("base", base, maps[1]))
-        ]  # fmt: skip
-        return Pair(*paths, {"stimuli": "wiki"})
+    def make(kept, offsets):
+        sides = []
+        for side, own, of_side, offset in zip("ab", states, maps, offsets, strict=True):
+            shown = (own[:, kept[example]] + offset).astype(np.float32)
+            chosen = [one for one, there in zip(of_side, kept, strict=True) if there]
+            sides.append(make_file(f"{side}{np.argmin(kept)}.npz", shown, lengths[kept], [chosen]))
+        return Pair(*sides, {"stimuli": "wiki"})
 
     return make
 
 
-METRICS = {
-    "cosine": cosine.compare,
-    "js": jensen_shannon.compare,
-    "rsa": rsa.compare,
-    "svcca": partial(svcca.compare, tokens=None),
-    "similarity": partial(similarity.compare, tokens=None),
-    "layer_cka": partial(layer_cka.compare, tokens=None),
-}
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_a_value_without_a_block_is_that_of_files_without_it(metric, files):
-    keys = KEYS + {"similarity": ["tokens"], "layer_cka": ["tokens", "ref_layer"]}.get(metric, [])
-    table = METRICS[metric]([files(np.ones(EXAMPLES, bool))]).set_index(keys)
-    known = table[~table.index.get_level_values("variant").str.endswith("_null")]
+@pytest.mark.parametrize(
+    ("metric", "offsets"), [*((name, (0, 0)) for name in METRICS), ("rsa", (1e3, 0)), ("rsa", (1e3, 1e4))]
+)
+def test_a_value_without_a_block_is_that_of_files_without_it(metric, offsets, files, monkeypatch):
+    with monkeypatch.context() as patch:  # the whole is read in many parts, of which some cross blocks
+        patch.setattr(scatter, "ROWS", 16)
+        patch.setattr(layer_cka, "BLOCK", 30)
+        table = METRICS[metric]([files(np.ones(EXAMPLES, bool), offsets)])
+    keys = [name for name in ("variant", "layer", "ref_layer", "head", "tokens") if name in table]
+    known = table[~table["variant"].str.endswith("_null")].set_index(keys)
     assert known[WITHOUT].notna().all(axis=None) and len(known) > 3
     for block in (0, 7, BLOCKS - 1):
-        rest = METRICS[metric]([files(block_of(EXAMPLES) != block)]).set_index(keys)
-        expected = rest.loc[known.index, "value"].to_numpy()
-        if "k_model" in rest:  # the cut is the same there
-            assert (
-                rest.loc[known.index, ["k_model", "k_reference"]] == known[["k_model", "k_reference"]]
-            ).all(axis=None)
-        assert known[WITHOUT[block]].to_numpy() == pytest.approx(expected, abs=1e-9)
-        assert np.abs(expected - known["value"]).max() > 1e-5
+        rest = METRICS[metric]([files(block_of(EXAMPLES) != block, offsets)]).set_index(keys).loc[known.index]
+        cuts = [name for name in ("k_model", "k_reference") if name in rest]
+        assert rest[cuts].equals(known[cuts])  # the same there
+        assert known[WITHOUT[block]].to_numpy() == pytest.approx(rest["value"].to_numpy(), abs=1e-9)
+        assert (rest["value"] - known["value"]).abs().max() > 1e-5
 
 
 def test_as_many_directions_are_kept_without_a_block():
@@ -71,37 +71,36 @@ def test_as_many_directions_are_kept_without_a_block():
     x = 20 * np.linalg.qr(columns - columns.mean(axis=0))[0] * scales
     y = x + rng.normal(size=x.shape) * np.array([0.1] * 7 + [0.5])
     blocks = [slice(first, first + 20) for first in range(0, 400, 20)]
-    of_all = [scatter(one, one) for one in map(Centred.of, (x, y))]
-    kept = tuple(svcca.Principal.of(one).kept(0.99) for one in of_all)
     both = [svcca.Side(Centred.of(one, blocks)) for one in (x, y)]
+    kept = tuple(side.principal.kept(0.99) for side in both)
     found = svcca.without_blocks(*both, both[0].across(both[1]), kept)["svcca99"]
-    cuts = set()
-    for number, block in enumerate(blocks):
-        a, b = (Centred.of(np.delete(one, block, axis=0)) for one in (x, y))
-        sides = [svcca.Principal.of(scatter(one, one)) for one in (a, b)]
-        cuts.add(tuple(side.kept(0.99) for side in sides))
-        expected = 1 - svcca.correlations(*sides, scatter(a, b), *kept).mean()
-        assert found[number] == pytest.approx(expected, abs=1e-9)
-    assert len(cuts) > 1
+    rests = [[svcca.Side(Centred.of(np.delete(one, block, axis=0))) for one in (x, y)] for block in blocks]
+    expected = [
+        1 - svcca.correlations(a.principal, b.principal, a.across(b).whole, *kept).mean() for a, b in rests
+    ]
+    assert found == pytest.approx(np.array(expected), abs=1e-9)
+    assert len({tuple(side.principal.kept(0.99) for side in rest) for rest in rests}) > 1
 
 
 def test_examples_without_the_kind_count_for_no_block():
     values = np.random.default_rng(1).normal(size=(4, 2))  # of examples 0, 1, 2 and 5 of 6
     head = next(row for row in head_rows(values, 6, np.array([0, 1, 2, 5])) if row["head"] == 2)
-    mean = values[:, 1].mean()
-    assert head["without"] == pytest.approx(
-        [np.delete(values[:, 1], i).mean() for i in (0, 1, 2)] + [mean, mean, values[:3, 1].mean()]
-    )
+    expected = [np.delete(values[:, 1], i).mean() for i in ([0], [1], [2], [], [], [3])]
+    assert head["without"] == pytest.approx(expected)
 
 
-def test_states_that_one_block_alone_tells_apart_have_no_value_without_it(make_file):
-    rng = np.random.default_rng(2)
+@pytest.mark.parametrize("metric", ["svcca", "similarity"])
+def test_states_that_one_block_alone_tells_apart_have_no_value_without_it(metric, make_file):
     states = np.ones((2, 200, 4), np.float32)
-    states[:, :10] = rng.normal(size=(2, 10, 4))
+    states[:, :10] = np.random.default_rng(2).normal(size=(2, 10, 4))
     pair = Pair(make_file("model.npz", states, [10] * 20), make_file("base.npz", states[::-1], [10] * 20))
-    for metric in (partial(svcca.compare, tokens=None), partial(similarity.compare, tokens=None)):
-        table = metric([pair])
-        table = table[~table["variant"].str.endswith("_null")]
-        assert table["value"].notna().all() and table[WITHOUT[0]].isna().all()
-        every = table[table["tokens"] == "all"] if "tokens" in table else table
-        assert every[WITHOUT[1:]].notna().all(axis=None)
+    table = METRICS[metric]([pair])
+    table = table[~table["variant"].str.endswith("_null")]
+    assert table["value"].notna().all() and table[WITHOUT[0]].isna().all()
+    every = table[table["tokens"] == "all"] if "tokens" in table else table
+    assert every[WITHOUT[1:]].notna().all(axis=None)
+
+
+def test_one_block_has_no_value_without_it(files):
+    table = rsa.compare([files(np.arange(EXAMPLES) == 0, (0, 0))])
+    assert table["value"].notna().all() and table[WITHOUT].isna().all(axis=None)

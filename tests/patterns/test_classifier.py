@@ -20,18 +20,13 @@ def labelled():
     random, maps, labels = np.random.default_rng(0), [], []
     for number in range(60):
         length = int(random.integers(10, 30))
-        noise = random.dirichlet(np.ones(length), length).astype(np.float32)
-        stripe = np.zeros_like(noise)
-        stripe[:, random.integers(length)] = 1
-        kind = ("vertical", "diagonal", "heterogeneous")[number % 3]
-        pure = {"vertical": stripe, "diagonal": np.eye(length, dtype=np.float32), "heterogeneous": noise}[
-            kind
-        ]
-        maps.append((0.8 * pure + 0.2 * noise).astype(np.float32))
-        labels.append(kind)
+        noise = random.dirichlet(np.ones(length), length)
+        pure = {"vertical": np.eye(length)[[random.integers(length)] * length], "diagonal": np.eye(length),
+                "heterogeneous": noise}  # fmt: skip
+        labels.append(list(pure)[number % 3])
+        maps.append((0.8 * pure[labels[-1]] + 0.2 * noise).astype(np.float32))
     examples = [f"dev-{number // 2}" for number in range(60)]
-    sheet = pd.DataFrame({"task": "rte", "example": examples, "label": labels, "source": "proposed"})
-    return sheet, maps
+    return pd.DataFrame({"task": "rte", "example": examples, "label": labels, "source": "proposed"}), maps
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +37,7 @@ def fitted(labelled):
 def test_it_learns_textbook_maps_of_inputs_that_it_has_not_seen(fitted):
     _, predictions = fitted
     assert summary(predictions)["f1_macro_cross_validated"] > 0.95
-    assert predictions.groupby("example")["fold"].nunique().eq(1).all() and set(predictions["fold"]) == {
+    assert predictions.groupby("example")["fold"].nunique().eq(1).all() and {*predictions["fold"]} == {
         1,
         2,
         3,
@@ -53,8 +48,7 @@ def test_same_labels_same_bytes_and_read_back_it_answers_alike(fitted, labelled,
     net, _ = fitted
     sheet, maps = labelled
     inputs = torch.cat([classifier.resample(torch.from_numpy(one)[None], 16) for one in maps])
-    labels = np.array([CLASSES.index(label) for label in sheet["label"]])
-    again = classifier.train(inputs, labels, SETTINGS, "all")
+    again = classifier.train(inputs, np.array(list(map(CLASSES.index, sheet["label"]))), SETTINGS, "all")
     for name, one in (("a", net), ("b", again)):
         classifier.save(tmp_path / name, one)
     assert sha256(tmp_path / "a") == sha256(tmp_path / "b")

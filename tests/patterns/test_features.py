@@ -14,10 +14,10 @@ def of(weights, special=SPECIAL, segment=PAIR):
 
 def brute(a):
     """v, d and b of one map of the pair, term by term."""
-    content = [i for i in range(16) if not SPECIAL[i]]
-    d = np.mean([sum(a[i, j] for j in range(16) if abs(i - j) <= 1) for i in content])
-    own = {i: [j for j in content if PAIR[j] == PAIR[i]] for i in content}
-    b = np.mean([sum(a[i, j] for j in own[i]) - len(own[i]) / len(content) for i in content])
+    content = np.flatnonzero(~SPECIAL)
+    d = np.mean([a[i, max(i - 1, 0) : i + 2].sum() for i in content])
+    own = {i: content[PAIR[content] == PAIR[i]] for i in content}
+    b = np.mean([a[i, own[i]].sum() - len(own[i]) / len(content) for i in content])
     return [sum(sorted(a.mean(0))[-3:]), d, b]
 
 
@@ -44,20 +44,23 @@ def test_textbook_maps_get_their_class():
     np.testing.assert_allclose(of(blocks)[2], 1 - (8 * 8 + 5 * 5) / 13**2, rtol=1e-6)
 
 
-def test_uniform_attention_is_heterogeneous_at_any_length():
-    for length in range(2, 30):
-        special = np.isin(np.arange(length), [0, length - 1])
-        found = of(np.full((length, length), 1 / length), special, np.zeros(length))
-        assert found[0] == pytest.approx(min(3 / length, 1))
-        assert CLASSES[propose(found, length)] == "heterogeneous"
-        causal = np.tril(np.ones((length, length))) / np.arange(1, length + 1)[:, None]
-        found = of(causal, np.arange(length) == 0, np.zeros(length))
-        assert CLASSES[propose(found, length, causal=True)] == "heterogeneous"
-        for k, least in enumerate([0.6, 0.5] if length > 2 else []):
-            bound = np.eye(3)[k] * max(least, 1.5 * found[k])
-            assert CLASSES[propose(bound * (1 - 1e-6), length, causal=True)] == "heterogeneous"
-            assert CLASSES[propose(bound * (1 + 1e-6), length, causal=True)] == ["vertical", "diagonal"][k]
-    # Six tokens: 0.6 would be vertical, but uniform attention has 0.5 there.
-    assert CLASSES[propose(np.array([0.7, 0, 0]), 6)] == "heterogeneous"
-    assert CLASSES[propose(np.array([0.76, 0, 0]), 6)] == "vertical"
-    assert CLASSES[propose(np.array([0.3, 0.3, 0]), 15)] == "vertical_diagonal"
+@pytest.mark.parametrize("length", range(2, 30))
+def test_uniform_attention_is_heterogeneous_at_any_length(length):
+    special = np.isin(np.arange(length), [0, length - 1])
+    found = of(np.full((length, length), 1 / length), special, np.zeros(length))
+    assert found[0] == pytest.approx(min(3 / length, 1))
+    assert CLASSES[propose(found, length)] == "heterogeneous"
+    causal = np.tril(np.ones((length, length))) / np.arange(1, length + 1)[:, None]
+    found = of(causal, np.arange(length) == 0, np.zeros(length))
+    assert CLASSES[propose(found, length, causal=True)] == "heterogeneous"
+    for k, (name, least) in enumerate((("vertical", 0.6), ("diagonal", 0.5)) if length > 2 else ()):
+        bound = np.eye(3)[k] * max(least, 1.5 * found[k])
+        said = [CLASSES[propose(bound * (1 + sign * 1e-6), length, causal=True)] for sign in (-1, 1)]
+        assert said == ["heterogeneous", name]
+
+
+def test_bounds_of_classes():
+    """Of six tokens 0.6 would be vertical, but uniform attention has 0.5 there."""
+    for found, length, name in (((0.7, 0, 0), 6, "heterogeneous"), ((0.76, 0, 0), 6, "vertical"),
+                                ((0.3, 0.3, 0), 15, "vertical_diagonal")):  # fmt: skip
+        assert CLASSES[propose(np.array(found), length)] == name

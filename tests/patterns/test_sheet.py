@@ -27,11 +27,11 @@ def test_the_table_is_of_the_maps_that_are_stored(attended, models, inputs, tmp_
     sheet.write_maps(tmp_path / "maps.npz", maps)
     stored = sheet.read_maps(tmp_path / "maps.npz")
     assert list(table) == sheet.COLUMNS and set(table["source"]) == {"proposed"}
-    assert (table["label"] == table["proposed"]).all() and set(table["label"]) <= set(CLASSES)
+    assert table["label"].equals(table["proposed"]) and set(table["label"]) <= set(CLASSES)
+    assert table[list(FEATURES)].notna().all(axis=None)
     for place, row, weights in zip(chosen.itertuples(), table.itertuples(), stored, strict=True):
-        source = next(each for each in inputs if each["id"] == row.example)
+        [source] = [each for each in inputs if each["id"] == row.example]
         expected = attended(place.folder, source, row.length)[row.layer - 1, row.head - 1]
         np.testing.assert_array_equal(weights, expected)
         assert row.v == pytest.approx(np.sort(expected.mean(0, dtype=np.float64))[-3:].sum())
     assert [len(figure.axes[0].images) for figure in pages(table, maps, special)] == [40, 2]
-    assert table[list(FEATURES)].notna().all(axis=None)

@@ -56,25 +56,19 @@ class Made:
         labels = sorted({label for each in said for label in ([each] if isinstance(each, str) else each)})
         for split, records in splits.items():
             write_jsonl(folder / f"{split}.jsonl", records)
-        sidecar = {
-            "spans": spans,
-            "multilabel": multilabel,
-            "labels": labels,
-            "counts": {split: {} for split in splits},
-        }
+        counts = {split: {} for split in splits}
+        sidecar = {"spans": spans, "multilabel": multilabel, "labels": labels, "counts": counts}
         write_json(folder / "edges.json", sidecar)
         return folder
 
 
 def record(words, *targets):
     """targets: (label, span1, perhaps span2)"""
-    return {
-        "words": list(words),
-        "targets": [
-            {"label": label} | {f"span{n}": list(span) for n, span in enumerate(spans, 1)}
-            for label, *spans in targets
-        ],
-    }
+    found = [
+        {"label": label} | {f"span{n}": list(span) for n, span in enumerate(spans, 1)}
+        for label, *spans in targets
+    ]
+    return {"words": list(words), "targets": found}
 
 
 def make(

@@ -1,5 +1,6 @@
 import math
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,15 +15,8 @@ from bertshift.probes.edge import MICRO_F1, load_examples, read_rows, read_task
 from bertshift.probes.settings import ProbeSettings
 
 MIX = tuple(range(LAYERS + 1))
-SETTINGS = ProbeSettings(
-    width=8,
-    learning_rate=0.02,
-    batch_records=4,
-    max_steps=12,
-    validate_every=3,
-    patience=2,
-    max_grad_norm=0.05,
-)
+SETTINGS = ProbeSettings(width=8, learning_rate=0.02, batch_records=4, max_steps=12, validate_every=3, patience=2,
+                         max_grad_norm=0.05)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +92,7 @@ def test_size_of_the_published_probe():
 def test_a_bank_trains_each_probe_as_if_alone(world, dropout):
     examples, *_ = world
     settings = replace(SETTINGS, input_dropout=dropout, hidden_dropout=dropout)
-    probes = [
-        Probe(layers, labelling, seed)
-        for layers in (MIX, (LAYERS,))
-        for labelling in (0, 1)
-        for seed in (1, 2)
-    ]
+    probes = [Probe(*each) for each in product((MIX, (LAYERS,)), (0, 1), (1, 2))]
 
     def trained(chosen):
         bank = Bank(chosen, examples["train"], settings, "x")
@@ -112,8 +101,8 @@ def test_a_bank_trains_each_probe_as_if_alone(world, dropout):
     together = trained(probes)
     for probe, one in zip(probes, together):
         (other,) = trained([probe])
-        torch.testing.assert_close(one.weights, other.weights, atol=1e-5, rtol=0)
-        torch.testing.assert_close(one.best, other.best, atol=1e-5, rtol=0)
+        for name in ("weights", "best"):
+            torch.testing.assert_close(getattr(one, name), getattr(other, name), atol=1e-5, rtol=0)
         assert (one.steps, one.score) == (other.steps, pytest.approx(other.score))
     assert len({one.steps for one in together}) > 1  # some stopped before others
 
@@ -132,8 +121,7 @@ def test_schedule_halves_waits_and_stops():
 
 
 def test_settings_refuse_what_cannot_work():
-    with pytest.raises(UserError, match="width is 0"):
-        ProbeSettings(width=0)
-    with pytest.raises(UserError, match="'step' is none"):
-        ProbeSettings(tasks={"spr": {"step": 3}})
+    for wrong, told in (({"width": 0}, "width is 0"), ({"tasks": {"spr": {"step": 3}}}, "'step' is none")):
+        with pytest.raises(UserError, match=told):
+            ProbeSettings(**wrong)
     assert ProbeSettings(tasks={"spr": {"max_steps": 3}}).of("spr").max_steps == 3

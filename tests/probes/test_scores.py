@@ -22,19 +22,15 @@ def test_every_view_is_scikit_learns():
     rng = np.random.default_rng(0)
     labels = ["ARG0", "ARG1", "ARGM-TMP", "R-ARG0", "C-ARG1", "V"]
     logits, classes = rng.normal(size=(2, 50, 6)), rng.integers(6, size=50)
-    gold = np.broadcast_to(np.eye(6)[classes], logits.shape)
+    gold = np.eye(6)[classes]
     clean = clean_labels("srl", labels)
     assert clean == [True, True, True, False, False, False]
-    found = counts_by_view(torch.from_numpy(logits), torch.tensor(gold), clean, True)
+    found = counts_by_view(torch.from_numpy(logits), torch.from_numpy(np.stack([gold, gold])), clean, True)
     values = f1(found.numpy().reshape(2, 50, 3, 3).sum(axis=1))
-    for probe in range(2):
-        said = logits[probe] > 0
-        expected = [
-            f1_score(gold[probe], said, average="micro"),
-            f1_score(gold[probe][:, clean], said[:, clean], average="micro"),
-            accuracy_score(classes, logits[probe].argmax(1)),
-        ]
-        np.testing.assert_allclose(values[probe], expected, atol=1e-12)
+    for ours, one in zip(values, logits, strict=True):
+        said = one > 0
+        micro = [f1_score(gold[:, kept], said[:, kept], average="micro") for kept in (slice(None), clean)]
+        assert ours == pytest.approx([*micro, accuracy_score(classes, one.argmax(1))], abs=1e-12)
 
 
 def test_targets_with_several_labels_or_none():
@@ -52,50 +48,56 @@ def test_what_clean_leaves_out():
 
 
 def test_bootstrap_is_the_distribution_over_all_resamples():
-    rng = np.random.default_rng(3)
-    model, reference = rng.integers(0, 9, size=(2, 2, 5, 3))
+    model, reference = np.random.default_rng(3).integers(0, 9, size=(2, 2, 5, 3))
 
-    def score(counted):
-        right, false, missed = np.moveaxis(counted.sum(axis=1), -1, 0)
-        return np.mean(2 * right / (2 * right + false + missed))
+    def difference(drawn):
+        return np.subtract(*(f1(side[:, list(drawn)].sum(axis=1)).mean() for side in (model, reference)))
 
-    every = np.array(
-        [score(model[:, list(d)]) - score(reference[:, list(d)]) for d in product(range(5), repeat=5)]
-    )
+    every = np.array([difference(drawn) for drawn in product(range(5), repeat=5)])
     [found] = compare([(model, reference)], draws=40_000)
-    assert found.delta == pytest.approx(score(model) - score(reference), abs=1e-12)
+    assert found.delta == pytest.approx(difference(range(5)), abs=1e-12)
     assert found.p == pytest.approx(2 * min((every <= 0).mean(), (every >= 0).mean()), abs=0.01)
 
 
 def test_bootstrap_of_equals_and_of_opposites():
     counts = np.random.default_rng(0).integers(1, 9, size=(3, 20, 3))
-    [same] = compare([(counts, counts)])
-    assert (same.delta, same.p) == (0, 1)
     worse = counts * [0, 1, 1]
-    ahead, behind = compare([(counts, worse), (worse, counts)])
+    same, ahead, behind = compare([(counts, counts), (counts, worse), (worse, counts)])
+    assert (same.delta, same.p) == (0, 1) and ahead.delta > 0 and behind.delta == -ahead.delta
     # Small enough to be significant after Holm's correction of as many tests as a table of three models may have.
-    assert ahead.delta > 0 and 100 * ahead.p < 0.05 and behind.delta == -ahead.delta
+    assert 100 * ahead.p < 0.05
 
 
 def test_bootstrap_depends_neither_on_its_blocks_nor_on_what_is_compared_beside():
     pairs = [tuple(pair) for pair in np.random.default_rng(1).integers(0, 9, size=(3, 2, 2, 31, 3))]
     whole = compare(pairs, draws=500, name="pos")
-    for drawn_at_once in (1, 31 * 7, 31 * 500):
-        assert compare(pairs, draws=500, name="pos", drawn_at_once=drawn_at_once) == whole
-    assert [one for pair in pairs for one in compare([pair], draws=500, name="pos")] == whole
+    assert all(compare(pairs, 500, "pos", drawn_at_once=size) == whole for size in (1, 31 * 7, 31 * 500))
+    assert [one for pair in pairs for one in compare([pair], 500, "pos")] == whole
     few_probes = (pairs[0][0][:1], pairs[0][1])
-    assert compare([few_probes, pairs[1]], draws=500, name="pos")[1] == whole[1]
+    assert compare([few_probes, pairs[1]], 500, "pos")[1] == whole[1]
     with pytest.raises(ValueError, match="different sentences"):
         compare([(pairs[0][0], pairs[0][1][:, 1:])])
 
 
+KEY = "pos", "mix", "clean"
+
+
+def side(counted, *keys, ids=None):
+    """The counts of runs (init, seed), and the test sentences."""
+    [size] = {counts.shape[1] for counts in counted}
+    ids = np.arange(size).astype(str) if ids is None else ids
+    return {sentences_key("pos"): ids} | {
+        counts_key(*KEY, *key): own for key, own in zip(keys, counted, strict=True)
+    }
+
+
 def test_a_difference_without_a_block_is_that_of_the_other_sentences():
-    model, reference = np.random.default_rng(2).integers(1, 9, size=(2, 3, 53, 3))
-    ids, key = np.arange(53).astype(str), counts_key("pos", "mix", "clean", 1, 1)
+    both = np.random.default_rng(2).integers(1, 9, size=(2, 3, 53, 3))
 
     def table(kept):
-        sides = ({sentences_key("pos"): ids[kept], key: side[:, kept]} for side in (model, reference))
-        return deltas("mnli", "base", *sides, {(1, 1): (1, 1)}, draws=2).iloc[0]
+        return deltas(
+            "mnli", "base", *(side([one[:, kept]], (1, 1)) for one in both), {(1, 1): (1, 1)}, draws=2
+        ).iloc[0]
 
     whole = table(np.ones(53, bool))
     expected = [table(block_of(53) != block)["value"] for block in range(len(WITHOUT))]
@@ -105,51 +107,41 @@ def test_a_difference_without_a_block_is_that_of_the_other_sentences():
 def test_each_seed_is_compared_with_other_probes_of_the_pretrained_model():
     """A seed that answers like one probe of the pretrained model has no difference to that one alone."""
     probes = np.random.default_rng(0).integers(1, 9, size=(3, 20, 3))
-    ids = {sentences_key("pos"): np.arange(20).astype(str)}
-
-    def differences(seeds, reference, *pair):
-        model = {counts_key("pos", "mix", "clean", 1, seed): probes[[seed - 1]] for seed in seeds}
-        other = {counts_key("pos", "mix", "clean", 1, seed): counts for seed, counts in reference.items()}
-        pairs = {(1, seed): (1, *(pair or (seed,))) for seed in seeds}
-        return deltas("mnli", "base", ids | model, ids | other, pairs, draws=2)["value"].to_numpy()
-
-    assert differences([1, 2, 3], {0: probes}, 0).tolist() == [0, 0, 0]
     scores = f1(probes.sum(axis=1))
+
+    def differences(seeds, reference, own=False):
+        model = side([probes[[seed - 1]] for seed in seeds], *((1, seed) for seed in seeds))
+        other = side(reference.values(), *((1, seed) for seed in reference))
+        pairs = {(1, seed): (1, seed if own else 0) for seed in seeds}
+        return deltas("mnli", "base", model, other, pairs, draws=2)["value"].tolist()
+
     # Two seeds divide three probes; one alone is compared with all; with one probe, all share it.
-    shares = scores[[0, 2]].mean(), scores[1]
-    np.testing.assert_allclose(differences([1, 2], {0: probes}, 0), scores[:2] - shares)
-    np.testing.assert_allclose(differences([1], {0: probes}, 0), scores[:1] - scores.mean())
-    np.testing.assert_allclose(differences([1, 2], {0: probes[:1]}, 0), scores[:2] - scores[0])
+    for seeds, base, shares in (
+        ([1, 2, 3], probes, scores),
+        ([1, 2], probes, [scores[[0, 2]].mean(), scores[1]]),
+        ([1], probes, [scores.mean()]),
+        ([1, 2], probes[:1], scores[[0, 0]]),
+    ):
+        expected = scores[: len(seeds)] - shares
+        assert differences(seeds, {0: base}) == pytest.approx(expected, abs=1e-12)
     # The reference's own runs share no probe.
-    tuned = {1: probes[:2], 2: probes[1:]}
-    np.testing.assert_allclose(
-        differences([1, 2], tuned), scores[:2] - [scores[:2].mean(), scores[1:].mean()]
-    )
+    found = differences([1, 2], {1: probes[:2], 2: probes[1:]}, own=True)
+    assert found == pytest.approx(scores[:2] - [scores[:2].mean(), scores[1:].mean()])
 
 
 def test_deltas_compare_what_both_have_replicate_by_replicate():
     counts = np.random.default_rng(0).integers(1, 9, size=(3, 20, 3))
-    ids = {sentences_key("pos"): np.arange(20).astype(str)}
-    base = ids | {
-        counts_key("pos", "mix", "clean", 1, 0): counts,
-        counts_key("pos", "mix", "clean", 2, 0): counts[:, ::-1],
-        counts_key("pos", "lexical", "clean", 1, 0): counts,
+    base = side([counts, counts[:, ::-1]], (1, 0), (2, 0)) | {
+        counts_key("pos", "lexical", "clean", 1, 0): counts
     }
-    model = ids | {counts_key("pos", "mix", "clean", 2, 1): counts[:, ::-1]}
-    table = deltas("mnli", "base", model, base, {(2, 1): (2, 0)})
-    (row,) = table.to_dict("records")
+    model, pairs = side([counts[:, ::-1]], (2, 1)), {(2, 1): (2, 0)}
+    [row] = deltas("mnli", "base", model, base, pairs).to_dict("records")
     assert row == {
         "metric": "edge_probe_delta", "model": "mnli", "reference": "base", "task": "pos", "variant": "mix",
-        "view": "clean", "init": 2, "seed": 1, "value": 0, "p": 1, "n": 20,
-        **dict.fromkeys(WITHOUT, 0),
+        "view": "clean", "init": 2, "seed": 1, "value": 0, "p": 1, "n": 20, **dict.fromkeys(WITHOUT, 0),
     }  # fmt: skip
+    others = model | {sentences_key("pos"): np.arange(1, 21).astype(str)}
     with pytest.raises(UserError, match="different test sentences of pos"):
-        deltas(
-            "mnli",
-            "base",
-            model | {sentences_key("pos"): np.arange(1, 21).astype(str)},
-            base,
-            {(2, 1): (2, 0)},
-        )
+        deltas("mnli", "base", others, base, pairs)
     with pytest.raises(UserError, match="share no task"):
-        deltas("mnli", "base", model, ids, {(2, 1): (2, 0)})
+        deltas("mnli", "base", model, {sentences_key("pos"): others[sentences_key("pos")]}, pairs)

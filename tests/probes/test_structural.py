@@ -1,4 +1,4 @@
-from itertools import pairwise
+from itertools import compress, pairwise
 
 import numpy as np
 import pytest
@@ -38,14 +38,13 @@ def planted(rng, count, rotation, words=8):
     for _ in range(count):
         heads = random_heads(rng, rng.integers(4, words + 1))
         above = np.zeros((len(heads), words))
-        for word in range(len(heads)):
-            at = word
+        for word, at in enumerate(range(len(heads))):
             while heads[at]:
                 above[word, at] = 1
                 at = heads[at] - 1
         rows.append(row(heads) | {"upos": ["NOUN"] * len(heads)})
         vectors.append(np.hstack([above, rng.normal(size=(len(heads), len(rotation) - words))]) @ rotation)
-    return torch.from_numpy(np.concatenate(vectors)), rows
+    return torch.from_numpy(np.concatenate(vectors))[:, None].float(), rows
 
 
 def alone(probe, train, dev, settings):
@@ -105,68 +104,42 @@ def test_each_probe_of_a_batch_is_the_one_trained_alone():
     assert torch.equal(single.best, probes[9].best)
 
 
-@pytest.mark.parametrize("kind", ["depth", "distance"])
-def test_gradients_are_those_of_the_definition(kind):
-    rng = np.random.default_rng(0)
-    rows = [row(random_heads(rng, n)) for n in (1, 2, 7, 30)]
-    sentences = Sentences(torch.from_numpy(rng.normal(size=(40, 2, 64)).astype(np.float32)), rows, CPU)
-    probes = [Probe(kind, layer, 1, StructuralSettings(rank=48), sentences.vectors) for layer in range(2)]
-    batch = sentences.batch(range(4))
-    for one, loss, gradient in structural.losses_and_gradients(batch, probes):
-        z = (batch.vectors[:, one.layer] @ one.weight).requires_grad_()
-        expected = 0.0
-        for part, gold in zip(z.split(batch.lengths), batch.gold[kind], strict=True):
-            differences = part[:, None] - part if kind == "distance" else part
-            expected = expected + (differences.pow(2).sum(-1) - gold).abs().sum() / gold.numel() / 4
-        expected.backward()
-        assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
-        assert (gradient - z.grad).norm() < 1e-5 * z.grad.norm()
-
-
 def test_planted_trees_are_found_whatever_the_axes():
     rng = np.random.default_rng(0)
     rotation = np.linalg.qr(rng.normal(size=(16, 16)))[0]
-    train, dev = (planted(rng, count, rotation) for count in (150, 40))
+    train, dev = (Sentences(*planted(rng, count, rotation), CPU) for count in (150, 40))
     settings = StructuralSettings(rank=8, learning_rate=0.02)
-    sets = [Sentences(vectors[:, None].float(), rows, CPU) for vectors, rows in (train, dev)]
     probes = [Probe(kind, 0, 1, settings, torch.empty(16)) for kind in ("depth", "distance")]
-    fit(probes, *sets, settings)
-    found = {(one.kind, measure): value for one, measure, value, *_ in evaluate(probes, sets[1])}
+    fit(probes, train, dev, settings)
+    found = {(one.kind, measure): value for one, measure, value, *_ in evaluate(probes, dev)}
     # Depths and distances have ties, which no prediction has: a perfect one reaches about 0.95 here.
-    assert found["distance", "spearman"] > 0.93 and found["distance", "uuas"] > 0.95
-    assert found["depth", "spearman"] > 0.93 and found["depth", "root_accuracy"] > 0.95
-    turn = torch.from_numpy(np.linalg.qr(rng.normal(size=(16, 16)))[0])
-    turned = Sentences((dev[0] @ turn)[:, None].float(), dev[1], CPU)
-    for one in probes:
-        one.best = turn.T.float() @ one.best
-    for one, measure, value, *_ in evaluate(probes, turned):
-        assert value == pytest.approx(found[one.kind, measure], abs=1e-3)
+    assert min(found["distance", "spearman"], found["depth", "spearman"]) > 0.93
+    assert min(found["distance", "uuas"], found["depth", "root_accuracy"]) > 0.95
 
 
 def test_measures_without_a_block_are_those_of_the_other_sentences():
-    rng = np.random.default_rng(0)
-    vectors, rows = planted(rng, 45, np.eye(16))
-    ends = np.cumsum([len(one["heads"]) for one in rows])
+    vectors, rows = planted(np.random.default_rng(0), 45, np.eye(16))
+    lengths = [len(one["heads"]) for one in rows]
     probes = [Probe(kind, 0, 1, StructuralSettings(), torch.empty(16)) for kind in ("depth", "distance")]
-    found = list(evaluate(probes, Sentences(vectors[:, None].float(), rows, CPU)))
+    found = list(evaluate(probes, Sentences(vectors, rows, CPU)))
     for block in (0, 11):
         rest = block_of(45) != block
-        words = np.repeat(rest, np.diff(ends, prepend=0))
-        others = Sentences(vectors[words][:, None].float(), [rows[i] for i in np.flatnonzero(rest)], CPU)
+        others = Sentences(vectors[np.repeat(rest, lengths)], list(compress(rows, rest)), CPU)
         for (*_, without), (*_, value, _, _) in zip(found, evaluate(probes, others), strict=True):
             assert without[block] == pytest.approx(value, abs=1e-6) and len(without) == BLOCKS
 
 
-def test_from_a_file_to_the_table(tmp_path, capsys):
+@pytest.fixture
+def stored(tmp_path):
+    """24 sentences whose words have one to three pieces; the window has cut the last word of the first, which is in dev."""
     rng = np.random.default_rng(0)
     rows = [row(random_heads(rng, 5 + i % 3), split) for i, split in enumerate(["dev", "train", "test"] * 8)]
     pieces = [rng.integers(1, 4, len(one["words"])) for one in rows]
     lengths = np.array([2 + sum(one) for one in pieces])
-    ends = [np.cumsum(one) for one in pieces]
-    last = np.concatenate(ends)
+    last = np.concatenate([np.cumsum(one) for one in pieces])
     first = last - np.concatenate(pieces) + 1
+    first[4] = last[4] = -1
     offsets = np.append(0, np.cumsum(lengths))
-    first[4] = last[4] = -1  # the last word of the first sentence, in dev
     index = {
         "token_ids": np.zeros(offsets[-1], np.int32), "special": np.zeros(offsets[-1], bool),
         "segment": np.zeros(offsets[-1], np.uint8), "example_offsets": offsets,
@@ -179,50 +152,58 @@ def test_from_a_file_to_the_table(tmp_path, capsys):
         for layer, values in enumerate(states):
             for example, (a, b) in enumerate(pairwise(offsets)):
                 writer.hidden(layer, example, values[a:b])
-
-    activations = Activations(tmp_path / "run.npz")
-    assert (word_vectors(activations, [3, 1]).dtype, len(word_vectors(activations, [3, 1]))) == (
-        np.float16,
-        11,
-    )
-    second = word_vectors(activations, [3, 1])[6 - 1]  # the first word of example 1
-    mean = states[:, offsets[1] + 1 : offsets[1] + 1 + pieces[1][0]].astype(float).mean(axis=1)
-    np.testing.assert_allclose(second, mean, atol=2e-3)
-
-    settings = StructuralSettings(epochs=2, max_train=6, probe_seeds=2)
     write_jsonl(tmp_path / "trees.jsonl", rows)
-    sources, kept = {(1, 2): Stored(tmp_path / "run.npz")}, Kept(tmp_path / "parts", "code")
-    table = structural.probe("rte", sources, tmp_path / "trees.jsonl", settings, kept)
-    assert list(table.columns) == [
-        "metric", "model", "kind", "layer", "split", "measure", "rank", "init", "seed", "probe_seed", "value", "n",
-        *WITHOUT
-    ]  # fmt: skip
-    assert len(table) == 2 * 2 * 2 * 2 * 2 and set(table.layer) == {0, 1} and set(table["rank"]) == {6}
-    assert table.groupby(["kind", "measure"]).size().to_dict() == dict.fromkeys(
-        [("depth", "spearman"), ("depth", "root_accuracy"), ("distance", "spearman"), ("distance", "uuas")], 8
+    return rows, tmp_path / "run.npz", tmp_path / "trees.jsonl", Kept(tmp_path / "parts", "code")
+
+
+def test_words_are_the_means_of_their_pieces(stored):
+    _, path, *_ = stored
+    activations = Activations(path)
+    found = word_vectors(activations, [3, 1])
+    assert (found.dtype, len(found)) == (np.float16, 11)
+    first, last = (
+        int(ends[activations.word_offsets[1]]) for ends in (activations.word_first, activations.word_last)
     )
-    counted = table.set_index(["split", "measure"])["n"].groupby(level=[0, 1]).unique()
-    assert counted["dev", "spearman"].tolist() == [7] and counted["test", "root_accuracy"].tolist() == [8]
-    assert counted["test", "uuas"].tolist() == [
-        sum(len(one["words"]) - 2 for one in rows if one["split"] == "test")
+    start = activations.offsets[1]
+    pieces = [activations.hidden(layer)[start + first : start + last + 1].astype(float) for layer in (0, 1)]
+    # Behind the five words of example 3 the first of example 1.
+    np.testing.assert_allclose(found[5], [one.mean(axis=0) for one in pieces], atol=2e-3)
+
+
+def test_from_a_file_to_the_table(stored, capsys):
+    rows, path, trees, kept = stored
+    settings = StructuralSettings(epochs=2, max_train=6, probe_seeds=2)
+    sources = {(1, 2): Stored(path)}
+    table = structural.probe("rte", sources, trees, settings, kept)
+    assert list(table)[-2 - BLOCKS :] == ["value", "n", *WITHOUT] and len(table) == 2**5
+    assert set(table["layer"]) == {0, 1} and set(table["rank"]) == {6} and set(table["probe_seed"]) == {1, 2}
+    measures = [
+        ("depth", "spearman"),
+        ("depth", "root_accuracy"),
+        ("distance", "spearman"),
+        ("distance", "uuas"),
     ]
+    assert table.groupby(["kind", "measure"]).size().to_dict() == dict.fromkeys(measures, 8)
+    counted = table.groupby(["split", "measure"])["n"].unique()
+    edges = sum(len(one["words"]) - 2 for one in rows if one["split"] == "test")
+    assert counted["dev", "spearman"] == [7] and counted["test", "root_accuracy"] == [8]
+    assert counted["test", "uuas"] == [edges]
     printed = capsys.readouterr().err
     assert "7 sentences of dev, 1 too long" in printed and "6 sentences of train, 0 too long" in printed
 
     own = StructuralSettings(epochs=1, max_train=6, parent_seeds=3)
-    table = structural.probe("rte", sources, tmp_path / "trees.jsonl", own, kept)
+    table = structural.probe("rte", sources, trees, own, kept)
     assert set(table["probe_seed"]) == {2}  # that of the fine-tuning seed
 
     with pytest.raises(UserError, match="rank is 7, but .* 6 dimensions"):
-        structural.probe("rte", sources, tmp_path / "trees.jsonl", StructuralSettings(rank=7), kept)
-    write_jsonl(tmp_path / "trees.jsonl", rows[1:])
+        structural.probe("rte", sources, trees, StructuralSettings(rank=7), kept)
+    write_jsonl(trees, rows[1:])
     kept.remove()
     with pytest.raises(UserError, match="other sentences"):
-        structural.probe("rte", sources, tmp_path / "trees.jsonl", settings, kept)
+        structural.probe("rte", sources, trees, settings, kept)
 
 
 def test_settings_are_checked():
-    with pytest.raises(UserError, match="batch_size is 0; write a whole number"):
-        StructuralSettings(batch_size=0)
-    with pytest.raises(UserError, match="learning_rate is nan; write a positive number"):
-        StructuralSettings(learning_rate=float("nan"))
+    for key, value in (("batch_size", 0), ("learning_rate", float("nan"))):
+        with pytest.raises(UserError, match=f"{key} is {value}"):
+            StructuralSettings(**{key: value})

@@ -20,6 +20,7 @@ from bertshift.rows.blocks import (
     write_with_blocks,
 )
 from bertshift.rows.statistics import in_points, summarise
+from bertshift.version import version
 
 
 @pytest.mark.parametrize("examples", [1, 7, BLOCKS, 53, 1000])
@@ -41,9 +42,6 @@ def test_a_mean_has_the_classical_standard_error_and_t_interval():
     assert np.array(interval(x.mean(axis=1), without)) == pytest.approx(np.array(expected))
 
 
-from bertshift.version import version
-
-
 def test_few_blocks_and_blocks_with_nothing():
     few = np.full(BLOCKS, np.nan)
     few[:3] = left_out(np.array([1.0, 2.0, 6.0]), np.ones(3))
@@ -60,12 +58,10 @@ def test_a_table_with_blocks_comes_back(tmp_path):
     whole, few = generator.normal(size=BLOCKS), generator.normal(size=5)
     shown = pd.DataFrame({"layer": [1, 2], "value": [0.5, 0.25], "sd": 1.0})
     write_with_blocks(path, pd.concat([shown, in_columns([whole, few])], axis=1))
-    written = read_tsv(path)
+    written, back = read_tsv(path), read_with_blocks(path)
     assert list(written) == ["layer", "value", "low", "high", "sd", "version"]
     assert written.loc[1, ["low", "high"]].tolist() == pytest.approx(list(interval(0.25, few)))
-    back = read_with_blocks(path)
-    assert list(back)[-BLOCKS - 3 : -3] == WITHOUT and back.loc[0, WITHOUT].tolist() == whole.tolist()
-    assert back.loc[1, WITHOUT].notna().sum() == 5
+    assert back.loc[0, WITHOUT].tolist() == whole.tolist() and back.loc[1, WITHOUT].notna().sum() == 5
     before = blocks.read_bytes()
     write_with_blocks(path, back)
     assert blocks.read_bytes() == before and list(read_tsv(path)) == list(written)
@@ -75,9 +71,7 @@ def test_a_table_with_blocks_comes_back(tmp_path):
         read_with_blocks(path)
     for damaged in (before[:-8], before[:40], b"", pickle.dumps([1.0]), before.replace(b"<f8", b"<i8")):
         blocks.write_bytes(damaged)
-        with pytest.raises(
-            UserError, match=r"blocks\.npy is damaged .*; delete it and call the same command again"
-        ):
+        with pytest.raises(UserError, match=r"blocks\.npy is damaged"):
             read_with_blocks(path)
     blocks.unlink()
     assert read_with_blocks(path)[WITHOUT].isna().all(axis=None)
@@ -87,24 +81,22 @@ def test_a_score_of_examples_that_are_all_right_has_an_interval(tmp_path):
     """On the table of scores, and on that of their means in points."""
     path, low = tmp_path / "sst2.tsv", 1 - stats.t.ppf(0.975, BLOCKS - 1) * 2 / (150 + 4)
     shown = pd.DataFrame({"metric": ["accuracy", "f1"], "init": 1, "seed": 1, "value": 1.0, "dev": 150})
-    blocks = in_columns(np.ones((2, BLOCKS)))
+    shown = shown.assign(**dict.fromkeys(WITHOUT, 1.0))
     with pytest.raises(UserError, match="sst2.tsv: .*'mine'"):
-        write_with_blocks(path, pd.concat([shown.replace("f1", "mine"), blocks], axis=1))
+        write_with_blocks(path, shown.replace("f1", "mine"))
     assert not list(tmp_path.iterdir())
-    write_with_blocks(path, pd.concat([shown, blocks], axis=1))
+    write_with_blocks(path, shown)
     assert read_tsv(path)["low"].tolist() == pytest.approx([low, 1])
     means = summarise(in_points(read_with_blocks(path)), ["metric"])
     assert means["low"].tolist() == pytest.approx([100 * low, 100])
-    assert "share_of" not in read_tsv(path)
 
 
 def test_tables_one_below_the_other_keep_what_made_each_row(tmp_path):
     generator, parts = np.random.default_rng(2), [str(tmp_path / f"{name}.tsv") for name in "ab"]
     for part in parts:
-        shown = pd.DataFrame({"value": [0.5, 0.25]})
-        write_with_blocks(part, pd.concat([shown, in_columns(generator.normal(size=(2, BLOCKS)))], axis=1))
-    older = read_tsv(parts[0]).assign(version="bertshift 0.0.1")
-    write_tsv(parts[0], older)
+        table = pd.DataFrame({"value": [0.5, 0.25]}).join(in_columns(generator.normal(size=(2, BLOCKS))))
+        write_with_blocks(part, table)
+    write_tsv(parts[0], read_tsv(parts[0]).assign(version="bertshift 0.0.1"))
     concatenate(tmp_path / "both.tsv", parts)
     both = read_with_blocks(tmp_path / "both.tsv")
     pd.testing.assert_frame_equal(both, pd.concat(map(read_with_blocks, parts), ignore_index=True))

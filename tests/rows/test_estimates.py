@@ -30,24 +30,16 @@ def made(runs, blocks, sd, seed=0):
 def test_runs_and_blocks_by_the_table_of_variance():
     """Sums of squares by hand; t is weighted by the parts of the variance (Cochran and Cox 1950)."""
     each, values, left_out = made(4, 20, (1.0, 5.0, 1.0))
-    mean = each.mean()
-    squares = {
-        "runs": 20 * ((each.mean(1) - mean) ** 2).sum() / 3,
-        "blocks": 4 * ((each.mean(0) - mean) ** 2).sum() / 19,
-        "rest": ((each - each.mean(1, keepdims=True) - each.mean(0) + mean) ** 2).sum() / 57,
-    }
-    variance = (squares["runs"] + squares["blocks"] - squares["rest"]) / 80
-    t = (squares["runs"] * stats.t.ppf(0.975, 3) + squares["blocks"] * stats.t.ppf(0.975, 19)) / (
-        squares["runs"] + squares["blocks"]
-    )
-    one = estimate(values, left_out=left_out)
-    assert (one.low, one.high) == pytest.approx((mean - t * variance**0.5, mean + t * variance**0.5))
-    assert one.interval == BOTH
-    single = estimate(values[:1], left_out=left_out[:1])
-    assert (single.low, single.high) == pytest.approx(
-        stats.t.interval(0.95, 19, values[0], stats.sem(each[0]))
-    )
-    assert single.interval == INPUTS
+    mean, runs, blocks = each.mean(), each.mean(1, keepdims=True), each.mean(0)
+    between, across = 20 * ((runs - mean) ** 2).sum() / 3, 4 * ((blocks - mean) ** 2).sum() / 19
+    rest = ((each - runs - blocks + mean) ** 2).sum() / 57
+    error = np.sqrt((between + across - rest) / 80)
+    t = np.average(stats.t.ppf(0.975, [3, 19]), weights=[between, across])
+    one, single = estimate(values, left_out=left_out), estimate(values[:1], left_out=left_out[:1])
+    assert (one.low, one.high) == pytest.approx((mean - t * error, mean + t * error))
+    expected = stats.t.interval(0.95, 19, values[0], stats.sem(each[0]))
+    assert (single.low, single.high) == pytest.approx(expected)
+    assert (one.interval, single.interval) == (BOTH, INPUTS)
 
 
 def test_examples_that_are_all_right_have_an_interval():
@@ -61,14 +53,6 @@ def test_examples_that_are_all_right_have_an_interval():
     assert estimate(values[:, 0], ends=(0, 1), examples=150).low == 1  # nothing is known of its inputs
 
 
-def test_arrays_are_estimated_cell_by_cell():
-    cells = [made(3, 20, (1, 1, 1), seed) for seed in range(4)]
-    values, left_out = (np.stack([cell[i] for cell in cells], axis=-1) for i in (1, 2))
-    whole = estimate(values, left_out=left_out)
-    single = [estimate(cell[1], left_out=cell[2]).high for cell in cells]
-    assert whole.high == pytest.approx(single) and whole.replicates == 3
-
-
 def test_a_pair_of_runs_alone_is_sure_of_nothing():
     assert np.isnan(estimate([1.0], ["init1-2"]).high)
     sharing = estimate([1.0, 2.0], ["seed1-2", "seed1-3"])  # without seed 1 there is nothing
@@ -76,13 +60,10 @@ def test_a_pair_of_runs_alone_is_sure_of_nothing():
 
 
 def test_probabilities_are_those_of_the_interval():
-    for found in (
-        estimate([1.0, 2.0, 4.0]),
-        estimate(made(3, 20, (1, 3, 1))[1], left_out=made(3, 20, (1, 3, 1))[2]),
-    ):
-        assert found.probability(found.low, found.high) == pytest.approx(0.95)
-        assert found.probability(-np.inf, found.low) == pytest.approx(0.025)
-        assert found.probability(-np.inf, np.inf) == pytest.approx(1)
+    _, values, left_out = made(3, 20, (1, 3, 1))
+    for found in (estimate([1.0, 2.0, 4.0]), estimate(values, left_out=left_out)):
+        ends = (found.low, found.high), (-np.inf, found.low), (-np.inf, np.inf)
+        assert [found.probability(*each) for each in ends] == pytest.approx([0.95, 0.025, 1])
     assert estimate([1.0, 1.0]).probability(0, 2) == 1 and estimate([1.0, 1.0]).probability(2, 3) == 0
 
 

@@ -56,33 +56,26 @@ def test_a_jump_of_the_jackknife_beyond_an_end_makes_no_wide_interval():
     assert 0 < two.low < 1e-6 and 0.5 < two.high < 1
 
 
-def test_a_share_of_all_or_none_of_n_examples_reaches_wilsons_limit():
-    """Two errors away, in the unit of the value. Other numbers have no least error."""
-    wilson = stats.binomtest(150, 150).proportion_ci(stats.norm.cdf(2) * 2 - 1, method="wilson").low
-    for value, ends, limit in (
-        (1.0, SHARE, wilson),
-        (0.0, SHARE, 1 - wilson),
-        (100.0, (0.0, 100.0), 100 * wilson),
-    ):
-        error = least_error(value, 150, ends)
-        assert reached(value, error, np.array([-2.0, 2.0]), ends) == pytest.approx(sorted((value, limit)))
-    for value, examples, ends in (
-        (149 / 150, 150, SHARE),
-        (1.0, np.nan, SHARE),
-        (0.0, 150, POSITIVE),
-        (1.0, 150, ANY),
-    ):
-        assert least_error(value, examples, ends) == 0
+@pytest.mark.parametrize(("unit", "right"), [(1, 150), (1, 0), (100, 150)])
+def test_a_share_of_all_or_none_of_n_examples_reaches_wilsons_limit(unit, right):
+    """Two errors away, in the unit of the value."""
+    wilson = stats.binomtest(right, 150).proportion_ci(stats.norm.cdf(2) * 2 - 1, method="wilson")
+    value, ends = unit * right / 150, (0.0, float(unit))
+    found = reached(value, least_error(value, 150, ends), np.array([-2.0, 2.0]), ends)
+    assert found == pytest.approx([unit * wilson.low, unit * wilson.high])
+
+
+def test_other_numbers_have_no_least_error():
+    others = [(149 / 150, 150, SHARE), (1.0, np.nan, SHARE), (0.0, 150, POSITIVE), (1.0, 150, ANY)]
+    assert not any(least_error(*other) for other in others)
 
 
 def test_a_share_of_examples_is_found_by_its_name_and_kind():
     rows = [("accuracy", ""), ("f1", ""), ("frozen", "accuracy"), ("gain", "accuracy"), ("rsa", "")]
     table = pd.DataFrame(rows, columns=["metric", "score"])
-    assert ranges.examples(table.assign(dev=150)).tolist() == pytest.approx(
-        [150, np.nan, 150, np.nan, np.nan], nan_ok=True
-    )
-    assert ranges.examples(table.assign(n=7, dev=150))[0] == 7
-    assert np.isnan(ranges.examples(table)).all()
+    shares = [150, np.nan, 150, np.nan, np.nan]
+    assert ranges.examples(table.assign(dev=150)).tolist() == pytest.approx(shares, nan_ok=True)
+    assert ranges.examples(table.assign(n=7, dev=150))[0] == 7 and np.isnan(ranges.examples(table)).all()
 
 
 def test_an_interval_and_its_probabilities_lie_inside_the_range():
@@ -90,9 +83,9 @@ def test_an_interval_and_its_probabilities_lie_inside_the_range():
     two = estimate(values, ends=SHARE)
     t, scale = stats.t.ppf(0.975, 1), error / (mean * (1 - mean))
     assert (two.low, two.high) == pytest.approx(tuple(expit(logit(mean) + [-t * scale, t * scale])))
-    assert two.probability(0.0, 1.0) == pytest.approx(1)
-    assert two.probability(-np.inf, two.low) == pytest.approx(0.025)
-    assert two.probability(0.9, np.inf) == pytest.approx(stats.t.cdf((logit(mean) - logit(0.9)) / scale, 1))
+    above = stats.t.cdf((logit(mean) - logit(0.9)) / scale, 1)
+    ends = (0.0, 1.0), (-np.inf, two.low), (0.9, np.inf)
+    assert [two.probability(*each) for each in ends] == pytest.approx([1, 0.025, above])
     cells = np.array([values, [0.2, 0.4]]).T
     mixed = estimate(cells, ends=(np.array([0.0, -np.inf]), np.array([1.0, np.inf])))
     assert mixed.high == pytest.approx([two.high, estimate(cells[:, 1]).high])
@@ -107,35 +100,24 @@ def test_a_measure_is_found_by_its_name_and_kind():
         ("mine", "x"),
     ]
     table = pd.DataFrame(rows, columns=["metric", "variant"])
-    found = ranges.of(table)
+    expected = [[0.0, np.log(2)], [0.0, 1.0], [0.0, 2.0], list(ANY), list(ANY)]
+    assert ranges.of(table).tolist() == expected
     ranges.check_declared(table[:-1], "mine.tsv")
-    with pytest.raises(UserError, match="mine.tsv: the metric 'mine', variant x has no range"):
+    with pytest.raises(UserError, match="mine.tsv: the metric 'mine', variant x"):
         ranges.check_declared(table, "mine.tsv")
-    assert found.tolist() == [[0.0, np.log(2)], [0.0, 1.0], [0.0, 2.0], list(ANY), list(ANY)]
     frozen = pd.DataFrame({"metric": "frozen", "variant": "constant", "score": ["f1", "pearson"]})
     assert ranges.of(frozen).tolist() == [[0.0, 1.0], [-1.0, 1.0]]
-    with pytest.raises(UserError, match="a measure is -0.1, which lies outside its range from 0 to 1"):
+    with pytest.raises(UserError, match="-0.1, which lies outside"):
         ranges.check(ranges.within(pd.DataFrame({"value": [0.5, -0.1]}), SHARE))
 
 
 def test_every_score_of_a_task_has_its_range():
-    answers = [
-        {
-            "id": "q",
-            "question": "a",
-            "context": "b",
-            "answers": [{"text": "b", "start": 0}],
-            "impossible": impossible,
-        }
-        for impossible in (False, True)
-    ]
+    question = {"id": "q", "question": "a", "context": "b", "answers": [{"text": "b", "start": 0}]}
+    answers = [question | {"impossible": impossible} for impossible in (False, True)]
     asked = AnswerSpans("squad2", "squad2").score(answers, [Answer("b", -1.0), Answer("b", 1.0)])
     thresholds = {"best_f1_threshold", "best_exact_match_threshold"}
     assert len(asked) == 10 and thresholds < asked.keys()
     for name in {*asked, *CLASS_SCORES, *REGRESSION_SCORES, *dependency_parsing.METRICS}:
-        score = {"metric": "score", "variant": "x", "score": name}
-        table = pd.DataFrame(
-            [{**score, "metric": name}, *({**score, "metric": metric} for metric in ranges.SCORED)]
-        )
+        table = pd.DataFrame({"metric": [name, *ranges.SCORED], "variant": "x", "score": name})
         ranges.check_declared(table, "scores.tsv")
         assert (ranges.of(table) == ANY).all() == (name in thresholds)
