@@ -1,10 +1,13 @@
-"""Tables as an archive holds them."""
+"""Archives of runs: of figures of MNLI alone, with the real run's tables."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
+import yaml
+from made_papers import configuration, real
 
+from bertshift.release import archive
 from bertshift.rows.blocks import write_with_blocks
 
 
@@ -13,3 +16,14 @@ def written(folder: Path, tables: Mapping[str, pd.DataFrame]) -> dict[str, Path]
     for path, table in tables.items():
         write_with_blocks(folder / path, table)
     return {file.relative_to(folder).as_posix(): file for file in folder.rglob("*.*") if file.is_file()}
+
+
+def tables_of(*names, make=real) -> dict[str, pd.DataFrame]:
+    return {path: table for name in names for path, table in make(name, "/mnli").items()}
+
+
+def write(path: Path, names, make=real, config=None, **files) -> str:
+    """An archive of these figures, but for those of its `files` that are given."""
+    resolved = {"configuration.yaml": yaml.safe_dump(config or configuration(*names)).encode()}
+    archive.write(path, written(path.parent / path.stem, tables_of(*names, make=make)) | resolved | files)
+    return str(path)

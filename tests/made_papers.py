@@ -1,258 +1,28 @@
-"""Made-up tables for every figure, of models of one shape: {item: {path: table}} by paper."""
+"""Tables of every figure: those of the archived real run, or the same stretched to more layers, runs and states."""
 
-import re
 from functools import cache
-from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import made_ablations
-import made_attention
-import made_grounding
-import made_hao
-import made_lora
-import made_patterns
-import made_reinit
-import made_relations
-import made_scores
-import made_transfer
 import numpy as np
 import pandas as pd
-import pytest
-from made_tables import FINETUNED, PLACE, SWEEPS, falling, of_merchant, table
 
 from bertshift.config import load_config, read_yaml
-from bertshift.naming import Name, draw_number, noise_variants
+from bertshift.naming import is_of_noise
 from bertshift.papers import catalogue
-from bertshift.papers.hao2020 import similarity
+from bertshift.release import redraw
+from bertshift.release.versions import completed
+from bertshift.rows.blocks import WITHOUT, read_with_blocks
 
 ROOT = Path(__file__).parents[1]
-
-TASKS = list(made_ablations.TASKS)
-
-
-def each(metric, models, reference, make, **more):
-    """Each model against the reference; `make(model, number)` gives its curves."""
-    return {
-        f"results/{metric}/{m}_vs_{reference}.tsv": table(metric, m, reference, make(m, i), **more)
-        for i, m in enumerate(models)
-    }
-
-
-def kovaleva2019(layers, heads, **replicates):
-    shape = {"layers": layers, "heads": heads} | replicates
-    depth = made_hao.depth(layers)
-
-    def cosine(variant, end):
-        made = each(
-            "cosine", TASKS, "base", lambda model, i: {(model, variant): falling(layers, end + 0.04 * i)},
-            heads=heads, noise=0.06, **replicates,
-        )  # fmt: skip
-        return {
-            path.replace("cosine", "cosine" + "_padded" * (variant == "padded")): one
-            for path, one in made.items()
-        }
-
-    def steps(model):
-        sizes = {"gradient": 0.05, "update": 0.001, "displacement": 0.03}
-        curves = {(model, name): [size] * layers for name, size in sizes.items()}
-        return table("steps", model, "base", curves, noise=1e-4, **replicates)
-
-    def sources_of_change(model):
-        parts = {"total": 1.0, "own": 0.3, "inherited": 0.7}
-        return pd.concat(
-            table(
-                "own_or_inherited", model, "base",
-                {(model, variant): whole * part * depth**2 for variant, part in parts.items()},
-                heads=heads, measure=measure, **replicates,
-            )
-            for measure, whole in (("cosine_distance", 0.5), ("js", 0.2))
-        )  # fmt: skip
-
-    changed = cosine("crop", 0.4)
-    return {
-        "table1": made_scores.of_kovaleva(**replicates),
-        "figure5": changed | cosine("padded", 0.5),
-        "steps": {f"results/steps/{m}.tsv": steps(m) for m in TASKS} | changed,
-        "own_or_inherited": {
-            f"results/own_or_inherited/{m}_vs_base.tsv": sources_of_change(m) for m in TASKS
-        },
-        **dict.fromkeys(("figure6", "figure7", "linguistic"), made_attention.of_kovaleva(**shape)),
-        "figure3": made_relations.of_kovaleva(**shape),
-        **dict.fromkeys(("figure8", "figure9"), made_ablations.of_kovaleva(noise=0.002, **shape)),
-        **made_patterns.of_kovaleva(**shape),
-    }
-
-
-def college2020(layers, heads, **replicates):
-    return made_transfer.of_college(**replicates) | made_reinit.of_college(layers, heads, **replicates)
-
-
-def hao2020(layers, heads, **replicates):
-    depth = made_hao.depth(layers)
-
-    def js(model, i):
-        curve = ((0.8 - 0.08 * i) * depth) ** 4
-        return {(model, "nats"): curve, (model, "bits"): curve / np.log(2)}
-
-    def svcca(model, i):
-        return {
-            (model, "svcca99"): 0.05 + (0.5 - 0.05 * i) * depth**2,
-            (model, "svcca99_null"): [0.82 - 0.01 * i] * layers,
-        }
-
-    def states(model, i):
-        """Make distances that grow with depth as SVCCA's do, though [CLS] has moved from the first layer on."""
-        return pd.concat(
-            table(
-                metric, model, "large",
-                {
-                    ("mnli", variant): (0.4 if tokens == "cls" else 0.05) + (0.4 - 0.05 * i) * depth**2,
-                    ("mnli", f"{variant}_null"): [0.92] * layers,
-                },
-                tokens=tokens, **replicates,
-            )
-            for (variant, metric), tokens in product(similarity.METRICS.items(), similarity.TOKENS)
-        )  # fmt: skip
-
-    models = made_hao.LARGE
-    return {
-        "figure1": each("js", models, "large", js, heads=heads, noise=0.004, **replicates),
-        "figure2": each("svcca", models, "large", svcca, n=2400, **made_hao.RANKS, **replicates),
-        "similarity": {f"results/similarity/{m}_vs_large.tsv": states(m, i) for i, m in enumerate(models)},
-        **made_hao.of_hao(layers, heads, **replicates),
-    }
-
-
-def merchant2020(layers, heads=0, **replicates):
-    """Nothing of this paper is by head."""
-
-    def rsa(model, i):
-        own = model if model in ("mnli", "squad") else "dep"
-        ends = {
-            "wiki": 0.8 - 0.1 * i, "wiki_pair": 0.75 - 0.1 * i, "mnli": 0.5 + 0.1 * i, "squad": 0.7 - 0.3 * i, "dep": 0.45,
-            f"{own}_train": 0.48, {"mnli": "mnli_premise", "squad": "squad_question"}.get(own, "dep_other"): 0.6,
-            f"wiki_like_{own}": 0.72 - 0.1 * i,
-        }  # fmt: skip
-        return {
-            (s, v): falling(layers, end, first=0)
-            for s, end in ends.items()
-            for v in ("content", "all_tokens")
-        }
-
-    similar = each("rsa", FINETUNED, "base", rsa, **replicates)
-    return {"figure2": similar, "figure5": similar, **of_merchant(layers, **replicates)}
-
-
-def layer_cka(path, layers, **replicates):
-    """Layers are the less alike the farther they are apart; fine-tuning makes the upper half more alike."""
-    model, reference = path.removeprefix("results/layer_cka/").removesuffix(".tsv").split("_vs_")
-    both = [(i, j) for i in range(layers + 1) for j in range(layers + 1)]
-    parts = []
-    for variant, gain in (("before", 0), ("after", 0.5), ("across", 0.2)):
-        apart = np.array([abs(i - j) / layers * (1 - gain * (min(i, j) > layers / 2)) for i, j in both])
-        if variant == "across":
-            apart += [0.2 * min(i, j) / layers for i, j in both]
-        made = table(
-            "layer_cka",
-            model,
-            reference,
-            {("mnli", variant): 1 - 0.8 * apart},
-            tokens="content",
-            **replicates,
-        )
-        # Its rows of layers 1, 2, ... stand for pairs of layers.
-        parts.append(made.assign(**{key: np.array(both)[made["layer"] - 1, k] for k, key in enumerate(("layer", "ref_layer"))}))  # fmt: skip
-    return pd.concat(parts, ignore_index=True)
-
-
-def forgetting(path, layers, **replicates):
-    """RSA and, by another path, losses and weights: the more the last layer changes, the more is forgotten."""
-    metric, _, names = path.removeprefix("results/").removesuffix(".tsv").partition("/")
-    model, _, base = names.partition("_vs_")
-    end = 0.2 + 0.01 * len(model)
-    if metric == "rsa":
-        return table(
-            "rsa", model, base, {("wiki", "content"): falling(layers, 1 - end, first=0)}, **replicates
-        )
-    base = model.partition("@")[2] or "base"
-    depth = np.arange(layers + 1) / layers
-    curves = {"model": 0.9 - 0.5 * depth + end * depth**4, "parent": 0.9 - 0.5 * depth}
-    last = {"unigram": 0.7, "forgotten": end}
-
-    def rows(metric, variant, values):
-        return table(metric, model, base, {("wiki", variant): list(values)}, n=1500, **replicates)
-
-    parts = []
-    for variant, values in curves.items():
-        parts.append(rows("forgetting", variant, values).assign(layer=lambda made: made["layer"] - 1))
-    parts += [rows("forgetting", variant, [value]).assign(layer=layers) for variant, value in last.items()]
-    parts += [rows("weights_moved", "part", 0.01 + 0.1 * depth).assign(layer=lambda made: made["layer"] - 1)]
-    parts += [rows("weights_moved", "whole", [end / 5]).assign(layer=layers)]
-    return pd.concat(parts, ignore_index=True)
-
-
-def beyond(layers, heads, **replicates):
-    depth = np.arange(1, layers + 1) / layers
-
-    def of(model, base, end):
-        """The later layers change most."""
-        curves = {
-            "js": ({("mnli", "nats"): end * depth**3}, {"heads": heads, "noise": 0.004}),
-            "rsa": ({("wiki", "content"): falling(layers, 1 - end, first=0)}, {}),
-            "svcca": ({("mnli", "svcca99"): end * depth**2, ("mnli", "svcca99_null"): [0.8] * layers}, made_hao.RANKS),
-        }  # fmt: skip
-        return {
-            f"results/{metric}/{model}_vs_{base}.tsv": table(
-                metric, model, base, of_metric, **more, **replicates
-            )
-            for metric, (of_metric, more) in curves.items()
-        }
-
-    def over_training(model):
-        """Later layers change later; before a tenth of the steps nothing is learnt, which is no failure."""
-        made, runs = (
-            {},
-            made_transfer.replicates(replicates.get("inits", 2), replicates.get("seeds", 2), 0.005),
-        )
-        for share in (0, 1, 2, 5, 10, 25, 50, 100):
-            name = model if share == 100 else f"{model}.at{share}"
-            done = np.minimum(1, share / (20 + 60 * depth))
-            made[f"results/scores/{name}.tsv"] = pd.DataFrame(
-                {"model": name, "task": model, "init": init, "seed": seed, "metric": SWEEPS[model][0], "headline": True,
-                 "value": 0.33 + 0.5 * min(1, share / 30) + off, "majority": 0.33, "failed": share < 10, **PLACE,
-                 "data": f"{model} dev 408 of 408, a sample of 9815 (generated)"}
-                for (init, seed), off in runs.items()
-            )  # fmt: skip
-            curves = {
-                "rsa": ({("wiki", "content"): np.insert(1 - 0.3 * done * depth, 0, 1)}, {}),
-                "svcca": ({(model, "svcca99"): 0.5 * done * depth, (model, "svcca99_null"): [0.8] * layers}, made_hao.RANKS),
-                "js": ({(model, "nats"): 0.3 * done * depth}, {"heads": heads}),
-            }  # fmt: skip
-            for metric, (of_metric, more) in curves.items():
-                made[f"results/{metric}/{name}_vs_base.tsv"] = table(
-                    metric, name, "base", of_metric, noise=1e-4, failed=share < 10, **more, **replicates
-                )
-        return made | {f"results/losses/{model}.tsv": made_transfer.losses(model, "mrpc", runs)}
-
-    bert = of("mnli", "base", 0.3)
-    where = {
-        path: layer_cka(path, layers, **replicates) for path in catalogue.needs("beyond/where", shipped())
-    }
-    return {
-        "where": where,
-        "forgetting": {
-            path: forgetting(path, layers, **replicates)
-            for path in catalogue.needs("beyond/forgetting", shipped())
-        },
-        "encoders": bert | of("mnli@roberta", "roberta", 0.4),
-        "decoders": bert | of("mnli@gpt2", "gpt2", 0.5),
-        "grounding": made_grounding.of_beyond(layers, **replicates),
-        "lora": made_lora.of_beyond(layers, heads, **replicates) | bert,
-        "when": {path: one for model in FINETUNED for path, one in over_training(model).items()},
-    }
-
-
-MADE = (kovaleva2019, college2020, hao2020, merchant2020, beyond)
+REAL = [str(ROOT / "docs/real" / name) for name in ("tables.zip", "noise.zip")]
+HEADS = {
+    "figure6": "figure5",
+    "figure8": "figure7",
+    "figure10": "figure9",
+}  # not in the archive: drawn of another task
+READ = ["received", "from_cls", "received_norm_share"]  # of attention_to, which figures and claims read
+BLOCKS = WITHOUT[:4]  # a claim is decided once more without each
 
 
 @cache
@@ -261,69 +31,93 @@ def shipped(scale="demo"):
     return load_config(read_yaml(ROOT / "config/experiments.yaml") | {"scale": scale}, ROOT)
 
 
-def tables_of(paper, layers=4, heads=4, **replicates):
-    """{path: table} for all figures of a paper, of models of this shape; whoever asks may change them."""
-    return {path: table.copy() for path, table in _once(paper, layers, heads, **replicates).items()}
-
-
 @cache
-def _once(paper, layers, heads, **replicates):
-    [make] = [make for make in MADE if make.__name__ == paper]
-    made = {
-        path: table for inputs in make(layers, heads, **replicates).values() for path, table in inputs.items()
-    }
-    return made | noise_beside(made)
+def _run():
+    """(configuration, {path: table}) of the real run, with 4 of its 20 blocks of inputs."""
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        config = redraw.prepare(REAL[0], folder, {}, more=REAL[1:])
+        college = config["figures"]["college2020"]
+        college |= {item: college[other] for item, other in HEADS.items()}
+        paths = {path for name in catalogue.FIGURES for path in catalogue.needs(name, config)}
+        files = [path for path in sorted(paths) if (folder / path).is_file()]
+        return config, {
+            path: _trimmed(path, completed(path, read_with_blocks(folder / path))[0]) for path in files
+        }
 
 
-NOISE = re.compile(r"results/(?:cosine|js|layer_cka|own_or_inherited|rsa|similarity|svcca)/.+_vs_.+\.tsv")
-DRAWS = 2
+def _trimmed(path, table):
+    if "/attention_to/" in path:
+        return table[table["variant"].isin(READ)].drop(columns=WITHOUT).reset_index(drop=True)
+    if "/maps/" in path:  # of a longer input, names of tokens lie on each other
+        return table[table["length"] < 100].reset_index(drop=True)
+    return table.drop(columns=[name for name in WITHOUT[4:] if name in table])
 
 
-def noise_beside(tables):
-    """{path: table} of noise of each size beside the models that the shipped configuration names, from their tables."""
-    sizes = sorted({size for scale in ("demo", "paper") for size in shipped(scale)["noise"]["times"]})
+def needs(name, item=""):
+    """The paths of figure `name` of the real run, or of these models of it alone, without noise that it lacks."""
+    config, tables = _run()
+    paths = catalogue.needs(name, config)
+    return [path for path in paths if item in path and (path in tables or not is_of_noise(path))]
+
+
+def real(name, item="", blocks=False):
+    """{path: table} of figure `name` of the real run; whoever asks may change them."""
+    tables = {path: _run()[1][path] for path in needs(name, item)}
     return {
-        path.replace(model, noisy): noise_of(table, noisy, size)
+        path: table.copy() if blocks else table.drop(columns=BLOCKS, errors="ignore")
         for path, table in tables.items()
-        if NOISE.fullmatch(path)
-        and str(Name.of(model := table["model"].iloc[0]).without("at")) in shipped()["noise"]["of"]
-        if f"{model}_vs_{model}" not in path and table["reference"].iloc[0] not in shipped()["tasks"]
-        for size, variant in zip(sizes, noise_variants(sizes))
-        for noisy in [str(Name.of(model).plus(variant))]
     }
 
 
-def noise_of(table, noisy, size):
-    """Change grows with the size of noise and less with depth than the model's: it has the root of that, a tenth for noise
-    of the change's own size. What is no change, of unrelated states or before fine-tuning, stays."""
-    draws = pd.concat(
-        table.assign(seed=draw_number(table["seed"], draw, DRAWS)) for draw in range(1, DRAWS + 1)
-    )
-    alike = draws["metric"].isin(["cosine", "layer_cka", "rsa"])
-    change = (1 - draws["value"]).where(alike, draws["value"])
-    size = size * (1 + 0.05 * (draws["seed"] + draws["init"]))
-    noise = np.minimum(1, 0.1 * size * np.sqrt(change.clip(0)))
-    kept = draws["variant"].str.endswith("_null") | (draws["variant"] == "before")
-    return draws.assign(model=noisy, value=draws["value"].where(kept, (1 - noise).where(alike, noise)))
+def stretched(name, item="", blocks=False, inits=3, checkpoint=None, deep=True):
+    """{path: table} of figure `name`: twice the layers of the real run if `deep`, and so many times its runs, all trained."""
+    made = {}
+    for path, table in real(name, item, blocks).items():
+        table = pd.concat(_of_init(table, init) for init in range(1, inits + 1)).reset_index(drop=True)
+        if deep and not path.startswith(("results/grounding/", "results/forgetting/")):
+            table = deeper(path, table)
+        failures = {column: False for column in ("failed", "ref_failed") if column in table}
+        made[path] = table.assign(scale="paper", **failures)
+        if checkpoint:
+            made[path]["checkpoint"] = checkpoint
+    return made
 
 
-class ByFigure(dict):
-    """What tests have of each figure whose tables are made; they skip another one, for which a single test fails."""
-
-    def __missing__(self, name):
-        pytest.skip(f"tests/made_papers.py makes no tables for {name}")
-
-
-def unmade(name, tables, settings):
-    """The paths that figure `name` reads and that `tables` of its paper do not have."""
-    return [path for path in catalogue.needs(name, settings) if path not in tables]
+def _of_init(table, init):
+    """The runs on another pretraining run, whose values are a little lower."""
+    numbers = {column: init for column in ("init", "ref_init") if column in table}
+    names = f"google/multiberts-seed_{init - 1}@1234567"
+    return table.assign(value=table["value"] * (1 - 0.002 * (init - 1)), checkpoint=names, **numbers)
 
 
-def world(layers=4, heads=4, **replicates):
-    """{figure: {path: table}}: what every figure of the shipped configuration reads, of models of this shape."""
-    made = {paper: tables_of(paper, layers, heads, **replicates) for paper in catalogue.PAPERS}
-    of = {name: made[name.split("/")[0]] for name in catalogue.FIGURES}
-    return ByFigure(
-        (name, {path: tables[path] for path in catalogue.needs(name, shipped())})
-        for name, tables in of.items() if not unmade(name, tables, shipped())
-    )  # fmt: skip
+def deeper(path, table):
+    """Layer k becomes layers 2k - 1 and 2k; so do the numbers of frozen, kept and drawn layers."""
+    if "position" in table:
+        layers = table["layers"].iloc[0]
+        first = 0 if ".freeze" in path else 1
+        return _twice(table.assign(layers=2 * layers), ["position"], first, layers + first)
+    if "layer" not in table:
+        return table
+    if table["metric"].iloc[0] == "layer_cka":
+        return _twice(_twice(table, ["layer"]), ["ref_layer"])
+    return _twice(table, [column for column in ("layer", "ref_layer") if column in table])
+
+
+def _twice(table, columns, first=1, end=np.inf):
+    """Numbers from `first` on stand for two, but for those from `end` on."""
+    value = table[columns[0]]
+    below, split = value < first, (value >= first) & (value < end)
+    lower = {name: table[name].where(below, 2 * table[name] - first) for name in columns}
+    upper = {name: 2 * table[name][split] - first + 1 for name in columns}
+    return pd.concat([table.assign(**lower), table[split].assign(**upper)], ignore_index=True)
+
+
+def configuration(*names, **changes):
+    """The real run's configuration, with figures `names` alone, each of model MNLI alone, if any are named."""
+    if not names:
+        return _run()[0]
+    figures = {paper: {item: None for item in items} for paper, items in _run()[0]["figures"].items()}
+    for paper, item in (name.split("/") for name in names):
+        figures[paper][item] = _run()[0]["figures"][paper][item] | {"models": ["mnli"]}
+    return _run()[0] | {"figures": figures} | changes

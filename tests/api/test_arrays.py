@@ -113,9 +113,3 @@ def test_attention_in_16_bits(maps):
         assert bertshift.js(rounded[0], rounded[1]) == pytest.approx(
             bertshift.js(*torch.softmax(logits, -1)), rel=0.01
         )
-
-
-def test_names_that_do_not_exist():
-    assert {"compare", "rsa"} <= {*dir(bertshift)}
-    with pytest.raises(AttributeError, match=r"no compared; it has .*compare"):
-        getattr(bertshift, "compared")  # noqa: B009

@@ -3,7 +3,6 @@
 import pytest
 from made_encoders import TEXTS, model_of, tokenizer_of
 
-import bertshift
 from bertshift.api import drawing
 from bertshift.api.command import main, table_in, texts_in
 from bertshift.errors import UserError
@@ -32,11 +31,6 @@ def test_it_prints_the_profile_and_writes_what_it_lists(asked, tmp_path, capsys)
     assert (tmp_path / "out/change.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_it_draws_noise_where_it_is_asked(asked, capsys):
-    assert main([*asked, "--null", "noise", "--draws", "1"]) == 0
-    assert "every draw of noise of the same size (1 drawn)" in capsys.readouterr()[0]
-
-
 def test_what_can_be_written_is_and_the_rest_is_named(asked, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(drawing, "find_spec", lambda name: name not in ("matplotlib", "vl_convert"))
     assert main([*asked, "--out", str(tmp_path / "out")]) == 0
@@ -57,12 +51,6 @@ def test_seeds_and_measures_are_chosen(asked, capsys):
         "js",
         "cosine",
     ]
-
-
-def test_the_version(capsys):
-    with pytest.raises(SystemExit, match="0"):
-        main(["--version"])
-    assert capsys.readouterr()[0] == f"bertshift {bertshift.__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -88,12 +76,6 @@ def test_a_column_that_the_file_lacks(asked, tmp_path, capsys):
     (tmp_path / "texts.txt").write_text("text\tlabel\na b\t0\n")
     assert main([*asked, "--columns", "sentence"]) == 1
     assert "has no column 'sentence', only text, label" in capsys.readouterr()[1]
-
-
-def test_a_file_is_no_folder_to_write_to(asked, tmp_path, capsys):
-    (tmp_path / "out").touch()
-    assert main([*asked, "--out", str(tmp_path / "out")]) == 1
-    assert capsys.readouterr()[1].startswith(f"bertshift: {tmp_path}/out is no folder")
 
 
 def test_a_mistake_is_a_sentence_and_a_code(asked, capsys):

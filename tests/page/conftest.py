@@ -4,7 +4,7 @@ import zlib
 import numpy as np
 import pandas as pd
 import pytest
-from made_papers import shipped, world
+from made_papers import configuration, real
 from PIL import Image
 
 from bertshift import files
@@ -16,25 +16,23 @@ from bertshift.requests import figures
 from bertshift.verdicts.multiplicity import with_claim_verdicts
 
 # Maps of heads, curves beside published ones, a curve with a null, scores of replicates, another family.
-NAMES = ["kovaleva2019/figure2", "kovaleva2019/figure5", "kovaleva2019/figure8", "kovaleva2019/figure3", "college2020/figure3",
-         "hao2020/figure2", "hao2020/figure5", "merchant2020/figure1", "merchant2020/figure2", "beyond/encoders"]  # fmt: skip
-LAYERS = HEADS = 4
+NAMES = ["kovaleva2019/figure2", "kovaleva2019/figure5", "kovaleva2019/figure3", "college2020/figure3", "hao2020/figure2",
+         "hao2020/figure5", "merchant2020/figure2", "beyond/encoders"]  # fmt: skip
+LAYERS, HEADS = 6, 12
 SENTENCE = ["[CLS]", "he", "was", "<b>becoming</b>", "agitated", ".", "[SEP]"]
 
 
 class Made:
-    """Figures and tables of made-up models, through disk as a job reads them."""
+    """Figures and tables of the real run, through disk as a job reads them."""
 
     def __init__(self, folder, published):
-        self.folder, self.published, config = folder, published, shipped()
-        inputs = {name: tables for name, tables in world(LAYERS, HEADS).items() if name in NAMES}
+        self.folder, self.published, config = folder, published, configuration()
+        inputs = {name: real(name) for name in NAMES}
         self.figures, self.tables, claims = [], {}, []
         for name, tables in inputs.items():
             paper = name.split("/")[0]
             _, table, caption = by_name.draw(name, tables, published[paper])
-            for ending in ("png", "pdf", "txt"):
-                (folder / f"{name}.{ending}").parent.mkdir(exist_ok=True)
-                (folder / f"{name}.{ending}").write_text("made up")
+            (folder / paper).mkdir(exist_ok=True)
             Image.new("RGB", (40, 30), "white").save(folder / f"{name}.png")
             files.write_tsv(folder / f"{name}.tsv", table)
             entry = {"name": name, "models": figures.models_of(config, name), "tables": list(tables)}
@@ -49,17 +47,10 @@ class Made:
 
     def data(self, caption=None, **changes):
         """Make the page's data; `caption` replaces every figure's own, and `changes` columns of the claims."""
-        drawn = [
-            data.figure(
-                entry,
-                table,
-                caption or own,
-                self.published,
-                self.folder / f"{entry['name']}.png",
-                self.folder,
-            )
-            for entry, table, own in self.figures
-        ]
+        drawn = []
+        for entry, table, own in self.figures:
+            image = self.folder / f"{entry['name']}.png"
+            drawn.append(data.figure(entry, table, caption or own, self.published, image, self.folder))
         examples = {"mnli": example("mnli", "base")}
         return data.page(drawn, self.claims.assign(**changes), self.published, pairs(self.tables), examples)
 
@@ -87,3 +78,8 @@ def example(model, parent):
 @pytest.fixture(scope="session")
 def made_page(tmp_path_factory, published):
     return Made(tmp_path_factory.mktemp("figures"), published)
+
+
+@pytest.fixture(scope="session")
+def page_data(made_page):
+    return made_page.data()

@@ -2,10 +2,10 @@ import json
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from bertshift.page import charts, data, pairs
+from bertshift.page.render import render
 from bertshift.papers import by_name
 from bertshift.papers.catalogue import PAPERS
 
@@ -17,13 +17,13 @@ def embedded(html):
     return json.loads(text)
 
 
-def test_the_page_is_one_file_and_the_same_bytes(made_page):
+def test_the_page_is_one_file_and_the_same_bytes(made_page, page_data):
     html = made_page.html()
-    assert html == made_page.html() and len(html) < 10_000_000
+    assert html == render(page_data) and len(html) < 10_000_000
     outside = re.findall(
         r"<(?:link|iframe|script[^>]* src)|@import|url\((?!data:)", html.partition("<body>")[0]
     )
-    assert not outside and embedded(html) == json.loads(json.dumps(made_page.data()))
+    assert not outside and embedded(html) == json.loads(json.dumps(page_data))
 
 
 def test_text_from_tables_cannot_become_markup(made_page):
@@ -33,16 +33,9 @@ def test_text_from_tables_cannot_become_markup(made_page):
     assert {one["statement"] for one in embedded(html)["claims"]} == {bad}
 
 
-def test_claims_that_are_not_testable_come_last(made_page):
-    untested = [one["claim_verdict"] == "untested" for one in made_page.data()["claims"]]
+def test_claims_that_are_not_testable_come_last(page_data):
+    untested = [one["claim_verdict"] == "untested" for one in page_data["claims"]]
     assert untested == sorted(untested) and any(untested)
-
-
-def test_titles_are_words(made_page):
-    found = {one["name"]: (one["place"], one["title"]) for one in made_page.data()["figures"]}
-    assert found["kovaleva2019/figure5"] == ("Figure 5", "How much each head's attention changes")
-    assert data.place("table_mrpc") == "Table MRPC" and data.place("appendix_a") == "Appendix A"
-    assert data.place("own_or_inherited") == ""
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -64,8 +57,8 @@ def test_published_values_that_are_numbers(words, number):
     assert data.published_number(words) == (number and pytest.approx(number))
 
 
-def test_a_chart_has_every_number_of_the_table(made_page):
-    for (entry, table, _), one in zip(made_page.figures, made_page.data()["figures"]):
+def test_a_chart_has_every_number_of_the_table(made_page, page_data):
+    for (entry, table, _), one in zip(made_page.figures, page_data["figures"]):
         if entry["name"] != "kovaleva2019/figure5":
             continue
         rows = one["chart"]["rows"]
@@ -76,72 +69,44 @@ def test_a_chart_has_every_number_of_the_table(made_page):
         assert named == list(table["panel"])
 
 
-def test_nulls_and_baselines_stand_beside_what_they_are_of(made_page):
-    found = {one["name"]: one["chart"] for one in made_page.data()["figures"]}
+def test_nulls_and_baselines_stand_beside_what_they_are_of(page_data):
+    found = {one["name"]: one["chart"] for one in page_data["figures"]}
     beside = [row for row in found["hao2020/figure2"]["rows"] if row[1] == charts.BESIDE]
-    assert len(beside) == 4 * 4 and not found["hao2020/figure2"]["choices"]
+    assert len(beside) == 4 * 7 and not found["hao2020/figure2"]["choices"]
     scores = found["college2020/figure3"]
     assert {row[1] for row in scores["rows"]} == {charts.OURS, charts.PUBLISHED, charts.BESIDE}
     assert scores["x"] == "position" and any(row[RUN] for row in scores["rows"])
-    assert found["kovaleva2019/figure8"]["column"] == "head"
     assert found["kovaleva2019/figure3"]["choices"][0]["key"] == "variant"
-
-
-def test_noise_is_a_line_of_a_chart_and_no_model(made_page):
-    found = {one["name"]: one for one in made_page.data()["figures"]}
-    for name, model, label in (
-        ("hao2020/figure2", "mnli@large", "MNLI@large"),
-        ("kovaleva2019/figure5", "mnli", "MNLI"),
-    ):
-        one = found[name]
-        noise = [line for line in one["chart"]["lines"] if "null" in line]
-        assert [(line["null"], line["of"], line["label"]) for line in noise] == [
-            ("noise", model, f"{label}, noise of the same size"),
-            ("matched", model, f"{label}, matched noise"),
-        ]
-        assert not [model for model in one["models"] if "noise" in model]
-    table = pd.DataFrame(
-        {"series": ["mnli", "mnli.noise", "mnli.matched"], "source": "ours", "trained": 1, "failed": 1}
-    )
-    assert [one["model"] for one in data.failures(table, ["mnli"])] == ["mnli"]
 
 
 def test_noise_stands_beside_the_measures_of_its_model(made_page):
     found = pairs.pairs(made_page.tables)
     assert found and not [name for name in found if ".noise" in name]
-    one = found["mnli@large_vs_large"]["measures"]["svcca"]["noise"]["layers"]
-    table = made_page.tables["results/svcca/mnli.noise@large_vs_large.tsv"]
-    runs = table[(table["variant"] == "svcca99") & (table["layer"] == 3)].groupby("init")["value"].mean()
-    assert one[2] == [3, *(pytest.approx(end, rel=1e-3) for end in (runs.mean(), runs.min(), runs.max())), []]
-    assert "noise" not in found["rte@large_vs_large"]["measures"]["svcca"]
-
-
-def test_a_table_without_layers_has_no_chart():
-    table = pd.DataFrame(
-        {"panel": ["a", "b"], "value": [1.0, 2.0], "source": "ours", "low": np.nan, "high": np.nan}
-    )
-    assert charts.chart(table, ["a"]) is None
+    one = found["mnli_vs_base"]["measures"]["svcca"]["noise"]["layers"]
+    table = made_page.tables["results/svcca/mnli.noise_vs_base.tsv"]
+    runs = table[(table["variant"] == "svcca99") & (table["layer"] == 3)].groupby("seed")["value"].mean()
+    assert one[3] == [3, *(pytest.approx(end, rel=1e-3) for end in (runs.mean(), runs.min(), runs.max())), []]
 
 
 def test_measures_of_two_models(made_page):
     found = pairs.pairs(made_page.tables)
-    pair = found["mnli@large_vs_large"]["measures"]["svcca"]
-    table = made_page.tables["results/svcca/mnli@large_vs_large.tsv"]
+    pair = found["mnli_vs_base"]["measures"]["svcca"]
+    table = made_page.tables["results/svcca/mnli_vs_base.tsv"]
     kept = table[(table["variant"] == "svcca99") & (table["layer"] == 2)]
     ours = {layer: (mean, each) for layer, mean, _, _, each in pair["layers"]}
     assert ours[2][0] == pytest.approx(kept["value"].mean(), rel=1e-3)
-    assert ours[2][1] == pytest.approx(list(kept.groupby("init")["value"].mean()), rel=1e-3)
-    assert set(pair["floors"]) == {"mnli@large"} and len(pair["null"]["layers"]) == 4
+    assert ours[2][1] == pytest.approx(list(kept["value"]), rel=1e-3)
+    assert set(pair["floors"]) == {"mnli"} and len(pair["null"]["layers"]) == 7
     assert not any(name.split("_vs_")[0] == name.split("_vs_")[1] for name in found)
 
 
 def test_runs_that_failed_are_left_out_of_measures_and_maps(made_page):
-    path = "results/js/mnli_vs_base.tsv"
+    path = "results/cosine/mnli_vs_base.tsv"
     table = made_page.tables[path]
-    bad = table.assign(failed=table["init"] == 1, value=np.where(table["init"] == 1, 9.0, table["value"]))
-    one = pairs.pairs({path: bad})["mnli_vs_base"]["measures"]["js"]
+    bad = table.assign(failed=table["seed"] == 1, value=np.where(table["seed"] == 1, 9.0, table["value"]))
+    one = pairs.pairs({path: bad})["mnli_vs_base"]["measures"]["cosine"]
     assert max(row[1] for row in one["layers"]) < 1 and max(map(max, one["heads"])) < 1
-    assert np.shape(one["heads"]) == (4, 4)
+    assert np.shape(one["heads"]) == (6, 12)
 
 
 def test_costs_are_those_of_the_records(tmp_path):

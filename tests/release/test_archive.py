@@ -73,21 +73,6 @@ def test_a_file_that_does_not_unpack_is_damaged(path):
     assert [said.split(":")[0] for said in damages(path)] == ["README.md is damaged"]
 
 
-@pytest.mark.parametrize(
-    ("local", "central", "value"), [(6, 8, 1), (8, 10, 99)], ids=["encrypted", "packed otherwise"]
-)
-def test_an_archive_that_is_encrypted_or_packed_otherwise_is_a_sentence(path, local, central, value):
-    content = bytearray(path.read_bytes())
-    for signature, place in ((b"PK\x03\x04", local), (b"PK\x01\x02", central)):
-        start = content.find(signature)
-        while start >= 0:
-            content[start + place] = value
-            start = content.find(signature, start + 4)
-    path.write_bytes(content)
-    with pytest.raises(UserError, match="SHA256SUMS cannot be read"):
-        damages(path)
-
-
 def test_what_is_no_archive_is_a_sentence(tmp_path):
     (tmp_path / "text.zip").write_text("no archive")
     with ZipFile(tmp_path / "other.zip", "w") as other:

@@ -1,15 +1,11 @@
 """Two archives beside each other: what both say of the same claims and figures."""
 
-import json
-import re
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from made_archives import written
-from made_papers import shipped, tables_of
+from made_archives import write
+from made_papers import shipped, stretched
 
 from bertshift.files import read_tsv
 from bertshift.page import compared, listing
@@ -18,33 +14,21 @@ from bertshift.release import archive, compare
 from bertshift.rows.statistics import mapped
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 
-TABLES = {"hao2020": "results/svcca/", "merchant2020": "results/rsa/"}
+NAME = "hao2020/figure2"
 
 
-def write(path: Path, papers, layers, turned=False):
-    """An archive of a figure for each of `papers`; SVCCA distances fall over layers if `turned`."""
-    config = shipped()
-    made = {
-        name: mapped(table, lambda distance: 0.9 - distance) if turned else table
-        for paper in papers
-        for name, table in tables_of(paper, layers).items()
-        if name.startswith(TABLES[paper])
+def turned(name, item):
+    """Deeper models, whose SVCCA distances fall over layers."""
+    return {
+        path: mapped(table, lambda distance: 0.9 - distance) for path, table in stretched(name, item).items()
     }
-    files = written(path.parent / path.stem, made)
-    figures = {paper: {item: None for item in items} for paper, items in config["figures"].items()}
-    for paper in papers:
-        figures[paper]["figure2"] = config["figures"][paper]["figure2"]
-    files["configuration.yaml"] = yaml.safe_dump(config | {"figures": figures}).encode()
-    archive.write(path, files)
-    return str(path)
 
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
     folder = tmp_path_factory.mktemp("archives")
-    return write(folder / "ours.zip", ["hao2020", "merchant2020"], 4), write(
-        folder / "theirs.zip", ["hao2020"], 6, turned=True
-    )
+    ours = write(folder / "ours.zip", [NAME, "merchant2020/figure2"])
+    return ours, write(folder / "theirs.zip", [NAME], turned)
 
 
 @pytest.fixture(scope="module")
@@ -71,40 +55,6 @@ def test_each_claim_has_what_both_archives_say(made):
     assert set(rows.loc[rows["paper"] == "merchant2020", "verdicts"]) == {"in one archive alone"}
 
 
-def test_the_summary_names_the_claims_that_are_decided_otherwise_with_both_numbers(made):
-    out, said = made
-    row = read_tsv(out / "claims.tsv").query("verdicts == 'opposite'").iloc[0]
-    [line] = [one for one in said.splitlines() if f" {row['claim']}, " in one]
-    assert row["measure"] in line and line.endswith("(opposite).")
-    for side, name in (("first", "ours"), ("second", "theirs")):
-        value, low, high = (f"{row[f'{key}_{side}']:.3g}" for key in ("ours", "low", "high"))
-        assert f"{name} {value} [{low}, {high}], {row[f'verdict_{side}']}" in line
-    verdicts = [line.rpartition("(")[2].rstrip(").") for line in said.splitlines() if line.endswith(").")]
-    assert said.splitlines()[0].endswith("(opposite).") and verdicts == sorted(
-        verdicts, key="opposite".__ne__
-    )
-    assert "In ours alone: merchant2020/figure2." in said
-    assert re.search(r"^hao2020: verdicts of \d+ claims: .*\d+ opposite", said, re.MULTILINE)
-
-
-def test_the_page_has_a_line_of_each_archive_and_their_numbers_of_layers(made):
-    out, _ = made
-    [text] = re.findall(
-        r'<script type="application/json" id="data">(.*?)</script>', (out / "index.html").read_text()
-    )
-    both = json.loads(text)["compared"]
-    assert [one["name"] for one in both["archives"]] == ["ours", "theirs"]
-    [figure] = both["figures"]
-    places = [choice["key"] for choice in figure["chart"]["choices"]]
-    place = places.index("archive")
-    deepest = {
-        name: max(row[2] for row in figure["chart"]["rows"] if row[10 + place] == k)
-        for k, name in enumerate(figure["chart"]["choices"][place]["values"])
-    }
-    assert deepest == {"ours": 4, "theirs": 6}
-    assert {one["agree"] for one in both["claims"] if one["paper"] == "hao2020"} >= {"opposite"}
-
-
 def test_every_number_of_both_stands_in_a_table(made):
     out, _ = made
     rows = read_tsv(out / "hao2020/figure2.tsv")
@@ -118,7 +68,7 @@ def test_every_number_of_both_stands_in_a_table(made):
 def test_archives_that_share_no_figure_are_a_sentence(archives, tmp_path, capsys):
     assert release.main(["compare", *archives, "--only", "merchant2020", "--out", str(tmp_path / "out")]) == 1
     assert "theirs.zip: 'merchant2020' is no paper and no figure of this archive" in capsys.readouterr().err
-    other = write(tmp_path / "other.zip", ["merchant2020"], 4)
+    other = write(tmp_path / "other.zip", ["merchant2020/figure2"])
     assert release.main(["compare", archives[1], other, "--out", str(tmp_path / "out")]) == 1
     assert (
         capsys.readouterr().err
@@ -175,11 +125,6 @@ def test_what_two_verdicts_say(one, other, said):
     assert compare.agreement(one, other) == compare.agreement(other, one) == said
 
 
-def test_archives_of_one_name_are_numbered():
-    assert compare.names(["a/run.zip", "b/run.zip"]) == ["run-1", "run-2"]
-    assert compare.names(["a.zip", "b.zip"]) == ["a", "b"]
-
-
 def rows(source="ours", **columns):
     return pd.DataFrame([{"source": source, "value": 0.5, "low": 0.4, "high": 0.6} | columns])
 
@@ -189,12 +134,6 @@ def test_models_of_two_checkpoints_stand_beside_each_other():
     found = compared.together({"a": first, "b": rows(series="mnli")})
     assert list(found["series"].unique()) == ["mnli"]
     assert list(found["archive"]) == ["a", "a", "b"]
-
-
-def test_models_that_one_archive_tells_apart_keep_their_names():
-    both = pd.concat([rows(series="mnli"), rows(series="mnli@roberta")])
-    found = compared.together({"a": both, "b": rows(series="mnli@roberta")})
-    assert list(found["series"]) == ["mnli", "mnli@roberta", "mnli@roberta"]
 
 
 def test_a_published_value_stands_once_where_models_have_other_numbers_of_layers():

@@ -5,7 +5,6 @@ import pytest
 from conftest import ROOT
 
 from bertshift.errors import UserError
-from bertshift.release import finished
 from bertshift.release.contents import place, program, results
 from bertshift.release.finished import made
 
@@ -113,15 +112,6 @@ def test_where_git_does_not_answer_nothing_is_published(copy, monkeypatch, why):
         program(copy / "workflow")
 
 
-def test_the_kinds_of_files_are_those_of_the_program(copy_project):
-    tracked = subprocess.run(
-        ["git", "ls-files", "workflow"], cwd=ROOT, capture_output=True, check=False
-    ).stdout
-    if not tracked:
-        pytest.skip("this copy is not a clone")
-    assert program(ROOT)[0].keys() <= program(copy_project().folder)[0].keys()
-
-
 def test_a_file_of_the_configuration_keeps_its_place_below_the_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files = [
@@ -137,9 +127,3 @@ def test_a_file_of_the_configuration_keeps_its_place_below_the_folder(tmp_path, 
         "config/edges.yaml",
         "config/elsewhere/experiments.yaml",
     ]
-
-
-def test_a_folder_without_the_program_is_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match="there is no Snakefile in .*; make this run in a clone of its own"):
-        finished.summary(["figures/all"])

@@ -4,14 +4,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
-from made_archives import written
-from made_papers import shipped, world
+from made_archives import write
 
 from bertshift.errors import UserError
 from bertshift.files import read_tsv
 from bertshift.release import __main__ as release
-from bertshift.release import archive, judged
+from bertshift.release import judged
 
 PAPER, FIGURE = "hao2020", "figure2"
 STRICTER = [f'"H2.1", HALVES, above_minus_below(13), low={bound}' for bound in ("0.0", "2.0")]
@@ -26,46 +24,29 @@ def changed(folder: Path, name: str, old: str, new: str) -> Path:
     return folder / name
 
 
-@pytest.fixture
-def run(tmp_path):
-    """An archive with the tables of one figure."""
-    files = written(tmp_path / "run", world()[f"{PAPER}/{FIGURE}"])
-    config = shipped() | {"figures": {PAPER: {FIGURE: shipped()["figures"][PAPER][FIGURE]}}}
-    archive.write(tmp_path / "run.zip", files | {"configuration.yaml": yaml.safe_dump(config).encode()})
-    return tmp_path / "run.zip"
-
-
-def test_a_criterion_and_a_statement_of_ones_own_are_those_of_the_redraw(tmp_path, run):
+def test_a_criterion_and_a_statement_of_ones_own_are_those_of_the_redraw(tmp_path):
+    run = write(tmp_path / "run.zip", [f"{PAPER}/{FIGURE}"])
     stricter = changed(tmp_path, "claims.py", *STRICTER)
     reworded = changed(tmp_path, "published.yaml", "Hidden states of higher layers change", "They change")
     claims = {}
     for name, options in {"theirs": [], "own": ["--claims", str(stricter), "--claims", str(reworded)]}.items():  # fmt: skip
         out = tmp_path / name
-        command = ["redraw", str(run), "--only", f"{PAPER}/{FIGURE}", "--out", str(out), *options]
+        command = ["redraw", run, "--only", f"{PAPER}/{FIGURE}", "--out", str(out), *options]
         assert release.main(command) == 0
         claims[name] = read_tsv(out / "claims.tsv").set_index("claim")
         assert ("They change more" in (out / "index.html").read_text(encoding="utf-8")) == (name == "own")
     theirs, own = claims["theirs"], claims["own"]
-    changes = theirs.index[theirs.index.str.startswith("H2.1")]
-    assert {*theirs.loc[changes, "verdict"]} == {"holds"} and {*own.loc[changes, "verdict"]} == {"fails"}
+    changes = theirs.index[theirs.index.str.startswith("H2.1") & (theirs["verdict"] == "holds")]
+    assert len(changes) and {*own.loc[changes, "verdict"]} == {"fails"}
     assert own.loc[changes, "statement"].str.startswith("They change").all()
     assert own.loc[changes, "ours"].equals(theirs.loc[changes, "ours"])
-    others = theirs.index.difference(changes)
+    others = theirs.index[~theirs.index.str.startswith("H2.1")]
     by_itself = theirs.columns.drop("adjusted_probability")  # which is for all claims of the paper
     assert len(others)
     # A column that is empty for all claims of one's own is one of numbers when it is read.
     pd.testing.assert_frame_equal(
         own.loc[others, by_itself], theirs.loc[others, by_itself], check_dtype=False
     )
-
-
-def test_two_archives_are_judged_by_claims_of_ones_own(tmp_path, run):
-    stricter = changed(tmp_path, "claims.py", *STRICTER)
-    command = ["compare", str(run), str(run), "--only", f"{PAPER}/{FIGURE}", "--claims", str(stricter)]
-    assert release.main([*command, "--out", str(tmp_path / "both")]) == 0
-    both = read_tsv(tmp_path / "both/claims.tsv")
-    rows = both[both["claim"].str.startswith("H2.1")]
-    assert {*rows["verdict_first"], *rows["verdict_second"]} == {"fails"}
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,13 @@
 import re
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT
 
 from bertshift.files import read_tsv
 from bertshift.release import redraw, versions
-from bertshift.release.versions import LACKS, Lack, completed, lacking, uneven
+from bertshift.release.versions import LACKS, completed, lacking, uneven
 
 ARCHIVES = {path.stem: path for path in (Path(__file__).parent / "archives").glob("*.zip")}
 GAINS = "results/gains/a_vs_b.tsv"
@@ -65,18 +64,6 @@ def test_only_tables_of_the_list_and_up_to_its_version_are_filled():
         given = table(version, **columns)
         found, said = completed(path, given)
         assert not said and found.equals(given)
-
-
-def test_values_without_blocks_are_absent_where_a_version_kept_none():
-    given = table("bertshift 0.2.0", without1=np.nan)
-    assert "without1" not in completed("results/mdl/a.tsv", given)[0]
-    assert "without1" in completed("results/mdl/a.tsv", given.assign(low=0.0, high=1.0))[0]
-
-
-def test_versions_are_compared_as_numbers():
-    lack = Lack("0.10.0", "results/gains/.*", ("failed",), "nothing is known")
-    assert completed(GAINS, table("bertshift 0.9.3"), [lack])[1]
-    assert not completed(GAINS, table("bertshift 0.11.0"), [lack])[1]
 
 
 def test_another_column_is_refused_with_version_table_and_column():

@@ -1,19 +1,12 @@
 from itertools import combinations
 
-import made_reinit
-import made_tables
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
-from conftest import ROOT
 from scipy import stats
 
-from bertshift.config import load_config
 from bertshift.errors import UserError
-from bertshift.naming import parse_model
 from bertshift.papers import by_name, catalogue
-from bertshift.replicates import sweep_runs_of
 from bertshift.rows.blocks import WITHOUT
 from bertshift.verdicts.deciding import BEYOND, FAILS, HOLDS, TOO, UNDECIDED, UNTESTED, Claims
 from bertshift.verdicts.evidence import Curve, NotTestableError
@@ -57,34 +50,12 @@ def test_statements_and_numbers_are_those_of_each_other(table, published, change
         by_name.decide(TWO, tables, paper | {"claims": stated | changed})
 
 
-def test_verdicts_flip_with_the_data(table, published):
-    rising = {
-        "mnli": [*[0.3] * 8, 0.4, 0.5, 0.6, 0.65, 0.7],
-        "squad": [*[0.5] * 8, 0.6, 0.7, 0.8, 0.9, 0.95],
-        "dep": [0.9] * 9 + [0.95] * 4,
-    }
-    rows = merchant(table, published, rising)
-    assert (rows["verdict"] == FAILS).all(), rows["verdict"]
-
-
 @pytest.mark.parametrize(
     "level, verdict", [(0.7801, HOLDS), (0.7799, FAILS), (0.8999, HOLDS), (0.9001, FAILS)]
 )
 def test_the_tolerance_of_a_printed_value_is_not_widened(table, published, level, verdict):
     curve = [*MNLI[:11], level, 0.6]
     assert merchant(table, published, {"mnli": curve}, spread=0).loc["F2.4", "verdict"] == verdict
-
-
-def test_a_verdict_on_another_family_says_so(table, published):
-    tables = {"mnli": table("mnli", {("wiki", "content"): MNLI}, first=0)}
-    tables["squad"] = table("squad", {("wiki", "content"): SQUAD}, first=0)
-    tables["mnli"]["family"] = "roberta"
-    rows = by_name.decide(TWO, tables, published["merchant2020"]).set_index("claim")
-    row = rows.loc["F2.1 (mnli)"]
-    of_bert = rows.loc["F2.1 (squad)"]  # in the same figure
-    said = "The paper speaks of BERT; this is RoBERTa."
-    assert row["verdict"] == of_bert["verdict"] == HOLDS
-    assert row["reason"].startswith(said) and said not in of_bert["reason"]
 
 
 def test_missing_evidence_is_not_a_verdict(table, published):
@@ -100,27 +71,6 @@ def test_missing_evidence_is_not_a_verdict(table, published):
     assert small.loc["F2.1 (mnli)", "verdict"] == HOLDS  # thirds of the depth exist in a model of 4 layers
     other = merchant(table, published, {"mnli": MNLI}, figure="merchant2020/figure5", stimuli="wiki")
     assert "no inputs 'mnli'" in other.loc["F5.1", "reason"]
-
-
-def test_replicates_decide_what_their_mean_does_not_have(table, published):
-    def value(evidence):
-        if evidence.results.models["mnli"]["init"].nunique() > 1:
-            raise NotTestableError("the mean of both gains nothing")
-        return 1.0
-
-    claims = Claims("merchant2020")
-    claims.about("figure2", "F2.2", "a gain", value, low=0)
-    tables = {"mnli": table("mnli", {("wiki", "content"): MNLI}, first=0)}
-    [row] = claims.decide("figure2", tables, published["merchant2020"]).itertuples()
-    assert (row.paper, row.verdict, row.replicates) == ("merchant2020", HOLDS, 5)
-
-
-def test_the_domain_claims_compare_inputs_of_one_model(table, published):
-    own, wiki = ("mnli", "content"), ("wiki", "content")
-    for first, second, verdict in ((DEP, MNLI, HOLDS), (MNLI, DEP, FAILS)):
-        tables = {"mnli": table("mnli", {own: first, wiki: second}, first=0)}
-        rows = by_name.decide("merchant2020/figure5", tables, published["merchant2020"]).set_index("claim")
-        assert rows.loc["F5.1", "verdict"] == verdict
 
 
 def test_the_last_sixth_of_the_layers_and_the_exception(table, published):
@@ -193,18 +143,6 @@ def test_a_run_is_left_out_with_every_pair_that_it_is_in(published, kind):
     assert row["high"] - row["ours"] == pytest.approx(stats.t.ppf(0.975, 2) * error)
 
 
-def test_two_pretraining_runs_of_two_seeds_are_two_runs(published):
-    tables = {
-        f"{init}": pairs_of_runs([0.1, 0.2 * init], "seed").assign(init=init, ref_init=init)
-        for init in (1, 2)
-    }
-    claims = Claims("merchant2020")
-    mean = lambda evidence: evidence.results.table["value"].mean()
-    claims.about("figure2", "F2.2", "a mean", mean, low=0.0, across=True)
-    row = claims.decide("figure2", {"a": pd.concat(tables.values())}, published["merchant2020"]).loc[0]
-    assert (row["replicates"], row["verdict"]) == (4, UNDECIDED) and "no interval" in row["reason"]
-
-
 def test_a_claim_says_which_of_our_layers_stand_for_the_papers(table, published):
     rows = kovaleva(table, published, [0.95] * 5 + [0.4])
     assert "Layers 11 to 12 of 12: here layer 6 of 6." in rows.loc["K5.1 (mrpc, crop)", "reason"]
@@ -271,41 +209,6 @@ def test_every_claim_has_its_facts_and_its_figure(published):
             catalogue.PAPERS[paper].FIGURES
         )
         assert len({one.name for one in claims.all}) == len(claims.all)
-
-
-def test_doubts_are_decided_by_layers(table, published):
-    """Attention changes most where weights moved furthest, and by a layer's input; and the other way round."""
-    rising, falling = np.linspace(0.1, 0.6, 12), np.linspace(0.6, 0.1, 12)
-    for moved, verdict in ((rising, HOLDS), (falling, FAILS)):
-        steps = table("mrpc", {("mrpc", "displacement"): moved}).assign(metric="steps")
-        cosine = table("mrpc", {("mrpc", "crop"): 1 - rising}).assign(metric="cosine")
-        rows = by_name.decide("kovaleva2019/steps", {"a": steps, "b": cosine}, published["kovaleva2019"])
-        assert rows.set_index("claim").loc["K5.2 (mrpc)", "verdict"] == verdict
-        parts = {("mrpc", "inherited"): moved, ("mrpc", "own"): np.full(12, 0.5)}
-        changed = table("mrpc", parts).assign(metric="own_or_inherited", measure="cosine_distance")
-        rows = by_name.decide("kovaleva2019/own_or_inherited", {"a": changed}, published["kovaleva2019"])
-        assert rows.set_index("claim").loc["K5.3 (mrpc)", "verdict"] == verdict
-
-
-@pytest.mark.parametrize("figure", [f"college2020/figure{n}" for n in (3, *range(5, 11))] + ["merchant2020/figure3",
-                                                                                              "merchant2020/figure4"])  # fmt: skip
-def test_the_rows_of_runs_at_paper_scale_decide_every_claim_on_them(published, figure):
-    user = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())
-    config = load_config({**user, "scale": "paper"}, ROOT)
-    paper, item = figure.split("/")
-    runs = sweep_runs_of(
-        parse_model({"college2020": "cola@cased", "merchant2020": "mnli"}[paper], config), config
-    )
-    replicates = {"inits": max(run.init for run in runs), "seeds": max(run.seed for run in runs)}
-    made = (
-        made_reinit.of_college(12, 12, **replicates) if paper == "college2020"
-        else made_tables.of_merchant(12, **replicates)
-    )[item]  # fmt: skip
-    named = "google-bert/bert-base-cased@cd5ef92" if paper == "college2020" else "made"
-    tables = {path: table.assign(checkpoint=named) for path, table in made.items()}
-    rows = by_name.decide(figure, tables, published[paper])
-    assert (rows["verdict"] != UNTESTED).all(), rows[["claim", "reason"]].to_string()
-    assert (rows["replicates"] == len(runs)).all()
 
 
 def with_blocks(rows, effects, rng):

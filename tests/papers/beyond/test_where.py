@@ -3,10 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made_tables import only_row
 
-from bertshift.metrics.layer_cka import contrast
-from bertshift.papers import by_name
 from bertshift.papers.beyond import where
 from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.estimates import BOTH, estimate
@@ -33,17 +30,3 @@ def test_a_contrast_is_taken_anew_without_each_block():
     found = drawn[["value", "low", "high"]].to_numpy(float)
     assert found == pytest.approx([expected.mean, expected.low, expected.high], abs=1e-12)
     assert drawn["interval"] == BOTH and drawn["replicates"] == 3
-
-
-def test_contrasts_of_noise_stand_in_the_caption(made, published):
-    tables = made(layers=6, inits=1, seeds=3)["beyond/where"]
-    figure, table, caption = by_name.draw("beyond/where", tables, published["beyond"])
-    noise = tables["results/layer_cka/mnli.noise_vs_base.tsv"].query("variant == 'after'")
-    maps = [run.set_index(["layer", "ref_layer"])["value"] for _, run in noise.groupby("seed")]
-    contrasts = [contrast(one) for one in maps]
-    row = only_row(table, series="mnli.noise")
-    assert len(contrasts) == 6 and row["variant"] == "after_contrast"
-    assert row["value"] == pytest.approx(np.mean(contrasts))
-    assert f"MNLI, noise of the same size {row['value']:+.2f} [" in caption
-    assert f"MNLI, matched noise {only_row(table, series='mnli.matched')['value']:+.2f} [" in caption
-    assert len(figure.axes) == 3 * 4 + 1  # no maps of noise

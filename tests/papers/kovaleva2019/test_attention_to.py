@@ -1,93 +1,70 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made_attention import attention_to as made
-from made_attention import of_kovaleva
-from matplotlib.text import Text
+from made_papers import real, stretched
 
 from bertshift.errors import UserError
 from bertshift.figures import numbers
 from bertshift.papers import by_name
-from bertshift.papers.kovaleva2019 import panels
+from bertshift.papers.kovaleva2019 import claims, panels
+from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 
 def draw(item, published, inputs):
     return by_name.draw(f"kovaleva2019/{item}", inputs, published["kovaleva2019"])
 
 
-def compared(figure):
-    """What stands above the published panels; above others stand names of models, or nothing."""
-    titles = [axes.get_title() for axes in figure.axes]
-    return [title for title in titles if title not in ("", "MRPC", "QQP")]
+def decide(item, published, bend, task="/mrpc"):
+    made = stretched(f"kovaleva2019/{item}", task, inits=5)
+    tables = {path: bend(table[table["seed"] <= 1]) for path, table in made.items()}
+    return by_name.decide(f"kovaleva2019/{item}", tables, published["kovaleva2019"]).set_index("claim")
 
 
-def test_correlation_only_between_the_same_heads(published):
-    for item in ("figure6", "figure7"):
-        figure, _, _ = draw(item, published, of_kovaleva(12, 12, tasks=["mrpc", "qqp"], inits=1))
-        assert compared(figure) and all(words.startswith("r = ") for words in compared(figure))
-        for shape in ((4, 4), (6, 12)):
-            figure, _, _ = draw(item, published, of_kovaleva(*shape, tasks=["mrpc", "qqp"], inits=1))
-            assert set(compared(figure)) == {panels.NOT_COMPARABLE}
-    ours, theirs = (
-        pd.DataFrame(numbers.cells(one)) for one in np.random.default_rng(0).normal(size=(2, 9, 12))
-    )
+def test_correlation_only_between_the_same_heads():
+    cells = np.random.default_rng(0).normal(size=(2, 12, 12))
+    ours, theirs = (pd.DataFrame(numbers.cells(one)) for one in cells)
     fewer = ours[ours["layer"] != 3]  # as a kind of token that no input of ours has
-    both = fewer["value"], theirs["value"][fewer.index]
-    assert panels.agreement(fewer, theirs) == f"r = {np.corrcoef(*both)[0, 1]:.2f}".replace("-", "−")
-
-
-def test_before_and_after_are_told_apart_and_stay_apart(published):
-    """The reference's rows, with its own runs, are `before`; a task's own inputs never mix with another's."""
-    inputs = of_kovaleva(4, 4, tasks=["mrpc", "rte"], inits=1, seeds=2, noise=0)
-    inputs = {
-        path: table.assign(value=table["value"] + 0.01 * table["seed"]) for path, table in inputs.items()
-    }
-    _, table, _ = draw("figure6", published, inputs)
-    ours = table[(table["source"] == "ours") & (table["token"] == "cls") & (table["layer"] == 1)]
-    cell = ours[ours["head"] == 1].set_index(["panel", "when"])
-    assert cell.loc[("mrpc", "after"), "value"] == pytest.approx(0.3 * 0.75 + 0.015)
-    assert cell.loc[("mrpc", "before"), "value"] == pytest.approx(0.3 * 0.75)
-    assert cell["replicates"].to_dict() == {(p, w): 2 if w == "after" else 1 for p, w in cell.index}
-
-
-def test_the_control_shows_mean_and_largest_head_of_each_replicate(published):
-    table = made("rte", 3, 4, inits=2, noise=0)
-    largest = (table["model"] == "rte") & (table["token"] == "noun") & (table["variant"] == "received")
-    for init, (layer, head) in {1: (1, 2), 2: (3, 4)}.items():  # another head in each run
-        where = largest & (table["init"] == init) & (table["layer"] == layer) & (table["head"] == head)
-        table.loc[where, "value"] = 0.5
-    figure, drawn, caption = draw("linguistic", published, {"results/attention_to/rte_vs_base.tsv": table})
-    assert "Control" in figure.legends[0].get_title().get_text() and set(drawn["source"]) == {"ours"}
-    noun = drawn[(drawn["token"] == "noun") & (drawn["variant"] == "received") & (drawn["when"] == "after")]
-    found = noun.set_index("statistic")["value"]
-    assert found["largest"] == pytest.approx(0.5)
-    assert found["mean"] == pytest.approx(0.09)  # head 0 of each layer, which is left as it was
-    assert "upos init1_seed1 (accuracy 0.950)" in caption
-
-
-def test_kinds_that_no_input_has_stay_blank(published):
-    inputs = of_kovaleva(4, 4, tasks=["mrpc"], inits=1, without=["neg", "pron"])
-    for item in ("figure7", "linguistic"):
-        _, table, _ = draw(item, published, inputs)
-        ours = table[table["source"] == "ours"]
-        assert not {"neg", "pron"} & set(ours["token"]) and ours["value"].notna().all()
-
-
-def test_a_decoder_has_no_separators_and_no_names_of_berts(published):
-    inputs = of_kovaleva(4, 4, tasks=["mrpc"], inits=1, without=["sep", "sep_sum"])
-    inputs = {
-        path: table.assign(checkpoint="gpt2@607a30d, family gpt2", family="gpt2")
-        for path, table in inputs.items()
-    }
-    for item in ("figure6", "figure7", "linguistic"):
-        figure, _, caption = draw(item, published, inputs)
-        texts = [text.get_text() for text in figure.findobj(Text)]
-        assert texts.count("no\nseparators") == (2 if item == "figure6" else 0)  # before, after
-        assert any("first token" in text for text in texts) and not any("[CLS]" in text for text in texts)
-        assert "family gpt2" in caption
+    r = np.corrcoef(fewer["value"], theirs["value"][fewer.index])[0, 1]
+    assert panels.agreement(fewer, theirs) == f"r = {r:.2f}".replace("-", "−")
+    assert panels.agreement(ours[ours["layer"] <= 6], theirs) == panels.NOT_COMPARABLE
 
 
 def test_a_model_against_itself_has_no_before(published):
-    table = made("rte", inits=1).assign(model="base")
+    tables = {
+        path: table.assign(model="base") for path, table in real("kovaleva2019/figure6", "/mrpc").items()
+    }
     with pytest.raises(UserError, match="compares a model with itself"):
-        draw("figure6", published, {"results/attention_to/base_vs_base.tsv": table})
+        draw("figure6", published, tables)
+
+
+def test_verdicts_follow_the_layers_of_special_tokens(published):
+    """Of [CLS] early and [SEP] late layers know; the other way round the claim fails."""
+
+    def bend(first, last):
+        def change(table):
+            depth = table["layer"] / 12
+            level = table["token"].map({first: 1, last: 0}).fillna(0.5)
+            return table.assign(value=(level - depth).abs() / 2)
+
+        return change
+
+    for tokens, verdict in ((("cls", "sep"), HOLDS), (("sep", "cls"), FAILS)):
+        rows = decide("figure6", published, bend(*tokens)).filter(regex=r"K6.1 .*mrpc", axis=0)
+        assert len(rows) and (rows["verdict"] == verdict).all(), rows[["ours", "reason"]].to_string()
+    flat = decide("figure7", published, lambda t: t.assign(value=t["value"].mask(t["token"] == "sep", 0.9)))
+    assert flat.loc["K7.1 (mrpc)", "verdict"] != UNTESTED
+    printed = flat.filter(like="K7.1", axis=0)["published_value"].str.extract(r"([-\d.]+)")[0].astype(float)
+    assert set(printed.index[printed <= 0]) == {f"K7.1 ({task})" for task in claims.EXCEPTIONS}
+
+
+def test_gains_are_over_the_replicates_own_parent_and_open_without_tokens(published):
+    """Each pretraining run has its own level, which a mean of all runs would take for a gain of one of them."""
+
+    def bend(table):
+        here = (table["model"] == table["stimuli"]) & (table["head"] == 1) & (table["layer"] == 2)
+        return table.assign(value=0.1 * table["init"] + 0.02 * here)[table["token"] != "neg"]
+
+    gains = decide("linguistic", published, bend).filter(like="K6.4 (mrpc", axis=0)
+    known = gains[~gains.index.str.contains("neg")]
+    assert known[["ours", "high"]].to_numpy(float) == pytest.approx(0.02) and (known["replicates"] == 5).all()
+    assert (gains.drop(known.index)["verdict"] == UNTESTED).all()
