@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bertshift.patterns import sheet
-from bertshift.patterns.features import CLASSES, FEATURES
+from bertshift.patterns.classes import CLASSES, FEATURES
 from bertshift.patterns.pages import pages
 
 
