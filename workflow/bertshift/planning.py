@@ -1,9 +1,5 @@
-"""What is left of all figures, and what it will take: `make plan`, or `python -m
-bertshift.planning [OPTION ...]`.
-
-The options are snakemake's. Dry runs tell the jobs, config/costs.yaml tells what a job of each
-rule takes.
-"""
+"""What is left of all figures, and what it will take: `make plan`. The options are snakemake's.
+Dry runs tell the jobs, config/costs.yaml tells what a job of each rule takes."""
 
 import argparse
 import math
@@ -31,11 +27,13 @@ from bertshift.running import gpus
 from bertshift.version import ROOT
 
 MB, GB, BATCH_TOKENS = 1e6, 1e9, 2048  # a model reads batches of so many tokens
-UNKNOWN_ROWS, UNKNOWN_TOKENS = 10_000, 40  # of a user's own data set
+BLOCK = re.compile(r"^ *(?:local)?rule (\S+):\n((?: +\w+: .*\n)+)", re.MULTILINE)
+READ = re.compile(r"^results/(?:stimuli/|activations/.*/)([^/.]+)(?:\.jsonl)?$", re.MULTILINE)
+COLUMNS = ["stage", "jobs", "GPU-hours", "CPU-hours", "operations", "disk", "memory", "source"]
 
 
 class Job(NamedTuple):
-    """A job as a dry run prints it."""
+    """A job as a dry run prints it; those of a group stand indented."""
 
     rule: str
     wildcards: Mapping[str, str]
@@ -47,30 +45,21 @@ class Job(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Bytes in memory and on disk; temporary: whether the disk is free again once all have read
-    it."""
-
     seconds: float
     operations: float
     memory: float
-    disk: float
-    temporary: bool
+    disk: float  # in bytes, as memory
+    temporary: bool  # whether the files go once all have read them
 
 
 def jobs_of(printed: str) -> dict[str, Job]:
-    """Read the jobs that a dry run has printed, by their first output. Those of a group stand
-    indented."""
+    """Read the jobs that a dry run has printed, by their first output."""
     jobs = {}
-    for rule, block in re.findall(
-        r"^ *(?:local)?rule (\S+):\n((?: +\w+: .*\n)+)", printed, re.MULTILINE
-    ):
+    for rule, block in BLOCK.findall(printed):
         told = defaultdict(str, re.findall(r"^ +(\w+): (.*)$", block, re.MULTILINE))
         inputs, outputs = (tuple(told[key].split(", ")) for key in ("input", "output"))
         wildcards = dict(re.findall(r"(\w+)=([^,]*)", told["wildcards"]))
-        threads, gpu = (
-            int(told["threads"] or 1),
-            bool(re.search(r"\bgpu=[1-9]", told["resources"])),
-        )
+        threads, gpu = int(told["threads"] or 1), " gpu=1" in told["resources"]
         jobs[outputs[0]] = Job(rule, wildcards, inputs, outputs, told["log"], threads, gpu)
     jobs.pop("", None)  # names of targets
     return jobs
@@ -87,10 +76,7 @@ class Estimate:
     def cost(self, job: Job) -> Cost:
         """Add up what the keys of the rule say; config/costs.yaml explains them."""
         rule = self.table["rules"]["other"] | self.table["rules"].get(job.rule, {})
-        rule = {
-            key: value[self.data] if isinstance(value, dict) else value
-            for key, value in rule.items()
-        }
+        rule = {key: one[self.data] if isinstance(one, dict) else one for key, one in rule.items()}
         cpu, gpu = (self.table["machines"][name] for name in ("cpu", "gpu"))
         machine, cores = (gpu, 1) if job.gpu and self.has_gpu else (cpu, job.threads)
         shape = shape_of_model(self.model(job), self.config)
@@ -111,32 +97,24 @@ class Estimate:
         times = math.prod([rule["times"], *(scales[each] for each in rule["by"])])
         speed = cores * machine["flops"] / (1 + machine["half_width"] / shape.width)
         seconds = rule["seconds"] + times * (products / speed + passes * machine["pass"])
-        # On a CPU wherever a job runs: operations of a metric, and bytes that are written and
-        # read.
+        # On a CPU wherever a job runs: operations of a metric, and bytes of activations.
         compared = scales[rule["compares"]] * (shape.layers + 1) * max(1, len(inputs))
         on_cpu = rule["products"] * shape.width**2 + rule["decompositions"] * shape.width**3
         seconds += compared * on_cpu / cpu["flops"] / job.threads + 3 * dump / cpu["moved"]
-        trained_bytes = [
-            shape.training_bytes(batch * length, length) for _, length, batch in trained
-        ]
+        held = [shape.training_bytes(batch * length, length) for _, length, batch in trained]
         memory = (rule["memory_mb"] + machine["memory_mb"]) * MB
-        memory += max(trained_bytes, default=4 * shape.parameters * bool(times))
-        memory *= min(
-            len(trained) or 1,
-            self.config["sweeps"]["runs_at_once"] or self.config["threads"]["train"],
-        )
+        memory += max(held, default=4 * shape.parameters * bool(times))
+        at_once = self.config["sweeps"]["runs_at_once"] or self.config["threads"]["train"]
+        memory *= min(len(trained) or 1, at_once)
         disk = rule["disk_mb"] * MB + rule["models"] * 4 * shape.parameters
         disk += compared * rule["row_bytes"] + dump * (rule["dumps"] == "kind")
         temporary = bool(rule["kept_by"]) and not self.config.get(rule["kept_by"])
         return Cost(seconds, times * products + compared * on_cpu, memory, disk, temporary)
 
     def model(self, job: Job) -> str:
-        """Name the model that a job is about; `snapshots` has two wildcards for it, `annotations`
-        none."""
-        name, stem, checkpoint, base = map(
-            job.wildcards.get, ("model", "stem", "checkpoint", "base")
-        )
-        return name or base or (stem + checkpoint if stem else self.config["annotators"]["tags"])
+        """Name the model that a job is about."""
+        names = [job.wildcards.get(key, "") for key in ("model", "base", "stem", "checkpoint")]
+        return "".join(names) or self.config["annotators"]["tags"]
 
     def task(self, job: Job) -> dict:
         return task_settings(parse_model(self.model(job), self.config), self.config)
@@ -146,10 +124,8 @@ class Estimate:
         folders = {Path(file).parent for file in job.inputs if file.endswith("/model.safetensors")}
         pairs, inits = folders, Counter(folder.name.partition("_")[0] for folder in folders)
         if {"model", "reference"} <= job.wildcards.keys():
-            compared = parse_comparison(
-                job.wildcards["model"], job.wildcards["reference"], self.config
-            )
-            pairs = pair_runs(*compared, self.config)
+            names = job.wildcards["model"], job.wildcards["reference"]
+            pairs = pair_runs(*parse_comparison(*names, self.config), self.config)
         return {
             "nothing": 0,
             "runs": len(folders),
@@ -160,90 +136,65 @@ class Estimate:
         }
 
     def trainings(self, job: Job, data: str) -> list[tuple[float, float, int]]:
-        """List (examples of all epochs, tokens of each, batch size) of the runs that a job
-        trains."""
+        """List (examples of all epochs, tokens of each, batch size) of all trained runs."""
         if data == "corpus":
             how = self.config["bases"][job.wildcards["base"]]["pretrain"]
-            corpus, (number, length) = (
-                Path(self.config["corpora"][how["corpus"]]),
-                self.size("documents"),
-            )
+            corpus = Path(self.config["corpora"][how["corpus"]])
+            number, length = self.size("documents")
             tokens = corpus.stat().st_size / 4 if corpus.is_file() else number * length
             return [(how["epochs"] * tokens / length, length, how["batch_size"])]
         settings = [self.task(job)] if data == "task" else []
         if data == "row":
             settings = sweeps.row(self.config, **job.wildcards).settings["runs"].values()
         each = [(self.split(one["task"], "train"), one["training"]) for one in settings]
-        return [
-            (number * how["epochs"], length, how["batch_size"]) for (number, length), how in each
-        ]
+        return [(n * how["epochs"], length, how["batch_size"]) for (n, length), how in each]
 
     def probes(self, beside: int, shape: Shape) -> tuple[float, float]:
-        """Count operations and batches of edge probes, whose best weights are found after 30
-        validations."""
+        """Count operations and batches of edge probes, which are best after 30 validations."""
         probes, (_, length) = ProbeSettings(**self.config["probes"]["edge"]), self.size("edges")
-        steps = 0
-        for one in map(probes.of, self.config["edge_tasks"]):
-            steps += 3 * min(one.max_steps, one.validate_every * (30 + one.patience))
+        each = map(probes.of, self.config["edge_tasks"])
+        steps = sum(3 * min(p.max_steps, p.validate_every * (30 + p.patience)) for p in each)
         tokens = steps * probes.batch_records * length * probes.probe_seeds * beside
         return 2.6 * tokens * shape.width * probes.width, steps  # with two projections of a token
 
     def inputs(self, job: Job) -> list[tuple[float, float]]:
-        """List (number, tokens of each) of the sets of inputs that a job reads, or that its dumps
-        are of."""
-        files = "\n".join(job.inputs)
-        names = re.findall(
-            r"^results/(?:stimuli/|activations/.*/)([^/]+?)(?:\.jsonl)?$", files, re.MULTILINE
-        )
-        sets = dict.fromkeys(name for joined in names for name in joined.split("-"))
-        return [self.size(name) for name in sets if not name.endswith(".json")]
+        """List (number, tokens of each) of the sets of inputs that a job or its dumps read."""
+        names = READ.findall("\n".join(job.inputs))
+        return [self.size(name) for name in dict.fromkeys("-".join(names).split("-")) if name]
 
     def size(self, name: str) -> tuple[float, float]:
         """Return (inputs, tokens of each) of a stimulus or of tasks."""
-        samples, entry, tasks = (
-            self.config["samples"],
-            self.config["stimuli"].get(name),
-            name.split("+"),
-        )
+        samples, entry = self.config["samples"], self.config["stimuli"].get(name)
         if name in self.rows:
             return self.rows[name], min(self.tokens[name], samples["max_length"])
+        tasks, form = name.split("+"), (entry or {}).get("form")
         datasets = [(entry or self.config["tasks"][task])["dataset"] for task in tasks]
-        length = max(self.tokens.get(dataset, UNKNOWN_TOKENS) for dataset in datasets)
-        text = entry and entry["form"] in ("sentences", "consecutive_pairs")
-        number = (
-            len(tasks) * samples["combined"]
-            if len(tasks) > 1
-            else samples["text" if text else "task"]
-        )
-        return number, min(length, samples["max_length"])
+        length = max(self.tokens.get(dataset, self.tokens["others"]) for dataset in datasets)
+        kind = "text" if form in ("sentences", "consecutive_pairs") else "task"
+        number = samples["combined" if len(tasks) > 1 else kind]
+        return len(tasks) * number, min(length, samples["max_length"])
 
     def split(self, task: Mapping, split: str) -> tuple[float, float]:
         """Return (inputs, tokens of each) of a split that a task reads."""
         dataset = task["dataset"]
-        published = self.config["datasets"][dataset].get("published", {}).get(split, UNKNOWN_ROWS)
-        rows = self.rows.get(dataset) or self.rows.get("others") or published
-        length = min(self.tokens.get(dataset, UNKNOWN_TOKENS), task["max_length"])
+        published = self.config["datasets"][dataset].get("published", {}).get(split)
+        rows = self.rows.get(dataset) or self.rows.get("made") or published or self.rows["others"]
+        length = min(self.tokens.get(dataset, self.tokens["others"]), task["max_length"])
         return min(rows, task.get(f"max_{split}") or rows), length
 
     def dump(self, job: Job, kind: str, shape: Shape) -> float:
-        """Estimate the bytes of a replicate's dump: hidden states of all layers, and maps of all
-        heads."""
+        """Estimate the bytes of a replicate's dump: states of all layers, maps of all heads."""
         how, size = how_dumped(job.wildcards.get(kind, kind), self.config), 0.0
         for number, length in self.inputs(job):
             tokens = min(number * length, how["sample"] or math.inf)
-            size += (
-                tokens
-                * (shape.layers + 1)
-                * shape.width
-                * (2 if how["precision"] == "float16" else 4)
-            )
+            each = 2 if how["precision"] == "float16" else 4
+            size += each * tokens * (shape.layers + 1) * shape.width
             size += 4 * number * length**2 * shape.layers * shape.heads * how["attention"]
         return size
 
 
 def ratios_of(finished: Sequence[tuple[Job, Cost]]) -> dict[str, tuple[int, float]]:
-    """Return (finished jobs, their time relative to the expected one) by rule; of all jobs for
-    other rules."""
+    """Return (finished jobs, their time to the expected one) by rule; of all for other rules."""
     took, expected = defaultdict(list), defaultdict(float)
     for job, cost in finished:
         try:
@@ -258,61 +209,40 @@ def ratios_of(finished: Sequence[tuple[Job, Cost]]) -> dict[str, tuple[int, floa
     return defaultdict(lambda: (0, ratios.get("all", (0, 1.0))[1]), ratios)
 
 
-def until_end(
-    jobs: Mapping[str, Job], seconds: Mapping[str, float], room: Mapping[str, int]
-) -> float:
-    """Estimate the seconds until the last job ends: all work in the room, but at least the longest
-    chain."""
+def until_end(jobs: dict[str, Job], seconds: dict[str, float], room: dict[str, int]) -> float:
+    """Estimate the time to the end: of all work in the room, but at least of the longest chain."""
     maker = {file: name for name, job in jobs.items() for file in job.outputs}
     work: Counter = Counter()
     for name, job in jobs.items():
         kind = "jobs" if "jobs" in room else "GPUs" if job.gpu and "GPUs" in room else "cores"
-        work[kind] += (
-            seconds[name] * (min(job.threads, room[kind]) if kind == "cores" else 1) / room[kind]
-        )
+        number = min(job.threads, room[kind]) if kind == "cores" else 1
+        work[kind] += seconds[name] * number / room[kind]
 
     @cache
     def chain(name: str) -> float:
-        return seconds[name] + max(
-            (chain(maker[file]) for file in jobs[name].inputs if file in maker), default=0
-        )
+        before = {maker[file] for file in jobs[name].inputs if file in maker}
+        return seconds[name] + max(map(chain, before), default=0)
 
     return max([*work.values(), *map(chain, jobs)], default=0.0)
 
 
-def plan(
-    jobs: dict[str, Job], left: dict[str, Job], estimate: Estimate, room: Mapping[str, int]
-) -> str:
+def plan(jobs: dict[str, Job], left: dict[str, Job], estimate: Estimate, room: dict) -> str:
     """Tabulate by stage what is left of all jobs, and say when it ends."""
     costs = {name: estimate.cost(job) for name, job in jobs.items()}
     ratios = ratios_of([(job, costs[name]) for name, job in jobs.items() if name not in left])
     seconds = {name: costs[name].seconds * ratios[job.rule][1] for name, job in left.items()}
     stages = {rule: stage for stage, rules in estimate.table["stages"].items() for rule in rules}
-    rows = [
-        [
-            "stage",
-            "jobs",
-            "GPU-hours",
-            "CPU-hours",
-            "operations",
-            "disk",
-            "memory",
-            "estimated from",
-        ]
-    ]
+    made, rows = {job.rule for job in jobs.values()}, [COLUMNS]
     for stage in [*estimate.table["stages"], "other", "total"]:
-        rules = {
-            job.rule for job in jobs.values() if stage in ("total", stages.get(job.rule, "other"))
-        }
+        rules = {rule for rule in made if stage in ("total", stages.get(rule, "other"))}
         names = [name for name, job in left.items() if job.rule in rules]
         on_gpu = {name for name in names if left[name].gpu and estimate.has_gpu}
+        on_cpu = [seconds[name] * left[name].threads for name in names if name not in on_gpu]
         own = sum(ratios[rule][0] for rule in rules & ratios.keys())
         cells = [
             f"{len(names):,}",
             f"{sum(seconds[name] for name in on_gpu) / 3600:,.2f}",
-            (
-                f"{sum(seconds[name] * left[name].threads for name in names if name not in on_gpu) / 3600:,.2f}"
-            ),
+            f"{sum(on_cpu) / 3600:,.2f}",
             f"{sum(costs[name].operations for name in names):.1e}",
             f"{sum(costs[name].disk for name in names if not costs[name].temporary) / GB:,.2f} GB",
             f"{max((costs[name].memory for name in names), default=0) / GB:.1f} GB",
@@ -322,32 +252,22 @@ def plan(
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     temporary = sum(costs[name].disk for name in left if costs[name].temporary) / GB
-    end, limits = (
-        until_end(left, seconds, room) / 3600,
-        [f"{number} {kind}" for kind, number in room.items()],
-    )
+    limits = " and ".join(f"{number} {kind}" for kind, number in room.items())
     notes = [
-        f"About {end:,.1f} hours with {' and '.join(limits)} at a time.",
+        f"About {until_end(left, seconds, room) / 3600:,.1f} hours with {limits} at a time.",
         f"Temporary files take up to {temporary:,.1f} GB more. Memory is that of the largest job.",
         *(estimate.table["machines"][name]["origin"] for name in ("cpu", "gpu")),
     ]
-    return "\n".join(
-        [f"Left to do at the scale {estimate.config['scale']}:", "", *lines, "", *notes]
-    )
+    return "\n".join([f"Left to do at scale {estimate.config['scale']}:\n", *lines, "", *notes])
 
 
 def asked(options: Sequence[str]) -> tuple[dict, dict[str, int]]:
     """Return the configuration and the room for jobs that snakemake has with these options."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for names in (["--config", "-C"], ["--configfile", "--configfiles"], ["--profile"]):
-        parser.add_argument(*names, nargs="+", action="extend", default=[])
-    for names in (
-        ["--cores", "-c"],
-        ["--jobs", "-j"],
-        ["--executor", "-e"],
-        ["--directory", "-d"],
-    ):
-        parser.add_argument(*names, nargs="?", const="all")
+    for names in ("--config -C", "--configfile --configfiles", "--profile"):
+        parser.add_argument(*names.split(), nargs="+", action="extend", default=[])
+    for names in ("--cores -c", "--jobs -j", "--executor -e", "--directory -d"):
+        parser.add_argument(*names.split(), nargs="?", const="all")
     given, _ = parser.parse_known_args(options)
     files = [Path(given.directory or ".") / "config/experiments.yaml", *given.configfile]
     typed = [yaml.safe_load(entry.replace("=", ": ", 1)) for entry in given.config]
@@ -365,17 +285,14 @@ def asked(options: Sequence[str]) -> tuple[dict, dict[str, int]]:
 def main(options: Sequence[str]) -> None:
     command, runs = [sys.executable, "-m", "snakemake", "figures/all", "--dry-run"], []
     for more in ([], ["--forceall"]):
-        run = subprocess.run(
-            [*command, *more, *options], check=False, capture_output=True, text=True
-        )
-        if run.returncode:
-            sys.exit(run.stdout + run.stderr)
-        runs.append(jobs_of(run.stdout))
+        arguments = [*command, *more, *options]
+        done = subprocess.run(arguments, check=False, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(done.stdout + done.stderr)
+        runs.append(jobs_of(done.stdout))
     (left, jobs), (config, room) = runs, asked(options)
-    estimate = Estimate(
-        config, read_yaml(ROOT / "config/costs.yaml"), has_gpu=room.keys() != {"cores"}
-    )
-    print(plan(jobs, left, estimate, room))
+    table, has_gpu = read_yaml(ROOT / "config/costs.yaml"), room.keys() != {"cores"}
+    print(plan(jobs, left, Estimate(config, table, has_gpu), room))
 
 
 if __name__ == "__main__":
