@@ -290,7 +290,7 @@ def _page(
             "absent": absent[entry["name"]],
             "tables": _with_measured_noise(entry["tables"], folder),
         }
-        for entry in request.settings
+        for entry in request.settings["entries"]
     ]
     return make(entries, request.inputs | own, folder)
 
