@@ -3,7 +3,7 @@ VENV := .venv
 READY := $(VENV)/.installed
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: envs figures plan test guide rehearse release verify redraw compare site venv clean-venv
+.PHONY: envs figures plan test quick guide rehearse release verify redraw compare site venv clean-venv
 
 # The environment, then every figure at the scale that config/experiments.yaml names.
 figures: $(READY)
@@ -16,6 +16,12 @@ plan: $(READY)
 # The environment, then the whole test suite.
 test: $(READY)
 	PATH="$(BIN):$$PATH" python -m pytest -q -n 2 --no-loadscope-reorder
+
+# The tests of single modules, in some three minutes on two cores.
+MODULES := metrics rows activations ablation probes patterns verdicts models data tasks training \
+  requests running test_config.py test_naming.py test_files.py test_hygiene.py test_enumerations.py
+quick: $(READY)
+	PATH="$(BIN):$$PATH" python -m pytest -q -n 2 $(addprefix tests/,$(MODULES))
 
 # A scale's own file whole, small or paper, on made data and narrow models: no network, two CPU cores, 45 or 20 minutes.
 SCALE ?= paper
