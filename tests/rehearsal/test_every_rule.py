@@ -37,8 +37,8 @@ TARGETS = [
     "results/examples/mrpc.json",
     "results/figures/hao2020.html",
 ]
-# Where a scale's checkpoints and data are made here rather than downloaded, and what prints a plan and makes nothing.
-ELSEWHERE = {"world", "vocabulary", "pretrain", "plan"}
+# Where a scale's checkpoints and data are made here rather than downloaded.
+ELSEWHERE = {"world", "vocabulary", "pretrain"}
 NAMES_OF_TARGETS = {
     "data/all",
     "figures/kovaleva2019",
