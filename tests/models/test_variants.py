@@ -1,7 +1,6 @@
 import pytest
 import torch
-from torch import nn
-from transformers import BertConfig, BertModel
+from made_encoders import inputs_of, model_of
 
 from bertshift.errors import UserError
 from bertshift.models.freeze import freeze
@@ -11,20 +10,12 @@ from bertshift.models.variants import apply_variants
 from bertshift.naming import Variant, parse_variant
 
 torch.set_num_threads(1)
-IDS = torch.tensor([[2, 5, 6, 7, 3]])
 
 
 @pytest.fixture
 def model():
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 64}
-    model = BertModel(BertConfig(vocab_size=50, max_position_embeddings=16, **sizes)).eval()
-    for part in model.modules():  # nothing may already look initialised
-        if isinstance(part, nn.LayerNorm):
-            part.weight.data.normal_()
-        if getattr(part, "bias", None) is not None:
-            part.bias.data.normal_()
-    return model
+    """A BERT with 4 layers of 4 heads, width 32, in which nothing looks freshly initialised."""
+    return model_of("bert")
 
 
 def copy(model):
@@ -35,16 +26,19 @@ def changed(before, model):
     return {name for name, value in model.state_dict().items() if not torch.equal(value, before[name])}
 
 
+def drawn(model, names):
+    return torch.cat([w.flatten() for n, w in model.named_parameters() if n in names and w.dim() == 2])
+
+
 def test_randomise_draws_everything_untruncated(model):
     before = copy(model)
     randomise(model, 1)
-    assert changed(before, model) == {name for name, _ in model.named_parameters()}
+    names = changed(before, model)
+    assert names == {name for name, _ in model.named_parameters()}
     for name, weight in model.named_parameters():
-        if "LayerNorm.weight" in name:
-            assert torch.all(weight == 1)
-        elif name.endswith("bias"):
-            assert torch.all(weight == 0)
-    weights = torch.cat([p.flatten() for n, p in model.named_parameters() if p.dim() == 2])
+        if weight.dim() == 1:
+            assert (weight == float("LayerNorm.weight" in name)).all()
+    weights = drawn(model, names)
     assert weights.std().item() == pytest.approx(0.02, rel=0.02) and weights.abs().max() > 0.06
 
 
@@ -55,13 +49,9 @@ def test_randomise_draws_everything_untruncated(model):
 def test_reinitialised_layers_follow_their_scheme(model, scheme, deviation, bound):
     before = copy(model)
     reinitialise_layers(model, 3, scheme, seed=1)
-    upper = {
-        name
-        for name, _ in model.named_parameters()
-        if name.startswith(("encoder.layer.2.", "encoder.layer.3."))
-    }
-    assert changed(before, model) == upper and len(upper) == 32
-    weights = torch.cat([p.flatten() for n, p in model.named_parameters() if n in upper and p.dim() == 2])
+    names = changed(before, model)
+    assert {name.split(".")[2] for name in names} == {"2", "3"} and len(names) == 32
+    weights = drawn(model, names)
     assert weights.std().item() == pytest.approx(deviation, rel=0.03) and weights.abs().max() <= bound
 
 
@@ -69,93 +59,80 @@ def test_a_layers_draw_does_not_depend_on_the_first(model):
     reinitialise_layers(model, 3, seed=1)
     before = copy(model)
     reinitialise_layers(model, 4, seed=1)
-    assert not changed(before, model)
     reinitialise_layers(model, 5, seed=2)
     assert not changed(before, model)
     reinitialise_layers(model, 4, seed=2)
     assert len(changed(before, model)) == 6  # the weights; the rest is constant
 
 
-def test_reinitialised_head_touches_its_rows_alone(model):
+@torch.no_grad()
+@pytest.mark.parametrize("through", ["E", 1, 3])
+def test_frozen_parts_survive_training_bit_for_bit(model, through):
+    freeze(model, through)
     before = copy(model)
-    reinitialise_head(model, layer=2, head=3, seed=1)
-    prefix = "encoder.layer.1.attention.self."
-    names = {f"{prefix}{part}.{kind}" for part in ("query", "key", "value") for kind in ("weight", "bias")}
-    assert changed(before, model) == names
-    for name in names:
-        rows = (model.state_dict()[name] != before[name]).reshape(32, -1)
-        assert rows[16:24].all() and not rows[:16].any() and not rows[24:].any()
-        assert model.state_dict()[name][16:24].abs().max() <= (0 if name.endswith("bias") else 0.04)
-
-
-def test_frozen_parameters_survive_training_bit_for_bit(model):
-    freeze(model, 1)
-    before = copy(model)
-    model.train()
-    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=0.1)
-    for _ in range(2):
-        model(IDS).pooler_output.sum().backward()
-        optimizer.step()
+    parts = ["embeddings.", *(f"encoder.layer.{i}." for i in range(4))]
     frozen = {
-        name for name in before if name.startswith(("embeddings.", "encoder.layer.0.", "encoder.layer.1."))
+        name for name in before if name.startswith(tuple(parts[: 1 if through == "E" else through + 2]))
     }
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    with torch.enable_grad():
+        model(**inputs_of("bert")).pooler_output.sum().backward()
+    optimizer.step()
     assert changed(before, model) == before.keys() - frozen
-    assert {name for name, p in model.named_parameters() if not p.requires_grad} == frozen
-
-
-def test_freezing_stops_where_it_says(model):
-    freeze(model, -1)
-    assert all(p.requires_grad for p in model.parameters())
-    freeze(model, "E")
-    assert {n.split(".")[0] for n, p in model.named_parameters() if not p.requires_grad} == {"embeddings"}
-    freeze(model, 3)
-    assert {n.split(".")[0] for n, p in model.named_parameters() if p.requires_grad} == {"pooler"}
 
 
 @torch.no_grad()
 def test_truncation_reads_the_layer_that_is_now_last(model):
-    full = model(IDS, output_hidden_states=True)
-    keep_layers(model, 4)
-    assert torch.equal(model(IDS).pooler_output, full.pooler_output)
-    for k in (2, 0):
+    full = model(**inputs_of("bert"), output_hidden_states=True)
+    for k in (4, 2, 0):
         keep_layers(model, k)
-        assert torch.equal(model(IDS).last_hidden_state, full.hidden_states[k])
-        assert model.config.num_hidden_layers == k and model(IDS).pooler_output.shape == (1, 32)
+        found = model(**inputs_of("bert"))
+        assert torch.equal(found.last_hidden_state, full.hidden_states[k])
+        assert torch.equal(found.pooler_output, model.pooler(full.hidden_states[k]))
 
 
 def test_variants_of_a_name_are_applied(model):
     before = copy(model)
     apply_variants(model, [Variant("bertadam", "bertadam"), Variant("carry", "carry")], seed=1)
     assert not changed(before, model)
-    apply_variants(model, [parse_variant("reinitL1H2d"), parse_variant("freezeE")], seed=1)
-    assert model.encoder.layer[0].attention.self.key.weight[8:16].abs().max() <= 0.0008
-    assert not model.embeddings.word_embeddings.weight.requires_grad
-    apply_variants(model, [Variant("keep", "keep1", (("layers", "1"),))], seed=1)
-    assert len(model.encoder.layer) == 1
-
-
-def test_pooler_and_output_columns_are_drawn_only_where_the_name_says_so(model):
-    before = copy(model)
     apply_variants(model, [parse_variant("reinit5dp")], seed=1)
     assert changed(before, model) == {"pooler.dense.weight", "pooler.dense.bias"}
     assert model.pooler.dense.weight.abs().max() <= 0.0008
+    apply_variants(model, [parse_variant("freezeE")], seed=1)
+    assert not model.embeddings.word_embeddings.weight.requires_grad
+    apply_variants(model, [Variant("keep", "keep2", (("layers", "2"),))], seed=1)
+    assert len(model.encoder.layer) == 2
+
+
+def test_a_heads_rows_and_where_the_name_says_so_its_columns_are_drawn(model):
+    before, prefix = copy(model), "encoder.layer.1.attention."
     apply_variants(model, [parse_variant("reinitL2H3")], seed=1)
-    before, output = copy(model), "encoder.layer.1.attention.output.dense.weight"
+    rows = {name for name in before if name.startswith(f"{prefix}self.")}
+    assert changed(before, model) == rows and len(rows) == 6
+    for name in rows:
+        moved = (model.state_dict()[name] != before[name]).reshape(32, -1)
+        assert moved[16:24].all() and not moved[:16].any() and not moved[24:].any()
+        drawn = model.state_dict()[name][16:24]
+        assert drawn.abs().max() <= (0 if name.endswith("bias") else 0.04)
+    output, before = f"{prefix}output.dense.weight", copy(model)
     apply_variants(model, [parse_variant("reinitL2H3o")], seed=1)
     assert changed(before, model) == {output}
     columns = (model.state_dict()[output] != before[output]).all(0)
     assert columns.nonzero().flatten().tolist() == list(range(16, 24))
 
 
-def test_layers_that_do_not_exist_are_refused(model):
-    for call in (
-        lambda: reinitialise_layers(model, 0),
-        lambda: reinitialise_layers(model, 6),
-        lambda: reinitialise_head(model, 5, 1),
-        lambda: reinitialise_head(model, 1, 5),
-        lambda: freeze(model, 4),
-        lambda: keep_layers(model, 5),
-        lambda: reinitialise_layers(model, 1, "E"),
-    ):
-        with pytest.raises(UserError):
-            call()
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda model: reinitialise_layers(model, 0),
+        lambda model: reinitialise_layers(model, 6),
+        lambda model: reinitialise_head(model, 5, 1),
+        lambda model: reinitialise_head(model, 1, 5),
+        lambda model: freeze(model, 4),
+        lambda model: keep_layers(model, 5),
+        lambda model: reinitialise_layers(model, 1, "E"),
+    ],
+)
+def test_layers_that_do_not_exist_are_refused(model, operation):
+    with pytest.raises(UserError):
+        operation(model)
