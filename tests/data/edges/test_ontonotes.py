@@ -38,46 +38,38 @@ def read(file, brief):
     return targets
 
 
-def test_tags(read):
+CONSTITUENTS = [
+    ("TOP", (0, 7)), ("S", (0, 7)), ("NP", (0, 3)), ("PRN", (0, 3)), ("NP", (1, 2)), ("NX", (1, 2)),
+    ("VP", (3, 6)), ("SBAR", (4, 6)), ("S", (4, 6)), ("NP", (4, 5)), ("VP", (5, 6)),
+]  # fmt: skip
+FRAMES = [
+    [("ARG0", (3, 4), (1, 2)), ("ARG1", (3, 4), (4, 6))],
+    [("ARG0", (5, 6), (4, 5))],
+    [("ARG1", (4, 5), (0, 4))],
+    [],
+]
+MENTIONS = [
+    [("1", (1, 2), (4, 5))],
+    [("1", (0, 4), (2, 4)), ("0", (0, 4), (2, 4)), ("0", (2, 4), (2, 4))],
+    [],
+]
+
+
+def test_each_layer_is_read(read):
     (first, second, third), split = read("pos")
-    assert [label for label, _ in first] == ["-LRB-", "NNP", "-RRB-", "VBD", "PRP", "VBD", "."]
+    assert " ".join(label for label, _ in first) == "-LRB- NNP -RRB- VBD PRP VBD ."
     assert first[2] == ("-RRB-", (2, 3)) and len(second) == 5 and third == []
     assert " ".join(split.records[0]["words"]) == "( Ann ) said she left ."
-    assert split.source == {"sentences": 3, "tokens": 14} and split.irregular == {
-        "sentences without a tree (XX)": 1
-    }
-
-
-def test_constituents_keep_chains_and_lose_functions(read):
-    (first, _, third), _ = read("constituents")
-    assert first == [
-        ("TOP", (0, 7)), ("S", (0, 7)), ("NP", (0, 3)), ("PRN", (0, 3)), ("NP", (1, 2)), ("NX", (1, 2)),
-        ("VP", (3, 6)), ("SBAR", (4, 6)), ("S", (4, 6)), ("NP", (4, 5)), ("VP", (5, 6)),
-    ]  # fmt: skip
-    assert third == []
-
-
-def test_entities_may_nest(read):
+    assert split.source == {"sentences": 3, "tokens": 14}
+    assert split.irregular == {"sentences without a tree (XX)": 1}
+    found = read("constituents")[0]  # chains are kept, functions are not
+    assert found[0] == CONSTITUENTS and found[2] == []
     assert read("entities")[0] == [[("PERSON", (1, 2))], [("ORG", (0, 4)), ("GPE", (2, 4))], []]
-
-
-def test_one_record_for_each_frame_with_a_verb(read):
+    assert read("coref")[0] == MENTIONS
     frames, split = read("srl")
-    assert frames == [
-        [("ARG0", (3, 4), (1, 2)), ("ARG1", (3, 4), (4, 6))],
-        [("ARG0", (5, 6), (4, 5))],
-        [("ARG1", (4, 5), (0, 4))],
-        [],
-    ]
-    assert split.source["frames"] == 4 and split.irregular == {"frames without a verb": 1}
-
-
-def test_all_pairs_of_mentions_in_order(read):
-    assert read("coref")[0] == [
-        [("1", (1, 2), (4, 5))],
-        [("1", (0, 4), (2, 4)), ("0", (0, 4), (2, 4)), ("0", (2, 4), (2, 4))],
-        [],
-    ]
+    assert (
+        frames == FRAMES and split.source["frames"] == 4 and split.irregular == {"frames without a verb": 1}
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,15 +94,6 @@ def test_faults_are_named_with_file_and_line(read, task, old, new, message):
         return
     with pytest.raises(UserError, match=message):
         read(task, CONLL.replace(old, new))
-
-
-def test_several_roots_are_a_fault(read):
-    two = CONLL.replace("(TOP(S(NP(NP*)", "(TOP*)").replace("(PP*  ", "(PP*").replace("(VP*)))  ", "(VP*)")
-    two = two.replace("(NP*                 -    -  - - (GPE*", "* - - - - (GPE*").replace(
-        "*)))                 -", "*) -"
-    )
-    with pytest.raises(UserError, match=":10: the tree has several roots or none"):
-        read("constituents", two)
 
 
 def test_skeletons_without_words(file):

@@ -7,32 +7,34 @@ from bertshift.errors import UserError
 from bertshift.files import write_json, write_jsonl
 
 WORDS = ["Ann", "saw", "the", "river", "."]
-FAULTS = {
-    "outside": ("entities", WORDS, [target("A", (3, 6))], r"target 1 has the span1 \[3, 6\) outside its 5 words"),
-    "negative": ("entities", WORDS, [target("A", (-1, 1))], "outside its 5 words"),
-    "empty": ("entities", WORDS, [target("A", (0, 1)), target("A", (2, 2))], r"target 2 has the empty span1 \[2, 2\)"),
-    "number for a target": ("entities", WORDS, [3], "target 1 is not an object"),
-    "number for a span": ("entities", WORDS, [{"span1": 3, "label": "A"}], "not \\[start, end\\)"),
-    "floats": ("entities", WORDS, [target("A", (0.0, 1.0))], "not \\[start, end\\)"),
-    "one span of two": ("srl", WORDS, [target("A", (0, 1))], "has span1 where span1 and span2 should be"),
-    "two spans of one": ("pos", WORDS, [target("A", (0, 1), (1, 2))], "has span1 and span2 where span1 should be"),
-    "no label": ("entities", WORDS, [{"span1": [0, 1]}], "has no label"),
-    "empty label": ("entities", WORDS, [target("", (0, 1))], "has no label"),
-    "no labels": ("entities", WORDS, [target([], (0, 1))], "has 0 labels where one should be"),
-    "two labels": ("coref", WORDS, [target(["0", "1"], (0, 1), (2, 4))], "has 2 labels where one should be"),
-    "wide tag": ("pos", WORDS, [target("NN", (2, 4))], "where a single word should be"),
-    "two heads": ("dependencies", WORDS, [target("a", (0, 1), (1, 2)), target("b", (0, 1), (2, 3))],
-                  "word 1 has several targets"),
-    "an empty word": ("entities", ["Ann", ""], [], "word 2 is empty"),
-    "no words": ("entities", [], [], "has no words"),
-}  # fmt: skip
+FAULTS = [
+    ("entities", [target("A", (3, 6))], r"target 1 has the span1 \[3, 6\) outside"),
+    ("entities", [target("A", (-1, 1))], "outside"),
+    ("entities", [target("A", (0, 1)), target("A", (2, 2))], r"target 2 has the empty span1"),
+    ("entities", [3], "target 1 is not an object"),
+    ("entities", [{"span1": 3, "label": "A"}], "not \\[start, end\\)"),
+    ("entities", [target("A", (0.0, 1.0))], "not \\[start, end\\)"),
+    ("srl", [target("A", (0, 1))], "span1 where span1 and span2"),
+    ("pos", [target("A", (0, 1), (1, 2))], "span1 and span2 where span1"),
+    ("entities", [{"span1": [0, 1]}], "no label"),
+    ("entities", [target("", (0, 1))], "no label"),
+    ("entities", [target([], (0, 1))], "0 labels"),
+    ("coref", [target(["0", "1"], (0, 1), (2, 4))], "2 labels"),
+    ("pos", [target("NN", (2, 4))], "single word"),
+    ("dependencies", [target("a", (0, 1), (1, 2)), target("b", (0, 1), (2, 3))], "word 1 has several"),
+]
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_named_with_their_place(name):
-    task, words, targets, message = FAULTS[name]
+@pytest.mark.parametrize(("task", "targets", "message"), FAULTS)
+def test_faults_are_named_with_their_place(task, targets, message):
     with pytest.raises(UserError, match=rf"^corpus.txt:7: .*{message}"):
-        record(task, "corpus.txt:7", words, targets)
+        record(task, "corpus.txt:7", WORDS, targets)
+
+
+@pytest.mark.parametrize(("words", "message"), [(["Ann", ""], "word 2 is empty"), ([], "no words")])
+def test_a_sentence_has_words(words, message):
+    with pytest.raises(UserError, match=f"^corpus.txt:7: .*{message}"):
+        record("entities", "corpus.txt:7", words, [])
 
 
 def test_what_tasks_allow():
