@@ -87,37 +87,36 @@ def test_glue_drops_and_counts_what_it_may(file):
     rows, counts = glue_tsv.read(path, {**PAIR, "unlabelled": ["-"], "tolerate_malformed": 2})
     assert len(list(rows)) == 1
     assert counts == {"malformed lines": 2, "without a label": 1}
-    with pytest.raises(UserError, match=r"train.tsv:3 has 2 columns where 4 are expected \(2 such lines"):
+    with pytest.raises(UserError, match="train.tsv:3 has 2 columns"):
         list(glue_tsv.read(path, {**PAIR, "unlabelled": ["-"], "tolerate_malformed": 1})[0])
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (HEADER + "0\ta\tb\t2\n", "train.tsv:2 has the unknown label '2'"),
-        ("id\tquestion1\tis_duplicate\n0\ta\t1\n", "no column 'question2', only id, question1, is_duplicate"),
-        ("id\tquestion1\tquestion2\tquestion2\tis_duplicate\n", "has 2 columns 'question2'"),
-        ("question1,question2,is_duplicate\na,b,1\n", "commas where tabs"),
-        ('"question1";"question2";"is_duplicate"\n"a";"b";1\n', "semicolons where tabs"),
-        ("", "is empty"),
-        ("\n<!DOCTYPE html>\n<html></html>", "is a web page"),
-        ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "is a Git LFS pointer"),
-        (HEADER.encode() + b"0\tcaf\xe9\tb\t1\n", "train.tsv:2 is not UTF-8"),
+        (HEADER + "0\ta\tb\t2\n", ":2 has the unknown label '2'"),
+        ("id\tquestion1\tis_duplicate\n0\ta\t1\n", "no column 'question2'"),
+        ("id\tquestion1\tquestion2\tquestion2\tis_duplicate\n", "2 columns 'question2'"),
+        ("question1,question2,is_duplicate\na,b,1\n", "commas"),
+        ('"question1";"question2";"is_duplicate"\n"a";"b";1\n', "semicolons"),
+        ("", "empty"),
+        ("\n<!DOCTYPE html>\n<html></html>", "web page"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS"),
+        (HEADER.encode() + b"0\tcaf\xe9\tb\t1\n", ":2 is not UTF-8"),
     ],
 )
 def test_glue_names_the_fault(file, content, message):
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=f"train.tsv.*{message}"):
         list(glue_tsv.read(file(content), PAIR)[0])
 
 
 @pytest.mark.parametrize("score", ["5.1", "nan", "high", "", "0_3", "١"])
 def test_scores_are_bounded_numbers(file, score):
-    spec = {"columns": {"text_a": "a", "text_b": "b", "label": "score"}, "range": [0, 5]}
-    assert next(glue_tsv.read(file("a\tb\tscore\nx\ty\t3.800\n"), spec)[0])["label"] == 3.8
-    with pytest.raises(
-        UserError, match=f"train.tsv:2 has the score '{score}', expected a number from 0 to 5"
-    ):
-        list(glue_tsv.read(file(f"a\tb\tscore\nx\ty\t{score}\n"), spec)[0])
+    spec = {"columns": {"text_a": "a", "label": "score"}, "range": [0, 5]}
+    rows = glue_tsv.read(file(f"a\tscore\nx\t3.800\ny\t{score}\n"), spec)[0]
+    assert next(rows)["label"] == 3.8
+    with pytest.raises(UserError, match=f"train.tsv:3 has the score '{score}'"):
+        next(rows)
 
 
 def squad(*questions, context="the cat saw the cat") -> str:
@@ -153,32 +152,33 @@ def test_squad_answers_stand_where_they_say(file):
     }
 
 
-def test_squad_names_the_fault(file):
-    with pytest.raises(UserError, match=r"train.tsv:1 is not valid JSON .* cut off"):
-        squad_json.read(file(squad({"answers": []})[:-20]), {})
-    with pytest.raises(UserError, match="no top-level key 'data'"):
-        squad_json.read(file("[]"), {})
-    with pytest.raises(UserError, match="after question 0: not in SQuAD's JSON form .KeyError: 'answers'"):
-        squad_json.read(file(squad({})), {})
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (squad({"answers": []})[:-20], "train.tsv:1 is not valid JSON"),
+        ("[]", "no top-level key 'data'"),
+        (squad({}), "KeyError: 'answers'"),
+    ],
+)
+def test_squad_names_the_fault(file, text, fault):
+    with pytest.raises(UserError, match=fault):
+        squad_json.read(file(text), {})
 
 
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"is_impossible": "false"}, 'its is_impossible is "false", which is not true or false'),
-        ({"question": None}, "its question is null, which is not text"),
-        ({"question": "half \ud83d"}, r'its question is "half \\ud83d", which is not text'),
-        ({"id": ["q1"]}, r'its id is \["q1"\], which is not text'),
-        (
-            {"answers": [{"text": "cat", "answer_start": "4"}]},
-            'its answer_start is "4", which is not a whole',
-        ),
-        ({"answers": [{"text": None, "answer_start": 4}]}, "its answer's text is null, which is not text"),
+        ({"is_impossible": "false"}, 'is_impossible is "false"'),
+        ({"question": None}, "question is null"),
+        ({"question": "half \ud83d"}, "question is "),
+        ({"id": ["q1"]}, "id is "),
+        ({"answers": [{"text": "cat", "answer_start": "4"}]}, 'answer_start is "4"'),
+        ({"answers": [{"text": None, "answer_start": 4}]}, "text is null"),
     ],
 )
 def test_squad_names_the_value_that_is_of_another_type(file, changes, fault):
     answered = {"answers": [{"text": "cat", "answer_start": 4}]}
-    with pytest.raises(UserError, match=f"train.tsv, question 2: {fault}"):
+    with pytest.raises(UserError, match=f"train.tsv, question 2: .*{fault}"):
         squad_json.read(file(squad(answered, answered | changes)), {})
 
 
@@ -187,50 +187,35 @@ def word(number, form, head, relation="dep"):
 
 
 def test_conllu_keeps_the_words_of_the_basic_tree(file):
+    skipped = [f"{number}\t{form}" + "\t_" * 8 for number, form in (("1-2", "Don't"), ("2.1", "it"))]
     lines = [
         "# sent_id = a-1",
         "# text = Don't = do",
-        "1-2\tDon't" + "\t_" * 8,
-        word(1, "Do", 0, "root"),
-        word(2, "n't", 1, "advmod"),
-        "2.1\tit" + "\t_" * 8,
-        "",
-        "",
-        word(1, "Bare", 2),
-        word(2, "words", 0),
+        *[skipped[0], word(1, "Do", 0, "root"), word(2, "n't", 1, "advmod"), skipped[1]],
+        *["", "", word(1, "Bare", 2), word(2, "words", 0)],
     ]
     rows, _ = conllu.read(file("\n".join(lines)), {})
     assert rows[0] == {
-        "text": "Don't = do",
-        "words": ["Do", "n't"],
-        "upos": ["NOUN", "NOUN"],
-        "xpos": ["NN", "NN"],
-        "heads": [0, 1],
-        "deprels": ["root", "advmod"],
-        "id": "a-1",
-    }
+        "text": "Don't = do", "words": ["Do", "n't"], "upos": ["NOUN", "NOUN"], "xpos": ["NN", "NN"],
+        "heads": [0, 1], "deprels": ["root", "advmod"], "id": "a-1",
+    }  # fmt: skip
     assert rows[1]["text"] == "Bare words"
+
+
+@pytest.mark.parametrize("heads", [[0, 1, 2], [2, 3, 0]])
+def test_conllu_reads_trees(file, heads):
+    content = "".join(word(i, "w", head) + "\n" for i, head in enumerate(heads, 1))
+    assert conllu.read(file(content), {})[0][0]["heads"] == heads
 
 
 @pytest.mark.parametrize(
     ("heads", "fault"),
-    [
-        ([0, 1, 2], None),
-        ([2, 3, 0], None),
-        ([0, 0], "2 roots"),
-        ([2, 1], "0 roots"),
-        ([0, 3, 2], "a cycle through word"),
-        ([0, 2], "a cycle through word 2"),
-        ([0, 4], "a head 4 outside its 2 words"),
-    ],
+    [([0, 0], "2 roots"), ([2, 1], "0 roots"), ([0, 3, 2], "cycle"), ([0, 2], "cycle"), ([0, 4], "head 4")],
 )
-def test_conllu_heads_form_a_tree(file, heads, fault):
-    content = "# sent_id = s\n" + "".join(word(i, "w", head) + "\n" for i, head in enumerate(heads, 1))
-    if fault is None:
-        assert conllu.read(file(content), {})[0][0]["heads"] == heads
-    else:
-        with pytest.raises(UserError, match=f"train.tsv:1: the sentence has {fault}"):
-            conllu.read(file(content), {})
+def test_conllu_refuses_what_is_no_tree(file, heads, fault):
+    content = "".join(word(i, "w", head) + "\n" for i, head in enumerate(heads, 1))
+    with pytest.raises(UserError, match=f"train.tsv:1: the sentence has .*{fault}"):
+        conllu.read(file(content), {})
 
 
 @pytest.mark.parametrize(
@@ -242,16 +227,17 @@ def test_conllu_names_the_line(file, line):
 
 
 @pytest.mark.parametrize(
-    "sentences",
+    "text",
     [
-        ["Mr. J. R. Smith paid $3.50 to St. Mary on Jan. 5.", "He left."],
-        ["He moved to the U.S. Army base.", "It was in the U.S.", "The base closed."],
-        ['She said "Stop!"', "Then she left.", '"Why?"', "(Nobody knew.)"],
-        ["It grew (cf. No. 7, e.g. Fig. 2).", "In 1999 it fell.", "1999 was dry."],
-        ["Was it?", "Yes!", "Maybe...", "Élan counts too."],
+        "Mr. J. R. Smith paid $3.50 to St. Mary on Jan. 5. | He left.",
+        "He moved to the U.S. Army base. | It was in the U.S. | The base closed.",
+        'She said "Stop!" | Then she left. | "Why?" | (Nobody knew.)',
+        "It grew (cf. No. 7, e.g. Fig. 2). | In 1999 it fell. | 1999 was dry.",
+        "Was it? | Yes! | Maybe... | Élan counts too.",
     ],
 )
-def test_sentences_end_where_a_reader_says(sentences):
+def test_sentences_end_where_a_reader_says(text):
+    sentences = text.split(" | ")
     assert plain_text.split_sentences(" ".join(sentences)) == sentences
 
 

@@ -24,7 +24,8 @@ from bertshift.models.family import family_of, layers_of, output_columns, run
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
 from bertshift.models.restore import every_restoration
-from bertshift.tasks import TextClassification, load_task
+from bertshift.tasks.loading import load_task
+from bertshift.tasks.text_classification import TextClassification
 from bertshift.training.settings import TrainSettings
 
 families = pytest.mark.parametrize("kind", FAMILIES)
@@ -128,7 +129,7 @@ def test_a_run_that_is_interrupted_leaves_the_same_bytes(kind, start, tmp_path, 
             os.kill(os.getpid(), signal.SIGTERM)
         return collate(examples, pad_id)
 
-    monkeypatch.setattr("bertshift.tasks.TextClassification.collate", staticmethod(killed_at_2))
+    monkeypatch.setattr("bertshift.tasks.text_classification.TextClassification.collate", staticmethod(killed_at_2))
     with pytest.raises(SystemExit):
         run_of("classification", start, tmp_path / "killed")
     assert (tmp_path / "killed" / ".checkpoint").is_file()

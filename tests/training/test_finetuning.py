@@ -110,7 +110,7 @@ def killed_at_20(monkeypatch):
             os.kill(os.getpid(), signal.SIGTERM)
         return collate(examples, pad_id)
 
-    monkeypatch.setattr("bertshift.tasks.TextClassification.collate", staticmethod(counted))
+    monkeypatch.setattr("bertshift.tasks.text_classification.TextClassification.collate", staticmethod(counted))
     return batches
 
 

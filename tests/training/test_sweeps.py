@@ -15,7 +15,7 @@ from bertshift.files import read_json, sha256, write_json, write_jsonl
 from bertshift.models.loading import save_model
 from bertshift.rows.blocks import BLOCKS
 from bertshift.rows.losses import moving_average, thinned
-from bertshift.tasks import TextClassification
+from bertshift.tasks.text_classification import TextClassification
 from bertshift.training import sweeps
 from bertshift.training.loop import on_plateau
 from bertshift.training.sweeps import sweep, sweep_tables
