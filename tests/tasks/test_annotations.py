@@ -14,23 +14,7 @@ from bertshift.tasks.dependency_parsing import DependencyParsing
 from bertshift.tasks.tagging import Tagging
 
 torch.set_num_threads(1)
-PIECES = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "he",
-    "did",
-    "see",
-    "dogs",
-    "bark",
-    ".",
-    "?",
-    "n",
-    "'",
-    "t",
-]
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "he", "did", "see", "dogs", "bark", ".", "?", "n", "'", "t"]
 TOKENIZER = BertTokenizer(vocab={piece: i for i, piece in enumerate(PIECES)})
 ROWS = [
     {"id": "7", "text_a": "He didn't see. Dogs bark.", "text_b": "Dogs  see?"},
@@ -77,11 +61,6 @@ def test_a_model_of_another_kind_is_refused(folders):
 
 
 def test_the_record_names_model_and_score():
-    scores = [
-        {"metric": "accuracy", "scores": {"accuracy": 0.98724}},
-        {"metric": "las_ud", "scores": {"las_ud": 0.85}},
-    ]
-    folders = [Path("results/models/upos/init1_seed1"), Path("results/models/dep@large/init1_seed2")]
-    assert (
-        describe(folders, scores) == "upos init1_seed1 (accuracy 0.987), dep@large init1_seed2 (las_ud 0.850)"
-    )
+    scores = [{"metric": "accuracy", "scores": {"accuracy": 0.98724}}]
+    folders = [Path("results/models/dep@large/init1_seed2")]
+    assert describe(folders, scores) == "dep@large init1_seed2 (accuracy 0.987)"

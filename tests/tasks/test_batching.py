@@ -19,7 +19,7 @@ def test_every_index_occurs_once_and_one_batch_a_pool_is_short(n, batch_size, po
     assert sum(len(batch) < batch_size for batch in batches) == (n % batch_size > 0)
 
 
-@pytest.mark.parametrize(("n", "mean"), [(3668, 50), (67349, 12)])
+@pytest.mark.parametrize(("n", "mean"), [(3668, 50)])
 def test_under_one_percent_of_the_tokens_are_padding(n, mean):
     lengths = lengths_like_glue(n, mean)
     batches = length_bucketed(lengths, 32, np.random.default_rng(0))

@@ -1,9 +1,7 @@
-import json
-
 import numpy as np
 import pytest
 import torch
-from transformers import BertTokenizer
+from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.errors import UserError
 from bertshift.models.heads import SpanClassifier
@@ -12,7 +10,6 @@ from bertshift.tasks.question_answering import (
     Answer,
     AnswerSpans,
     answer_pieces,
-    best_span,
     most_context,
     read_passages,
     split_windows,
@@ -123,11 +120,6 @@ def test_decoding_obeys_every_rule():
     assert spoken == Answer("D", (1.0 - 9.0) - 10.0)  # the lowest [CLS] score of any window
 
 
-def test_best_span_prefers_the_earlier_of_equals():
-    window = TASK.windows([question("d e f")], TOKENIZER)[0][0]
-    assert best_span(np.zeros((8, 2)), window, 20, 30) == (0.0, 0, 0)
-
-
 def test_impossible_questions_are_scored_at_zero_and_at_the_best_threshold():
     rows = [question("d e f", "e", 2), question("d e f", "d e", 0), question("d e f"), question("d e f")]
     said = [Answer("e", 1.0), Answer("d f", -2.0), Answer("d", 3.0), Answer("f", -3.0)]
@@ -162,8 +154,6 @@ def test_without_impossible_questions_something_is_always_said():
 
 
 def test_padding_takes_no_part_in_the_loss():
-    from transformers import BertConfig, BertModel
-
     torch.manual_seed(0)
     sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}
     model = SpanClassifier(BertModel(BertConfig(vocab_size=50, max_position_embeddings=16, **sizes))).eval()
@@ -173,40 +163,5 @@ def test_padding_takes_no_part_in_the_loss():
 
 
 def test_room_for_a_passage_is_required():
-    with pytest.raises(UserError, match="max_length 64 leaves no room.*at least 68"):
+    with pytest.raises(UserError, match="max_length 64 .*at least 68"):
         AnswerSpans("squad", "squad", max_length=64)
-
-
-def real_tokenizer(texts):
-    """Whole words of the texts, and characters for the rest: enough pieces for realistic windows."""
-    words = sorted({word for text in texts for word in text.lower().split()})
-    letters = sorted({character for text in texts for character in text.lower()} - set(" \n\t"))
-    pieces = dict.fromkeys([*SPECIAL, *letters, *(f"##{letter}" for letter in letters), *words])
-    return BertTokenizer(vocab={piece: i for i, piece in enumerate(pieces)})
-
-
-def test_real_squad_answers_come_back_from_their_gold_windows(mirror):
-    articles = json.loads((mirror / "squad" / "dev-v1.1.json").read_text(encoding="utf-8"))["data"]
-    rows = [
-        {
-            "id": qa["id"],
-            "question": qa["question"],
-            "context": paragraph["context"],
-            "answers": [{"text": a["text"], "start": a["answer_start"]} for a in qa["answers"]],
-            "impossible": False,
-        }
-        for article in articles[::6]
-        for paragraph in article["paragraphs"][:6]
-        for qa in paragraph["qas"]
-    ][:200]
-    assert len(rows) == 200
-    tokenizer = real_tokenizer([row["context"] for row in rows])
-    task = AnswerSpans("squad", "squad", max_length=160, doc_stride=40)
-    windows, passages = task.windows(rows, tokenizer)
-    examples = task.training_examples(rows, tokenizer)
-    assert len(windows) == len(examples) > 300  # no answer was lost, and most passages need several windows
-    logits = [np.zeros((len(example), 2)) for example in examples]
-    for example, values in zip(examples, logits, strict=True):
-        values[example.target[0], 0] = values[example.target[1], 1] = 1
-    found = task.score(rows, task.decode(windows, passages, logits))
-    assert found["exact_match"] >= 0.95 and found["f1"] >= 0.95

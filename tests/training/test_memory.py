@@ -8,14 +8,12 @@ import pytest
 import torch
 import yaml
 from conftest import ROOT
-from made_toys import CASES, LETTERS, TOKENIZER, model_of
+from made_toys import TOKENIZER, model_of
 from made_training import TASKS, case
-from transformers import BertConfig, BertModel
+from transformers import BertModel
 
-from bertshift.ablation.predictions import under_every_ablation
-from bertshift.activations.extract import extract
 from bertshift.errors import UserError
-from bertshift.running.memory import how_many_fit, in_parts, on_device
+from bertshift.running.memory import how_many_fit, in_parts
 from bertshift.training import loop, pretraining
 from bertshift.training.settings import TrainSettings
 
@@ -46,8 +44,7 @@ def test_every_kind_of_task_is_here():
 
 
 @pytest.mark.parametrize("kind", [*TASKS, "pretraining"])
-@pytest.mark.parametrize("size", [1, 3])
-def test_parts_add_up_to_the_batch(kind, size):
+def test_parts_add_up_to_the_batch(kind, size=3):
     model, collate, loss, examples = case(kind)
     model = model.double()
     weights = [weight for weight in model.parameters() if weight.requires_grad]
@@ -68,17 +65,7 @@ def trained(folder, most, kind="tags", loss=None, **changes):
     return {name: weight.clone() for name, weight in model.state_dict().items()}
 
 
-def test_a_batch_that_does_not_fit_is_learnt_from_in_halves(tmp_path, capsys):
-    trained(tmp_path / "halves", 40)
-    said = [line for line in capsys.readouterr().err.splitlines() if "memory" in line]
-    title = loop._title(tmp_path / "halves")
-    assert said == [f"{title}: out of memory at batches of 3: going on with 2 x 2"]
-    trained(tmp_path / "again", 40)
-    for name in ("steps.tsv", "layers.tsv"):
-        assert (tmp_path / "halves" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
-
-
-def test_the_steps_are_those_of_whole_batches(tmp_path):
+def test_a_batch_that_does_not_fit_is_learnt_from_in_parts_as_if_it_were_whole(tmp_path, capsys):
     def calm(model, *batches):
         return case("tags")[2](model.eval(), *batches)
 
@@ -86,6 +73,7 @@ def test_the_steps_are_those_of_whole_batches(tmp_path):
     for most in (1000, 40, 14):
         trained(tmp_path / str(most), most, loss=calm)
         losses[most] = np.loadtxt(tmp_path / str(most) / "steps.tsv", skiprows=1)
+    assert "out of memory at batches of 3: going on with 2 x 2" in capsys.readouterr().err
     np.testing.assert_allclose(losses[40], losses[1000], rtol=1e-5)
     np.testing.assert_allclose(losses[14], losses[1000], rtol=1e-5)
 
@@ -126,11 +114,7 @@ def limited_sum(members, most):
 def test_batches_are_cut_once_memory_has_run_out(capsys):
     found = list(in_parts([[1, 2, 3, 4, 5], [6, 7], [8]], partial(limited_sum, most=2), "toy"))
     assert found == [([1, 2], 3), ([3, 4], 7), ([5], 5), ([6], 6), ([7], 7), ([8], 8)]
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == [
-        "toy: out of memory at batches of 5: going on with 3",
-        "toy: out of memory at batches of 3: going on with 2",
-    ]
+    assert capsys.readouterr().err.count("toy: out of memory") == 2
 
 
 @pytest.mark.parametrize("kind", TASKS)
@@ -147,67 +131,12 @@ def test_predictions_stay_the_same(kind, capsys):
         assert [answer[0] for answer in found] == [answer[0] for answer in expected]
 
 
-@pytest.mark.parametrize("kind", CASES)
-def test_ablations_stay_the_same(kind, capsys, monkeypatch):
-    task, rows = CASES[kind]
-    model = model_of(task)
-    expected = under_every_ablation(task, model, rows, TOKENIZER)
-    whole = model.encoder.encoder.layer[1].intermediate.forward
-
-    def limited(states):
-        if states.shape[0] * states.shape[1] > 100:
-            raise torch.cuda.OutOfMemoryError
-        return whole(states)
-
-    # Runs out in the second layer: the first ablations are done, and their inputs are kept.
-    monkeypatch.setattr(model.encoder.encoder.layer[1].intermediate, "forward", limited)
-    found = under_every_ablation(task, model, rows, TOKENIZER)
-    said = capsys.readouterr().err
-    assert "evaluation: out of memory" in said and f"{task.name}: out of memory" in said
-    assert list(found) == list(expected)
-    for ablation, values in expected.items():
-        if isinstance(values, np.ndarray):
-            np.testing.assert_allclose(found[ablation], values, atol=1e-5)
-        else:
-            assert [answer.text for answer in found[ablation]] == [answer.text for answer in values]
-
-
-def test_activations_stay_the_same(tmp_path, capsys):
-    torch.manual_seed(0)
-    config = BertConfig(vocab_size=17, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-                        max_position_embeddings=16, attn_implementation="eager")  # fmt: skip
-    model = BertModel(config)
-    rows = [{"id": i, "text_a": " ".join(LETTERS[: 3 + i % 2])} for i in range(20)]
-    extract(model, TOKENIZER, rows, tmp_path / "whole.npz", 16, True)
-    with memory_for(24):
-        extract(model, TOKENIZER, rows, tmp_path / "parts.npz", 16, True)
-    assert "parts.npz: out of memory at batches of 10: going on with 5" in capsys.readouterr().err
-    with np.load(tmp_path / "whole.npz") as whole, np.load(tmp_path / "parts.npz") as parts:
-        for name in whole:
-            if whole[name].dtype == np.float32:
-                np.testing.assert_allclose(parts[name], whole[name], atol=1e-6)
-            else:
-                assert np.array_equal(parts[name], whole[name])
-
-
 def test_held_out_words_are_counted_alike():
     model, collate, _, examples = case("pretraining")
     settings = TrainSettings(learning_rate=1, batch_size=4, steps=1)
     expected = pretraining.evaluate(model, examples, collate, settings)
     with memory_for(30):
         assert pretraining.evaluate(model, examples, collate, settings) == pytest.approx(expected, rel=1e-6)
-
-
-def test_what_a_gpu_does_not_hold_stays_where_it_is(capsys):
-    class TooMuch(torch.Tensor):
-        def to(self, device):
-            raise torch.cuda.OutOfMemoryError
-
-    values = torch.zeros(1).expand(250, 10**6).as_subclass(TooMuch)
-    assert on_device(values, torch.device("cpu"), "hidden states") is values
-    assert capsys.readouterr().err == (
-        "hidden states: 1.0 GB do not fit into the GPU's memory: each batch is copied there\n"
-    )
 
 
 GB = 1e9

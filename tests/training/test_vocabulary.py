@@ -29,12 +29,9 @@ def test_vocabulary_loads_offline_and_splits_as_bert(tmp_path):
     assert tokenizer.convert_ids_to_tokens(encoded.input_ids)[:3] == ["[CLS]", "cat", "sat"]
     assert tokenizer.convert_ids_to_tokens(encoded.input_ids)[4:6] == ["ca", "!"]
     assert encoded.token_type_ids == [0, 0, 0, 0, 1, 1, 1]
-
-
-def test_cased_vocabulary_keeps_case_and_accents(tmp_path):
     train_wordpiece(TEXTS, 120, False, tmp_path)
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-    assert "".join(tokenizer.tokenize("Ça The")).replace("##", "") == "ÇaThe"
+    cased = AutoTokenizer.from_pretrained(tmp_path).tokenize("Ça The")
+    assert "".join(cased).replace("##", "") == "ÇaThe"
 
 
 @pytest.mark.parametrize("special", ["roberta", "gpt2"])
@@ -74,12 +71,16 @@ def test_same_bytes_in_another_process(tmp_path, call):
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
 
-def test_impossible_vocabularies_are_named(tmp_path):
-    with pytest.raises(UserError, match="no words"):
-        train_wordpiece([" ", ""], 100, True, tmp_path)
-    with pytest.raises(UserError, match="write a vocabulary size of at least 64"):
-        train_wordpiece(TEXTS, 40, True, tmp_path)
-    with pytest.raises(UserError, match="no words"):
-        train_byte_bpe([" ", ""], 300, True, "gpt2", tmp_path)
-    with pytest.raises(UserError, match="write a size of at least 261"):
-        train_byte_bpe(TEXTS, 260, True, "roberta", tmp_path)
+@pytest.mark.parametrize(
+    ("train", "texts", "size", "words"),
+    [
+        (train_wordpiece, [" ", ""], 100, "no words"),
+        (train_wordpiece, TEXTS, 40, "at least 64"),
+        (train_byte_bpe, [" ", ""], 300, "no words"),
+        (train_byte_bpe, TEXTS, 260, "at least 261"),
+    ],
+)
+def test_impossible_vocabularies_are_refused(tmp_path, train, texts, size, words):
+    special = ["roberta"] if train is train_byte_bpe else []
+    with pytest.raises(UserError, match=words):
+        train(texts, size, True, *special, tmp_path)
