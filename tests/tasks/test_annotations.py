@@ -14,7 +14,23 @@ from bertshift.tasks.dependency_parsing import DependencyParsing
 from bertshift.tasks.tagging import Tagging
 
 torch.set_num_threads(1)
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "he", "did", "see", "dogs", "bark", ".", "?", "n", "'", "t"]
+PIECES = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "he",
+    "did",
+    "see",
+    "dogs",
+    "bark",
+    ".",
+    "?",
+    "n",
+    "'",
+    "t",
+]
 TOKENIZER = BertTokenizer(vocab={piece: i for i, piece in enumerate(PIECES)})
 ROWS = [
     {"id": "7", "text_a": "He didn't see. Dogs bark.", "text_b": "Dogs  see?"},

@@ -19,14 +19,6 @@ def test_every_index_occurs_once_and_one_batch_a_pool_is_short(n, batch_size, po
     assert sum(len(batch) < batch_size for batch in batches) == (n % batch_size > 0)
 
 
-@pytest.mark.parametrize(("n", "mean"), [(3668, 50)])
-def test_under_one_percent_of_the_tokens_are_padding(n, mean):
-    lengths = lengths_like_glue(n, mean)
-    batches = length_bucketed(lengths, 32, np.random.default_rng(0))
-    computed = sum(len(batch) * max(lengths[batch]) for batch in batches)
-    assert 1 - sum(lengths) / computed < 0.01
-
-
 def test_batches_depend_on_the_generator_alone_and_are_shuffled():
     lengths = lengths_like_glue(500, 20)
     once, again, other = (length_bucketed(lengths, 16, np.random.default_rng(seed)) for seed in (3, 3, 4))

@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 from fine_tuning import finetune, score_untrained
 from made_sidecars import sidecar
-from safetensors.torch import load_file
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.errors import UserError
@@ -241,12 +240,5 @@ def test_twelve_sentences_are_learned_by_heart(start, tmp_path):
 def test_a_head_is_not_carried_where_the_labels_differ(start, tmp_path, bert):
     save_model(tmp_path / "run", load_task(TASK, TREEBANK, ROWS).model(bert, 1), TOKENIZER)
     renamed = [each | {"deprels": [f"{label}:z" for label in each["deprels"]]} for each in ROWS]
-    for rows, words in ((ROWS, None), (renamed, r"has \d+ labels .*task dep needs .*:z")):
-        task = load_task(TASK, TREEBANK, rows)
-        if words is None:
-            carried = starting_model(task, start, 2, head_from=tmp_path / "run").head.state_dict()
-            saved = load_file(tmp_path / "run/model.safetensors")
-            assert all(torch.equal(value, saved[f"head.{name}"]) for name, value in carried.items())
-        else:
-            with pytest.raises(UserError, match=words):
-                starting_model(task, start, 2, head_from=tmp_path / "run")
+    with pytest.raises(UserError, match=r"has \d+ labels .*task dep needs .*:z"):
+        starting_model(load_task(TASK, TREEBANK, renamed), start, 2, head_from=tmp_path / "run")

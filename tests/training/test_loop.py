@@ -112,34 +112,8 @@ def test_a_killed_run_ends_as_one_that_was_not(tmp_path, optimizer, redraw, capf
     assert sorted(path.name for path in (tmp_path / "killed").iterdir()) == ["layers.tsv", "steps.tsv"]
 
 
-def test_sigterm_saves_and_stops(tmp_path):
-    expected = outcome(run(tmp_path / "whole"), tmp_path / "whole")
-    stop = failing(4, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    with pytest.raises(SystemExit) as exit_status:
-        run(tmp_path / "stopped", stop, checkpoint_minutes=0)
-    assert exit_status.value.code == 143
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    assert_same(expected, outcome(run(tmp_path / "stopped"), tmp_path / "stopped"))
-
-
 def snapshots_in(folder, *steps):
     return {step: folder / f".step{step}" for step in steps}
-
-
-def test_snapshots_are_the_run_on_its_way(tmp_path):
-    whole, files = run(tmp_path / "whole"), snapshots_in(tmp_path / "watched", 0, 5, 18)
-    watched = run(tmp_path / "watched", snapshots=files)
-    assert_same(outcome(whole, tmp_path / "whole"), outcome(watched, tmp_path / "watched"))
-    with pytest.raises(SystemExit):  # after the update it was at, of which it leaves a checkpoint
-        run(
-            tmp_path / "stopped",
-            failing(5, lambda: os.kill(os.getpid(), signal.SIGTERM)),
-            checkpoint_minutes=0,
-        )
-    expected = {0: new_model(), 5: tmp_path / "stopped/.checkpoint", 18: whole}
-    for step, one in expected.items():
-        state = one.state_dict() if isinstance(one, nn.Module) else checkpoint.weights(one)
-        assert_same((state, []), (checkpoint.weights(files[step]), []))
 
 
 def test_snapshots_of_a_killed_run_are_those_of_one_that_was_not(tmp_path):
