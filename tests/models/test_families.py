@@ -57,6 +57,7 @@ MATRIX = {
     "layers": ("bert", "distilbert", "deberta-v2", "modernbert", "gpt2", "llama", "nomic_bert"),
     "one head": ("bert", "distilbert", "deberta-v2", "mpnet", "modernbert", "gpt2", "gpt_neox"),
 }
+TWO_TYPES = ("bert", "electra", "albert", "nomic_bert")
 NEEDS_A_LAYER = ("deberta-v2", "modernbert", "nomic_bert")
 
 
@@ -105,6 +106,9 @@ def test_states_and_maps_are_those_of_transformers(kind, tmp_path):
     assert len(states) == LAYERS + 1 and not any(one[1, :, :8, 8:].any() for one in maps)
     assert torch.equal(last_states(model, **inputs), theirs.last_hidden_state)
     assert equal(states, read(model, **inputs)[0]) and not read(model, **inputs)[1]
+    types = {"token_type_ids": (inputs["input_ids"] % 2)}
+    with_types = model(**inputs, **types) if kind in TWO_TYPES else theirs
+    assert torch.equal(last_states(model, **inputs, **types), with_types.last_hidden_state)
     family = family_of(model)
     assert family.causal == (maps[0].triu(1) == 0).all() == (kind in (*DECODERS, "opt", "phi3"))
     assert family.tuples == (kind in ("deberta-v2", "mpnet"))
@@ -377,35 +381,36 @@ def test_the_check_refuses_what_is_seen_wrong(made, why, tmp_path):
     assert model.config._attn_implementation == "eager"
 
 
-@pytest.mark.parametrize("kind", ["bert", "ernie", "data2vec-text", "roberta"])
+BERTS = ("bert", "ernie", "data2vec-text", "roberta")
+HANDING_OUT = {"return_dict": False, "chunk_size_feed_forward": 4, "pad_token_id": None}
+
+
+@pytest.mark.parametrize(
+    ("made", "read_as", "changes", "tokenizer", "pairs"),
+    [
+        *(("bert", kind, {"pad_token_id": 1}, "bert", True) for kind in BERTS),
+        # RobertaConfig has two types of tokens unless told otherwise, and its tokenizer one.
+        *((kind, kind, {}, "roberta", False) for kind in BERTS[::3]),
+        *((kind, kind, HANDING_OUT, kind, False) for kind in BERTS[1::2]),
+    ],
+)
 @torch.no_grad()
-def test_a_bert_under_the_name_of_another_family_reads_what_transformers_gives_it(kind, tmp_path):
-    tokenizer = tokenizer_of("bert")
-    save_model(tmp_path / "bert", model_of("bert", vocab_size=len(tokenizer)), tokenizer)
-    config = json.loads((tmp_path / "bert/config.json").read_text())
-    renamed = config | {"model_type": kind, "pad_token_id": 1}
-    (tmp_path / "bert/config.json").write_text(json.dumps(renamed))
-    import_checkpoint(tmp_path / "bert", tmp_path / "run")
-    ours, theirs = load_encoder(tmp_path / "run"), AutoModel.from_pretrained(tmp_path / "bert").eval()
-    pair = tokenizer(*TEXTS[:2], return_tensors="pt")
-    close(last_states(ours, **pair), theirs(**pair).last_hidden_state)
+def test_an_imported_model_reads_what_transformers_gives_it(
+    made, read_as, changes, tokenizer, pairs, tmp_path
+):
+    tokenizer, given = tokenizer_of(tokenizer), tmp_path / "given"
+    save_model(given, model_of(made, vocab_size=len(tokenizer), type_vocab_size=2), tokenizer)
+    config = json.loads((given / "config.json").read_text()) | {"model_type": read_as} | changes
+    (given / "config.json").write_text(json.dumps(config))
+    import_checkpoint(given, tmp_path / "run")
+    ours, theirs = load_encoder(tmp_path / "run"), AutoModel.from_pretrained(given).eval()
+    inputs = tokenizer(*TEXTS[:2], return_tensors="pt", return_token_type_ids=pairs)
+    types = {} if pairs else {"token_type_ids": inputs["input_ids"] % 2}
+    close(last_states(ours, **inputs, **types), theirs(**inputs)[0])
     longest = longest_input(ours)
     assert last_states(ours, torch.full((1, longest), 7)).isfinite().all()
     with pytest.raises((IndexError, RuntimeError)):
         theirs(torch.full((1, longest + 1), 7))
-
-
-@pytest.mark.parametrize("kind", ["bert", "ernie", "roberta"])
-@torch.no_grad()
-def test_types_that_a_tokenizer_does_not_give_are_not_read(kind, tmp_path):
-    """RobertaConfig has two types of tokens unless told otherwise, and its tokenizer one."""
-    tokenizer = tokenizer_of("roberta")
-    model = model_of(kind, vocab_size=len(tokenizer), type_vocab_size=2)
-    save_model(tmp_path / "given", model, tokenizer)
-    import_checkpoint(tmp_path / "given", tmp_path / "run")
-    ids, types = torch.tensor([[5, 6, 7, 8]]), torch.tensor([[0, 0, 1, 1]])
-    ours = last_states(load_encoder(tmp_path / "run"), ids, token_type_ids=types)
-    close(ours, model(ids).last_hidden_state)
 
 
 @torch.no_grad()

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.errors import UserError
@@ -98,22 +99,17 @@ def test_a_run_with_one_answer_has_failed_whichever_it_is(metrics, no):
     assert not failed(outcome | {"scores": task.score(dev, task.targets(dev))})
 
 
-@pytest.mark.parametrize("settings", [NLI, STS])
-def test_a_few_examples_are_learned_by_heart(settings):
+@pytest.mark.parametrize(("settings", "labels"), [(NLI, ["no", "yes", "yes"]), (STS, [0.0, 1.5, 5.0])])
+def test_loss_is_that_of_the_logits(settings, labels):
     task = load_task(settings, LABELS)
-    texts = ["a b", "b a c", "d d d e", "f g", "h", "a h c"]
-    labels = ["no", "yes"] * 3 if settings is NLI else [0.0, 1.2, 5.0, 3.1, 2.2, 4.4]
-    rows = [row(label, text) for label, text in zip(labels, texts, strict=True)]
+    rows = [row(label, text) for label, text in zip(labels, ["a b", "d d d e", "h"], strict=True)]
     model = task.model(tiny(), seed=1).eval()
     assert model.head.bias.abs().max() == 0 and model.head.weight.abs().max() <= 0.04
-    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-    batch = task.collate(task.training_examples(rows, TOKENIZER), TOKENIZER.pad_token_id)
-    for _ in range(250):  # found by trial: from six random encoders, both tasks are learned in 200
-        optimizer.zero_grad()
-        task.loss(model, batch).backward()
-        optimizer.step()
-    found = task.score(rows, task.predict(model, rows, TOKENIZER))
-    assert min(found.values()) > 0.99
+    examples = task.training_examples(rows, TOKENIZER)
+    logits = torch.stack(predict_logits(model, examples, 0))
+    gold = torch.tensor([LABELS["labels"].index(label) if settings is NLI else label for label in labels])
+    loss = F.cross_entropy(logits, gold) if settings is NLI else F.mse_loss(logits.flatten(), gold)
+    torch.testing.assert_close(task.loss(model, task.collate(examples, TOKENIZER.pad_token_id)), loss)
     assert task.columns(rows, task.predict(model, rows, TOKENIZER))["gold"] == labels
 
 

@@ -1,4 +1,4 @@
-"""Unlike families of models through fine-tuning, its predictions, its activations and its ablations."""
+"""Unlike families of models through fine-tuning and its ablations."""
 
 import numpy as np
 import pytest
@@ -10,13 +10,8 @@ from made_sidecars import sidecar
 from safetensors.torch import load_file
 
 from bertshift.ablation.predictions import under_every_ablation
-from bertshift.activations.extract import extract
-from bertshift.activations.rerun import Rerun
-from bertshift.activations.store import Activations
-from bertshift.metrics.attention_norms import value_norms
 from bertshift.models.ablate import NOTHING, averaging, every_ablation
-from bertshift.models.attention import Record, editing
-from bertshift.models.family import family_of, layers_of, output_columns, run
+from bertshift.models.family import family_of, layers_of
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
 from bertshift.tasks.loading import load_task
@@ -24,7 +19,6 @@ from bertshift.training.settings import TrainSettings
 
 # With a pair's types, one layer, hooks, one projection, a mask of the past, no row.
 KINDS = ("roberta", "albert", "deberta-v2", "modernbert", "gpt2", "nomic_bert")
-TWO_TYPES = ("albert", "nomic_bert")
 WORDS = [
     "the",
     "old",
@@ -124,34 +118,3 @@ def test_all_ablations_predict_what_changed_models_predict(kind):
                 expected = task.predict(model, data, tokenizer)
             effect = np.abs(expected - plain).max()
             assert effect > 1e-5 and np.abs(found[one] - expected).max() < 0.01 * effect
-
-
-def close(ours, theirs):
-    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@torch.no_grad()
-def test_activations_are_those_of_the_tokenizers_own_inputs(kind, tmp_path):
-    model, tokenizer = model_of(kind), tokenizer_of(kind)
-    extract(model, tokenizer, PAIRS, tmp_path / "a.npz", max_length=60, attention=True)
-    found = Activations(tmp_path / "a.npz")
-    model.config.tie_last_hidden_states = False
-    lengths = value_norms(Rerun(model, found), 2, found.hidden(1))
-    columns = [output_columns(model, 2, head, "it") for head in (1, 2, 3, 4)]
-    for number, (row, first) in enumerate(zip(PAIRS, found.offsets)):
-        inputs = tokenizer(row["text_a"], row["text_b"], return_tensors="pt", return_token_type_ids=True)
-        if kind not in TWO_TYPES:
-            del inputs["token_type_ids"]
-        theirs = model(**inputs, output_hidden_states=True, output_attentions=True)
-        here = slice(first, first + inputs["input_ids"].shape[1])
-        assert found.token_ids[here].tolist() == inputs["input_ids"][0].tolist()
-        for layer, states in enumerate(theirs.hidden_states):
-            close(found.hidden(layer)[here], states[0])
-        for layer, maps in enumerate(theirs.attentions, 1):
-            close(found.attention(layer)[number], maps[0])
-        record = Record("values")
-        with editing(model, record):
-            run(model, **inputs)
-        moved = [values @ column.T for values, column in zip(record.kept["values"][1][0], columns)]
-        np.testing.assert_allclose(lengths[:, here], torch.stack(moved).norm(dim=-1), rtol=1e-3)

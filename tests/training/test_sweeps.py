@@ -13,7 +13,7 @@ from bertshift.errors import UserError
 from bertshift.files import read_json, sha256, write_json, write_jsonl
 from bertshift.models.loading import save_model
 from bertshift.rows.blocks import BLOCKS
-from bertshift.rows.losses import moving_average, thinned
+from bertshift.rows.losses import thinned
 from bertshift.training.loop import on_plateau
 from bertshift.training.sweeps import sweep, sweep_tables
 
@@ -113,7 +113,6 @@ def test_thinned_losses_keep_their_mean_and_end():
     assert np.average(table["value"], weights=weights) == pytest.approx(losses.mean())
     direct = [np.average(losses[:n], weights=0.98 ** np.arange(n)[::-1]) for n in table["step"]]
     assert table["smoothed"].to_numpy() == pytest.approx(np.array(direct))
-    assert moving_average([3.0, 3.0, 3.0]) == pytest.approx([3, 3, 3])
 
 
 def test_training_goes_on_to_a_plateau(places, tmp_path):
