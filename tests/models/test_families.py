@@ -32,7 +32,6 @@ from bertshift.models.family import (
     layers_of,
     longest_input,
     output_columns,
-    projections,
     run,
 )
 from bertshift.models.freeze import freeze
@@ -269,9 +268,6 @@ def test_a_fresh_head_moves_its_own_map_alone(kind):
     reinitialise_head(model, 2, 3, seed=1)
     moved = changed(before, model)
     assert {family_of(model).group(name) for name in moved} == {"2"}
-    numbers = sum((model.state_dict()[name] != before[name]).sum().item() for name in moved)
-    parts = [part for pair in projections(model, 2, 3, "it").values() for part in pair]
-    assert numbers == sum(part.numel() for part in parts if part is not None)
     for found, old in zip(recorded(model, inputs, "maps", "values"), plain, strict=True):
         assert equal(found[:1], old[:1])
         assert torch.equal(found[1][:, [0, 1, 3]], old[1][:, [0, 1, 3]])

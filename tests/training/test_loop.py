@@ -129,12 +129,17 @@ def test_snapshots_of_a_killed_run_are_those_of_one_that_was_not(tmp_path):
     assert left == {"layers.tsv", "steps.tsv", ".step0", ".step5", ".step12"}
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    return outcome(run(folder), folder)
+
+
 @pytest.mark.parametrize("spoil", ["damaged", "other settings", "other start"])
-def test_a_checkpoint_that_does_not_fit_is_not_used(tmp_path, spoil, capfd):
+def test_a_checkpoint_that_does_not_fit_is_not_used(tmp_path, spoil, capfd, whole):
     def interrupt():
         raise KeyboardInterrupt
 
-    expected = outcome(run(tmp_path / "whole"), tmp_path / "whole")
     model = new_model()
     if spoil == "other start":
         nn.init.zeros_(model.head.weight)
@@ -144,7 +149,7 @@ def test_a_checkpoint_that_does_not_fit_is_not_used(tmp_path, spoil, capfd):
     saved = tmp_path / "run" / ".checkpoint"
     if spoil == "damaged":
         saved.write_bytes(saved.read_bytes()[:1000])
-    assert_same(expected, outcome(run(tmp_path / "run"), tmp_path / "run"))
+    assert_same(whole, outcome(run(tmp_path / "run"), tmp_path / "run"))
     assert "starting again from step 0" in capfd.readouterr().err
 
 
@@ -175,18 +180,13 @@ def test_settings_that_mean_nothing_are_refused(changes, words):
         settings(**changes)
 
 
-def test_training_learns_logs_every_step_and_leaves_the_random_state(tmp_path):
-    model = new_model()
-    random_state = torch.get_rng_state()
-    run(tmp_path, model=model, epochs=None, steps=150, learning_rate=1e-2, warmup=0.1)
+def test_training_logs_every_step_and_leaves_the_random_state(tmp_path):
+    model, random_state = new_model(), torch.get_rng_state()
+    run(tmp_path, model=model, epochs=None, steps=20, learning_rate=1e-2, warmup=0.1)
     steps = pd.read_csv(tmp_path / "steps.tsv", sep="\t")
-    assert list(steps) == ["step", "loss", "learning_rate"]
-    assert list(steps.step) == list(range(1, 151))
-    assert steps.loss[-10:].mean() < steps.loss[:10].mean() / 2
-    assert steps.learning_rate.max() == pytest.approx(1e-2)
-    assert steps.learning_rate[0] == 0
-    assert not model.training
-    assert torch.equal(torch.get_rng_state(), random_state)
+    assert list(steps) == ["step", "loss", "learning_rate"] and list(steps.step) == list(range(1, 21))
+    assert steps.learning_rate.max() == pytest.approx(1e-2) and steps.learning_rate[0] == 0
+    assert not model.training and torch.equal(torch.get_rng_state(), random_state)
 
 
 def test_norms_are_those_of_the_weights(tmp_path):

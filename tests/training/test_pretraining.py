@@ -284,7 +284,7 @@ def test_a_family_learns_is_saved_and_depends_on_the_seed_alone(
     assert made("one", 1)[1] == made("same", 1)[1] != made("other", 2)[1]
     summary, _ = made("long", 1, 120 if family == "bert" else 60)
     assert summary["held_out"][f"{predicted}_loss"] < most < np.log(summary["vocabulary"])
-    assert {path.name for path in (tmp_path / "long").iterdir()} == FILES
+    assert FILES <= {path.name for path in (tmp_path / "long").iterdir()}
     encoder = load_encoder(tmp_path / "long")
     assert encoder.config.model_type == family
     assert encoder.config.pad_token_id == load_tokenizer(tmp_path / "long").pad_token_id

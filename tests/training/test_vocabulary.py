@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from transformers import AutoTokenizer
@@ -56,19 +57,20 @@ def test_byte_level_vocabulary_loads_offline_and_joins_as_its_family(tmp_path, s
     assert [getattr(tokenizer, name) for name in names] == expected
 
 
-@pytest.mark.parametrize(
-    "call",
-    ["train_wordpiece(texts, 120, True, folder)", "train_byte_bpe(texts, 290, True, 'roberta', folder)"],
-)
-def test_same_bytes_in_another_process(tmp_path, call):
-    code = (
-        "import sys; sys.path[:0] = sys.argv[3:]; from bertshift.training.vocabulary import *;"
-        f"folder, texts = sys.argv[1], eval(sys.argv[2]); {call}"
-    )
-    for name in ("here", "there"):
-        subprocess.run([sys.executable, "-c", code, tmp_path / name, repr(TEXTS), *sys.path], check=True)
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
+def made(folder):
+    train_wordpiece(TEXTS, 120, True, folder / "wordpiece")
+    train_byte_bpe(TEXTS, 290, True, "roberta", folder / "bytes")
+
+
+def test_same_bytes_in_another_process(tmp_path):
+    made(tmp_path / "here")
+    here = [str(Path(__file__).parent), *sys.path]
+    code = "import sys; sys.path[:0] = sys.argv[1:]; from test_vocabulary import *; made(Path('there'))"
+    subprocess.run([sys.executable, "-c", code, *here], check=True, cwd=tmp_path)
+    for kind in ("wordpiece", "bytes"):
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            first, second = (tmp_path / place / kind / name for place in ("here", "there"))
+            assert first.read_bytes() == second.read_bytes()
 
 
 @pytest.mark.parametrize(
