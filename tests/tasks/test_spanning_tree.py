@@ -54,3 +54,8 @@ def test_what_does_not_change_the_order_of_trees_changes_nothing():
         moved = best_tree(scores[np.ix_(order, order)])
         assert total(scores[np.ix_(order, order)], moved) == pytest.approx(total(scores, heads))
         assert order[moved].tolist() == heads[order[1:] - 1].tolist()
+
+
+def test_ties_and_constants_still_give_a_tree():
+    for words in (1, 2, 7):
+        assert tree_fault(best_tree(np.zeros((words + 1, words + 1))).tolist()) is None
