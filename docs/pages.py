@@ -25,7 +25,9 @@ def on_files(files, config):
         root / "config/README.md",
         *root.glob("docs/**/*.md"),
     ]
-    linked = {path for guide in guides for path in _linked(guide) if path.stat().st_size <= LARGEST}
+    linked = {
+        path for guide in guides for path in _linked(guide) if path.stat().st_size <= LARGEST
+    }
     for path in sorted({*guides, *linked}):
         uri = path.relative_to(root).as_posix()
         files.append(File.generated(config, uri, abs_src_path=str(path)))

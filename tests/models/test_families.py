@@ -378,7 +378,6 @@ def test_the_check_refuses_what_is_seen_wrong(made, why, tmp_path):
 
 
 BERTS = ("bert", "ernie", "data2vec-text", "roberta")
-HANDING_OUT = {"return_dict": False, "chunk_size_feed_forward": 4, "pad_token_id": None}
 
 
 @pytest.mark.parametrize(
@@ -387,7 +386,6 @@ HANDING_OUT = {"return_dict": False, "chunk_size_feed_forward": 4, "pad_token_id
         *(("bert", kind, {"pad_token_id": 1}, "bert", True) for kind in BERTS),
         # RobertaConfig has two types of tokens unless told otherwise, and its tokenizer one.
         *((kind, kind, {}, "roberta", False) for kind in BERTS[::3]),
-        *((kind, kind, HANDING_OUT, kind, False) for kind in BERTS[1::2]),
     ],
 )
 @torch.no_grad()

@@ -5,10 +5,12 @@ import os
 
 import pytest
 import torch
+from made_encoders import model_of, tokenizer_of
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForPreTraining, BertModel, BertTokenizer
 
 from bertshift.errors import UserError
+from bertshift.models.family import longest_input, run
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import import_checkpoint, load_encoder, save_model
 from bertshift.models.weights import norms
@@ -260,3 +262,17 @@ def test_what_is_no_checkpoint_is_named(pretrained, tmp_path):
         load_task_model(tmp_path / "other")
     with pytest.raises(UserError, match="not a folder"):
         import_checkpoint(tmp_path / "nowhere", tmp_path / "run")
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "ernie"])
+@torch.no_grad()
+def test_keys_about_how_a_model_hands_out_change_nothing(kind, tmp_path):
+    model = model_of(kind, vocab_size=len(tokenizer_of(kind)))
+    save_model(tmp_path / "given", model, tokenizer_of(kind))
+    path = tmp_path / "given/config.json"
+    change = {"return_dict": False, "chunk_size_feed_forward": 4, "pad_token_id": None}
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    import_checkpoint(tmp_path / "given", tmp_path / "run")
+    encoder, ids = load_encoder(tmp_path / "run"), torch.tensor([[3, 4, 5, 6, 7]])
+    torch.testing.assert_close(run(encoder, ids).last_hidden_state, run(model, ids).last_hidden_state)
+    assert longest_input(encoder) == longest_input(model)
