@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 # Modules that a picture and the page need, and what pip calls them.
 PICTURE, PAGE = ["matplotlib"], ["matplotlib", "PIL", "vl_convert", "yaml", "jsonschema"]
+# Others have their module's name.
 PACKAGES = {
     "PIL": "pillow",
     "vl_convert": "vl-convert-python",
     "yaml": "pyyaml",
-}  # others have their module's name
+}
 BLUE, GREY, WIDTH = "#0072B2", "#777777", 7.5
 # Names of models are no formulas.
 SHEET = {

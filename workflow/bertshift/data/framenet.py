@@ -61,10 +61,11 @@ def select(source: Path) -> tuple[list[dict], Counter]:
                     skipped[reason] += 1
                     if not reason:
                         rows.append(_row(sentence, core))
+                # The reader keeps what it has read.
                 (
                     unit.pop("subCorpus", None),
                     unit.pop("exemplars", None),
-                )  # the reader keeps what it has read
+                )
             if time.monotonic() - shown > PROGRESS_SECONDS:
                 shown = time.monotonic()
                 print(f"{source}: {len(rows)} sentences up to frame {frame.name}", file=sys.stderr)

@@ -168,9 +168,8 @@ def token_kinds(activations: Activations, texts: Sequence[Mapping]) -> dict[str,
     first = beside_content(np.zeros(len(word), bool), activations.offsets)
     special = {"cls": first, "sep": activations.special & ~first}
     word[first] = -1
-    ordinary = {
-        kind: np.append(of_word, False)[word] for kind, of_word in kinds.items()
-    }  # -1: no word
+    # -1: no word.
+    ordinary = {kind: np.append(of_word, False)[word] for kind, of_word in kinds.items()}
     return {kind: np.flatnonzero(places) for kind, places in (special | ordinary).items()}
 
 

@@ -29,9 +29,8 @@ def weights(side: Principal, coordinates: np.ndarray) -> np.ndarray:
     """Weight the canonical correlations of the side whose variates have these coordinates [k, c]:
     alpha [c], adding up to 1."""
     k = len(coordinates)
-    neurons = side.directions[:, :k] * np.sqrt(
-        side.variances[:k]
-    )  # [d, k], in the same whitened directions
+    # [d, k], in the same whitened directions.
+    neurons = side.directions[:, :k] * np.sqrt(side.variances[:k])
     alpha = np.abs(neurons @ coordinates).sum(axis=0)
     return alpha / alpha.sum()
 

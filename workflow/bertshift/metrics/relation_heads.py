@@ -84,9 +84,8 @@ def _both(arguments: np.ndarray, predicate: np.ndarray, token_ids: np.ndarray) -
 
 def _zip(arguments: np.ndarray, predicate: np.ndarray, token_ids: np.ndarray) -> Pairs:
     count = min(len(arguments), len(predicate))
-    first = np.argmax(
-        token_ids[:, None] == token_ids, axis=0
-    )  # where the piece at a position first occurs
+    # Where the piece at a position first occurs.
+    first = np.argmax(token_ids[:, None] == token_ids, axis=0)
     return first[arguments[:count]], first[predicate[:count]]
 
 

@@ -27,9 +27,8 @@ def has_no_head(folder: Path) -> bool:
         config = read_config(folder)
         with open(folder / "model.safetensors", "rb") as file:
             length, whole = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size
-            names = dict(
-                json.loads(file.read(min(length, whole)))
-            )  # another file may begin with any number
+            # Another file may begin with any number.
+            names = dict(json.loads(file.read(min(length, whole))))
     except (OSError, TypeError, ValueError, UserError):
         return False
     family = FAMILIES.get(config.get("model_type", "bert"))

@@ -241,10 +241,11 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 def _complete(path: Path) -> None:
     try:
+        # Safetensors calls a file missing that it may not open.
         with (
             reading(path),
             open(path, "rb"),
-        ):  # safetensors calls a file missing that it may not open
+        ):
             pass
     except FileNotFoundError:
         raise no_weights(path.parent) from None

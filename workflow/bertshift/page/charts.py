@@ -32,6 +32,7 @@ DIMENSIONS = {
     "heads": "Head after an intermediate task",
     "archive": "Archive",
 }
+# May follow from the others.
 DETAILS = (
     "stimuli",
     "metric",
@@ -40,7 +41,7 @@ DETAILS = (
     "series",
     "kind",
     "measure",
-)  # may follow from the others
+)
 NAMES_MODELS = ("series", "panel", "model")
 NULL, MAJORITY = "_null", "majority"
 ALIKE = {"crop", "padded"}  # 1 is no change: less is drawn darker

@@ -23,10 +23,11 @@ SAID = {
     "p_within",
     "orders_within",
 } - {"portion", "share"}
+# Columns of maps of examples, and of losses at each step: no numbers to list.
 SINGLE = {
     "weights",
     "step",
-}  # columns of maps of examples, and of losses at each step: no numbers to list
+}
 
 
 def listed(rows: pd.DataFrame, archives: Sequence[str]) -> dict | None:

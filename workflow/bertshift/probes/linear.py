@@ -13,9 +13,8 @@ from bertshift.seeds import seed_from
 # Of L2, strongest first, for features of unit variance and a loss that is a mean over examples.
 STRENGTHS = tuple(10.0**power for power in range(1, -6, -1))
 HELD_OUT = 5  # one in so many examples chooses the strength
-PATIENCE = (
-    2  # strengths without a better loss before weaker ones, which take longest, are left out
-)
+# Strengths without a better loss before weaker ones, which take longest, are left out.
+PATIENCE = 2
 CONSTANT = 1e-6  # a deviation that float32 makes of equal features
 
 

@@ -32,6 +32,7 @@ PROGRAM = [
 CLAIMS = "results/claims"
 # Licences that let others have the inputs. Of the others a reader gets numbers alone.
 OPEN = re.compile(r"(CC0|CC BY|OANC)(?!.*terms).*")
+# Of the files in its folders.
 KINDS = {
     ".py",
     ".smk",
@@ -41,7 +42,7 @@ KINDS = {
     ".css",
     ".js",
     ".def",
-}  # of the files in its folders
+}
 
 
 def results(made: Iterable[str]) -> list[str]:

@@ -29,10 +29,11 @@ from bertshift.rows.blocks import WITHOUT
 NOISE, MATCHED = "noise", "matched"
 # What tells curves over layers of one table apart.
 CURVE = ["metric", "measure", "tokens", "stimuli", "variant"]
+# Which differ where a measure compares every layer with every layer.
 PLACE = [
     "layer",
     "ref_layer",
-]  # which differ where a measure compares every layer with every layer
+]
 # The variant, of measures whose variants are parts of one change, or maps of one pair of models.
 MATCHED_BY = {"own_or_inherited": "total", "layer_cka": "across"}
 RUN = ["init", "seed"]
@@ -121,9 +122,8 @@ def matched(rows: pd.DataFrame, noise: Iterable[pd.DataFrame]) -> pd.DataFrame:
     last = rows[key].assign(**most)
     last["variant"] = rows["metric"].map(MATCHED_BY).fillna(rows["variant"])
     ends = index.get_indexer(pd.MultiIndex.from_frame(last))
-    wanted = np.where(
-        ends[:, None] < 0, np.nan, rows[numbers].to_numpy()[ends]
-    )  # a map without that place
+    # A map without that place.
+    wanted = np.where(ends[:, None] < 0, np.nan, rows[numbers].to_numpy()[ends])
     reached = changes[:, ends]
     between = (reached[:-1] - wanted) * (reached[1:] - wanted) <= 0
     lower = between.argmax(axis=0)[None]

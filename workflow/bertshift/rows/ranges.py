@@ -25,12 +25,10 @@ ENDS = ["floor", "ceiling"]  # in memory, columns of a table with the range of i
 # In memory, a column with the number of examples that `value` is a share of, or NaN.
 SHARE_OF = "share_of"
 Z = 2  # of Wilson's interval of 95 %
-AT_END = (
-    1e-12  # of the range's width, and in numbers without a width: nearer to an end is at the end
-)
-BEYOND = (
-    1 + 1e-9
-)  # two replicates, one of them at an end, have an error as large as their distance from it
+# Of the range's width, and in numbers without a width: nearer to an end is at the end.
+AT_END = 1e-12
+# Two replicates, one of them at an end, have an error as large as their distance from it.
+BEYOND = 1 + 1e-9
 # What tells measures of one name apart, in the order in which it is looked for.
 KINDS = ["variant", "measure", "quantity", "score"]
 
@@ -60,12 +58,13 @@ SCORES: Mapping[str, Range] = {
     ),  # differences of logits
     **dict.fromkeys(["mcc", "pearson", "spearman"], CORRELATION),
 }
+# Metrics with a column `score`.
 SCORED = [
     "frozen",
     "ablation",
     "ablation_split_half",
     "restored_score",
-]  # metrics with a column `score`
+]
 # By the column `metric`, or this and a word of one of KINDS: every metric that a table may have.
 # Those of metrics of two models stand in their records.
 RANGES: Mapping[str, Range] = {

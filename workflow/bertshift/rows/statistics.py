@@ -12,16 +12,18 @@ from bertshift.rows.blocks import WITHOUT
 from bertshift.rows.estimates import estimate
 
 POINTS = 100  # of a score from 0 to 1, the unit in which papers print accuracy, F1 and attachment scores
+# What a replicate's name begins with, and what it is.
 UNITS = {
     "init": "pretraining run",
     "seed": "seed",
-}  # what a replicate's name begins with, and what it is
+}
+# Which replicate of a model, and of what it is compared with.
 RUN = [
     "init",
     "seed",
     "ref_init",
     "ref_seed",
-]  # which replicate of a model, and of what it is compared with
+]
 SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
 PROBED = ["model", "task", "init"]  # what the probes of several seeds are trained on
 PAIRED = " pair"  # a unit that is two of UNITS

@@ -27,9 +27,8 @@ class _Tee(io.TextIOBase):
     def write(self, text: str) -> int:
         shown = redact(text)
         for stream in self.streams:
-            with suppress(
-                OSError
-            ):  # a log on a full disk: the terminal has the text, and the work goes on
+            # A log on a full disk: the terminal has the text, and the work goes on.
+            with suppress(OSError):
                 stream.write(shown)
                 stream.flush()
         return len(text)
@@ -134,9 +133,8 @@ def job(snakemake, downloads: bool = False) -> Iterator[dict]:
     ):
         os.environ[name] = str(snakemake.threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    os.environ["MPLBACKEND"] = (
-        "agg"  # pictures are files; a notebook's shell names what may not be installed
-    )
+    # Pictures are files; a notebook's shell names what may not be installed.
+    os.environ["MPLBACKEND"] = "agg"
     # Importing torch and transformers makes half a million objects and no garbage: with fewer
     # looks at them a sixth faster.
     gc.set_threshold(20_000, 50, 100)

@@ -53,9 +53,8 @@ class Window:
     encoded: Encoded
     offset: int
     first: int  # the passage's piece at `offset`
-    best: (
-        np.ndarray
-    )  # for each passage piece here: has it more context here than in any other window?
+    # For each passage piece here: has it more context here than in any other window?
+    best: np.ndarray
 
 
 class Answer(NamedTuple):

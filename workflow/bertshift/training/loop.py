@@ -154,9 +154,8 @@ def train(
             at.part = math.ceil(size / 2)
             optimizer.zero_grad(set_to_none=True)
             torch.cuda.empty_cache()
-            torch.manual_seed(
-                seed_from(seed, "dropout", at.step, at.part)
-            )  # some of it was drawn in vain
+            # Some of it was drawn in vain.
+            torch.manual_seed(seed_from(seed, "dropout", at.step, at.part))
             print(
                 f"{_title(run_dir)}: out of memory at batches of {size}: going on with "
                 f"{math.ceil(settings.batch_size / at.part)} x {at.part}",

@@ -119,9 +119,8 @@ def _work(connection: Connection, threads: int, places: tuple[Path, Path, Path])
     torch.set_num_threads(threads)
     sys.stderr = _Sent(connection)
     try:
-        with (
-            network.as_allowed()
-        ):  # what the job around them allows holds for its own process alone
+        # What the job around them allows holds for its own process alone.
+        with network.as_allowed():
             run = _weightless(*places)
             while (task := connection.recv()) is not None:
                 connection.send(("done", (task[0], run(*task))))

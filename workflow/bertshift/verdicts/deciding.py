@@ -244,18 +244,16 @@ def _verdict(
     if ours is None:  # some value stands for `there is no such layer`
         fails = not any(alone) and runs >= AGREEING
         return FAILS if fails else UNDECIDED, f"Some replicate has no such layer. {said}"
-    if np.isnan(
-        ours.error
-    ):  # over all of fewer than three runs, and not known without each block of inputs
+    # Over all of fewer than three runs, and not known without each block of inputs.
+    if np.isnan(ours.error):
         return UNDECIDED, f"{said} It has no interval."
     if one.across and ours.interval == INPUTS:
         said += (
             " Its interval is over inputs alone: fewer than three replicates do not say how much"
             " it varies."
         )
-    if runs == len(values) and statistics.is_far_off(
-        values
-    ):  # pairs of runs are more than their runs
+    # Pairs of runs are more than their runs.
+    if runs == len(values) and statistics.is_far_off(values):
         said += " One replicate lies far from the others."
     if not has_width(ours):
         said += (
@@ -432,9 +430,8 @@ def _value(one: Claim, results: Results) -> tuple[float, set[str]]:
 
 def _left_out(evidence: Evidence) -> Iterator[str]:
     """Say in a sentence how many runs, or pairs of fine-tuned ones, the claim does without."""
-    pairs = sum(
-        ref_seed > 0 for *_, ref_seed in evidence.failed
-    )  # 0 is what it was fine-tuned from
+    # 0 is what it was fine-tuned from.
+    pairs = sum(ref_seed > 0 for *_, ref_seed in evidence.failed)
     counts = {
         "{} that failed to train": len(evidence.failed) - pairs,
         f"{{}} pair{'s' * (pairs > 1)} of which one or both failed to train": pairs,

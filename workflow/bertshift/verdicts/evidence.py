@@ -129,17 +129,15 @@ def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     parts, first = [], {}
     for path, table in tables.items():
-        if "delta" in table and {"before", "baseline"} & {
-            *table
-        }:  # which is what its blocks are of
+        # Which is what its blocks are of.
+        if "delta" in table and {"before", "baseline"} & {*table}:
             table = table.assign(value=table["delta"])
         for model, rows in table.groupby("model", sort=False):
             name = _name(style.role_of(model, rows["seed"]))
             if "ref_seed" in rows and rows["ref_seed"].gt(0).any():
                 name += f"-{style.task_of(rows['reference'].iloc[0])}"
-            one = (
-                path if "position" in rows else model
-            )  # the models of a sweep are variants of one
+            # The models of a sweep are variants of one.
+            one = path if "position" in rows else model
             if first.setdefault((rows["metric"].iloc[0], name), one) == one:
                 parts.append(rows.assign(name=name))
     if not parts:

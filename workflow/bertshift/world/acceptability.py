@@ -55,9 +55,8 @@ GENDERED = ["boy", "girl", "man", "woman", "king", "queen", "uncle", "aunt", "br
 
 
 INVARIANT = {"fish", "sheep", "salmon", "trout"}  # nouns that do not show their number
-NAMELIKE = set(
-    lex.words("mother father uncle aunt grandmother king queen")
-)  # nouns that stand alone like names
+# Nouns that stand alone like names.
+NAMELIKE = set(lex.words("mother father uncle aunt grandmother king queen"))
 
 
 def errors(leaves: list[Node], rng: Random) -> list:

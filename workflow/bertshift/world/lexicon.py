@@ -265,9 +265,8 @@ VERB = {verb.lemma: verb for verb in map(Verb, VERBS.strip().splitlines())}
 FRAMES = {
     frame: [verb.lemma for verb in VERB.values() if verb.frame == frame] for frame in "itdcx"
 }
-FREQUENT = {
-    frame: Random(3).sample(verbs, len(verbs)) for frame, verbs in FRAMES.items()
-}  # the most frequent first
+# The most frequent first.
+FREQUENT = {frame: Random(3).sample(verbs, len(verbs)) for frame, verbs in FRAMES.items()}
 
 # lemma: past, participle (where not regular)
 IRREGULAR_VERBS = """sleep slept slept,run ran run,leave left left,fall fell fallen,swim swam swum,sing sang sung,

@@ -46,9 +46,8 @@ class Clause:
     frequency: str | None = None
     place: tuple[str, Thing] | None = None
     time: str | None = None  # "on Monday", "in March", "yesterday"
-    purpose: tuple[str, Thing] | None = (
-        None  # any other prepositional phrase: with the hammer, about history
-    )
+    # Any other prepositional phrase: with the hammer, about history.
+    purpose: tuple[str, Thing] | None = None
     adjunct: "tuple[str, Clause] | None" = None  # because, when, before, although
     intensity: str | None = None  # very, really before an adjective
 

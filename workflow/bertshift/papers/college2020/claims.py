@@ -222,9 +222,8 @@ def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> N
         def of_head(evidence, case=head):
             rows = of_checkpoint(evidence.reinitialised_heads(task), "bert-base-cased")
             deltas = rows[rows["head"] == int(case[5:])].groupby("layer")["delta"].mean()
-            return round(
-                deltas.agg(statistic), 9
-            )  # the digits that tables carry: some of the paper's are 0
+            # The digits that tables carry: some of the paper's are 0.
+            return round(deltas.agg(statistic), 9)
 
         def summarised(published, case=head):  # with more digits than the paper's differences have
             return f"{published[by_head]['rows'][statistic][int(case[5:]) - 1]:g}"

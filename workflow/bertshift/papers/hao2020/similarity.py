@@ -77,9 +77,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     shares = table[(table["quantity"] == "share of null") & table["variant"].isin(DRAWN)]
     words = TOKENS | style.special_names(table)
     figure = layers.small_multiples(shares, "tokens", words, DRAWN)
-    figure.set_size_inches(
-        style.TEXT_WIDTH, 0.5 + 1.3 * len(TOKENS)
-    )  # one model, too, has this legend
+    # A single model has this legend, too.
+    figure.set_size_inches(style.TEXT_WIDTH, 0.5 + 1.3 * len(TOKENS))
     for axes in figure.axes:
         axes.axhline(1, color="#666666", linestyle=":", linewidth=0.9)
         axes.set_ylim(0, 1.08)

@@ -62,9 +62,8 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
     by = ["panel", "series", "score", "variant", "layer", "head", "sample"]
     table = numbers.means(rows, by, ["panel", "sample"])
     cell = ["panel", "variant", "layer", "head", "init", "seed"]
-    q = (
-        rows.sort_values("sample", kind="stable").groupby(cell)["q"].transform("first")
-    )  # complete, sample
+    # The values are `complete` and `sample`, in this order.
+    q = rows.sort_values("sample", kind="stable").groupby(cell)["q"].transform("first")
     below = statistics.with_value(rows, (q <= RATE).astype(float))
     return table.assign(significant=numbers.means(below, by, ["panel", "sample"])["value"])
 
@@ -72,9 +71,8 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
 def of_sweep(rows: pd.DataFrame) -> pd.DataFrame:
     """Leave out what was run again: keep a panel's rows on a sample where it has some, else those
     on the complete set."""
-    return rows[
-        rows["sample"] == rows.groupby("panel")["sample"].transform("max")
-    ]  # complete, sample
+    # The values are `complete` and `sample`, in this order.
+    return rows[rows["sample"] == rows.groupby("panel")["sample"].transform("max")]
 
 
 def run_again(rows: pd.DataFrame) -> pd.DataFrame:
@@ -204,9 +202,8 @@ def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFra
     """Select the rows of GAIN, on the complete development set if heads were run again on it, and
     HONEST, one a replicate."""
     tried = heads[heads["head"] > 0]
-    surest = tried[
-        tried["sample"] == tried.groupby("panel")["sample"].transform("min")
-    ]  # complete, sample
+    # The values are `complete` and `sample`, in this order.
+    surest = tried[tried["sample"] == tried.groupby("panel")["sample"].transform("min")]
     best = surest.sort_values("delta").groupby(["model", "init", "seed"], as_index=False).tail(1)
     without, run = [name for name in WITHOUT if name in heads], ["model", "init", "seed", "sample"]
     base = heads[heads["layer"] == 0].set_index(run)[without]

@@ -34,6 +34,7 @@ WORDS = {
     "neg": "NEG",
 }
 SPECIAL = ["sep", "cls"]  # the rows of the paper's Figure 6
+# The rows of Figure 7; punctuation is ours.
 KINDS = [
     "pron",
     "noun",
@@ -44,7 +45,7 @@ KINDS = [
     "cls",
     "sep",
     "punct",
-]  # of its Figure 7; punctuation is ours
+]
 # Colours and their ends are the paper's own. Its norm of Figure 6 is linear, which shows little of
 # a model whose heads spread their attention.
 FIGURE6, FIGURE7 = (
@@ -56,10 +57,11 @@ STATISTICS = {
     "mean": ("mean of all heads", {"marker": "o"}),
     "largest": ("the head with most", {"marker": ">", "markerfacecolor": "white"}),
 }
+# Colours, and places beside a word.
 MOMENTS = {
     BEFORE: ("#8C8C8C", -0.16),
     AFTER: ("#0072B2", 0.16),
-}  # colours, and places beside a word
+}
 
 
 def words_of(table: pd.DataFrame) -> dict[str, str]:

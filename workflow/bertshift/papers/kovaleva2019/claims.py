@@ -23,11 +23,12 @@ claim = CLAIMS.about
 TASKS = ["mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli"]
 CLASSES = [task for task in TASKS if task != "stsb"]
 HEAD = ["layer", "head"]
+# For tasks that the paper calls exceptions.
 NOT_MORE = {
     "low": -np.inf,
     "high": 0.0,
     "strict": False,
-}  # of tasks that the paper calls exceptions
+}
 
 # ---- Table 1: what pretraining and fine-tuning add. Each function takes score(column), ours or
 # the paper's, in points.

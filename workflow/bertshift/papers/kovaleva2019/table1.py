@@ -226,9 +226,8 @@ def printed(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]
         found = pd.DataFrame(found)
         found = found.assign(model=found.pop("task").map(first)).dropna(subset="model")
         yield numbers.published(entry, where, panel="score", **found.to_dict("list"))
-    if set(first) == set(one["rows"]) and len(first) == len(
-        models
-    ):  # the paper's mean is over its tasks
+    # The paper's mean is over its tasks.
+    if set(first) == set(one["rows"]) and len(first) == len(models):
         mean = pd.DataFrame(cells).query("score != 'f1'").groupby("series")["value"].mean()
         gain = mean["finetuned"] - mean["random_start"]
         for series, value, provenance in (

@@ -51,9 +51,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         axes = figure.add_subplot(grid[1 + place // ACROSS, place % ACROSS])
         curve = table[(table["panel"] == "f1") & (table["task"] == task)]
         layers.by_model(axes, curve, "examples")
-        ends = sorted(
-            {*curve["examples"].agg(["min", "max"])}
-        )  # more numbers would lie on each other
+        # More numbers would lie on each other.
+        ends = sorted({*curve["examples"].agg(["min", "max"])})
         axes.set(
             title=title, xscale="log", xticks=ends, xticklabels=[f"{end:.0f}" for end in ends]
         )

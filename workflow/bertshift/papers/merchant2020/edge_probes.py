@@ -118,9 +118,8 @@ def _tested(inputs: Mapping[str, pd.DataFrame], variant: str, moved: pd.DataFram
     """
     rows = statistics.in_points(numbers.rows_of(inputs, "edge_probe_delta"))
     rows = rows[rows["variant"] == variant]
-    beside = moved.drop_duplicates("model").set_index("model")[
-        "table"
-    ]  # from which the spreads are
+    # The spreads are from these tables.
+    beside = moved.drop_duplicates("model").set_index("model")["table"]
     rows = rows.assign(table=rows["table"] + "; " + rows["model"].map(beside))
     of_cells = numbers.trained(rows, APART).groupby(KEYS, as_index=False)
     tests = of_cells.agg(
