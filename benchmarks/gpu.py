@@ -13,7 +13,6 @@ import argparse
 import os
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -650,19 +649,9 @@ def plan(bench: Bench) -> Iterator[dict]:
     """Hours that the scale `paper` takes on one such GPU, by config/costs.yaml and by what is fitted above"""
     room = {"cores": int(read_tsv(bench.out / "machine.tsv").loc[0, "cores"]), "GPUs": 1}
     options = ["--config", "scale=paper"]
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "figures/all",
-        "--dry-run",
-        "--cores",
-        "1",
-        *options,
-    ]
     with chdir(ROOT):
-        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        jobs, (config, _) = planning.jobs_of(printed), planning.asked(options)
+        jobs = planning.dry_run("--cores", "1", *options)
+        config, _ = planning.asked(options)
     shipped = yaml.safe_load((ROOT / "config/costs.yaml").read_text(encoding="utf-8"))
     own, texts = yaml.safe_load((bench.out / "gpu.yaml").read_text(encoding="utf-8")), []
     for name, machines in {"shipped": {}, "fitted": own}.items():

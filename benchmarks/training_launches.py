@@ -14,7 +14,6 @@ a dry run; nothing is trained for them.
 import argparse
 import math
 import os
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -40,7 +39,7 @@ from bertshift.models.heads import (
     TokenClassifier,
 )
 from bertshift.models.variants import apply_variants
-from bertshift.planning import Estimate, asked, jobs_of
+from bertshift.planning import Estimate, asked, dry_run
 from bertshift.requests import finetuning, sweeps
 from bertshift.requests.shapes import shape_of_model
 from bertshift.tasks.batching import Encoded
@@ -193,17 +192,7 @@ def trainings(scale: str) -> Counter:
     """{(kind, layers, variant, norms_every): steps} of all fine-tunings and sweeps of a dry run of figures/all."""
     os.chdir(ROOT)
     options, found = ["--config", f"scale={scale}"], Counter()
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "figures/all",
-        "--dry-run",
-        "--cores",
-        "1",
-        *options,
-    ]
-    jobs = jobs_of(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    jobs = dry_run("--cores", "1", *options)
     config, _ = asked(options)
     estimate = Estimate(config, read_yaml(ROOT / "config/costs.yaml"), has_gpu=True)
     for job in jobs.values():

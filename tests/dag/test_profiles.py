@@ -15,8 +15,6 @@ from snakemake import cli
 from bertshift.config import merge
 from bertshift.running import codegraph, gpus
 
-PROFILES = ["default", "slurm", "site-example"]
-
 
 @pytest.fixture
 def parse(monkeypatch):

@@ -282,15 +282,18 @@ def asked(options: Sequence[str]) -> tuple[dict, dict[str, int]]:
     return load_config(user, ROOT), room | ({"GPUs": len(gpus.given())} if gpus.given() else {})
 
 
+def dry_run(*options: str) -> dict[str, Job]:
+    """Ask snakemake for the jobs of all figures. Exit with what it says if it refuses."""
+    command = [sys.executable, "-m", "snakemake", "figures/all", "--dry-run", *options]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stdout + done.stderr)
+    return jobs_of(done.stdout)
+
+
 def main(options: Sequence[str]) -> None:
-    command, runs = [sys.executable, "-m", "snakemake", "figures/all", "--dry-run"], []
-    for more in ([], ["--forceall"]):
-        arguments = [*command, *more, *options]
-        done = subprocess.run(arguments, check=False, capture_output=True, text=True)
-        if done.returncode:
-            sys.exit(done.stdout + done.stderr)
-        runs.append(jobs_of(done.stdout))
-    (left, jobs), (config, room) = runs, asked(options)
+    left, jobs = dry_run(*options), dry_run("--forceall", *options)
+    config, room = asked(options)
     table, has_gpu = read_yaml(ROOT / "config/costs.yaml"), room.keys() != {"cores"}
     print(plan(jobs, left, Estimate(config, table, has_gpu), room))
 

@@ -46,7 +46,7 @@ rule restored:
     params:
         **settings_of(
             ablation.restored,
-            "model task reference runs trained stimuli " "tokens max_length max_dev scale checkpoints",
+            "model task reference runs trained stimuli tokens max_length max_dev scale checkpoints",
         ),
         code=code_for_model("restored"),
     script:

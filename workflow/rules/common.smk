@@ -3,7 +3,7 @@ import math
 import os
 import re
 import sys
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -133,17 +133,17 @@ def settings_of(request, names):
     own files among the inputs.
     """
 
-    def setting(name):
-        def as_json(wildcards):
-            answer = answer_to(request)(wildcards)
-            if answer.settings.keys() != set(names.split()):
-                raise TypeError(f"{request}: the rule names {names}, the request {' '.join(answer.settings)}")
-            return settings.canonical({name: answer.settings[name]})
+    def answer(wildcards):
+        found = answer_to(request)(wildcards)
+        if found.settings.keys() != set(names.split()):
+            raise TypeError(f"{request}: the rule names {names}, the request {' '.join(found.settings)}")
+        return found
 
-        return as_json
+    def setting(name):
+        return lambda wildcards: settings.canonical({name: answer(wildcards).settings[name]})
 
     def own(wildcards):
-        files = own_files.among(answer_to(request)(wildcards).inputs)
+        files = own_files.among(answer(wildcards).inputs)
         return settings.canonical({"own": own_files.contents(files)})
 
     return {name: setting(name) for name in names.split()} | {"own": own}
@@ -165,10 +165,11 @@ def code(*scripts, module=None, records=(), without=()):
 def code_for_model(*scripts, module=None, model="{model}"):
     """The digest of `code` without what only models of other tasks and variants need."""
 
+    digest = cache(partial(code, *scripts, module=module))
+
     @sentences
     def of_job(wildcards):
-        others = modules_of_others(model.format(**wildcards), config)
-        return code(*scripts, module=module, without=others)
+        return digest(without=modules_of_others(model.format(**wildcards), config))
 
     return of_job
 

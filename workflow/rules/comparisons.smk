@@ -83,7 +83,7 @@ rule cosine_padded:
     params:
         **settings_of(
             comparing.cosine_padded,
-            "model reference pairs trained stimuli " "inputs pad_to folders scale checkpoints",
+            "model reference pairs trained stimuli inputs pad_to folders scale checkpoints",
         ),
         code=code("cosine_padded", records=["cosine_padded"]),
     script:
@@ -134,7 +134,7 @@ rule forgetting:
     params:
         **settings_of(
             forgetting.forgetting,
-            "model task reference runs trained " "corpus stimuli max_length scale checkpoints",
+            "model task reference runs trained corpus stimuli max_length scale checkpoints",
         ),
         code=code("forgetting"),
     script:

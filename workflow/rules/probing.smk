@@ -114,7 +114,7 @@ rule edge_probes:
     params:
         **settings_of(
             probing.edge_probes,
-            "model runs folders trained tasks " "probe variants max_length scale checkpoints",
+            "model runs folders trained tasks probe variants max_length scale checkpoints",
         ),
         code=code("edge_probes"),
     script:
@@ -163,7 +163,7 @@ rule structural_probes:
     params:
         **settings_of(
             probing.structural_probes,
-            "model runs folders trained tasks " "probe max_length scale checkpoints",
+            "model runs folders trained tasks probe max_length scale checkpoints",
         ),
         code=code("structural_probes"),
     script:

@@ -20,11 +20,11 @@ OF_TASKS = {
 OF_VARIANTS = {"lora": {"models/lora.py"}}
 
 
-def modules_of_others(model: str, config: Mapping) -> set[str]:
+def modules_of_others(model: str, config: Mapping) -> frozenset[str]:
     """Name the modules that only models of other tasks or variants run."""
     one = parse_model(model, config)
     own_kinds = {config["tasks"][task]["kind"] for task in one.tasks}
     own = set().union(*(OF_TASKS[kind] for kind in own_kinds))
     own |= set().union(*(OF_VARIANTS.get(variant.kind, set()) for variant in one.variants))
     every = set().union(*OF_TASKS.values(), *OF_VARIANTS.values())
-    return every - own
+    return frozenset(every - own)

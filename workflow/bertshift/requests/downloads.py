@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.measures.registry import METRICS
-from bertshift.naming import Model, named_in, parse_model
+from bertshift.naming import Model, Name, named_in, parse_model
 from bertshift.papers.catalogue import PAPERS, needs
 from bertshift.replicates import runs_of
 from bertshift.requests.comparing import PADDED
@@ -54,11 +54,12 @@ def _sources(config: Mapping) -> Iterator[Callable[[], list[str]]]:
         table for figure in figures_of(PAPERS, config) for table in needs(figure, config)
     )
     kinds = {table.split("/")[1] for table in tables}
-    models = unique(model for table in tables for model in _models(table, config))
+    models_of = {table: _models(table, config) for table in tables}
+    models = unique(model for compared in models_of.values() for model in compared)
     if any(kind in METRICS and METRICS[kind].annotations for kind in kinds):
         models += [parse_model(name, config) for name in config["annotators"].values()]
     names = [config["tasks"][task]["dataset"] for model in models for task in model.tasks]
-    names += [name for table in tables for name in _datasets(table, config)]
+    names += [name for table in tables for name in _datasets(table, models_of[table], config)]
     yield from (partial(_dataset, name, config) for name in unique(names))
     if kinds & {"edge_probes", "mdl"}:
         yield from (partial(_edge_corpus, task, config) for task in config["edge_tasks"])
@@ -72,20 +73,21 @@ def _sources(config: Mapping) -> Iterator[Callable[[], list[str]]]:
 def _models(table: str, config: Mapping) -> list[Model]:
     """Read the models in a table's name: `results/rsa/mnli_vs_base.tsv`,
     `results/sweeps/mnli.freeze.tsv`."""
-    name = Path(table).name.removesuffix(".tsv").removesuffix(".losses")
     if table.split("/")[1] == "sweeps":
-        name = name.rpartition(".")[0]
-    return [parse_model(part, config) for part in named_in(name)]
+        names = [str(Name.of_row(table)[0])]
+    else:
+        names = named_in(Path(table).stem)
+    return [parse_model(name, config) for name in names]
 
 
-def _datasets(table: str, config: Mapping) -> list[str]:
+def _datasets(table: str, models: list[Model], config: Mapping) -> list[str]:
     """Name the data sets of a table's inputs, besides those of its models' tasks."""
-    kind, models = table.split("/")[1], _models(table, config)
+    kind = table.split("/")[1]
     if kind == "structural_probes":
         return [config["treebank"]]
     if kind == "forgetting":
         stimuli = [STIMULI]
-    elif kind == "cosine_padded" or kind in METRICS and METRICS[kind].reads != "weights":
+    elif kind in METRICS and METRICS[kind].reads != "weights":
         stimuli = stimuli_of(PADDED if kind == "cosine_padded" else kind, *models, config)
     else:
         stimuli = []

@@ -39,14 +39,14 @@ def digest(scripts: Iterable[Path], without: Collection[Path] = ()) -> str:
 
 def code_of(scripts: Iterable[Path], without: Collection[Path] = ()) -> list[Path]:
     """List `scripts` and the library modules that they need, sorted."""
-    seen, queue = set(), list(scripts)
     left_out = set(without)
+    seen, queue = set(without), list(scripts)
     while queue:
         file = queue.pop()
-        if file not in seen | left_out:
+        if file not in seen:
             seen.add(file)
             queue += _read(file)[1]
-    return sorted(seen)
+    return sorted(seen - left_out)
 
 
 def recall() -> None:

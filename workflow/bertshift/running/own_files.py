@@ -78,7 +78,8 @@ def among(inputs: Mapping[str, str | list[str]]) -> list[str]:
 
 def contents(paths: Iterable[str]) -> dict[str, str]:
     """Digest each file or folder: the names in it, and the bytes."""
-    known, found = remembered(KNOWN), {}
+    paths, found = list(paths), {}
+    known = remembered(KNOWN) if paths else {}
     for path in paths:
         files = _files(path)
         seen = {
