@@ -95,7 +95,9 @@ def _send_script(server: socket.socket, address: str) -> None:
 
 
 def import_library() -> None:
+    """Import what jobs need: the library, and what Snakemake's first lines in a script import."""
     gc.disable()
+    importlib.import_module("snakemake.utils")
     for module in pkgutil.walk_packages(bertshift.__path__, "bertshift."):
         importlib.import_module(module.name)
     gc.enable()
