@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 WIDEST = 99
 PARTS = {
     "library": sorted((ROOT / "workflow/bertshift").rglob("*.py")),
-    "of it the demo's world": sorted((ROOT / "workflow/bertshift/world").rglob("*.py")),
+    "the demo's world": sorted((ROOT / "workflow/demo_world").rglob("*.py")),
     "rules and scripts": sorted((ROOT / "workflow/scripts").glob("*.py")),
     "tests": sorted((ROOT / "tests").rglob("*.py")),
 }

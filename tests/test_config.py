@@ -45,7 +45,7 @@ def put(path, value):
         (put("tasks.mnli.epoch", 3), r"tasks\.mnli: unknown key 'epoch' \(write 'epochs'\)"),
         (put("scale", "big"), r"scale: 'big' is not a scale; write one of demo, small, paper"),
         (put("tasks.mnli.dataset", "mlni"), r"tasks\.mnli\.dataset: no data set 'mlni' is defined; write one of mnli"),
-        (put("analyses.rsa.stimuli", ["wik"]), r"analyses\.rsa\.stimuli: no stimulus 'wik' is defined; write one of wiki"),
+        (put("analyses.rsa.stimuli", ["wik"]), r"analyses\.rsa\.stimuli\.0: no stimulus 'wik' is defined; write one of wiki"),
         (put("analyses.rsa.per_model", {"mnly": ["own"]}), r"analyses\.rsa\.per_model: .*'mnly'; nearest: mnli"),
         (put("data", {"source": "mirror"}), r"data\.mirror: is missing"),
         (put("bases", {"base": {"seeds": 1, "checkpoints": [{"path": "x"}], "layers": 2, "vocabulary": "v"}}),

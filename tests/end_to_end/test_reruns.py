@@ -104,18 +104,18 @@ def test_a_new_seed_costs_only_its_own_runs(project):
 @pytest.mark.parametrize(
     ("module", "first"),
     [
-        ("metrics/svcca.py", "svcca"),
-        ("papers/hao2020/change.py", "hao2020/figure2"),
-        ("training/finetuning.py", "finetune"),
-        ("activations/extract.py", "rsa"),
-        ("world/lexicon.py", "world"),
-        ("page/pairs.py", "gallery"),
-        ("probes/mdl.py", "mdl"),
-        ("probes/structural.py", "structural_probes"),
+        ("bertshift/metrics/svcca.py", "svcca"),
+        ("bertshift/papers/hao2020/change.py", "hao2020/figure2"),
+        ("bertshift/training/finetuning.py", "finetune"),
+        ("bertshift/activations/extract.py", "rsa"),
+        ("demo_world/lexicon.py", "world"),
+        ("bertshift/page/pairs.py", "gallery"),
+        ("bertshift/probes/mdl.py", "mdl"),
+        ("bertshift/probes/structural.py", "structural_probes"),
     ],
 )
 def test_an_edited_module_reruns_the_stages_that_import_it(project, module, first):
-    path = project.folder / "workflow/bertshift" / module
+    path = project.folder / "workflow" / module
     path.write_text(path.read_text() + "\nADDED = 1\n")
     jobs = rules(project.reruns("figures/all"))
     upstream = {

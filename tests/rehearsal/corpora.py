@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from bertshift.data import framenet
 from bertshift.data.edges import brackets
 from bertshift.seeds import seed_from
-from bertshift.world import edges
-from bertshift.world.annotation import Annotation, conllu, proto_roles
-from bertshift.world.grammar import detokenise
+from demo_world import edges
+from demo_world.annotation import Annotation, conllu, proto_roles
+from demo_world.grammar import detokenise
 
 SEED = 1
 SENTENCES = {"train": 300, "dev": 80, "test": 80}

@@ -13,7 +13,7 @@ from datasets import Features
 from bertshift.data.conllu import read as read_conllu
 from bertshift.data.prepare import READERS
 from bertshift.seeds import seed_from
-from bertshift.world.generate import generate_world
+from demo_world.generate import generate_world
 
 SIZES = {
     "documents": 1, "train": 600, "dev": 200, "squad_train": 240, "squad_dev": 80, "treebank_train": 1, "treebank_dev": 1,

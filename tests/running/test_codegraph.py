@@ -18,7 +18,8 @@ def digest(tmp_path, monkeypatch):
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(codegraph, "PACKAGE", tmp_path / "pkg")
+    monkeypatch.setattr(codegraph, "LIBRARY", tmp_path)
+    monkeypatch.setattr(codegraph, "PACKAGES", ["pkg"])
     monkeypatch.setattr(codegraph, "KEPT", tmp_path / "code.json")
     for memory in ("_known", "_used", "_modules"):
         monkeypatch.setattr(codegraph, memory, {})

@@ -18,7 +18,7 @@ from bertshift.tasks.dependency_parsing import METRICS, UNREAD, Parse, best_pars
 from bertshift.tasks.loading import load_task
 from bertshift.training.finetuning import starting_model
 from bertshift.training.settings import TrainSettings
-from bertshift.world.edges import sentence
+from demo_world.edges import sentence
 
 torch.set_num_threads(1)
 TASK = {"name": "dep", "dataset": "bank", "kind": "dependencies", "metrics": list(METRICS), "max_length": 64}

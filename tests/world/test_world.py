@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 
 from bertshift.data.conllu import tree_fault
 from bertshift.errors import UserError
-from bertshift.world import edges, generate
-from bertshift.world.acceptability import judged
-from bertshift.world.paraphrases import changes, event, similarity
+from demo_world import edges, generate
+from demo_world.acceptability import judged
+from demo_world.paraphrases import changes, event, similarity
 
 SIZES = {name: 60 for name in generate.SIZES} | {"train": 500, "dev": 200}
 

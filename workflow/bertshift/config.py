@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
-from jsonschema.validators import extend
+from jsonschema.validators import create, extend
 from yaml.composer import ComposerError
 
 from bertshift.errors import UserError
@@ -60,14 +60,13 @@ def load_config(user: Mapping, root: Path) -> dict:
     merged = merge(merge(catalogue, read_yaml(files["scale"])), user)
     problems: list[str] = []
     config = _with_text_keys(_without_anchors(merged), "", problems)
-    errors = filter(
-        _tells_more, _filling_validator(read_schema(root / "workflow/schemas")).iter_errors(config)
-    )
+    schema = read_schema(root / "workflow/schemas")
+    errors = filter(_tells_more, _filling_validator(schema).iter_errors(config))
     errors = sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
     problems += map(_sentence, errors)
     problems += _secrets(merged, "")
     if all(map(_is_harmless, errors)):
-        problems += _dangling_references(config)
+        problems += [*_undefined_names(config, schema), *_misfits(config)]
     refuse(problems)
     for spec in config["datasets"].values():
         if "mirror" in spec:
@@ -119,7 +118,7 @@ def refuse(problems: Iterable[str]) -> None:
 
 
 def undefined(path: str, name: str, known: Collection[str], kind: str) -> Iterator[str]:
-    """Yield a sentence with the nearest names if `name`, to which key `path` refers, is not among
+    """Yield a sentence with the nearest names if `name`, which stands at key `path`, is not among
     `known`."""
     if name not in known:
         near = alike(str(name), known, 3, 0.3) or list(known)
@@ -433,112 +432,55 @@ def _as_yaml_number(text: str) -> str:
     return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{sign}{exponent}"
 
 
-def _dangling_references(config: dict) -> list[str]:
-    """List what the schema cannot see: names that are used but not defined."""
-    problems = []
+def _undefined_names(config: dict, schema: dict) -> Iterator[str]:
+    """Report values that name what is not defined, where the schema says what they must name."""
 
-    def check(path: str, name: str, known: Collection[str], kind: str) -> None:
-        problems.extend(undefined(path, name, known, kind))
+    def check(validator, names: Mapping, value, schema) -> Iterator[ValidationError]:
+        if names["a"] == "model":
+            told = unusable("", parse_model, value, config)
+        else:
+            known = [name for key in names["in"] for name in config[key]]
+            told = undefined("", value, [*names.get("or", []), *known], names["a"])
+        yield from map(ValidationError, told)
 
-    def check_name(path: str, name: str) -> None:
-        problems.extend(unusable(path, parse_model, name, config))
+    kept = ("properties", "additionalProperties", "propertyNames", "items")
+    keywords = {key: Draft202012Validator.VALIDATORS[key] for key in kept} | {"names": check}
+    validator = create(schema, keywords)(schema)
+    for error in validator.iter_errors(config):
+        yield ".".join(map(str, error.absolute_path)) + error.message
 
-    needed = {
-        "mirror": ("data.mirror", config["data"].get("mirror")),
-        "world": ("world", config.get("world")),
-    }
-    key, value = needed.get(config["data"]["source"], ("", "none"))
-    if not value:
-        problems.append(f"{key}: is missing; data.source {config['data']['source']} needs it.")
+
+def _misfits(config: dict) -> Iterator[str]:
+    """Report keys that fit the schema, but not each other."""
+    source = config["data"]["source"]
+    needed = {"mirror": config["data"].get("mirror"), "world": config.get("world"), "hub": True}
+    if not needed.get(source, True):
+        key = "data.mirror" if source == "mirror" else source
+        yield f"{key}: is missing; data.source {source} needs it."
     for name, task in config["tasks"].items():
-        check(f"tasks.{name}.dataset", task["dataset"], config["datasets"], "data set")
-        if task["dataset"] in config["datasets"] and task["kind"] in _ROWS_OF:
-            problems += _misfits(name, task, config)
-        for base in task["per_base"]:
-            check(
-                f"tasks.{name}.per_base",
-                base,
-                {"base": 0, "cased": 0, "large": 0} | config["bases"],
-                "checkpoint",
-            )
         if name in config["bases"]:
-            problems.append(f"tasks.{name}: is a checkpoint's name too; give the task another.")
+            yield f"tasks.{name}: is a checkpoint's name too; give the task another."
+        if task["dataset"] in config["datasets"] and task["kind"] in _ROWS_OF:
+            yield from _task_without_its_data(name, task, config)
     for name, base in config["bases"].items():
-        if "pretrain" in base:
-            check(
-                f"bases.{name}.pretrain.vocabulary",
-                shape_of(base)["vocabulary"],
-                config["vocabularies"],
-                "vocabulary",
-            )
-            check(
-                f"bases.{name}.pretrain.corpus",
-                base["pretrain"]["corpus"],
-                config["corpora"],
-                "corpus",
-            )
-            width, heads = base["pretrain"]["width"], base["pretrain"]["heads"]
-            if width % heads:
-                problems.append(
-                    f"bases.{name}.pretrain.width: {width} cannot be divided among {heads} heads;"
-                    f" write a multiple of {heads}."
-                )
-        if inits_of(base) < 1:
-            problems.append(
-                f"bases.{name}.checkpoints: is empty; list one checkpoint for each pretraining"
-                " run."
-            )
-        if "parent" in base:
-            check(f"bases.{name}.parent", base["parent"], config["bases"], "checkpoint")
-            problems += _strange_parent(name, config["bases"])
-    for name, vocabulary in config["vocabularies"].items():
-        check(f"vocabularies.{name}.corpus", vocabulary["corpus"], config["corpora"], "corpus")
+        yield from _strange_base(name, base)
+        if base.get("parent") in config["bases"]:
+            yield from _strange_parent(name, config["bases"])
     for name, stimulus in config["stimuli"].items():
-        check(f"stimuli.{name}.dataset", stimulus["dataset"], config["datasets"], "data set")
         if splits := _splits(stimulus["dataset"], config):
-            check(
-                f"stimuli.{name}.split",
-                stimulus["split"],
-                splits,
-                f"split of '{stimulus['dataset']}'",
-            )
-        if stimulus["form"] == "like":
-            check(
-                f"stimuli.{name}.like",
-                stimulus.get("like"),
-                config["stimuli"] | config["tasks"],
-                "stimulus or task",
-            )
-    check("treebank", config["treebank"], config["datasets"], "data set")
-    for name, edge_set in config["edge_tasks"].items():
-        check(f"edge_tasks.{name}", edge_set, config["edge_sets"], "edge set")
-    for metric, analysis in config["analyses"].items():
-        lists = {"stimuli": analysis["stimuli"]}
-        for model, names in analysis.get("per_model", {}).items():
-            check_name(f"analyses.{metric}.per_model", model)
-            lists[f"per_model.{model}"] = names
-        known = {"own": 0} | config["stimuli"] | config["tasks"]
-        for key, names in lists.items():
-            for name in names:
-                check(f"analyses.{metric}.{key}", name, known, "stimulus")
-    for name in config["sweeps"]["tasks"]:
-        check("sweeps.tasks", name, config["tasks"], "task")
-    for base in config["sweeps"]["per_base"]:
-        check(
-            "sweeps.per_base",
-            base,
-            {"base": 0, "cased": 0, "large": 0} | config["bases"],
-            "checkpoint",
+            kind = f"split of '{stimulus['dataset']}'"
+            yield from undefined(f"stimuli.{name}.split", stimulus["split"], splits, kind)
+
+
+def _strange_base(name: str, base: Mapping) -> Iterator[str]:
+    pretrain = base.get("pretrain", {"width": 0, "heads": 1})
+    if pretrain["width"] % pretrain["heads"]:
+        yield (
+            f"bases.{name}.pretrain.width: {pretrain['width']} cannot be divided among"
+            f" {pretrain['heads']} heads; write a multiple of {pretrain['heads']}."
         )
-    for kind in ("edge", "mdl"):
-        for name in config["probes"][kind].get("tasks", {}):
-            check(f"probes.{kind}.tasks", name, config["edge_tasks"], "edge task")
-    for key in ("scored", "grounded"):
-        for name in config[key]:
-            check_name(key, name)
-    for kind in ("tags", "trees"):
-        check_name(f"annotators.{kind}", config["annotators"][kind])
-    return problems
+    if inits_of(base) < 1:
+        yield f"bases.{name}.checkpoints: is empty; list one checkpoint for each pretraining run."
 
 
 def lineage(base: str, bases: Mapping) -> list[str]:
@@ -559,18 +501,17 @@ def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
             f"bases.{name}.parent: {', '.join(names)} never ends; leave out the parent of the"
             " checkpoint that came first."
         )
-    if (parent := bases[name]["parent"]) in bases and parent != name:
-        ours, theirs = (
-            {**shape_of(base), "checkpoints": inits_of(base)}
-            for base in (bases[name], bases[parent])
-        )
-        for key in ("layers", "heads", "vocabulary", "checkpoints"):
-            if ours[key] != theirs[key]:
-                yield (
-                    f"bases.{name}.parent: '{name}' has {key}: {ours[key]}, its parent '{parent}'"
-                    f" {theirs[key]}; name the checkpoint that it was trained from, with as many"
-                    " checkpoints as it has."
-                )
+    parent = bases[name]["parent"]
+    ours, theirs = (
+        {**shape_of(base), "checkpoints": inits_of(base)} for base in (bases[name], bases[parent])
+    )
+    for key in ("layers", "heads", "vocabulary", "checkpoints"):
+        if ours[key] != theirs[key]:
+            yield (
+                f"bases.{name}.parent: '{name}' has {key}: {ours[key]}, its parent '{parent}'"
+                f" {theirs[key]}; name the checkpoint that it was trained from, with as many"
+                " checkpoints as it has."
+            )
 
 
 def _splits(dataset: str, config: Mapping) -> list[str]:
@@ -584,7 +525,7 @@ def _splits(dataset: str, config: Mapping) -> list[str]:
     )
 
 
-def _misfits(name: str, task: Mapping, config: Mapping) -> Iterator[str]:
+def _task_without_its_data(name: str, task: Mapping, config: Mapping) -> Iterator[str]:
     """Report where a task and its data set do not fit together."""
     dataset, kind = task["dataset"], task["kind"]
     spec, (kinds, key) = config["datasets"][dataset], _ROWS_OF[kind]

@@ -18,7 +18,7 @@ from bertshift.requests.runs import MODEL_FILES
 from bertshift.running import codegraph, gpus, own_files, warm
 from bertshift.running.redaction import redact
 
-LIBRARY = codegraph.PACKAGE.parent
+LIBRARY = codegraph.LIBRARY
 ROOT = LIBRARY.parent
 if set("{}") & set(str(ROOT)):
     raise WorkflowError(
@@ -150,16 +150,18 @@ def settings_of(request, names):
 
 
 @sentences
-def code(*scripts, module=None, records=(), without=()):
+def code(*scripts, module=None, records=(), data=(), without=()):
     """A digest of what a rule's scripts do. Where it changes, the rule reruns; no comment and no fresh checkout changes it.
 
+    data: files of the library that its modules read.
     records: the metrics of two models whose records count, as the rule computes or reads their tables.
     without: modules of the library that do not count.
     """
     modules = [*([module] if module else []), *(f"measures/{name}" for name in sorted(records))]
     files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
-    files += [codegraph.PACKAGE / f"{name}.py" for name in modules]
-    return codegraph.digest(files, [codegraph.PACKAGE / name for name in without])
+    files += [LIBRARY / f"bertshift/{name}.py" for name in modules]
+    files += [LIBRARY / name for name in data]
+    return codegraph.digest(files, [LIBRARY / "bertshift" / name for name in without])
 
 
 def code_for_model(*scripts, module=None, model="{model}"):

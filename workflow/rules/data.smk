@@ -1,5 +1,5 @@
 from bertshift.requests import data
-from bertshift.world import generate
+from demo_world import generate
 
 
 # Fetch all that figures/all needs from a network. Everything else runs without one.
@@ -24,7 +24,7 @@ if "world" in config:
             "../../envs/compute.yaml"
         params:
             **settings_of(data.world, "sizes seed"),
-            code=code("world"),
+            code=code("world", data=["demo_world/lexicon.yaml"]),
         script:
             "../scripts/world.py"
 

@@ -4,6 +4,6 @@ from pathlib import Path
 from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
-    from bertshift.world.generate import generate_world
+    from demo_world.generate import generate_world
 
     generate_world(Path(os.path.commonpath(snakemake.output)), settings["sizes"], settings["seed"])

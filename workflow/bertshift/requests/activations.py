@@ -14,7 +14,7 @@ from bertshift.requests.data import rows
 from bertshift.requests.runs import files, runs_and_parents, unique
 from bertshift.running import codegraph
 
-SCRIPT = codegraph.PACKAGE.parent / "scripts/activations.py"
+SCRIPT = codegraph.LIBRARY / "scripts/activations.py"
 # The name says what a dump holds. All metrics on the same inputs share a dump, as its extraction
 # costs more than they do. Where one of these metrics must be computed again, the deleted dump is
 # made again too, and all of them run again. `stimuli` lists one or several input sets, joined by

@@ -8,7 +8,7 @@ from bertshift.naming import Model
 from bertshift.recipes import train_size
 from bertshift.requests import Request
 from bertshift.requests.runs import unique
-from bertshift.world import generate
+from demo_world import generate
 
 WORLD = "results/world"
 # Stimuli with rules of their own: the sentences of all edge tasks, the treebank's, and those with

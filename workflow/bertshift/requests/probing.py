@@ -9,7 +9,7 @@ from bertshift.replicates import pair_runs, runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import WORLD, dataset_files, described, mirror_of
 from bertshift.requests.runs import files, of_table, replicates_of, unique
-from bertshift.world import generate
+from demo_world import generate
 
 # The fewest probes of a pretrained model: their noise is in every difference to it.
 PARENT_SEEDS = 3

@@ -7,7 +7,9 @@ from pathlib import Path
 from bertshift.errors import UserError
 from bertshift.files import remembered, write_json
 
-PACKAGE = Path(__file__).parents[1]
+# The folder of the library, and the packages there that count.
+LIBRARY = Path(__file__).parents[2]
+PACKAGES = ("bertshift", "demo_world")
 # What a driver has read for digests, within the folder where it runs.
 KEPT = Path(".snakemake/code.json")
 # What has no part in numbers: how jobs run, how models are called, and what users are told.
@@ -19,7 +21,7 @@ VERSION = sys.version.split()[0]
 
 def digest(scripts: Iterable[Path], without: Collection[Path] = ()) -> str:
     """Digest scripts and all library modules that they import, directly or through others, into 12
-    characters.
+    characters; a file of data, by its bytes.
 
     Comments, docstrings, layout and what is raised do not count, nor do the modules that are
     APART, nor those in `without`. Rules hold it as a parameter, so that an edited module reruns
@@ -93,6 +95,8 @@ def _fresh(path: Path) -> tuple[str, tuple[Path, ...]]:
 
 
 def _parsed(source: bytes, path: Path) -> list:
+    if path.suffix != ".py":
+        return [sha256(source).hexdigest(), []]
     tree, names = ast.parse(source, str(path)), []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -110,7 +114,7 @@ def _files(module: str) -> list[Path]:
     """List the files that importing `module` may run, as far as they count: its own, and those of
     the packages around it."""
     first, *rest = module.split(".")
-    if first != PACKAGE.name or rest and (rest[0] in APART or f"{rest[0]}.py" in APART):
+    if first not in PACKAGES or rest and (rest[0] in APART or f"{rest[0]}.py" in APART):
         return []
-    folders = [PACKAGE.joinpath(*rest[:depth]) for depth in range(len(rest) + 1)]
+    folders = [LIBRARY.joinpath(first, *rest[:depth]) for depth in range(len(rest) + 1)]
     return [folder / "__init__.py" for folder in folders] + [folders[-1].with_suffix(".py")]

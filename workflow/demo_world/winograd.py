@@ -1,10 +1,12 @@
-"""Pronouns that only the meaning resolves (WNLI): a sentence, and the sentence's end with one referent put in."""
+"""Pronouns that only the meaning resolves (WNLI): a sentence, and the sentence's end with one
+referent put in."""
 
 from random import Random
 
-from bertshift.world import lexicon as lex
+from demo_world import lexicon as lex
 
-# (sentence with {a}, {b} and a choice, [(word, which referent it points to)], hypothesis about {x})
+# (sentence with {a}, {b} and a choice, [(word, which referent it points to)], hypothesis about
+# {x})
 SCHEMAS = [
     (
         "The {a} did not fit into the {b} because it was too {w}.",
@@ -94,7 +96,8 @@ SCHEMAS = [
 
 
 def schema(rng: Random, true: bool) -> tuple[str, str]:
-    """Generate a sentence and a resolution of its pronoun; with different words the other resolution is right."""
+    """Generate a sentence and a resolution of its pronoun; with different words the other
+    resolution is right."""
     sentence, choices, hypothesis, first, second = rng.choice(SCHEMAS)
     word, referent = rng.choice(choices)
     if first == "name":

@@ -1,14 +1,16 @@
-"""From meaning to annotated trees: one tree gives words, tags, constituents, dependencies, mentions and roles.
+"""From meaning to annotated trees: one tree gives words, tags, constituents, dependencies,
+mentions and roles.
 
-A node knows its head child and the relation of every other child to it, so that the dependency tree is read off the
-constituents (cf. Collins' head rules, but chosen by the grammar rather than guessed) and is projective by construction.
+A node knows its head child and the relation of every other child to it, so that the dependency
+tree is read off the constituents (cf. Collins' head rules, but chosen by the grammar rather than
+guessed) and is projective by construction.
 """
 
 from collections.abc import Sequence
 from random import Random
 
-from bertshift.world import lexicon as lex
-from bertshift.world.meaning import Clause, Thing
+from demo_world import lexicon as lex
+from demo_world.meaning import Clause, Thing
 
 UPOS = {
     "DT": "DET",
@@ -60,8 +62,9 @@ CONTRACTED = {"will": "wo", "can": "ca"}  # wo n't, ca n't
 class Node:
     """A constituent or, with a `form`, a word.
 
-    head: index of the head child. rel: UD relation to the parent's head word. to: index of the sibling whose head word
-    governs this child instead. roles: [(frame, role)]. frame: number of the frame this word is the predicate of.
+    head: index of the head child. rel: UD relation to the parent's head word. to: index of the
+    sibling whose head word governs this child instead. roles: [(frame, role)]. frame: number of
+    the frame this word is the predicate of.
     """
 
     __slots__ = (
@@ -120,7 +123,8 @@ def related(node: Node, rel: str, to: int | None = None) -> Node:
 
 
 class Speaker:
-    """Puts meanings into words. The options it has (synonyms, contractions, order) are drawn from `rng`."""
+    """Puts meanings into words. The options it has (synonyms, contractions, order) are drawn from
+    `rng`."""
 
     def __init__(self, rng: Random, synonyms: float = 0.25, contractions: float = 0.4):
         self.rng, self.synonyms, self.contractions = rng, synonyms, contractions
@@ -246,7 +250,8 @@ class Speaker:
         return node
 
     def temporal(self, text: str) -> Node:
-        """Build a phrase of time with its DATE: "on Monday", "in March", "yesterday", "last week"."""
+        """Build a phrase of time with its DATE: "on Monday", "in March", "yesterday", "last
+        week"."""
         words = text.split()
         if text == "yesterday":
             node = phrase("NP", 0, word("NN", text), rel="obl:unmarked")
@@ -282,7 +287,8 @@ class Speaker:
         return len(self.frames) - 1
 
     def negation(self, auxiliary: str) -> tuple[str, str]:
-        """Return the auxiliary as it is before its negation, and the negation: ("wo", "n't") or ("will", "not")."""
+        """Return the auxiliary as it is before its negation, and the negation: ("wo", "n't") or
+        ("will", "not")."""
         if auxiliary in ("am", "may", "to") or self.rng.random() >= self.contractions:
             return auxiliary, "not"
         return CONTRACTED.get(auxiliary, auxiliary), "n't"
@@ -290,7 +296,8 @@ class Speaker:
     def chain(
         self, clause: Clause, subject: Thing, passive: bool
     ) -> tuple[list[tuple], str, str | None]:
-        """Return auxiliaries [(form, tag, lemma)], main verb's tag and negation, in agreement with the subject."""
+        """Return auxiliaries [(form, tag, lemma)], main verb's tag and negation, in agreement with
+        the subject."""
         third, tense = not subject.many, clause.tense
         copular = clause.verb == "be"
         auxiliaries: list[tuple[str, str, str]] = []
@@ -335,7 +342,8 @@ class Speaker:
         frame: int,
         passive: bool,
     ) -> Node:
-        """Wrap a verb phrase in auxiliaries, (VP aux (VP aux ... inner)); the innermost one stays the head."""
+        """Wrap a verb phrase in auxiliaries, (VP aux (VP aux ... inner)); the innermost one stays
+        the head."""
         for number, (form, tag, lemma) in reversed(list(enumerate(auxiliaries))):
             rel = "aux:pass" if passive and number == len(auxiliaries) - 1 else "aux"
             aux = word(tag, form, rel, lemma, upos="AUX")
@@ -364,7 +372,8 @@ class Speaker:
         gap: str | None = None,
         inverted: bool = False,
     ):
-        """Build the verb phrase and {"frame": n, "subject": subject's roles, "auxiliary": split off if inverted}."""
+        """Build the verb phrase and {"frame": n, "subject": subject's roles, "auxiliary": split
+        off if inverted}."""
         if clause.verb == "be":
             return self.copular_phrase(clause, subject, inverted)
         frame = self.frame(clause.verb)
@@ -527,7 +536,8 @@ class Speaker:
     def sentence(
         self, clause: Clause, passive: bool = False, time_first: bool = False, mark: str = "."
     ) -> Node:
-        """Build a whole sentence, (TOP (S ... .)); `time_first` puts the time before the subject."""
+        """Build a whole sentence, (TOP (S ... .)); `time_first` puts the time before the
+        subject."""
         if time_first and clause.time:
             first = self.temporal(clause.time)
             time, clause.time = clause.time, None
@@ -572,7 +582,8 @@ class Speaker:
         )
 
     def question(self, clause: Clause, asked: str | None = None, passive: bool = False) -> Node:
-        """Build a yes/no question or a wh-question on `asked`: subject, object, place, time (the gap is left out)."""
+        """Build a yes/no question or a wh-question on `asked`: subject, object, place, time (the
+        gap is left out)."""
         grammatical = clause.object if passive else clause.subject
         if asked == "subject" and not passive:
             wh = (

@@ -1,10 +1,11 @@
-"""Acceptable sentences and sentences with one error (CoLA). An error changes as little as it can, so that word counts say little."""
+"""Acceptable sentences and sentences with one error (CoLA). An error changes as little as it can,
+so that word counts say little."""
 
 from random import Random
 
-from bertshift.world import lexicon as lex
-from bertshift.world.grammar import Node, Speaker, detokenise, forms, text_of
-from bertshift.world.meaning import Sampler, Thing
+from demo_world import lexicon as lex
+from demo_world.grammar import Node, Speaker, detokenise, forms, text_of
+from demo_world.meaning import Sampler, Thing
 
 FLIP = {
     "is": "are",
@@ -56,11 +57,12 @@ GENDERED = ["boy", "girl", "man", "woman", "king", "queen", "uncle", "aunt", "br
 
 INVARIANT = {"fish", "sheep", "salmon", "trout"}  # nouns that do not show their number
 # Nouns that stand alone like names.
-NAMELIKE = set(lex.words("mother father uncle aunt grandmother king queen"))
+NAMELIKE = {"mother", "father", "uncle", "aunt", "grandmother", "king", "queen"}
 
 
 def errors(leaves: list[Node], rng: Random) -> list:
-    """List the possible errors of this sentence, kind by kind, as functions that return the words with the error."""
+    """List the possible errors of this sentence, kind by kind, as functions that return the words
+    with the error."""
     words, tags = [leaf.form for leaf in leaves], [leaf.label for leaf in leaves]
     found: dict[str, list] = {}
     if any(leaf.lemma in INVARIANT for leaf in leaves):
@@ -169,12 +171,7 @@ def errors(leaves: list[Node], rng: Random) -> list:
     ]
 
 
-NEEDS_OBJECT = set(
-    lex.words(
-        "buy destroy repair find lose carry meet love admire rescue hire arrest praise greet"
-        " injure examine own devour wear throw feed chase see"
-    )
-)
+NEEDS_OBJECT = set(lex.WORDS["needs_object"])
 
 
 def stands_alone(leaves: list[Node], i: int) -> bool:

@@ -1,19 +1,22 @@
-"""Pretraining documents: stories with recurring people, encyclopaedia entries, reviews, definitions, questions and answers.
+"""Pretraining documents: stories with recurring people, encyclopaedia entries, reviews,
+definitions, questions and answers.
 
-What the tasks need to know (kinds, synonyms, opposites, active and passive, polarity) can be learned here by guessing masked words.
+What the tasks need to know (kinds, synonyms, opposites, active and passive, polarity) can be
+learned here by guessing masked words.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from bertshift.world import lexicon as lex
-from bertshift.world.grammar import Speaker, text_of
-from bertshift.world.meaning import Clause, Sampler, Thing
-from bertshift.world.paraphrases import advice
-from bertshift.world.reviews import review
+from demo_world import lexicon as lex
+from demo_world.grammar import Speaker, text_of
+from demo_world.meaning import Clause, Sampler, Thing
+from demo_world.paraphrases import advice
+from demo_world.reviews import review
 
-# Each script casts its letters and says what happens: (subject, verb, object or property, recipient). UPPER-CASE is the cast.
+# Each script casts its letters and says what happens: (subject, verb, object or property,
+# recipient). UPPER-CASE is the cast.
 SCRIPTS = [
     (
         {"A": "name", "B": "thief", "C": "guard", "X": "jewel,vehicle,machine", "L": "building"},
@@ -132,7 +135,8 @@ SCRIPTS = [
 
 
 class Discourse:
-    """Keeps track of who was mentioned, so that later mentions are pronouns or definite phrases."""
+    """Keeps track of who was mentioned, so that later mentions are pronouns or definite
+    phrases."""
 
     def __init__(self, rng: Random, synonyms: float = 0.3):
         self.rng, self.sampler, self.speaker = rng, Sampler(rng), Speaker(rng, synonyms)
@@ -140,7 +144,8 @@ class Discourse:
         self.seen: dict[int, Thing] = {}
 
     def mention(self, thing: Thing, subject: bool, pronouns: bool = True) -> Thing:
-        """Return the thing as the discourse mentions it here; the hypernym of a known thing teaches what it is."""
+        """Return the thing as the discourse mentions it here; the hypernym of a known thing
+        teaches what it is."""
         first = thing.ref not in self.seen
         self.seen[thing.ref] = thing
         if first or thing.det == "bare":
@@ -262,7 +267,8 @@ def without_repeats(lines: list[str]) -> list[str]:
 
 
 def echo(rng: Random, discourse: Discourse, clause: Clause) -> str:
-    """Say the same event again: in the passive, with more general words, as a question, or by denying an opposite."""
+    """Say the same event again: in the passive, with more general words, as a question, or by
+    denying an opposite."""
     full = replace(clause, time=None)
     for side in ("subject", "object", "recipient"):
         thing = getattr(clause, side)
@@ -391,7 +397,8 @@ def a(noun: str, capital: bool = True) -> str:
 
 
 def same_event(sampler: Sampler, verb: str) -> list[str]:
-    """Describe one event twice: with the usual words, then with synonyms and, if possible, in the other voice."""
+    """Describe one event twice: with the usual words, then with synonyms and, if possible, in the
+    other voice."""
     clause = sampler.clause(verb, depth=0, tense="past", negated=sampler.chance(0.2))
     plain, other = Speaker(sampler.rng, 0.0, 0.0), Speaker(sampler.rng, 1.0, 0.5)
     passive = plain.can_passive(clause)
@@ -403,7 +410,8 @@ def same_event(sampler: Sampler, verb: str) -> list[str]:
 
 
 def chatter(rng: Random) -> list[str]:
-    """Generate unrelated sentences of every form; most are said again in other words, or answer a question."""
+    """Generate unrelated sentences of every form; most are said again in other words, or answer a
+    question."""
     sampler = Sampler(rng)
     lines: list[str] = []
     for _ in range(rng.randrange(5, 8)):
@@ -441,7 +449,7 @@ def questions(rng: Random) -> list[str]:
 
 
 def documents(rng: Random, count: int) -> list[list[str]]:
-    from bertshift.world.encyclopedia import entry
+    from demo_world.encyclopedia import entry
 
     makers: list[tuple[Callable[[Random], list[str]], float]] = [
         (story, 0.42),

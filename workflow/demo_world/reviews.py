@@ -1,18 +1,17 @@
-"""Opinions whose polarity follows from words, negation, intensity and which clause comes last (SST-2)."""
+"""Opinions whose polarity follows from words, negation, intensity and which clause comes last
+(SST-2)."""
 
 from random import Random
 
-from bertshift.world import lexicon as lex
+from demo_world import lexicon as lex
 
-TOPICS = lex.words(
-    "film movie story comedy documentary novel concert song cast ending script acting plot"
-    " dialogue"
-)
+TOPICS = lex.WORDS["reviewed"]
 ADVERBS = ["very", "really", "truly", "always", "often", "quite"]
 
 
 def judgement(rng: Random, good: bool) -> str:
-    """Generate an adjective phrase with this polarity; a negated one carries a word of the other polarity."""
+    """Generate an adjective phrase with this polarity; a negated one carries a word of the other
+    polarity."""
     kind = rng.random()
     word = rng.choice(lex.GOOD if good else lex.BAD)
     other = rng.choice(lex.BAD if good else lex.GOOD)
@@ -52,7 +51,8 @@ def clause(rng: Random, good: bool) -> str:
 
 
 def review(rng: Random, good: bool, sentence: bool = False) -> str:
-    """Generate a phrase or a sentence of an opinion, in lower case; with "but" the last clause decides."""
+    """Generate a phrase or a sentence of an opinion, in lower case; with "but" the last clause
+    decides."""
     kind = rng.random()
     if not sentence and kind < 0.25:
         article = judgement(rng, good)

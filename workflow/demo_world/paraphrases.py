@@ -1,17 +1,19 @@
-"""Pairs that mean the same, nearly the same or something else: paraphrases (MRPC), graded similarity (STS-B), questions (QQP)."""
+"""Pairs that mean the same, nearly the same or something else: paraphrases (MRPC), graded
+similarity (STS-B), questions (QQP)."""
 
 from dataclasses import replace
 from random import Random
 
-from bertshift.world import lexicon as lex
-from bertshift.world.grammar import Speaker, text_of
-from bertshift.world.meaning import Clause, Sampler, Thing
+from demo_world import lexicon as lex
+from demo_world.grammar import Speaker, text_of
+from demo_world.meaning import Clause, Sampler, Thing
 
 # Paraphrases
 
 
 def event(rng: Random, frames: str = "ttttdi") -> Clause:
-    """Draw a past event such as newswire reports: with people, things, perhaps a place and a time."""
+    """Draw a past event such as newswire reports: with people, things, perhaps a place and a
+    time."""
     sampler = Sampler(rng)
     clause = sampler.simple(
         frames, depth=0, tense="past", frequency=None, negated=rng.random() < 0.15
@@ -26,7 +28,8 @@ def event(rng: Random, frames: str = "ttttdi") -> Clause:
 
 
 def reword(rng: Random, clause: Clause, avoid: str | None = None) -> str:
-    """Express the clause in other words and another order; try up to four times for another text than `avoid`."""
+    """Express the clause in other words and another order; try up to four times for another text
+    than `avoid`."""
     text = ""
     for _ in range(4):
         speaker = Speaker(rng, synonyms=0.35)
@@ -38,7 +41,8 @@ def reword(rng: Random, clause: Clause, avoid: str | None = None) -> str:
 
 
 def changes(rng: Random, clause: Clause) -> dict[str, Clause]:
-    """Return clauses that differ from `clause` in one thing that matters; each key says what differs."""
+    """Return clauses that differ from `clause` in one thing that matters; each key says what
+    differs."""
     sampler, found = Sampler(rng), {}
     subject, obj = clause.subject, clause.object
     if (
@@ -84,7 +88,8 @@ def different(draw, old):
 
 
 def related(verb: str, clause: Clause) -> bool:
-    """Tell whether another verb, neither hypernym nor hyponym, fits the same subject and object."""
+    """Tell whether another verb, neither hypernym nor hyponym, fits the same subject and
+    object."""
     entry = lex.VERB[verb]
     if (
         verb in (clause.verb, lex.VERB_PARENT.get(clause.verb))
@@ -127,8 +132,8 @@ def different_name(make, thing: Thing) -> Thing:
 
 
 def paraphrase(rng: Random, same: bool) -> tuple[str, str]:
-    """Generate an MRPC pair: one event reworded, or two events. A quarter of the second kind differ in only one or
-    two things that matter."""
+    """Generate an MRPC pair: one event reworded, or two events. A quarter of the second kind
+    differ in only one or two things that matter."""
     while True:
         clause = event(rng)
         other = clause if same or rng.random() < 0.25 else event(rng)
@@ -154,8 +159,8 @@ def paraphrase(rng: Random, same: bool) -> tuple[str, str]:
 
 
 def concept_similarity(a: str, b: str) -> float:
-    """Score two concepts: 1 if equal, 0.6 if one is the other's hypernym, 0.4 for sister terms, 0.2 for one root,
-    else 0."""
+    """Score two concepts: 1 if equal, 0.6 if one is the other's hypernym, 0.4 for sister terms,
+    0.2 for one root, else 0."""
     if a == b:
         return 1.0
     up, other = lex.ancestors(a), lex.ancestors(b)
@@ -196,8 +201,9 @@ def verb_similarity(a: str, b: str) -> float:
 def similarity(a: Clause, b: Clause) -> float:
     """Compute the similarity of two events (without recipients) in [0, 5].
 
-    5 * (0.3 verb + 0.25 subject + 0.25 object + 0.1 place + 0.1 time) * (0.6 if one is negated and the other is not);
-    subject and object compare crosswise at half value where that is more (roles exchanged).
+    5 * (0.3 verb + 0.25 subject + 0.25 object + 0.1 place + 0.1 time) * (0.6 if one is negated and
+    the other is not); subject and object compare crosswise at half value where that is more (roles
+    exchanged).
     """
     straight = 0.25 * (
         thing_similarity(a.subject, b.subject) + thing_similarity(a.object, b.object)
@@ -216,7 +222,8 @@ def similarity(a: Clause, b: Clause) -> float:
 
 
 def graded(rng: Random, steps: int) -> tuple[str, str, float]:
-    """Generate an STS-B pair and its score; the second event is `steps` changes from the first (6: another event)."""
+    """Generate an STS-B pair and its score; the second event is `steps` changes from the first (6:
+    another event)."""
     first = event(rng, "ttti")
     if steps == 6:
         second = event(rng, "ttti")
@@ -290,8 +297,8 @@ def ask(rng: Random, intent: str, clause: Clause, avoid: str | None = None) -> s
 
 
 def advice(rng: Random, same: bool) -> tuple[str, str]:
-    """Generate a QQP pair: one intention asked twice, or two questions. Some of these differ only in what is asked,
-    or in what it is about."""
+    """Generate a QQP pair: one intention asked twice, or two questions. Some of these differ only
+    in what is asked, or in what it is about."""
     clause, intent = action(rng), rng.choice(list(ADVICE))
     first = ask(rng, intent, clause)
     if same:

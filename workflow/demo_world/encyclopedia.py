@@ -1,16 +1,18 @@
-"""Encyclopaedia entries about people, cities, companies and kinds of animal: sentences, and what can be asked about them."""
+"""Encyclopaedia entries about people, cities, companies and kinds of animal: sentences, and what
+can be asked about them."""
 
 import re
 from dataclasses import dataclass
 from random import Random
 
-from bertshift.world import lexicon as lex
-from bertshift.world.meaning import Sampler
+from demo_world import lexicon as lex
+from demo_world.meaning import Sampler
 
 
 @dataclass
 class Fact:
-    """A question that sentence number `sentence` answers, with the answer's place in that sentence."""
+    """A question that sentence number `sentence` answers, with the answer's place in that
+    sentence."""
 
     sentence: int
     question: str
@@ -196,7 +198,8 @@ KIND = [
 
 
 def fill(template: str, values: dict) -> tuple[str, dict]:
-    """Fill the template, and tell where each slot's value begins (its first occurrence as a slot)."""
+    """Fill the template, and tell where each slot's value begins (its first occurrence as a
+    slot)."""
     text, starts, position = "", {}, 0
     for slot in re.finditer(r"\{(\w+)\}", template):
         text += template[position : slot.start()]
@@ -210,7 +213,8 @@ def fill(template: str, values: dict) -> tuple[str, dict]:
 
 
 def entry(rng: Random) -> Entry:
-    """Generate an entry of three to five sentences: the first introduces, the others come in their usual order."""
+    """Generate an entry of three to five sentences: the first introduces, the others come in their
+    usual order."""
     sampler = Sampler(rng)
     subject, templates = rng.choice(
         [

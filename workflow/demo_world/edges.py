@@ -1,19 +1,21 @@
-"""Edge-probing records in jiant's JSON-lines form, and predicate-argument links for attention heads."""
+"""Edge-probing records in jiant's JSON-lines form, and predicate-argument links for attention
+heads."""
 
 from collections.abc import Iterator
 from random import Random
 
-from bertshift.world import lexicon as lex
-from bertshift.world.annotation import Annotation, annotate, proto_roles
-from bertshift.world.grammar import Speaker, detokenise, offsets
-from bertshift.world.meaning import Sampler
+from demo_world import lexicon as lex
+from demo_world.annotation import Annotation, annotate, proto_roles
+from demo_world.grammar import Speaker, detokenise, offsets
+from demo_world.meaning import Sampler
 
 CORE = {"ARG0", "ARG1", "ARG2"}
 SPR_ROLES = CORE | {"ARGM-LOC"}
 
 
 def sentence(rng: Random) -> Annotation:
-    """Generate an annotated sentence: mostly a statement, sometimes a question or clauses joined by and or but."""
+    """Generate an annotated sentence: mostly a statement, sometimes a question or clauses joined
+    by and or but."""
     sampler, speaker = Sampler(rng), Speaker(rng)
     kind = rng.random()
     if kind < 0.08:
@@ -71,7 +73,8 @@ def srl(found: Annotation) -> Iterator[list[dict]]:
 
 
 def coref(found: Annotation) -> Iterator[list[dict]]:
-    """Label every pair of mentions in the sentence: "1" if both mean the same individual, else "0"."""
+    """Label every pair of mentions in the sentence: "1" if both mean the same individual, else
+    "0"."""
     spans = found.mentions
     yield [
         span("1" if a[2] == b[2] else "0", a[:2], b[:2])
@@ -289,8 +292,8 @@ def relation(rng: Random, label: str) -> dict:
 
 
 def links(rng: Random) -> dict | None:
-    """Generate a short sentence, with the spans of its main predicate and core arguments in characters of the
-    detokenised text. Return None if it does not fit."""
+    """Generate a short sentence, with the spans of its main predicate and core arguments in
+    characters of the detokenised text. Return None if it does not fit."""
     sampler, speaker = Sampler(rng), Speaker(rng)
     clause = sampler.simple("itttd", depth=0)
     found = annotate(

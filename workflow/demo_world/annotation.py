@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from bertshift.world import lexicon as lex
-from bertshift.world.grammar import NO_SPACE_BEFORE, Node, Speaker, forms
+from demo_world import lexicon as lex
+from demo_world.grammar import NO_SPACE_BEFORE, Node, Speaker, forms
 
 
 @dataclass
@@ -88,7 +88,8 @@ def bracket(node: Node, words) -> str:
 
 
 def proto_roles(frame: Frame, role: str, concept: str | None) -> list[str]:
-    """Derive proto-role properties after Reisinger et al. (2015) from the verb's class and the kind of argument."""
+    """Derive proto-role properties after Reisinger et al. (2015) from the verb's class and the
+    kind of argument."""
     alive = concept is not None and (
         concept[0].isupper() or lex.is_a(concept, "person") or lex.is_a(concept, "animal")
     )
@@ -166,7 +167,8 @@ FEATURES = {
 
 
 def conllu(found: Annotation, sent_id: str) -> str:
-    """Format the sentence as CoNLL-U; a contraction is one multiword token, as English treebanks write it."""
+    """Format the sentence as CoNLL-U; a contraction is one multiword token, as English treebanks
+    write it."""
     words = found.words
     rows, text, i = [], "", 0
     for i, form in enumerate(words):

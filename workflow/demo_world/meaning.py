@@ -1,6 +1,7 @@
 """Meaning representations: things and clauses, and a sampler that draws plausible ones.
 
-Truth is decided here, before any words: what a task calls a paraphrase, an entailment or an answer is computed from these objects.
+Truth is decided here, before any words: what a task calls a paraphrase, an entailment or an answer
+is computed from these objects.
 """
 
 from collections.abc import Sequence
@@ -8,12 +9,13 @@ from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
 
-from bertshift.world import lexicon as lex
+from demo_world import lexicon as lex
 
 
 @dataclass(slots=True)
 class Thing:
-    """What a noun phrase means. `det` is the, a, every, some, no, most, two..., bare, name, pronoun, my or who/what (asked for)."""
+    """What a noun phrase means. `det` is the, a, every, some, no, most, two..., bare, name,
+    pronoun, my or who/what (asked for)."""
 
     concept: str
     det: str = "the"
@@ -34,7 +36,8 @@ class Thing:
 
 @dataclass(slots=True)
 class Clause:
-    """What a sentence means. `verb` "be" makes a copular clause whose object is a Thing or an adjective."""
+    """What a sentence means. `verb` "be" makes a copular clause whose object is a Thing or an
+    adjective."""
 
     verb: str
     subject: Thing | None
@@ -126,7 +129,8 @@ class Sampler:
         return thing
 
     def thing(self, kinds: Sequence[str], depth: int = 1) -> Thing:
-        """Draw the meaning of a noun phrase of any form: a name, a common noun with modifiers, a coordination."""
+        """Draw the meaning of a noun phrase of any form: a name, a common noun with modifiers, a
+        coordination."""
         rng = self.rng
         if "person" in kinds and self.chance(0.35):
             thing = self.person()

@@ -3,19 +3,20 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from bertshift.world import encyclopedia
-from bertshift.world.annotation import annotate
-from bertshift.world.encyclopedia import Fact
-from bertshift.world.grammar import Speaker, detokenise, offsets, text_of
-from bertshift.world.meaning import Clause, Thing
-from bertshift.world.paraphrases import changes, event, reword
+from demo_world import encyclopedia
+from demo_world.annotation import annotate
+from demo_world.encyclopedia import Fact
+from demo_world.grammar import Speaker, detokenise, offsets, text_of
+from demo_world.meaning import Clause, Thing
+from demo_world.paraphrases import changes, event, reword
 
 ROLE_OF = {"subject": "ARG0", "object": "ARG1", "place": "ARGM-LOC", "time": "ARGM-TMP"}
 
 
 @dataclass
 class Passage:
-    """Sentences, what can be asked about them, and questions that look as if they could be but cannot be answered."""
+    """Sentences, what can be asked about them, and questions that look as if they could be but
+    cannot be answered."""
 
     title: str
     sentences: list[str]
@@ -31,7 +32,8 @@ class Passage:
 
 
 def definite(clause: Clause) -> Clause:
-    """Return the clause as a question takes it up: what was introduced with "a" or "some" is now known."""
+    """Return the clause as a question takes it up: what was introduced with "a" or "some" is now
+    known."""
     changed = replace(clause)
     for side in ("subject", "object", "recipient"):
         thing = getattr(clause, side)
@@ -60,7 +62,8 @@ def wh_question(rng: Random, clause: Clause, asked: str) -> str:
 
 
 def news(rng: Random) -> Passage:
-    """Generate several events with different verbs and subjects; every argument can be asked for."""
+    """Generate several events with different verbs and subjects; every argument can be asked
+    for."""
     passage = Passage("", [], [], [])
     clauses: list[Clause] = []
     while len(clauses) < rng.randrange(3, 6):
@@ -123,8 +126,8 @@ def passage(rng: Random) -> Passage:
 
 
 def squad(rng: Random, questions: int, references: int) -> tuple[dict, dict]:
-    """Generate SQuAD 1.1 and 2.0 of the same passages, with `questions` answerable questions. Each of these has
-    `references` answers."""
+    """Generate SQuAD 1.1 and 2.0 of the same passages, with `questions` answerable questions. Each
+    of these has `references` answers."""
     seen: set[str] = set()
     first, second, asked = [], [], 0
     while asked < questions:
@@ -177,7 +180,8 @@ def identity(rng: Random) -> str:
 
 
 def answerability(rng: Random, answers: bool) -> tuple[str, str]:
-    """Generate a QNLI pair: a question and a sentence that answers it, or one about the same things that does not."""
+    """Generate a QNLI pair: a question and a sentence that answers it, or one about the same
+    things that does not."""
     while True:
         if rng.random() < 0.4:
             page = encyclopedia.entry(rng)

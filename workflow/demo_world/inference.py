@@ -1,17 +1,18 @@
 """Entailment between quantified sentences, decided from meaning by monotonicity (MNLI, RTE).
 
-A statement says that Q individuals of a kind (with properties) do, or do not do, something. For slots A (restriction) and B (what is said):
-some A B is upward in both, every A B downward in A and upward in B, no A B downward in both; kinds are never empty.
+A statement says that Q individuals of a kind (with properties) do, or do not do, something. For
+slots A (restriction) and B (what is said): some A B is upward in both, every A B downward in A and
+upward in B, no A B downward in both; kinds are never empty.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from bertshift.world import lexicon as lex
-from bertshift.world.grammar import Speaker, text_of
-from bertshift.world.meaning import Clause, Sampler, Thing
-from bertshift.world.paraphrases import another, different, related
+from demo_world import lexicon as lex
+from demo_world.grammar import Speaker, text_of
+from demo_world.meaning import Clause, Sampler, Thing
+from demo_world.paraphrases import another, different, related
 
 ENTAILMENT, CONTRADICTION, NEUTRAL = "entailment", "contradiction", "neutral"
 
@@ -35,8 +36,8 @@ def thing_below(a: Thing, b: Thing) -> bool:
 
 
 def restriction_below(a: Thing, b: Thing) -> bool:
-    """Test whether every a is a b where both are subjects of quantifiers, of which only kind and properties
-    count."""
+    """Test whether every a is a b where both are subjects of quantifiers, of which only kind and
+    properties count."""
     return below(a.concept, b.concept) and all(
         any(adjective_below(x, y) for x in a.adjectives) for y in b.adjectives
     )
@@ -68,8 +69,8 @@ def predicate_excludes(a: Clause, b: Clause) -> bool:
 
 
 def relation(p: Clause, h: Clause) -> str | None:
-    """Decide what premise p says about hypothesis h; None where English speakers would argue (another
-    definite subject)."""
+    """Decide what premise p says about hypothesis h; None where English speakers would argue
+    (another definite subject)."""
     dets = p.subject.det, h.subject.det
     up, down = predicate_below(p, h), predicate_below(h, p)
     excludes = predicate_excludes(p, h)
@@ -235,7 +236,8 @@ def edits(rng: Random, clause: Clause) -> list[Callable[[], Clause]]:
 
 
 def generalised(rng: Random, clause: Clause) -> Clause:
-    """Move the subject or object of the clause one or more steps up the taxonomy, where it can be."""
+    """Move the subject or object of the clause one or more steps up the taxonomy, where it can
+    be."""
     side = rng.choice(["subject", "subject", "object"])
     thing = getattr(clause, side)
     if not isinstance(thing, Thing) or thing.det == "name" or thing.concept in lex.MASS:
@@ -252,8 +254,8 @@ def generalised(rng: Random, clause: Clause) -> Clause:
 def pair(rng: Random, label: str, dets: list[str] = ANY) -> tuple[Clause, Clause]:
     """Draw a premise and a hypothesis with this relation.
 
-    So that a hypothesis alone says little, premises are denied such that hypotheses are denied evenly, and general nouns
-    are as usual where nothing follows as where something does.
+    So that a hypothesis alone says little, premises are denied such that hypotheses are denied
+    evenly, and general nouns are as usual where nothing follows as where something does.
     """
     while True:
         premise = statement(rng, dets)
@@ -294,14 +296,15 @@ def inference(rng: Random, label: str) -> tuple[str, str]:
 def recognition(rng: Random, label: str) -> tuple[str, str]:
     """Draw a text and a hypothesis of RTE: two or three sentences, of which one decides about the
     hypothesis."""
-    from bertshift.world.documents import Discourse
+    from demo_world.documents import Discourse
 
     wanted = ENTAILMENT if label == ENTAILMENT else rng.choice([NEUTRAL, NEUTRAL, CONTRADICTION])
     premise, hypothesis = pair(rng, wanted, DEFINITE)
     while premise == hypothesis:
         premise, hypothesis = pair(rng, wanted, DEFINITE)
     if wanted == NEUTRAL and rng.random() < 0.8:
-        # What follows from another premise, which few pairs teach to tell, and which is no oddity by itself.
+        # What follows from another premise, which few pairs teach to tell, and which is no oddity
+        # by itself.
         _, other = pair(rng, ENTAILMENT, DEFINITE)
         hypothesis = other if relation(premise, other) in (NEUTRAL, None) else hypothesis
     sampler, discourse = Sampler(rng), Discourse(rng)
