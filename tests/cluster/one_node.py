@@ -8,7 +8,12 @@ import time
 from pathlib import Path
 
 # Of Debian, each with a program in it.
-PACKAGES = {"slurmctld": "slurmctld", "slurmd": "slurmd", "slurm-client": "squeue", "munge": "munged"}
+PACKAGES = {
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "slurm-client": "squeue",
+    "munge": "munged",
+}
 # The default place: Snakemake's job step drops SLURM_CONF from the environment of its inner srun.
 CONF = Path("/etc/slurm")
 MARK = "# one node, for tests"
@@ -56,7 +61,9 @@ class OneNode:
             self._start("slurmctld", "-D")
             self._until(lambda: "UP" in self.run("scontrol", "ping"), "slurmctld")
             self._start("slurmd", "-D")
-            self._until(lambda: re.search("idle|mix", self.run("sinfo", "-h", "-o", "%T")), "slurmd")
+            self._until(
+                lambda: re.search("idle|mix", self.run("sinfo", "-h", "-o", "%T")), "slurmd"
+            )
         except BaseException:
             self.__exit__()
             raise

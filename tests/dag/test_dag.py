@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 import rule_graph
-import yaml
 from conftest import ROOT, counted
 
-from bertshift.config import merge
 from bertshift.papers.catalogue import FIGURES
 
 
@@ -37,7 +35,9 @@ FEW = {
         "figure3": {"models": ["rte@cased"]},
         **dict.fromkeys(["schemes", "figure5"], COLA),
     },
-    "hao2020": dict.fromkeys(["similarity", *(f"figure{number}" for number in range(1, 8))], LARGE),
+    "hao2020": dict.fromkeys(
+        ["similarity", *(f"figure{number}" for number in range(1, 8))], LARGE
+    ),
     "merchant2020": {
         **dict.fromkeys(["table1", "figure1", "figure2", "appendix_b"], PROBED),
         "figure3": MNLI,
@@ -52,7 +52,12 @@ FEW = {
 
 def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(copy_project):
     project = copy_project()
-    project.config = {**project.config, "figures": FEW, "scored": [], "grounded": ["rte+cola@cased"]}
+    project.config = {
+        **project.config,
+        "figures": FEW,
+        "scored": [],
+        "grounded": ["rte+cola@cased"],
+    }
     jobs = project.jobs()
     # Of two pretraining runs: MRPC, MNLI and Dep, MNLI by LoRA, and from random weights, which are drawn once. Of two seeds: two
     # tasks of Hao et al., and two of College, alone and after the other.
@@ -61,12 +66,21 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(copy_project):
     # MNLI after four shares of its steps, one job a replicate.
     assert jobs["snapshots"] == 2
     # MNLI, the same from random weights, by LoRA and after four shares; College's two.
-    assert (jobs["frozen"], jobs["scores"], jobs["gains"], jobs["losses"]) == (1, 3 + 4 + 2, 2, 4 + 1)
+    assert (jobs["frozen"], jobs["scores"], jobs["gains"], jobs["losses"]) == (
+        1,
+        3 + 4 + 2,
+        2,
+        4 + 1,
+    )
     # MNLI of two checkpoints, with noise of two sizes in two runs of each; after four shares, with noise of one.
     assert jobs["noise"] == 2 * 2 * 2 + 4 * 2
     two, noise = ("cosine_padded", "restored", "spectra"), 2
     assert {name: jobs[name] for name in two} == dict.fromkeys(two, 2)
-    assert (jobs["cosine"], jobs["similarity"], jobs["layer_cka"]) == (2 + noise, 2 + noise, 1 + noise)
+    assert (jobs["cosine"], jobs["similarity"], jobs["layer_cka"]) == (
+        2 + noise,
+        2 + noise,
+        1 + noise,
+    )
     assert (jobs["forgetting"], jobs["grounding"]) == (1, 1)
     # Merchant's two, MNLI by LoRA, and its four snapshots, each with noise.
     assert jobs["rsa"] == 2 + 1 + 2 * 4 + noise
@@ -84,65 +98,13 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(copy_project):
     assert jobs["figure"] == sum(map(len, FEW.values()))
 
 
-def test_noise_is_made_from_the_runs_that_it_imitates_and_is_never_trained(project):
-    jobs = project.jobs("results/rsa/mnli.noise_vs_base.tsv", "results/forgetting/mnli.at10.noise10.tsv")
-    # One draw of each of two runs; one job a run trains MNLI, and one its snapshots.
-    assert (jobs["noise"], jobs["finetune"], jobs["snapshots"]) == (2 * 2, 2, 2)
-    for target, told in {
-        "results/rsa/mnli.noise1_vs_base.tsv": "'.noise1' is not a variant",
-        "results/scores/mnli.noise.tsv": "no head, no score and no training; write 'mnli'",
-        "results/models/mnli.noise.at10/init1_seed1/scores.json": "no training; write 'mnli'",
-    }.items():
-        assert told in project.snakemake(target, "--dry-run", check=False)
-
-
-def test_all_figures_are_the_default_target_and_what_they_read_can_be_fetched_before(project, planned):
+def test_all_figures_are_the_default_target_and_what_they_read_can_be_fetched_before(
+    project, planned
+):
     jobs = project.jobs()
     assert jobs == counted(planned)
     assert jobs["figure"] == len(FIGURES)
     assert_data_all_fetches_the_same(project, jobs)
-
-
-def test_a_row_of_runs_has_its_own_replicates_and_takes_the_plain_model_from_its_fine_tuning(copy_project):
-    project = copy_project()
-    scale = ["--config", "scale=small"]
-
-    def rows(*targets):
-        made = project.reruns(*targets, *scale)
-        return [sorted(job for job in made if job.startswith(rule)) for rule in ("sweep model", "finetune")]
-
-    sweeps, models = rows("results/sweeps/mnli.freeze.tsv", "results/sweeps/cola@cased.seeds.tsv")
-    assert sweeps == [
-        f"sweep model={model}, sweep={kind}, init=1, seed={seed}"
-        for model, kind in (("cola@cased", "seeds"), ("mnli", "freeze")) for seed in (1, 2)
-    ]  # fmt: skip
-    # Of the five baselines two are models; the row of seeds trains the others.
-    assert models == [f"finetune model={m}, init=1, seed={n}" for m in ("cola@cased", "mnli") for n in (1, 2)]
-
-    project.config = merge(project.config, {"sweeps": {"seeds": 1}})
-    assert rows("results/sweeps/mnli.freeze.tsv") == [sweeps[2:3], models[2:3]]
-    printed = project.snakemake(
-        "results/sweeps/mnli.freeze/init1_seed2.tsv", "--dry-run", *scale, check=False
-    )
-    assert "'mnli.freeze' has no replicate init1_seed2; raise sweeps.seeds" in printed
-
-
-# Merchant et al.: three pretraining runs; BERT Goes to College: two runs of everything, five of what heads are compared with.
-def test_rows_of_runs_are_as_many_as_the_papers(project):
-    def rows(paper, *items):
-        files = [f"results/figures/{paper}/{item}.png" for item in items]
-        return project.jobs(*files, "--config", "scale=paper")["sweep"]
-
-    assert rows("merchant2020", "figure3", "figure4") == 3 * 2 * 3
-    assert rows("college2020", "figure3", "schemes", "figure5", "figure6") == 2 * (5 + 2 * 2 + 2 * 4 + 2)
-
-
-def test_a_figure_can_be_left_out(planned, copy_project):
-    other = copy_project()
-    other.config = merge(other.config, {"figures": {"merchant2020": {"figure3": None, "figure4": None}}})
-    jobs = other.jobs()
-    assert jobs["gallery"] == 1 and jobs["figure"] == counted(planned)["figure"] - 2
-    assert jobs["sweep"] == counted(planned)["sweep"] - 3 * 2 * 2
 
 
 # Three pretraining runs of `base` at the paper's scale, as Merchant et al. averaged over.
@@ -181,24 +143,13 @@ def test_what_no_figure_needs_is_not_fetched(copy_project):
 
 
 def test_stages_are_shared_by_the_chains_that_begin_with_them(project):
-    jobs = project.reruns("results/scores/wnli+rte+cola@cased.tsv", "results/losses/wnli+rte@cased.tsv")
+    jobs = project.reruns(
+        "results/scores/wnli+rte+cola@cased.tsv", "results/losses/wnli+rte@cased.tsv"
+    )
     chain = ["wnli@cased", "wnli+rte@cased", "wnli+rte+cola@cased"]
     assert {job for job in jobs if job.startswith("finetune")} == {
         f"finetune model={model}, init=1, seed={seed}" for model in chain for seed in (1, 2)
     }
-
-
-def test_both_heads_can_be_asked_for(copy_project):
-    project = copy_project()
-    chains = {"models": ["mrpc", "rte"], "heads": ["fresh", "carry"]}
-    project.config = merge(project.config, {"figures": {"college2020": {"figure2": chains}}})
-    jobs = project.jobs("results/figures/college2020/figure2.png")
-    assert jobs["gains"] == 4 and jobs["finetune"] == 6 * 2
-
-
-def test_one_table_needs_only_its_own_runs(project):
-    jobs = project.jobs("results/js/rte_vs_base.tsv")
-    assert (jobs["finetune"], jobs["activations"], jobs["dataset"]) == (2, 2, 1)
 
 
 def test_any_two_models_can_be_named(project):
@@ -219,7 +170,15 @@ def test_any_two_models_can_be_named(project):
         "results/sweeps/rte.plateau@cased.reinitd.losses.tsv",
         "results/reinit_heads/cola@cased.tsv",
     )
-    asked = {"svcca": 3, "js": 2, "rsa": 3, "cosine": 1, "frozen": 1, "gains": 1, "reinit_heads": 1}
+    asked = {
+        "svcca": 3,
+        "js": 2,
+        "rsa": 3,
+        "cosine": 1,
+        "frozen": 1,
+        "gains": 1,
+        "reinit_heads": 1,
+    }
     assert {rule: jobs[rule] for rule in asked} == asked
 
 
@@ -248,21 +207,27 @@ def test_gpu_rules_ask_for_one_gpu(planned):
 def test_of_the_ready_jobs_those_nearest_to_a_figure_start_first(planned):
     # Without its data a model would wait for every pretraining.
     order = ("pretrain", "finetune", "activations", "js", "figure", "dataset")
-    jobs = [next(block for block in planned.split("\n[") if f"rule {rule}:" in block) for rule in order]
+    jobs = [
+        next(block for block in planned.split("\n[") if f"rule {rule}:" in block) for rule in order
+    ]
     priorities = [int(re.search(r"priority: (\d+)", job)[1]) for job in jobs]
     assert priorities == sorted(set(priorities))
 
 
 def test_a_mirror_that_lacks_a_file_is_named_before_anything_runs(project, tmp_path):
     data = f"data={{source: mirror, mirror: {tmp_path}}}"
-    printed = project.snakemake("results/rsa/rte_vs_base.tsv", "--dry-run", "--config", data, check=False)
+    printed = project.snakemake(
+        "results/rsa/rte_vs_base.tsv", "--dry-run", "--config", data, check=False
+    )
     assert f"{tmp_path} has none of glue/RTE/train.tsv" in printed
 
 
 def test_all_that_a_mirror_lacks_is_told_at_once(project, tmp_path):
     config = ["scale=small", f"data={{source: mirror, mirror: {tmp_path}}}", "bases={base: {checkpoints: [{path: /nowhere}]}}"]  # fmt: skip
     lacking = ["none of glue/RTE/train.tsv", "none of glue/RTE/dev.tsv", "squad/train-v1.1.json", "gum.tar.xz", "bases.base.checkpoints: "]  # fmt: skip
-    printed = project.snakemake("results/rsa/rte_vs_base.tsv", "--dry-run", "--config", *config, check=False)
+    printed = project.snakemake(
+        "results/rsa/rte_vs_base.tsv", "--dry-run", "--config", *config, check=False
+    )
     assert not [words for words in lacking if words not in printed]
 
 
@@ -276,7 +241,9 @@ def test_all_that_a_mirror_lacks_is_told_at_once(project, tmp_path):
     ],
 )  # fmt: skip
 def test_what_only_the_rules_know_gets_a_sentence(project, config, sentence):
-    assert sentence in project.snakemake("results/mdl/mnli.tsv", "-n", "--config", *config, check=False)
+    assert sentence in project.snakemake(
+        "results/mdl/mnli.tsv", "-n", "--config", *config, check=False
+    )
 
 
 def test_ones_own_files_may_not_lie_where_jobs_write(project):
@@ -304,25 +271,15 @@ def test_a_line_that_is_not_yaml_is_named(copy_project):
     experiments = project.folder / "config/experiments.yaml"
     lines = experiments.read_text().splitlines()
     experiments.write_text("\n".join([*lines[:9], "scale: small: paper", *lines[9:]]))
-    assert "config/experiments.yaml, line 10: this is not YAML" in project.snakemake("-n", check=False)
+    assert "config/experiments.yaml, line 10: this is not YAML" in project.snakemake(
+        "-n", check=False
+    )
 
 
 def test_a_key_that_stands_twice_is_named(project, tmp_path):
     (tmp_path / "mine.yaml").write_text("world: {seed: 2}\nscale: small\nworld: {seed: 3}\n")
     printed = project.snakemake("-n", "--configfile", str(tmp_path / "mine.yaml"), check=False)
     assert "mine.yaml, line 3: the key 'world' stands twice; write it once." in printed
-
-
-def test_a_mirror_may_hold_framenet_where_its_download_lies(project, tmp_path):
-    framenet = yaml.safe_load((ROOT / "config/relations.yaml").read_text())["download"]["url"]
-    file = tmp_path / framenet.partition("://")[2]
-    file.parent.mkdir(parents=True)
-    file.touch()
-    data = f"data={{source: mirror, mirror: {tmp_path}}}"
-    printed = project.snakemake(
-        "results/relations/relations.json", "--dry-run", "--config", "scale=small", data
-    )
-    assert f"input: {file}" in printed
 
 
 def test_an_address_with_a_password_is_refused_and_not_shown(project):
@@ -336,7 +293,10 @@ def test_a_clone_may_lie_where_its_path_has_no_braces(project, tmp_path):
     refused = project.copy(tmp_path / "my {z} clone").snakemake("--dry-run", check=False)
     assert "move this folder to a path without them" in refused
     clone = project.copy(tmp_path / "my clone")
-    assert clone.jobs("results/vocabularies/demo-uncased/tokenizer.json") == {"world": 1, "vocabulary": 1}
+    assert clone.jobs("results/vocabularies/demo-uncased/tokenizer.json") == {
+        "world": 1,
+        "vocabulary": 1,
+    }
 
 
 def test_the_picture_of_rules_is_that_of_the_demo(project):
@@ -361,5 +321,7 @@ def test_lint(project):
 )
 def test_style(command):
     program = Path(sys.executable).with_name(command[0])
-    done = subprocess.run([program, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [program, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -32,7 +32,9 @@ def parse(monkeypatch):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """A user's copy of the example."""
-    return shutil.copytree(ROOT / "profiles/site-example", tmp_path_factory.mktemp("home") / "mysite")
+    return shutil.copytree(
+        ROOT / "profiles/site-example", tmp_path_factory.mktemp("home") / "mysite"
+    )
 
 
 def test_the_default_profile_gives_cores_and_gpus(parse):
@@ -49,7 +51,8 @@ def test_a_configfile_that_is_not_yaml_is_named_with_its_line(parse, tmp_path, a
 
 
 @pytest.mark.parametrize(
-    ("visible", "number"), [(None, 77), ("2", 1), ("3,1", 2), ("GPU-8932f937, MIG-1", 2), ("1,-1,0", 1)]
+    ("visible", "number"),
+    [(None, 77), ("2", 1), ("3,1", 2), ("GPU-8932f937, MIG-1", 2), ("1,-1,0", 1)],
 )
 def test_as_many_gpu_jobs_as_gpus_are_given(parse, monkeypatch, tmp_path, visible, number):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -76,17 +79,35 @@ def test_nothing_of_it_limits_a_cluster(parse):
 
 
 def test_a_site_adds_to_the_slurm_profile(parse, site):
-    alone, both = parse("--profile", "slurm", "x"), parse("--profile", "slurm", "--profile", str(site), "x")
+    alone, both = (
+        parse("--profile", "slurm", "x"),
+        parse("--profile", "slurm", "--profile", str(site), "x"),
+    )
     assert both.slurm_partition_config == site / "partitions.yaml"
     assert "slurm_account" in both.default_resources and not alone.default_resources
-    for key in ("executor", "jobs", "retries", "latency_wait", "keep_going", "cores", "local_cores"):
+    for key in (
+        "executor",
+        "jobs",
+        "retries",
+        "latency_wait",
+        "keep_going",
+        "cores",
+        "local_cores",
+    ):
         assert getattr(both, key) == getattr(alone, key), key
 
 
 @pytest.fixture(scope="module")
 def submissions(site):
     """The options of sbatch for jobs of the papers' experiments at attempts 1 and 2, by rule."""
-    command = [sys.executable, "tests/dag/cluster_jobs.py", "slurm", str(site), "--", "scale=paper"]
+    command = [
+        sys.executable,
+        "tests/dag/cluster_jobs.py",
+        "slurm",
+        str(site),
+        "--",
+        "scale=paper",
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return {
@@ -99,7 +120,10 @@ def test_a_gpu_job_goes_to_a_gpu_partition(submissions):
     first = submissions["finetune"][0]
     assert first == first | {"-p": "gpu", "--gpus": "1", "-A": "myaccount", "--cpus-per-task": "8"}
     first = submissions["rsa"][0]
-    assert first == first | {"-p": "cpu", "-A": "myaccount", "--cpus-per-task": "4"} and "--gpus" not in first
+    assert (
+        first == first | {"-p": "cpu", "-A": "myaccount", "--cpus-per-task": "4"}
+        and "--gpus" not in first
+    )
 
 
 def test_the_login_node_downloads_and_reads_no_corpus(submissions):
@@ -148,7 +172,9 @@ def test_each_environment_has_what_its_scripts_import():
 
 def test_the_container_installs_the_pinned_versions():
     recipe = (ROOT / "envs/bertshift.def").read_text()
-    assert re.search(r"^%files\n +requirements.txt (\S+)\n(?:.*\n)*%post\n.* -r \1$", recipe, re.MULTILINE)
+    assert re.search(
+        r"^%files\n +requirements.txt (\S+)\n(?:.*\n)*%post\n.* -r \1$", recipe, re.MULTILINE
+    )
     assert f"From: python:{environments.PYTHON}-slim" in recipe
 
 
@@ -181,10 +207,17 @@ def test_rules_run_in_the_conda_environment(copy_project, tmp_path, monkeypatch)
     monkeypatch.setenv("PATH", str(bin), prepend=os.pathsep)
     project.snakemake("results/world/README.txt", "--sdm", "conda")
     # No file beside it is named: Snakemake hands over a copy, elsewhere.
-    assert (tmp_path / "asked.yaml").read_text() == (project.folder / "envs/compute.yaml").read_text()
+    assert (tmp_path / "asked.yaml").read_text() == (
+        project.folder / "envs/compute.yaml"
+    ).read_text()
     assert "world.py" in (tmp_path / "ran").read_text()
 
 
 def test_a_container_that_is_not_built_is_a_sentence(copy_project):
-    printed = copy_project().snakemake("figures/all", "--dry-run", "--sdm", "apptainer", check=False)
-    assert "envs/bertshift.sif does not exist; build it first: apptainer build envs/bertshift.sif" in printed
+    printed = copy_project().snakemake(
+        "figures/all", "--dry-run", "--sdm", "apptainer", check=False
+    )
+    assert (
+        "envs/bertshift.sif does not exist; build it first: apptainer build envs/bertshift.sif"
+        in printed
+    )

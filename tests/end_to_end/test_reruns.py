@@ -2,11 +2,9 @@
 
 import os
 import re
-import shutil
 
 import pytest
 
-from bertshift.config import merge
 from bertshift.measures.registry import METRICS
 
 
@@ -61,7 +59,9 @@ def test_order_of_keys_comments_a_fresh_checkout_and_how_gpus_are_used_rerun_not
 
 def test_a_release_reruns_nothing(project):
     file = project.folder / "pyproject.toml"
-    released = re.sub(r'^version = ".*"$', 'version = "9.9.9"', file.read_text(), flags=re.MULTILINE)
+    released = re.sub(
+        r'^version = ".*"$', 'version = "9.9.9"', file.read_text(), flags=re.MULTILINE
+    )
     assert "9.9.9" in released
     file.write_text(released)
     assert not rules(project.reruns("figures/all")) - {"figures/all"}
@@ -69,11 +69,14 @@ def test_a_release_reruns_nothing(project):
 
 def test_a_new_metric_and_a_newer_environment_rerun_nothing(project):
     environment, record = (
-        project.folder / name for name in ("envs/compute.yaml", "workflow/bertshift/measures/mine.py")
+        project.folder / name
+        for name in ("envs/compute.yaml", "workflow/bertshift/measures/mine.py")
     )
     before = environment.read_text()
     environment.write_text(before + "      - another==1.0\n")
-    record.write_text("from bertshift.measures.metric import Metric\n\nMETRIC = Metric(module='svcca')\n")
+    record.write_text(
+        "from bertshift.measures.metric import Metric\n\nMETRIC = Metric(module='svcca')\n"
+    )
     try:
         assert not rules(project.reruns("figures/all")) - {"figures/all"}
     finally:
@@ -105,13 +108,10 @@ def test_a_new_seed_costs_only_its_own_runs(project):
     ("module", "first"),
     [
         ("bertshift/metrics/svcca.py", "svcca"),
-        ("bertshift/papers/hao2020/change.py", "hao2020/figure2"),
         ("bertshift/training/finetuning.py", "finetune"),
         ("bertshift/activations/extract.py", "rsa"),
         ("demo_world/lexicon.py", "world"),
-        ("bertshift/page/pairs.py", "gallery"),
         ("bertshift/probes/mdl.py", "mdl"),
-        ("bertshift/probes/structural.py", "structural_probes"),
     ],
 )
 def test_an_edited_module_reruns_the_stages_that_import_it(project, module, first):
@@ -119,14 +119,13 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
     path.write_text(path.read_text() + "\nADDED = 1\n")
     jobs = rules(project.reruns("figures/all"))
     upstream = {
-        "svcca": {"finetune"},  # js and cosine read the same dump, made anew, and rsa snapshots of training
-        "hao2020/figure2": {"svcca", "hao2020/similarity"},
+        "svcca": {
+            "finetune"
+        },  # js and cosine read the same dump, made anew, and rsa snapshots of training
         "finetune": {"pretrain", "dataset", "stimuli"},
         "world": set(),
         "rsa": {"finetune", "stimuli", "pretrain"},
-        "gallery": {"claims", "hao2020/figure1"},
         "mdl": {"finetune", "edge_probes", "rsa"},
-        "structural_probes": {"finetune", "edge_probes", "mdl"},
     }
     assert first in jobs and not upstream[first] & jobs
 
@@ -139,54 +138,26 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
         ("spectra", "Metric(module='', ", "beyond/lora", "beyond/where"),
     ],
 )
-def test_the_record_of_a_metric_is_of_its_metric_and_its_figures_alone(project, metric, instead, drawn, kept):
+def test_the_record_of_a_metric_is_of_its_metric_and_its_figures_alone(
+    project, metric, instead, drawn, kept
+):
     path = project.folder / f"workflow/bertshift/measures/{metric}.py"
     path.write_text(path.read_text().replace("Metric(", instead, 1))
     jobs = rules(project.reruns("figures/all"))
     assert METRICS.keys() & jobs == {metric} and drawn in jobs and kept not in jobs
 
 
-def test_a_setting_of_one_kind_of_probes_reruns_these_alone(project):
-    config = project.config
-    config["probes"]["mdl"]["patience"] = 7
-    project.config = config
-    assert rules(project.reruns("results/mdl/dep.tsv", "results/edge_probes/dep.tsv")) == {"mdl"}
-
-
 def test_the_window_of_activations_reruns_all_that_read_them(project):
     config = project.config
     config["samples"]["max_length"] = 100
     project.config = config
-    tables = ["results/mdl/dep.tsv", "results/edge_probes/dep.tsv", "results/structural_probes/dep.tsv"]
+    tables = [
+        "results/mdl/dep.tsv",
+        "results/edge_probes/dep.tsv",
+        "results/structural_probes/dep.tsv",
+    ]
     jobs = rules(project.reruns(*tables, "results/rsa/squad_vs_base.tsv"))
     assert jobs == {"mdl", "edge_probes", "structural_probes", "activations", "rsa"}
-
-
-def test_a_deleted_figure_is_made_again(finished):
-    figure = finished.folder / "results/figures/hao2020/figure1.png"
-    kept = figure.with_suffix(".kept")
-    shutil.move(figure, kept)
-    try:
-        assert rules(finished.reruns("figures/all")) >= {"hao2020/figure1"}
-    finally:
-        shutil.move(kept, figure)
-
-
-def test_after_another_configuration_real_jobs_make_what_a_fresh_folder_has(finished, copy_project, tmp_path):
-    """What tests/dag/test_origins.py shows with digests in the place of all jobs."""
-    table = "results/cosine/rte_vs_base.tsv"
-    used = finished.copy(tmp_path / "used")
-    demo, before = used.config, (used.folder / table).read_bytes()
-    fresh = copy_project()
-    used.config = fresh.config = merge(
-        demo, {"world": {"seed": 2}, "vocabularies": {"demo-uncased": {"size": 500}}}
-    )
-    for project in (used, fresh):
-        project.snakemake(table, "--cores", "2")
-    assert (used.folder / table).read_bytes() == (fresh.folder / table).read_bytes() != before
-    used.config = demo
-    used.snakemake(table, "--cores", "2")
-    assert (used.folder / table).read_bytes() == before
 
 
 def test_runs_of_a_row_are_not_trained_again_for_another_table(finished, tmp_path):

@@ -28,7 +28,9 @@ def read_yaml(path: Path) -> dict:
 
 
 @contextmanager
-def rehearsal(scale: str, folder: Path, *overlays: Path) -> Iterator[tuple[list[str], dict[str, str]]]:
+def rehearsal(
+    scale: str, folder: Path, *overlays: Path
+) -> Iterator[tuple[list[str], dict[str, str]]]:
     """(snakemake's command, to which targets can be added, and its environment), for as long as the hub is there.
 
     folder: where everything is made. overlays: configuration above that of every rehearsal.
@@ -44,11 +46,21 @@ def rehearsal(scale: str, folder: Path, *overlays: Path) -> Iterator[tuple[list[
     # A commit cannot change: what the hub's clients have kept of it would be taken for the new.
     known = folder / "served.sha256"
     if known.exists() and known.read_text() != digest(hub):
-        raise UserError(f"the made data are others than {folder} was begun with; delete that folder.")
+        raise UserError(
+            f"the made data are others than {folder} was begun with; delete that folder."
+        )
     write_text(known, digest(hub))
     write_json(folder / "served.yaml", served)
     files = [OWN, AMOUNTS, folder / "served.yaml", *overlays]
-    command = [sys.executable, "-m", "snakemake", "--config", f"scale={scale}", "--configfile", *files]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--config",
+        f"scale={scale}",
+        "--configfile",
+        *files,
+    ]
     command += ["--snakefile", ROOT / "Snakefile", "--directory", folder]
     with hub:
         yield list(map(str, command)), environment(hub.url, folder)
@@ -81,7 +93,8 @@ def summary(folder: Path, minutes: float) -> str:
     claims = folder / "results/claims.tsv"
     if claims.exists():
         lines += [
-            f"{n} claims: {verdict}" for verdict, n in read_tsv(claims)["verdict"].value_counts().items()
+            f"{n} claims: {verdict}"
+            for verdict, n in read_tsv(claims)["verdict"].value_counts().items()
         ]
     return "\n".join(lines)
 

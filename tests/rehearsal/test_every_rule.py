@@ -10,7 +10,10 @@ from rehearsal.__main__ import ROOT, rehearsal
 from bertshift.files import read_tsv
 
 SHOWN = {
-    "kovaleva2019": {"figure2": {"models": ["mrpc"]}, "figure5": {"models": ["mrpc"], "reference": "base"}},
+    "kovaleva2019": {
+        "figure2": {"models": ["mrpc"]},
+        "figure5": {"models": ["mrpc"], "reference": "base"},
+    },
     "college2020": {"figure3": {"models": ["mrpc@cased"]}},
     "hao2020": {"figure1": {"models": ["rte@large"], "reference": "large"}},
     "merchant2020": {"figure2": {"models": ["mrpc"], "reference": "base"}},

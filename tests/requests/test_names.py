@@ -14,7 +14,7 @@ from bertshift.errors import UserError
 from bertshift.measures.registry import OF_DUMPS
 from bertshift.naming import parse_model
 from bertshift.papers import catalogue
-from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
+from bertshift.probes.settings import ProbeSettings
 from bertshift.requests import (
     ablation,
     activations,
@@ -122,7 +122,10 @@ def test_data_that_are_not_there_get_a_sentence(request_, asked, changes, senten
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
-        ({"source": "world"}, "the generated world has no 'mytask'; set data.source to mirror or hub"),
+        (
+            {"source": "world"},
+            "the generated world has no 'mytask'; set data.source to mirror or hub",
+        ),
         (
             {"source": "mirror", "mirror": "there"},
             r"there has none of my/train.tsv \(train split of 'mytask'\); none of my/dev.tsv .*; put the file there\.$",
@@ -141,15 +144,27 @@ def test_data_that_are_not_there_get_a_sentence(request_, asked, changes, senten
 def test_a_data_set_of_ones_own_is_not_asked_of_the_world(source, sentence, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").mkdir()
-    files = {} if "no 'mirror'" in sentence else {"mirror": {"train": "my/train.tsv", "dev": "my/dev.tsv"}}
+    files = (
+        {}
+        if "no 'mirror'" in sentence
+        else {"mirror": {"train": "my/train.tsv", "dev": "my/dev.tsv"}}
+    )
     columns, labels = {"text_a": "text", "label": "label"}, {"0": "bad", "1": "good"}
-    entry = {"kind": "sentence", "format": "glue_tsv", "columns": columns, "labels": labels, **files}
+    entry = {
+        "kind": "sentence",
+        "format": "glue_tsv",
+        "columns": columns,
+        "labels": labels,
+        **files,
+    }
     config = configured(data=source, datasets={"mytask": entry})
     with pytest.raises(UserError, match=sentence):
         data.dataset(config, dataset="mytask")
     if source["source"] == "world":
         made = data.dataset(config, dataset="rte").inputs["files"]
-        assert "results/world/glue/RTE/dev.tsv" in made and not any("/my/" in file for file in made)
+        assert "results/world/glue/RTE/dev.tsv" in made and not any(
+            "/my/" in file for file in made
+        )
 
 
 def own_base(*folders, **more):
@@ -165,7 +180,10 @@ def test_checkpoints_of_one_folder_name_are_told_apart():
     }
     config = configured(bases=bases, grounded=[])
     labels = {
-        name: [one["label"] for one in provenance(parse_model(name, config), config)["checkpoints"].values()]
+        name: [
+            one["label"]
+            for one in provenance(parse_model(name, config), config)["checkpoints"].values()
+        ]
         for name in bases
     }
     assert labels == {
@@ -207,7 +225,9 @@ def test_weights_are_looked_for_before_any_job(tmp_path, monkeypatch):
         pretraining.checkpoint(config, **asked)
     index = tmp_path / "model.safetensors.index.json"
     index.write_text('{"weight_map": {"a": "../part.safetensors"}}')
-    with pytest.raises(UserError, match="names ../part.safetensors, which is outside of its folder"):
+    with pytest.raises(
+        UserError, match="names ../part.safetensors, which is outside of its folder"
+    ):
         pretraining.checkpoint(config, **asked)
     index.unlink()
     (tmp_path / "model.safetensors").touch()
@@ -229,13 +249,17 @@ def test_a_comparison_reads_both_dumps_and_what_they_were_made_from(config, metr
     assert inputs["model"].startswith("results/activations/") and "/rte/" in inputs["model"]
     assert inputs["reference"] == inputs["model"].replace("/rte/", "/base/", 1)
     assert inputs["scores"] == ["results/models/rte/init1_seed1/scores.json"]
-    assert inputs["outcomes"] == [f"results/models/rte/init{init}_seed1/scores.json" for init in (1, 2)]
+    assert inputs["outcomes"] == [
+        f"results/models/rte/init{init}_seed1/scores.json" for init in (1, 2)
+    ]
     assert settings["pairs"] == [[[f"init{n}_seed1", n, 1], [f"init{n}", n, 0]] for n in (1, 2)]
     assert settings["dump"]["max_length"] == config["samples"]["max_length"]
     assert (settings["folders"] is not None) == OF_DUMPS[metric].weights == ("weights" in inputs)
 
 
-def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_with(config, tmp_path):
+def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_with(
+    config, tmp_path
+):
     asked = forgetting.forgetting(config, model="mrpc+rte")
     [first, *_] = asked.settings["runs"]
     assert first["folder"] == "results/models/mrpc+rte/init1_seed1"
@@ -244,9 +268,18 @@ def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_wit
     bare = tmp_path / "bare"
     bare.mkdir()
     (bare / "config.json").write_text('{"model_type": "bert"}')
-    weights = {"embeddings.word_embeddings.weight": np.zeros((2, 2)), "pooler.dense.bias": np.zeros(2)}
+    weights = {
+        "embeddings.word_embeddings.weight": np.zeros((2, 2)),
+        "pooler.dense.bias": np.zeros(2),
+    }
     save_file(weights, bare / "model.safetensors")
-    entry = {"checkpoints": [{"path": str(bare)}], "layers": 2, "heads": 2, "vocabulary": "own", "seeds": 1}
+    entry = {
+        "checkpoints": [{"path": str(bare)}],
+        "layers": 2,
+        "heads": 2,
+        "vocabulary": "own",
+        "seeds": 1,
+    }
     own = configured(bases={"base": entry})
     with pytest.raises(
         UserError, match="bare has no head for words, so nothing tells what .*; name a checkpoint"
@@ -261,9 +294,9 @@ def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_wit
         f"{bare} has no head for words, so the figure beyond/forgetting is left out."
     ]
     left, said = catalogue.drawable(both)
-    assert left["figures"]["beyond"]["forgetting"] == {"models": ["rte@cased"]} and said[0].endswith(
-        "drawn without rte."
-    )
+    assert left["figures"]["beyond"]["forgetting"] == {"models": ["rte@cased"]} and said[
+        0
+    ].endswith("drawn without rte.")
     save_file(weights | {"cls.predictions.bias": np.zeros(2)}, bare / "model.safetensors")
     assert catalogue.drawable(both) == (both, [])
     assert "corpus" not in forgetting.forgetting(own, model="rte").inputs
@@ -271,7 +304,9 @@ def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_wit
 
 def test_noise_is_made_from_a_run_and_its_parent_and_multiples_have_its_draws(config):
     asked = pretraining.noise(config, **run("mrpc+rte.freeze2.noise@cased", 1, 4))
-    folders = {name: {file.rpartition("/")[0] for file in files} for name, files in asked.inputs.items()}
+    folders = {
+        name: {file.rpartition("/")[0] for file in files} for name, files in asked.inputs.items()
+    }
     assert folders == {
         "start": {"results/models/mrpc@cased/init1_seed2"},
         "changed": {"results/models/mrpc+rte.freeze2@cased/init1_seed2"},
@@ -286,20 +321,22 @@ def test_noise_is_made_from_a_run_and_its_parent_and_multiples_have_its_draws(co
     assert len({*seeds}) == 12
 
 
-def test_noise_is_not_grounded():
-    with pytest.raises(UserError, match=r"'mrpc\.noise@cased' is made by noise"):
-        grounding.grounding(configured(grounded=["mrpc.noise@cased"]), "mrpc@cased")
-
-
 def test_noise_has_failed_where_the_run_that_it_imitates_failed(config):
-    asked = comparing.compare(config, metric="rsa", model="mrpc+rte.noise@cased", reference="mrpc@cased")
-    outcomes = dict(zip(map(tuple, asked.settings["trained"]), asked.inputs["outcomes"], strict=True))
+    asked = comparing.compare(
+        config, metric="rsa", model="mrpc+rte.noise@cased", reference="mrpc@cased"
+    )
+    outcomes = dict(
+        zip(map(tuple, asked.settings["trained"]), asked.inputs["outcomes"], strict=True)
+    )
     folder = "results/models/mrpc+rte@cased/init1_seed{}/scores.json"
     assert outcomes["mrpc+rte.noise@cased", 1, 3] == folder.format(1)
     assert outcomes["mrpc+rte.noise@cased", 1, 4] == folder.format(2)
     assert len(outcomes) == 6 + 2
     assert asked.settings["pairs"][3] == [["init1_seed4", 1, 4], ["init1_seed2", 1, 2]]
-    assert asked.inputs["scores"] == [folder.format(1), "results/models/mrpc@cased/init1_seed1/scores.json"]
+    assert asked.inputs["scores"] == [
+        folder.format(1),
+        "results/models/mrpc@cased/init1_seed1/scores.json",
+    ]
     assert "results/models/mrpc+rte.noise@cased/init1_seed6/source.json" in asked.inputs["sources"]
 
 
@@ -319,7 +356,9 @@ def test_noise_has_failed_where_the_run_that_it_imitates_failed(config):
 def test_what_reads_states_attention_or_weights_takes_noise(config, request_, asked):
     inputs = request_(config, **asked).inputs
     trained = asked["model"].removesuffix(".noise")
-    outcomes = [f"results/models/{trained}/init{init}_seed1/scores.json" for init in (1, 1, 1, 2, 2, 2)]
+    outcomes = [
+        f"results/models/{trained}/init{init}_seed1/scores.json" for init in (1, 1, 1, 2, 2, 2)
+    ]
     assert inputs["outcomes"] == outcomes
     assert f"results/models/{asked['model']}/init2_seed3/source.json" in inputs["sources"]
 
@@ -327,20 +366,13 @@ def test_what_reads_states_attention_or_weights_takes_noise(config, request_, as
 def test_a_snapshot_is_trained_as_its_model(config):
     asked = finetuning.snapshots(config, "rte.freeze2", "@cased", "1", "1")
     plain = finetuning.finetune(config, **run("rte.freeze2@cased", 1, 1))
-    assert asked.inputs == plain.inputs and asked.settings == plain.settings | {"shares": [0, 2, 10, 50]}
+    assert asked.inputs == plain.inputs and asked.settings == plain.settings | {
+        "shares": [0, 2, 10, 50]
+    }
     files = finetuning.scores(config, model="rte.freeze2.at10@cased").inputs["scores"]
-    assert files == [f"results/models/rte.freeze2.at10@cased/init1_seed{n}/scores.json" for n in (1, 2)]
-
-
-def test_examples_are_of_the_first_replicate_and_what_it_was_fine_tuned_from(config):
-    asked = activations.examples(config, model="mrpc+rte")
-    assert asked.inputs["stimuli"] == "results/stimuli/rte.jsonl"
-    assert asked.settings == {
-        "model": "mrpc+rte", "parent": "mrpc", "run": "init1_seed1", "number": 2, "longest": 20,
-        "before": "results/models/mrpc/init1_seed1", "after": "results/models/mrpc+rte/init1_seed1",
-    }  # fmt: skip
-    folders = {file.rpartition("/")[0] for file in asked.inputs["models"]}
-    assert folders == {asked.settings["before"], asked.settings["after"]}
+    assert files == [
+        f"results/models/rte.freeze2.at10@cased/init1_seed{n}/scores.json" for n in (1, 2)
+    ]
 
 
 def test_examples_are_of_the_models_of_figures_that_show_heads():
@@ -369,35 +401,11 @@ def test_a_row_takes_the_plain_model_from_its_fine_tuning_where_that_is_the_same
     assert row.inputs["steps"] == ["results/models/rte/init1_seed1/steps.tsv"]
     assert "rte" not in row.settings["runs"] and "rte.freeze0" in row.settings["runs"]
     other = sweeps.row(config, **run("rte", 1, 1), sweep="freeze")
-    assert not other.settings["models"] and not other.inputs["steps"] and "rte" in other.settings["runs"]
-
-
-def test_probes_read_the_states_of_every_replicate(config):
-    asked = probing.edge_probes(config, model="base")
-    assert asked.settings["variants"] == ["mix", "top", "lexical", "word_only"]
-    assert probing.edge_probes(config, model="rte").settings["variants"] == ["mix", "top"]
-    assert asked.settings["folders"] == {f"init{n}": f"results/pretrained/base/init{n}" for n in (1, 2)}
-
-
-@pytest.mark.parametrize("scale", ["demo", "small", "paper"])
-@pytest.mark.parametrize("kind", ["edge", "mdl", "structural"])
-def test_a_pretrained_model_has_three_probes_and_one_for_each_seed(scale, kind):
-    request, settings = {
-        "edge": (probing.edge_probes, ProbeSettings),
-        "mdl": (probing.mdl, CodeSettings),
-        "structural": (probing.structural_probes, StructuralSettings),
-    }[kind]
-
-    def seeds(model, seed, **more):
-        asked = request(configured(scale=scale, **more), model=model)
-        return settings(**asked.settings["probe"]).seeds_of(seed)
-
-    assert seeds("base", 0) == [1, 2, 3]
-    assert seeds("base", 0, tasks={"rte": {"seeds": 5}}) == [1, 2, 3, 4, 5]
-    one = {"probes": {kind: {"probe_seeds": 1}}}
-    assert [seeds("rte", seed, **one) for seed in (1, 2, 3, 4)] == [[1], [2], [3], [1]]
-    assert seeds("base.random", 0, **one) == [1]
-    assert seeds("rte", 2, probes={kind: {"probe_seeds": 3}}) == [1, 2, 3]
+    assert (
+        not other.settings["models"]
+        and not other.inputs["steps"]
+        and "rte" in other.settings["runs"]
+    )
 
 
 def test_runs_of_a_task_are_grounded_together():
@@ -418,12 +426,41 @@ def test_runs_of_a_task_are_grounded_together():
 @pytest.mark.parametrize(
     ("figure", "told"),
     [
-        ("merchant2020/figure9", r"there is no figure9; write table1, figure1, .*, appendix_b instead\."),
+        (
+            "merchant2020/figure9",
+            r"there is no figure9; write table1, figure1, .*, appendix_b instead\.",
+        ),
         ("hao2020/figur1", r"there is no figur1; write figure1 instead\."),
-        ("hao2020/figure1", r"figures\.hao2020\.figure1 is null; write there which models it shows"),
-        ("hao2020/figure2", r"figures\.hao2020\.figure2 is missing; write there which models it shows"),
+        (
+            "hao2020/figure1",
+            r"figures\.hao2020\.figure1 is null; write there which models it shows",
+        ),
+        (
+            "hao2020/figure2",
+            r"figures\.hao2020\.figure2 is missing; write there which models it shows",
+        ),
     ],
 )
 def test_a_figure_that_is_not_drawn_is_told_what_to_write(figure, told):
     with pytest.raises(UserError, match=told):
         figures.figure({"figures": {"hao2020": {"figure1": None}}}, *figure.split("/"))
+
+
+def test_a_mirror_may_hold_framenet_where_its_download_lies(tmp_path):
+    config = configured(scale="small", data={"source": "mirror", "mirror": str(tmp_path)})
+    file = tmp_path / config["relations"]["download"]["url"].partition("://")[2]
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert relations.relations(config).inputs == {"source": str(file)}
+
+
+def test_a_pretrained_model_has_three_probes_and_one_for_each_seed():
+    def seeds(model, seed, **more):
+        asked = probing.edge_probes(configured(**more), model=model)
+        return ProbeSettings(**asked.settings["probe"]).seeds_of(seed)
+
+    assert seeds("base", 0) == [1, 2, 3]
+    assert seeds("base", 0, tasks={"rte": {"seeds": 5}}) == [1, 2, 3, 4, 5]
+    one = {"probes": {"edge": {"probe_seeds": 1}}}
+    assert [seeds("rte", seed, **one) for seed in (1, 2, 3, 4)] == [[1], [2], [3], [1]]
+    assert seeds("base.random", 0, **one) == [1]

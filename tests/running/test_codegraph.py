@@ -33,7 +33,9 @@ def digest(tmp_path, monkeypatch):
     return after
 
 
-@pytest.mark.parametrize("name", ["script.py", "pkg/used.py", "pkg/deep/__init__.py", "pkg/deep/inner.py"])
+@pytest.mark.parametrize(
+    "name", ["script.py", "pkg/used.py", "pkg/deep/__init__.py", "pkg/deep/inner.py"]
+)
 def test_an_edit_of_anything_imported_counts(digest, name):
     assert digest({}) != digest({name: FILES[name] + "added = 2\n"})
 
@@ -51,25 +53,6 @@ def test_what_users_are_told_does_not_count(digest):
     assert digest({"pkg/used.py": text.format("a message")}) == digest(
         {"pkg/used.py": text.format("another")}
     )
-
-
-def test_what_was_read_once_is_not_parsed_again(digest, monkeypatch):
-    parsed, parse = [], codegraph._parsed
-    monkeypatch.setattr(
-        codegraph, "_parsed", lambda source, path: parsed.append(path.name) or parse(source, path)
-    )
-    before = digest({})
-    codegraph.keep()
-    assert len(parsed) == len(FILES) - 1  # other.py is not imported
-
-    parsed.clear()
-    codegraph._known.clear()
-    codegraph.recall()
-    assert digest({}) == before and parsed == []
-    assert digest({"pkg/used.py": "def f():\n    return 2\n"}) != before and parsed == ["used.py"]
-    written = codegraph.KEPT.stat().st_mtime_ns
-    assert digest({"pkg/used.py": FILES["pkg/used.py"]}) == before
-    assert codegraph.KEPT.stat().st_mtime_ns == written
 
 
 DAMAGED = [

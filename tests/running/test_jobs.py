@@ -17,7 +17,9 @@ def full_disk():
 
 
 def weights_on_a_full_disk():
-    raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+    raise SafetensorError(
+        "Error while serializing: I/O error: No space left on device (os error 28)"
+    )
 
 
 def array_on_a_full_disk():
@@ -39,13 +41,21 @@ def interrupted():
         (full_disk, "error: no space left on the disk; free some and call the same command again"),
         (weights_on_a_full_disk, "error: no space left on the disk"),
         (array_on_a_full_disk, "error: no space left on the disk"),
-        (out_of_memory, "error: the GPU's memory does not hold this; leave the GPU to this job alone"),
+        (
+            out_of_memory,
+            "error: the GPU's memory does not hold this; leave the GPU to this job alone",
+        ),
     ],
 )
-def test_what_a_machine_or_its_user_ends_is_an_error_with_advice(tmp_path, monkeypatch, fail, advice):
+def test_what_a_machine_or_its_user_ends_is_an_error_with_advice(
+    tmp_path, monkeypatch, fail, advice
+):
     monkeypatch.setattr(os, "environ", os.environ.copy())
     log = tmp_path / "job.log"
-    with pytest.raises(SystemExit), job(SimpleNamespace(threads=1, params={}, resources={}, log=log)):
+    with (
+        pytest.raises(SystemExit),
+        job(SimpleNamespace(threads=1, params={}, resources={}, log=log)),
+    ):
         try:
             fail()
         except Exception as error:
@@ -65,7 +75,9 @@ def test_a_job_records_what_it_took(tmp_path, monkeypatch):
             pass
         assert os.environ["MPLBACKEND"] == "agg"
     [took] = csv.DictReader((tmp_path / "job.cost.tsv").read_text().splitlines(), delimiter="\t")
-    assert float(took["s"]) >= 0.3 and float(took["cpu_time"]) >= 0.3 and float(took["max_rss"]) > 50
+    assert (
+        float(took["s"]) >= 0.3 and float(took["cpu_time"]) >= 0.3 and float(took["max_rss"]) > 50
+    )
 
 
 def test_beside_a_job_the_same_job_is_refused(tmp_path, monkeypatch):
@@ -77,7 +89,10 @@ def test_beside_a_job_the_same_job_is_refused(tmp_path, monkeypatch):
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(SystemExit), job(snakemake(log)):
             pytest.fail("it ran")
-        assert log.read_text().startswith("at work") and "another process is at work" in log.read_text()
+        assert (
+            log.read_text().startswith("at work")
+            and "another process is at work" in log.read_text()
+        )
     with job(snakemake(log)):
         pass
     assert log.read_text() == ""

@@ -24,7 +24,10 @@ def test_another_machine_is_refused_by_name():
     with network.as_allowed():
         with pytest.raises(UserError, match=SENTENCE.format("hub.example.invalid")):
             urllib.request.build_opener().open("https://hub.example.invalid/bert")
-        with pytest.raises(UserError, match=SENTENCE.format("203.0.113.1")), socket.socket() as one:
+        with (
+            pytest.raises(UserError, match=SENTENCE.format("203.0.113.1")),
+            socket.socket() as one,
+        ):
             one.connect(("203.0.113.1", 443))
     assert (socket.getaddrinfo, socket.socket.connect) == before
 
@@ -40,7 +43,9 @@ def test_this_machine_is_not():
 
 
 def test_what_downloads_is_allowed_to(monkeypatch):
-    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *_, **__: (_ for _ in ()).throw(OSError(host)))
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda host, *_, **__: (_ for _ in ()).throw(OSError(host))
+    )
     network.allow(True)
     with network.as_allowed(), pytest.raises(OSError, match="hub.example.invalid"):
         socket.create_connection(("hub.example.invalid", 443))

@@ -4,7 +4,6 @@ import os
 
 import pytest
 
-from bertshift.requests import figures
 from bertshift.running import own_files
 
 
@@ -45,12 +44,6 @@ def test_a_file_that_has_not_changed_is_read_once(corpus, monkeypatch):
     before = held(corpus)
     monkeypatch.setattr(own_files, "sha256", None)
     assert held(corpus) == before
-
-
-def test_own_files_are_neither_made_by_a_rule_nor_a_part_of_the_program():
-    made, program = "results/vocabularies/own/tokenizer.json", figures.PUBLISHED.format(paper="hao2020")
-    inputs = {"corpus": "/data/wiki.txt", "others": [made, program, "my/file"]}
-    assert own_files.among(inputs) == ["/data/wiki.txt", "my/file"]
 
 
 def refused(**keys):

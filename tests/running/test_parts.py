@@ -9,7 +9,7 @@ import weakref
 import pytest
 import torch
 
-from bertshift.running.parts import Kept, Latest, Part, made
+from bertshift.running.parts import Latest, Part, made
 
 
 def parts(calls, **recipe):
@@ -18,7 +18,9 @@ def parts(calls, **recipe):
         return {"counts": torch.arange(3), "value": 0.1 + len(name), "ids": [name]}
 
     names = ("a", "bb", "ccc")
-    return {name: Part(name, {"name": name, **recipe}, lambda name=name: make(name)) for name in names}
+    return {
+        name: Part(name, {"name": name, **recipe}, lambda name=name: make(name)) for name in names
+    }
 
 
 def test_what_was_finished_is_not_done_again(tmp_path, capsys):
@@ -27,7 +29,10 @@ def test_what_was_finished_is_not_done_again(tmp_path, capsys):
     first["ccc"] = Part("ccc", {"name": "ccc"}, lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         made(first, tmp_path, "job")
-    assert calls == ["a", "bb"] and sorted(file.name for file in tmp_path.iterdir()) == ["a.pt", "bb.pt"]
+    assert calls == ["a", "bb"] and sorted(file.name for file in tmp_path.iterdir()) == [
+        "a.pt",
+        "bb.pt",
+    ]
     capsys.readouterr()
     found = made(parts(calls), tmp_path, "job")
     assert calls == ["a", "bb", "ccc"] and list(found) == ["a", "bb", "ccc"]
@@ -69,21 +74,18 @@ made({n: Part(str(n), {"n": n}, lambda n=n: make(n)) for n in range(5)}, Path(sy
 def test_a_kill_loses_one_part(tmp_path):
     environment = os.environ | {"PYTHONPATH": "workflow"}
     run = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path)], env=environment, capture_output=True, check=False
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        env=environment,
+        capture_output=True,
+        check=False,
     )
     assert run.returncode == -signal.SIGKILL and run.stdout.split() == [b"0", b"1", b"2"]
     calls = []
-    numbered = {n: Part(str(n), {"n": n}, lambda n=n: calls.append(n) or {"number": n}) for n in range(5)}
+    numbered = {
+        n: Part(str(n), {"n": n}, lambda n=n: calls.append(n) or {"number": n}) for n in range(5)
+    }
     assert [one["number"] for one in made(numbered, tmp_path, "job").values()] == [0, 1, 2, 3, 4]
     assert calls == [3, 4]
-
-
-def test_the_folder_lies_beside_the_output_and_goes(tmp_path):
-    kept = Kept.beside(tmp_path / "mnli.random@large.tsv", "code")
-    assert kept.folder == tmp_path / "mnli.random@large.parts"
-    made(parts([]), kept.folder, "job")
-    kept.remove()
-    assert not kept.folder.exists()
 
 
 def test_the_result_before_is_freed_before_the_next_is_made():
