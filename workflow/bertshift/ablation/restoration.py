@@ -20,9 +20,9 @@ from bertshift.activations.extract import encode, equal_lengths, model_inputs, p
 from bertshift.activations.sampling import sample_tokens
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
+from bertshift.metrics import svcca
+from bertshift.metrics.hidden_states import CenteredStates, Comparison, Representation
 from bertshift.metrics.pairs import token_blocks
-from bertshift.metrics.scatter import Centred
-from bertshift.metrics.svcca import Side, compared
 from bertshift.models.attention import editable
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_encoder
@@ -110,14 +110,16 @@ def movement(
         ids, segments = index["token_ids"][at], index["segment"][at]
         batches.append((at, model_inputs(encoder.device, input_ids=ids, token_type_ids=segments)))
     with editable(encoder):
-        whole = Side(Centred(_last_states(resuming, batches), positions, blocks))
+        whole = Representation(CenteredStates(_last_states(resuming, batches), positions, blocks))
         for restored in restorations:
             while resuming.layer < restored.layer:
                 resuming.advance()
             resuming.ablation = restored
-            edited = Side(Centred(_last_states(resuming, batches), positions, blocks))
-            for row in compared(whole, edited):
-                headline = row["variant"] == "svcca99"
+            edited = Representation(
+                CenteredStates(_last_states(resuming, batches), positions, blocks)
+            )
+            for row in svcca.rows(Comparison(whole, edited)):
+                headline = row["variant"] == svcca.HEADLINE
                 yield {"metric": "restored", "headline": headline, "layer": restored.layer} | row
 
 

@@ -7,9 +7,10 @@ import numpy as np
 from bertshift.errors import UserError
 from bertshift.metrics import cka as kernels
 from bertshift.metrics import cosine as maps
-from bertshift.metrics import jensen_shannon, scatter
+from bertshift.metrics import jensen_shannon
 from bertshift.metrics import rsa as similarities
 from bertshift.metrics import svcca as correlations
+from bertshift.metrics.hidden_states import CenteredStates, Comparison
 from bertshift.metrics.scaling import scaled
 
 # How far from 1 a row of probabilities in 16 bits may be: bfloat16 rounds each by up to 2^-8.
@@ -38,7 +39,7 @@ def svcca(x: Any, y: Any) -> float:
     al. 2017; Hao et al. 2020, section 4). It depends on the number of tokens: take 20 times the
     width. UserError for states that are not finite or do not vary, and where tokens are too few.
     """
-    return correlations.svcca(*_states(x, y))["svcca99"][0]
+    return correlations.svcca(*_states(x, y))
 
 
 def cka(x: Any, y: Any) -> float:
@@ -51,9 +52,8 @@ def cka(x: Any, y: Any) -> float:
     and where the estimate is 0 / 0: in x or in y, all tokens but one are equal, or all are equally
     far apart.
     """
-    x, y = map(scatter.Centred.of, _states(x, y))
-    xx, xy, yy = scatter.scatter(x, x), scatter.scatter(x, y), scatter.scatter(y, y)
-    value = float(kernels.debiased(xx, xy, yy, x.squares, y.squares))
+    x, y = map(CenteredStates.of, _states(x, y))
+    value = float(kernels.debiased(Comparison.of(x, y).moments))
     if np.isnan(value):
         raise UserError(
             "All tokens but one are equal, or all are equally far apart, so debiased CKA is "

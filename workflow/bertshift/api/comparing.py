@@ -35,8 +35,8 @@ from bertshift.api.texts import (
 )
 from bertshift.errors import UserError
 from bertshift.measures.metric import Shown
+from bertshift.metrics.hidden_states import FEWEST
 from bertshift.metrics.pairs import Pair
-from bertshift.metrics.similarity import FEWEST
 from bertshift.models.family import longest_input
 from bertshift.models.loading import load_encoder
 from bertshift.models.noise import add_noise

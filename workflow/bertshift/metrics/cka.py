@@ -20,6 +20,7 @@ al. 2023).
 import numpy as np
 
 from bertshift.errors import UserError
+from bertshift.metrics.hidden_states import FEWEST, Moments
 
 # The least HSIC of a side with itself, as a share of the biased one: below, it is rounding.
 LEAST_HSIC = 1e-9
@@ -32,30 +33,32 @@ def hsic(xy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray) -> float:
     Its mean over all orders of the rows of Y is 0. Raises UserError below 4 tokens.
     """
     n = len(x_squares)
-    if n < 4:
+    if n < FEWEST:
         raise UserError(f"Debiased CKA needs at least 4 tokens and got {n}: ask for more stimuli.")
     totals = x_squares.sum() * y_squares.sum() / ((n - 1) * (n - 2))
     return float(np.vdot(xy, xy) - n / (n - 2) * (x_squares @ y_squares) + totals)
 
 
-def debiased(
-    xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray
-) -> float:
+def debiased(moments: Moments) -> float:
     """Calculate CKA from unbiased estimates of HSIC. It is at most 1; 0 is expected of independent
     X and Y, so it is at times below 0. NaN, as 0 / 0, where a side's own estimate is 0 up to
     rounding: all tokens but one are equal, or all are equally far apart. Raises UserError below 4
     tokens."""
+    xx, yy, (x_squares, y_squares) = moments.xx, moments.yy, moments.squares()
     own_x, own_y = hsic(xx, x_squares, x_squares), hsic(yy, y_squares, y_squares)
     if not (own_x > LEAST_HSIC * np.vdot(xx, xx) and own_y > LEAST_HSIC * np.vdot(yy, yy)):
         return np.nan
-    return hsic(xy, x_squares, y_squares) / (own_x * own_y) ** 0.5
+    return hsic(moments.xy, x_squares, y_squares) / (own_x * own_y) ** 0.5
 
 
-def biased(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray) -> float:
+def biased(moments: Moments) -> float:
     """Calculate CKA, from 0 to 1, from scatter matrices of centred X and Y."""
-    return float(np.vdot(xy, xy) / (np.linalg.norm(xx) * np.linalg.norm(yy)))
+    together = np.vdot(moments.xy, moments.xy)
+    return float(together / (np.linalg.norm(moments.xx) * np.linalg.norm(moments.yy)))
 
 
-def null_biased(n: int, xx: np.ndarray, yy: np.ndarray) -> float:
+def null_biased(moments: Moments) -> float:
     """Calculate the mean of `biased` over all orders of the rows of Y."""
-    return float(np.trace(xx) * np.trace(yy) / ((n - 1) * np.linalg.norm(xx) * np.linalg.norm(yy)))
+    norms = np.linalg.norm(moments.xx) * np.linalg.norm(moments.yy)
+    traces = np.trace(moments.xx) * np.trace(moments.yy)
+    return float(traces / ((moments.tokens - 1) * norms))

@@ -33,12 +33,11 @@ from bertshift.activations.source import dump
 from bertshift.activations.store import Activations
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
-from bertshift.metrics import cka, cosine, jensen_shannon, procrustes, pwcca
+from bertshift.metrics import cosine, jensen_shannon, similarity
+from bertshift.metrics.hidden_states import CenteredStates, Comparison, Representation
 from bertshift.metrics.pairs import frame, matched_layers
-from bertshift.metrics.rsa import Deleted, similarity_rows
-from bertshift.metrics.scatter import Centred, scatter
-from bertshift.metrics.similarity import SHARE
-from bertshift.metrics.svcca import Principal, can_be_apart
+from bertshift.metrics.rsa import OwnSums, correlations, own_sums, similarity_rows
+from bertshift.metrics.svcca import SHARE
 from bertshift.models.heads import load_task_model
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.tasks.inference import best_device, predict_logits
@@ -123,19 +122,15 @@ class _Layer:
         self, activations: Activations, layer: int, content: np.ndarray, drawn: np.ndarray
     ):
         self.activations, self.layer, self.content = activations, layer, content
-        self.states = Centred(activations.hidden(layer), drawn)
+        self.representation = Representation(CenteredStates(activations.hidden(layer), drawn))
 
-    @cached_property
-    def scattered(self) -> np.ndarray:
-        return scatter(self.states, self.states)
-
-    @cached_property
-    def principal(self) -> Principal:
-        return Principal.of(self.scattered)
+    @property
+    def varies(self) -> bool:
+        return self.representation.states.varies
 
     @cached_property
     def kept(self) -> int:
-        return self.principal.kept(SHARE)
+        return self.representation.principal().kept(SHARE)
 
     @cached_property
     def unit(self) -> np.ndarray:
@@ -143,17 +138,12 @@ class _Layer:
         return similarity_rows(self.activations.states(self.layer, self.content), where)
 
     @cached_property
-    def cosines(self) -> tuple[np.ndarray, np.ndarray]:
-        return _all_pairs(len(self.content)).own(self.unit)
+    def own_sums(self) -> OwnSums:
+        return own_sums(self.unit)
 
     @cached_property
     def maps(self):
         return self.activations.attention(self.layer)
-
-
-def _all_pairs(tokens: int) -> Deleted:
-    """Take all tokens for RSA as one block."""
-    return Deleted([slice(0, tokens)])
 
 
 def distances(
@@ -195,9 +185,9 @@ def distances(
 
 def between(x: _Layer, y: _Layer) -> dict[str, float]:
     """Measure the distance of two layers by each of MEASURES."""
-    rsa = _all_pairs(len(x.content)).correlations(x.unit, y.unit, y.cosines)[0]
+    rsa = correlations(x.unit, y.unit, x.own_sums, y.own_sums)
     return {
-        "rsa": 1 - float(rsa),
+        "rsa": 1 - float(rsa[0]),
         **_of_states(x, y),
         "js": float(jensen_shannon.per_map(x.maps, y.maps).mean()),
         "cosine": 1 - float(cosine.per_map(x.maps, y.maps).mean()),
@@ -205,22 +195,20 @@ def between(x: _Layer, y: _Layer) -> dict[str, float]:
 
 
 def _of_states(x: _Layer, y: _Layer) -> dict[str, float]:
-    if not (x.states.varies and y.states.varies):
+    if not (x.varies and y.varies):
         return dict.fromkeys(STATES[1:], np.nan)
-    if not can_be_apart(len(x.states), x.kept, y.kept):
+    moments = Comparison(x.representation, y.representation).moments
+    found = similarity.distances(moments, x.kept, y.kept)
+    if "svcca99" not in found:
         raise UserError(
-            f"{len(x.states)} tokens cannot tell {x.kept} directions from {y.kept}: ask for more"
+            f"{moments.tokens} tokens cannot tell {x.kept} directions from {y.kept}: ask for more"
             " stimuli."
         )
-    xy = scatter(x.states, y.states)
-    rho, *coordinates = pwcca.variates(x.principal, y.principal, xy, x.kept, y.kept)
-    weights = map(pwcca.weights, (x.principal, y.principal), coordinates)
-    squares = x.states.squares, y.states.squares
     return {
-        "svcca": float(1 - rho.mean()),
-        "pwcca": float(np.mean([pwcca.distance(rho, alpha) for alpha in weights])),
-        "cka": 1 - cka.debiased(x.scattered, xy, y.scattered, *squares),
-        "procrustes": procrustes.distance(x.scattered, xy, y.scattered),
+        "svcca": found["svcca99"],
+        "pwcca": (found["pwcca_model"] + found["pwcca_reference"]) / 2,
+        "cka": found["cka_debiased"],
+        "procrustes": found["procrustes"],
     }
 
 

@@ -32,12 +32,10 @@ import pandas as pd
 from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
 from bertshift.metrics.cka import LEAST_HSIC
+from bertshift.metrics.hidden_states import FEWEST, LEAST_SPREAD, CenteredStates, token_classes
 from bertshift.metrics.pairs import Pair, frame, opened, tell_undefined, token_blocks
-from bertshift.metrics.scatter import Centred
-from bertshift.metrics.similarity import classes
 
 BLOCK = 1000  # tokens: two such parts of 26 layers take 0.3 GB at width 768
-VARIES = 1e-12  # of the squared lengths, what is more than rounding
 # Each map compares (these layers, those layers).
 MAPS = {
     "before": ("reference", "reference"),
@@ -47,7 +45,7 @@ MAPS = {
 TOKENS = ("content", "cls")
 
 
-def inner_products(layers: Sequence[Centred]) -> tuple[np.ndarray, np.ndarray]:
+def inner_products(layers: Sequence[CenteredStates]) -> tuple[np.ndarray, np.ndarray]:
     """Compute <K_i, K_j> [k, k] of k layers' states for the same n tokens, and the part of it
     [blocks, k, k] that is due to pairs of tokens with one or both in a block. Widths may differ.
     """
@@ -87,7 +85,7 @@ def _pieces(part: slice, blocks: Sequence[slice]) -> list[tuple[int, slice]]:
     return [(number, slice(start, stop)) for number, start, stop in ends if start < stop]
 
 
-def all_pairs(layers: Sequence[Centred]) -> tuple[np.ndarray, np.ndarray]:
+def all_pairs(layers: Sequence[CenteredStates]) -> tuple[np.ndarray, np.ndarray]:
     """Compute debiased CKA [k, k] of k layers' states for the same n tokens, also without each
     block [blocks, k, k].
 
@@ -95,7 +93,7 @@ def all_pairs(layers: Sequence[Centred]) -> tuple[np.ndarray, np.ndarray]:
     than 4 tokens are left or a layer's states do not vary. Raises UserError below 4 tokens.
     """
     n = len(layers[0])
-    if n < 4:
+    if n < FEWEST:
         raise UserError(f"Debiased CKA needs at least 4 tokens and got {n}: ask for more stimuli.")
     squares = np.stack([layer.squares for layer in layers])
     products, involved = inner_products(layers)
@@ -109,14 +107,14 @@ def all_pairs(layers: Sequence[Centred]) -> tuple[np.ndarray, np.ndarray]:
         kept = np.delete(np.arange(n), block)
         shifts, length, m = along[:, kept, number], lengths[:, number], len(kept)
         rest = squares[:, kept] - 2 * shifts + length[:, None]
-        if m >= 4:
+        if m >= FEWEST:
             centred = (
                 products
                 - involved[number]
                 - 2 * m * shifts @ shifts.T
                 + m**2 * np.outer(length, length)
             )
-            varies = rest.sum(axis=1) > VARIES * squares.sum(axis=1)
+            varies = rest.sum(axis=1) > LEAST_SPREAD * squares.sum(axis=1)
             without[number] = np.where(
                 np.logical_and.outer(varies, varies), _debiased(centred, rest), np.nan
             )
@@ -180,12 +178,12 @@ def compare(pairs: list[Pair], tokens: int | None = 5000) -> pd.DataFrame:
 
 def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
     for pair, model, reference in opened("layer_cka", pairs):
-        members = classes(model)
+        members = token_classes(model)
         for name in TOKENS:
             positions = _drawn(members[name], tokens, pair.stimuli, name)
             blocks = token_blocks(model.offsets, positions)
             layers = [
-                (side, layer, Centred(one.hidden(layer), positions, blocks))
+                (side, layer, CenteredStates(one.hidden(layer), positions, blocks))
                 for side, one in (("model", model), ("reference", reference))
                 for layer in range(one.layers + 1)
             ]

@@ -12,6 +12,13 @@ import pandas as pd
 
 from bertshift.activations.sampling import sample_tokens
 from bertshift.metrics import cka
+from bertshift.metrics.hidden_states import (
+    FEWEST,
+    CenteredStates,
+    Comparison,
+    Moments,
+    token_classes,
+)
 from bertshift.metrics.pairs import (
     Pair,
     frame,
@@ -20,11 +27,12 @@ from bertshift.metrics.pairs import (
     tell_undefined,
     token_blocks,
 )
-from bertshift.metrics.scatter import Centred
-from bertshift.metrics.similarity import FEWEST, classes, of_cka, outside
-from bertshift.metrics.svcca import Side
 
 CLASS = "content"
+
+
+def distances(moments: Moments) -> dict[str, float]:
+    return {"cka_debiased": 1 - cka.debiased(moments), "cka_biased": 1 - cka.biased(moments)}
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
@@ -41,31 +49,22 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
 def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
     for pair, model, reference in opened("cka", pairs):
         drawn = sample_tokens(model.special, tokens, "svcca", pair.stimuli)
-        positions = drawn[classes(model)[CLASS][drawn]]
+        positions = drawn[token_classes(model)[CLASS][drawn]]
         blocks = token_blocks(model.offsets, positions)
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
-            x = Centred(model.hidden(layer), positions, blocks)
-            y = Centred(reference.hidden(ref_layer), positions, blocks)
+            x = CenteredStates(model.hidden(layer), positions, blocks)
+            y = CenteredStates(reference.hidden(ref_layer), positions, blocks)
             if not (len(x) >= FEWEST and x.varies and y.varies):
                 tell_undefined("cka", pair, layer)
                 continue
-            for row in _distances(x, y):
-                yield (
-                    pair.keys
-                    | {"layer": layer, "ref_layer": ref_layer, "head": 0, "n": len(x)}
-                    | row
-                )
+            keys = {"layer": layer, "ref_layer": ref_layer, "head": 0, "sd": np.nan, "n": len(x)}
+            for row in _values(Comparison.of(x, y)):
+                yield pair.keys | keys | row
 
 
-def _distances(x: Centred, y: Centred) -> Iterator[dict]:
-    ours, theirs = Side(x), Side(y)
-    xx, xy, yy = ours.scattered, ours.across(theirs), theirs.scattered
-    found = of_cka(xx.whole, xy.whole, yy.whole, (x.squares, y.squares))
-    nulls = {"cka_debiased": 1.0, "cka_biased": 1 - cka.null_biased(len(x), xx.whole, yy.whole)}
-    rests = [of_cka(*outer) if outer else {} for outer in outside(ours, theirs, xy)]
-    for variant, value in found.items():
-        if np.isnan(value):
-            continue
-        without = np.array([rest.get(variant, np.nan) for rest in rests])
-        yield {"variant": variant, "value": value, "sd": np.nan, "without": without}
-        yield {"variant": f"{variant}_null", "value": nulls[variant], "sd": np.nan, "without": ()}
+def _values(compared: Comparison) -> Iterator[dict]:
+    nulls = {"cka_debiased": 1.0, "cka_biased": 1 - cka.null_biased(compared.moments)}
+    for variant, value, without in compared.measured(distances):
+        if not np.isnan(value):
+            yield {"variant": variant, "value": value, "without": without}
+            yield {"variant": f"{variant}_null", "value": nulls[variant], "without": ()}

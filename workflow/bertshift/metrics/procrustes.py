@@ -8,9 +8,10 @@ orthogonal maps, scaling and shifts of either side.
 
 import numpy as np
 
+from bertshift.metrics.hidden_states import Moments
 
-def distance(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray) -> float:
-    """Measure the Procrustes distance, from 0 to 1, given scatter matrices of centred X [n, d_x]
-    and Y [n, d_y]; the widths may differ."""
-    nuclear = np.linalg.svd(xy, compute_uv=False).sum()
-    return float(1 - nuclear / np.sqrt(np.trace(xx) * np.trace(yy)))
+
+def distance(moments: Moments) -> float:
+    """Measure the Procrustes distance, from 0 to 1, of two sides; their widths may differ."""
+    nuclear = np.linalg.svd(moments.xy, compute_uv=False).sum()
+    return float(1 - nuclear / np.sqrt(np.trace(moments.xx) * np.trace(moments.yy)))

@@ -12,7 +12,7 @@ is over its neurons.
 
 import numpy as np
 
-from bertshift.metrics.svcca import Principal
+from bertshift.metrics.hidden_states import Principal
 
 
 def variates(

@@ -20,7 +20,8 @@ that is, r_i'r_j without conjugation, of complex rows r_i that then replace u_i:
     r_i = [sqrt(2) w_i, (a_i - 1) / sqrt(2), sqrt(-1) (a_i + 1) / sqrt(2)]
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -40,7 +41,6 @@ from bertshift.metrics.scaling import differ, scaled
 # The least spread of cosines, as a share of their squares: below, its digits are rounding.
 LEAST_SPREAD = 1e-9
 NARROW = 1e-3  # mean squared distance of unit rows from their mean: below, sums lose 6 digits
-CELLS = 1 << 22  # numbers in a slice of the blocks' moments: 32 MB
 
 
 def unit_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
@@ -75,75 +75,67 @@ def similarity_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
     return np.column_stack([2**0.5 * w, 2**-0.5 * (a - 1), 1j * 2**-0.5 * (a + 1)])
 
 
-def _pearson(tokens, sum_x, square_x, sum_y, square_y, product):
-    """Compute a correlation from sums over all pairs of so many tokens; NaN without spread.
+class OwnSums(NamedTuple):
+    """Of one model, sums of cos and of cos^2 over the pairs of all tokens, then of those outside
+    each block: [1 + blocks] each."""
 
-    All arguments may be arrays over several samples.
+    cosines: np.ndarray
+    squares: np.ndarray
+
+
+def _pair_sums(u: np.ndarray, v: np.ndarray, blocks: Sequence[slice] = ()) -> np.ndarray:
+    """Sum r_i'r_j s_i's_j over the pairs i < j of rows r of u and s of v: [1 + blocks], of all
+    rows, then of those outside each block.
+
+    blocks: of these rows, all of them. The sum over all i, j is |U'V|_F^2. Each pair (i, i) adds
+    1, as cos = 1, or 0 where rows are complex, as 2 cos - 2 = 0.
     """
+    parts = [u[block].T @ v[block] for block in blocks]
+    whole = sum(parts) if parts else u.T @ v
+    sums = [_norm_squared(whole), *(_norm_squared(whole - part) for part in parts)]
+    itself = 0 if np.iscomplexobj(whole) else _counts(len(u), blocks)
+    return (np.real(sums) - itself) / 2
+
+
+def _norm_squared(matrix: np.ndarray) -> complex:
+    return matrix.ravel() @ matrix.ravel()  # complex numbers are not conjugated
+
+
+def _counts(tokens: int, blocks: Sequence[slice] = ()) -> np.ndarray:
+    """Count all tokens, then those outside each block: [1 + blocks]."""
+    return np.array([tokens, *(tokens - (block.stop - block.start) for block in blocks)])
+
+
+def own_sums(u: np.ndarray, blocks: Sequence[slice] = ()) -> OwnSums:
+    """Sum cos and cos^2 of `similarity_rows` u [n, d]."""
+    ones = np.ones((len(u), 1))
+    return OwnSums(_pair_sums(u, ones, blocks), _pair_sums(u, u, blocks))
+
+
+def correlations(
+    u: np.ndarray, v: np.ndarray, own_u: OwnSums, own_v: OwnSums, blocks: Sequence[slice] = ()
+) -> np.ndarray:
+    """Compute RSA [1 + blocks] of `similarity_rows` u, v: of all tokens, then without each block.
+
+    NaN where all pairs are equally similar.
+    """
+    tokens, products = _counts(len(u), blocks), _pair_sums(u, v, blocks)
     pairs = tokens * (tokens - 1) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread_x, spread_y = square_x - sum_x**2 / pairs, square_y - sum_y**2 / pairs
+        spreads = [own.squares - own.cosines**2 / pairs for own in (own_u, own_v)]
         # The number of tokens was subtracted from the squares: its rounding counts as well.
-        known_x = spread_x > LEAST_SPREAD * (square_x + tokens)
-        known_y = spread_y > LEAST_SPREAD * (square_y + tokens)
-        known = known_x & known_y
-        spread = np.sqrt(np.where(known, spread_x * spread_y, np.nan))
-        return np.clip((product - sum_x * sum_y / pairs) / spread, -1.0, 1.0)
+        known = [
+            spread > LEAST_SPREAD * (own.squares + tokens)
+            for spread, own in zip(spreads, (own_u, own_v), strict=True)
+        ]
+        spread = np.sqrt(np.where(known[0] & known[1], spreads[0] * spreads[1], np.nan))
+        covariance = products - own_u.cosines * own_v.cosines / pairs
+        return np.clip(covariance / spread, -1.0, 1.0)
 
 
 def _check_count(n: int) -> None:
     if n < 3:
         raise UserError(f"RSA needs at least 3 tokens and got {n}: ask for more stimuli.")
-
-
-class Deleted:
-    """RSA of all rows, then without each of some blocks of rows.
-
-    Sums over the pairs of the rest follow from the blocks' moments, as for all rows: with M_b =
-    U_b'V_b and M their sum,
-
-        <M - M_b, M - M_b> = <M, M> - 2 <M, M_b> + <M_b, M_b>
-
-    for cos cos, and likewise with sums of u for cos: as many operations as U'V, and 4 d^2 for each
-    block.
-    """
-
-    def __init__(self, blocks: Sequence[slice]):
-        self.blocks = blocks
-        rows = np.array([block.stop - block.start for block in blocks])
-        self.left = np.append(rows.sum(), rows.sum() - rows)
-
-    def own(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sum cos and cos^2 over the pairs of `similarity_rows`: [1 + blocks] each."""
-        totals = np.array([u[block].sum(axis=0) for block in self.blocks])
-        return self._over_pairs(*_products(totals), u), self._moments(u, u)
-
-    def correlations(
-        self, u: np.ndarray, v: np.ndarray, own_v: tuple[np.ndarray, np.ndarray]
-    ) -> np.ndarray:
-        """Compute RSA [1 + blocks] of `similarity_rows` u, v; own_v is `own(v)`.
-
-        NaN where all pairs are equally similar.
-        """
-        return _pearson(self.left, *self.own(u), *own_v, self._moments(u, v))
-
-    def _moments(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-        # All blocks' d x d moments at once would be too large.
-        width = max(1, CELLS // (len(self.blocks) * u.shape[1]))
-        parts = (slice(first, first + width) for first in range(0, v.shape[1], width))
-        found = [
-            _products(np.array([(u[b].T @ v[b, part]).ravel() for b in self.blocks]))
-            for part in parts
-        ]
-        return self._over_pairs(*map(sum, zip(*found, strict=True)), u, v)
-
-    def _over_pairs(self, whole, with_whole, own, *rows: np.ndarray) -> np.ndarray:
-        """Derive the sums [1 + blocks] over pairs i < j from `_products` of these rows.
-
-        Each pair (i, i) adds 1, as cos = 1, or 0 where rows are complex, as 2 cos - 2 = 0.
-        """
-        itself = 0 if any(map(np.iscomplexobj, rows)) else self.left
-        return (np.append(whole, whole - 2 * with_whole + own).real - itself) / 2
 
 
 def rsa(x: np.ndarray, y: np.ndarray) -> float:
@@ -156,18 +148,10 @@ def rsa(x: np.ndarray, y: np.ndarray) -> float:
         raise UserError(f"x holds {len(x)} tokens and y {len(y)}; give states of the same tokens.")
     _check_count(len(x))
     u, v = similarity_rows(x, "x"), similarity_rows(y, "y")
-    whole = Deleted([slice(0, len(x))])
-    value = float(whole.correlations(u, v, whole.own(v))[0])
+    value = float(correlations(u, v, own_sums(u), own_sums(v))[0])
     if np.isnan(value):
         raise UserError("All tokens are equally similar to each other, so RSA is undefined.")
     return 1.0 if np.array_equal(x, y) else value
-
-
-def _products(blocks: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Compute <M, M>, <M, M_b> [blocks] and <M_b, M_b> [blocks] of M_b [blocks, ...] and their sum
-    M."""
-    whole = blocks.sum(axis=0)
-    return whole @ whole, blocks @ whole, np.einsum("bi,bi->b", blocks, blocks)
 
 
 def compare(pairs: list[Pair], tokens: int = 5000) -> pd.DataFrame:
@@ -183,34 +167,27 @@ def compare(pairs: list[Pair], tokens: int = 5000) -> pd.DataFrame:
     return frame(_rows(pairs, tokens))
 
 
-def _rows(pairs: list[Pair], tokens: int):
+def _rows(pairs: list[Pair], tokens: int) -> Iterator[dict]:
     references = {}  # replicates share their parent: its own sums are computed once
     for pair, model, reference in opened("rsa", pairs):
         apart = beside_content(model.special, model.offsets)
         for variant, positions in two_samples(apart, tokens, pair.stimuli).items():
             _check_count(len(positions))
-            deleted = Deleted(token_blocks(model.offsets, positions))
+            blocks = token_blocks(model.offsets, positions)
             for layer, ref_layer in matched_layers(model.layers, reference.layers):
                 x, y = model.states(layer, positions), reference.states(ref_layer, positions)
                 v = similarity_rows(y, f"hidden layer {ref_layer} in {pair.reference}")
                 key = (pair.reference, pair.stimuli, variant, ref_layer)
                 if key not in references:
-                    references[key] = deleted.own(v)
+                    references[key] = own_sums(v, blocks)
                 if np.array_equal(x, y):
-                    scores = np.where(deleted.left > 2, 1.0, np.nan)
+                    values = np.where(_counts(len(x), blocks) > 2, 1.0, np.nan)
                 else:
                     u = similarity_rows(x, f"hidden layer {layer} in {pair.model}")
-                    scores = deleted.correlations(u, v, references[key])
-                if np.isnan(scores[0]):
+                    values = correlations(u, v, own_sums(u, blocks), references[key], blocks)
+                if np.isnan(values[0]):
                     tell_undefined("rsa", pair, layer)
                     continue
-                yield pair.keys | {
-                    "variant": variant,
-                    "layer": layer,
-                    "ref_layer": ref_layer,
-                    "head": 0,
-                    "value": float(scores[0]),
-                    "sd": np.nan,
-                    "n": len(positions),
-                    "without": scores[1:],
-                }
+                keys = {"variant": variant, "layer": layer, "ref_layer": ref_layer, "head": 0}
+                numbers = {"value": float(values[0]), "sd": np.nan, "n": len(positions)}
+                yield pair.keys | keys | numbers | {"without": values[1:]}

@@ -13,9 +13,7 @@ float64 over chunks of tokens, replace the decompositions of the n x d matrices 
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from itertools import chain, groupby
 
 import numpy as np
@@ -23,7 +21,13 @@ import pandas as pd
 
 from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
-from bertshift.metrics.cores import on_each_core
+from bertshift.metrics.hidden_states import (
+    CenteredStates,
+    Comparison,
+    Moments,
+    Principal,
+    Representation,
+)
 from bertshift.metrics.pairs import (
     Pair,
     frame,
@@ -32,37 +36,9 @@ from bertshift.metrics.pairs import (
     tell_undefined,
     token_blocks,
 )
-from bertshift.metrics.scatter import Centred, Scatters, scatter
 
-
-@dataclass(frozen=True)
-class Principal:
-    """Principal directions of hidden states: variances [r] falling, directions [d, r]; r is the
-    numerical rank."""
-
-    variances: np.ndarray
-    directions: np.ndarray
-
-    @classmethod
-    def of(cls, scattered: np.ndarray) -> "Principal":
-        """Find the principal directions of `scattered` [d, d], X'X of centred X. Raises UserError
-        where nothing varies."""
-        variances, directions = np.linalg.eigh(scattered)
-        variances, directions = variances[::-1], directions[:, ::-1]
-        rank = int(np.sum(variances > variances[0] * len(variances) * np.finfo(np.float64).eps))
-        if not variances[0] > 0:
-            raise UserError(
-                "Hidden states do not vary between tokens, so SVCCA is undefined: check the model."
-            )
-        return cls(variances[:rank], directions[:, :rank])
-
-    def kept(self, share: float) -> int:
-        """Find the smallest k for which the first k directions hold this share of the variance."""
-        cumulated = np.cumsum(self.variances)
-        return min(int(np.searchsorted(cumulated, share * cumulated[-1])) + 1, len(cumulated))
-
-    def whitening(self, k: int) -> np.ndarray:
-        return self.directions[:, :k] / np.sqrt(self.variances[:k])
+SHARE = 0.99  # of the variance, that SVCCA keeps
+HEADLINE = "svcca99"
 
 
 def correlations(x: Principal, y: Principal, cross: np.ndarray, k_x: int, k_y: int) -> np.ndarray:
@@ -109,100 +85,75 @@ def can_be_apart(n: int, k_x: int, k_y: int) -> bool:
     return k_x + k_y <= n - 1
 
 
-def distances(
-    x: Principal, y: Principal, cross: np.ndarray, n: int, kept: tuple[int, int] | None = None
-) -> dict[str, tuple[float, int, int]]:
-    """Measure the distance of two sides in every variant: variant -> (distance, k_x, k_y).
+def comparable(moments: Moments, k_x: int, k_y: int) -> bool:
+    """Tell whether so many directions of these tokens can be compared: there are more tokens than
+    either side is wide, and the two subspaces need not intersect."""
+    return moments.tokens - 1 > moments.width and can_be_apart(moments.tokens, k_x, k_y)
 
-    svcca99: directions of 99% of the variance (the headline); cca_full: all directions;
-    google_mean98: as svcca99, with `google_mean`; svcca99_null and cca_full_null: `null_distance`
-    at their sizes. kept: k_x and k_y of svcca99, where they are not to be those of 99 %. A reading
-    with k_x + k_y > n - 1 would say nothing, as the two subspaces must intersect and have
-    correlations of 1 whatever the data: cca_full is left out there. Raises UserError where that is
-    so of svcca99, which leaves nothing, or where n - 1 is not above the widths.
+
+def distances(moments: Moments, k_x: int, k_y: int) -> dict[str, float]:
+    """Measure the distance of two sides in every variant.
+
+    svcca99: the first k_x and k_y directions, those of 99 % of the variance (the headline);
+    cca_full: all directions; google_mean98: as svcca99, with `google_mean`. Where subspaces must
+    intersect, correlations are 1 whatever the data: cca_full is left out there, and nothing is
+    left where that is so of svcca99.
     """
-    k_x, k_y = kept or (x.kept(0.99), y.kept(0.99))
-    if n - 1 <= max(len(x.directions), len(y.directions)) or not can_be_apart(n, k_x, k_y):
-        raise UserError(
-            f"SVCCA of {n} tokens is degenerate at width {len(x.directions)}, where it compares"
-            f" {k_x} directions with {k_y}: ask for more stimuli, best 20 times the width."
-        )
-    full_x, full_y = len(x.variances), len(y.variances)
-    full = can_be_apart(n, full_x, full_y)
-    most = (full_x, full_y) if full else (k_x, k_y)
-    product = x.whitening(most[0]).T @ cross @ y.whitening(most[1])
-    rho = _correlations(product[:k_x, :k_y])
-    found = {"svcca99": (float(1 - rho.mean()), k_x, k_y)}
-    if full:
-        found["cca_full"] = (float(1 - _correlations(product).mean()), full_x, full_y)
-    found |= {
-        "google_mean98": (1 - google_mean(rho), k_x, k_y),
-        "svcca99_null": (null_distance(n, k_x, k_y), k_x, k_y),
-    }
-    if full:
-        found["cca_full_null"] = (null_distance(n, full_x, full_y), full_x, full_y)
-    return found
-
-
-@dataclass(frozen=True)
-class Side:
-    """Hidden states of one model, decomposed with and without each block of tokens once for all
-    that it is compared with."""
-
-    states: Centred
-
-    @cached_property
-    def scattered(self) -> Scatters:
-        return self.across(self)
-
-    @cached_property
-    def principal(self) -> Principal:
-        return Principal.of(self.scattered.whole)
-
-    @cached_property
-    def without(self) -> list[Principal | None]:
-        """The principal directions of the tokens outside each block; None where these do not
-        vary."""
-        own = self.scattered
-        return on_each_core(
-            lambda block: Principal.of(own.without(block)) if own.rest_varies(block) else None,
-            range(len(self.states.blocks)),
-        )
-
-    def across(self, other: "Side") -> Scatters:
-        return Scatters(self.states, other.states)
-
-
-def without_blocks(x: Side, y: Side, xy: Scatters, kept: tuple[int, int]) -> dict[str, np.ndarray]:
-    """Measure the `distances` of the rows outside each block, decomposed anew: variant ->
-    [blocks]. NaN where these rows are too few or do not vary. Nulls are left out, as no text
-    decides them.
-
-    As many directions are kept as of all rows: a jackknife of a number that jumps, as at another
-    cut, is too wide.
-    """
-    decomposed = list(zip(x.without, y.without, strict=True))
-
-    def measured(block: int) -> dict:
-        one, other = decomposed[block]
-        with suppress(UserError):
-            if one and other:
-                return distances(one, other, xy.without(block), int(x.states.left[block]), kept)
+    if not comparable(moments, k_x, k_y):
         return {}
+    x, y = moments.principal()
+    sizes = len(x.variances), len(y.variances)
+    full = can_be_apart(moments.tokens, *sizes)
+    most_x, most_y = sizes if full else (k_x, k_y)
+    product = x.whitening(most_x).T @ moments.xy @ y.whitening(most_y)
+    rho = _correlations(product[:k_x, :k_y])
+    found = {HEADLINE: float(1 - rho.mean())}
+    if full:
+        found["cca_full"] = float(1 - _correlations(product).mean())
+    return found | {"google_mean98": 1 - google_mean(rho)}
 
-    found = on_each_core(measured, range(len(decomposed)))
-    variants = ("svcca99", "cca_full", "google_mean98")
-    return {name: np.array([one.get(name, (np.nan,))[0] for one in found]) for name in variants}
 
+def svcca(x: np.ndarray, y: np.ndarray) -> float:
+    """Measure the SVCCA distance of x [n, d_x] and y [n, d_y], hidden states of the same n tokens.
 
-def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, int, int]]:
-    """Compute `distances` of x [n, d_x] and y [n, d_y], hidden states of the same n tokens."""
+    Raises UserError where the tokens do not vary or are too few.
+    """
     if len(x) != len(y):
         raise ValueError("x and y hold different tokens")
-    x, y = Centred.of(x), Centred.of(y)
-    return distances(
-        Principal.of(scatter(x, x)), Principal.of(scatter(y, y)), scatter(x, y), len(x)
-    )
+    compared = Comparison.of(CenteredStates.of(x), CenteredStates.of(y))
+    return next(rows(compared))["value"]
+
+
+def rows(compared: Comparison) -> Iterator[dict]:
+    """Yield rows of `distances` and of what unrelated states would give, `<variant>_null`; the
+    headline comes first.
+
+    `without` has the values of the tokens outside each block, decomposed anew, NaN where there is
+    none; nulls, which no text decides, have none. As many directions are kept there as of all
+    tokens: a jackknife of a number that jumps, as at another cut, is too wide. Raises UserError
+    where tokens are too few.
+    """
+    moments = compared.moments
+    principal = moments.principal()
+    kept = [side.kept(SHARE) for side in principal]
+    if not comparable(moments, *kept):
+        raise UserError(
+            f"SVCCA of {moments.tokens} tokens is degenerate at width {moments.width}, where it"
+            f" compares {kept[0]} directions with {kept[1]}: ask for more stimuli, best 20 times"
+            " the width."
+        )
+    full = [len(side.variances) for side in principal]
+    sizes = {HEADLINE: kept, "cca_full": full, "google_mean98": kept}
+    same = {"sd": np.nan, "n": moments.tokens}
+    measured = list(compared.measured(partial(distances, k_x=kept[0], k_y=kept[1])))
+    for variant, value, without in measured:
+        k = dict(zip(("k_model", "k_reference"), sizes[variant], strict=True))
+        yield {"variant": variant, "value": value, "without": without} | same | k
+    for variant in (HEADLINE, "cca_full"):
+        if variant in (name for name, *_ in measured):
+            k = dict(zip(("k_model", "k_reference"), sizes[variant], strict=True))
+            null = null_distance(moments.tokens, *sizes[variant])
+            yield {"variant": f"{variant}_null", "value": null, "without": ()} | same | k
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
@@ -225,32 +176,14 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
         pair, model, reference = together[0]
         positions = sample_tokens(reference.special, tokens, "svcca", pair.stimuli)
         blocks = token_blocks(reference.offsets, positions)
-        rows = [[] for _ in together]
+        found = [[] for _ in together]
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
-            y = Side(Centred(reference.hidden(ref_layer), positions, blocks))
-            for own, (pair, model, _) in zip(rows, together, strict=True):
-                x = Side(Centred(model.hidden(layer), positions, blocks))
+            y = Representation(CenteredStates(reference.hidden(ref_layer), positions, blocks))
+            for own, (pair, model, _) in zip(found, together, strict=True):
+                x = Representation(CenteredStates(model.hidden(layer), positions, blocks))
                 if x.states.varies and y.states.varies:
                     keys = pair.keys | {"layer": layer, "ref_layer": ref_layer, "head": 0}
-                    own += [keys | row for row in compared(x, y)]
+                    own += [keys | row for row in rows(Comparison(x, y))]
                 else:
                     tell_undefined("svcca", pair, layer)
-        yield from chain.from_iterable(rows)
-
-
-def compared(x: Side, y: Side) -> Iterator[dict]:
-    """Yield rows of `distances` of the same tokens, with `without`: the values without each block
-    of tokens."""
-    xy = x.across(y)
-    result = distances(x.principal, y.principal, xy.whole, len(x.states))
-    without = without_blocks(x, y, xy, result["svcca99"][1:])
-    for variant, (value, k_model, k_reference) in result.items():
-        yield {
-            "variant": variant,
-            "value": value,
-            "sd": float("nan"),
-            "n": len(x.states),
-            "k_model": k_model,
-            "k_reference": k_reference,
-            "without": without.get(variant, ()),
-        }
+        yield from chain.from_iterable(found)

@@ -1,0 +1,320 @@
+"""Hidden states of two models for the same tokens: what CKA, CCA and Procrustes distances compare.
+
+All of them are functions of the second moments X'X, X'Y, Y'Y of centred states X and Y, and of the
+squared lengths of their rows. The moments are sums over tokens. So they also give, exactly, each
+measure without a block b of the tokens, which has n_b of n rows and the sums s_b, t_b of X and Y:
+
+    X'Y - X_b'Y_b - s_b t_b' / (n - n_b)
+
+are the moments of the other tokens about their own means.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from scipy.linalg.blas import dger
+
+from bertshift.activations.sampling import beside_content
+from bertshift.activations.store import Activations
+from bertshift.errors import UserError
+from bertshift.metrics.cores import on_each_core
+from bertshift.metrics.scaling import differ, scaled
+
+ROWS = 4096  # in memory at a time
+FEWEST = 4  # tokens that every measure is defined for
+LEAST_SPREAD = 1e-12  # of the tokens outside a block, as a share of that of all
+
+
+@dataclass(frozen=True)
+class CenteredStates:
+    """The rows `positions` [n] of `states` [N, d] less their mean, in float64. Memory holds a
+    chunk of them at a time.
+
+    blocks: of these rows, all of them in order, for values without each block.
+    """
+
+    states: np.ndarray
+    positions: np.ndarray
+    blocks: Sequence[slice] = ()
+
+    @classmethod
+    def of(cls, x: np.ndarray, blocks: Sequence[slice] = ()) -> "CenteredStates":
+        """Take all rows of x [n, d], of any magnitude and about any mean, scaled by a power of 2.
+
+        Raises UserError where the rows differ by no more than rounding.
+        """
+        rows = scaled(x)
+        mean = rows.mean(axis=0)
+        rows -= mean  # centred here and by `mean` again, as a large mean has large rounding
+        if not differ(np.vdot(rows, rows), len(x) * (mean @ mean), x.dtype):
+            raise UserError(
+                "Hidden states do not vary between tokens, so no measure is defined: check the"
+                " model."
+            )
+        return cls(rows, np.arange(len(x)), blocks)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        return self.states[self.positions[part]] - self.mean
+
+    @property
+    def width(self) -> int:
+        return self.states.shape[1]
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """Mean of the rows, [d]."""
+        chunks = (self.states[self.positions[part]] for part in _chunks(len(self)))
+        return sum(chunk.sum(axis=0, dtype=np.float64) for chunk in chunks) / len(self)
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """[n] squared lengths of the rows."""
+        chunks = (self[part] for part in _chunks(len(self)))
+        return np.concatenate([np.einsum("ij,ij->i", chunk, chunk) for chunk in chunks])
+
+    @property
+    def varies(self) -> bool:
+        """Whether the rows differ by more than rounding. The embeddings of a first token that is
+        always the same do not."""
+        return differ(self.squares.sum(), len(self) * (self.mean @ self.mean), self.states.dtype)
+
+    def permuted(self, order: np.ndarray) -> "CenteredStates":
+        return CenteredStates(self.states, self.positions[order])
+
+    @cached_property
+    def counts_without(self) -> np.ndarray:
+        """[blocks] how many rows are outside each block."""
+        return np.array([len(self) - (block.stop - block.start) for block in self.blocks], int)
+
+    @cached_property
+    def block_sums(self) -> np.ndarray:
+        """[blocks, d] sums of each block's rows."""
+        return np.array([self[block].sum(axis=0) for block in self.blocks])
+
+    @cached_property
+    def means_without(self) -> np.ndarray:
+        """[blocks, d] means of the rows outside each block; 0 where none is outside."""
+        return -self.block_sums / np.maximum(self.counts_without, 1)[:, None]
+
+    def along(self, vectors: np.ndarray) -> np.ndarray:
+        """Compute the products [n, m] of the rows and vectors [m, d]."""
+        return np.concatenate([self[part] @ vectors.T for part in _chunks(len(self))])
+
+    @cached_property
+    def squares_without(self) -> np.ndarray:
+        """[n, blocks] squared lengths of the rows about the means of the rows outside each
+        block."""
+        means = self.means_without
+        return self.squares[:, None] - 2 * self.along(means) + np.einsum("bd,bd->b", means, means)
+
+
+def scatter(x: CenteredStates, y: CenteredStates) -> np.ndarray:
+    """Sum X'Y [d_x, d_y] over chunks of rows."""
+    if x is y:
+        return sum(chunk.T @ chunk for chunk in map(x.__getitem__, _chunks(len(x))))
+    return sum(x[part].T @ y[part] for part in _chunks(len(x)))
+
+
+def _chunks(count: int, start: int = 0) -> list[slice]:
+    return [slice(first, min(first + ROWS, count)) for first in range(start, count, ROWS)]
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """X'Y [d_x, d_y] of all rows, and of those outside each block. Both sides have the same
+    blocks."""
+
+    x: CenteredStates
+    y: CenteredStates
+
+    @cached_property
+    def of_blocks(self) -> np.ndarray:
+        """X'Y of each block's rows, [blocks, d_x, d_y]."""
+        found = np.zeros((len(self.x.blocks), self.x.width, self.y.width))
+        for own, block in zip(found, self.x.blocks, strict=True):
+            for number, part in enumerate(_chunks(block.stop, block.start)):
+                rows = self.x[part]
+                others = rows if self.x is self.y else self.y[part]
+                if number:
+                    own += rows.T @ others
+                else:  # with no copy in between
+                    np.matmul(rows.T, others, out=own)
+        return found
+
+    @cached_property
+    def whole(self) -> np.ndarray:
+        return self.of_blocks.sum(axis=0) if self.x.blocks else scatter(self.x, self.y)
+
+    def without(self, block: int) -> np.ndarray:
+        """Calculate X'Y of the rows outside a block, about their own means. There must be some
+        such rows."""
+        rest, share = self.whole - self.of_blocks[block], -1 / self.x.counts_without[block]
+        sums = self.y.block_sums[block], self.x.block_sums[block]
+        return dger(share, *sums, a=rest.T, overwrite_a=True).T
+
+
+@dataclass(frozen=True)
+class Principal:
+    """Principal directions of hidden states: variances [r] falling, directions [d, r]; r is the
+    numerical rank."""
+
+    variances: np.ndarray
+    directions: np.ndarray
+
+    @classmethod
+    def of(cls, scattered: np.ndarray) -> "Principal":
+        """Find the principal directions of `scattered` [d, d], X'X of centred X. Raises UserError
+        where nothing varies."""
+        variances, directions = np.linalg.eigh(scattered)
+        variances, directions = variances[::-1], directions[:, ::-1]
+        rank = int(np.sum(variances > variances[0] * len(variances) * np.finfo(np.float64).eps))
+        if not variances[0] > 0:
+            raise UserError(
+                "Hidden states do not vary between tokens, so SVCCA is undefined: check the model."
+            )
+        return cls(variances[:rank], directions[:, :rank])
+
+    def kept(self, share: float) -> int:
+        """Find the smallest k for which the first k directions hold this share of the variance."""
+        cumulated = np.cumsum(self.variances)
+        return min(int(np.searchsorted(cumulated, share * cumulated[-1])) + 1, len(cumulated))
+
+    def whitening(self, k: int) -> np.ndarray:
+        return self.directions[:, :k] / np.sqrt(self.variances[:k])
+
+
+class Representation:
+    """Hidden states of one model with their second moments, decomposed once for all that they are
+    compared with."""
+
+    def __init__(self, states: CenteredStates):
+        self.states = states
+        self.scatter = Scatter(states, states)
+        self._principal: dict[int | None, Principal] = {}
+
+    def principal(self, block: int | None = None) -> Principal:
+        """Find the principal directions of all tokens, or of those outside a block."""
+        if block not in self._principal:
+            own = self.scatter
+            moments = own.whole if block is None else own.without(block)
+            self._principal[block] = Principal.of(moments)
+        return self._principal[block]
+
+    def varies_without(self, block: int) -> bool:
+        """Tell whether the tokens outside a block differ by more than rounding."""
+        sums, count = self.states.block_sums[block], self.states.counts_without[block]
+        total = self.scatter.whole.trace()
+        rest = total - self.scatter.of_blocks[block].trace() - sums @ sums / max(count, 1)
+        return bool(count > 0 and rest > LEAST_SPREAD * total)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What measures are functions of, for n tokens of two models.
+
+    xx, xy, yy: X'X, X'Y, Y'Y of the centred states. What not every measure needs is computed when
+    it is asked for: squares(), squared lengths [n] of both sides' rows, and principal(), both
+    sides' principal directions.
+    """
+
+    tokens: int
+
+    xx: np.ndarray
+    xy: np.ndarray
+    yy: np.ndarray
+    squares: Callable[[], tuple[np.ndarray, np.ndarray]]
+    principal: Callable[[], tuple[Principal, Principal]]
+
+    @property
+    def width(self) -> int:
+        return max(self.xy.shape)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two models' representations of the same tokens."""
+
+    model: Representation
+    reference: Representation
+
+    @classmethod
+    def of(cls, x: CenteredStates, y: CenteredStates) -> "Comparison":
+        return cls(Representation(x), Representation(y))
+
+    @property
+    def _states(self) -> tuple[CenteredStates, CenteredStates]:
+        return self.model.states, self.reference.states
+
+    @cached_property
+    def _scatter(self) -> Scatter:
+        return Scatter(*self._states)
+
+    def _principal(self, block: int | None = None) -> tuple[Principal, Principal]:
+        return self.model.principal(block), self.reference.principal(block)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The moments of all tokens."""
+        x, y = self._states
+        return Moments(
+            len(x),
+            self.model.scatter.whole,
+            self._scatter.whole,
+            self.reference.scatter.whole,
+            lambda: (x.squares, y.squares),
+            self._principal,
+        )
+
+    def moments_without(self, block: int) -> Moments | None:
+        """Calculate the moments of the tokens outside a block; None where these are fewer than
+        FEWEST or do not vary."""
+        x, y = self._states
+        sides = self.model, self.reference
+        if x.counts_without[block] < FEWEST or not all(one.varies_without(block) for one in sides):
+            return None
+        rows = x.blocks[block]
+        return Moments(
+            int(x.counts_without[block]),
+            self.model.scatter.without(block),
+            self._scatter.without(block),
+            self.reference.scatter.without(block),
+            lambda: tuple(np.delete(one.squares_without[:, block], rows) for one in (x, y)),
+            partial(self._principal, block),
+        )
+
+    def measured(
+        self, measure: Callable[[Moments], Mapping]
+    ) -> Iterator[tuple[str, float, np.ndarray]]:
+        """Yield (variant, value, values without each block) of a measure, which names its values.
+
+        A value without a block is NaN where the measure has none there.
+        """
+
+        def of_rest(block: int) -> Mapping:
+            moments = self.moments_without(block)
+            return measure(moments) if moments else {}
+
+        rests = on_each_core(of_rest, range(len(self.model.states.blocks)))
+        for variant, value in measure(self.moments).items():
+            yield variant, value, np.array([rest.get(variant, np.nan) for rest in rests])
+
+
+def token_classes(activations: Activations) -> dict[str, np.ndarray]:
+    """Mark the tokens of each class: class -> [N] bool.
+
+    Classes: all; content, without special and first tokens; cls, the first tokens; sep, the other
+    special ones.
+    """
+    special, offsets = activations.special, activations.offsets
+    first = beside_content(np.zeros_like(special), offsets)
+    return {
+        "all": np.ones_like(special),
+        "content": ~beside_content(special, offsets),
+        "cls": first,
+        "sep": special & ~first,
+    }
